@@ -1,0 +1,44 @@
+"""The hot loops, twice: ``native`` (Cython and C) and ``pure`` (plain Python), one behaviour.
+
+``PRESSMARK_IMPLEMENTATION`` chooses: ``native`` imports or raises, ``pure`` never looks for the extension, and
+``auto`` (the default) falls back to pure only where our own extension is not installed. An extension that is
+there and fails to load is an error: a broken build must be seen, not survived at a thirtieth of the speed.
+
+Kernels are total: they get packed bytes, return packed bytes and a list of faults, and raise nothing of their own.
+All checking of arguments and all messages are in the shared code above them.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from types import ModuleType
+
+from pressmark.errors import PressmarkError
+
+__all__ = ["IMPLEMENTATIONS", "active", "load"]
+
+IMPLEMENTATIONS = ("native", "pure")
+_VARIABLE = "PRESSMARK_IMPLEMENTATION"
+
+
+def load(name: str) -> ModuleType:
+    """Import the twin called ``name``, whatever the environment says."""
+    return importlib.import_module(f"{__name__}.{name}")
+
+
+def _select() -> ModuleType:
+    wanted = os.environ.get(_VARIABLE, "auto")
+    if wanted in IMPLEMENTATIONS:
+        return load(wanted)
+    if wanted != "auto":
+        raise PressmarkError(f"{_VARIABLE}={wanted}: expected auto, native or pure")
+    try:
+        return load("native")
+    except ModuleNotFoundError as error:
+        if not (error.name or "").startswith(f"{__name__}.native."):
+            raise
+        return load("pure")
+
+
+active = _select()

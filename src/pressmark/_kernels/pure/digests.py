@@ -1,0 +1,32 @@
+"""Digests of short messages, by their OCFL names."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from functools import partial
+
+from pressmark._kernels.tables import DIGESTS
+
+__all__ = ["hexdigest_function", "supported"]
+
+
+def supported(algorithm: str) -> bool:
+    """Return whether this interpreter's hashlib has ``algorithm`` (sha512/256 comes from its OpenSSL)."""
+    name = DIGESTS[algorithm][0]
+    return name in hashlib.algorithms_available
+
+
+def hexdigest_function(algorithm: str) -> Callable[[bytes], bytes]:
+    """Return the function from a message to its digest in lower-case hex."""
+    name, size, _ = DIGESTS[algorithm]
+    if name == "blake2b":
+        new = partial(hashlib.blake2b, digest_size=size)
+    else:
+        # Paths are no security: a FIPS build must still compute the md5 that a layout prescribes.
+        new = partial(hashlib.new, name, usedforsecurity=False)
+
+    def hexdigest(message: bytes) -> bytes:
+        return new(message).hexdigest().encode()
+
+    return hexdigest

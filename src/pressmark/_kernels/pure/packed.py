@@ -1,0 +1,161 @@
+"""A packed batch of byte strings, and the loop that runs a kernel over it: the readable twin."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Sequence
+from itertools import accumulate, pairwise
+
+from pressmark._kernels.tables import Fault
+
+__all__ = ["Inverse", "Kernel", "Packed", "Refusal"]
+
+# (index of the item, why, where): see tables.Fault.
+FaultTuple = tuple[int, int, int]
+
+
+class Refusal(Exception):
+    """Inside the pure kernels: this item has no result. It never leaves :meth:`Kernel.__call__`."""
+
+    def __init__(self, code: Fault, position: int = -1) -> None:
+        super().__init__(code, position)
+        self.code = code
+        self.position = position
+
+
+class Packed:
+    """A column of byte strings: one contiguous buffer and int64 offsets, as Arrow's ``large_binary``.
+
+    The pure twin keeps the items themselves and joins them only when the buffers are asked for.
+    """
+
+    __slots__ = ("items",)
+
+    def __init__(self, items: list[bytes]) -> None:
+        self.items = items
+
+    @classmethod
+    def from_texts(cls, texts: Sequence[str | bytes]) -> tuple[Packed, list[FaultTuple]]:
+        """Pack ``str`` (as UTF-8, surrogates of ``os.fsdecode`` as their bytes) and ``bytes`` (as they are).
+
+        What cannot be packed is packed empty and reported.
+        """
+        items: list[bytes] = []
+        faults: list[FaultTuple] = []
+        for index, text in enumerate(texts):
+            if isinstance(text, str):
+                try:
+                    item = text.encode("utf-8", "surrogateescape")
+                except UnicodeEncodeError as error:
+                    item = b""
+                    faults.append((index, Fault.SURROGATE, error.start))
+            elif isinstance(text, bytes):
+                item = text
+            else:
+                item = b""
+                faults.append((index, Fault.NOT_TEXT, -1))
+            items.append(item)
+        return cls(items), faults
+
+    @classmethod
+    def from_lines(cls, block: bytes, delimiter: bytes) -> Packed:
+        """Cut ``block`` at every ``delimiter`` (one byte); the last item may lack it."""
+        items = block.split(delimiter)
+        if not items[-1]:
+            items.pop()
+        return cls(items)
+
+    @classmethod
+    def from_buffers(cls, data: bytes, offsets: array[int]) -> Packed:
+        """Take ``data`` and its ``array('q')`` of n + 1 ascending offsets."""
+        return cls([bytes(data[start:end]) for start, end in pairwise(offsets)])
+
+    def buffers(self) -> tuple[bytes, array[int]]:
+        """Return the contiguous data and the ``array('q')`` of n + 1 offsets into it."""
+        return b"".join(self.items), array("q", accumulate(map(len, self.items), initial=0))
+
+    def to_texts(self) -> list[str]:
+        """Return the items as ``str``; octets that are not UTF-8 as the surrogates of ``os.fsdecode``."""
+        return [item.decode("utf-8", "surrogateescape") for item in self.items]
+
+    def to_lines(self, delimiter: bytes, skip: Iterable[int] = (), before: Packed | None = None) -> bytes:
+        """Return every item followed by ``delimiter``, without those whose (ascending) index is in ``skip``.
+
+        With ``before``, each line is its item, a TAB, and the item here.
+        """
+        lines = self.items
+        if before is not None:
+            lines = [first + b"\t" + second for first, second in zip(before.items, lines, strict=True)]
+        dropped = set(skip)
+        if dropped:
+            lines = [line for index, line in enumerate(lines) if index not in dropped]
+        return delimiter.join([*lines, b""])
+
+    def emptied(self, indices: Iterable[int]) -> Packed:
+        """Return the same column with the items at ``indices`` empty."""
+        chosen = set(indices)
+        return Packed([b"" if index in chosen else item for index, item in enumerate(self.items)])
+
+    def holding(self, octet: bytes) -> list[int]:
+        """Return the ascending indices of the items that hold ``octet``."""
+        return [index for index, item in enumerate(self.items) if octet in item]
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __getitem__(self, index: int) -> bytes:
+        return self.items[index]
+
+
+class Kernel:
+    """One mapping with its parameters compiled in: called with a batch, returns a batch and the faults.
+
+    A subclass says how one item maps; an item without a result is empty in the batch returned.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+
+    def map(self, item: bytes) -> bytes:
+        raise NotImplementedError
+
+    def __call__(self, packed: Packed) -> tuple[Packed, list[FaultTuple]]:
+        results: list[bytes] = []
+        faults: list[FaultTuple] = []
+        map_item, append, limit = self.map, results.append, self.limit
+        for item in packed.items:
+            try:
+                if len(item) > limit:
+                    raise Refusal(Fault.TOO_LONG)
+                append(map_item(item))
+            except Refusal as refusal:
+                faults.append((len(results), refusal.code, refusal.position))
+                append(b"")
+        return Packed(results), faults
+
+
+class Inverse:
+    """A strict inverse: decode each path, map the identifier again, and accept it only if the path comes back."""
+
+    def __init__(self, decode: Kernel, map_again: Kernel) -> None:
+        self.decode = decode
+        self.map_again = map_again
+
+    def __call__(self, packed: Packed) -> tuple[Packed, list[FaultTuple]]:
+        identifiers, faults = self.decode(packed)
+        refused = {index for index, _, _ in faults}
+        again, _ = self.map_again(identifiers)
+        for index, (path, canonical) in enumerate(zip(packed.items, again.items, strict=True)):
+            if path != canonical and index not in refused:
+                identifiers.items[index] = b""
+                faults.append((index, Fault.NOT_CANONICAL, _first_difference(path, canonical)))
+        faults.sort()
+        return identifiers, faults
+
+
+def _first_difference(one: bytes, other: bytes) -> int:
+    """Return the offset of the first byte in which the two differ, or the shorter length."""
+    for position, (left, right) in enumerate(zip(one, other, strict=False)):
+        if left != right:
+            return position
+    return min(len(one), len(other))

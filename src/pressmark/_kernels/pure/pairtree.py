@@ -1,0 +1,127 @@
+"""Pairtree V0.1: cleaning, splitting into pairs, and both inverses."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from struct import Struct
+
+from pressmark._kernels.pure.packed import Kernel, Refusal
+from pressmark._kernels.pure.text import unescape
+from pressmark._kernels.tables import (
+    COMMON_FROM,
+    COMMON_TO,
+    MAX_IDENTIFIER_BYTES,
+    MAX_PATH_BYTES,
+    PAIRTREE_CLEANED,
+    PAIRTREE_HEX,
+    Fault,
+)
+
+__all__ = ["PairtreeClean", "PairtreeMap", "PairtreeUnclean", "PairtreeUnmap"]
+
+_RARE = bytes(octet for octet in range(256) if PAIRTREE_HEX[octet])
+_NOT_RARE = bytes(octet for octet in range(256) if not PAIRTREE_HEX[octet])
+_RARE_PATTERN = re.compile(b"[" + re.escape(_RARE) + b"]")
+_COMMON = bytes.maketrans(COMMON_FROM, COMMON_TO)
+_COMMON_BACK = bytes.maketrans(COMMON_TO, COMMON_FROM)
+_CLEANED = bytes(octet for octet in range(256) if PAIRTREE_CLEANED[octet])
+
+
+def _escaped(match: re.Match[bytes]) -> bytes:
+    return b"^%02x" % match[0][0]
+
+
+def _cleaned(identifier: bytes) -> bytes:
+    """Section 3: rare octets to ``^hh`` first, then the three common ones."""
+    # Deleting the other octets and looking at what is left is the cheapest question bytes can answer.
+    if identifier.translate(None, _NOT_RARE):
+        identifier = _RARE_PATTERN.sub(_escaped, identifier)
+    return identifier.translate(_COMMON)
+
+
+@cache
+def _pairs(length: int) -> Struct:
+    """Section 1: successive pairs, the last component being one or two characters."""
+    return Struct("2s" * (length // 2) + "1s" * (length % 2))
+
+
+def _uncleaned(cleaned: bytes) -> bytes:
+    return unescape(cleaned, b"^", _COMMON_BACK)
+
+
+class PairtreeMap(Kernel):
+    """Map an identifier to its ppath, without a trailing slash."""
+
+    def __init__(self, prefix: bytes, prefix_required: bool) -> None:
+        super().__init__(MAX_IDENTIFIER_BYTES)
+        self.prefix = prefix
+        self.prefix_required = prefix_required
+
+    def map(self, item: bytes) -> bytes:
+        if self.prefix:
+            if item.startswith(self.prefix):
+                item = item[len(self.prefix) :]
+            elif self.prefix_required and item:
+                raise Refusal(Fault.PREFIX_MISSING)
+        if not item:
+            raise Refusal(Fault.EMPTY)
+        cleaned = _cleaned(item)
+        return b"/".join(_pairs(len(cleaned)).unpack(cleaned))
+
+
+class PairtreeUnmap(Kernel):
+    """Map a ppath to its identifier: components of two, then what cleaning can have left in them."""
+
+    def __init__(self, prefix: bytes) -> None:
+        super().__init__(MAX_PATH_BYTES)
+        self.prefix = prefix
+
+    def map(self, item: bytes) -> bytes:
+        path = item.removesuffix(b"/")
+        if not path:
+            raise Refusal(Fault.EMPTY_PATH)
+        components = path.split(b"/")
+        last = len(components) - 1
+        start = 0
+        for index, component in enumerate(components):
+            if not (len(component) == 2 or (len(component) == 1 and index == last)):
+                raise Refusal(Fault.BAD_COMPONENT, start)
+            start += len(component) + 1
+        cleaned = b"".join(components)
+        uncleanable = cleaned.translate(None, _CLEANED)
+        stranger = cleaned.index(uncleanable[0]) if uncleanable else len(cleaned)
+        try:
+            # An escape that a stranger cuts short is reported where it begins, before the stranger.
+            identifier = _uncleaned(cleaned)
+        except Refusal as refusal:
+            if refusal.position < stranger:
+                raise Refusal(refusal.code, _in_path(refusal.position)) from None
+        if uncleanable:
+            raise Refusal(Fault.BAD_CHARACTER, _in_path(stranger))
+        return self.prefix + identifier
+
+
+def _in_path(position: int) -> int:
+    """Return where an offset of the cleaned text lies in the ppath: one separator after every pair."""
+    return position + position // 2
+
+
+class PairtreeClean(Kernel):
+    """Clean an identifier without splitting it; the empty one stays empty."""
+
+    def __init__(self) -> None:
+        super().__init__(MAX_IDENTIFIER_BYTES)
+
+    def map(self, item: bytes) -> bytes:
+        return _cleaned(item)
+
+
+class PairtreeUnclean(Kernel):
+    """Undo cleaning, once; characters that cleaning would have changed pass as they are."""
+
+    def __init__(self) -> None:
+        super().__init__(MAX_PATH_BYTES)
+
+    def map(self, item: bytes) -> bytes:
+        return _uncleaned(item)

@@ -1,0 +1,55 @@
+"""What several kernels share: UTF-8, hexadecimal escapes, and the path that must never be returned."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from pressmark._kernels.pure.packed import Refusal
+from pressmark._kernels.tables import Fault
+
+HEX_PAIR = re.compile(rb"[0-9A-Fa-f]{2}")
+OCTETS = [bytes([octet]) for octet in range(256)]
+
+
+def decode_utf8(item: bytes) -> str:
+    """Return ``item`` as text; refuse what is not UTF-8."""
+    try:
+        return item.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise Refusal(Fault.NOT_UTF8, error.start) from None
+
+
+def unescape(text: bytes, mark: bytes, back: bytes | None = None, spelled: Sequence[bytes] = OCTETS) -> bytes:
+    """Undo every escape of ``mark`` and two hex digits in ``text``; refuse one that lacks them.
+
+    What stands between the escapes goes through the translation ``back``; an escape for octet ``n`` becomes
+    ``spelled[n]``. Both in one pass, so that an octet brought back is not substituted again.
+    """
+    first, *rest = text.split(mark)
+    result, position = [first.translate(back)], len(first)
+    for piece in rest:
+        if not HEX_PAIR.match(piece):
+            raise Refusal(Fault.BAD_ESCAPE, position)
+        result += [spelled[int(piece[:2], 16)], piece[2:].translate(back)]
+        position += 1 + len(piece)
+    return b"".join(result)
+
+
+def checked_path(path: bytes) -> bytes:
+    """Return ``path`` unless it is empty or absolute, or a segment is empty, ``.`` or ``..``, or holds a NUL."""
+    if not path:
+        raise Refusal(Fault.EMPTY_PATH)
+    if path.startswith(b"/"):
+        raise Refusal(Fault.ABSOLUTE, 0)
+    start = 0
+    for segment in path.split(b"/"):
+        if segment in _BAD_SEGMENTS:
+            raise Refusal(_BAD_SEGMENTS[segment], start)
+        if b"\0" in segment:
+            raise Refusal(Fault.NUL, start + segment.index(b"\0"))
+        start += len(segment) + 1
+    return path
+
+
+_BAD_SEGMENTS = {b"": Fault.SEGMENT_EMPTY, b".": Fault.SEGMENT_DOT, b"..": Fault.SEGMENT_DOTDOT}

@@ -1,0 +1,35 @@
+"""Layouts: one module a family, a registry by official name, configuration in and out."""
+
+from __future__ import annotations
+
+from pressmark.layouts.base import Layout, Parameter
+from pressmark.layouts.clean_path import DirectClean
+from pressmark.layouts.direct import FlatDirect
+from pressmark.layouts.hashed import HashAndIdNTuple, HashedNTuple
+from pressmark.layouts.lines import LineCounts
+from pressmark.layouts.omit_prefix import DifferentialNTupleOmitPrefix, FlatOmitPrefix, NTupleOmitPrefix
+from pressmark.layouts.pairtree import Pairtree, clean, unclean
+from pressmark.layouts.registry import REGISTRY, Entry, entry, layout, layout_from_config
+from pressmark.layouts.vitro import Vitro
+
+__all__ = [
+    "REGISTRY",
+    "DifferentialNTupleOmitPrefix",
+    "DirectClean",
+    "Entry",
+    "FlatDirect",
+    "FlatOmitPrefix",
+    "HashAndIdNTuple",
+    "HashedNTuple",
+    "Layout",
+    "LineCounts",
+    "NTupleOmitPrefix",
+    "Pairtree",
+    "Parameter",
+    "Vitro",
+    "clean",
+    "entry",
+    "layout",
+    "layout_from_config",
+    "unclean",
+]

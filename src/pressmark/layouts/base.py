@@ -1,0 +1,210 @@
+"""What every layout has: configuration in and out, and the doors to the kernels."""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from types import ModuleType
+from typing import Any, BinaryIO, ClassVar, Literal
+
+from pressmark import _kernels
+from pressmark.errors import IdentifierError, LayoutConfigError, NotReversibleError, PathError
+from pressmark.layouts.door import Door
+from pressmark.layouts.lines import LineCounts, LineErrors, pass_lines
+from pressmark.layouts.parameters import REQUIRED, Check, camel_case, unknown_key
+
+__all__ = ["Layout", "Parameter"]
+
+BatchErrors = Literal["raise", "none"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Parameter:
+    """One parameter of a layout, for listings: names, default, what is allowed, what it means."""
+
+    name: str
+    key: str
+    default: Any
+    check: Check
+    doc: str
+
+    @property
+    def required(self) -> bool:
+        return self.default is REQUIRED
+
+
+@dataclasses.dataclass(frozen=True)
+class Layout(ABC):
+    """A way to turn identifiers into storage paths.
+
+    Layouts are frozen, hashable, picklable, equal by configuration, cheap to make and safe to share between
+    threads. A parameter that is unknown, of a wrong type or out of range is a ``LayoutConfigError``.
+    """
+
+    #: Title and address of the document that defines the layout.
+    specification: ClassVar[str]
+    #: What its escapes begin with, for messages.
+    escape_mark: ClassVar[str] = "^"
+    #: Whether paths hold whole identifiers, in the words of ``pressmark layouts``.
+    reversible_when: ClassVar[str] = "never"
+
+    def __new__(cls, *_args: Any, **parameters: Any) -> Layout:
+        known = [field.name for field in dataclasses.fields(cls)]
+        for name in parameters:
+            if name not in known:
+                raise unknown_key(name, known)
+        return super().__new__(cls)
+
+    def __post_init__(self) -> None:
+        for parameter in self.parameters():
+            value = getattr(self, parameter.name)
+            if value is REQUIRED:
+                raise LayoutConfigError(parameter.key, f"required by {self.name}: {parameter.check.allowed}")
+            object.__setattr__(self, parameter.name, parameter.check(parameter.key, value))
+        self._check_together()
+
+    def _check_together(self) -> None:
+        """Raise ``LayoutConfigError`` where parameters, each allowed, do not fit together."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """The official name, as registries, configurations and command lines spell it."""
+
+    @property
+    def reversible(self) -> bool:
+        """Whether :meth:`unmap_path` works at all under this configuration."""
+        return self.reversible_when != "never"
+
+    def parameters(self) -> tuple[Parameter, ...]:
+        """Return the parameters that this layout has under its name."""
+        return tuple(
+            Parameter(
+                field.name, camel_case(field.name), field.default, field.metadata["check"], field.metadata["doc"]
+            )
+            for field in dataclasses.fields(self)
+        )
+
+    def config(self) -> dict[str, Any]:
+        """Return the complete ``config.json`` mapping, every parameter written out in the specification's spelling."""
+        config: dict[str, Any] = {"extensionName": self.name}
+        for parameter in self.parameters():
+            config[parameter.key] = parameter.check.to_json(getattr(self, parameter.name))
+        return config
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the parameters alone: compiled kernels stay behind."""
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+
+    # --- kernels ------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def _map_kernel(self, kernels: ModuleType) -> Any:
+        """Return the kernel from identifiers to paths, of the implementation ``kernels``."""
+
+    def _unmap_kernel(self, kernels: ModuleType) -> Any:
+        """Return the kernel from paths to identifiers; called only where :attr:`reversible`."""
+        raise NotImplementedError
+
+    def _door(self, purpose: str, make: Callable[[ModuleType], Any], error: type) -> Door:
+        """Return the door of ``purpose``, compiled once for each layout object and implementation."""
+        kernels = _kernels.active
+        # Not a field: neither compared nor pickled. Two threads may compile it twice, which is harmless.
+        doors = self.__dict__.setdefault("_doors", {})
+        key = (purpose, kernels.NAME)
+        if key not in doors:
+            doors[key] = Door(kernels, make(kernels), error, self)
+        return doors[key]
+
+    def _mapping(self) -> Door:
+        return self._door("map", self._map_kernel, IdentifierError)
+
+    def _unmapping(self) -> Door:
+        if not self.reversible:
+            raise NotReversibleError(self.name)
+        return self._door("unmap", self._unmap_kernel, PathError)
+
+    # --- identifiers to paths -----------------------------------------------------------------------------
+
+    def map_id(self, identifier: str | bytes) -> str:
+        """Return the path of ``identifier``: relative, ``/``-separated, without a trailing ``/``.
+
+        :raises IdentifierError: it has no path under this layout
+        """
+        return self._mapping().one(identifier)
+
+    def map_ids(self, ids: Iterable[str | bytes], on_error: BatchErrors = "raise") -> list[str]:
+        """Return the paths of ``ids``, in their order.
+
+        :param on_error: ``"raise"`` at the first identifier without a path (its ``index`` is in the error), or
+            ``"none"`` to put :data:`None` in its place
+        :raises IdentifierError: as said
+        :raises TypeError: an item is neither ``str`` nor ``bytes``
+        """
+        return self._mapping().many(ids, on_error)
+
+    def map_lines(
+        self,
+        src: BinaryIO,
+        dst: BinaryIO,
+        delimiter: bytes = b"\n",
+        threads: int | None = None,
+        *,
+        on_error: LineErrors = "raise",
+        both: bool = False,
+        on_failure: Callable[[IdentifierError], None] | None = None,
+        on_progress: Callable[[LineCounts], None] | None = None,
+    ) -> LineCounts:
+        r"""Read identifiers from the binary stream ``src`` and write their paths to ``dst``, in constant memory.
+
+        Items end with ``delimiter`` (one byte) and with nothing else: a ``\r`` belongs to its item. Where the last
+        one lacks it, the output does too. Output order is input order, whatever the threads.
+
+        :param threads: how many at most; ``None`` or ``0`` for as many as there are cores
+        :param on_error: ``"raise"`` after everything before the failing item is written; ``"skip"`` it; or write an
+            ``"empty"`` item for it
+        :param both: write identifier, TAB, path
+        :param on_failure: called with each error that is skipped or emptied, in order
+        :param on_progress: called with the counts so far after each block
+        :raises IdentifierError: under ``"raise"``; its ``index`` counts the items from 0
+        """
+        return pass_lines(
+            self._mapping(), src, dst, delimiter, threads, on_error, both, False, on_failure, on_progress
+        )
+
+    # --- paths to identifiers -----------------------------------------------------------------------------
+
+    def unmap_path(self, path: str | bytes) -> str:
+        """Return the identifier of ``path``; octets that are not UTF-8 as the surrogates of ``os.fsdecode``.
+
+        The inverse is strict: a path that no identifier maps to is refused.
+
+        :raises PathError: ``path`` is not one of this layout's, or does not hold its whole identifier
+        :raises NotReversibleError: the layout has no inverse
+        """
+        return self._unmapping().one(path)
+
+    def unmap_paths(self, paths: Iterable[str | bytes], on_error: BatchErrors = "raise") -> list[str]:
+        """Return the identifiers of ``paths``, in their order; the mirror of :meth:`map_ids`."""
+        return self._unmapping().many(paths, on_error)
+
+    def unmap_lines(
+        self,
+        src: BinaryIO,
+        dst: BinaryIO,
+        delimiter: bytes = b"\n",
+        threads: int | None = None,
+        *,
+        on_error: LineErrors = "raise",
+        both: bool = False,
+        on_failure: Callable[[PathError], None] | None = None,
+        on_progress: Callable[[LineCounts], None] | None = None,
+    ) -> LineCounts:
+        """Read paths from ``src`` and write their identifiers to ``dst``; the mirror of :meth:`map_lines`.
+
+        With ``both`` the columns are the same: identifier, TAB, path.
+        """
+        return pass_lines(
+            self._unmapping(), src, dst, delimiter, threads, on_error, both, True, on_failure, on_progress
+        )

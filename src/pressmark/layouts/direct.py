@@ -1,0 +1,32 @@
+"""OCFL extension 0002: the identifier is the path."""
+
+from __future__ import annotations
+
+import dataclasses
+from types import ModuleType
+from typing import Any, ClassVar
+
+from pressmark.layouts.base import Layout
+
+__all__ = ["FlatDirect"]
+
+
+@dataclasses.dataclass(frozen=True)
+class FlatDirect(Layout):
+    """OCFL 0002: the identifier as it is, where it is a safe path. Reversible.
+
+    >>> FlatDirect().map_id("object-01")
+    'object-01'
+    """
+
+    specification: ClassVar[str] = "OCFL Community Extension 0002: Flat Direct Storage Layout"
+    reversible_when: ClassVar[str] = "always"
+
+    @property
+    def name(self) -> str:
+        return "0002-flat-direct-storage-layout"
+
+    def _map_kernel(self, kernels: ModuleType) -> Any:
+        return kernels.DirectMap()
+
+    _unmap_kernel = _map_kernel

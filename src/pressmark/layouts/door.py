@@ -1,0 +1,78 @@
+"""The way from Python's strings to a kernel and back: one item, or a batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from types import ModuleType
+from typing import Any
+
+from pressmark._kernels.tables import Fault
+from pressmark.layouts.reasons import reason
+
+__all__ = ["Door"]
+
+# Items packed, mapped and unpacked at a time: few enough for all three copies to stay in the second-level cache,
+# many enough to spread the cost of the calls.
+BLOCK_ITEMS = 2048
+
+
+class Door:
+    """A compiled kernel with what is needed to word its faults."""
+
+    def __init__(self, kernels: ModuleType, kernel: Any, error: type, layout: Any) -> None:
+        self.packed = kernels.Packed
+        self.kernel = kernel
+        self.error = error
+        self.layout = layout
+
+    def one(self, item: str | bytes) -> str:
+        """Return the result for one item, or raise its error."""
+        result, faults = self._run((item,))
+        if faults:
+            raise self.error_of(item, None, *faults[0][1:])
+        return result.to_texts()[0]
+
+    def many(self, items: Iterable[str | bytes], on_error: str) -> list[str]:
+        """Return the results in order; ``on_error`` is ``"raise"`` or ``"none"``."""
+        if on_error not in ("raise", "none"):
+            raise ValueError(f"on_error={on_error!r}: expected 'raise' or 'none'")
+        if isinstance(items, (str, bytes)):
+            raise TypeError(f"expected an iterable of str or bytes, not one {type(items).__name__}")
+        results: list[str] = []
+        for block in _blocks(items):
+            packed, faults = self._run(block)
+            texts = packed.to_texts()
+            for index, code, position in faults:
+                if code == Fault.NOT_TEXT or on_error == "raise":
+                    raise self.error_of(block[index], len(results) + index, code, position)
+                texts[index] = None
+            results += texts
+        return results
+
+    def _run(self, items: Sequence[str | bytes]) -> tuple[Any, list[tuple[int, int, int]]]:
+        packed, unpackable = self.packed.from_texts(items)
+        results, faults = self.kernel(packed)
+        if unpackable:
+            # Those were packed empty: what the kernel says of them is beside the point.
+            known = {index for index, _, _ in unpackable}
+            faults = sorted(unpackable + [fault for fault in faults if fault[0] not in known])
+            results = results.emptied(known)
+        return results, faults
+
+    def error_of(self, item: Any, index: int | None, code: int, position: int) -> Exception:
+        """Return the exception for a fault of ``item``."""
+        if code == Fault.NOT_TEXT:
+            place = "" if index is None else f" {index}"
+            return TypeError(f"{self.error.what}{place}: expected str or bytes, not {type(item).__name__}")
+        return self.error(item, index, reason(code, position, item, self.layout))
+
+
+def _blocks(items: Iterable[str | bytes]) -> Iterator[Sequence[str | bytes]]:
+    if isinstance(items, (list, tuple)):
+        for start in range(0, len(items), BLOCK_ITEMS):
+            yield items[start : start + BLOCK_ITEMS]
+        return
+    iterator = iter(items)
+    while block := list(islice(iterator, BLOCK_ITEMS)):
+        yield block

@@ -1,0 +1,126 @@
+"""OCFL extensions 0003, 0004 and 0012: n-tuple trees of an identifier's digest."""
+
+from __future__ import annotations
+
+import dataclasses
+from types import ModuleType
+from typing import Any, ClassVar
+
+from pressmark import _kernels
+from pressmark._kernels.tables import DIGESTS
+from pressmark.errors import LayoutConfigError
+from pressmark.layouts.base import Layout, Parameter
+from pressmark.layouts.parameters import Boolean, Integer, Texts, digest_algorithm, parameter
+
+__all__ = ["HashAndIdNTuple", "HashedNTuple", "check_digest_supported", "hex_length"]
+
+
+def hex_length(algorithm: str) -> int:
+    """Return how many hex digits a digest of ``algorithm`` has."""
+    return 2 * DIGESTS[algorithm][1]
+
+
+def check_digest_supported(key: str, algorithm: str) -> None:
+    """Raise ``LayoutConfigError`` where this Python's hashlib lacks ``algorithm`` and nothing else computes it."""
+    if not _kernels.active.supported(algorithm):
+        raise LayoutConfigError(key, f"{algorithm} is not in this Python's hashlib; use the native implementation")
+
+
+@dataclasses.dataclass(frozen=True)
+class _Hashed(Layout):
+    """The parameters that the three layouts share, and their constraints."""
+
+    digest_algorithm: str = parameter(digest_algorithm, "digest of the identifier", "sha256")
+    tuple_size: int = parameter(Integer(0, 32), "hex digits in each tuple", 3)
+    number_of_tuples: int = parameter(Integer(0, 32), "tuples, each a directory", 3)
+
+    def _check_together(self) -> None:
+        check_digest_supported("digestAlgorithm", self.digest_algorithm)
+        if (self.tuple_size == 0) != (self.number_of_tuples == 0):
+            zero, other = ("tupleSize", "numberOfTuples") if self.tuple_size == 0 else ("numberOfTuples", "tupleSize")
+            raise LayoutConfigError(zero, f"0 only together with {other} 0 (1 to 32 otherwise)")
+        digits = hex_length(self.digest_algorithm)
+        if self.tuple_size * self.number_of_tuples > digits:
+            raise LayoutConfigError(
+                "tupleSize",
+                f"{self.tuple_size} times numberOfTuples {self.number_of_tuples} is more than the {digits} hex digits"
+                f" of {self.digest_algorithm}",
+            )
+
+
+class _AbsentOrTexts(Texts):
+    """The delimiters of 0012; :data:`None` is 0003, which has no such parameter."""
+
+    def __call__(self, key: str, value: Any) -> tuple[str, ...] | None:
+        return None if value is None else super().__call__(key, value)
+
+
+@dataclasses.dataclass(frozen=True)
+class HashAndIdNTuple(_Hashed):
+    """OCFL 0003, or with ``delimiters`` (even none of them: ``[]``) OCFL 0012: digest tuples, then the encoded identifier.
+
+    0003 is reversible unless the encoded identifier was cut at 100 characters; 0012 is not.
+
+    >>> HashAndIdNTuple().map_id("..hor/rib:le-$id")
+    '487/326/d8c/%2e%2ehor%2frib%3ale-%24id'
+    >>> HashAndIdNTuple(delimiters=["/"]).map_id("..hor/rib:le-$id")
+    'a6b/979/238/rib%3ale-%24id'
+    """
+
+    specification: ClassVar[str] = (
+        "OCFL Community Extensions 0003 (Hashed Truncated N-tuple Trees with Object ID Encapsulating Directory) and "
+        "0012 (the same with a Non-prefixed Object ID)"
+    )
+    escape_mark: ClassVar[str] = "%"
+
+    delimiters: tuple[str, ...] | None = parameter(
+        _AbsentOrTexts(), "what may end the prefix to remove; case counts, the last occurrence wins", None
+    )
+
+    @property
+    def name(self) -> str:
+        if self.delimiters is None:
+            return "0003-hash-and-id-n-tuple-storage-layout"
+        return "0012-hash-and-no-prefix-id-n-tuple-storage-layout"
+
+    @property
+    def reversible_when(self) -> str:  # type: ignore[override]
+        return "unless truncated" if self.delimiters is None else "never"
+
+    def parameters(self) -> tuple[Parameter, ...]:
+        return tuple(p for p in super().parameters() if p.name != "delimiters" or self.delimiters is not None)
+
+    def _map_kernel(self, kernels: ModuleType) -> Any:
+        delimiters = [delimiter.encode() for delimiter in self.delimiters or ()]
+        return kernels.HashAndIdMap(self.digest_algorithm, self.tuple_size, self.number_of_tuples, delimiters)
+
+    def _unmap_kernel(self, kernels: ModuleType) -> Any:
+        return kernels.HashAndIdUnmap(self.digest_algorithm, self.tuple_size, self.number_of_tuples)
+
+
+@dataclasses.dataclass(frozen=True)
+class HashedNTuple(_Hashed):
+    """OCFL 0004: digest tuples, then the digest. Not reversible.
+
+    >>> HashedNTuple(digest_algorithm="md5", tuple_size=2, number_of_tuples=15, short_object_root=True).map_id("object-01")
+    'ff/75/53/44/92/48/5e/ab/b3/9f/86/35/67/28/88/4e'
+    """
+
+    specification: ClassVar[str] = "OCFL Community Extension 0004: Hashed N-tuple Storage Layout"
+
+    short_object_root: bool = parameter(Boolean(), "name the object root by the digits that the tuples left", False)
+
+    @property
+    def name(self) -> str:
+        return "0004-hashed-n-tuple-storage-layout"
+
+    def _check_together(self) -> None:
+        super()._check_together()
+        used = self.tuple_size * self.number_of_tuples
+        if self.short_object_root and used == hex_length(self.digest_algorithm):
+            raise LayoutConfigError("shortObjectRoot", "must be false where the tuples use the whole digest")
+
+    def _map_kernel(self, kernels: ModuleType) -> Any:
+        return kernels.HashedMap(
+            self.digest_algorithm, self.tuple_size, self.number_of_tuples, self.short_object_root
+        )

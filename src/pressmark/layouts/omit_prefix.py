@@ -1,0 +1,90 @@
+"""OCFL extensions 0006, 0007 and 0010: the identifier without its prefix names the object."""
+
+from __future__ import annotations
+
+import dataclasses
+from types import ModuleType
+from typing import Any, ClassVar
+
+from pressmark.layouts.base import Layout
+from pressmark.layouts.parameters import Boolean, Choice, Integer, Integers, Text, parameter
+
+__all__ = ["DifferentialNTupleOmitPrefix", "FlatOmitPrefix", "NTupleOmitPrefix"]
+
+_DELIMITER = "ends the prefix to remove; ASCII case does not count, the last occurrence wins"
+
+
+@dataclasses.dataclass(frozen=True)
+class FlatOmitPrefix(Layout):
+    """OCFL 0006: the identifier without its prefix. Not reversible.
+
+    >>> FlatOmitPrefix(delimiter=":").map_id("namespace:12887296")
+    '12887296'
+    """
+
+    specification: ClassVar[str] = "OCFL Community Extension 0006: Flat Omit Prefix Storage Layout"
+
+    delimiter: str = parameter(Text(empty=False), _DELIMITER)
+
+    @property
+    def name(self) -> str:
+        return "0006-flat-omit-prefix-storage-layout"
+
+    def _map_kernel(self, kernels: ModuleType) -> Any:
+        return kernels.FlatOmitPrefixMap(self.delimiter.encode())
+
+
+@dataclasses.dataclass(frozen=True)
+class NTupleOmitPrefix(Layout):
+    """OCFL 0007: tuples of the zero-padded, perhaps reversed rest, then the rest. ASCII only; not reversible.
+
+    >>> NTupleOmitPrefix(tuple_size=4, number_of_tuples=2, reverse_object_root=True).map_id("namespace:12887296")
+    '6927/8821/12887296'
+    """
+
+    specification: ClassVar[str] = "OCFL Community Extension 0007: N Tuple Omit Prefix Storage Layout"
+
+    delimiter: str = parameter(Text(empty=False), _DELIMITER, ":")
+    tuple_size: int = parameter(Integer(1, 32), "characters in each tuple", 3)
+    number_of_tuples: int = parameter(Integer(1, 32), "tuples, each a directory", 3)
+    zero_padding: str = parameter(Choice(("left", "right")), "where zeros fill up what is too short", "left")
+    reverse_object_root: bool = parameter(Boolean(), "reverse the padded rest before cutting tuples", False)
+
+    @property
+    def name(self) -> str:
+        return "0007-n-tuple-omit-prefix-storage-layout"
+
+    def _map_kernel(self, kernels: ModuleType) -> Any:
+        return kernels.NTupleOmitPrefixMap(
+            self.delimiter.encode(),
+            self.tuple_size,
+            self.number_of_tuples,
+            self.zero_padding == "left",
+            self.reverse_object_root,
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class DifferentialNTupleOmitPrefix(Layout):
+    """OCFL 0010: segments of different sizes, which must use the rest up. ASCII only; not reversible.
+
+    >>> DifferentialNTupleOmitPrefix().map_id("druid:gh875jh5489")
+    'gh/875/jh/5489'
+    """
+
+    specification: ClassVar[str] = (
+        "OCFL Community Extension 0010: Differential N-Tuple Omit Prefix Storage Layout"
+    )
+
+    delimiter: str = parameter(Text(empty=False), _DELIMITER, ":")
+    tuple_segment_sizes: tuple[int, ...] = parameter(Integers(1), "characters in each segment", (2, 3, 2, 4))
+    full_identifier_as_object_root: bool = parameter(Boolean(), "add the whole rest as the object root", False)
+
+    @property
+    def name(self) -> str:
+        return "0010-differential-n-tuple-omit-prefix-storage-layout"
+
+    def _map_kernel(self, kernels: ModuleType) -> Any:
+        return kernels.DifferentialMap(
+            self.delimiter.encode(), self.tuple_segment_sizes, self.full_identifier_as_object_root
+        )

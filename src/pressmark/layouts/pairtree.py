@@ -1,0 +1,198 @@
+"""Pairtree V0.1 (draft-kunze-pairtree-01): paths of character pairs, and the names of encapsulating directories."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any, ClassVar
+
+from pressmark import _kernels
+from pressmark._kernels.tables import WINDOWS_RESERVED
+from pressmark.errors import IdentifierError, LayoutConfigError, PathError
+from pressmark.layouts.base import Layout
+from pressmark.layouts.door import Door
+from pressmark.layouts.parameters import Boolean, Check, Text, parameter
+
+__all__ = ["Encapsulation", "Pairtree", "clean", "unclean"]
+
+# The name of a component in most file systems; cleaning triples an octet at worst.
+NAME_MAX = 255
+# Rule A12 of rules/pairtree.md: what a policy cannot name, and what a split end is repaired with (section 2).
+OBJECT = "obj"
+_RESERVED_PREFIX = "pairtree"
+_SHORTEST = 3
+
+
+def _unfit(name: str) -> str | None:
+    """Return why ``name`` cannot be an encapsulating directory, or :data:`None`."""
+    if len(name) < _SHORTEST:
+        return "it has fewer than three characters, so it would extend the ppath"
+    if name.startswith(_RESERVED_PREFIX):
+        return "names that begin with 'pairtree' are reserved"
+    if "/" in name or "\0" in name or name == "...":
+        return "it is no portable directory name"
+    if len(name.encode("utf-8", "surrogateescape")) > NAME_MAX:
+        return f"it has more than {NAME_MAX} bytes"
+    if name.upper() in WINDOWS_RESERVED:
+        return "it is a device on Windows"
+    return None
+
+
+class Encapsulation(Check):
+    """A policy for the encapsulating directory's name: ``id``, ``tail:N``, ``fixed:NAME`` or a callable."""
+
+    allowed = "'id', 'tail:N' (N of at least 1), 'fixed:NAME' (a name of three characters or more) or a callable"
+
+    def __call__(self, key: str, value: Any) -> Any:
+        if callable(value):
+            return value
+        if not isinstance(value, str):
+            raise self.refusal(key, value)
+        kind, separator, argument = value.partition(":")
+        if kind == "fixed" and separator:
+            why = _unfit(argument)
+            if why:
+                raise LayoutConfigError(key, f"{value!r} cannot be used: {why}")
+        elif not (value == "id" or re.fullmatch("tail:[1-9][0-9]*", value)):
+            raise self.refusal(key, value)
+        return value
+
+    def from_text(self, _key: str, text: str) -> str:
+        return text
+
+    def to_json(self, value: Any) -> str:
+        if not isinstance(value, str):
+            raise LayoutConfigError("encapsulation", "a callable cannot be written to a configuration")
+        return value
+
+
+@dataclasses.dataclass(frozen=True)
+class Pairtree(Layout):
+    """Pairtree: the cleaned identifier in pairs of characters, each a directory.
+
+    Paths are ppaths without the trailing slash and without the encapsulating directory, which
+    :meth:`object_path` adds. Reversible: any octets come back.
+
+    >>> Pairtree().map_id("ark:/13030/xt12t3")
+    'ar/k+/=1/30/30/=x/t1/2t/3'
+    """
+
+    specification: ClassVar[str] = "Pairtrees for Object Storage (V0.1), draft-kunze-pairtree-01"
+    reversible_when: ClassVar[str] = "always"
+
+    prefix: str = parameter(
+        Text(), "removed from the front of every identifier before mapping (section 4, pairtree_prefix)", ""
+    )
+    encapsulation: str | Callable[[str], str] = parameter(
+        Encapsulation(), "how object_path names the encapsulating directory (section 2)", "id"
+    )
+    prefix_required: bool = parameter(
+        Boolean(), "refuse identifiers that do not begin with the prefix, instead of mapping them whole", True
+    )
+
+    @property
+    def name(self) -> str:
+        return "pairtree"
+
+    def _map_kernel(self, kernels: ModuleType) -> Any:
+        return kernels.PairtreeMap(self.prefix.encode(), self.prefix_required)
+
+    def _unmap_kernel(self, kernels: ModuleType) -> Any:
+        return kernels.PairtreeUnmap(self.prefix.encode())
+
+    def encapsulation_name(self, identifier: str | bytes) -> str:
+        """Return the name of the directory that encapsulates the object (section 2; rule A12).
+
+        :raises IdentifierError: the identifier has no path, or a callable policy gave an unfit name
+        """
+        return self._name(identifier, self.map_id(identifier))
+
+    def object_path(self, identifier: str | bytes) -> str:
+        """Return the ppath with the encapsulating directory.
+
+        :raises IdentifierError: as :meth:`encapsulation_name`
+        """
+        ppath = self.map_id(identifier)
+        return f"{ppath}/{self._name(identifier, ppath)}"
+
+    def _name(self, identifier: str | bytes, ppath: str) -> str:
+        policy = self.encapsulation
+        if not isinstance(policy, str):
+            name = policy(_text(identifier))
+            why = _unfit(name) if isinstance(name, str) else "it is no str"
+            if why:
+                raise IdentifierError(identifier, None, f"its encapsulation name {name!r} cannot be used: {why}")
+            return name
+        kind, _, argument = policy.partition(":")
+        if kind == "fixed":
+            return argument
+        # The ppath without its separators is the cleaned identifier, without the prefix.
+        name = ppath.replace("/", "")
+        if kind == "tail":
+            name = name[-int(argument) :]
+        name = name.rjust(_SHORTEST, "0")
+        return OBJECT if _unfit(name) else name
+
+    def split_path(self, path: str | bytes) -> tuple[str, str]:
+        """Split any path that leads into a pairtree: return the identifier, and what lies below its ppath.
+
+        The loose reading (rule A6): everything through the last ``pairtree_root`` is dropped, slashes may repeat,
+        characters that cleaning would have changed pass, and the ppath ends before the first component of more
+        than two characters or behind the first of one.
+
+        :raises PathError: there is no ppath in it, or a ``^`` in it is not followed by two hex digits
+        """
+        text = _text(path)
+        components = [component for component in text.split("/") if component]
+        if "pairtree_root" in components:
+            last = len(components) - components[::-1].index("pairtree_root")
+            components = components[last:]
+        end = 0
+        for component in components:
+            if len(component) > 2:
+                break
+            end += 1
+            if len(component) == 1:
+                break
+        if not end:
+            raise PathError(path, None, "no component of one or two characters begins a ppath in it")
+        try:
+            identifier = unclean("".join(components[:end]))
+        except PathError as error:
+            raise PathError(path, None, error.reason) from None
+        return self.prefix + identifier, "/".join(components[end:])
+
+    @staticmethod
+    def clean(identifier: str | bytes) -> str:
+        """Return :func:`clean` of ``identifier``."""
+        return clean(identifier)
+
+    @staticmethod
+    def unclean(text: str | bytes) -> str:
+        """Return :func:`unclean` of ``text``."""
+        return unclean(text)
+
+
+def clean(identifier: str | bytes) -> str:
+    """Return the identifier cleaned but not split (section 3); the empty one is empty.
+
+    >>> clean("what-the-*@?#!^!?")
+    'what-the-^2a@^3f#!^5e!^3f'
+
+    :raises IdentifierError: a lone surrogate that stands for no byte, or more than 1 MiB
+    """
+    return Door(_kernels.active, _kernels.active.PairtreeClean(), IdentifierError, Pairtree).one(identifier)
+
+
+def unclean(text: str | bytes) -> str:
+    """Return what was cleaned to ``text``: the inverse of :func:`clean`.
+
+    :raises PathError: a ``^`` that is not followed by two hex digits
+    """
+    return Door(_kernels.active, _kernels.active.PairtreeUnclean(), PathError, Pairtree).one(text)
+
+
+def _text(item: str | bytes) -> str:
+    return item.decode("utf-8", "surrogateescape") if isinstance(item, bytes) else item

@@ -1,0 +1,222 @@
+"""The parameters of a layout: what each may be, how it is spelled, and how a command line gives it."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from pressmark._kernels.tables import DIGESTS
+from pressmark.errors import LayoutConfigError, shown
+
+__all__ = [
+    "REQUIRED",
+    "Boolean",
+    "Check",
+    "Choice",
+    "Integer",
+    "Integers",
+    "Namespaces",
+    "Text",
+    "Texts",
+    "camel_case",
+    "digest_algorithm",
+    "parameter",
+    "unknown_key",
+]
+
+#: The default of a parameter that has none.
+REQUIRED = "<required>"
+
+
+def camel_case(name: str) -> str:
+    """Return the specification's spelling of a Python name: ``tuple_size`` is ``tupleSize``.
+
+    The one exception is the acronym in ``encodeUTF``.
+    """
+    head, *rest = name.split("_")
+    return head + "".join("UTF" if word == "utf" else word.capitalize() for word in rest)
+
+
+def unknown_key(key: str, known: Iterable[str]) -> LayoutConfigError:
+    """Return the error for a parameter that the layout does not have."""
+    known = list(known)
+    close = difflib.get_close_matches(key, known, 1)
+    if close:
+        return LayoutConfigError(key, f"unknown parameter; did you mean {close[0]}?")
+    allowed = f"it takes {', '.join(known)}" if known else "it takes none"
+    return LayoutConfigError(key, f"unknown parameter of this layout; {allowed}")
+
+
+class Check:
+    """What a parameter may be: called with a value, returns it (hashable) or raises ``LayoutConfigError``."""
+
+    #: Words for what is allowed, as messages and ``pressmark layouts`` show them.
+    allowed: str = ""
+
+    def __call__(self, key: str, value: Any) -> Any:
+        raise NotImplementedError
+
+    def from_text(self, key: str, text: str) -> Any:
+        """Return the value that ``text`` means on a command line; JSON unless a subclass knows better."""
+        try:
+            return json.loads(text)
+        except ValueError:
+            raise self.refusal(key, text) from None
+
+    def to_json(self, value: Any) -> Any:
+        """Return ``value`` as a configuration file holds it."""
+        return value
+
+    def refusal(self, key: str, value: object) -> LayoutConfigError:
+        given = shown(value) if isinstance(value, str) else json.dumps(value, default=repr)
+        return LayoutConfigError(key, f"{given} is not {self.allowed}")
+
+
+class Integer(Check):
+    """An integer from ``first`` to ``last`` (or without end); a boolean is none."""
+
+    def __init__(self, first: int, last: int | None = None) -> None:
+        self.first = first
+        self.last = last
+        self.allowed = f"an integer of at least {first}" if last is None else f"an integer from {first} to {last}"
+
+    def __call__(self, key: str, value: Any) -> int:
+        if type(value) is not int or value < self.first or (self.last is not None and value > self.last):
+            raise self.refusal(key, value)
+        return value
+
+
+class Boolean(Check):
+    """``true`` or ``false``, nothing that merely behaves like one."""
+
+    allowed = "true or false"
+
+    def __call__(self, key: str, value: Any) -> bool:
+        if type(value) is not bool:
+            raise self.refusal(key, value)
+        return value
+
+
+class Text(Check):
+    """A string that can be written as UTF-8, perhaps without some characters."""
+
+    def __init__(self, *, empty: bool = True, without: Mapping[str, str] | None = None) -> None:
+        self.empty = empty
+        self.without = dict(without or {})
+        self.allowed = "a string" if empty else "a string of at least one character"
+        if self.without:
+            self.allowed += f" without {', '.join(self.without.values())}"
+
+    def __call__(self, key: str, value: Any) -> str:
+        if not isinstance(value, str) or not (value or self.empty) or any(c in value for c in self.without):
+            raise self.refusal(key, value)
+        try:
+            value.encode("utf-8")
+        except UnicodeEncodeError:
+            raise LayoutConfigError(key, f"{shown(value)} holds a lone surrogate, which UTF-8 cannot write") from None
+        return value
+
+    def from_text(self, key: str, text: str) -> str:
+        """Return ``text`` as it is, or what it stands for where it is a JSON string in its quotes."""
+        if re.fullmatch(r'".*"', text, re.DOTALL):
+            try:
+                return str(json.loads(text))
+            except ValueError:
+                pass
+        return text
+
+
+class Choice(Text):
+    """One of a few words; case counts."""
+
+    def __init__(self, choices: Sequence[str]) -> None:
+        super().__init__()
+        self.choices = tuple(choices)
+        self.allowed = f"one of {', '.join(choices)}"
+
+    def __call__(self, key: str, value: Any) -> str:
+        if not isinstance(value, str) or value not in self.choices:
+            raise self.refusal(key, value)
+        return value
+
+
+#: The digests that OCFL's fixity block may name (OCFL 1.1 section 2.4 and extension 0009), ``size`` apart.
+digest_algorithm = Choice(tuple(DIGESTS))
+
+
+class Texts(Check):
+    """An array of strings of at least one character."""
+
+    allowed = "an array of strings of at least one character"
+
+    def __call__(self, key: str, value: Any) -> tuple[str, ...]:
+        if isinstance(value, str) or not isinstance(value, Iterable):
+            raise self.refusal(key, value)
+        values = tuple(value)
+        check = Text(empty=False)
+        for one in values:
+            if not isinstance(one, str) or not one:
+                raise self.refusal(key, list(values))
+            check(key, one)
+        return values
+
+    def from_text(self, key: str, text: str) -> Any:
+        """Return the array of a JSON array; any other text is an array of just that string."""
+        return super().from_text(key, text) if text.startswith("[") else [text]
+
+    def to_json(self, value: tuple[str, ...]) -> list[str]:
+        return list(value)
+
+
+class Integers(Check):
+    """A non-empty array of integers, each at least ``first``."""
+
+    def __init__(self, first: int) -> None:
+        self.first = first
+        self.allowed = f"an array of one or more integers of at least {first}"
+
+    def __call__(self, key: str, value: Any) -> tuple[int, ...]:
+        if isinstance(value, str) or not isinstance(value, Iterable):
+            raise self.refusal(key, value)
+        values = tuple(value)
+        if not values or any(type(one) is not int or one < self.first for one in values):
+            raise self.refusal(key, list(values))
+        return values
+
+    def to_json(self, value: tuple[int, ...]) -> list[int]:
+        return list(value)
+
+
+class Namespaces(Check):
+    """A mapping of one ASCII letter or digit to a namespace (rules/vitro.md section 4, numbers 8 and 9)."""
+
+    allowed = "an object that gives each prefix, one ASCII letter or digit, its namespace, a non-empty string"
+
+    def __call__(self, key: str, value: Any) -> tuple[tuple[str, str], ...]:
+        # A frozen layout keeps pairs; its own pairs come back here when it is copied or unpickled.
+        pairs = value.items() if isinstance(value, Mapping) else value
+        if isinstance(pairs, str) or not isinstance(pairs, Iterable):
+            raise self.refusal(key, value)
+        checked = {}
+        for pair in pairs:
+            if not isinstance(pair, tuple) or len(pair) != 2:
+                raise self.refusal(key, value)
+            prefix, namespace = pair
+            if not (isinstance(prefix, str) and re.fullmatch("[0-9A-Za-z]", prefix)):
+                raise self.refusal(key, value)
+            if not (isinstance(namespace, str) and namespace):
+                raise self.refusal(key, value)
+            checked[prefix] = Text()(key, namespace)
+        return tuple(sorted(checked.items()))
+
+    def to_json(self, value: tuple[tuple[str, str], ...]) -> dict[str, str]:
+        return dict(value)
+
+
+def parameter(check: Check, doc: str, default: Any = REQUIRED) -> Any:
+    """Declare a field of a layout's dataclass: its check, its meaning, its default."""
+    return dataclasses.field(default=default, metadata={"check": check, "doc": doc})

@@ -1,0 +1,110 @@
+"""The words for every fault that a kernel reports: one place, so that both twins fail alike."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pressmark._kernels.tables import ASCII_FIRST, ASCII_LAST, MAX_IDENTIFIER_BYTES, MAX_PATH_BYTES, Fault
+from pressmark.errors import shown
+
+__all__ = ["reason"]
+
+_FIXED = {
+    Fault.EMPTY: "it is empty",
+    Fault.EMPTY_PATH: "the path is empty",
+    Fault.TOO_LONG: (
+        f"it is too long: identifiers may have {MAX_IDENTIFIER_BYTES} bytes, paths {MAX_PATH_BYTES}"
+    ),
+    Fault.ABSOLUTE: "the path begins with '/'",
+    Fault.IS_FALLBACK: "a fallback path holds only a digest of its identifier",
+    Fault.HOLDS_DELIMITER: "the result holds the delimiter of the stream; delimit by NUL instead (-0)",
+    Fault.HOLDS_SEPARATOR: "a TAB in it would make three columns of two; give one column, or delimit by NUL (-0)",
+}
+
+_AT_POSITION = {
+    Fault.SEGMENT_EMPTY: "an empty segment at offset {} of the path",
+    Fault.SEGMENT_DOT: "a segment '.' at offset {} of the path",
+    Fault.SEGMENT_DOTDOT: "a segment '..' at offset {} of the path",
+    Fault.NUL: "a NUL at offset {} of the path",
+    Fault.BAD_COMPONENT: (
+        "the component at offset {} has not two characters (or, at the end, one or two), as a ppath's must have"
+    ),
+    Fault.STRAY_TILDE: "a '~' at offset {} of the joined components, where neither prefix nor guard can be",
+    Fault.NOT_CANONICAL: "no identifier has this path (it goes wrong at offset {})",
+    Fault.TRUNCATED: "its name of {} bytes was cut short: the whole identifier is not in it",
+}
+
+
+def reason(code: int, position: int, item: str | bytes, layout: Any) -> str:
+    """Return one line that says why ``item`` has no result under ``layout``."""
+    if code == Fault.SURROGATE:
+        return f"the lone surrogate U+{ord(item[position]):04X} at character {position} stands for no byte"
+    octets = item.encode("utf-8", "surrogateescape") if isinstance(item, str) else item
+    if code in _AT_POSITION:
+        return _AT_POSITION[code].format(position)
+    if code in _WORDED:
+        return _WORDED[code](position, octets, layout)
+    if code == Fault.EMPTY and octets:
+        return "nothing is left of it behind the prefix"
+    return _FIXED[code]
+
+
+def _not_utf8(position: int, octets: bytes, _layout: Any) -> str:
+    return f"the byte 0x{octets[position]:02x} at offset {position} is not UTF-8, which this layout needs"
+
+
+def _not_ascii(position: int, octets: bytes, _layout: Any) -> str:
+    return (
+        f"the byte 0x{octets[position]:02x} at offset {position} is outside "
+        f"0x{ASCII_FIRST:02x} to 0x{ASCII_LAST:02x}, all that this layout allows"
+    )
+
+
+def _prefix_missing(_position: int, _octets: bytes, layout: Any) -> str:
+    return f"it does not begin with the prefix {shown(layout.prefix)}"
+
+
+def _beyond_latin1(position: int, octets: bytes, _layout: Any) -> str:
+    before, at = octets[:position].decode(), octets[position:].decode()[0]
+    return f"the character U+{ord(at):04X} at position {len(before)} is above U+00FF, the last that Vitro can encode"
+
+
+def _delimiter_at_end(_position: int, _octets: bytes, layout: Any) -> str:
+    return f"it ends with the delimiter {shown(layout.delimiter)}: no name is left"
+
+
+def _wrong_length(position: int, _octets: bytes, layout: Any) -> str:
+    return (
+        f"{position} characters follow the prefix, but tupleSegmentSizes add up to {sum(layout.tuple_segment_sizes)}"
+    )
+
+
+def _fallback_too_long(position: int, _octets: bytes, layout: Any) -> str:
+    return f"even its fallback path has {position} bytes, maxPathnameLen allows {layout.max_pathname_len}"
+
+
+def _bad_character(position: int, octets: bytes, _layout: Any) -> str:
+    return f"the byte {shown(octets[position : position + 1])} at offset {position} cannot stand in a cleaned path"
+
+
+def _bad_escape(position: int, _octets: bytes, layout: Any) -> str:
+    return f"the '{layout.escape_mark}' at offset {position} is not followed by two hex digits"
+
+
+def _unknown_prefix(_position: int, octets: bytes, layout: Any) -> str:
+    known = ", ".join(prefix for prefix, _ in layout.namespaces) or "none"
+    return f"the namespace prefix {shown(octets[:1])} is not among those given ({known})"
+
+
+_WORDED = {
+    Fault.NOT_UTF8: _not_utf8,
+    Fault.NOT_ASCII: _not_ascii,
+    Fault.PREFIX_MISSING: _prefix_missing,
+    Fault.BEYOND_LATIN1: _beyond_latin1,
+    Fault.DELIMITER_AT_END: _delimiter_at_end,
+    Fault.WRONG_LENGTH: _wrong_length,
+    Fault.FALLBACK_TOO_LONG: _fallback_too_long,
+    Fault.BAD_CHARACTER: _bad_character,
+    Fault.BAD_ESCAPE: _bad_escape,
+    Fault.UNKNOWN_PREFIX: _unknown_prefix,
+}

@@ -1,0 +1,75 @@
+"""Vitro file storage: paths of three-character groups with namespaces, and encoded file names."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from types import ModuleType
+from typing import Any, ClassVar
+
+from pressmark.errors import IdentifierError, PathError
+from pressmark.layouts.base import Layout
+from pressmark.layouts.parameters import Namespaces, parameter
+
+__all__ = ["Vitro"]
+
+NAME_MAX = 255
+
+
+@dataclasses.dataclass(frozen=True)
+class Vitro(Layout):
+    """Vitro: the encoded identifier in groups of three characters; one file an object.
+
+    Identifiers are Latin-1 text (characters up to U+00FF) behind their namespace. Reversible, strictly.
+
+    >>> Vitro({"a": "http://vivo.myDomain.edu/file/"}).map_id("http://vivo.myDomain.edu/file/n3424")
+    'a~n/342/4'
+    """
+
+    specification: ClassVar[str] = "Package edu.cornell.mannlib.vitro.webapp.filestorage.impl (Vitro file storage)"
+    reversible_when: ClassVar[str] = "always"
+
+    namespaces: Mapping[str, str] | tuple[tuple[str, str], ...] = parameter(
+        Namespaces(), "what each one-character prefix stands for (section Namespaces)", ()
+    )
+
+    @property
+    def name(self) -> str:
+        return "vitro"
+
+    def _namespace_octets(self) -> dict[bytes, bytes]:
+        return {prefix.encode(): namespace.encode() for prefix, namespace in dict(self.namespaces).items()}
+
+    def _map_kernel(self, kernels: ModuleType) -> Any:
+        return kernels.VitroMap(self._namespace_octets())
+
+    def _unmap_kernel(self, kernels: ModuleType) -> Any:
+        return kernels.VitroUnmap(self._namespace_octets())
+
+    def encode_filename(self, name: str | bytes) -> str:
+        """Return the name under which a file is stored (section Filename encoding).
+
+        The pure mapping: ``""``, ``.`` and ``..`` map to themselves; :meth:`object_path` refuses them.
+
+        :raises IdentifierError: a character above U+00FF
+        """
+        return self._door("encode filename", lambda k: k.VitroEncodeFilename(), IdentifierError).one(name)
+
+    def decode_filename(self, stored: str | bytes) -> str:
+        """Return the name that a stored file was given; hex digits of either case and needless escapes are read.
+
+        :raises PathError: a ``^`` that is not followed by two hex digits
+        """
+        return self._door("decode filename", lambda k: k.VitroDecodeFilename(), PathError).one(stored)
+
+    def object_path(self, identifier: str | bytes, filename: str | bytes) -> str:
+        """Return the path of the object's one file.
+
+        :raises IdentifierError: the identifier or the file name cannot be stored
+        """
+        stored = self.encode_filename(filename)
+        if stored in ("", ".", ".."):
+            raise IdentifierError(filename, None, "a file cannot have this name")
+        if len(stored) > NAME_MAX:
+            raise IdentifierError(filename, None, f"its stored name has {len(stored)} bytes, more than {NAME_MAX}")
+        return f"{self.map_id(identifier)}/{stored}"
