@@ -28,6 +28,9 @@ __all__ = [
     "unknown_key",
 ]
 
+# Where a specification sets no upper limit: what the integers of other tools hold (Java's int, for one).
+LARGEST_INTEGER = 2**31 - 1
+
 #: The default of a parameter that has none.
 REQUIRED = "<required>"
 
@@ -77,15 +80,15 @@ class Check:
 
 
 class Integer(Check):
-    """An integer from ``first`` to ``last`` (or without end); a boolean is none."""
+    """An integer from ``first`` to ``last``; a boolean is none."""
 
-    def __init__(self, first: int, last: int | None = None) -> None:
+    def __init__(self, first: int, last: int = LARGEST_INTEGER) -> None:
         self.first = first
         self.last = last
-        self.allowed = f"an integer of at least {first}" if last is None else f"an integer from {first} to {last}"
+        self.allowed = f"an integer from {first} to {last}"
 
     def __call__(self, key: str, value: Any) -> int:
-        if type(value) is not int or value < self.first or (self.last is not None and value > self.last):
+        if type(value) is not int or not self.first <= value <= self.last:
             raise self.refusal(key, value)
         return value
 
@@ -173,17 +176,17 @@ class Texts(Check):
 
 
 class Integers(Check):
-    """A non-empty array of integers, each at least ``first``."""
+    """A non-empty array of integers, each from ``first`` on."""
 
     def __init__(self, first: int) -> None:
         self.first = first
-        self.allowed = f"an array of one or more integers of at least {first}"
+        self.allowed = f"an array of one or more integers from {first} to {LARGEST_INTEGER}"
 
     def __call__(self, key: str, value: Any) -> tuple[int, ...]:
         if isinstance(value, str) or not isinstance(value, Iterable):
             raise self.refusal(key, value)
         values = tuple(value)
-        if not values or any(type(one) is not int or one < self.first for one in values):
+        if not values or any(type(one) is not int or not self.first <= one <= LARGEST_INTEGER for one in values):
             raise self.refusal(key, list(values))
         return values
 
