@@ -94,4 +94,7 @@ def modules_to_build():
     return []
 
 
-setup(ext_modules=modules_to_build())
+setup(
+    ext_modules=modules_to_build(),
+    options={"build_ext": {"parallel": os.cpu_count()}},
+)

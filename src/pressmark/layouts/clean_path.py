@@ -6,7 +6,7 @@ import dataclasses
 from types import ModuleType
 from typing import Any, ClassVar
 
-from pressmark.errors import LayoutConfigError
+from pressmark.errors import LayoutConfigError, shown
 from pressmark.layouts.base import Layout
 from pressmark.layouts.hashed import check_digest_supported, hex_length
 from pressmark.layouts.parameters import Boolean, Choice, Integer, Text, digest_algorithm, parameter
@@ -20,11 +20,9 @@ _REPLACEMENT = Text(without={"/": "'/'", "\0": "NUL", "\n": "line feed"})
 class _Folder(Text):
     """Plain relative segments (rule A15)."""
 
-    allowed = "a relative path of plain segments (none empty, '.' or '..', no NUL)"
-
     def __init__(self) -> None:
         super().__init__(empty=False)
-        self.allowed = type(self).allowed
+        self.allowed = "a relative path of plain segments (none empty, '.' or '..', no NUL)"
 
     def __call__(self, key: str, value: Any) -> str:
         value = super().__call__(key, value)
@@ -59,7 +57,7 @@ class DirectClean(Layout):
     number_of_fallback_tuples: int = parameter(Integer(0), "tuples of the digest, each a directory", 0)
     fallback_tuple_size: int = parameter(Integer(1), "hex digits in each of those tuples", 1)
     rules: str = parameter(
-        Choice(("spec", "gocfl")), "the document's text, or its Go code where the two differ (not in config.json files)", "spec"
+        Choice(("spec", "gocfl")), "the document's text, or its Go code where the two differ", "spec"
     )
 
     @property
@@ -80,6 +78,13 @@ class DirectClean(Layout):
                 f"{self.number_of_fallback_tuples} times fallbackTupleSize {self.fallback_tuple_size} is not less than"
                 f" the {digits} hex digits of {self.fallback_digest_algorithm}",
             )
+        for key, value in (
+            ("replacementString", self.replacement_string),
+            ("whitespaceReplacementString", self.whitespace_replacement_string),
+        ):
+            # Go's ReplaceAllString expands $name in a replacement, in some steps and not in others.
+            if self.rules == "gocfl" and "$" in value:
+                raise LayoutConfigError(key, f"{shown(value)} holds a '$', which gocfl does not write as it is")
 
     def config(self) -> dict[str, Any]:
         """Return the complete ``config.json`` mapping; for gocfl also its own spelling of ``encodeUTF``."""

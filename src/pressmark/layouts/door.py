@@ -22,6 +22,7 @@ class Door:
 
     def __init__(self, kernels: ModuleType, kernel: Any, error: type, layout: Any) -> None:
         self.packed = kernels.Packed
+        self.releases_gil = kernels.RELEASES_GIL
         self.kernel = kernel
         self.error = error
         self.layout = layout
@@ -40,18 +41,20 @@ class Door:
         if isinstance(items, (str, bytes)):
             raise TypeError(f"expected an iterable of str or bytes, not one {type(items).__name__}")
         results: list[str] = []
-        for block in _blocks(items):
-            packed, faults = self._run(block)
+        for sequence, start in _blocks(items):
+            packed, faults = self._run(sequence, start, start + BLOCK_ITEMS)
             texts = packed.to_texts()
             for index, code, position in faults:
                 if code == Fault.NOT_TEXT or on_error == "raise":
-                    raise self.error_of(block[index], len(results) + index, code, position)
+                    raise self.error_of(sequence[start + index], len(results) + index, code, position)
                 texts[index] = None
             results += texts
         return results
 
-    def _run(self, items: Sequence[str | bytes]) -> tuple[Any, list[tuple[int, int, int]]]:
-        packed, unpackable = self.packed.from_texts(items)
+    def _run(
+        self, items: Sequence[str | bytes], start: int = 0, stop: int = 1
+    ) -> tuple[Any, list[tuple[int, int, int]]]:
+        packed, unpackable = self.packed.from_texts(items, start, stop)
         results, faults = self.kernel(packed)
         if unpackable:
             # Those were packed empty: what the kernel says of them is beside the point.
@@ -68,11 +71,12 @@ class Door:
         return self.error(item, index, reason(code, position, item, self.layout))
 
 
-def _blocks(items: Iterable[str | bytes]) -> Iterator[Sequence[str | bytes]]:
+def _blocks(items: Iterable[str | bytes]) -> Iterator[tuple[Sequence[str | bytes], int]]:
+    """Yield a sequence and where a block begins in it: a list or tuple is not copied."""
     if isinstance(items, (list, tuple)):
         for start in range(0, len(items), BLOCK_ITEMS):
-            yield items[start : start + BLOCK_ITEMS]
+            yield items, start
         return
     iterator = iter(items)
     while block := list(islice(iterator, BLOCK_ITEMS)):
-        yield block
+        yield block, 0

@@ -5,17 +5,21 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, BinaryIO, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple
 
 from pressmark._kernels.tables import Fault
 from pressmark.layouts.door import Door
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future, ThreadPoolExecutor
 
 __all__ = ["LineCounts", "LineErrors", "pass_lines", "usable_threads"]
 
 LineErrors = Literal["raise", "skip", "empty"]
 
 BLOCK_BYTES = 1 << 20  # 1 MiB: read, cut at the last delimiter, mapped and written at once
+# A block of empty lines would hold a million items, each of which may fail and wait to be reported.
+BLOCK_ITEMS = 1 << 16
 # Blocks in flight for each thread: one being mapped, one waiting, so that neither reader nor mapper starves.
 WINDOW = 2
 
@@ -69,7 +73,8 @@ def pass_lines(
         raise ValueError(f"delimiter={delimiter!r}: expected one byte")
     if on_error not in ("raise", "skip", "empty"):
         raise ValueError(f"on_error={on_error!r}: expected 'raise', 'skip' or 'empty'")
-    workers = usable_threads(threads)
+    # Threads that cannot run side by side only wait for each other.
+    workers = usable_threads(threads) if door.releases_gil else 1
     counts = LineCounts()
 
     def work(block: bytes) -> _Passed:
@@ -96,7 +101,7 @@ def pass_lines(
             on_progress(counts)
 
     pending: deque[Future[_Passed]] = deque()
-    executor = ThreadPoolExecutor(workers) if workers > 1 else None
+    executor = _executor(workers) if workers > 1 else None
     try:
         for block, full in _blocks(src, delimiter, door.kernel.limit):
             # Less than a full block means a pipe or a terminal, whose writer may wait for us: map it here and now.
@@ -116,6 +121,13 @@ def pass_lines(
     return counts
 
 
+def _executor(workers: int) -> ThreadPoolExecutor:
+    # Imported where it is used: it costs more than all else that a small run imports here.
+    from concurrent.futures import ThreadPoolExecutor
+
+    return ThreadPoolExecutor(workers)
+
+
 def _blocks(src: BinaryIO, delimiter: bytes, limit: int) -> Iterator[tuple[bytes, bool]]:
     """Yield blocks that end behind a delimiter (the last one perhaps not), and whether each was a full read.
 
@@ -129,7 +141,8 @@ def _blocks(src: BinaryIO, delimiter: bytes, limit: int) -> Iterator[tuple[bytes
     while data := read(BLOCK_BYTES):
         cut = data.rfind(delimiter) + 1
         if cut:
-            yield b"".join([*held, data[:cut]]), len(data) == BLOCK_BYTES
+            for block in _of_few_items(b"".join([*held, data[:cut]]), delimiter):
+                yield block, len(data) == BLOCK_BYTES
             held, held_bytes = [], 0
         rest = data[cut : cut + max(0, limit + 1 - held_bytes)]
         if rest:
@@ -137,6 +150,17 @@ def _blocks(src: BinaryIO, delimiter: bytes, limit: int) -> Iterator[tuple[bytes
             held_bytes += len(rest)
     if held:
         yield b"".join(held), False
+
+
+def _of_few_items(block: bytes, delimiter: bytes) -> Iterator[bytes]:
+    """Yield ``block``, which ends with a delimiter, in halves of halves until none holds too many items."""
+    if block.count(delimiter) <= BLOCK_ITEMS:
+        yield block
+        return
+    # Behind the last delimiter of the first half; where that half is one long item, behind the item.
+    middle = block.rfind(delimiter, 0, len(block) // 2) + 1 or block.index(delimiter) + 1
+    yield from _of_few_items(block[:middle], delimiter)
+    yield from _of_few_items(block[middle:], delimiter)
 
 
 def _pass_block(

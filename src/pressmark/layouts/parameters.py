@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -46,6 +45,9 @@ def camel_case(name: str) -> str:
 
 def unknown_key(key: str, known: Iterable[str]) -> LayoutConfigError:
     """Return the error for a parameter that the layout does not have."""
+    # Imported where it is used: few runs meet an unknown parameter.
+    import difflib
+
     known = list(known)
     close = difflib.get_close_matches(key, known, 1)
     if close:
@@ -67,7 +69,7 @@ class Check:
         """Return the value that ``text`` means on a command line; JSON unless a subclass knows better."""
         try:
             return json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             raise self.refusal(key, text) from None
 
     def to_json(self, value: Any) -> Any:

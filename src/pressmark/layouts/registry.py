@@ -171,7 +171,7 @@ def layout_from_config(
             content = file.read()
         try:
             config = json.loads(content)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise LayoutConfigError(where, f"not JSON: {error}") from None
         if not isinstance(config, dict):
             raise LayoutConfigError(where, "not a JSON object")
@@ -200,6 +200,10 @@ def _from_gocfl(keys: dict[str, Any], where: str) -> dict[str, Any]:
         if new in result and result[new] != keys[old]:
             raise LayoutConfigError(old, f"contradicts {new}, its name in the specification")
         result[new] = keys[old]
+    if "utfEncode" in keys and result.get("fallbackTupleSize") == 0:
+        # gocfl's own default: tuples of nothing, which its joining of paths drops.
+        del result["fallbackTupleSize"]
+        result["numberOfFallbackTuples"] = 0
     if "utfEncode" in keys and "rules" not in keys:
         absent = {key: value for key, value in _GOCFL_DEFAULTS.items() if key not in result}
         others = "".join(f"; {key} is absent, gocfl takes {json.dumps(value)}" for key, value in absent.items())

@@ -14,6 +14,7 @@ from pressmark._kernels.native.vitro import VitroDecodeFilename, VitroEncodeFile
 __all__ = [
     "LEVEL",
     "NAME",
+    "RELEASES_GIL",
     "CleanPathMap",
     "CleanPathUnmap",
     "DifferentialMap",
@@ -38,3 +39,5 @@ __all__ = [
 NAME = "native"
 # The vector level of the digests, chosen for this machine at import.
 LEVEL = level()
+# Threads that run these kernels run side by side.
+RELEASES_GIL = True

@@ -21,9 +21,20 @@ cdef extern from "Python.h":
     Py_ssize_t PyUnicode_GET_LENGTH(object)
     object PyUnicode_New(Py_ssize_t, uint32_t)
     object PyUnicode_DecodeUTF8(const char *, Py_ssize_t, const char *)
-    object PySequence_Fast(object, const char *)
     Py_ssize_t PySequence_Fast_GET_SIZE(object)
     PyObject *PySequence_Fast_GET_ITEM(object, Py_ssize_t)
+
+
+cdef extern from *:
+    """
+    #ifdef Py_GIL_DISABLED
+    #define PM_GIL_DISABLED 1
+    #else
+    #define PM_GIL_DISABLED 0
+    #endif
+    """
+    bint GIL_DISABLED "PM_GIL_DISABLED"
+    Py_ssize_t PY_SSIZE_T_MAX
 
 
 cdef extern from "column.h":
@@ -60,14 +71,17 @@ cdef class Packed:
         pm_free_column(&self.column)
 
     @classmethod
-    def from_texts(cls, texts):
+    def from_texts(cls, texts, Py_ssize_t start=0, Py_ssize_t stop=PY_SSIZE_T_MAX):
         """Pack ``str`` (as UTF-8, surrogates of ``os.fsdecode`` as their bytes) and ``bytes`` (as they are).
 
-        What cannot be packed is packed empty and reported.
+        Of the list or tuple ``texts``, the items from ``start`` to ``stop``. What cannot be packed is packed empty and
+        reported.
         """
         cdef Packed packed = Packed.__new__(Packed)
-        cdef object items = PySequence_Fast(texts, "expected a sequence")
-        cdef Py_ssize_t index, count = PySequence_Fast_GET_SIZE(items)
+        # Without a GIL another thread may change a list under our hands: take a copy of the part there.
+        cdef object items = texts[start:stop] if GIL_DISABLED else texts
+        cdef Py_ssize_t first = 0 if GIL_DISABLED else start
+        cdef Py_ssize_t index, count = max(0, min(stop - start, PySequence_Fast_GET_SIZE(items) - first))
         cdef Py_ssize_t position
         cdef pm_column *column = &packed.column
         cdef object item
@@ -76,7 +90,7 @@ cdef class Packed:
         if pm_new_column(column, count, 32 * count) < 0:
             raise MemoryError
         for index in range(count):
-            item = <object>PySequence_Fast_GET_ITEM(items, index)
+            item = <object>PySequence_Fast_GET_ITEM(items, first + index)
             if PyUnicode_Check(item):
                 if PyUnicode_IS_COMPACT_ASCII(item):
                     if pm_append(&column.bytes, PyUnicode_DATA(item), PyUnicode_GET_LENGTH(item)) < 0:

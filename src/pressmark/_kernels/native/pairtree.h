@@ -2,12 +2,14 @@
 #ifndef PRESSMARK_PAIRTREE_H
 #define PRESSMARK_PAIRTREE_H
 
+#include "pairtree_vector.h"
 #include "text.h"
 
 typedef struct {
     const uint8_t *prefix;
     int64_t prefix_length;
     int prefix_required;
+    pm_pairtree_put put;
 } pm_pairtree;
 
 /* Section 3: rare octets to ^hh, then the three common ones, in one pass: no octet that the first step writes is one that
@@ -35,27 +37,6 @@ static inline uint8_t *pm_pairtree_put_pairs(uint8_t *out, const uint8_t *cleane
     return out;
 }
 
-/* Most identifiers hold nothing rare: clean and split in one pass, and start again only if something was. */
-static inline uint8_t *pm_pairtree_put_common(uint8_t *out, const uint8_t *item, int64_t length)
-{
-    int rare = 0;
-    int64_t position = 0;
-    for (; position + 2 < length; position += 2) {
-        uint8_t first = pm_pairtree_common[item[position]], second = pm_pairtree_common[item[position + 1]];
-        rare |= (first == 0) | (second == 0);
-        out[0] = first;
-        out[1] = second;
-        out[2] = '/';
-        out += 3;
-    }
-    for (; position < length; position++) {
-        uint8_t last = pm_pairtree_common[item[position]];
-        rare |= last == 0;
-        *out++ = last;
-    }
-    return rare ? NULL : out;
-}
-
 static int pm_pairtree_map(const void *parameters, const uint8_t *item, int64_t length, pm_work *work)
 {
     const pm_pairtree *p = (const pm_pairtree *)parameters;
@@ -71,10 +52,11 @@ static int pm_pairtree_map(const void *parameters, const uint8_t *item, int64_t 
         return PM_FAULT_EMPTY;
     /* At worst every octet becomes three, and every two of those get a separator; the cleaned text is built behind that. */
     int64_t longest = 3 * length + 3 * length / 2 + 1;
-    if (pm_reserve(work->out, longest + 3 * length) < 0)
+    if (pm_reserve(work->out, longest + 3 * length + PM_PAIRTREE_SLACK) < 0)
         return PM_NO_MEMORY;
     uint8_t *start = work->out->data + work->out->size;
-    uint8_t *end = pm_pairtree_put_common(start, item, length);
+    /* Most identifiers hold nothing rare: try those in one pass, and start again only where something was. */
+    uint8_t *end = p->put(start, item, length);
     if (end == NULL) {
         uint8_t *cleaned = start + longest;
         uint8_t *cleaned_end = pm_pairtree_put_cleaned(cleaned, item, length);

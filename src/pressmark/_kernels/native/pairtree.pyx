@@ -2,6 +2,8 @@
 
 from libc.stdint cimport int64_t, uint8_t
 
+from pressmark._kernels.native.digests import level
+
 from pressmark._kernels.native.packed cimport (
     PM_MAX_IDENTIFIER_BYTES,
     PM_MAX_PATH_BYTES,
@@ -13,10 +15,16 @@ __all__ = ["PairtreeClean", "PairtreeMap", "PairtreeUnclean", "PairtreeUnmap"]
 
 
 cdef extern from "pairtree.h":
+    ctypedef struct pm_pairtree_put:
+        pass
+
+    pm_pairtree_put pm_pairtree_put_for(const char *level)
+
     ctypedef struct pm_pairtree:
         const uint8_t *prefix
         int64_t prefix_length
         int prefix_required
+        pm_pairtree_put put
 
     int pm_pairtree_map(const void *, const uint8_t *, int64_t, pm_work *) noexcept nogil
     int pm_pairtree_unmap(const void *, const uint8_t *, int64_t, pm_work *) noexcept nogil
@@ -35,6 +43,7 @@ cdef class PairtreeMap(Kernel):
         self.pairtree.prefix = self.prefix
         self.pairtree.prefix_length = len(prefix)
         self.pairtree.prefix_required = prefix_required
+        self.pairtree.put = pm_pairtree_put_for(level().encode())
         self.parameters = &self.pairtree
         self.function = pm_pairtree_map
         self.limit = PM_MAX_IDENTIFIER_BYTES

@@ -60,6 +60,14 @@ static const uint8_t pm_pairtree_common[256] = {
       0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0
 };
 
+/* Pairtree section 3: an octet becomes ^hh where the entries of its high and its low half share a bit. */
+static const uint8_t pm_pairtree_rare_rows[16] = {1, 1, 2, 4, 0, 8, 0, 16, 1, 1, 1, 1, 1, 1, 1, 1};
+static const uint8_t pm_pairtree_rare_columns[16] = {3, 1, 3, 1, 1, 1, 1, 1, 1, 1, 3, 3, 31, 5, 13, 21};
+
+/* The three substitutions: from, and from xor to. */
+static const uint8_t pm_common_from[3] = {47, 58, 46};
+static const uint8_t pm_common_change[3] = {18, 17, 2};
+
 /* Pairtree section 3: 1 for what may stand in a cleaned path. */
 static const uint8_t pm_pairtree_cleaned[256] = {
       0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,

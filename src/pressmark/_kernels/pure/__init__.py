@@ -14,6 +14,7 @@ from pressmark._kernels.pure.vitro import VitroDecodeFilename, VitroEncodeFilena
 __all__ = [
     "LEVEL",
     "NAME",
+    "RELEASES_GIL",
     "CleanPathMap",
     "CleanPathUnmap",
     "DifferentialMap",
@@ -37,3 +38,5 @@ __all__ = [
 
 NAME = "pure"
 LEVEL = "none"
+# Threads that run these kernels take turns.
+RELEASES_GIL = False

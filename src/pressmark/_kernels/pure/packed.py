@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from array import array
 from collections.abc import Iterable, Sequence
 from itertools import accumulate, pairwise
@@ -35,14 +36,17 @@ class Packed:
         self.items = items
 
     @classmethod
-    def from_texts(cls, texts: Sequence[str | bytes]) -> tuple[Packed, list[FaultTuple]]:
+    def from_texts(
+        cls, texts: Sequence[str | bytes], start: int = 0, stop: int = sys.maxsize
+    ) -> tuple[Packed, list[FaultTuple]]:
         """Pack ``str`` (as UTF-8, surrogates of ``os.fsdecode`` as their bytes) and ``bytes`` (as they are).
 
-        What cannot be packed is packed empty and reported.
+        Of the list or tuple ``texts``, the items from ``start`` to ``stop``. What cannot be packed is packed empty and
+        reported.
         """
         items: list[bytes] = []
         faults: list[FaultTuple] = []
-        for index, text in enumerate(texts):
+        for index, text in enumerate(texts[start:stop]):
             if isinstance(text, str):
                 try:
                     item = text.encode("utf-8", "surrogateescape")
@@ -140,6 +144,7 @@ class Inverse:
     def __init__(self, decode: Kernel, map_again: Kernel) -> None:
         self.decode = decode
         self.map_again = map_again
+        self.limit = decode.limit
 
     def __call__(self, packed: Packed) -> tuple[Packed, list[FaultTuple]]:
         identifiers, faults = self.decode(packed)

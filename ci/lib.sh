@@ -1,0 +1,32 @@
+# Shared by the scripts of this folder: sourced, never run.
+set -euo pipefail
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+
+say() { printf '\n== %s\n' "$*"; }
+fail() { printf 'error: %s\n' "$*" >&2; exit 1; }
+
+# The first CPython of at least 3.11 among $PYTHON and the usual names.
+find_python() {
+    local name
+    for name in "${PYTHON:-}" python3 python3.13 python3.12 python3.11 python; do
+        if [ -n "$name" ] && "$name" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+            command -v "$name"
+            return
+        fi
+    done
+    fail "no CPython 3.11 or newer found; name one in PYTHON"
+}
+
+# environment NAME: a fresh virtual environment build/NAME, its python in $python.
+environment() {
+    local base
+    base=$(find_python)
+    python=$root/build/$1/bin/python
+    rm -rf "$root/build/$1"
+    "$base" -m venv "$root/build/$1" || fail "$base cannot make virtual environments (Debian: install python3-venv)"
+    "$python" -m pip install --quiet --upgrade pip setuptools
+}
+
+# is_native FILE...: whether a built wheel holds the extension modules.
+is_native() { case "$1" in *-none-any.whl) return 1 ;; esac; }

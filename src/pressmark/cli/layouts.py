@@ -1,0 +1,118 @@
+"""``pressmark layouts``: what there is to choose from."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+import textwrap
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import click
+
+from pressmark.cli.options import layout_argument
+from pressmark.layouts import REGISTRY, Entry, Parameter
+
+__all__ = ["described", "layouts", "shown_default"]
+
+EPILOG = """\
+Exit status: 0 all well, 2 no layout is called NAME.
+
+\b
+Examples:
+  pressmark layouts
+  pressmark layouts 0011
+  pressmark layouts --json
+"""
+
+WIDTH = 80
+GAP = "  "
+
+
+@click.command("layouts", epilog=EPILOG, short_help="List layouts and their parameters.")
+@layout_argument("[NAME]", required=False)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line, with all parameters.")
+def layouts(entry: Entry | None, as_json: bool) -> None:
+    """List the layouts, or tell all about the one called NAME.
+
+    The list gives for each its alias, which works everywhere its official name does, whether its paths can be turned
+    back into identifiers, and what its paths are made of.
+
+    With NAME (an official name or an alias): its specification, and every parameter with its key for --set, its
+    default or "required", what is allowed, and what it means.
+    """
+    entries = list(REGISTRY.values()) if entry is None else [entry]
+    if as_json:
+        for one in entries:
+            click.echo(json.dumps(described(one)))
+    elif entry is None:
+        for line in _table(entries):
+            click.echo(line)
+    else:
+        for line in _description(entry):
+            click.echo(line)
+
+
+def described(entry: Entry) -> dict[str, Any]:
+    """Return all there is to know of a layout, as ``--json`` prints it."""
+    return {
+        "name": entry.name,
+        "alias": entry.alias,
+        "summary": entry.summary,
+        "specification": entry.cls.specification,
+        "reversible": entry.reversible,
+        "parameters": [
+            {
+                "key": parameter.key,
+                "required": parameter.required,
+                "default": None if parameter.required else parameter.check.to_json(parameter.default),
+                "allowed": parameter.check.allowed,
+                "meaning": parameter.doc,
+            }
+            for parameter in entry.parameters()
+        ],
+    }
+
+
+def shown_default(parameter: Parameter) -> str:
+    """Return the default as JSON, or ``required``."""
+    return "required" if parameter.required else json.dumps(parameter.check.to_json(parameter.default))
+
+
+def _table(entries: Iterable[Entry]) -> Iterator[str]:
+    rows = [("ALIAS", "NAME", "REVERSIBLE", "SUMMARY")]
+    rows += [(entry.alias or "", entry.name, entry.reversible, entry.summary) for entry in entries]
+    widths = [max(len(row[column]) for row in rows) for column in range(3)]
+    # Summaries have lines of their own only where somebody reads them on a terminal that is too narrow.
+    width = sum(widths) + 3 * len(GAP) + max(len(row[3]) for row in rows)
+    narrow = sys.stdout.isatty() and shutil.get_terminal_size().columns < width
+    for row in rows:
+        cells = GAP.join(cell.ljust(width) for cell, width in zip(row, widths, strict=False))
+        if narrow:
+            yield cells.rstrip()
+            yield " " * (widths[0] + len(GAP)) + row[3]
+        else:
+            yield cells + GAP + row[3]
+
+
+def _description(entry: Entry) -> Iterator[str]:
+    yield entry.name
+    if entry.alias:
+        yield f"  alias          {entry.alias}"
+    yield from _wrapped("  summary        ", entry.summary)
+    yield from _wrapped("  specification  ", entry.cls.specification)
+    yield from _wrapped("  reversible     ", entry.reversible)
+    parameters = entry.parameters()
+    yield ""
+    yield "Parameters (--set KEY=VALUE):" if parameters else "It has no parameters."
+    for parameter in parameters:
+        yield ""
+        yield f"  {parameter.key}"
+        yield from _wrapped("    meaning  ", parameter.doc)
+        yield from _wrapped("    default  ", shown_default(parameter))
+        yield from _wrapped("    allowed  ", parameter.check.allowed)
+
+
+def _wrapped(label: str, text: str) -> list[str]:
+    return textwrap.wrap(text, WIDTH, initial_indent=label, subsequent_indent=" " * len(label), break_on_hyphens=False)

@@ -1,0 +1,201 @@
+"""``pressmark map`` and ``pressmark unmap``: one command in two directions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import BinaryIO, Literal, NamedTuple, cast
+
+import click
+
+from pressmark.cli.options import chosen_layout, layout_options
+from pressmark.cli.program import give_up_stdout
+from pressmark.cli.progress import Progress, manner_of
+from pressmark.cli.streams import open_sink, open_source
+from pressmark.cli.talk import CallError, Failure, say
+from pressmark.errors import IdentifierError, NotReversibleError, PathError
+from pressmark.layouts import Entry, Layout, LineCounts
+
+__all__ = ["map_command", "unmap_command"]
+
+
+class _Direction(NamedTuple):
+    """What differs between the two commands."""
+
+    name: str
+    short_help: str
+    items: str
+    item: str
+    result: str
+    lines: Callable[[Layout], Callable[..., LineCounts]]
+    examples: str
+
+
+HELP = """\
+Write the {result} of every {item} in FILE to standard output, in the order of FILE.
+
+LAYOUT is an official name or its four-digit alias; "pressmark layouts" lists both. FILE holds one {item} a line.
+Without FILE, or where it is "-", standard input is read.
+
+Lines end with a line feed and with nothing else: a carriage return belongs to its {item}. Where the last line has no
+line feed, the last line written has none. With -0, a NUL takes the place of the line feed in both, because an
+identifier may hold line feeds. Nothing is decoded, trimmed or left out: an empty line is an empty {item}, which fails.
+"""
+
+EPILOG = """\
+Errors: for each {item} without {result}, one line on standard error gives file, line (counted from 1), {item} and
+reason; with -0 it says "item" and its number. Under "--on-error stop" the first one ends the run, after everything
+before it is written. Under "skip" its line is left out, under "empty" its line is empty (with --both, the column that
+cannot be given is); then a last line on standard error counts the failures.
+
+Exit status: 0 all well (a pipe whose reader left is, too), 1 an item failed or reading or writing did, 2 the call was
+wrong and nothing was done, 130 interrupted.
+
+\b
+Examples:
+{examples}
+"""
+
+MAP = _Direction(
+    "map",
+    "Turn identifiers into storage paths.",
+    "identifiers",
+    "identifier",
+    "path",
+    lambda layout: layout.map_lines,
+    """\
+  echo ark:/13030/xt12t3 | pressmark map pairtree
+  pressmark map 0004 identifiers.txt -o paths.txt
+  pressmark map 0012 --set 'delimiters=[":", "/"]' identifiers.txt
+  pressmark map 0006 --set delimiter=: --on-error skip identifiers.txt
+  pressmark map 0003 --config config.json --both identifiers.txt
+  printf 'a\\0b\\nc\\0' | pressmark map pairtree -0 | tr '\\0' '\\n'""",
+)
+
+UNMAP = _Direction(
+    "unmap",
+    "Turn storage paths back into identifiers.",
+    "paths",
+    "path",
+    "identifier",
+    lambda layout: layout.unmap_lines,
+    """\
+  echo ar/k+/=1/30/30/=x/t1/2t/3 | pressmark unmap pairtree
+  pressmark map 0003 identifiers.txt | pressmark unmap 0003
+  pressmark unmap 0011 --set encodeUTF=true --on-error skip paths.txt
+  pressmark unmap pairtree --both --on-error empty paths.txt""",
+)
+
+ON_ERROR: dict[str, Literal["raise", "skip", "empty"]] = {"stop": "raise", "skip": "skip", "empty": "empty"}
+
+
+def _command(direction: _Direction, more: str) -> click.Command:
+    """Return the command for ``direction``; ``more`` is what its help says beyond the other's."""
+    words = direction._asdict()
+
+    @click.command(
+        direction.name,
+        short_help=direction.short_help,
+        help=HELP.format_map(words) + more,
+        epilog=EPILOG.format_map(words),
+    )
+    @layout_options
+    @click.argument("file", metavar="[FILE]", required=False, type=click.Path(readable=False, allow_dash=True))
+    @click.option("--null", "-0", is_flag=True, help="Items end with NUL, not with a line feed, in input and output.")
+    @click.option(
+        "--both",
+        is_flag=True,
+        help="Write identifier, TAB, path. An identifier that holds a TAB fails, except with -0.",
+    )
+    @click.option(
+        "--on-error",
+        type=click.Choice(list(ON_ERROR)),
+        default="stop",
+        show_default=True,
+        help="At {} without {}: stop, skip it, or write an empty line for it.".format(
+            "an identifier" if direction is MAP else "a path", direction.result
+        ),
+    )
+    @click.option(
+        "--threads",
+        metavar="N",
+        type=click.IntRange(min=0),
+        default=0,
+        help="Use N threads at most; 0, the default, for as many as there are cores. The output is the same.",
+    )
+    @click.option(
+        "--output",
+        "-o",
+        metavar="OUTPUT",
+        type=click.Path(readable=False, allow_dash=True),
+        help="Write to the file OUTPUT instead. It gets its name only when complete: after an error that stops the run"
+        " nothing has changed; with items skipped or left empty it is complete.",
+    )
+    @click.option(
+        "--progress/--no-progress",
+        default=None,
+        help="Show progress on standard error, or do not: a display if it is a terminal (and the data goes elsewhere),"
+        " else a line every 10 seconds. Default: show it unless data goes to the same terminal.",
+    )
+    def command(
+        entry: Entry,
+        settings: tuple[str, ...],
+        config: str | None,
+        file: str | None,
+        null: bool,
+        both: bool,
+        on_error: str,
+        threads: int,
+        output: str | None,
+        progress: bool | None,
+    ) -> int:
+        layout = chosen_layout(entry, settings, config)
+        if direction is UNMAP:
+            _require_inverse(layout, entry)
+        with (
+            open_source(file) as source,
+            open_sink(output, source) as sink,
+            Progress(manner_of(progress, sink), source, direction.items, null) as told,
+        ):
+            try:
+                counts = direction.lines(layout)(
+                    cast(BinaryIO, source),
+                    cast(BinaryIO, sink),
+                    b"\0" if null else b"\n",
+                    threads,
+                    on_error=ON_ERROR[on_error],
+                    both=both,
+                    on_failure=told.on_failure,
+                    on_progress=told.on_progress,
+                )
+            except (IdentifierError, PathError) as error:
+                raise Failure(told.failure_text(error)) from None
+            except BrokenPipeError:
+                # The reader has what it wanted; items that failed until then have failed all the same.
+                give_up_stdout()
+                return Failure.exit_code if told.failed else 0
+        if counts.failed:
+            noun = direction.item if counts.items == 1 else direction.items
+            say(f"{counts.failed} of {counts.items} {noun} failed")
+            return Failure.exit_code
+        return 0
+
+    return command
+
+
+def _require_inverse(layout: Layout, entry: Entry) -> None:
+    """Refuse, before any file is opened, a layout that cannot be turned back."""
+    if layout.reversible:
+        return
+    if entry.reversible == "never":
+        raise NotReversibleError(layout.name)
+    raise CallError(f"{layout.name} is reversible only {entry.reversible}")
+
+
+map_command = _command(MAP, "")
+unmap_command = _command(
+    UNMAP,
+    """
+Only a path that LAYOUT gives for an identifier is turned back; every other fails. Layouts whose paths do not hold
+whole identifiers are refused.
+""",
+)

@@ -1,0 +1,265 @@
+"""What only a process shows: exit statuses, pipes, files put into place, signals. One test, one start or few."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import IO, Any
+
+import pytest
+
+from .conftest import COMMAND, Run, environment
+
+posix = pytest.mark.skipif(os.name != "posix", reason="needs POSIX devices and signals")
+
+
+def test_maps_standard_input(run: Run) -> None:
+    """Without FILE, standard input is mapped, and "python -m pressmark" is the command."""
+    done = run("map", "pairtree", stdin=b"ark:/13030/xt12t3\n")
+    assert (done.stdout, done.stderr, done.returncode) == (b"ar/k+/=1/30/30/=x/t1/2t/3\n", b"", 0)
+
+
+def test_version_names_the_implementation(run: Run) -> None:
+    """--version prints the implementation that the environment asked for."""
+    done = run("--version")
+    wanted = os.environ.get("PRESSMARK_IMPLEMENTATION", "auto")
+    assert done.returncode == 0
+    assert done.stdout.startswith(b"pressmark ")
+    assert done.stdout.rstrip().endswith(b")")
+    assert wanted == "auto" or f" ({wanted}" in done.stdout.decode()
+    assert (b"vector level" in done.stdout) == (b"(native" in done.stdout)
+
+
+@posix
+def test_without_stdout_it_says_so(tmp_path: Path) -> None:
+    """A closed standard output is a wrong call, not a traceback."""
+    done = subprocess.run(
+        ["sh", "-c", 'exec "$@" >&-', "sh", *COMMAND, "map", "0002"],
+        input=b"a\n",
+        stderr=subprocess.PIPE,
+        env=environment(),
+        check=False,
+    )
+    assert (done.stderr, done.returncode) == (b"pressmark: <stdout>: it is closed\n", 2)
+
+
+@pytest.mark.parametrize(
+    ("call", "line"),
+    [
+        (
+            ["map", "nope"],
+            "unknown layout 'nope'; known are pairtree, vitro, 0002, 0003, 0004, 0006, 0007, 0010, 0011, 0012",
+        ),
+        (
+            ["map", "0012", "--set", "tupleSize=0"],
+            "tupleSize: 0 only together with numberOfTuples 0 (1 to 32 otherwise)",
+        ),
+        (["map", "0012", "--set", "tuple_size=2"], "tuple_size: unknown parameter; did you mean tupleSize?"),
+        (["map", "pairtree", "missing.txt"], "missing.txt: No such file or directory"),
+        (["map", "pairtree", "."], f".: {os.strerror(21) if os.name == 'posix' else 'Permission denied'}"),
+    ],
+    ids=["layout", "value", "key", "missing file", "directory"],
+)
+def test_a_wrong_call_is_one_line_and_exit_2(run: Run, call: list[str], line: str) -> None:
+    """What is wrong with the call is said in one line, nothing is read or written."""
+    done = run(*call, stdin=b"a\n")
+    assert (done.stdout, done.stderr.decode(), done.returncode) == (b"", f"pressmark: {line}{os.linesep}", 2)
+
+
+def test_a_failing_item_stops_the_run(run: Run, tmp_path: Path) -> None:
+    """By default the first failing item is named by file and line, behind everything before it."""
+    (tmp_path / "ids").write_bytes(b"a\nb\n\nc")
+    done = run("map", "pairtree", "ids")
+    assert (done.stdout, done.stderr.decode(), done.returncode) == (
+        b"a\nb\n",
+        f"pressmark: ids:3: '': it is empty{os.linesep}",
+        1,
+    )
+
+
+def used_memory(process: int) -> int:
+    """Return the most bytes of memory that a process has used; 0 where that cannot be known or means nothing."""
+    status = Path(f"/proc/{process}/status")
+    if not status.exists() or "asan" in os.environ.get("LD_PRELOAD", ""):
+        return 0
+    found = re.search(r"VmHWM:\s*(\d+) kB", status.read_text())
+    return int(found[1]) << 10 if found else 0
+
+
+def test_broken_pipe_is_success() -> None:
+    """The command ends by itself, silently and with 0, when the reader of an endless run leaves; memory is constant."""
+    process = subprocess.Popen(
+        [*COMMAND, "map", "pairtree"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(),
+    )
+    assert process.stdin
+    assert process.stdout
+    assert process.stderr
+
+    def feed(stdin: IO[bytes]) -> None:
+        # Until the command has ended, which is what this test wants.
+        with contextlib.suppress(OSError):
+            while True:
+                stdin.write(b"ark:/13030/xt12t3\n" * 4096)
+        with contextlib.suppress(OSError):
+            stdin.close()
+
+    feeder = threading.Thread(target=feed, args=[process.stdin])
+    feeder.start()
+    line = b""
+    for _ in range(200_000):
+        line = process.stdout.readline()
+    assert used_memory(process.pid) < 100 << 20
+    process.stdout.close()
+    assert line == b"ar/k+/=1/30/30/=x/t1/2t/3\n"
+    assert process.wait(timeout=60) == 0
+    feeder.join(timeout=60)
+    assert process.stderr.read() == b""
+    process.stderr.close()
+
+
+@posix
+@pytest.mark.parametrize("call", [["layouts"], ["map", "--help"]], ids=" ".join)
+def test_nobody_reading_is_success(call: list[str]) -> None:
+    """Tables and help end silently, too; neither does the interpreter complain when it flushes at its end."""
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run(
+        [*COMMAND, *call], stdout=write, stderr=subprocess.PIPE, env=environment(), timeout=60, check=False
+    )
+    os.close(write)
+    assert (done.stderr, done.returncode) == (b"", 0)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        (["map", "pairtree"], "<stdout>"),
+        (["map", "pairtree", "-o", "/dev/full"], "/dev/full"),
+        (["layouts"], "<stdout>"),
+    ],
+    ids=["data", "output", "table"],
+)
+def test_a_full_disk_is_one_line_and_exit_1(run: Run, call: list[str], name: str) -> None:
+    """What cannot be written is said once; the flush at the interpreter's end does not fail again."""
+    with open("/dev/full", "wb") as full:
+        done = run(*call, stdin=b"a\n", stdout=full)
+    assert (done.stderr, done.returncode) == (f"pressmark: {name}: No space left on device\n".encode(), 1)
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/mem"), reason="needs a file that opens and cannot be read")
+def test_a_read_error_is_one_line_and_exit_1(run: Run, tmp_path: Path) -> None:
+    """An input that fails while it is read is named, and OUTPUT does not appear."""
+    done = run("map", "pairtree", "/proc/self/mem", "-o", "paths")
+    assert (done.stderr, done.returncode) == (b"pressmark: /proc/self/mem: Input/output error\n", 1)
+    assert os.listdir(tmp_path) == []
+
+
+def test_output_is_put_in_place_when_complete(run: Run, tmp_path: Path) -> None:
+    """After a stop nothing has changed; with items skipped the file is there and the exit status says 1."""
+    (tmp_path / "ids").write_bytes(b"a\n\nc\n")
+    (tmp_path / "paths").write_bytes(b"as before\n")
+    assert run("map", "0003", "ids", "-o", "paths").returncode == 1
+    assert (tmp_path / "paths").read_bytes() == b"as before\n"
+    assert run("map", "pairtree", "ids", "-o", "paths", "--on-error", "skip").returncode == 1
+    assert (tmp_path / "paths").read_bytes() == b"a\nc\n"
+    assert sorted(os.listdir(tmp_path)) == ["ids", "paths"]
+
+
+@posix
+def test_output_replaces_the_file_behind_a_link_and_keeps_its_mode(run: Run, tmp_path: Path) -> None:
+    """A link stays one; a new file has the permissions that any program's would."""
+    (tmp_path / "real").write_bytes(b"")
+    (tmp_path / "real").chmod(0o640)
+    (tmp_path / "link").symlink_to("real")
+    assert run("map", "0002", "-o", "link", stdin=b"a\n").returncode == 0
+    assert run("map", "0002", "-o", "new", stdin=b"a\n").returncode == 0
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "real").read_bytes() == b"a\n"
+    assert (tmp_path / "real").stat().st_mode & 0o777 == 0o640
+    mask = os.umask(0)
+    os.umask(mask)
+    assert (tmp_path / "new").stat().st_mode & 0o777 == 0o666 & ~mask
+
+
+@posix
+def test_input_and_output_must_differ(run: Run, tmp_path: Path) -> None:
+    """By name, by redirection, or both: the file that is read is not written."""
+    ids = tmp_path / "ids"
+    ids.write_bytes(b"a\n")
+    assert run("map", "0002", "ids", "-o", "./ids").stderr == (
+        b"pressmark: ./ids: input and output are the same file\n"
+    )
+    with open(ids, "ab") as appended:
+        done = run("map", "0002", "ids", stdout=appended)
+    assert (done.stderr, done.returncode) == (b"pressmark: <stdout>: input and output are the same file\n", 2)
+    assert ids.read_bytes() == b"a\n"
+
+
+@posix
+@pytest.mark.skipif(signal.getsignal(signal.SIGINT) is signal.SIG_IGN, reason="SIGINT is ignored here")
+def test_interrupt_is_one_line_and_exit_130(tmp_path: Path) -> None:
+    """Ctrl-C while the command waits for input: no traceback, no file left."""
+    process = subprocess.Popen(
+        [*COMMAND, "map", "0002", "-o", "paths"],
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=tmp_path,
+        env=environment(),
+    )
+    assert process.stdin
+    # The temporary file is there once the command is about to read.
+    for _ in range(6000):
+        if os.listdir(tmp_path):
+            break
+        assert process.poll() is None
+        threading.Event().wait(0.01)
+    process.send_signal(signal.SIGINT)
+    _, told = process.communicate(timeout=60)
+    assert (told, process.returncode) == (b"pressmark: interrupted\n", 130)
+    assert os.listdir(tmp_path) == []
+
+
+@posix
+def test_without_a_reader_for_errors_the_data_are_complete(tmp_path: Path) -> None:
+    """A pipe for stderr whose reader left, or no stderr at all, changes neither data nor exit status."""
+    read, write = os.pipe()
+    os.close(read)
+    options: dict[str, Any] = {"input": b"a\n\nb\n", "stdout": subprocess.PIPE, "env": environment(), "check": False}
+    call = [*COMMAND, "map", "0002", "--on-error", "skip"]
+    done = subprocess.run(call, stderr=write, **options)
+    os.close(write)
+    assert (done.stdout, done.returncode) == (b"a\nb\n", 1)
+    done = subprocess.run(["sh", "-c", 'exec "$@" 2>&-', "sh", *call], **options)
+    assert (done.stdout, done.returncode) == (b"a\nb\n", 1)
+
+
+@posix
+def test_names_that_are_not_text_stay_on_one_line(run: Run) -> None:
+    """A file name may hold a line feed and bytes that are not UTF-8; the error line must not."""
+    done = run("map", "0002", b"no\nsuch\xff")
+    assert (done.stderr, done.returncode) == (b"pressmark: no\\nsuch\\udcff: No such file or directory\n", 2)
+
+
+def test_a_short_run_imports_little() -> None:
+    """Neither rich nor any command but the one called is imported for a short run."""
+    code = (
+        "import sys, io; from pressmark.cli import main\n"
+        "try: main(['map', '0002'])\n"
+        "except SystemExit: pass\n"
+        "print(sorted({'rich', 'tempfile', 'pressmark.cli.layouts'} & set(sys.modules)), file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], input=b"a\n", capture_output=True, env=environment(), check=False
+    )
+    assert (done.stdout, done.stderr.strip()) == (b"a\n", b"[]")

@@ -1,0 +1,103 @@
+"""Progress: when which kind, and that failures are never lost in it."""
+
+from __future__ import annotations
+
+import io
+import sys
+
+import pytest
+
+from pressmark.cli import progress
+from pressmark.cli.progress import Manner, Progress, manner_of
+from pressmark.cli.streams import Sink, Source
+from pressmark.errors import IdentifierError
+from pressmark.layouts import LineCounts
+
+
+class Terminal(io.StringIO):
+    """A stderr that says what it is."""
+
+    def __init__(self, terminal: bool) -> None:
+        super().__init__()
+        self.terminal = terminal
+
+    def isatty(self) -> bool:
+        return self.terminal
+
+
+def sink(terminal: bool) -> Sink:
+    made = Sink(io.BytesIO(), "<stdout>")
+    made.terminal = terminal
+    return made
+
+
+@pytest.mark.parametrize(
+    ("wanted", "stderr", "data", "expected"),
+    [
+        (None, True, False, Manner.DISPLAY),
+        (None, True, True, Manner.NONE),
+        (None, False, False, Manner.LOG),
+        (None, False, True, Manner.LOG),
+        (True, True, True, Manner.LOG),
+        (True, False, False, Manner.LOG),
+        (False, True, False, Manner.NONE),
+        (False, False, False, Manner.NONE),
+    ],
+)
+def test_manner(
+    monkeypatch: pytest.MonkeyPatch, wanted: bool | None, stderr: bool, data: bool, expected: Manner
+) -> None:
+    """A display on a terminal that the data do not go to, a line now and then in a log."""
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(sys, "stderr", Terminal(stderr))
+    assert manner_of(wanted, sink(data)) is expected
+
+
+def test_a_dumb_terminal_gets_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where nothing can be drawn, nothing is."""
+    monkeypatch.setenv("TERM", "dumb")
+    monkeypatch.setattr(sys, "stderr", Terminal(True))
+    assert manner_of(None, sink(False)) is Manner.LOG
+
+
+def source(size: int | None) -> Source:
+    made = Source(io.BytesIO(b"x" * 100), "ids")
+    made.size = size
+    return made
+
+
+@pytest.mark.parametrize("size", [200, None], ids=["known size", "unknown size"])
+def test_log_lines(monkeypatch: pytest.MonkeyPatch, size: int | None) -> None:
+    """A line gives items and rate, and where the size is known percent and time left."""
+    stderr = Terminal(False)
+    monkeypatch.setattr(sys, "stderr", stderr)
+    monkeypatch.setattr(progress, "LOG_EVERY", 0.0)
+    now = iter([100.0, 110.0, 110.0])
+    monkeypatch.setattr("pressmark.cli.progress.time.monotonic", lambda: next(now))
+    given = source(size)
+    given.read(50)
+    with Progress(Manner.LOG, given, "identifiers", False) as told:
+        told.on_progress(LineCounts(12_000, 3, 50, 50))
+    end = ", 25 %, 0:30 left" if size else ""
+    assert stderr.getvalue() == f"pressmark: 12,000 identifiers, 1,200 a second, 3 failed{end}\n"
+
+
+@pytest.mark.parametrize("size", [100, None], ids=["known size", "unknown size"])
+def test_failures_stand_whole_above_a_display(monkeypatch: pytest.MonkeyPatch, size: int | None) -> None:
+    """Long lines are neither cut nor wrapped, and nothing in them is taken for markup."""
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "60")
+    stderr = Terminal(True)
+    monkeypatch.setattr(sys, "stderr", stderr)
+    monkeypatch.setattr(progress, "DISPLAY_AFTER", 0.0)
+    identifier = "[bold]:smile:" * 6
+    with Progress(Manner.DISPLAY, source(size), "identifiers", False) as told:
+        told.on_progress(LineCounts(10, 0, 10, 10))
+        told.on_failure(IdentifierError(identifier, 11, "it is no good, " * 10))
+        told.on_progress(LineCounts(20, 1, 20, 20))
+        told.on_failure(IdentifierError(identifier, 25, "at the end"))
+    written = stderr.getvalue()
+    assert f"pressmark: ids:12: '{identifier}': {'it is no good, ' * 10}\n" in written
+    assert f"pressmark: ids:26: '{identifier}': at the end\n" in written
+    assert "20 identifiers" in written
+    assert "1 failed" in written
