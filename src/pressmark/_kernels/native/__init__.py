@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
+
 from pressmark._kernels.native.clean_path import CleanPathMap, CleanPathUnmap
-from pressmark._kernels.native.digests import level, supported
+from pressmark._kernels.native.digests import best_level, level, levels, supported, use_level
 from pressmark._kernels.native.direct import DirectMap
 from pressmark._kernels.native.hashed import HashAndIdMap, HashAndIdUnmap, HashedMap
 from pressmark._kernels.native.omit_prefix import DifferentialMap, FlatOmitPrefixMap, NTupleOmitPrefixMap
 from pressmark._kernels.native.packed import Packed
 from pressmark._kernels.native.pairtree import PairtreeClean, PairtreeMap, PairtreeUnclean, PairtreeUnmap
 from pressmark._kernels.native.vitro import VitroDecodeFilename, VitroEncodeFilename, VitroMap, VitroUnmap
+from pressmark.errors import PressmarkError
 
 __all__ = [
     "LEVEL",
@@ -37,7 +40,19 @@ __all__ = [
 ]
 
 NAME = "native"
-# The vector level of the digests, chosen for this machine at import.
-LEVEL = level()
+
+
+def _choose_level() -> str:
+    """Use the level that PRESSMARK_SIMD names, or the best that this machine runs; return its name."""
+    wanted = os.environ.get("PRESSMARK_SIMD", "")
+    if wanted:
+        runnable = levels()[: levels().index(best_level()) + 1]
+        if wanted not in runnable:
+            raise PressmarkError(f"PRESSMARK_SIMD={wanted}: this machine and build run {', '.join(runnable)}")
+        use_level(wanted)
+    return level()
+
+
+LEVEL = _choose_level()
 # Threads that run these kernels run side by side.
 RELEASES_GIL = True

@@ -26,6 +26,7 @@ cdef extern from "lanes/lanes.h":
 
     size_t pm_digest_size(pm_algorithm) noexcept nogil
     pm_level pm_best_level() noexcept nogil
+    unsigned pm_lanes(pm_level, pm_algorithm) noexcept nogil
     const char *pm_level_name(pm_level) noexcept nogil
     void pm_digest_column(pm_level, pm_algorithm, const uint8_t *, const int64_t *, int64_t, uint8_t *) noexcept nogil
 
@@ -98,4 +99,6 @@ cdef int64_t digest_octets(int algorithm) noexcept nogil:
 
 cdef void digest_column(int algorithm, const uint8_t *data, const int64_t *offsets, int64_t count,
                         uint8_t *out) noexcept nogil:
-    pm_digest_column(_level, <pm_algorithm>algorithm, data, offsets, count, out)
+    # Lanes that stay empty are paid for all the same.
+    cdef pm_level chosen = PM_PORTABLE if count < pm_lanes(_level, <pm_algorithm>algorithm) else _level
+    pm_digest_column(chosen, <pm_algorithm>algorithm, data, offsets, count, out)

@@ -1,0 +1,207 @@
+/* The streaming digests: one message per lane, buffers of any length. */
+#include <string.h>
+
+#include "kernel.h"
+
+/* The state is word-major, so a lane's words stand a whole register apart. */
+static uint8_t *state_word(pm_bank *bank, unsigned word, unsigned lane)
+{
+    return bank->state + ((size_t)word * bank->kernel->lanes + lane) * bank->facts->word_size;
+}
+
+static uint64_t read_word(const uint8_t *from, size_t size)
+{
+    if (size == 4) {
+        uint32_t word;
+        memcpy(&word, from, sizeof word);
+        return word;
+    }
+    uint64_t word;
+    memcpy(&word, from, sizeof word);
+    return word;
+}
+
+static void write_word(uint8_t *to, size_t size, uint64_t value)
+{
+    if (size == 4) {
+        const uint32_t word = (uint32_t)value;
+        memcpy(to, &word, sizeof word);
+    } else {
+        memcpy(to, &value, sizeof value);
+    }
+}
+
+static unsigned lowest_lane(uint32_t lanes)
+{
+    unsigned lane = 0;
+    while (!(lanes >> lane & 1))
+        lane++;
+    return lane;
+}
+
+size_t pm_bank_size(void)
+{
+    return sizeof(pm_bank);
+}
+
+void pm_bank_init(pm_bank *bank, pm_level level, pm_algorithm algorithm)
+{
+    bank->kernel = pm_find_kernel(level, algorithm);
+    bank->facts = &pm_facts_of[algorithm];
+    /* Also what no lane uses: the idle ones compute with it, and memory checkers should not mind. */
+    memset(bank->state, 0, sizeof bank->state);
+    memset(bank->buffer, 0, sizeof bank->buffer);
+    for (unsigned lane = 0; lane < bank->kernel->lanes; lane++)
+        pm_bank_start(bank, lane);
+}
+
+void pm_bank_start(pm_bank *bank, unsigned lane)
+{
+    for (unsigned word = 0; word < bank->facts->state_words; word++)
+        write_word(state_word(bank, word, lane), bank->facts->word_size, bank->facts->initial[word]);
+    bank->compressed[lane] = 0;
+    bank->pending[lane] = 0;
+}
+
+uint32_t pm_bank_step(pm_bank *bank, pm_cursor cursors[], uint32_t live)
+{
+    const unsigned lanes = bank->kernel->lanes;
+    const size_t block_size = bank->facts->block_size;
+    pm_run run;
+    run.live = live;
+    run.last = 0;
+    run.blocks = SIZE_MAX;
+    for (unsigned lane = 0; lane < lanes; lane++)
+        if (live >> lane & 1 && cursors[lane].now.blocks < run.blocks)
+            run.blocks = cursors[lane].now.blocks;
+    /* What the idle lanes read does not matter, but it must be readable that far: any live lane's source is. */
+    const uint8_t *const readable = cursors[lowest_lane(live)].now.source;
+    for (unsigned lane = 0; lane < lanes; lane++) {
+        const int is_live = live >> lane & 1;
+        const int is_last = is_live && cursors[lane].now.last;
+        run.source[lane] = is_live ? cursors[lane].now.source : readable;
+        run.last |= (uint32_t)is_last << lane;
+        run.counter[lane] = bank->compressed[lane] + (is_last ? bank->pending[lane] : block_size);
+    }
+    bank->kernel->compress(bank->state, &run);
+
+    uint32_t ended = 0;
+    for (unsigned lane = 0; lane < lanes; lane++) {
+        if (!(live >> lane & 1))
+            continue;
+        pm_cursor *cursor = &cursors[lane];
+        bank->compressed[lane] += run.blocks * block_size;
+        cursor->now.source += run.blocks * block_size;
+        cursor->now.blocks -= run.blocks;
+        if (cursor->now.blocks == 0) {
+            cursor->now = cursor->next;
+            cursor->next.blocks = 0;
+            ended |= (uint32_t)(cursor->now.blocks == 0) << lane;
+        }
+    }
+    return ended;
+}
+
+void pm_bank_update(pm_bank *bank, const uint8_t *const data[], const size_t lengths[])
+{
+    const unsigned lanes = bank->kernel->lanes;
+    const size_t block_size = bank->facts->block_size;
+    /* BLAKE2b flags its last block, so a block may be taken in only when a byte behind it is seen. */
+    const size_t held_back = bank->facts->length_size == 0;
+    pm_cursor cursors[PM_MAXIMUM_LANES];
+    size_t rest[PM_MAXIMUM_LANES];
+    uint32_t live = 0;
+
+    for (unsigned lane = 0; lane < lanes; lane++) {
+        const size_t pending = bank->pending[lane];
+        /* The sum of pending and length might not fit a size_t; their blocks do. */
+        const size_t room = block_size - pending + held_back;
+        rest[lane] = 0;
+        if (lengths[lane] < room) {
+            if (lengths[lane])
+                memcpy(pm_bank_buffer(bank, lane) + pending, data[lane], lengths[lane]);
+            bank->pending[lane] = (uint32_t)(pending + lengths[lane]);
+            continue;
+        }
+        const size_t filling = pending ? block_size - pending : 0;
+        const size_t direct = (lengths[lane] - filling - held_back) / block_size;
+        const pm_segment whole = {data[lane] + filling, direct, 0};
+        const pm_segment nothing = {NULL, 0, 0};
+        cursors[lane] = (pm_cursor){whole, nothing};
+        if (pending) {
+            memcpy(pm_bank_buffer(bank, lane) + pending, data[lane], filling);
+            cursors[lane] = (pm_cursor){{pm_bank_buffer(bank, lane), 1, 0}, whole};
+        }
+        rest[lane] = lengths[lane] - filling - direct * block_size;
+        bank->pending[lane] = 0;
+        live |= (uint32_t)1 << lane;
+    }
+
+    const uint32_t advanced = live;
+    while (live)
+        live &= ~pm_bank_step(bank, cursors, live);
+    for (unsigned lane = 0; lane < lanes; lane++) {
+        if (advanced >> lane & 1 && rest[lane]) {
+            memcpy(pm_bank_buffer(bank, lane), data[lane] + lengths[lane] - rest[lane], rest[lane]);
+            bank->pending[lane] = (uint32_t)rest[lane];
+        }
+    }
+}
+
+pm_segment pm_bank_pad(pm_bank *bank, unsigned lane)
+{
+    const pm_facts *facts = bank->facts;
+    uint8_t *const buffer = pm_bank_buffer(bank, lane);
+    const size_t pending = bank->pending[lane];
+    const size_t blocks = pm_padded_blocks(facts, pending);
+    const size_t size = blocks * facts->block_size;
+    memset(buffer + pending, 0, size - pending);
+    if (facts->length_size) {
+        uint64_t bits = (bank->compressed[lane] + pending) * 8;
+        if (facts->big_endian != PM_BIG_ENDIAN_HOST)
+            bits = pm_swap_64(bits);
+        /* The length field of the SHA-512 family has 16 bytes; the upper eight stay zero for all lengths there are. */
+        memcpy(buffer + size - sizeof bits, &bits, sizeof bits);
+        buffer[pending] = 0x80;
+    }
+    return (pm_segment){buffer, blocks, facts->length_size == 0};
+}
+
+void pm_bank_extract(const pm_bank *bank, unsigned lane, uint8_t *out)
+{
+    const pm_facts *facts = bank->facts;
+    for (unsigned i = 0; i < facts->digest_size; i++) {
+        const unsigned word = i / facts->word_size;
+        const unsigned byte = i % facts->word_size;
+        const uint64_t value = read_word(state_word((pm_bank *)bank, word, lane), facts->word_size);
+        out[i] = (uint8_t)(value >> 8 * (facts->big_endian ? facts->word_size - 1 - byte : byte));
+    }
+}
+
+void pm_bank_finish_many(pm_bank *bank, uint32_t lanes, uint8_t *const out[])
+{
+    pm_cursor cursors[PM_MAXIMUM_LANES];
+    uint32_t live = 0;
+    for (unsigned lane = 0; lane < bank->kernel->lanes; lane++) {
+        if (lanes >> lane & 1) {
+            cursors[lane] = (pm_cursor){pm_bank_pad(bank, lane), {NULL, 0, 0}};
+            live |= (uint32_t)1 << lane;
+        }
+    }
+    const uint32_t finishing = live;
+    while (live)
+        live &= ~pm_bank_step(bank, cursors, live);
+    for (unsigned lane = 0; lane < bank->kernel->lanes; lane++) {
+        if (finishing >> lane & 1) {
+            pm_bank_extract(bank, lane, out[lane]);
+            pm_bank_start(bank, lane);
+        }
+    }
+}
+
+void pm_bank_finish(pm_bank *bank, unsigned lane, uint8_t *out)
+{
+    uint8_t *outs[PM_MAXIMUM_LANES];
+    outs[lane] = out;
+    pm_bank_finish_many(bank, (uint32_t)1 << lane, outs);
+}

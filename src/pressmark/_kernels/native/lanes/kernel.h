@@ -1,0 +1,139 @@
+/* What the level files, the column and the bank share; private to this folder. */
+#ifndef PRESSMARK_LANES_KERNEL_H
+#define PRESSMARK_LANES_KERNEL_H
+
+#include "lanes.h"
+
+/* Whether this build has the wide levels. Set from outside only to test what other machines get. Not with Microsoft's run
+ * time, which lacks __builtin_cpu_supports. */
+#if !defined(PM_HAVE_X86_LEVELS)
+#if (defined(__x86_64__) || defined(__i386__)) && (defined(__GNUC__) || defined(__clang__)) && !defined(_MSC_VER)
+#define PM_HAVE_X86_LEVELS 1
+#else
+#define PM_HAVE_X86_LEVELS 0
+#endif
+#endif
+
+#if defined(_MSC_VER) && !defined(__clang__)
+#define PM_ALWAYS_INLINE static __forceinline
+#define PM_NEVER_INLINE static __declspec(noinline)
+#else
+#define PM_ALWAYS_INLINE static inline __attribute__((always_inline))
+#define PM_NEVER_INLINE static __attribute__((noinline))
+#endif
+
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+#define PM_BIG_ENDIAN_HOST 1
+#else
+#define PM_BIG_ENDIAN_HOST 0
+#endif
+
+#define PM_STATE_WORDS 8
+
+/* FIPS 180-4 section 5.3.5 and RFC 7693 section 2.6: the first 64 bits of the fractional parts of the square roots of the
+ * first eight primes. SHA-512 begins with them, and BLAKE2b uses them in every block. */
+#define PM_ROOT_0 UINT64_C(0x6a09e667f3bcc908)
+#define PM_ROOT_1 UINT64_C(0xbb67ae8584caa73b)
+#define PM_ROOT_2 UINT64_C(0x3c6ef372fe94f82b)
+#define PM_ROOT_3 UINT64_C(0xa54ff53a5f1d36f1)
+#define PM_ROOT_4 UINT64_C(0x510e527fade682d1)
+#define PM_ROOT_5 UINT64_C(0x9b05688c2b3e6c1f)
+#define PM_ROOT_6 UINT64_C(0x1f83d9abfb41bd6b)
+#define PM_ROOT_7 UINT64_C(0x5be0cd19137e2179)
+
+/* What the standards fix about an algorithm, the same at every level. */
+typedef struct pm_facts {
+    uint64_t initial[PM_STATE_WORDS]; /* the initial state; words of 32 bits stand in the low half */
+    uint8_t digest_size;
+    uint8_t block_size;
+    uint8_t state_words;
+    uint8_t word_size;
+    uint8_t length_size; /* bytes of the length field that closes the padding; 0: BLAKE2b, which pads with zeros alone */
+    uint8_t big_endian;
+} pm_facts;
+
+/* One stretch of work: each lane takes in `blocks` whole blocks from its source. */
+typedef struct pm_run {
+    const uint8_t *source[PM_MAXIMUM_LANES]; /* readable for all lanes, also the idle ones */
+    size_t blocks;
+    uint32_t live; /* the other lanes keep their state */
+    /* BLAKE2b only (RFC 7693 section 3.2): the counter for the first block, and the lanes whose only block is their last. */
+    uint32_t last;
+    uint64_t counter[PM_MAXIMUM_LANES];
+} pm_run;
+
+/* One full set of lanes out of a column, all messages with the same number of blocks after padding. */
+typedef struct pm_group {
+    const pm_facts *facts;
+    const uint8_t *data;
+    const uint8_t *end; /* of the column: nothing from here on may be read */
+    const int64_t *offsets;
+    const uint16_t *members; /* which message each lane takes */
+    size_t blocks;
+    uint8_t *out;
+} pm_group;
+
+/* One algorithm at one level. The state is word-major: word w of lane l is element w * lanes + l. */
+typedef struct pm_kernel {
+    unsigned lanes;
+    void (*compress)(void *state, const pm_run *run);
+    void (*digest_group)(const pm_group *group);
+} pm_kernel;
+
+extern const pm_kernel pm_kernels_portable[PM_ALGORITHMS];
+#if PM_HAVE_X86_LEVELS
+extern const pm_kernel pm_kernels_avx2[PM_ALGORITHMS];
+extern const pm_kernel pm_kernels_avx512[PM_ALGORITHMS];
+#endif
+
+extern const pm_facts pm_facts_of[PM_ALGORITHMS];
+
+const pm_kernel *pm_find_kernel(pm_level level, pm_algorithm algorithm);
+
+/* Compilers know this as one instruction. */
+static inline uint64_t pm_swap_64(uint64_t x)
+{
+    x = (x >> 32) | (x << 32);
+    x = ((x >> 16) & 0x0000ffff0000ffff) | ((x & 0x0000ffff0000ffff) << 16);
+    return ((x >> 8) & 0x00ff00ff00ff00ff) | ((x & 0x00ff00ff00ff00ff) << 8);
+}
+
+/* How many blocks the padded message has: at least one, as an empty message still has its padding. */
+static inline size_t pm_padded_blocks(const pm_facts *facts, uint64_t length)
+{
+    if (facts->length_size == 0)
+        return length == 0 ? 1 : (size_t)((length - 1) / facts->block_size) + 1;
+    return (size_t)((length + facts->length_size) / facts->block_size) + 1;
+}
+
+/* --- the parts of the bank that the column's refilling lanes also stand on (bank.c) --- */
+
+/* Whole blocks in a row; `last` marks the one block of a BLAKE2b message that must be flagged. */
+typedef struct pm_segment {
+    const uint8_t *source;
+    size_t blocks;
+    int last;
+} pm_segment;
+
+/* What a lane has still to take in: `now`, and then `next`, either of which may be empty. */
+typedef struct pm_cursor {
+    pm_segment now;
+    pm_segment next;
+} pm_cursor;
+
+/* Runs all lanes in `live` (each with a non-empty `now`) as far as the one that needs a new segment first. Returns the lanes
+ * that have nothing left. */
+uint32_t pm_bank_step(pm_bank *bank, pm_cursor cursors[], uint32_t live);
+
+/* Pads what is pending in the lane's buffer; the segment returned completes the message. */
+pm_segment pm_bank_pad(pm_bank *bank, unsigned lane);
+
+/* Writes the digest that the lane's state holds. */
+void pm_bank_extract(const pm_bank *bank, unsigned lane, uint8_t *out);
+
+static inline uint8_t *pm_bank_buffer(pm_bank *bank, unsigned lane)
+{
+    return bank->buffer + (size_t)lane * 2 * bank->facts->block_size;
+}
+
+#endif

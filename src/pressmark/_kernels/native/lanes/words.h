@@ -1,0 +1,250 @@
+/* Loading, padding and storing for words of PM_WORD_BITS; level.h includes this once for 32 and once for 64. */
+
+#define NAMED(name) JOIN(name, PM_WORD_BITS)
+#define WORD JOIN(JOIN(uint, PM_WORD_BITS), _t)
+#define VECTOR NAMED(vector)
+#define BYTES NAMED(bytes)
+#define DOUBLE_WORDS NAMED(double_words)
+#define LANES NAMED(PM_LANES_)
+#define WORD_BYTES (PM_WORD_BITS / 8)
+#define BLOCK_BYTES (16 * WORD_BYTES)
+#define VECTOR_BYTES (LANES * WORD_BYTES)
+#define PAD_BYTES ((int)sizeof(DOUBLE_WORDS))
+#define SHAPED(name) JOIN(JOIN(JOIN(name, LANES), _), PM_WORD_BITS)
+/* A vector has 2^PART_BITS parts of 16 bytes, and a part 2^CELL_BITS words; a plain word is one part with one cell. */
+#if LANES == 1
+#define CELL_BITS 0
+#define PART_BYTES WORD_BYTES
+#else
+#define CELL_BITS (PM_WORD_BITS == 32 ? 2 : 1)
+#define PART_BYTES 16
+#endif
+#define PART_BITS (VECTOR_BYTES == 64 ? 2 : VECTOR_BYTES == 32 ? 1 : 0)
+
+#if LANES > 1
+/* may_alias: the same memory is read as words, as bytes and as a bank's state. */
+typedef WORD VECTOR __attribute__((vector_size(VECTOR_BYTES), may_alias));
+typedef uint8_t BYTES __attribute__((vector_size(VECTOR_BYTES), may_alias));
+typedef uint64_t DOUBLE_WORDS __attribute__((vector_size(VECTOR_BYTES), may_alias));
+#else
+typedef WORD VECTOR;
+typedef uint64_t DOUBLE_WORDS;
+#endif
+
+PM_ALWAYS_INLINE VECTOR NAMED(splat)(WORD value)
+{
+    return (VECTOR){0} + value;
+}
+
+/* All ones in the lanes whose bit is set. */
+PM_ALWAYS_INLINE VECTOR NAMED(lane_mask)(uint32_t lanes)
+{
+#if LANES > 1
+    static const WORD lane_bits[PM_MAXIMUM_LANES] = {1 << 0, 1 << 1, 1 << 2, 1 << 3, 1 << 4, 1 << 5, 1 << 6, 1 << 7, 1 << 8,
+        1 << 9, 1 << 10, 1 << 11, 1 << 12, 1 << 13, 1 << 14, 1 << 15};
+    VECTOR bits;
+    memcpy(&bits, lane_bits, sizeof bits);
+    return (VECTOR)((NAMED(splat)(lanes) & bits) == bits);
+#else
+    return (WORD)0 - (WORD)(lanes & 1);
+#endif
+}
+
+PM_ALWAYS_INLINE VECTOR NAMED(swap_bytes)(VECTOR x)
+{
+#if VECTOR_BYTES == 64
+    return (VECTOR)SHUFFLE_ONE(BYTES, (BYTES)x, NAMED(SWAPPED_)(0), NAMED(SWAPPED_)(16), NAMED(SWAPPED_)(32), NAMED(SWAPPED_)(48));
+#elif VECTOR_BYTES == 32
+    return (VECTOR)SHUFFLE_ONE(BYTES, (BYTES)x, NAMED(SWAPPED_)(0), NAMED(SWAPPED_)(16));
+#else
+    /* SSE2 has no byte shuffle. For a plain word, compilers know these shifts as one instruction. */
+#if PM_WORD_BITS == 64
+    x = (x >> 32) | (x << 32);
+    x = ((x >> 16) & 0x0000ffff0000ffff) | ((x & 0x0000ffff0000ffff) << 16);
+    return ((x >> 8) & 0x00ff00ff00ff00ff) | ((x & 0x00ff00ff00ff00ff) << 8);
+#else
+    x = (x >> 16) | (x << 16);
+    return ((x >> 8) & 0x00ff00ff) | ((x & 0x00ff00ff) << 8);
+#endif
+#endif
+}
+
+/* Interleaves the first half of the rows with the second half. Write the place of a word as a binary number: bits of the row,
+ * bits of the part of 16 bytes in the row, bits of the cell in the part. Interleaving cells makes the highest bit of the row
+ * the lowest of the cell, and the highest of the cell the lowest of the row; interleaving parts does the same with the part.
+ * So rows and columns change places bit by bit. */
+#if LANES > 1
+DEFINE_INTERLEAVE(NAMED(interleave_cells), VECTOR, SHAPED(CELLS_LOW_), SHAPED(CELLS_HIGH_))
+#endif
+#if VECTOR_BYTES > 16
+DEFINE_INTERLEAVE(NAMED(interleave_parts), VECTOR, SHAPED(PARTS_LOW_), SHAPED(PARTS_HIGH_))
+#endif
+
+/* Word i of each lane's block into words[i]. */
+PM_ALWAYS_INLINE void NAMED(load_block)(VECTOR words[16], const uint8_t *const source[], size_t offset, int swapped)
+{
+    /* Row after row the blocks of all lanes, 16 / LANES rows a lane. After all bits of cell and part have become bits of the
+     * row, those of the part stand below those of the cell, in rows as in columns: hence the turned numbers. */
+    VECTOR rows[16];
+    UNROLL
+    for (int row = 0; row < 16; row++)
+        memcpy(&rows[row], source[TURNED(row * LANES / 16, PART_BITS, PART_BITS + CELL_BITS)] + offset
+               + row % (16 / LANES) * VECTOR_BYTES, VECTOR_BYTES);
+#if CELL_BITS >= 1
+    NAMED(interleave_cells)(rows, 16);
+#endif
+#if CELL_BITS >= 2
+    NAMED(interleave_cells)(rows, 16);
+#endif
+#if PART_BITS >= 1
+    NAMED(interleave_parts)(rows, 16);
+#endif
+#if PART_BITS >= 2
+    NAMED(interleave_parts)(rows, 16);
+#endif
+    UNROLL
+    for (int row = 0; row < 16; row++) {
+        const VECTOR word = swapped ? NAMED(swap_bytes)(rows[row]) : rows[row];
+        words[TURNED(row, PART_BITS, PART_BITS + CELL_BITS)] = word;
+    }
+}
+
+/* One digest after the other from a state: only the cells change places, then each part of 16 bytes goes where it belongs. */
+PM_ALWAYS_INLINE void NAMED(store_digests)(const VECTOR state[], int state_bits, int swapped, size_t digest_size,
+                                           const uint16_t *members, uint8_t *out)
+{
+    const int words = 1 << state_bits;
+    VECTOR rows[PM_STATE_WORDS];
+    UNROLL
+    for (int row = 0; row < words; row++) {
+        const VECTOR word = state[TURNED(row, state_bits - CELL_BITS, state_bits)];
+        rows[row] = swapped ? NAMED(swap_bytes)(word) : word;
+    }
+#if CELL_BITS >= 1
+    NAMED(interleave_cells)(rows, words);
+#endif
+#if CELL_BITS >= 2
+    NAMED(interleave_cells)(rows, words);
+#endif
+    UNROLL
+    for (size_t lane = 0; lane < LANES; lane++) {
+        uint8_t *const digest = out + (size_t)members[lane] * digest_size;
+        UNROLL
+        for (size_t at = 0; at < digest_size; at += PART_BYTES) {
+            const size_t row = (at / PART_BYTES << CELL_BITS) + lane % (1 << CELL_BITS);
+            memcpy(digest + at, (const uint8_t *)&rows[row] + (lane >> CELL_BITS) * PART_BYTES,
+                   digest_size - at < PART_BYTES ? digest_size - at : PART_BYTES);
+        }
+    }
+}
+
+/* One block of a padded message: `kept` bytes from `source`, what the marker table says, and the length field if it is the
+ * last. A whole block is read and what belongs to the next message masked away, so that nothing branches on the length. */
+PM_ALWAYS_INLINE void NAMED(pad_block)(uint8_t *block, const uint8_t *source, size_t kept, const uint8_t *marker,
+                                       const uint8_t *end, uint64_t length_field)
+{
+    uint8_t copy[BLOCK_BYTES];
+    if (end - source < BLOCK_BYTES) {
+        /* Near the end of the column a whole block must not be read. */
+        memset(copy, 0, BLOCK_BYTES);
+        memcpy(copy, source, kept);
+        source = copy;
+    }
+    UNROLL
+    for (size_t at = 0; at < BLOCK_BYTES; at += PAD_BYTES) {
+        DOUBLE_WORDS content, mask, padding, place;
+        memcpy(&content, source + at, PAD_BYTES);
+        memcpy(&mask, kept_bytes + 128 - kept + at, PAD_BYTES);
+        memcpy(&padding, marker + at, PAD_BYTES);
+        content = (content & mask) | padding;
+        if (at == BLOCK_BYTES - PAD_BYTES) {
+            /* Not stored as a number: loading it back as part of a vector would stall. */
+            memcpy(&place, last_place + 64 - PAD_BYTES, PAD_BYTES);
+            content |= place & length_field;
+        }
+        memcpy(block + at, &content, PAD_BYTES);
+    }
+}
+
+/* Block number `behind` of each lane's message into `blocks`; `closing` is the last one. */
+PM_ALWAYS_INLINE void NAMED(pad_lanes)(const pm_group *group, uint8_t *blocks, pm_run *run, size_t behind, int closing,
+                                       int swapped, int blake2b)
+{
+    const uint8_t *const data = group->data, *const end = group->end;
+    const int64_t *const offsets = group->offsets;
+    const uint16_t *const members = group->members;
+    for (int lane = 0; lane < LANES; lane++) {
+        const int64_t start = offsets[members[lane]];
+        const int64_t length = offsets[members[lane] + 1] - start;
+        const uint8_t *source = data + start;
+        size_t kept = (size_t)length;
+        const uint8_t *marker = blake2b ? zeros : marker_bytes + 128 - kept;
+        uint64_t field = 0;
+        if (behind > 0 || !closing) {
+            /* The message may end in the block before, or fill this one: no bytes here, or no marker. */
+            const int64_t remaining = length - (int64_t)behind * BLOCK_BYTES;
+            kept = remaining <= 0 ? 0 : remaining < BLOCK_BYTES ? (size_t)remaining : BLOCK_BYTES;
+            source = remaining <= 0 ? end : source + behind * BLOCK_BYTES;
+            marker = blake2b || remaining < 0 ? zeros : marker_bytes + 128 - kept;
+        }
+        if (closing && !blake2b)
+            field = swapped ? pm_swap_64((uint64_t)length * 8) : (uint64_t)length * 8;
+        NAMED(pad_block)(blocks + lane * BLOCK_BYTES, source, kept, marker, end, field);
+        run->source[lane] = blocks + lane * BLOCK_BYTES;
+        if (blake2b)
+            run->counter[lane] = closing ? (uint64_t)length : (behind + 1) * BLOCK_BYTES;
+    }
+    run->blocks = 1;
+    run->last = closing ? run->live : 0;
+}
+
+/* Digests of one full set of lanes. Everything but the group is a constant where this is inlined. */
+PM_ALWAYS_INLINE void NAMED(digest_group)(const pm_group *group, void (*compress)(void *, const pm_run *), int state_bits,
+                                          size_t digest_size, int big_endian, int blake2b)
+{
+    const int swapped = big_endian != PM_BIG_ENDIAN_HOST;
+    PM_ALIGNED_64 uint8_t blocks[LANES * BLOCK_BYTES];
+    VECTOR state[PM_STATE_WORDS];
+    pm_run run;
+    for (int i = 0; i < 1 << state_bits; i++)
+        state[i] = NAMED(splat)((WORD)group->facts->initial[i]);
+    run.live = (1u << LANES) - 1;
+
+    if (group->blocks == 1) {
+        NAMED(pad_lanes)(group, blocks, &run, 0, 1, swapped, blake2b);
+        compress(state, &run);
+    } else {
+        const size_t direct = group->blocks - 2;
+        if (direct > 0) {
+            /* All blocks but the last two are whole in every lane, and are read where they lie. */
+            for (int lane = 0; lane < LANES; lane++) {
+                run.source[lane] = group->data + group->offsets[group->members[lane]];
+                run.counter[lane] = BLOCK_BYTES;
+            }
+            run.blocks = direct;
+            run.last = 0;
+            compress(state, &run);
+        }
+        NAMED(pad_lanes)(group, blocks, &run, direct, 0, swapped, blake2b);
+        compress(state, &run);
+        NAMED(pad_lanes)(group, blocks, &run, direct + 1, 1, swapped, blake2b);
+        compress(state, &run);
+    }
+    NAMED(store_digests)(state, state_bits, swapped, digest_size, group->members, group->out);
+}
+
+#undef NAMED
+#undef WORD
+#undef VECTOR
+#undef BYTES
+#undef DOUBLE_WORDS
+#undef LANES
+#undef WORD_BYTES
+#undef BLOCK_BYTES
+#undef VECTOR_BYTES
+#undef PAD_BYTES
+#undef SHAPED
+#undef CELL_BITS
+#undef PART_BITS
+#undef PART_BYTES
+#undef PM_WORD_BITS
