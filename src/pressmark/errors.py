@@ -6,7 +6,13 @@
     ├── LayoutConfigError(key, reason)              + ValueError   a layout's parameter is refused
     ├── IdentifierError(identifier, index, reason)  + ValueError   an identifier has no path
     ├── PathError(path, index, reason)              + ValueError   a path has no identifier
-    └── NotReversibleError(layout)                  + ValueError   a layout has no inverse at all
+    ├── NotReversibleError(layout)                  + ValueError   a layout has no inverse at all
+    ├── ColumnError(reason)                         + ValueError   an Arrow column is malformed or not text
+    └── FixityError
+        ├── AlgorithmError(name, reason)            + ValueError   a digest algorithm is unknown or not available
+        ├── FileError(path, kind, reason)                          one file has no digest
+        ├── ManifestError(source, line, reason)     + ValueError   a manifest of digests is malformed
+        └── LedgerError(path, reason)                              a ledger is refused
 
 The data are attributes, the text is ``str(error)``: always one line, always naming the item.
 Both implementations raise the same class with the same text, because only shared code raises.
@@ -14,18 +20,30 @@ Both implementations raise the same class with the same text, because only share
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from itertools import islice
+
 __all__ = [
+    "AlgorithmError",
+    "ColumnError",
+    "FileError",
+    "FixityError",
     "IdentifierError",
     "LayoutConfigError",
     "LayoutConfigWarning",
+    "LedgerError",
+    "ManifestError",
     "NotReversibleError",
     "PathError",
     "PressmarkError",
     "shown",
+    "shown_value",
 ]
 
 # Enough to recognise an identifier by; the rest of a ten-megabyte one only hides the reason.
 SHOWN_CHARACTERS = 80
+# A parameter's name, or a file's, is shown whole up to here.
+NAME_CHARACTERS = 255
 
 
 def shown(item: str | bytes) -> str:
@@ -33,10 +51,44 @@ def shown(item: str | bytes) -> str:
 
     Octets that are not UTF-8 appear as ``\\udc80`` … ``\\udcff``, as :func:`os.fsdecode` gives them.
     """
-    text = item.decode("utf-8", "surrogateescape") if isinstance(item, bytes) else item
-    head = text[:SHOWN_CHARACTERS]
-    quoted = f"'{head}'" if head.isprintable() else ascii(head)
-    return quoted if len(text) <= SHOWN_CHARACTERS else f"{quoted}…"
+    # No more of it is looked at than can be shown; a character has four bytes at most.
+    head = item[: 4 * (SHOWN_CHARACTERS + 1)]
+    text = head.decode("utf-8", "surrogateescape") if isinstance(head, bytes) else head
+    return _quoted(text, len(head) < len(item))
+
+
+def shown_value(value: object) -> str:
+    """Return a configuration's value on one line, a long one cut after its head."""
+    if isinstance(value, str):
+        return shown(value)
+    if isinstance(value, int) and value.bit_length() > 64:
+        return f"an integer of {value.bit_length()} bits"
+    if isinstance(value, Mapping):
+        inside = ", ".join(f"{shown_value(key)}: {shown_value(one)}" for key, one in islice(value.items(), 8))
+        return f"{{{_cut(inside)}}}"
+    if isinstance(value, (list, tuple)):
+        return f"[{_cut(', '.join(map(shown_value, value[:SHOWN_CHARACTERS])))}]"
+    if value is None or isinstance(value, bool):
+        return str(value).lower().replace("none", "null")
+    return _cut(ascii(value))
+
+
+def _quoted(text: str, more: bool) -> str:
+    """Quote as much of ``text`` as ``SHOWN_CHARACTERS`` hold once what is not printable is escaped."""
+    pieces = []
+    left = SHOWN_CHARACTERS
+    for character in text:
+        piece = character if character.isprintable() else ascii(character)[1:-1]
+        left -= len(piece)
+        if left < 0:
+            more = True
+            break
+        pieces.append(piece)
+    return f"'{''.join(pieces)}'{'…' if more else ''}"
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}…"
 
 
 class PressmarkError(Exception):
@@ -56,7 +108,8 @@ class LayoutConfigError(PressmarkError, ValueError):
         self.reason = reason
 
     def __str__(self) -> str:
-        return f"{self.key}: {self.reason}"
+        key = self.key if self.key.isprintable() and len(self.key) <= NAME_CHARACTERS else shown(self.key)
+        return f"{key}: {self.reason}"
 
 
 class LayoutConfigWarning(UserWarning):
@@ -124,3 +177,86 @@ class NotReversibleError(PressmarkError, ValueError):
             f"{self.layout} has no inverse: its paths do not hold the whole identifier; "
             "read it from the object (an OCFL inventory, for example)"
         )
+
+
+class ColumnError(PressmarkError, ValueError):
+    """An Arrow column that cannot be read: malformed, not text, or without the field asked for.
+
+    :ivar reason: one line that says why
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class FixityError(PressmarkError):
+    """What can go wrong with digests of files; never raised itself."""
+
+
+class AlgorithmError(FixityError, ValueError):
+    """A digest algorithm that nobody here knows, or that this installation lacks.
+
+    :ivar name: the algorithm as it was given
+    :ivar reason: one line that says why
+    """
+
+    def __init__(self, name: str, reason: str) -> None:
+        super().__init__(name, reason)
+        self.name = name
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"algorithm {shown(self.name)}: {self.reason}"
+
+
+class FileError(FixityError):
+    """A single file that was asked for and has no digest. In a batch this is an outcome, not an exception.
+
+    :ivar path: the path as it was given, :class:`str` or :class:`bytes`
+    :ivar kind: a stable word, listed in :mod:`pressmark.fixity.outcomes`
+    :ivar reason: one line that says why
+    """
+
+    def __init__(self, path: str | bytes, kind: str, reason: str) -> None:
+        super().__init__(path, kind, reason)
+        self.path = path
+        self.kind = kind
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"{shown(self.path)}: {self.reason}"
+
+
+class ManifestError(FixityError, ValueError):
+    """A manifest of digests that is not what its format says.
+
+    :ivar source: the manifest's name
+    :ivar line: the line at fault, counted from 1
+    :ivar reason: one line that says why
+    """
+
+    def __init__(self, source: str, line: int, reason: str) -> None:
+        super().__init__(source, line, reason)
+        self.source = source
+        self.line = line
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"{self.source}:{self.line}: {self.reason}"
+
+
+class LedgerError(FixityError):
+    """A ledger that this run must not go on with.
+
+    :ivar path: the ledger's name
+    :ivar reason: one line that says why
+    """
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(path, reason)
+        self.path = path
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.reason}"

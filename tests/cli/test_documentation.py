@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import importlib.util
 import os
 import stat
 import subprocess
@@ -16,6 +18,7 @@ from pressmark.cli import main
 
 from .conftest import COMMAND, environment
 
+PYARROW = importlib.util.find_spec("pyarrow") is not None
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 
@@ -72,9 +75,19 @@ def test_examples_work(tmp_path: Path) -> None:
     script.write_text(f'#!/bin/sh\nexec {quoted} "$@"\n')
     script.chmod(script.stat().st_mode | stat.S_IXUSR)
     (tmp_path / "identifiers.txt").write_text("a:1\nb:2\n")
+    (tmp_path / "table.csv").write_text("id,title\na:1,one\n")
+    (tmp_path / "table.tsv").write_text("ppath\ttitle\na+/1\tone\n")
+    (tmp_path / "hathi_full.txt.gz").write_bytes(gzip.compress(b'mdp.1\tallow\t"one"\n'))
+    if PYARROW:
+        import pyarrow
+        import pyarrow.parquet
+
+        pyarrow.parquet.write_table(pyarrow.table({"id": ["a:1"]}), tmp_path / "table.parquet")
     (tmp_path / "config.json").write_text('{"extensionName": "0003-hash-and-id-n-tuple-storage-layout"}')
     variables = {**environment(), "PATH": f"{script.parent}{os.pathsep}{os.environ['PATH']}"}
     for example in EXAMPLES:
+        if ".parquet" in example and not PYARROW:
+            continue
         # What each layout's example finds in paths.txt must be its own.
         if "paths.txt" in example and "unmap" in example:
             (tmp_path / "paths.txt").write_text("a=u003A1\n" if "0011" in example else "a+/1\n")

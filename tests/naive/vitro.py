@@ -86,10 +86,8 @@ def unmap_path(path: bytes, namespaces: dict[str, str] | None = None) -> bytes:
     """Section 5 of the Vitro rules, strict."""
     if path == b"":
         raise Refused("empty")
-    try:
-        text = path.decode("utf-8")
-    except UnicodeDecodeError:
-        raise Refused("malformed") from None
+    # Whatever an octet above 7e stands for, no encoded path holds one: step 5 will find it.
+    text = path.decode("latin-1")
 
     # "Per group: drop ~ when the rest is a reserved name."
     groups = []

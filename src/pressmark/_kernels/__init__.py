@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import importlib
 import os
+from importlib.machinery import EXTENSION_SUFFIXES
 from types import ModuleType
 
 from pressmark.errors import PressmarkError
@@ -36,7 +37,10 @@ def _select() -> ModuleType:
     try:
         return load("native")
     except ModuleNotFoundError as error:
-        if not (error.name or "").startswith(f"{__name__}.native."):
+        # One module missing beside others is a broken build as well.
+        ours = (error.name or "").startswith(f"{__name__}.native.")
+        beside = os.listdir(os.path.join(os.path.dirname(__file__), "native"))
+        if not ours or any(name.endswith(tuple(EXTENSION_SUFFIXES)) for name in beside):
             raise
         return load("pure")
 

@@ -22,6 +22,7 @@ MAX_PATH_BYTES = 8 << 20
 # A kernel raises nothing: it reports (index, code, position) and the shared code above words the error.
 # Position is the offset in bytes that each comment names, or -1.
 
+
 class Fault(enum.IntEnum):
     """Why a kernel gave no result for an item, and what its position counts."""
 

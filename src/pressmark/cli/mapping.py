@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import BinaryIO, Literal, NamedTuple, cast
+from typing import Literal, NamedTuple
 
 import click
 
+from pressmark.cli.gzipped import packed, unpacked
+from pressmark.cli.kinds import chosen_files, column_options, wanted_column
 from pressmark.cli.options import chosen_layout, layout_options
 from pressmark.cli.program import give_up_stdout
 from pressmark.cli.progress import Progress, manner_of
@@ -39,13 +41,31 @@ Without FILE, or where it is "-", standard input is read.
 Lines end with a line feed and with nothing else: a carriage return belongs to its {item}. Where the last line has no
 line feed, the last line written has none. With -0, a NUL takes the place of the line feed in both, because an
 identifier may hold line feeds. Nothing is decoded, trimmed or left out: an empty line is an empty {item}, which fails.
+A FILE that ends in .gz is unpacked, an OUTPUT that ends in .gz is packed.
+"""
+
+TABLES = """
+Tables: with --column, FILE is CSV, TSV or Parquet, and one of its columns holds the {items}. Every row is written with
+its {result} as a new last column, and everything else as it was: the bytes of CSV and TSV, the schema, metadata and
+compression of Parquet. OUTPUT may be of another kind than FILE; without it CSV and TSV go to standard output.
+
+In TSV a row ends at a line feed and a field at a TAB; quotes are data. CSV is that of RFC 4180: quoted fields may hold
+commas, quotes (doubled) and line feeds. In both, a carriage return before the line feed belongs to the end of the row,
+a byte order mark at the beginning to no field, and every row must have as many fields as the first. The hathifiles,
+TSV without header row in files that end in .txt.gz, need "--format tsv --column 1".
+
+Parquet needs pyarrow (pip install 'pressmark[arrow]') and a file, not a pipe. The column must be text (string or
+binary, or a dictionary of them). Null stays null and is no failure; in CSV and TSV it is an empty field, which fails
+where it is read. Rows are read and written by row groups, of at most 32 MiB.
 """
 
 EPILOG = """\
 Errors: for each {item} without {result}, one line on standard error gives file, line (counted from 1), {item} and
 reason; with -0 it says "item" and its number. Under "--on-error stop" the first one ends the run, after everything
 before it is written. Under "skip" its line is left out, under "empty" its line is empty (with --both, the column that
-cannot be given is); then a last line on standard error counts the failures.
+cannot be given is); then a last line on standard error counts the failures. In a table, "skip" leaves out the row and
+"empty" leaves its new field empty (null in Parquet); the line given is the one in which the row begins, for Parquet
+the number of the row (from 1). A row with too few or too many fields fails, too.
 
 Exit status: 0 all well (a pipe whose reader left is, too), 1 an item failed or reading or writing did, 2 the call was
 wrong and nothing was done, 130 interrupted.
@@ -68,7 +88,13 @@ MAP = _Direction(
   pressmark map 0012 --set 'delimiters=[":", "/"]' identifiers.txt
   pressmark map 0006 --set delimiter=: --on-error skip identifiers.txt
   pressmark map 0003 --config config.json --both identifiers.txt
-  printf 'a\\0b\\nc\\0' | pressmark map pairtree -0 | tr '\\0' '\\n'""",
+  printf 'a\\0b\\nc\\0' | pressmark map pairtree -0 | tr '\\0' '\\n'
+  pressmark map 0003 table.csv --column id -o with-paths.csv.gz
+  pressmark map pairtree table.csv --column 1 --header --as ppath
+  pressmark map pairtree hathi_full.txt.gz --format tsv --column 1 -o paths.tsv.gz
+  pressmark map 0004 table.parquet --column id --on-error empty -o paths.parquet
+  pressmark map 0004 table.parquet --column id -o paths.csv
+  gunzip -c hathi_full.txt.gz | pressmark map pairtree --format tsv --column 1""",
 )
 
 UNMAP = _Direction(
@@ -82,7 +108,8 @@ UNMAP = _Direction(
   echo ar/k+/=1/30/30/=x/t1/2t/3 | pressmark unmap pairtree
   pressmark map 0003 identifiers.txt | pressmark unmap 0003
   pressmark unmap 0011 --set encodeUTF=true --on-error skip paths.txt
-  pressmark unmap pairtree --both --on-error empty paths.txt""",
+  pressmark unmap pairtree --both --on-error empty paths.txt
+  pressmark unmap pairtree table.tsv --column ppath --as id -o identifiers.tsv""",
 )
 
 ON_ERROR: dict[str, Literal["raise", "skip", "empty"]] = {"stop": "raise", "skip": "skip", "empty": "empty"}
@@ -95,11 +122,12 @@ def _command(direction: _Direction, more: str) -> click.Command:
     @click.command(
         direction.name,
         short_help=direction.short_help,
-        help=HELP.format_map(words) + more,
+        help=HELP.format_map(words) + more + TABLES.format_map(words),
         epilog=EPILOG.format_map(words),
     )
     @layout_options
     @click.argument("file", metavar="[FILE]", required=False, type=click.Path(readable=False, allow_dash=True))
+    @column_options
     @click.option("--null", "-0", is_flag=True, help="Items end with NUL, not with a line feed, in input and output.")
     @click.option(
         "--both",
@@ -141,6 +169,10 @@ def _command(direction: _Direction, more: str) -> click.Command:
         settings: tuple[str, ...],
         config: str | None,
         file: str | None,
+        column: str | None,
+        format_name: str | None,
+        header: bool | None,
+        as_name: str | None,
         null: bool,
         both: bool,
         on_error: str,
@@ -148,6 +180,8 @@ def _command(direction: _Direction, more: str) -> click.Command:
         output: str | None,
         progress: bool | None,
     ) -> int:
+        files = chosen_files(file, output, format_name, column, null, both)
+        wanted = wanted_column(files, column, header, as_name, direction.result)
         layout = chosen_layout(entry, settings, config)
         if direction is UNMAP:
             _require_inverse(layout, entry)
@@ -157,16 +191,26 @@ def _command(direction: _Direction, more: str) -> click.Command:
             Progress(manner_of(progress, sink), source, direction.items, null) as told,
         ):
             try:
-                counts = direction.lines(layout)(
-                    cast(BinaryIO, source),
-                    cast(BinaryIO, sink),
-                    b"\0" if null else b"\n",
-                    threads,
-                    on_error=ON_ERROR[on_error],
-                    both=both,
-                    on_failure=told.on_failure,
-                    on_progress=told.on_progress,
-                )
+                data = unpacked(source, files.gunzip)
+                with packed(sink, files.gzip) as target:
+                    if wanted is None:
+                        counts = direction.lines(layout)(
+                            data,
+                            target,
+                            b"\0" if null else b"\n",
+                            threads,
+                            on_error=ON_ERROR[on_error],
+                            both=both,
+                            on_failure=told.on_failure,
+                            on_progress=told.on_progress,
+                        )
+                    else:
+                        # Imported where it is needed: most runs are about lines.
+                        from pressmark.cli.tables import pass_table
+                        from pressmark.cli.tables.mapper import Mapper
+
+                        mapper = Mapper(layout, direction is UNMAP, threads)
+                        counts = pass_table(files, wanted, mapper, ON_ERROR[on_error], source, data, target, told)
             except (IdentifierError, PathError) as error:
                 raise Failure(told.failure_text(error)) from None
             except BrokenPipeError:

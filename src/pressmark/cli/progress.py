@@ -13,7 +13,7 @@ from pressmark.cli.talk import PROGRAM, one_line, say, say_lines
 from pressmark.errors import IdentifierError, PathError, shown
 from pressmark.layouts import LineCounts
 
-__all__ = ["Manner", "Progress", "manner_of"]
+__all__ = ["DISPLAY_AFTER", "FAILURES_AT_ONCE", "LOG_EVERY", "Display", "Manner", "Progress", "duration", "manner_of"]
 
 # A display that is gone before it is read only flickers, and costs the import of rich.
 DISPLAY_AFTER = 1.0  # seconds
@@ -55,7 +55,7 @@ class Progress:
         self._noun = noun
         self._null = null
         self._held: list[str] = []
-        self._display: _Display | None = None
+        self._display: Display | None = None
         self._begin = time.monotonic()
         self._next_log = self._begin + LOG_EVERY
 
@@ -92,7 +92,7 @@ class Progress:
                 say(self._log_line(counts, now - self._begin))
         elif now - self._begin >= DISPLAY_AFTER:
             if self._display is None:
-                self._display = _Display(self._source.size)
+                self._display = Display(self._source.size)
             self._display.update(self._source.bytes_read, self._counted(counts, now - self._begin))
 
     def _tell_failures(self) -> None:
@@ -112,17 +112,18 @@ class Progress:
         read = self._source.bytes_read
         if self._source.size and read:
             left = max(0, self._source.size - read) * seconds / read
-            line += f", {min(100, 100 * read // self._source.size)} %, {_duration(left)} left"
+            line += f", {min(100, 100 * read // self._source.size)} %, {duration(left)} left"
         return line
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
+    """Return a duration as hours, minutes and seconds."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
-class _Display:
+class Display:
     """A bar on stderr, with lines above it."""
 
     def __init__(self, size: int | None) -> None:
@@ -140,8 +141,8 @@ class _Display:
         self._task = self._bar.add_task("", total=size or None)
         self._bar.start()
 
-    def update(self, done: int, text: str) -> None:
-        self._bar.update(self._task, completed=done, description=text)
+    def update(self, done: int, text: str, size: int | None = None) -> None:
+        self._bar.update(self._task, completed=done, description=text, total=size)
 
     def say_lines(self, texts: list[str]) -> None:
         lines = "\n".join(f"{PROGRAM}: {one_line(text)}" for text in texts)

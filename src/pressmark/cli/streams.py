@@ -17,6 +17,7 @@ __all__ = ["Sink", "Source", "open_sink", "open_source"]
 class Source:
     """A binary input.
 
+    :ivar file: the file itself, for readers that move about in it
     :ivar name: its name in messages
     :ivar size: how many bytes it will give, :data:`None` where nobody knows
     :ivar bytes_read: how many it has given
@@ -24,6 +25,7 @@ class Source:
 
     def __init__(self, file: BinaryIO, name: str) -> None:
         self._read = getattr(file, "read1", file.read)
+        self.file = file
         self.name = name
         self.status = _status(file)
         self.size: int | None = None
@@ -99,7 +101,7 @@ def open_source(path: str | None) -> Iterator[Source]:
 
 
 @contextlib.contextmanager
-def open_sink(path: str | None, source: Source) -> Iterator[Sink]:
+def open_sink(path: str | None, source: Source | None) -> Iterator[Sink]:
     """Open the file ``path``, or standard output where it is absent or ``-``, for what is made of ``source``.
 
     A regular file appears under its name only when the block has ended without an exception.
@@ -176,9 +178,9 @@ def _replaced(path: str, status: os.stat_result | None) -> Iterator[BinaryIO]:
         raise
 
 
-def _refuse_same(status: os.stat_result | None, source: Source, name: str) -> None:
+def _refuse_same(status: os.stat_result | None, source: Source | None, name: str) -> None:
     """Refuse to write into the file that is read, which would never end or lose it."""
-    if status and source.status and stat.S_ISREG(status.st_mode) and os.path.samestat(status, source.status):
+    if status and source and source.status and stat.S_ISREG(status.st_mode) and os.path.samestat(status, source.status):
         raise CallError(f"{name}: input and output are the same file")
 
 

@@ -9,14 +9,16 @@ from types import ModuleType
 from typing import Any, BinaryIO, ClassVar, Literal
 
 from pressmark import _kernels
+from pressmark.columns import ArrowArrayExportable, ArrowStreamExportable, StringColumn, StringTable
 from pressmark.errors import IdentifierError, LayoutConfigError, NotReversibleError, PathError
 from pressmark.layouts.door import Door
-from pressmark.layouts.lines import LineCounts, LineErrors, pass_lines
+from pressmark.layouts.lines import LineCounts, LineErrors, pass_lines, usable_threads
 from pressmark.layouts.parameters import REQUIRED, Check, camel_case, unknown_key
 
 __all__ = ["Layout", "Parameter"]
 
 BatchErrors = Literal["raise", "none"]
+ArrowColumn = ArrowArrayExportable | ArrowStreamExportable
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,9 +82,7 @@ class Layout(ABC):
     def parameters(self) -> tuple[Parameter, ...]:
         """Return the parameters that this layout has under its name."""
         return tuple(
-            Parameter(
-                field.name, camel_case(field.name), field.default, field.metadata["check"], field.metadata["doc"]
-            )
+            Parameter(field.name, camel_case(field.name), field.default, field.metadata["check"], field.metadata["doc"])
             for field in dataclasses.fields(self)
         )
 
@@ -144,6 +144,42 @@ class Layout(ABC):
         """
         return self._mapping().many(ids, on_error)
 
+    def map_arrow(
+        self,
+        column: ArrowColumn,
+        on_error: BatchErrors = "raise",
+        *,
+        field: str | None = None,
+        threads: int | None = None,
+    ) -> StringColumn:
+        """Return the paths of an Arrow column, in its order; nulls stay null.
+
+        ``column`` is any object with ``__arrow_c_array__`` or ``__arrow_c_stream__`` (the Arrow PyCapsule interface)
+        that holds utf8, large_utf8, utf8_view, their binary counterparts, or a dictionary of these: a column of
+        pyarrow, polars, pandas, DuckDB, nanoarrow and others, none of which is needed here. The result has the chunks
+        of the column, without the empty ones; a long chunk becomes several where several threads work on it.
+
+        :param on_error: ``"raise"`` at the first identifier without a path (its ``index`` counts from the column's
+            beginning), or ``"none"`` to put null in its place
+        :param field: which column of a table (a struct); needed where there are several
+        :param threads: how many at most; ``None`` or ``0`` for as many as there are cores, and short columns take one
+        :raises IdentifierError: as said
+        :raises ColumnError: the column is malformed, holds no text, or has not the field
+        :raises TypeError: ``column`` offers neither protocol
+        """
+        return self._mapping().column(column, on_error, field, usable_threads(threads))
+
+    def map_table(
+        self,
+        column: ArrowColumn,
+        on_error: BatchErrors = "raise",
+        *,
+        field: str | None = None,
+        threads: int | None = None,
+    ) -> StringTable:
+        """Return the identifiers of an Arrow column and their paths, as two columns; see :meth:`map_arrow`."""
+        return self._mapping().table(column, on_error, field, usable_threads(threads), False)
+
     def map_lines(
         self,
         src: BinaryIO,
@@ -169,9 +205,7 @@ class Layout(ABC):
         :param on_progress: called with the counts so far after each block
         :raises IdentifierError: under ``"raise"``; its ``index`` counts the items from 0
         """
-        return pass_lines(
-            self._mapping(), src, dst, delimiter, threads, on_error, both, False, on_failure, on_progress
-        )
+        return pass_lines(self._mapping(), src, dst, delimiter, threads, on_error, both, False, on_failure, on_progress)
 
     # --- paths to identifiers -----------------------------------------------------------------------------
 
@@ -188,6 +222,34 @@ class Layout(ABC):
     def unmap_paths(self, paths: Iterable[str | bytes], on_error: BatchErrors = "raise") -> list[str]:
         """Return the identifiers of ``paths``, in their order; the mirror of :meth:`map_ids`."""
         return self._unmapping().many(paths, on_error)
+
+    def unmap_arrow(
+        self,
+        column: ArrowColumn,
+        on_error: BatchErrors = "raise",
+        *,
+        field: str | None = None,
+        threads: int | None = None,
+    ) -> StringColumn:
+        """Return the identifiers of an Arrow column of paths; the mirror of :meth:`map_arrow`.
+
+        Identifiers need not be UTF-8: see :class:`~pressmark.StringColumn`.
+        """
+        return self._unmapping().column(column, on_error, field, usable_threads(threads))
+
+    def unmap_table(
+        self,
+        column: ArrowColumn,
+        on_error: BatchErrors = "raise",
+        *,
+        field: str | None = None,
+        threads: int | None = None,
+    ) -> StringTable:
+        """Return the identifiers of an Arrow column of paths, and the paths; the mirror of :meth:`map_table`.
+
+        The columns are the same: ``identifier``, ``path``.
+        """
+        return self._unmapping().table(column, on_error, field, usable_threads(threads), True)
 
     def unmap_lines(
         self,

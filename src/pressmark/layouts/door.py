@@ -8,6 +8,7 @@ from types import ModuleType
 from typing import Any
 
 from pressmark._kernels.tables import Fault
+from pressmark.columns import StringColumn, StringTable, map_column
 from pressmark.layouts.reasons import reason
 
 __all__ = ["Door"]
@@ -21,6 +22,7 @@ class Door:
     """A compiled kernel with what is needed to word its faults."""
 
     def __init__(self, kernels: ModuleType, kernel: Any, error: type, layout: Any) -> None:
+        self.kernels = kernels
         self.packed = kernels.Packed
         self.releases_gil = kernels.RELEASES_GIL
         self.kernel = kernel
@@ -29,10 +31,15 @@ class Door:
 
     def one(self, item: str | bytes) -> str:
         """Return the result for one item, or raise its error."""
+        found = self.located(item)
+        if isinstance(found, tuple):
+            raise self.error_of(item, None, *found)
+        return found
+
+    def located(self, item: str | bytes) -> str | tuple[int, int]:
+        """Return the result for one item, or its fault as (code, position) for callers that know better where it is."""
         result, faults = self._run((item,))
-        if faults:
-            raise self.error_of(item, None, *faults[0][1:])
-        return result.to_texts()[0]
+        return faults[0][1:] if faults else result.to_texts()[0]
 
     def many(self, items: Iterable[str | bytes], on_error: str) -> list[str]:
         """Return the results in order; ``on_error`` is ``"raise"`` or ``"none"``."""
@@ -50,6 +57,22 @@ class Door:
                 texts[index] = None
             results += texts
         return results
+
+    def column(self, column: Any, on_error: str, field: str | None, threads: int) -> StringColumn:
+        """Return the results for the items of an Arrow column."""
+        results, _ = map_column(self.kernels, self.kernel, self.error_of, column, on_error, field, threads)
+        return StringColumn(self.kernels, results, threads)
+
+    def table(self, column: Any, on_error: str, field: str | None, threads: int, identifier_last: bool) -> StringTable:
+        """Return identifiers and paths, one of which are the items of an Arrow column.
+
+        :param identifier_last: the door gives identifiers
+        """
+        results, items = map_column(
+            self.kernels, self.kernel, self.error_of, column, on_error, field, threads, keep=True
+        )
+        identifiers, paths = (results, items) if identifier_last else (items, results)
+        return StringTable(self.kernels, identifiers, paths, threads)
 
     def _run(
         self, items: Sequence[str | bytes], start: int = 0, stop: int = 1

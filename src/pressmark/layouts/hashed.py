@@ -121,6 +121,4 @@ class HashedNTuple(_Hashed):
             raise LayoutConfigError("shortObjectRoot", "must be false where the tuples use the whole digest")
 
     def _map_kernel(self, kernels: ModuleType) -> Any:
-        return kernels.HashedMap(
-            self.digest_algorithm, self.tuple_size, self.number_of_tuples, self.short_object_root
-        )
+        return kernels.HashedMap(self.digest_algorithm, self.tuple_size, self.number_of_tuples, self.short_object_root)

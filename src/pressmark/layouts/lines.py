@@ -74,11 +74,14 @@ def pass_lines(
     if on_error not in ("raise", "skip", "empty"):
         raise ValueError(f"on_error={on_error!r}: expected 'raise', 'skip' or 'empty'")
     # Threads that cannot run side by side only wait for each other.
-    workers = usable_threads(threads) if door.releases_gil else 1
+    workers = usable_threads(threads)
+    if not door.releases_gil:
+        workers = 1
     counts = LineCounts()
 
-    def work(block: bytes) -> _Passed:
-        return _pass_block(door, block, delimiter, on_error, both, identifier_last)
+    def work(block: bytes, consumed: int) -> _Passed:
+        passed = _pass_block(door, block, delimiter, on_error, both, identifier_last)
+        return passed._replace(bytes_read=consumed)
 
     def write(passed: _Passed) -> None:
         nonlocal counts
@@ -103,14 +106,14 @@ def pass_lines(
     pending: deque[Future[_Passed]] = deque()
     executor = _executor(workers) if workers > 1 else None
     try:
-        for block, full in _blocks(src, delimiter, door.kernel.limit):
+        for block, consumed, full in _blocks(src, delimiter, door.kernel.limit):
             # Less than a full block means a pipe or a terminal, whose writer may wait for us: map it here and now.
             if executor is None or not full:
                 while pending:
                     write(pending.popleft().result())
-                write(work(block))
+                write(work(block, consumed))
                 continue
-            pending.append(executor.submit(work, block))
+            pending.append(executor.submit(work, block, consumed))
             if len(pending) >= WINDOW * workers:
                 write(pending.popleft().result())
         while pending:
@@ -128,8 +131,8 @@ def _executor(workers: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(workers)
 
 
-def _blocks(src: BinaryIO, delimiter: bytes, limit: int) -> Iterator[tuple[bytes, bool]]:
-    """Yield blocks that end behind a delimiter (the last one perhaps not), and whether each was a full read.
+def _blocks(src: BinaryIO, delimiter: bytes, limit: int) -> Iterator[tuple[bytes, int, bool]]:
+    """Yield blocks that end behind a delimiter (the last one perhaps not), bytes read for each, and whether it was full.
 
     An item longer than ``limit`` is cut just behind it, which is enough for the kernel to refuse it: a stream
     without delimiters must not fill the memory.
@@ -137,19 +140,21 @@ def _blocks(src: BinaryIO, delimiter: bytes, limit: int) -> Iterator[tuple[bytes
     # read1 returns what a pipe holds instead of waiting for a full block.
     read = getattr(src, "read1", src.read)
     held: list[bytes] = []
-    held_bytes = 0
+    held_bytes = dropped_bytes = 0
     while data := read(BLOCK_BYTES):
         cut = data.rfind(delimiter) + 1
         if cut:
             for block in _of_few_items(b"".join([*held, data[:cut]]), delimiter):
-                yield block, len(data) == BLOCK_BYTES
+                yield block, len(block) + dropped_bytes, len(data) == BLOCK_BYTES
+                dropped_bytes = 0
             held, held_bytes = [], 0
         rest = data[cut : cut + max(0, limit + 1 - held_bytes)]
+        dropped_bytes += len(data) - cut - len(rest)
         if rest:
             held.append(rest)
             held_bytes += len(rest)
     if held:
-        yield b"".join(held), False
+        yield b"".join(held), held_bytes + dropped_bytes, False
 
 
 def _of_few_items(block: bytes, delimiter: bytes) -> Iterator[bytes]:
@@ -171,12 +176,14 @@ def _pass_block(
     found = {index: (code, position) for index, code, position in faults}
     for index in results.holding(delimiter):
         found[index] = (Fault.HOLDS_DELIMITER, -1)
+    unclear: set[int] = set()
     if both:
         # Lines are cut at their only TAB; NUL-delimited records at their last one, the one before the path.
         paths = source if identifier_last else results
         for column in (source, results) if delimiter != b"\0" else (paths,):
-            for index in column.holding(b"\t"):
-                found.setdefault(index, (Fault.HOLDS_SEPARATOR, -1))
+            unclear.update(column.holding(b"\t"))
+    for index in unclear:
+        found.setdefault(index, (Fault.HOLDS_SEPARATOR, -1))
     failed = sorted(found)
     skip: Sequence[int] = ()
     shown_source = source
@@ -187,7 +194,7 @@ def _pass_block(
         skip = failed
     elif failed:
         results = results.emptied(failed)
-        shown_source = source.emptied([index for index in failed if found[index][0] == Fault.HOLDS_SEPARATOR])
+        shown_source = source.emptied(unclear)
     if not both:
         lines = results.to_lines(delimiter, skip)
     elif identifier_last:

@@ -72,9 +72,7 @@ class DifferentialNTupleOmitPrefix(Layout):
     'gh/875/jh/5489'
     """
 
-    specification: ClassVar[str] = (
-        "OCFL Community Extension 0010: Differential N-Tuple Omit Prefix Storage Layout"
-    )
+    specification: ClassVar[str] = "OCFL Community Extension 0010: Differential N-Tuple Omit Prefix Storage Layout"
 
     delimiter: str = parameter(Text(empty=False), _DELIMITER, ":")
     tuple_segment_sizes: tuple[int, ...] = parameter(Integers(1), "characters in each segment", (2, 3, 2, 4))

@@ -9,8 +9,8 @@ from types import ModuleType
 from typing import Any, ClassVar
 
 from pressmark import _kernels
-from pressmark._kernels.tables import WINDOWS_RESERVED
-from pressmark.errors import IdentifierError, LayoutConfigError, PathError
+from pressmark._kernels.tables import WINDOWS_RESERVED, Fault
+from pressmark.errors import IdentifierError, LayoutConfigError, PathError, shown, shown_value
 from pressmark.layouts.base import Layout
 from pressmark.layouts.door import Door
 from pressmark.layouts.parameters import Boolean, Check, Text, parameter
@@ -54,7 +54,7 @@ class Encapsulation(Check):
         if kind == "fixed" and separator:
             why = _unfit(argument)
             if why:
-                raise LayoutConfigError(key, f"{value!r} cannot be used: {why}")
+                raise LayoutConfigError(key, f"{shown(value)} cannot be used: {why}")
         elif not (value == "id" or re.fullmatch("tail:[1-9][0-9]*", value)):
             raise self.refusal(key, value)
         return value
@@ -123,7 +123,8 @@ class Pairtree(Layout):
             name = policy(_text(identifier))
             why = _unfit(name) if isinstance(name, str) else "it is no str"
             if why:
-                raise IdentifierError(identifier, None, f"its encapsulation name {name!r} cannot be used: {why}")
+                given = shown_value(name)
+                raise IdentifierError(identifier, None, f"its encapsulation name {given} cannot be used: {why}")
             return name
         kind, _, argument = policy.partition(":")
         if kind == "fixed":
@@ -144,25 +145,38 @@ class Pairtree(Layout):
 
         :raises PathError: there is no ppath in it, or a ``^`` in it is not followed by two hex digits
         """
-        text = _text(path)
-        components = [component for component in text.split("/") if component]
-        if "pairtree_root" in components:
-            last = len(components) - components[::-1].index("pairtree_root")
-            components = components[last:]
+        if not isinstance(path, (str, bytes)):
+            raise TypeError(f"path: expected str or bytes, not {type(path).__name__}")
+        door = _unclean_door()
+        try:
+            octets = path.encode("utf-8", "surrogateescape") if isinstance(path, str) else path
+        except UnicodeEncodeError as error:
+            raise door.error_of(path, None, Fault.SURROGATE, error.start) from None
+        components = [(match[0], match.start()) for match in re.finditer(rb"[^/]+", octets)]
+        roots = [number for number, (component, _) in enumerate(components) if component == b"pairtree_root"]
+        if roots:
+            components = components[roots[-1] + 1 :]
         end = 0
-        for component in components:
-            if len(component) > 2:
+        for component, _ in components:
+            # Lengths count characters here (rule A4): foreign dialects leave them unescaped.
+            length = len(component.decode("utf-8", "surrogateescape"))
+            if length > 2:
                 break
             end += 1
-            if len(component) == 1:
+            if length == 1:
                 break
         if not end:
             raise PathError(path, None, "no component of one or two characters begins a ppath in it")
-        try:
-            identifier = unclean("".join(components[:end]))
-        except PathError as error:
-            raise PathError(path, None, error.reason) from None
-        return self.prefix + identifier, "/".join(components[end:])
+        found = door.located(b"".join(component for component, _ in components[:end]))
+        if isinstance(found, tuple):
+            code, position = found
+            # The fault is known by its offset in the joined components; the user has the path.
+            for component, start in components:
+                if position < len(component):
+                    raise door.error_of(path, None, code, start + position)
+                position -= len(component)
+        rest = b"/".join(component for component, _ in components[end:])
+        return self.prefix + found, rest.decode("utf-8", "surrogateescape")
 
     @staticmethod
     def clean(identifier: str | bytes) -> str:
@@ -191,7 +205,11 @@ def unclean(text: str | bytes) -> str:
 
     :raises PathError: a ``^`` that is not followed by two hex digits
     """
-    return Door(_kernels.active, _kernels.active.PairtreeUnclean(), PathError, Pairtree).one(text)
+    return _unclean_door().one(text)
+
+
+def _unclean_door() -> Door:
+    return Door(_kernels.active, _kernels.active.PairtreeUnclean(), PathError, Pairtree)
 
 
 def _text(item: str | bytes) -> str:

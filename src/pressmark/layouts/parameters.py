@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from pressmark._kernels.tables import DIGESTS
-from pressmark.errors import LayoutConfigError, shown
+from pressmark.errors import LayoutConfigError, shown, shown_value
 
 __all__ = [
     "REQUIRED",
@@ -77,8 +77,7 @@ class Check:
         return value
 
     def refusal(self, key: str, value: object) -> LayoutConfigError:
-        given = shown(value) if isinstance(value, str) else json.dumps(value, default=repr)
-        return LayoutConfigError(key, f"{given} is not {self.allowed}")
+        return LayoutConfigError(key, f"{shown_value(value)} is not {self.allowed}")
 
 
 class Integer(Check):
@@ -159,7 +158,7 @@ class Texts(Check):
     allowed = "an array of strings of at least one character"
 
     def __call__(self, key: str, value: Any) -> tuple[str, ...]:
-        if isinstance(value, str) or not isinstance(value, Iterable):
+        if not isinstance(value, (list, tuple)):
             raise self.refusal(key, value)
         values = tuple(value)
         check = Text(empty=False)
@@ -185,7 +184,7 @@ class Integers(Check):
         self.allowed = f"an array of one or more integers from {first} to {LARGEST_INTEGER}"
 
     def __call__(self, key: str, value: Any) -> tuple[int, ...]:
-        if isinstance(value, str) or not isinstance(value, Iterable):
+        if not isinstance(value, (list, tuple)):
             raise self.refusal(key, value)
         values = tuple(value)
         if not values or any(type(one) is not int or not self.first <= one <= LARGEST_INTEGER for one in values):
@@ -204,7 +203,7 @@ class Namespaces(Check):
     def __call__(self, key: str, value: Any) -> tuple[tuple[str, str], ...]:
         # A frozen layout keeps pairs; its own pairs come back here when it is copied or unpickled.
         pairs = value.items() if isinstance(value, Mapping) else value
-        if isinstance(pairs, str) or not isinstance(pairs, Iterable):
+        if not isinstance(value, (Mapping, tuple)):
             raise self.refusal(key, value)
         checked = {}
         for pair in pairs:

@@ -12,9 +12,7 @@ __all__ = ["reason"]
 _FIXED = {
     Fault.EMPTY: "it is empty",
     Fault.EMPTY_PATH: "the path is empty",
-    Fault.TOO_LONG: (
-        f"it is too long: identifiers may have {MAX_IDENTIFIER_BYTES} bytes, paths {MAX_PATH_BYTES}"
-    ),
+    Fault.TOO_LONG: (f"it is too long: identifiers may have {MAX_IDENTIFIER_BYTES} bytes, paths {MAX_PATH_BYTES}"),
     Fault.ABSOLUTE: "the path begins with '/'",
     Fault.IS_FALLBACK: "a fallback path holds only a digest of its identifier",
     Fault.HOLDS_DELIMITER: "the result holds the delimiter of the stream; delimit by NUL instead (-0)",
@@ -74,9 +72,7 @@ def _delimiter_at_end(_position: int, _octets: bytes, layout: Any) -> str:
 
 
 def _wrong_length(position: int, _octets: bytes, layout: Any) -> str:
-    return (
-        f"{position} characters follow the prefix, but tupleSegmentSizes add up to {sum(layout.tuple_segment_sizes)}"
-    )
+    return f"{position} characters follow the prefix, but tupleSegmentSizes add up to {sum(layout.tuple_segment_sizes)}"
 
 
 def _fallback_too_long(position: int, _octets: bytes, layout: Any) -> str:

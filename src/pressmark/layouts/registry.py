@@ -16,7 +16,7 @@ from pressmark.layouts.direct import FlatDirect
 from pressmark.layouts.hashed import HashAndIdNTuple, HashedNTuple
 from pressmark.layouts.omit_prefix import DifferentialNTupleOmitPrefix, FlatOmitPrefix, NTupleOmitPrefix
 from pressmark.layouts.pairtree import Pairtree
-from pressmark.layouts.parameters import unknown_key
+from pressmark.layouts.parameters import Texts, camel_case, unknown_key
 from pressmark.layouts.vitro import Vitro
 
 __all__ = ["REGISTRY", "Entry", "entry", "layout", "layout_from_config"]
@@ -67,9 +67,7 @@ REGISTRY: dict[str, Entry] = {
             ("delimiters",),
         ),
         Entry("0004-hashed-n-tuple-storage-layout", HashedNTuple, "digest tuples, then the digest", "never", {}),
-        Entry(
-            "0006-flat-omit-prefix-storage-layout", FlatOmitPrefix, "the identifier without its prefix", "never", {}
-        ),
+        Entry("0006-flat-omit-prefix-storage-layout", FlatOmitPrefix, "the identifier without its prefix", "never", {}),
         Entry(
             "0007-n-tuple-omit-prefix-storage-layout",
             NTupleOmitPrefix,
@@ -146,15 +144,16 @@ def layout(name: str, **parameters: Any) -> Layout:
     """
     found = entry(name)
     known = [parameter.name for parameter in found.parameters()]
-    for key in parameters:
+    for key, value in parameters.items():
         if key not in known:
             raise unknown_key(key, known)
+        if value is None and key in found.settled:
+            # To the class, absent delimiters mean another layout.
+            raise LayoutConfigError(camel_case(key), f"null is not {Texts.allowed}")
     return found.cls(**{**found.settled, **parameters})
 
 
-def layout_from_config(
-    config: str | os.PathLike[str] | Mapping[str, Any], **overrides: Any
-) -> Layout:
+def layout_from_config(config: str | os.PathLike[str] | Mapping[str, Any], **overrides: Any) -> Layout:
     """Return the layout of an OCFL extension's ``config.json``, given as a file's path or as its mapping.
 
     ``extensionName`` decides which. The spellings of gocfl for 0011 are understood, with a

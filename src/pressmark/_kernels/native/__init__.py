@@ -4,9 +4,23 @@ from __future__ import annotations
 
 import os
 
+from pressmark._kernels.native.arrow import (
+    Chunk,
+    Concatenation,
+    Source,
+    Stream,
+    describe_schema,
+    export_array,
+    export_schema,
+    export_stream,
+    map_part,
+    outstanding_exports,
+    take_array,
+)
 from pressmark._kernels.native.clean_path import CleanPathMap, CleanPathUnmap
 from pressmark._kernels.native.digests import best_level, level, levels, supported, use_level
 from pressmark._kernels.native.direct import DirectMap
+from pressmark._kernels.native.files import Engine, lane_count, lane_level, sha_extensions
 from pressmark._kernels.native.hashed import HashAndIdMap, HashAndIdUnmap, HashedMap
 from pressmark._kernels.native.omit_prefix import DifferentialMap, FlatOmitPrefixMap, NTupleOmitPrefixMap
 from pressmark._kernels.native.packed import Packed
@@ -18,10 +32,13 @@ __all__ = [
     "LEVEL",
     "NAME",
     "RELEASES_GIL",
+    "Chunk",
     "CleanPathMap",
     "CleanPathUnmap",
+    "Concatenation",
     "DifferentialMap",
     "DirectMap",
+    "Engine",
     "FlatOmitPrefixMap",
     "HashAndIdMap",
     "HashAndIdUnmap",
@@ -32,11 +49,23 @@ __all__ = [
     "PairtreeMap",
     "PairtreeUnclean",
     "PairtreeUnmap",
+    "Source",
+    "Stream",
     "VitroDecodeFilename",
     "VitroEncodeFilename",
     "VitroMap",
     "VitroUnmap",
+    "describe_schema",
+    "export_array",
+    "export_schema",
+    "export_stream",
+    "lane_count",
+    "lane_level",
+    "map_part",
+    "outstanding_exports",
+    "sha_extensions",
     "supported",
+    "take_array",
 ]
 
 NAME = "native"

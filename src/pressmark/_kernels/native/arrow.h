@@ -1,8 +1,8 @@
 /* Columns of strings through the Arrow C data interface, in and out.
  *
- * In: a foreign array is moved here, checked once (pm_open_source), and read part by part (pm_gather), borrowing its bytes
- * wherever they already lie as a pm_column wants them. Out: every export shares a chunk by counting references, so that
- * release callbacks need neither the GIL nor an order. Everything here runs without the GIL.
+ * In: a foreign array is moved here, checked once (pm_open_source), and read part by part (pm_gather), borrowing its
+ * bytes wherever they already lie as a pm_column wants them. Out: every export shares a chunk, counting references, so
+ * that release callbacks need neither the GIL nor an order. Everything here runs without the GIL.
  *
  * https://arrow.apache.org/docs/format/CDataInterface.html and .../CStreamInterface.html
  */
@@ -59,7 +59,7 @@ struct ArrowArrayStream {
 };
 #endif
 
-/* --- counting ------------------------------------------------------------------------------------------------------ */
+/* --- counting ------------------------------------------------------------------------------------------------- */
 
 #if defined(_MSC_VER)
 #include <intrin.h>
@@ -122,7 +122,7 @@ static inline void pm_drop_chunk(pm_chunk *chunk)
     free(chunk);
 }
 
-/* --- bits ---------------------------------------------------------------------------------------------------------- */
+/* --- bits ----------------------------------------------------------------------------------------------------- */
 
 static inline int pm_bit(const uint8_t *bits, int64_t position)
 {
@@ -176,7 +176,7 @@ static inline uint8_t *pm_new_validity(int64_t count)
     return bits;
 }
 
-/* --- foreign arrays ------------------------------------------------------------------------------------------------ */
+/* --- foreign arrays ------------------------------------------------------------------------------------------- */
 
 /* What can be wrong with a foreign array. arrow.pyx and the pure twin give these the same names. */
 enum {
@@ -429,7 +429,8 @@ static inline int pm_open_source(pm_source *source, const pm_selection *selectio
     }
     source->index = selection->index;
     if (selection->index == 0) {
-        if (pm_open_strings(column, part, selection->entry, ahead, top->length, &source->strings, problem) != PM_PROBLEM_NONE)
+        if (pm_open_strings(column, part, selection->entry, ahead, top->length, &source->strings, problem) !=
+            PM_PROBLEM_NONE)
             return problem->code;
         source->count = top->length;
         if (selection->entry == 16)
@@ -524,7 +525,8 @@ static inline pm_chunk *pm_gather(const pm_source *source, int64_t start, int64_
     column->bytes.data = (uint8_t *)"";
     if (pm_gather_validity(source, start, chunk) < 0)
         goto no_memory;
-    int in_place = count > 0 && source->index == 0 && strings->entry != 16 && !pm_nulls_hold_bytes(strings, start, chunk);
+    int in_place =
+        count > 0 && source->index == 0 && strings->entry != 16 && !pm_nulls_hold_bytes(strings, start, chunk);
     const uint8_t *entries = in_place ? strings->entries + strings->entry * (strings->first + start) : NULL;
     if (in_place && strings->entry == 8 && ((uintptr_t)entries & 7) == 0) {
         column->offsets = (int64_t *)(uintptr_t)entries;
@@ -532,6 +534,7 @@ static inline pm_chunk *pm_gather(const pm_source *source, int64_t start, int64_
         column->offsets = chunk->own_offsets = (int64_t *)malloc((size_t)(count + 1) * sizeof(int64_t));
         if (chunk->own_offsets == NULL)
             goto no_memory;
+        pm_prefer_large_pages(chunk->own_offsets, (count + 1) * (int64_t)sizeof(int64_t));
     }
     if (in_place) {
         if (strings->entry == 4)
@@ -559,6 +562,7 @@ static inline pm_chunk *pm_gather(const pm_source *source, int64_t start, int64_
     column->bytes.size = size;
     if (chunk->own_data == NULL)
         goto no_memory;
+    pm_prefer_large_pages(chunk->own_data, size);
     for (int64_t item = 0; item < count; item++)
         if (chunk->validity == NULL || pm_bit(chunk->validity, item)) {
             const uint8_t *bytes = pm_item_at(source, start + item, &length);
@@ -570,10 +574,11 @@ no_memory:
     return NULL;
 }
 
-/* --- results ------------------------------------------------------------------------------------------------------- */
+/* --- results -------------------------------------------------------------------------------------------------- */
 
-/* Makes a chunk of what a kernel made of `source`, taking over the column. With `nullify`, items with a fault become null;
- * otherwise the first fault of an item that is no null goes to *found. NULL: no memory; `made` is then still the caller's. */
+/* Makes a chunk of what a kernel made of `source`, taking over the column. With `nullify`, items with a fault become
+ * null; otherwise the first fault of an item that is no null goes to *found. NULL: no memory; `made` is then still the
+ * caller's. */
 static inline pm_chunk *pm_result_chunk(pm_column *made, const pm_chunk *source, const pm_faults *faults, int nullify,
                                         pm_fault *found)
 {
@@ -615,10 +620,11 @@ static inline int pm_chunk_is_utf8(const pm_chunk *chunk)
     const pm_column *column = &chunk->column;
     if (pm_is_ascii(column->bytes.data + column->offsets[0], column->bytes.size))
         return 1;
-    for (int64_t item = 0; item < column->count; item++)
-        if (pm_invalid_utf8(column->bytes.data + column->offsets[item], column->offsets[item + 1] - column->offsets[item]) >=
-            0)
+    for (int64_t item = 0; item < column->count; item++) {
+        int64_t start = column->offsets[item];
+        if (pm_invalid_utf8(column->bytes.data + start, column->offsets[item + 1] - start) >= 0)
             return 0;
+    }
     return 1;
 }
 
@@ -673,7 +679,7 @@ static inline void pm_copy_chunk(pm_chunk *whole, const pm_chunk *chunk, int64_t
         whole->own_offsets[first + item + 1] = column->offsets[item + 1] + change;
 }
 
-/* --- exports ------------------------------------------------------------------------------------------------------- */
+/* --- exports -------------------------------------------------------------------------------------------------- */
 
 /* A column of its own, or the fields of a struct. */
 #define PM_MOST_FIELDS 4

@@ -110,6 +110,26 @@ cdef extern from "arrow.h":
     int pm_export_stream(const pm_shape *, pm_chunk **, int64_t, ArrowArrayStream *) noexcept nogil
 
 
+cdef extern from *:
+    """
+    /* A foreign release may call into Python, which does not survive an exception on its way through the thread:
+     * destructors put that aside meanwhile. */
+    #if PY_VERSION_HEX >= 0x030C0000
+    typedef PyObject *pm_pending;
+    #define PM_SET_ASIDE(pending) ((pending) = PyErr_GetRaisedException())
+    #define PM_PUT_BACK(pending) PyErr_SetRaisedException(pending)
+    #else
+    typedef struct { PyObject *type, *value, *traceback; } pm_pending;
+    #define PM_SET_ASIDE(pending) PyErr_Fetch(&(pending).type, &(pending).value, &(pending).traceback)
+    #define PM_PUT_BACK(pending) PyErr_Restore((pending).type, (pending).value, (pending).traceback)
+    #endif
+    """
+    ctypedef struct pm_pending:
+        pass
+    void PM_SET_ASIDE(pm_pending)
+    void PM_PUT_BACK(pm_pending)
+
+
 # The enumeration of arrow.h, and how many numbers go with each.
 cdef tuple _PROBLEMS = (
     None,
@@ -183,9 +203,12 @@ cdef class Source:
     cdef pm_source source
 
     def __dealloc__(self):
+        cdef pm_pending pending
+        PM_SET_ASIDE(pending)
         # Another's release may wait for a thread that waits for the GIL.
         with nogil:
             pm_drop_borrowed(self.source.borrowed)
+        PM_PUT_BACK(pending)
 
     def __len__(self):
         return self.source.count
@@ -235,7 +258,10 @@ cdef class Stream:
     cdef ArrowArrayStream stream
 
     def __dealloc__(self):
+        cdef pm_pending pending
+        PM_SET_ASIDE(pending)
         self.close()
+        PM_PUT_BACK(pending)
 
     @staticmethod
     def take(capsule):
@@ -289,7 +315,7 @@ cdef class Stream:
             return None, None
         return _open(source, selection)
 
-    def close(self):
+    cpdef void close(self) noexcept:
         """Release the stream, once."""
         if self.stream.release != NULL:
             with nogil:
@@ -307,8 +333,11 @@ cdef class Chunk:
     cdef int utf8  # -1: not yet looked
 
     def __dealloc__(self):
+        cdef pm_pending pending
+        PM_SET_ASIDE(pending)
         with nogil:
             pm_drop_chunk(self.chunk)
+        PM_PUT_BACK(pending)
 
     def __len__(self):
         return self.chunk.column.count
@@ -339,7 +368,7 @@ cdef class Chunk:
         )
 
     def to_list(self):
-        """Return the items as ``str``, octets that are not UTF-8 as the surrogates of ``os.fsdecode``, nulls as None."""
+        """Return the items as ``str``, octets that are not UTF-8 as surrogates of ``os.fsdecode``, nulls as None."""
         cdef pm_column *column = &self.chunk.column
         cdef list texts = PyList_New(column.count)
         cdef object text
@@ -386,7 +415,7 @@ def map_part(Kernel kernel not None, Source source not None, int64_t start, int6
     cdef int status = -1
     memset(&made, 0, sizeof(made))
     memset(&faults, 0, sizeof(faults))
-    found.code = 0
+    memset(&found, 0, sizeof(found))
     with nogil:
         items = pm_gather(&source.source, start, stop)
         if items != NULL:
@@ -418,8 +447,7 @@ cdef class Concatenation:
 
     def __init__(self, chunks):
         cdef Chunk chunk
-        cdef Py_ssize_t number
-        cdef int64_t count = 0, size = 0
+        cdef int64_t count = 0, size = 0, chunk_count
         cdef pm_chunk *whole
         cdef pm_chunk **pointers
         self.chunks = list(chunks)
@@ -431,11 +459,10 @@ cdef class Concatenation:
             count += chunk.chunk.column.count
             size += chunk.chunk.column.bytes.size
         pointers = _pointers(self.chunks)
-        try:
-            with nogil:
-                whole = pm_new_concatenation(pointers, len(self.chunks))
-        finally:
-            free(pointers)
+        chunk_count = len(self.chunks)
+        with nogil:
+            whole = pm_new_concatenation(pointers, chunk_count)
+        free(pointers)
         if whole == NULL:
             raise MemoryError
         self.whole = _wrap(whole)

@@ -197,6 +197,18 @@ static inline int pm_put_replaced_part(const pm_clean_path *p, const uint8_t *pa
     return 0;
 }
 
+/* Whether a segment stays as it is whatever the parameters: most do. Periods and hyphens are common and harmless unless
+ * they stand first. */
+static inline int pm_is_plain(const uint8_t *part, int64_t length)
+{
+    if (!pm_clean_plain[part[0]])
+        return 0;
+    for (int64_t position = 1; position < length; position++)
+        if (!pm_clean_plain[part[position]] && part[position] != '.' && part[position] != '-')
+            return 0;
+    return 1;
+}
+
 static int pm_clean_path_map(const void *parameters, const uint8_t *item, int64_t length, pm_work *work)
 {
     const pm_clean_path *p = (const pm_clean_path *)parameters;
@@ -216,8 +228,10 @@ static int pm_clean_path_map(const void *parameters, const uint8_t *item, int64_
             if (joined > before && pm_append(work->out, "/", 1) < 0)
                 return PM_NO_MEMORY;
             int64_t part = work->out->size;
-            int status = p->encode_utf ? pm_put_encoded_part(p, text + start, end - start, work->out)
-                                       : pm_put_replaced_part(p, text + start, end - start, work->out);
+            int status = pm_is_plain(text + start, end - start)
+                             ? pm_append(work->out, text + start, end - start)
+                         : p->encode_utf ? pm_put_encoded_part(p, text + start, end - start, work->out)
+                                         : pm_put_replaced_part(p, text + start, end - start, work->out);
             if (status < 0)
                 return PM_NO_MEMORY;
             if (work->out->size - part > p->max_path_segment_len) {

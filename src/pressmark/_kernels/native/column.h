@@ -9,6 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
 #include "tables.h"
 
 #define PM_NO_MEMORY (-1)
@@ -49,6 +53,27 @@ typedef struct {
  * what it had appended by then is dropped. PM_NO_MEMORY stops the batch. */
 typedef int (*pm_map_item)(const void *parameters, const uint8_t *item, int64_t length, pm_work *work);
 
+/* From this size on a buffer asks for large pages: below it there would be few whole ones in it. */
+#define PM_LARGE_BUFFER (INT64_C(4) << 20)
+
+/* A column of a million items is written once from end to end, and faulting its pages in takes longer than the mapping:
+ * pages of 2 MiB instead of 4 KiB halve the whole. Advice only; elsewhere it does nothing. */
+static inline void pm_prefer_large_pages(void *memory, int64_t size)
+{
+#if defined(__linux__) && defined(MADV_HUGEPAGE)
+    if (size >= PM_LARGE_BUFFER) {
+        uintptr_t page = (uintptr_t)2 << 20;
+        uintptr_t start = ((uintptr_t)memory + page - 1) & ~(page - 1);
+        uintptr_t end = ((uintptr_t)memory + (uintptr_t)size) & ~(page - 1);
+        if (start < end)
+            (void)madvise((void *)start, end - start, MADV_HUGEPAGE);
+    }
+#else
+    (void)memory;
+    (void)size;
+#endif
+}
+
 /* Makes room for `extra` more bytes: growth by half keeps the copies linear. */
 static inline int pm_reserve(pm_bytes *bytes, int64_t extra)
 {
@@ -61,6 +86,7 @@ static inline int pm_reserve(pm_bytes *bytes, int64_t extra)
     uint8_t *data = (uint8_t *)realloc(bytes->data, (size_t)capacity);
     if (data == NULL)
         return PM_NO_MEMORY;
+    pm_prefer_large_pages(data, capacity);
     bytes->data = data;
     bytes->capacity = capacity;
     return 0;
@@ -98,6 +124,7 @@ static inline int pm_new_column(pm_column *column, int64_t count, int64_t size)
     column->offsets = (int64_t *)malloc((size_t)(count + 1) * sizeof(int64_t));
     if (column->offsets == NULL)
         return PM_NO_MEMORY;
+    pm_prefer_large_pages(column->offsets, (count + 1) * (int64_t)sizeof(int64_t));
     column->offsets[0] = 0;
     /* Never an address of NULL, so that memcpy and memchr may be called for nothing. */
     if (pm_reserve(&column->bytes, size + 16) < 0) {

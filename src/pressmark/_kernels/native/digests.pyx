@@ -31,6 +31,17 @@ cdef extern from "lanes/lanes.h":
     void pm_digest_column(pm_level, pm_algorithm, const uint8_t *, const int64_t *, int64_t, uint8_t *) noexcept nogil
 
 
+cdef extern from "lane_calls.h":
+    """
+    static const pm_lane_calls pm_linked_lanes = {
+        pm_digest_size, pm_lanes, pm_bank_init, pm_bank_start, pm_bank_update, pm_bank_finish_many,
+    };
+    """
+    ctypedef struct pm_lane_calls:
+        pass
+    const pm_lane_calls pm_linked_lanes
+
+
 cdef dict _NUMBERS = {
     "PM_MD5": PM_MD5,
     "PM_SHA1": PM_SHA1,
@@ -102,3 +113,11 @@ cdef void digest_column(int algorithm, const uint8_t *data, const int64_t *offse
     # Lanes that stay empty are paid for all the same.
     cdef pm_level chosen = PM_PORTABLE if count < pm_lanes(_level, <pm_algorithm>algorithm) else _level
     pm_digest_column(chosen, <pm_algorithm>algorithm, data, offsets, count, out)
+
+
+cdef const void *lane_calls() noexcept nogil:
+    return &pm_linked_lanes
+
+
+cdef int lane_level_number() noexcept nogil:
+    return _level

@@ -79,13 +79,14 @@ static int pm_n_tuple_omit_prefix_map(const void *parameters, const uint8_t *ite
     if (pm_reserve(work->out, needed + p->number_of_tuples + length) < 0)
         return PM_NO_MEMORY;
     uint8_t *out = work->out->data + before;
-    for (int64_t position = 0; position < needed; position++) {
-        /* Reversed or not, a character of the padded rest is one of the rest, or a zero to the side of it. */
-        int64_t padded = p->reverse ? padded_length - 1 - position : position;
-        int64_t origin = p->pad_left ? padded - padding : padded;
-        *out++ = origin >= 0 && origin < length ? item[origin] : '0';
-        if ((position + 1) % p->tuple_size == 0)
-            *out++ = '/';
+    for (int64_t number = 0, position = 0; number < p->number_of_tuples; number++) {
+        for (int64_t end = position + p->tuple_size; position < end; position++) {
+            /* Reversed or not, a character of the padded rest is one of the rest, or a zero to the side of it. */
+            int64_t padded = p->reverse ? padded_length - 1 - position : position;
+            int64_t origin = p->pad_left ? padded - padding : padded;
+            *out++ = origin >= 0 && origin < length ? item[origin] : '0';
+        }
+        *out++ = '/';
     }
     work->out->size = out - work->out->data;
     status = pm_append(work->out, item, length);

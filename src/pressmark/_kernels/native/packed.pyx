@@ -2,9 +2,9 @@
 
 from array import array
 
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_Check, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
-from cpython.list cimport PyList_New, PyList_SET_ITEM
-from cpython.ref cimport Py_INCREF, PyObject
+from cpython.bytes cimport PyBytes_FromStringAndSize
+from cpython.list cimport PyList_New
+from cpython.ref cimport PyObject
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.stdlib cimport free
 from libc.string cimport memchr, memcpy
@@ -13,14 +13,19 @@ __all__ = ["Inverse", "Kernel", "Packed"]
 
 
 cdef extern from "Python.h":
-    bint PyUnicode_Check(object)
-    bint PyUnicode_IS_COMPACT_ASCII(object)
-    int PyUnicode_KIND(object)
-    void *PyUnicode_DATA(object)
+    # Of borrowed references, or of one that a list will own: counting them costs as much as the rest of the loop.
+    bint PyUnicode_Check(PyObject *)
+    bint PyBytes_Check(PyObject *)
+    bint PyUnicode_IS_COMPACT_ASCII(PyObject *)
+    int PyUnicode_KIND(PyObject *)
+    void *PyUnicode_DATA(PyObject *)
     uint32_t PyUnicode_READ(int, void *, Py_ssize_t)
-    Py_ssize_t PyUnicode_GET_LENGTH(object)
-    object PyUnicode_New(Py_ssize_t, uint32_t)
-    object PyUnicode_DecodeUTF8(const char *, Py_ssize_t, const char *)
+    Py_ssize_t PyUnicode_GET_LENGTH(PyObject *)
+    char *PyBytes_AS_STRING(PyObject *)
+    Py_ssize_t PyBytes_GET_SIZE(PyObject *)
+    PyObject *PyUnicode_New(Py_ssize_t, uint32_t) except NULL
+    PyObject *PyUnicode_DecodeUTF8(const char *, Py_ssize_t, const char *) except NULL
+    void PyList_SET_ITEM(object, Py_ssize_t, PyObject *)
     Py_ssize_t PySequence_Fast_GET_SIZE(object)
     PyObject *PySequence_Fast_GET_ITEM(object, Py_ssize_t)
 
@@ -84,13 +89,13 @@ cdef class Packed:
         cdef Py_ssize_t index, count = max(0, min(stop - start, PySequence_Fast_GET_SIZE(items) - first))
         cdef Py_ssize_t position
         cdef pm_column *column = &packed.column
-        cdef object item
+        cdef PyObject *item
         cdef list faults = []
         # Identifiers of two or three dozen bytes are the rule; the buffer grows where they are longer.
         if pm_new_column(column, count, 32 * count) < 0:
             raise MemoryError
         for index in range(count):
-            item = <object>PySequence_Fast_GET_ITEM(items, first + index)
+            item = PySequence_Fast_GET_ITEM(items, first + index)
             if PyUnicode_Check(item):
                 if PyUnicode_IS_COMPACT_ASCII(item):
                     if pm_append(&column.bytes, PyUnicode_DATA(item), PyUnicode_GET_LENGTH(item)) < 0:
@@ -147,7 +152,7 @@ cdef class Packed:
         """Return the items as ``str``; octets that are not UTF-8 as the surrogates of ``os.fsdecode``."""
         cdef pm_column *column = &self.column
         cdef list texts = PyList_New(column.count)
-        cdef object text
+        cdef PyObject *text
         cdef Py_ssize_t index
         cdef int64_t length
         cdef const uint8_t *item
@@ -163,7 +168,6 @@ cdef class Packed:
                     memcpy(PyUnicode_DATA(text), item, length)
             else:
                 text = PyUnicode_DecodeUTF8(<const char *>item, length, "surrogateescape")
-            Py_INCREF(text)
             PyList_SET_ITEM(texts, index, text)
         return texts
 
@@ -242,7 +246,7 @@ cdef class Packed:
         )
 
 
-cdef Py_ssize_t _append_utf8(pm_bytes *out, object text) except -2:
+cdef Py_ssize_t _append_utf8(pm_bytes *out, PyObject *text) except -2:
     """Append a ``str`` as UTF-8 and return -1, or the index of a surrogate that stands for no byte.
 
     PyUnicode_AsUTF8AndSize would keep a second copy inside the string for as long as that lives.

@@ -69,10 +69,10 @@ static int pm_pairtree_map(const void *parameters, const uint8_t *item, int64_t 
 static int pm_pairtree_unmap(const void *parameters, const uint8_t *item, int64_t length, pm_work *work)
 {
     const pm_pairtree *p = (const pm_pairtree *)parameters;
-    if (length > 0 && item[length - 1] == '/')
-        length--;
     if (length == 0)
         return PM_FAULT_EMPTY_PATH;
+    if (item[length - 1] == '/')
+        length--;
     for (int64_t start = 0; start <= length;) {
         const uint8_t *slash = start < length ? memchr(item + start, '/', (size_t)(length - start)) : NULL;
         int64_t end = slash != NULL ? slash - item : length;

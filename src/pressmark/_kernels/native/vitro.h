@@ -20,7 +20,7 @@ typedef struct {
 
 static inline int pm_is_reserved(const uint8_t *name, int64_t length)
 {
-    if (length < 3 || length > 4)
+    if (length < 3 || length > 4 || !pm_reserved_initial[name[0]])
         return 0;
     for (int number = 0; number < PM_WINDOWS_RESERVED; number++) {
         const char *reserved = pm_windows_reserved[number];

@@ -2,9 +2,23 @@
 
 from __future__ import annotations
 
+from pressmark._kernels.pure.arrow import (
+    Chunk,
+    Concatenation,
+    Source,
+    Stream,
+    describe_schema,
+    export_array,
+    export_schema,
+    export_stream,
+    map_part,
+    outstanding_exports,
+    take_array,
+)
 from pressmark._kernels.pure.clean_path import CleanPathMap, CleanPathUnmap
 from pressmark._kernels.pure.digests import supported
 from pressmark._kernels.pure.direct import DirectMap
+from pressmark._kernels.pure.files import Engine, lane_count, lane_level, sha_extensions
 from pressmark._kernels.pure.hashed import HashAndIdMap, HashAndIdUnmap, HashedMap
 from pressmark._kernels.pure.omit_prefix import DifferentialMap, FlatOmitPrefixMap, NTupleOmitPrefixMap
 from pressmark._kernels.pure.packed import Packed
@@ -15,10 +29,13 @@ __all__ = [
     "LEVEL",
     "NAME",
     "RELEASES_GIL",
+    "Chunk",
     "CleanPathMap",
     "CleanPathUnmap",
+    "Concatenation",
     "DifferentialMap",
     "DirectMap",
+    "Engine",
     "FlatOmitPrefixMap",
     "HashAndIdMap",
     "HashAndIdUnmap",
@@ -29,11 +46,23 @@ __all__ = [
     "PairtreeMap",
     "PairtreeUnclean",
     "PairtreeUnmap",
+    "Source",
+    "Stream",
     "VitroDecodeFilename",
     "VitroEncodeFilename",
     "VitroMap",
     "VitroUnmap",
+    "describe_schema",
+    "export_array",
+    "export_schema",
+    "export_stream",
+    "lane_count",
+    "lane_level",
+    "map_part",
+    "outstanding_exports",
+    "sha_extensions",
     "supported",
+    "take_array",
 ]
 
 NAME = "pure"

@@ -49,8 +49,7 @@ _LEFT = re.compile(f"^[{_characters(CLEAN_WHITESPACE)}{re.escape(CLEAN_LEFT.deco
 # Looking back at the character before keeps a long run in the middle from being tried once per character.
 _RIGHT = re.compile(f"(?<![{_characters(CLEAN_WHITESPACE)}])[{_characters(CLEAN_WHITESPACE)}]+\\Z")
 _RIGHT_GOCFL = re.compile(
-    f"(?<![{_characters(CLEAN_WHITESPACE, CLEAN_GOCFL_RIGHT)}])"
-    f"[{_characters(CLEAN_WHITESPACE, CLEAN_GOCFL_RIGHT)}]+\\Z"
+    f"(?<![{_characters(CLEAN_WHITESPACE, CLEAN_GOCFL_RIGHT)}])[{_characters(CLEAN_WHITESPACE, CLEAN_GOCFL_RIGHT)}]+\\Z"
 )
 _EQUALS = re.compile("=(?=u[0-9A-Fa-f]{4})")
 _EQUALS_GOCFL = re.compile("=(?=u[0-9A-Za-z]{4})")

@@ -41,9 +41,7 @@ class _Tuples(Kernel):
 class HashAndIdMap(_Tuples):
     """OCFL 0003, and with ``delimiters`` 0012: digest tuples, then the percent-encoded identifier."""
 
-    def __init__(
-        self, algorithm: str, tuple_size: int, number_of_tuples: int, delimiters: Sequence[bytes]
-    ) -> None:
+    def __init__(self, algorithm: str, tuple_size: int, number_of_tuples: int, delimiters: Sequence[bytes]) -> None:
         super().__init__(algorithm, tuple_size, number_of_tuples)
         self.delimiters = delimiters
 

@@ -51,9 +51,7 @@ class FlatOmitPrefixMap(_OmitPrefix):
 class NTupleOmitPrefixMap(_OmitPrefix):
     """OCFL 0007: tuples of the padded, perhaps reversed rest, then the rest."""
 
-    def __init__(
-        self, delimiter: bytes, tuple_size: int, number_of_tuples: int, pad_left: bool, reverse: bool
-    ) -> None:
+    def __init__(self, delimiter: bytes, tuple_size: int, number_of_tuples: int, pad_left: bool, reverse: bool) -> None:
         super().__init__(delimiter)
         self.tuple_size = tuple_size
         self.needed = tuple_size * number_of_tuples

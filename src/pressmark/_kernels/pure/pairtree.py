@@ -78,10 +78,9 @@ class PairtreeUnmap(Kernel):
         self.prefix = prefix
 
     def map(self, item: bytes) -> bytes:
-        path = item.removesuffix(b"/")
-        if not path:
+        if not item:
             raise Refusal(Fault.EMPTY_PATH)
-        components = path.split(b"/")
+        components = item.removesuffix(b"/").split(b"/")
         last = len(components) - 1
         start = 0
         for index, component in enumerate(components):

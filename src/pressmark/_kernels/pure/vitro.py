@@ -30,9 +30,7 @@ _UPPER = bytes.maketrans(b"abcdefghijklmnopqrstuvwxyz", b"ABCDEFGHIJKLMNOPQRSTUV
 def _encodings(source: bytes, target: bytes) -> list[bytes]:
     """Return what each octet becomes: hex first (rare), then the substitutions (common)."""
     common = bytes.maketrans(source, target)
-    return [
-        b"^%02x" % octet if VITRO_HEX[octet] else bytes([octet]).translate(common) for octet in range(256)
-    ]
+    return [b"^%02x" % octet if VITRO_HEX[octet] else bytes([octet]).translate(common) for octet in range(256)]
 
 
 _LATIN1 = [chr(octet).encode() for octet in range(256)]

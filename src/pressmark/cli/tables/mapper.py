@@ -1,0 +1,81 @@
+"""The way from the items of a block to their results, and to the reasons of those that have none."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+from pressmark.errors import IdentifierError, PathError
+from pressmark.layouts import Layout
+
+__all__ = ["Mapper"]
+
+
+class Mapper:
+    """A layout in one direction."""
+
+    def __init__(self, layout: Layout, unmap: bool, threads: int) -> None:
+        self._lines: Any = layout.unmap_lines if unmap else layout.map_lines
+        self._arrow: Any = layout.unmap_arrow if unmap else layout.map_arrow
+        self._one: Any = layout.unmap_path if unmap else layout.map_id
+        self._error: Any = PathError if unmap else IdentifierError
+        self._threads = threads
+        self.result = "identifier" if unmap else "path"
+
+    def error(self, item: bytes | str, number: int, reason: str) -> IdentifierError | PathError:
+        """Return the error of an item in the row ``number``, counted from 1."""
+        error: IdentifierError | PathError = self._error(item, number - 1, reason)
+        return error
+
+    def texts(self, items: list[bytes]) -> tuple[list[bytes], dict[int, str]]:
+        """Return the result of every item, empty where there is none, and why there is none by index."""
+        # As lines, because those go through a layout without becoming objects of Python one by one.
+        for delimiter in (b"\n", b"\0"):
+            lines = delimiter.join([*items, b""])
+            if lines.count(delimiter) == len(items):
+                break
+        else:
+            return self._one_by_one(items, range(len(items)))
+        failed: list[int] = []
+        written = io.BytesIO()
+        self._lines(
+            io.BytesIO(lines),
+            written,
+            delimiter,
+            # A block is small enough for one thread to be done before others are started.
+            1,
+            on_error="empty",
+            on_failure=lambda error: failed.append(error.index),
+        )
+        results = written.getvalue().split(delimiter)
+        results.pop()
+        if failed:
+            # Once more, because a result that only holds the delimiter is none that fails here.
+            again, faults = self._one_by_one(items, failed)
+            for index, result in zip(failed, again, strict=True):
+                results[index] = result
+            return results, faults
+        return results, {}
+
+    def array(self, array: Any) -> Any:
+        """Return the ``StringColumn`` of an Arrow array: null where it has null, or an item without a result."""
+        return self._arrow(array, on_error="none", threads=self._threads)
+
+    def reason(self, item: bytes | str) -> str:
+        """Return why ``item`` has no result."""
+        try:
+            self._one(item)
+        except (IdentifierError, PathError) as error:
+            return error.reason
+        raise AssertionError(f"{item!r} fails in a batch only")
+
+    def _one_by_one(self, items: list[bytes], indices: Any) -> tuple[list[bytes], dict[int, str]]:
+        results: list[bytes] = []
+        faults: dict[int, str] = {}
+        for index in indices:
+            try:
+                results.append(self._one(items[index]).encode("utf-8", "surrogateescape"))
+            except (IdentifierError, PathError) as error:
+                results.append(b"")
+                faults[index] = error.reason
+        return results, faults

@@ -1,0 +1,392 @@
+r"""CSV and TSV: rows of fields, read and written with the bytes of everything that is only carried along.
+
+TSV: a row ends at a line feed, a field at a TAB, and every other byte, quotes among them, is data. CSV is that of
+RFC 4180: a field that begins with a quote goes on to the quote that ends it, with line feeds, commas and doubled quotes
+within; a quote inside any other field is data. In both, a carriage return before the line feed belongs to the end of
+the row.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import accumulate
+from operator import methodcaller
+from typing import Any, NamedTuple
+
+from pressmark.cli.kinds import Kind, Wanted, index_of
+from pressmark.cli.tables.mapper import Mapper
+from pressmark.cli.talk import CallError, Failure
+from pressmark.errors import shown
+
+__all__ = ["DIALECTS", "Dialect", "SameTextWriter", "TextBlock", "TextReader", "TextWriter"]
+
+BLOCK_BYTES = 1 << 20  # 1 MiB
+# A block of empty rows would hold a million, each of which may fail and wait to be reported.
+BLOCK_ROWS = 1 << 16
+# A row must fit into memory; without a limit, a quote that nothing closes would take the rest of any file for one row.
+ROW_BYTES = 1 << 25  # 32 MiB
+BOM = b"\xef\xbb\xbf"
+NO_FIELD = "{} holds a TAB or a line break, which no field of TSV may"
+
+# The look-ahead keeps a doubled quote together where the text goes on behind what is in memory.
+_QUOTED = rb'"[^"]*+(?:""[^"]*+)*"(?!")'
+_FIELD = rb"(?:" + _QUOTED + rb'[^,\n]*+|[^",\n][^,\n]*+|)'
+_RECORD = re.compile(_FIELD + rb"(?:," + _FIELD + rb")*\n")
+_FIELDS = re.compile(rb"(?:\A|,)(" + _QUOTED + rb'[^,]*+|[^",][^,]*+|)')
+
+
+class Dialect(NamedTuple):
+    """How fields are kept apart, and whether quotes mean anything."""
+
+    kind: Kind
+    separator: bytes
+    quotes: bool
+
+    def split(self, row: bytes) -> list[bytes]:
+        """Return the fields of ``row`` as they are written."""
+        if self.quotes and b'"' in row:
+            return _FIELDS.findall(row)
+        return row.split(self.separator)
+
+    def value(self, field: bytes) -> bytes | None:
+        """Return what a field means; :data:`None` where something follows the quote that ends it."""
+        if not self.quotes or not field.startswith(b'"'):
+            return field
+        inner = field[1:-1]
+        if len(field) < 2 or not field.endswith(b'"') or inner.count(b'"') != 2 * inner.count(b'""'):
+            return None
+        return inner.replace(b'""', b'"')
+
+    def holds(self, value: bytes) -> bool:
+        """Return whether a field can hold ``value``."""
+        return self.quotes or not (b"\t" in value or b"\n" in value or b"\r" in value)
+
+    def written(self, values: list[bytes]) -> list[bytes]:
+        """Return ``values``, which fields can hold, as they are written."""
+        if not self.quotes:
+            return values
+        together = b"\0".join(values)
+        if not any(octet in together for octet in (b",", b'"', b"\n", b"\r")):
+            return values
+        return [
+            b'"%b"' % value.replace(b'"', b'""')
+            if b"," in value or b'"' in value or b"\n" in value or b"\r" in value
+            else value
+            for value in values
+        ]
+
+
+DIALECTS = {Kind.CSV: Dialect(Kind.CSV, b",", True), Kind.TSV: Dialect(Kind.TSV, b"\t", False)}
+
+
+class TextBlock:
+    """Some rows of CSV or TSV: see ``Block``.
+
+    :ivar group: the same for all, because text has no groups of rows
+    """
+
+    group = 0
+
+    def __init__(self, reader: TextReader, rows: list[bytes], first_line: int, quoted: bool, open_end: bool) -> None:
+        self.faults: dict[int, str] = {}
+        self.unwritable: set[int] = set()
+        self.results: list[bytes] = []
+        self._dialect = reader.dialect
+        self._width = reader.width
+        self._quoted = quoted
+        self._first_line = first_line
+        self._lines: list[int] | None = None
+        self._open_end = open_end
+        # Where no row ends with a carriage return, as is usual, nothing is kept of their ends.
+        self._ends: list[bytes] | None = None
+        if any(map(methodcaller("endswith", b"\r"), rows)):
+            self._ends = [b"\r\n" if row.endswith(b"\r") else b"\n" for row in rows]
+            rows = [row[:-1] if row.endswith(b"\r") else row for row in rows]
+        self._rows = rows
+        self._items = self._cut(reader.index)
+        self._malformed = set(self.faults)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def _cut(self, index: int) -> list[bytes]:
+        separator, width = self._dialect.separator, self._width
+        rows = self._rows
+        if not self._quoted and set(map(methodcaller("count", separator), rows)) <= {width - 1}:
+            if index == 0:
+                return [row.partition(separator)[0] for row in rows]
+            return [row.split(separator, index + 1)[index] for row in rows]
+        items = []
+        for number, row in enumerate(rows):
+            fields = self._dialect.split(row)
+            value = None
+            if len(fields) != width:
+                fields_ = "1 field" if len(fields) == 1 else f"{len(fields)} fields"
+                self.faults[number] = f"its row has {fields_}, the first one has {width}"
+            else:
+                value = self._dialect.value(fields[index])
+                if value is None:
+                    self.faults[number] = "something follows the quote that ends its field"
+            items.append(b"" if value is None else value)
+        return items
+
+    def map(self, mapper: Mapper) -> None:
+        """Map the wanted fields."""
+        self.results, faults = mapper.texts(self._items)
+        self.faults = {**faults, **self.faults}
+        for index in self.faults:
+            self.results[index] = b""
+
+    def number(self, index: int) -> int:
+        """Return the line in which a row begins."""
+        if not self._quoted:
+            return self._first_line + index
+        if self._lines is None:
+            feeds = (row.count(b"\n") + 1 for row in self._rows)
+            self._lines = list(accumulate(feeds, initial=self._first_line))
+        return self._lines[index]
+
+    def item(self, index: int) -> bytes:
+        """Return the wanted field, or of a malformed row the row."""
+        return self._rows[index] if index in self._malformed else self._items[index]
+
+    def refuse_results(self) -> None:
+        """Fail the rows whose result cannot stand in a field of their own kind of file."""
+        if self._dialect.quotes or self._dialect.holds(b"\0".join(self.results)):
+            return
+        for index, result in enumerate(self.results):
+            if not self._dialect.holds(result):
+                self.results[index] = b""
+                self.faults[index] = NO_FIELD.format("its result")
+
+    def written(self, kept: list[int] | None) -> bytes:
+        """Return the rows ``kept``, or all, as they were and with the result behind."""
+        join = self._dialect.separator.join
+        rows, results, ends = self._rows, self._dialect.written(self.results), self._ends
+        last_kept = kept is None or (bool(kept) and kept[-1] == len(rows) - 1)
+        if kept is not None:
+            rows = [rows[index] for index in kept]
+            results = [results[index] for index in kept]
+            ends = ends and [ends[index] for index in kept]
+        if not rows:
+            return b""
+        if ends is None:
+            text = b"\n".join([*map(join, zip(rows, results, strict=True)), b""])
+        else:
+            text = b"".join([join(row) + end for *row, end in zip(rows, results, ends, strict=True)])
+        return text[:-1] if self._open_end and last_kept else text
+
+    def values(self) -> list[list[bytes]]:
+        """Return every row with its result, as what the fields mean; those of malformed rows as they are written."""
+        value, split = self._dialect.value, self._dialect.split
+        rows = []
+        for row, result in zip(self._rows, self.results, strict=True):
+            fields = split(row)
+            if self._quoted:
+                fields = [field if (meant := value(field)) is None else meant for field in fields]
+            rows.append([*fields, result])
+        return rows
+
+
+class TextReader:
+    """A CSV or TSV file, whose first row has been read.
+
+    :ivar width: how many fields every row must have
+    :ivar index: which one is wanted
+    :ivar head: the header row as it is written, with what comes before and behind it
+    """
+
+    def __init__(self, source: Any, dialect: Dialect, wanted: Wanted) -> None:
+        self.dialect = dialect
+        self.name: str = source.name
+        self._source = source
+        self._line = 1
+        self._chunks = self._read_chunks()
+        self.bom = b""
+        self.head: tuple[bytes, bytes] | None = None
+        first = next(self._chunks, None)
+        if first is None:
+            if wanted.header:
+                raise CallError(f"{self.name}: it is empty: there is no header row")
+            self.names: list[str] | None = None
+            self.width, self.index = 0, 0
+            self._first = None
+            return
+        rows, quoted, open_end = first
+        row = rows[0].removesuffix(b"\r")
+        fields = dialect.split(row)
+        self.width = len(fields)
+        self.names = None
+        if wanted.header:
+            self.names = [(dialect.value(field) or field).decode("utf-8", "surrogateescape") for field in fields]
+            self.index = index_of(wanted, self.names, self.name)
+            end = b"" if open_end and len(rows) == 1 else b"\n"
+            self.head = row, (b"\r" if rows[0].endswith(b"\r") else b"") + end
+            self._line += 1 + rows[0].count(b"\n")
+            rows = rows[1:]
+        else:
+            assert isinstance(wanted.column, int)
+            self.index = wanted.column - 1
+            if self.index >= self.width:
+                raise CallError(f"{self.name}: no column {wanted.column}; its first row has {self.width}")
+        self._first = (rows, quoted, open_end) if rows else None
+
+    def header(self) -> list[bytes] | None:
+        """Return the names of the columns, where there are any."""
+        return None if self.names is None else [name.encode("utf-8", "surrogateescape") for name in self.names]
+
+    def blocks(self) -> Iterator[TextBlock]:
+        """Yield the rows behind the header."""
+        if self._first is not None:
+            first, self._first = self._first, None
+            yield self._block(*first)
+        for chunk in self._chunks:
+            yield self._block(*chunk)
+
+    def _block(self, rows: list[bytes], quoted: bool, open_end: bool) -> TextBlock:
+        block = TextBlock(self, rows, self._line, quoted, open_end)
+        self._line += len(rows)
+        if quoted:
+            self._line += sum(map(methodcaller("count", b"\n"), rows))
+        return block
+
+    def _read_chunks(self) -> Iterator[tuple[list[bytes], bool, bool]]:
+        """Yield rows without their line feeds, whether quotes are in them, and whether the last had no line feed."""
+        held, data = b"", self._beginning()
+        while data or held:
+            # A last row without line feed is cut like every other, and gets none when it is written.
+            text = held + (data or b"\n")
+            quoted = self.dialect.quotes and b'"' in text
+            rows, held = _quoted_rows(text) if quoted else _plain_rows(text)
+            for start in range(0, len(rows), BLOCK_ROWS):
+                some = rows[start : start + BLOCK_ROWS]
+                yield some, quoted, not data and start + len(some) == len(rows)
+            if held and not data:
+                raise Failure(f"{self.name}:{self._line}: the quote that opens in this row is never closed")
+            if len(held) > ROW_BYTES:
+                raise Failure(f"{self.name}:{self._line}: a row of more than {ROW_BYTES >> 20} MiB")
+            # As much again as is held: a long row is not looked at anew for each block that it grows by.
+            data = data and self._source.read1(max(BLOCK_BYTES, len(held)))
+
+    def _beginning(self) -> bytes:
+        """Return the first bytes, without a byte order mark; refuse what is neither CSV nor TSV."""
+        data = b""
+        while len(data) < 4 and (more := self._source.read1(BLOCK_BYTES)):
+            data += more
+        if data.startswith(b"\x1f\x8b\x08"):
+            raise CallError(f"{self.name}: it is gzipped; give it a name that ends in .gz, or unpack it")
+        if data[:2] in (b"\xff\xfe", b"\xfe\xff") and b"\0" in data[2:4]:
+            raise CallError(f"{self.name}: it is UTF-16; convert it to UTF-8")
+        if data.startswith(BOM):
+            self.bom = BOM
+        return data.removeprefix(BOM)
+
+
+def _plain_rows(text: bytes) -> tuple[list[bytes], bytes]:
+    rows = text.split(b"\n")
+    return rows, rows.pop()
+
+
+def _quoted_rows(text: bytes) -> tuple[list[bytes], bytes]:
+    rows = []
+    start = 0
+    while (end := text.find(b"\n", start)) >= 0:
+        if text.find(b'"', start, end) >= 0:
+            match = _RECORD.match(text, start)
+            if match is None:
+                break
+            end = match.end() - 1
+        rows.append(text[start:end])
+        start = end + 1
+    return rows, text[start:]
+
+
+class SameTextWriter:
+    """Writes rows of text as they were read, each with its result behind."""
+
+    def __init__(self, sink: Any, reader: TextReader, wanted: Wanted) -> None:
+        self._sink = sink
+        self._reader = reader
+        self._wanted = wanted
+
+    def begin(self) -> None:
+        """Write the header row."""
+        reader = self._reader
+        self._sink.write(reader.bom)
+        if reader.head is not None:
+            row, end = reader.head
+            name = reader.dialect.written([self._wanted.result.encode("utf-8", "surrogateescape")])
+            self._sink.write(reader.dialect.separator.join([row, *name]) + end)
+
+    def check(self, block: TextBlock) -> None:
+        """Fail results that no field can hold."""
+        block.refuse_results()
+
+    def write(self, block: TextBlock, kept: list[int] | None) -> None:
+        """Write and hand over, so that what arrives slowly also leaves at once."""
+        self._sink.write(block.written(kept))
+        self._sink.flush()
+
+    def finish(self) -> None:
+        """Hand over the header of a table without rows."""
+        self._sink.flush()
+
+    def abandon(self) -> None:
+        """Leave what was written: lines have no end that could be missing."""
+
+
+class TextWriter:
+    """Writes rows of any kind of table as text."""
+
+    def __init__(self, sink: Any, header: list[bytes] | None, dialect: Dialect, wanted: Wanted) -> None:
+        self._sink = sink
+        self._dialect = dialect
+        self._header = header and [*header, wanted.result.encode("utf-8", "surrogateescape")]
+        self._rows: list[list[bytes]] = []
+
+    def begin(self) -> None:
+        """Write the header row."""
+        if self._header is not None:
+            for name in self._header:
+                if not self._dialect.holds(name):
+                    raise CallError(
+                        f"{self._sink.name}: the name of the column {shown(name)} does not fit into a field"
+                    )
+            self._write_rows([self._header])
+
+    def check(self, block: Any) -> None:
+        """Fail rows with a field that cannot be written."""
+        self._rows = block.values()
+        if self._dialect.quotes or self._dialect.holds(b"\0".join(map(b"\0".join, self._rows))):
+            return
+        for index, row in enumerate(self._rows):
+            for number, field in enumerate(row, 1):
+                if not self._dialect.holds(field):
+                    what = "its result" if number == len(row) else f"field {number} of its row"
+                    block.faults.setdefault(index, NO_FIELD.format(what))
+                    if number == len(row):
+                        row[-1] = b""
+                    else:
+                        block.unwritable.add(index)
+
+    def write(self, _block: Any, kept: list[int] | None) -> None:
+        """Write and hand over."""
+        self._write_rows(self._rows if kept is None else [self._rows[index] for index in kept])
+        self._sink.flush()
+
+    def finish(self) -> None:
+        """Hand over the header of a table without rows."""
+        self._sink.flush()
+
+    def abandon(self) -> None:
+        """Leave what was written: lines have no end that could be missing."""
+
+    def _write_rows(self, rows: list[list[bytes]]) -> None:
+        join, written = self._dialect.separator.join, self._dialect.written
+        if len(set(map(len, rows))) == 1:
+            # Column by column, because one look tells that no field of a column needs quotes.
+            lines = map(join, zip(*map(written, map(list, zip(*rows, strict=True))), strict=True))
+        else:
+            lines = map(join, map(written, rows))
+        self._sink.write(b"\n".join([*lines, b""]))

@@ -1,0 +1,161 @@
+"""Native and pure show the same surface, made from the same tables."""
+
+from __future__ import annotations
+
+import inspect
+import pkgutil
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from pressmark import _kernels
+from support.implementations import Implementation
+
+ROOT = Path(__file__).parents[2]
+
+# What one twin has alone, and why.
+ONLY_NATIVE = {
+    # Vector levels: plain Python has none.
+    "digests": {"best_level", "level", "levels", "use_level"},
+}
+ONLY_PURE = {
+    # How the pure kernels say no inside; C returns a code.
+    "packed": {"Refusal"},
+}
+MODULES = ("arrow", "clean_path", "digests", "direct", "hashed", "omit_prefix", "packed", "pairtree", "vitro")
+
+
+def module(implementation: Implementation, name: str) -> ModuleType:
+    return getattr(implementation.kernels, name)
+
+
+def public(cls: type) -> set[str]:
+    return {name for name in dir(cls) if not name.startswith("_")}
+
+
+def first_line(value: Any) -> str:
+    return (inspect.getdoc(value) or "").partition("\n")[0]
+
+
+def test_every_compiled_module_has_its_twin(twins: tuple[Implementation, Implementation]) -> None:
+    """What is compiled can be read in Python too, under the same name."""
+    native, pure = ({found.name for found in pkgutil.iter_modules(t.kernels.__path__)} for t in twins)
+    assert native - pure == set()
+    assert set(MODULES) <= native
+
+
+def test_both_packages_export_the_same(twins: tuple[Implementation, Implementation]) -> None:
+    """The packages have one ``__all__``, and everything in it."""
+    native, pure = (implementation.kernels for implementation in twins)
+    assert native.__all__ == pure.__all__
+    assert sorted(native.__all__) == sorted(set(native.__all__))
+    for name in native.__all__:
+        assert isinstance(getattr(native, name), type) == isinstance(getattr(pure, name), type)
+    assert list(_kernels.IMPLEMENTATIONS) == [native.NAME, pure.NAME]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_both_modules_export_the_same(twins: tuple[Implementation, Implementation], name: str) -> None:
+    """Module by module, the twins export the same names, but for the few that are listed here."""
+    native, pure = (set(module(implementation, name).__all__) for implementation in twins)
+    assert native - pure == ONLY_NATIVE.get(name, set())
+    assert pure - native == ONLY_PURE.get(name, set())
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_both_say_the_same_of_themselves(twins: tuple[Implementation, Implementation], name: str) -> None:
+    """The first docstring lines of classes and functions are the same in both; of columns and digests, nearly so."""
+    native, pure = (module(implementation, name) for implementation in twins)
+    if name not in ("arrow", "packed", "digests"):
+        assert first_line(native) == first_line(pure)
+    for export in sorted(set(native.__all__) & set(pure.__all__)):
+        one, other = getattr(native, export), getattr(pure, export)
+        if callable(one):
+            assert one.__name__ == other.__name__ == export
+            assert first_line(one)
+            assert export == "supported" or first_line(one) == first_line(other)
+
+
+def test_columns_have_the_same_methods(twins: tuple[Implementation, Implementation]) -> None:
+    """``Packed`` has the same public methods with the same parameters and words; only pure Python shows its items."""
+    native, pure = (implementation.kernels.Packed for implementation in twins)
+    assert public(pure) - public(native) == {"items"}
+    assert public(native) - public(pure) == set()
+    for name in sorted(public(native)):
+        one, other = getattr(native, name), getattr(pure, name)
+        assert first_line(one) == first_line(other)
+        assert parameters(one) == parameters(other)
+
+
+def parameters(function: Any) -> list[tuple[str, Any]]:
+    """Return names and kinds of parameters, and whether each has a default: annotations are Python's alone."""
+    return [
+        (parameter.name, parameter.kind, parameter.default is not inspect.Parameter.empty)
+        for parameter in inspect.signature(function).parameters.values()
+    ]
+
+
+def test_kernels_take_the_same_parameters(twins: tuple[Implementation, Implementation]) -> None:
+    """Every kernel is made with the same arguments, refuses others, has the same limit, and is called alike."""
+    clean_path = (True, 127, 32000, b"_", b" ", "md5", b"fallback", 0, 1, False)
+    arguments: dict[str, tuple[Any, ...]] = {
+        "CleanPathMap": clean_path,
+        "CleanPathUnmap": clean_path,
+        "DifferentialMap": (b":", (1, 2), True),
+        "DirectMap": (),
+        "FlatOmitPrefixMap": (b":",),
+        "HashAndIdMap": ("sha256", 3, 3, [b":"]),
+        "HashAndIdUnmap": ("sha256", 3, 3),
+        "HashedMap": ("md5", 3, 3, True),
+        "NTupleOmitPrefixMap": (b":", 3, 3, True, False),
+        "PairtreeClean": (),
+        "PairtreeMap": (b"p", True),
+        "PairtreeUnclean": (),
+        "PairtreeUnmap": (b"p",),
+        "VitroDecodeFilename": (),
+        "VitroEncodeFilename": (),
+        "VitroMap": ({b"a": b"http://"},),
+        "VitroUnmap": ({b"a": b"http://"},),
+    }
+    native, pure = (implementation.kernels for implementation in twins)
+    bases = (pure.packed.Kernel, pure.packed.Inverse)
+    kernels = {
+        name for name in pure.__all__ if inspect.isclass(getattr(pure, name)) and issubclass(getattr(pure, name), bases)
+    }
+    assert set(arguments) == kernels
+    for name, given in arguments.items():
+        made = [getattr(kernels, name)(*given) for kernels in (native, pure)]
+        assert made[0].limit == made[1].limit
+        for kernels in (native, pure):
+            with pytest.raises(TypeError):
+                getattr(kernels, name)(*given, "one more")
+            packed, _ = kernels.Packed.from_texts(["abc"])
+            results, faults = getattr(kernels, name)(*given)(packed)
+            assert len(results) == 1
+            assert isinstance(faults, list)
+
+
+@pytest.mark.repository
+def test_the_generated_tables_are_fresh() -> None:
+    """The C tables are those that ``ci/tables`` makes from the one table."""
+    run = subprocess.run(
+        [sys.executable, str(ROOT / "ci" / "tables"), "--check"], capture_output=True, text=True, check=False
+    )
+    assert (run.returncode, run.stdout, run.stderr) == (0, "", "")
+
+
+def test_the_octet_classes_are_whole() -> None:
+    """Every octet class has an answer for each of the 256 octets, every range of code points is one."""
+    from pressmark._kernels import tables
+
+    for name, value in vars(tables).items():
+        if isinstance(value, bytes) and len(value) > 64 and name != "VISIBLE_ASCII" and not name.startswith("_"):
+            assert len(value) == 256, name
+            assert set(value) <= {0, 1}, name
+        if name.startswith("CLEAN_") and isinstance(value, tuple):
+            assert all(first <= last <= 0x10FFFF for first, last in value), name
+    assert [fault.value for fault in tables.Fault] == list(range(1, len(tables.Fault) + 1))

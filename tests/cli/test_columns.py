@@ -1,0 +1,688 @@
+"""``--column`` on CSV and TSV: what is mapped, what is carried along, what fails and how."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import gzip
+import io
+import os
+import subprocess
+import sys
+import threading
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+import pytest
+from click.testing import Result
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from pressmark.cli import gzipped
+from pressmark.cli.tables import text
+from pressmark.layouts import FlatDirect, Pairtree
+
+from .conftest import COMMAND, Call, Run, environment
+from .test_process import used_memory
+
+pytestmark = pytest.mark.usefixtures("implementation")
+
+needs_dev_full = pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+
+
+def outcome(result: Result) -> tuple[bytes, str, int]:
+    return result.stdout_bytes, result.stderr, result.exit_code
+
+
+# --- what is written ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "table", "expected"),
+    [
+        (["--column", "id"], b"id,t\na:1,x\nb,y\n", b"id,t,path\na:1,x,a+/1\nb,y,b\n"),
+        (["--column", "2", "--header"], b"t,id\nx,abc\n", b"t,id,path\nx,abc,ab/c\n"),
+        (["--column", "2"], b"x,abc\ny,d\n", b"x,abc,ab/c\ny,d,d\n"),
+        (["--column", "id", "--as", "p p"], b"id\nabc\n", b"id,p p\nabc,ab/c\n"),
+        (["--column", "id", "--as", 'a,"b"'], b"id\nabc\n", b'id,"a,""b"""\nabc,ab/c\n'),
+        (["--column", "i,d"], b'"i,d",t\na,b\n', b'"i,d",t,path\na,b,a\n'),
+        (["--column", "id"], b'\xef\xbb\xbf"id",t\na,b\n', b'\xef\xbb\xbf"id",t,path\na,b,a\n'),
+        (["--column", "1"], b"\xef\xbb\xbfabc,b\n", b"\xef\xbb\xbfabc,b,ab/c\n"),
+        (["--column", "id"], b"id,t\r\nabc,x\r\nd,y", b"id,t,path\r\nabc,x,ab/c\r\nd,y,d"),
+        (["--column", "2"], b"x,abc\r\n", b"x,abc,ab/c\r\n"),
+        (["--column", "2"], b"x,abc\r", b"x,abc,ab/c\r"),
+        (
+            ["--column", "id"],
+            b'id,t\nabc,"1\n2, ""3"""\nd,5" disk\n',
+            b'id,t,path\nabc,"1\n2, ""3""",ab/c\nd,5" disk,d\n',
+        ),
+        (["--column", "id"], b'id,t\n"a""b",\n"a\nb",\n', b'id,t,path\n"a""b",,a^/22/b\n"a\nb",,a^/0a/b\n'),
+        (["--column", "id"], b'id,t\n"m.1",c\n', b'id,t,path\n"m.1",c,"m,/1"\n'),
+        (["--column", "id"], b"id,t\nabc,\xff\0\n\xe9,x\n", b"id,t,path\nabc,\xff\0,ab/c\n\xe9,x,^e/9\n"),
+        (["--column", "id"], b"id,t\n", b"id,t,path\n"),
+        (["--column", "id"], b"id,t", b"id,t,path"),
+        (["--column", "1"], b"", b""),
+        (["--column", "1"], b"\xef\xbb\xbf", b"\xef\xbb\xbf"),
+        (["--column", "1"], b"a\0b\n", b"a\0b,a^/00/b\n"),
+    ],
+    ids=[
+        "by name",
+        "by number, header",
+        "by number",
+        "as",
+        "as, quoted",
+        "quoted name",
+        "BOM and header",
+        "BOM",
+        "CRLF",
+        "CRLF behind the wanted field",
+        "CR at the end",
+        "quotes carried",
+        "quotes wanted",
+        "quotes written",
+        "bytes",
+        "no rows",
+        "no rows, no line feed",
+        "empty",
+        "only a BOM",
+        "NUL",
+    ],
+)
+def test_csv(call: Call, options: list[str], table: bytes, expected: bytes) -> None:
+    """The result is a new last field, everything else keeps its bytes."""
+    assert outcome(call("map", "pairtree", "--format", "csv", *options, stdin=table)) == (expected, "", 0)
+
+
+@pytest.mark.parametrize(
+    ("options", "table", "expected"),
+    [
+        (["--column", "id"], b"id\tt\nabc\tx\n", b"id\tt\tpath\nabc\tx\tab/c\n"),
+        (["--column", "1"], b'"a"\t"x\n,"\ty\n', b'"a"\t"x\t^2/2a/^2/2\n,"\ty\t^2/c^/22\n'),
+        (["--column", "2"], b"x\tabc\r\ny\td\n", b"x\tabc\tab/c\r\ny\td\td\n"),
+        (
+            ["--column", "id"],
+            b"\xef\xbb\xbfid\t\xff\nabc\t\x80\0\n",
+            b"\xef\xbb\xbfid\t\xff\tpath\nabc\t\x80\0\tab/c\n",
+        ),
+        (["--column", "1"], b"abc", b"abc\tab/c"),
+        (["--column", "1", "--header"], b"id\nabc", b"id\tpath\nabc\tab/c"),
+        (["--column", "1"], b"a\rb\tc\n", b"a\rb\tc\ta^/0d/b\n"),
+    ],
+    ids=["by name", "quotes are data", "CRLF", "bytes", "last open", "header, last open", "CR inside"],
+)
+def test_tsv(call: Call, options: list[str], table: bytes, expected: bytes) -> None:
+    """The same with TABs, and quotes mean nothing."""
+    assert outcome(call("map", "pairtree", "--format", "tsv", *options, stdin=table)) == (expected, "", 0)
+
+
+def test_hathifiles(call: Call, tmp_path: Path) -> None:
+    """TSV without header row, gzipped, under a name that says .txt.gz."""
+    rows = [b'mdp.39015013764785\tallow\tpd\t\xe2\x80\x9cq\xe2\x80\x9d "q"', b"uc1.$b1\tdeny\tic\t"]
+    (tmp_path / "hathi_full.txt.gz").write_bytes(gzip.compress(b"\n".join(rows) + b"\n"))
+    paths = [Pairtree().map_id(row.partition(b"\t")[0]).encode() for row in rows]
+    expected = b"".join(b"%b\t%b\n" % pair for pair in zip(rows, paths, strict=True))
+    result = call("map", "pairtree", "hathi_full.txt.gz", "--format", "tsv", "--column", "1")
+    assert outcome(result) == (expected, "", 0)
+
+
+@pytest.mark.parametrize("kind", ["csv", "tsv"])
+def test_unmap_turns_map_back(call: Call, tmp_path: Path, kind: str) -> None:
+    """The column that map added is unmap's to read; its result is called "identifier"."""
+    separator = "," if kind == "csv" else "\t"
+    (tmp_path / f"ids.{kind}").write_text("id\na:1\nb c\n")
+    assert call("map", "pairtree", f"ids.{kind}", "--column", "id", "-o", f"paths.{kind}").exit_code == 0
+    rows = call("unmap", "pairtree", f"paths.{kind}", "--column", "path").stdout.splitlines()
+    assert [row.split(separator) for row in rows] == [
+        ["id", "path", "identifier"],
+        ["a:1", "a+/1", "a:1"],
+        ["b c", "b^/20/c", "b c"],
+    ]
+
+
+@pytest.mark.parametrize("layout", ["0002", "0003", "vitro"])
+def test_other_layouts_and_threads(call: Call, layout: str) -> None:
+    """Columns give what lines give, under every layout and number of threads."""
+    ids = b"".join(b"item-%d\n" % number for number in range(3000))
+    lines = call("map", layout, stdin=ids).stdout_bytes.splitlines()
+    for threads in ("1", "3"):
+        result = call("map", layout, "--format", "tsv", "--column", "1", "--threads", threads, stdin=ids)
+        assert [row.partition(b"\t")[2] for row in result.stdout_bytes.splitlines()] == lines
+
+
+# --- fidelity -----------------------------------------------------------------------------------------------------
+
+SMALL_BLOCKS = st.sampled_from([4, 7, 64, 1 << 20])
+octets = st.binary(max_size=6) | st.sampled_from([b"abc", b'"', b'""', b"\xff", b"\0", b"\r", b" ", b"'"])
+PAIRTREE = Pairtree()
+
+
+@contextlib.contextmanager
+def blocks_of(size: int) -> Iterator[None]:
+    before = text.BLOCK_BYTES
+    text.BLOCK_BYTES = size
+    try:
+        yield
+    finally:
+        text.BLOCK_BYTES = before
+
+
+@st.composite
+def tables(draw: st.DrawFn, field: st.SearchStrategy[bytes]) -> tuple[list[list[bytes]], int, list[bytes]]:
+    """Draw rows of equal width, the index of a column, and what each row ends with."""
+    width = draw(st.integers(1, 4))
+    rows = draw(st.lists(st.lists(field, min_size=width, max_size=width), max_size=8))
+    ends = [draw(st.sampled_from([b"\n", b"\r\n"])) for _ in rows]
+    if rows and draw(st.booleans()) and rows[-1][-1]:
+        ends[-1] = b""
+    return rows, draw(st.integers(0, width - 1)), ends
+
+
+def path_of(identifier: bytes) -> bytes:
+    return PAIRTREE.map_id(identifier).encode() if identifier else b""
+
+
+def is_bom(table: bytes) -> bool:
+    return table.startswith((b"\xef\xbb\xbf", b"\x1f\x8b\x08")) or table[:2] in (b"\xff\xfe", b"\xfe\xff")
+
+
+@given(tables(octets.map(lambda field: field.translate(None, b"\t\n\r"))), SMALL_BLOCKS)
+def test_tsv_keeps_every_other_byte(call: Call, table: tuple[list[list[bytes]], int, list[bytes]], block: int) -> None:
+    """Whatever bytes there are: what is written is what was read, and a field more."""
+    rows, index, ends = table
+    given_ = b"".join(b"\t".join(row) + end for row, end in zip(rows, ends, strict=True))
+    expected = b"".join(b"\t".join([*row, path_of(row[index])]) + end for row, end in zip(rows, ends, strict=True))
+    if is_bom(given_):
+        return
+    with blocks_of(block):
+        options = ["--format", "tsv", "--column", str(index + 1), "--on-error", "empty"]
+        result = call("map", "pairtree", *options, stdin=given_)
+    assert result.stdout_bytes == expected
+    assert result.stderr.count(": it is empty\n") == sum(not row[index] for row in rows)
+
+
+def quoted(value: bytes) -> bytes:
+    return b'"%b"' % value.replace(b'"', b'""')
+
+
+def may_stand_bare(value: bytes) -> bool:
+    return not value.startswith(b'"') and not any(octet in value for octet in (b",", b"\n", b"\r"))
+
+
+@st.composite
+def csv_fields(draw: st.DrawFn) -> bytes:
+    value = draw(octets | st.sampled_from([b",", b"a,b", b"\n", b'"\n"', b"a\r\nb", b'5" disk']))
+    return value if may_stand_bare(value) and draw(st.booleans()) else quoted(value)
+
+
+def meaning(field: bytes) -> bytes:
+    return field[1:-1].replace(b'""', b'"') if field.startswith(b'"') else field
+
+
+@given(tables(csv_fields()), SMALL_BLOCKS)
+@example(([[b"", b'"a"'], [b'""', b""]], 1, [b"\n", b"\n"]), 4)
+@example(([[b'"""\n"""', b'"\n"']], 0, [b"\r\n"]), 4)
+def test_csv_keeps_every_other_byte(call: Call, table: tuple[list[list[bytes]], int, list[bytes]], block: int) -> None:
+    """The same with quotes; and the csv module reads what was written as what it should be."""
+    rows, index, ends = table
+    paths = [path_of(meaning(row[index])) for row in rows]
+    fields = [path if may_stand_bare(path) and b'"' not in path else quoted(path) for path in paths]
+    given_ = b"".join(b",".join(row) + end for row, end in zip(rows, ends, strict=True))
+    expected = b"".join(b",".join([*row, field]) + end for row, field, end in zip(rows, fields, ends, strict=True))
+    if is_bom(given_):
+        return
+    with blocks_of(block):
+        options = ["--format", "csv", "--column", str(index + 1), "--on-error", "empty"]
+        result = call("map", "pairtree", *options, stdin=given_)
+    assert result.stdout_bytes == expected
+    if sys.version_info >= (3, 11) and rows:
+        read = list(csv.reader(io.StringIO(result.stdout_bytes.decode("latin-1"), newline="")))
+        means = [[*map(meaning, row), path] for row, path in zip(rows, paths, strict=True)]
+        assert [[field.encode("latin-1") for field in row] for row in read] == means
+
+
+@given(tables(csv_fields().filter(lambda field: not any(octet in field for octet in b"\t\n\r"))))
+def test_csv_becomes_tsv_and_back(call: Call, table: tuple[list[list[bytes]], int, list[bytes]]) -> None:
+    """Fields mean in TSV what they meant in CSV."""
+    rows, _, ends = table
+    given_ = b"".join(b",".join(row) + end for row, end in zip(rows, ends, strict=True))
+    if is_bom(given_):
+        return
+    Path("in.csv").write_bytes(given_)
+    call("map", "0003", "in.csv", "--column", "1", "-o", "out.tsv", "--on-error", "empty")
+    read = [row.split(b"\t")[:-1] for row in Path("out.tsv").read_bytes().split(b"\n")[:-1]]
+    assert read == [list(map(meaning, row)) for row in rows]
+    if is_bom(Path("out.tsv").read_bytes()):
+        return
+    call("map", "0003", "out.tsv", "--column", "1", "-o", "back.csv", "--on-error", "empty")
+    back = csv.reader(io.StringIO(Path("back.csv").read_bytes().decode("latin-1"), newline=""))
+    assert [[field.encode("latin-1") for field in row[:-2]] for row in back] == read
+
+
+# --- rows that fail -----------------------------------------------------------------------------------------------
+
+TABLE = b'id,t\nabc,"1\n2"\n,x\nd,y\n\xff,z\n'
+EMPTY = "pressmark: <stdin>:4: '': it is empty\n"
+NOT_UTF8 = "pressmark: <stdin>:6: '\\udcff': the byte 0xff at offset 0 is not UTF-8, which this layout needs\n"
+SUMMARY = "pressmark: 2 of 4 identifiers failed\n"
+
+
+@pytest.mark.parametrize(
+    ("on_error", "expected", "told"),
+    [
+        ("stop", b'id,t,path\nabc,"1\n2",abc\n', EMPTY),
+        ("skip", b'id,t,path\nabc,"1\n2",abc\nd,y,d\n', EMPTY + NOT_UTF8 + SUMMARY),
+        ("empty", b'id,t,path\nabc,"1\n2",abc\n,x,\nd,y,d\n\xff,z,\n', EMPTY + NOT_UTF8 + SUMMARY),
+    ],
+)
+def test_on_error(call: Call, on_error: str, expected: bytes, told: str) -> None:
+    """A failing row is named by the line in which it begins; the others are written unless the run stops."""
+    result = call("map", "0003", "--format", "csv", "--column", "id", "--on-error", on_error, stdin=TABLE)
+    written = result.stdout_bytes
+    for identifier in (b"abc", b"d"):
+        path = call("map", "0003", stdin=identifier).stdout_bytes
+        written = written.replace(path, identifier)
+    assert (written, result.stderr, result.exit_code) == (expected, told, 1)
+
+
+@pytest.mark.parametrize(
+    ("kind", "table", "line"),
+    [
+        ("csv", b"a,b\nc\nd,e\n", "2: 'c': its row has 1 field, the first one has 2"),
+        ("csv", b"a,b\nc,d,e\nd,e\n", "2: 'c,d,e': its row has 3 fields, the first one has 2"),
+        ("csv", b"a,b\n\nd,e\n", "2: '': its row has 1 field, the first one has 2"),
+        ("csv", b'a,b\n"c"d,e\nd,e\n', "2: '\"c\"d,e': something follows the quote that ends its field"),
+        ("csv", b'a,"b\n"\n"c",d,e\nd,e\n', "3: '\"c\",d,e': its row has 3 fields, the first one has 2"),
+        ("tsv", b"a\tb\nc\nd\te\n", "2: 'c': its row has 1 field, the first one has 2"),
+        ("tsv", b"a\tb\n\t\nd\te\n", "2: '': the path is empty"),
+    ],
+)
+def test_malformed_rows(call: Call, kind: str, table: bytes, line: str) -> None:
+    """A row that the new field would make wrong in other ways fails, is left out or keeps its bytes."""
+    call_ = ["map", "0002", "--format", kind, "--column", "1"]
+    stopped, skipped, emptied = (call(*call_, "--on-error", one, stdin=table) for one in ("stop", "skip", "empty"))
+    separator = b"," if kind == "csv" else b"\t"
+    row = table.split(b"\n")[int(line[0]) - 1]
+    assert stopped.stderr == f"pressmark: <stdin>:{line}\n"
+    assert skipped.stderr == emptied.stderr == stopped.stderr + "pressmark: 1 of 3 identifiers failed\n"
+    assert skipped.stdout_bytes.endswith(b"d" + separator + b"e" + separator + b"d\n")
+    assert skipped.stdout_bytes.count(b"\n") == table.count(b"\n") - 1
+    assert row + separator + b"\n" in emptied.stdout_bytes
+    assert {stopped.exit_code, skipped.exit_code, emptied.exit_code} == {1}
+
+
+def test_a_skipped_last_row(call: Call) -> None:
+    """The row before it keeps its line feed."""
+    result = call("map", "0002", "--format", "tsv", "--column", "1", "--on-error", "skip", stdin=b"a\tb\n\tc")
+    assert result.stdout_bytes == b"a\tb\ta\n"
+
+
+def test_results_that_no_tsv_field_can_hold(call: Call) -> None:
+    """A TAB, a line feed or a carriage return in an identifier fails in TSV, and is quoted in CSV."""
+    table = b"a^/09b\na^/0a/b\na^/0d/b\nabc\nab/c\n"
+    options = ["--column", "1", "--on-error", "empty"]
+    result = call("unmap", "pairtree", "--format", "tsv", *options, stdin=table.replace(b"^/09b", b"^/09/b"))
+    assert result.stdout_bytes == b"a^/09/b\t\na^/0a/b\t\na^/0d/b\t\nabc\t\nab/c\tabc\n"
+    reason = "its result holds a TAB or a line break, which no field of TSV may"
+    assert [reason in line for line in result.stderr.splitlines()] == [True, True, True, False, False]
+    result = call("unmap", "pairtree", "--format", "csv", *options, stdin=b"a^/0a/b\na^/00/b\na^/0d/b\n")
+    assert outcome(result) == (b'a^/0a/b,"a\nb"\na^/00/b,a\0b\na^/0d/b,"a\rb"\n', "", 0)
+
+
+def test_fields_with_line_feeds_and_nul(call: Call) -> None:
+    """No byte is left that could keep the items of such a block apart, and they are mapped all the same."""
+    result = call(
+        "map", "pairtree", "--format", "csv", "--column", "1", "--on-error", "skip", stdin=b'"a\nb"\nc\0\n""\n'
+    )
+    assert result.stdout_bytes == b'"a\nb",a^/0a/b\nc\0,c^/00\n'
+    assert result.stderr.startswith("pressmark: <stdin>:4: '': it is empty\n")
+
+
+def test_csv_that_does_not_fit_tsv(call: Call, tmp_path: Path) -> None:
+    """A field that is carried along and cannot be: the row fails, and cannot be written with an empty result either."""
+    (tmp_path / "in.csv").write_bytes(b'a,"1\n2"\nb,c\n')
+    call_ = ["map", "0002", "in.csv", "--column", "1", "-o", "out.tsv", "--on-error"]
+    line = "pressmark: in.csv:1: 'a': field 2 of its row holds a TAB or a line break, which no field of TSV may\n"
+    for on_error in ("stop", "empty"):
+        result = call(*call_, on_error)
+        assert (result.stderr, result.exit_code, os.listdir(tmp_path)) == (line, 1, ["in.csv"])
+    assert call(*call_, "skip").stderr.startswith(line)
+    assert (tmp_path / "out.tsv").read_bytes() == b"b\tc\tb\n"
+
+
+def test_many_failures_come_in_order(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lines are counted over blocks, and within blocks that hold many rows."""
+    monkeypatch.setattr(text, "BLOCK_ROWS", 7)
+    monkeypatch.setattr(text, "BLOCK_BYTES", 100)
+    table = b"id,t\n" + b'a,"\n"\n,\n' * 200
+    result = call("map", "0002", "--format", "csv", "--column", "id", "--on-error", "skip", stdin=table)
+    lines = [f"pressmark: <stdin>:{line}: '': the path is empty" for line in range(4, 602, 3)]
+    assert result.stderr.splitlines() == [*lines, "pressmark: 200 of 400 identifiers failed"]
+    assert result.stdout_bytes == b"id,t,path\n" + b'a,"\n",a\n' * 200
+
+
+# --- files that are not what they should be -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "table", "line", "code"),
+    [
+        (["--format", "csv", "--column", "x"], b"id,t\na,b\n", "no column 'x'; it has id, t", 2),
+        (["--format", "csv", "--column", "3", "--header"], b"id,t\na,b\n", "no column 3; it has 2: id, t", 2),
+        (["--format", "csv", "--column", "3"], b"id,t\na,b\n", "no column 3; its first row has 2", 2),
+        (
+            ["--format", "csv", "--column", "id"],
+            b"id,id\na,b\n",
+            "2 columns are called 'id'; give the number of one",
+            2,
+        ),
+        (
+            ["--format", "csv", "--column", "id"],
+            b"id,path\na,b\n",
+            "it has a column 'path' already; name the new one with --as",
+            2,
+        ),
+        (["--format", "csv", "--column", "id"], b"", "it is empty: there is no header row", 2),
+        (["--format", "tsv", "--column", "id"], "id".encode("utf-16"), "it is UTF-16; convert it to UTF-8", 2),
+        (
+            ["--format", "tsv", "--column", "id"],
+            gzip.compress(b"id\na\n"),
+            "it is gzipped; give it a name that ends in .gz, or unpack it",
+            2,
+        ),
+    ],
+)
+def test_tables_that_do_not_fit_the_call(
+    call: Call, tmp_path: Path, options: list[str], table: bytes, line: str, code: int
+) -> None:
+    """What is wrong is one line, and no output is left."""
+    result = call("map", "0002", *options, "-o", "out", stdin=table)
+    assert outcome(result) == (b"", f"pressmark: <stdin>: {line}\n", code)
+    assert os.listdir(tmp_path) == []
+
+
+def test_long_lists_of_columns_are_cut(call: Call) -> None:
+    """Twenty names are enough to see what went wrong."""
+    table = b",".join(b"c%d" % number for number in range(100)) + b"\n"
+    told = call("map", "0002", "--format", "csv", "--column", "x", stdin=table).stderr
+    assert told.endswith("c18, c19 … (100 in all)\n")
+
+
+@pytest.mark.parametrize("on_error", ["stop", "skip", "empty"])
+def test_a_quote_that_is_never_closed(call: Call, tmp_path: Path, on_error: str) -> None:
+    """It would take the rest of the file for one field: no way to go on."""
+    table = b'id,t\na,b\nc,"d\n' + b"e,f\n" * 10
+    options = ["--format", "csv", "--column", "id", "--on-error", on_error]
+    result = call("map", "0002", *options, "-o", "out", stdin=table)
+    assert result.stderr == "pressmark: <stdin>:3: the quote that opens in this row is never closed\n"
+    assert (result.exit_code, os.listdir(tmp_path)) == (1, [])
+
+
+@pytest.mark.parametrize("start", [b"", b'"'])
+def test_a_row_without_end(call: Call, monkeypatch: pytest.MonkeyPatch, start: bytes) -> None:
+    """It must not fill the memory."""
+    monkeypatch.setattr(text, "ROW_BYTES", 1 << 20)
+    result = call(
+        "map",
+        "0002",
+        "--format",
+        "csv",
+        "--column",
+        "1",
+        stdin=b"a\n" + start + b"x\n" * (start != b"") + b"x" * (3 << 20),
+    )
+    assert (result.stdout_bytes, result.exit_code) == (b"a,a\n", 1)
+    assert result.stderr == "pressmark: <stdin>:2: a row of more than 1 MiB\n"
+
+
+def test_a_long_field(call: Call) -> None:
+    """A row of several blocks is carried along."""
+    field = b'"' + b"x\n" * (2 << 20) + b'"'
+    result = call("map", "0002", "--format", "csv", "--column", "1", stdin=b"a," + field + b"\nb,c\n")
+    assert result.stdout_bytes == b"a," + field + b",a\nb,c,b\n"
+
+
+# --- calls --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("call_", "line"),
+    [
+        (["--column", "id"], "<stdin>: nothing tells what kind of table it is; give --format csv, tsv or parquet"),
+        (
+            ["t.dat", "--column", "id"],
+            "t.dat: nothing tells what kind of table it is; give --format csv, tsv or parquet",
+        ),
+        (
+            ["t.txt", "--column", "1"],
+            "t.txt: its name says that it has no columns; give --format csv, tsv or parquet",
+        ),
+        (
+            ["t.csv", "--format", "lines", "--column", "1"],
+            "t.csv: --format says that it has no columns; give --format csv, tsv or parquet",
+        ),
+        (["t.csv"], "t.csv: CSV needs --column, to say which one to take (or --format lines)"),
+        (["t.TSV.GZ"], "t.TSV.GZ: TSV needs --column, to say which one to take (or --format lines)"),
+        (["t.pq"], "t.pq: Parquet needs --column, to say which one to take (or --format lines)"),
+        (["--format", "csv"], "<stdin>: CSV needs --column, to say which one to take (or --format lines)"),
+        (["-o", "o.parquet"], "o.parquet: Parquet is made of tables only (--column), not of lines"),
+        (["--as", "x"], "--as goes with --column only"),
+        (["--no-header"], "--no-header goes with --column only"),
+        (["t.csv", "--column", "id", "-0"], "-0 does not go with --column: a table has its own rows and columns"),
+        (
+            ["t.csv", "--column", "id", "--both"],
+            "--both does not go with --column: a table has its own rows and columns",
+        ),
+        (["t.csv", "--column", "0"], "--column 0: columns are counted from 1"),
+        (["t.csv", "--column", "id", "--no-header"], "--column 'id': without a header row columns have numbers only"),
+        (
+            ["t.csv", "--column", "1", "--as", "x"],
+            "--as: without a header row the new column has no name (--header says that there is one)",
+        ),
+        (["t.csv", "--column", "id", "--as", ""], "--as: the name is empty"),
+        (["t.tsv", "--column", "id", "--as", "a\tb"], "--as 'a\\tb': a TSV field cannot hold that"),
+        (
+            ["t.csv", "--column", "id", "--as", "\udcff", "-o", "o.pq"],
+            "--as '\\udcff': names in Parquet are UTF-8",
+        ),
+        (
+            ["t.pq", "--column", "id", "--header", "-o", "o.pq"],
+            "--header is for CSV and TSV: Parquet knows its columns",
+        ),
+        (
+            ["t.pq", "--column", "id"],
+            "Parquet is not written to standard output; give -o OUTPUT (.csv and .tsv give text)",
+        ),
+        (["t.pq", "--column", "id", "-o", "o.txt"], "o.txt: a table is written as .csv, .tsv or .parquet"),
+        (["t.pq", "--column", "id", "-o", "o.pq.gz"], "o.pq.gz: Parquet compresses by itself; leave out the .gz"),
+        (["t.pq.gz", "--column", "id", "-o", "o.pq"], "t.pq.gz: Parquet cannot be read through gzip; unpack it first"),
+        (["missing.csv", "--column", "id"], "missing.csv: No such file or directory"),
+    ],
+)
+def test_refused_calls(call: Call, tmp_path: Path, call_: list[str], line: str) -> None:
+    """What does not go together is one line and exit status 2, before any file is opened."""
+    result = call("map", "0002", *call_, stdin=b"id\na\n")
+    assert outcome(result) == (b"", f"pressmark: {line}\n", 2)
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("output", "expected"),
+    [
+        (None, b"id,t,path\na,x,a\n"),
+        ("-", b"id,t,path\na,x,a\n"),
+        ("o.csv", b"id,t,path\na,x,a\n"),
+        ("o", b"id,t,path\na,x,a\n"),
+        ("o.txt", b"id,t,path\na,x,a\n"),
+        ("o.tsv", b"id\tt\tpath\na\tx\ta\n"),
+        ("o.csv.gz", b"id,t,path\na,x,a\n"),
+        ("o.TSV.GZ", b"id\tt\tpath\na\tx\ta\n"),
+    ],
+)
+def test_kinds_of_output(call: Call, tmp_path: Path, output: str | None, expected: bytes) -> None:
+    """OUTPUT is what its name says, else what FILE is, packed if its name ends in .gz."""
+    (tmp_path / "t.csv").write_bytes(b"id,t\na,x\n")
+    result = call("map", "0002", "t.csv", "--column", "id", *([] if output is None else ["-o", output]))
+    written = result.stdout_bytes if output in (None, "-") else (tmp_path / str(output)).read_bytes()
+    assert (gzip.decompress(written) if output and output.lower().endswith(".gz") else written) == expected
+    assert (result.stderr, result.exit_code) == ("", 0)
+
+
+# --- gzip ---------------------------------------------------------------------------------------------------------
+
+
+def test_gzipped_lines(call: Call, tmp_path: Path) -> None:
+    """Lines are unpacked and packed, too; what is packed depends on nothing but the data."""
+    (tmp_path / "ids.txt.gz").write_bytes(gzip.compress(b"abc\nd"))
+    assert call("map", "pairtree", "ids.txt.gz").stdout_bytes == b"ab/c\nd"
+    for name in ("one.gz", "two.gz"):
+        assert call("map", "pairtree", "ids.txt.gz", "-o", name).exit_code == 0
+    assert gzip.decompress((tmp_path / "one.gz").read_bytes()) == b"ab/c\nd"
+    assert (tmp_path / "one.gz").read_bytes() == (tmp_path / "two.gz").read_bytes()
+
+
+@pytest.mark.parametrize("size", [1, 5, 1 << 18])
+@pytest.mark.parametrize("padding", [b"", b"\0", b"\0" * 1000])
+def test_gzip_in_several_members(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int, padding: bytes
+) -> None:
+    """Members follow each other, empty ones among them, and zeros may follow all of them."""
+    monkeypatch.setattr(gzipped, "READ_BYTES", size)
+    members = [b"abc\t1\nd", b"", b"\t2\n" + b"e\t3\n" * 100]
+    (tmp_path / "t.tsv.gz").write_bytes(b"".join(map(gzip.compress, members)) + padding)
+    expected = b"abc\t1\tabc\nd\t2\td\n" + b"e\t3\te\n" * 100
+    assert outcome(call("map", "0002", "t.tsv.gz", "--column", "1")) == (expected, "", 0)
+
+
+PACKED = gzip.compress(os.urandom(3000).replace(b"\n", b"") + b"\n")
+
+
+@pytest.mark.parametrize(
+    ("content", "line"),
+    [
+        (b"", "not a gzip file: it is empty"),
+        (b"id\na\n", "not a gzip file: "),
+        (PACKED[:5], "broken gzip data: it ends too early"),
+        (PACKED[:2000], "broken gzip data: it ends too early"),
+        (PACKED[:-1], "broken gzip data: it ends too early"),
+        (PACKED[:-8] + b"12345678", "broken gzip data: "),
+        (PACKED + b"garbage", "broken gzip data: "),
+    ],
+    ids=["empty", "none", "head", "half", "all but a byte", "checksum", "garbage behind"],
+)
+def test_broken_gzip(call: Call, tmp_path: Path, content: bytes, line: str) -> None:
+    """One line, and no output."""
+    (tmp_path / "t.tsv.gz").write_bytes(content)
+    result = call("map", "0002", "t.tsv.gz", "--column", "1", "-o", "out.tsv")
+    assert result.stderr.startswith(f"pressmark: t.tsv.gz: {line}")
+    assert (result.stderr.count("\n"), result.exit_code, os.listdir(tmp_path)) == (1, 1, ["t.tsv.gz"])
+
+
+@given(st.lists(st.binary(max_size=50), max_size=5), st.integers(1, 20), st.integers(1, 20))
+def test_gunzip_gives_what_was_packed(members: list[bytes], read: int, size: int) -> None:
+    """However the reads fall; each gives as much as was asked for until the end."""
+    from pressmark.cli.streams import Source
+
+    packed = b"".join(map(gzip.compress, members)) or zlib.compress(b"", wbits=31)
+    before, gzipped.READ_BYTES = gzipped.READ_BYTES, read
+    try:
+        source = gzipped.GunzippedSource(Source(io.BytesIO(packed), "x"))
+        parts = list(iter(lambda: source.read(size), b""))
+    finally:
+        gzipped.READ_BYTES = before
+    assert b"".join(parts) == b"".join(members)
+    assert all(len(part) == size for part in parts[:-1])
+
+
+# --- processes ----------------------------------------------------------------------------------------------------
+
+
+@needs_dev_full
+@pytest.mark.parametrize("name", ["in.csv", "in.tsv.gz"])
+def test_a_full_disk(run: Run, tmp_path: Path, name: str) -> None:
+    """It is one line."""
+    table = b"id\na\n"
+    (tmp_path / name).write_bytes(gzip.compress(table) if name.endswith(".gz") else table)
+    done = run("map", "0002", name, "--column", "id", "-o", "/dev/full")
+    assert (done.stderr, done.returncode) == (b"pressmark: /dev/full: No space left on device\n", 1)
+
+
+@needs_dev_full
+def test_a_full_disk_behind_gzip(run: Run, tmp_path: Path) -> None:
+    """The end mark, too, may find no place."""
+    (tmp_path / "full.gz").symlink_to("/dev/full")
+    done = run("map", "0002", "--format", "csv", "--column", "id", "-o", "full.gz", stdin=b"id\na\n")
+    assert (done.stderr, done.returncode) == (b"pressmark: full.gz: No space left on device\n", 1)
+
+
+def test_output_is_put_in_place_when_complete(run: Run, tmp_path: Path) -> None:
+    """After a stop nothing has changed."""
+    (tmp_path / "t.csv").write_bytes(b"id\na\n\nc\n")
+    (tmp_path / "o.csv.gz").write_bytes(b"as before")
+    assert run("map", "0002", "t.csv", "--column", "id", "-o", "o.csv.gz").returncode == 1
+    assert (tmp_path / "o.csv.gz").read_bytes() == b"as before"
+    assert run("map", "0002", "t.csv", "--column", "id", "-o", "o.csv.gz", "--on-error", "skip").returncode == 1
+    assert gzip.decompress((tmp_path / "o.csv.gz").read_bytes()) == b"id,path\na,a\nc,c\n"
+    assert sorted(os.listdir(tmp_path)) == ["o.csv.gz", "t.csv"]
+
+
+def test_an_endless_table_in_constant_memory() -> None:
+    """What comes in goes out, until the reader leaves."""
+    process = subprocess.Popen(
+        [*COMMAND, "map", "pairtree", "--format", "csv", "--column", "2"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(),
+    )
+    assert process.stdin
+    assert process.stdout
+    assert process.stderr
+
+    def feed(stdin: IO[bytes]) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                stdin.write(b'"a, b",abc\n' * 4096)
+        with contextlib.suppress(OSError):
+            stdin.close()
+
+    feeder = threading.Thread(target=feed, args=[process.stdin])
+    feeder.start()
+    line = b""
+    for _ in range(200_000):
+        line = process.stdout.readline()
+    assert used_memory(process.pid) < 100 << 20
+    process.stdout.close()
+    assert line == b'"a, b",abc,ab/c\n'
+    assert process.wait(timeout=60) == 0
+    feeder.join(timeout=60)
+    assert process.stderr.read() == b""
+    process.stderr.close()
+
+
+def test_a_row_leaves_as_soon_as_it_came() -> None:
+    """A slow writer's row is answered before the next one is there."""
+    process = subprocess.Popen(
+        [*COMMAND, "map", "pairtree", "--format", "tsv", "--column", "id"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=environment(),
+    )
+    assert process.stdin
+    assert process.stdout
+    process.stdin.write(b"id\tt\nabc\tx\n")
+    process.stdin.flush()
+    assert [process.stdout.readline(), process.stdout.readline()] == [b"id\tt\tpath\n", b"abc\tx\tab/c\n"]
+    process.stdin.close()
+    assert process.wait(timeout=60) == 0
+    process.stdout.close()
+
+
+def test_columns_and_items_agree(call: Call) -> None:
+    """A column gives what the library gives."""
+    ids = ["a:1", "ü", "x y", "..", "/a", "a//b"]
+    table = "".join(f"{one}\n" for one in ids).encode()
+    result = call("map", "0002", "--format", "tsv", "--column", "1", "--on-error", "empty", stdin=table)
+    expected = [path or "" for path in FlatDirect().map_ids(ids, on_error="none")]
+    assert [row.split("\t")[1] for row in result.stdout.split("\n")[:-1]] == expected

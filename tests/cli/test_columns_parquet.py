@@ -1,0 +1,469 @@
+"""``--column`` on Parquet: what is mapped, what is carried along, what fails and how."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pressmark.layouts import HashAndIdNTuple, Pairtree
+
+from .conftest import Call, Run, environment
+
+pa: Any = pytest.importorskip("pyarrow")
+pq: Any = pytest.importorskip("pyarrow.parquet")
+
+from pressmark.cli.tables import parquet  # noqa: E402 - it needs pyarrow
+
+pytestmark = pytest.mark.usefixtures("implementation")
+
+IDS = ["abc", None, "a:1", "ü"]
+PATHS = ["ab/c", None, "a+/1", "^c/3^/bc"]
+
+
+def written(path: Path, name: str = "path") -> list[Any]:
+    column: list[Any] = pq.read_table(path).column(name).to_pylist()
+    return column
+
+
+TEXT = [
+    pa.string(),
+    pa.large_string(),
+    pa.binary(),
+    pa.large_binary(),
+    pa.dictionary(pa.int32(), pa.string()),
+    *([pa.string_view()] if hasattr(pa, "string_view") and int(pa.__version__.split(".")[0]) >= 20 else []),
+]
+
+
+@pytest.mark.parametrize("kind", TEXT, ids=str)
+def test_kinds_of_text(call: Call, tmp_path: Path, kind: Any) -> None:
+    """Strings, bytes and dictionaries of them; null stays null and is no failure."""
+    items = [item and item.encode() for item in IDS] if "binary" in str(kind) else IDS
+    table = pa.table(
+        {"n": [1, 2, 3, 4], "id": pa.array(items, pa.string() if "dict" in str(kind) else None).cast(kind)}
+    )
+    pq.write_table(table, tmp_path / "in.parquet")
+    result = call("map", "pairtree", "in.parquet", "--column", "id", "-o", "out.parquet")
+    assert (result.stdout, result.stderr, result.exit_code) == ("", "", 0)
+    out = pq.read_table(tmp_path / "out.parquet")
+    assert out.column_names == ["n", "id", "path"]
+    assert out.drop_columns(["path"]) == table
+    assert out.schema.field("path").type == pa.string()
+    assert written(tmp_path / "out.parquet") == PATHS
+    assert call("unmap", "pairtree", "out.parquet", "--column", "path", "-o", "back.pq").exit_code == 0
+    assert written(tmp_path / "back.pq", "identifier") == IDS
+
+
+def rich_table() -> Any:
+    """Return a table with columns of many types, and metadata of its own and of a column."""
+    fields = [
+        pa.field("id", pa.string(), nullable=False, metadata={"unit": "none"}),
+        pa.field("list", pa.list_(pa.int32())),
+        pa.field("struct", pa.struct([("x", pa.float32()), ("y", pa.list_(pa.string()))])),
+        pa.field("map", pa.map_(pa.string(), pa.int8())),
+        pa.field("when", pa.timestamp("us", "UTC")),
+        pa.field("price", pa.decimal128(9, 2)),
+        pa.field("word", pa.dictionary(pa.int32(), pa.string())),
+        pa.field("fixed", pa.binary(2)),
+        pa.field("flag", pa.bool_()),
+        pa.field("nothing", pa.null()),
+    ]
+    row = {
+        "id": "abc",
+        "list": [1, None],
+        "struct": {"x": 0.5, "y": ["z"]},
+        "map": [("k", 1)],
+        "when": datetime(2024, 1, 2, tzinfo=UTC),
+        "price": Decimal("1.50"),
+        "word": "w",
+        "fixed": b"\0\xff",
+        "flag": True,
+        "nothing": None,
+    }
+    empty = {**dict.fromkeys(row), "id": "d"}
+    return pa.Table.from_pylist([row, empty] * 50, pa.schema(fields, {"owner": "library"}))
+
+
+@pytest.mark.parametrize("codec", ["none", "snappy", "gzip", "zstd", "lz4", "brotli"])
+def test_everything_else_is_kept(call: Call, tmp_path: Path, codec: str) -> None:
+    """Values, schema, metadata, codec and row groups."""
+    pq.write_table(rich_table(), tmp_path / "in.parquet", compression=codec, row_group_size=30)
+    # As it is read: pyarrow writes the items of lists under the name that the format's document gives them.
+    table = pq.read_table(tmp_path / "in.parquet")
+    assert call("map", "0003", "in.parquet", "--column", "1", "-o", "out.parquet").stderr == ""
+    out = pq.read_table(tmp_path / "out.parquet")
+    assert out.drop_columns(["path"]).equals(table, check_metadata=True)
+    assert written(tmp_path / "out.parquet") == HashAndIdNTuple().map_ids(table.column("id").to_pylist())
+    before, after = (pq.ParquetFile(tmp_path / name).metadata for name in ("in.parquet", "out.parquet"))
+    assert before.num_row_groups == after.num_row_groups == 4
+    for group in range(4):
+        assert before.row_group(group).num_rows == after.row_group(group).num_rows
+        names = {after.row_group(group).column(number).compression for number in range(after.num_columns)}
+        assert names == {before.row_group(0).column(0).compression}
+
+
+def test_codecs_and_dictionaries_of_each_column(call: Call, tmp_path: Path) -> None:
+    """Where the columns of the source differ, those of the output do; the result is as its source."""
+    table = pa.table({"id": ["a", "b"], "t": ["x", "x"]})
+    pq.write_table(table, tmp_path / "in.pq", compression={"id": "snappy", "t": "gzip"}, use_dictionary=["t"])
+    assert call("map", "0002", "in.pq", "--column", "id", "-o", "out.pq").exit_code == 0
+    group = pq.ParquetFile(tmp_path / "out.pq").metadata.row_group(0)
+    columns = [group.column(number) for number in range(3)]
+    assert [column.compression for column in columns] == ["SNAPPY", "GZIP", "SNAPPY"]
+    assert [column.has_dictionary_page for column in columns] == [False, True, False]
+
+
+def test_long_row_groups_are_cut(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is held in memory has a limit, in rows and in bytes; short ones are not put together."""
+    pq.write_table(pa.table({"id": [f"id-{n}" for n in range(1000)]}), tmp_path / "in.pq")
+    call_ = ["map", "0002", "in.pq", "--column", "id", "-o", "out.pq"]
+    monkeypatch.setattr(parquet, "BATCH_ROWS", 70)
+    monkeypatch.setattr(parquet, "GROUP_ROWS", 140)
+    assert call(*call_).exit_code == 0
+    metadata = pq.ParquetFile(tmp_path / "out.pq").metadata
+    assert [metadata.row_group(number).num_rows for number in range(8)] == [140] * 7 + [20]
+    monkeypatch.setattr(parquet, "GROUP_BYTES", 1)
+    monkeypatch.setattr(parquet, "BATCH_BYTES", 100)
+    assert call(*call_).exit_code == 0
+    assert pq.ParquetFile(tmp_path / "out.pq").metadata.num_row_groups > 20
+    assert written(tmp_path / "out.pq") == [f"id-{n}" for n in range(1000)]
+
+
+def test_dictionaries_that_differ(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each row group brings a dictionary of its own; null inside one is null."""
+    kind = pa.dictionary(pa.int32(), pa.string())
+    groups = [["a", "b", "a"], ["c", None, "b"], ["d"]]
+    with pq.ParquetWriter(tmp_path / "in.pq", pa.schema([("id", kind), ("t", kind)])) as writer:
+        for group in groups:
+            column = pa.array(group).dictionary_encode().cast(kind)
+            writer.write_table(pa.table({"id": column, "t": column}))
+    monkeypatch.setattr(parquet, "BATCH_ROWS", 2)
+    assert call("map", "0002", "in.pq", "--column", "id", "-o", "out.pq").exit_code == 0
+    out = pq.read_table(tmp_path / "out.pq")
+    items = [item for group in groups for item in group]
+    assert out.to_pylist() == [{"id": item, "t": item, "path": item} for item in items]
+    assert out.schema.types == [kind, kind, pa.string()]
+
+
+@pytest.mark.parametrize("groups", [0, 1])
+def test_no_rows(call: Call, tmp_path: Path, groups: int) -> None:
+    """The output has its columns all the same."""
+    schema = pa.schema([("id", pa.string()), ("n", pa.int64())])
+    with pq.ParquetWriter(tmp_path / "in.pq", schema) as writer:
+        for _ in range(groups):
+            writer.write_table(schema.empty_table())
+    assert call("map", "0002", "in.pq", "--column", "id", "--as", "x", "-o", "out.pq").exit_code == 0
+    out = pq.read_table(tmp_path / "out.pq")
+    assert (out.column_names, out.num_rows) == (["id", "n", "x"], 0)
+
+
+def test_threads(call: Call, tmp_path: Path) -> None:
+    """The output is the same, whatever their number."""
+    ids = [f"id-{n}" if n % 7 else None for n in range(200_000)]
+    pq.write_table(pa.table({"id": ids}), tmp_path / "in.pq")
+    for threads in ("1", "3"):
+        assert call("map", "0004", "in.pq", "--column", "1", "--threads", threads, "-o", threads).exit_code == 0
+    assert (tmp_path / "1").read_bytes() == (tmp_path / "3").read_bytes()
+
+
+# --- rows that fail -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("on_error", "rows"),
+    [
+        ("stop", None),
+        ("skip", [(0, "a"), (1, None), (4, "d")]),
+        ("empty", [(0, "a"), (1, None), (2, None), (3, None), (4, "d")]),
+    ],
+)
+@pytest.mark.parametrize("batch", [1, 2, 100])
+def test_on_error(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, on_error: str, rows: list[Any] | None, batch: int
+) -> None:
+    """A failing row is named by its number; it is left out, or its result is null, unless the run stops."""
+    monkeypatch.setattr(parquet, "BATCH_ROWS", batch)
+    table = pa.table({"n": range(5), "id": ["a", None, "", "..", "d"]})
+    pq.write_table(table, tmp_path / "in.pq", row_group_size=3)
+    result = call("map", "0002", "in.pq", "--column", "id", "-o", "out.pq", "--on-error", on_error)
+    lines = [
+        "pressmark: in.pq:3: '': the path is empty",
+        "pressmark: in.pq:4: '..': a segment '..' at offset 0 of the path",
+        "pressmark: 2 of 5 identifiers failed",
+    ]
+    assert (result.stdout, result.stderr.splitlines(), result.exit_code) == ("", lines if rows else lines[:1], 1)
+    if rows is None:
+        assert os.listdir(tmp_path) == ["in.pq"]
+    else:
+        assert [(row["n"], row["path"]) for row in pq.read_table(tmp_path / "out.pq").to_pylist()] == rows
+
+
+def test_skipping_all(call: Call, tmp_path: Path) -> None:
+    """What is left is a table without rows."""
+    pq.write_table(pa.table({"id": ["", ""]}), tmp_path / "in.pq")
+    assert call("map", "0002", "in.pq", "--column", "id", "-o", "out.pq", "--on-error", "skip").exit_code == 1
+    assert pq.read_table(tmp_path / "out.pq").num_rows == 0
+
+
+def test_results_that_are_not_text(call: Call, tmp_path: Path) -> None:
+    """A path may hold an identifier that is not UTF-8: it fails."""
+    reason = "is not UTF-8, which text in Parquet must be"
+    pq.write_table(pa.table({"path": ["^f/f", "a"]}), tmp_path / "in.pq")
+    result = call("unmap", "pairtree", "in.pq", "--column", "path", "-o", "out.pq", "--on-error", "skip")
+    assert result.stderr == f"pressmark: in.pq:1: '^f/f': its identifier {reason}\npressmark: 1 of 2 paths failed\n"
+    assert written(tmp_path / "out.pq", "identifier") == ["a"]
+
+
+# --- from one kind to another -------------------------------------------------------------------------------------
+
+
+def test_parquet_becomes_text(call: Call, tmp_path: Path) -> None:
+    """Null and the empty string are empty fields, numbers and dates are written as usual."""
+    table = rich_table().drop_columns(["list", "struct", "map", "fixed"]).slice(0, 2)
+    pq.write_table(table, tmp_path / "in.pq")
+    for name, separator in (("out.csv", ","), ("out.tsv", "\t")):
+        assert call("map", "pairtree", "in.pq", "--column", "id", "-o", name).stderr == ""
+        assert [line.split(separator) for line in (tmp_path / name).read_text().splitlines()] == [
+            ["id", "when", "price", "word", "flag", "nothing", "path"],
+            ["abc", "2024-01-02 00:00:00.000000Z", "1.50", "w", "true", "", "ab/c"],
+            ["d", "", "", "", "", "", "d"],
+        ]
+
+
+def test_parquet_that_does_not_fit_text(call: Call, tmp_path: Path) -> None:
+    """Nested columns are refused; line feeds need quotes, which TSV has not."""
+    pq.write_table(pa.table({"id": ["a"], "l": [[1]]}), tmp_path / "in.pq")
+    result = call("map", "0002", "in.pq", "--column", "id", "-o", "out.csv")
+    assert result.stderr.startswith("pressmark: in.pq: the column 'l' is list<")
+    assert result.stderr.endswith(">, which cannot be written as text\n")
+    assert (result.exit_code, os.listdir(tmp_path)) == (2, ["in.pq"])
+    pq.write_table(pa.table({"id": ["a", "b"], "t": ["1\n2", "x"]}), tmp_path / "in.pq")
+    assert call("map", "0002", "in.pq", "--column", "id", "-o", "out.csv").exit_code == 0
+    assert (tmp_path / "out.csv").read_bytes() == b'id,t,path\na,"1\n2",a\nb,x,b\n'
+    result = call("map", "0002", "in.pq", "--column", "id", "-o", "out.tsv", "--on-error", "skip")
+    assert result.stderr.startswith("pressmark: in.pq:1: 'a': field 2 of its row holds a TAB or a line break, ")
+    assert (tmp_path / "out.tsv").read_bytes() == b"id\tt\tpath\nb\tx\tb\n"
+    pq.write_table(pa.table({"id": ["a"], "t\n": ["x"]}), tmp_path / "in.pq")
+    result = call("map", "0002", "in.pq", "--column", "id", "-o", "out.tsv")
+    assert result.stderr == "pressmark: out.tsv: the name of the column 't\\n' does not fit into a field\n"
+    pq.write_table(pa.table({"id": ["a"], "u": pa.array([b"\xff\xff"], pa.binary(2))}), tmp_path / "in.pq")
+    result = call("map", "0002", "in.pq", "--column", "id", "-o", "new.csv")
+    assert (result.stderr.count("\n"), result.exit_code) == (1, 1)
+    assert not (tmp_path / "new.csv").exists()
+
+
+def test_text_becomes_parquet(call: Call, tmp_path: Path) -> None:
+    """All columns are text; without a header row they are called by their numbers."""
+    (tmp_path / "in.csv").write_bytes('id,"t, t"\r\nabc,"1\n2"\r\nü,\r\n'.encode())
+    assert call("map", "pairtree", "in.csv", "--column", "id", "-o", "out.pq").stderr == ""
+    out = pq.read_table(tmp_path / "out.pq")
+    assert out.schema.types == [pa.string()] * 3
+    assert out.to_pydict() == {"id": ["abc", "ü"], "t, t": ["1\n2", ""], "path": ["ab/c", "^c/3^/bc"]}
+    result = call(
+        "map", "pairtree", "--format", "tsv", "--column", "2", "--as", "p", "-o", "out.pq", stdin=b'"x"\tabc\n'
+    )
+    assert result.stderr == ""
+    assert pq.read_table(tmp_path / "out.pq").to_pydict() == {"column_1": ['"x"'], "column_2": ["abc"], "p": ["ab/c"]}
+
+
+@pytest.mark.parametrize(
+    ("row", "item", "reason"),
+    [
+        (b"x", "x", "its row has 1 field, the first one has 2"),
+        (b"x,y,z", "x,y,z", "its row has 3 fields, the first one has 2"),
+        (b"x,\xff", "x", "field 2 of its row is not UTF-8, which text in Parquet must be"),
+    ],
+)
+def test_text_that_does_not_fit_parquet(call: Call, tmp_path: Path, row: bytes, item: str, reason: str) -> None:
+    """Such a row cannot be written with a null either: only --on-error skip gets past it."""
+    table = b"id,t\na,b\n" + row + b"\nc,d\n,e\n"
+    call_ = ["map", "0002", "--format", "csv", "--column", "id", "-o", "out.pq", "--on-error"]
+    line = f"pressmark: <stdin>:3: '{item}': {reason}\n"
+    for on_error in ("stop", "empty"):
+        result = call(*call_, on_error, stdin=table)
+        assert (result.stderr, result.exit_code, os.listdir(tmp_path)) == (line, 1, [])
+    assert call(*call_, "skip", stdin=table).stderr.startswith(line)
+    assert written(tmp_path / "out.pq") == ["a", "c"]
+    result = call(*call_, "empty", stdin=b"id,t\na,b\n,e\n")
+    assert written(tmp_path / "out.pq") == ["a", None]
+
+
+def test_names_that_do_not_fit_parquet(call: Call) -> None:
+    """They are text there."""
+    result = call("map", "0002", "--format", "csv", "--column", "id", "-o", "o.pq", stdin=b"id,\xff\n")
+    assert result.stderr == "pressmark: <stdin>: the name of the column '\\udcff' is not UTF-8\n"
+    result = call("map", "0002", "--format", "csv", "--column", "1", "--as", "column_1", "-o", "o.pq", stdin=b"a\n")
+    assert result.stderr == "pressmark: <stdin>: it has a column 'column_1' already; use --as\n"
+
+
+@given(st.lists(st.tuples(st.text(max_size=5), st.none() | st.text(max_size=5)), max_size=20))
+def test_parquet_becomes_csv_and_back(call: Call, rows: list[tuple[str, str | None]]) -> None:
+    """Text survives, whatever it is; null comes back empty."""
+    columns = {"id": [f"x{one}" for one, _ in rows], "t": [other for _, other in rows]}
+    pq.write_table(pa.table(columns, pa.schema([("id", pa.string()), ("t", pa.string())])), "in.pq")
+    assert call("map", "pairtree", "in.pq", "--column", "id", "-o", "out.csv").exit_code == 0
+    assert call("unmap", "pairtree", "out.csv", "--column", "path", "-o", "back.pq").exit_code == 0
+    back = pq.read_table("back.pq").to_pydict()
+    assert back["id"] == back["identifier"] == columns["id"]
+    assert back["path"] == Pairtree().map_ids(columns["id"])
+    assert back["t"] == [text or "" for text in columns["t"]]
+
+
+# --- files that are not what they should be -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "line"),
+    [
+        ({"id": ["a"], "n": [1]}, "x", "no column 'x'; it has id, n"),
+        ({"id": ["a"], "n": [1]}, "3", "no column 3; it has 2: id, n"),
+        ({"id": ["a"], "n": [1]}, "n", "the column 'n' is int64, not text"),
+        ({"id": ["a"], "s": [{"id": "a"}]}, "s", "the column 's' is struct<id: string>, not text"),
+        ({"id": ["a"], "path": ["b"]}, "id", "it has a column 'path' already; name the new one with --as"),
+    ],
+)
+def test_tables_that_do_not_fit_the_call(
+    call: Call, tmp_path: Path, table: dict[str, Any], column: str, line: str
+) -> None:
+    """What is wrong is one line, and no output is left."""
+    pq.write_table(pa.table(table), tmp_path / "in.pq")
+    result = call("map", "0002", "in.pq", "--column", column, "-o", "out.pq")
+    assert (result.stderr, result.exit_code) == (f"pressmark: in.pq: {line}\n", 2)
+    assert os.listdir(tmp_path) == ["in.pq"]
+
+
+def test_an_ambiguous_name(call: Call, tmp_path: Path) -> None:
+    """Two columns of one name: the number tells them apart."""
+    pq.write_table(pa.table([["a"], ["b"]], ["id", "id"]), tmp_path / "in.pq")
+    result = call("map", "0002", "in.pq", "--column", "id", "-o", "out.pq")
+    assert result.stderr == "pressmark: in.pq: 2 columns are called 'id'; give the number of one\n"
+    assert call("map", "0002", "in.pq", "--column", "2", "-o", "out.pq").exit_code == 0
+    assert pq.ParquetFile(tmp_path / "out.pq").read().column(2).to_pylist() == ["b"]
+
+
+def whole_file() -> bytes:
+    file = io.BytesIO()
+    pq.write_table(pa.table({"id": [f"id-{n}" for n in range(5000)]}), file, use_dictionary=False, compression="none")
+    return file.getvalue()
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda whole: b"",
+        lambda whole: b"id\na\n",
+        lambda whole: whole[:4],
+        lambda whole: whole[: len(whole) // 2],
+        lambda whole: whole[:-1],
+        lambda whole: whole[len(whole) // 2 :],
+        lambda whole: whole[:4] + b"\xff" * 40_000 + whole[40_004:],
+    ],
+    ids=["empty", "text", "magic", "half", "all but a byte", "second half", "pages"],
+)
+@pytest.mark.parametrize("output", ["out.pq", "out.csv"])
+def test_broken_files(call: Call, tmp_path: Path, damage: Callable[[bytes], bytes], output: str) -> None:
+    """One line that names the file, and no output."""
+    (tmp_path / "in.pq").write_bytes(damage(whole_file()))
+    result = call("map", "0002", "in.pq", "--column", "id", "-o", output)
+    assert (result.stdout, result.stderr.count("\n"), result.exit_code) == ("", 1, 1)
+    assert result.stderr.startswith("pressmark: in.pq: ")
+    assert os.listdir(tmp_path) == ["in.pq"]
+
+
+# --- processes ----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def ids(tmp_path: Path) -> Path:
+    pq.write_table(pa.table({"id": [f"id-{n}" for n in range(1000)]}), tmp_path / "in.pq")
+    return tmp_path
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+def test_a_full_disk(run: Run, ids: Path) -> None:
+    """It is one line; pyarrow adds none of its own."""
+    done = run("map", "0002", "in.pq", "--column", "id", "-o", "/dev/full")
+    assert (done.stderr, done.returncode) == (b"pressmark: /dev/full: No space left on device\n", 1)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs named pipes")
+def test_a_stopped_run_does_not_look_complete(run: Run, tmp_path: Path) -> None:
+    """What reads from a pipe must not take the beginning of a table for the whole."""
+    pq.write_table(pa.table({"id": ["a", "", "b"]}), tmp_path / "in.pq", row_group_size=1)
+    os.mkfifo(tmp_path / "pipe")
+    with subprocess.Popen(["cat", "pipe"], stdout=subprocess.PIPE, cwd=tmp_path) as reader:
+        assert run("map", "0002", "in.pq", "--column", "id", "-o", "pipe").returncode == 1
+        assert reader.stdout
+        got = reader.stdout.read()
+    assert got.startswith(b"PAR1")
+    assert not got.endswith(b"PAR1")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs pipes that files can be")
+def test_standard_input(run: Run, ids: Path) -> None:
+    """A file that is redirected will do, a pipe will not: Parquet is read from its end."""
+    call_ = ["map", "0002", "--format", "parquet", "--column", "id", "-o", "out.pq"]
+    done = run(*call_, stdin=(ids / "in.pq").read_bytes())
+    line = b"pressmark: <stdin>: Parquet cannot be read from a pipe, which has no end to begin with\n"
+    assert (done.stderr, done.returncode) == (line, 2)
+    with open(ids / "in.pq", "rb") as file:
+        done = subprocess.run(
+            [sys.executable, "-m", "pressmark", *call_], stdin=file, cwd=ids, env=environment(), check=False
+        )
+    assert done.returncode == 0
+    assert written(ids / "out.pq") == [f"id-{n}" for n in range(1000)]
+
+
+@pytest.mark.parametrize(
+    ("call_", "verb"),
+    [(["in.pq", "-o", "out.csv"], "reading"), (["in.csv", "-o", "out.pq"], "writing")],
+)
+def test_without_pyarrow(ids: Path, call_: list[str], verb: str) -> None:
+    """One line says what to install; CSV and TSV do not need it."""
+    (ids / "in.csv").write_bytes(b"id\na\n")
+    code = "import sys; sys.modules['pyarrow'] = None; from pressmark.cli import main; main(sys.argv[1:])"
+
+    def call(*args: str) -> subprocess.CompletedProcess[bytes]:
+        return subprocess.run(
+            [sys.executable, "-c", code, "map", "0002", "--column", "id", *args],
+            capture_output=True,
+            cwd=ids,
+            env=environment(),
+            check=False,
+        )
+
+    done = call(*call_)
+    line = f"pressmark: {verb} Parquet needs pyarrow: pip install 'pressmark[arrow]'\n"
+    assert (done.stdout, done.stderr.decode(), done.returncode) == (b"", line, 2)
+    assert sorted(os.listdir(ids)) == ["in.csv", "in.pq"]
+    assert call("in.csv").stdout == b"id,path\na,a\n"
+
+
+@pytest.mark.parametrize("library", ["polars", "duckdb"])
+def test_files_of_other_libraries(call: Call, tmp_path: Path, library: str) -> None:
+    """Theirs are read, and they read what is written."""
+    package = pytest.importorskip(library)
+    rows = [(f"id:{n}", n) for n in range(1000)]
+    source, target = str(tmp_path / "in.parquet"), str(tmp_path / "out.parquet")
+    if library == "polars":
+        package.DataFrame({"id": [one for one, _ in rows], "n": [n for _, n in rows]}).write_parquet(source)
+    else:
+        query = "SELECT 'id:' || range AS id, range AS n FROM range(1000)"
+        package.sql(f"COPY ({query}) TO '{source}' (FORMAT parquet)")
+    assert call("map", "pairtree", source, "--column", "id", "-o", target).stderr == ""
+    if library == "polars":
+        read = package.read_parquet(target).rows()
+    else:
+        read = package.sql(f"SELECT * FROM '{target}'").fetchall()
+    assert read == [(*row, Pairtree().map_id(row[0])) for row in rows]

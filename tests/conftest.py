@@ -1,0 +1,113 @@
+"""Every test of a behaviour runs twice, as ``[native]`` and as ``[pure]``: it asks for the fixture ``implementation``.
+
+Tests that compare the two ask for the fixture ``twins``, and properties whose examples are dear to draw for
+``implementations``, to try each example under all of them. ``PRESSMARK_IMPLEMENTATION=pure`` (or ``native``) leaves
+one of the two; where the extension is not built the native half is absent and the header says so, unless
+``--require-native`` makes that an error.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+if TYPE_CHECKING:
+    from support.implementations import Implementation
+
+SOURCE = Path(__file__).parents[1] / "src"
+MISSING = "the native extension of pressmark is not built"
+
+# The fixture `implementation` is the same for every example of a property: nothing to reset between them.
+COMMON = settings(
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+settings.register_profile("dev", COMMON, max_examples=100)
+settings.register_profile("ci", COMMON, max_examples=300, derandomize=True)
+settings.register_profile("sanitize", COMMON, max_examples=50, derandomize=True)
+settings.register_profile("nightly", COMMON, max_examples=20_000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--require-peers", action="store_true", help="fail where a library to compare with is missing")
+    parser.addoption("--require-native", action="store_true", help=f"fail where {MISSING}")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers", "repository: needs the source tree; left out where only the package is installed"
+    )
+    try:
+        from support.implementations import native_is_missing
+
+        missing = native_is_missing()
+    except ModuleNotFoundError as error:
+        # The package itself does not come up without the extension that it is told to use.
+        if os.environ.get("PRESSMARK_IMPLEMENTATION") != "native":
+            raise
+        raise pytest.UsageError(f"PRESSMARK_IMPLEMENTATION=native, but {MISSING} ({error})") from None
+    if missing and config.getoption("--require-native"):
+        raise pytest.UsageError(f"--require-native: {MISSING} (python setup.py build_ext --inplace)")
+
+
+def pytest_report_header() -> list[str]:
+    from support.implementations import implementations_to_test, native_is_missing
+
+    names = " and ".join(map(str, implementations_to_test()))
+    profile = os.environ.get("HYPOTHESIS_PROFILE", "dev")
+    lines = [f"pressmark: testing {names}; hypothesis profile {profile}"]
+    if native_is_missing():
+        lines.append(f"pressmark: {MISSING}: no [native] tests, and none that compare the two")
+    return lines
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    from support.implementations import implementations_to_test
+
+    if "implementation" in metafunc.fixturenames:
+        metafunc.parametrize("implementation", implementations_to_test(), ids=str, indirect=True)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    from support.implementations import twins_are_testable
+
+    def can_run(item: pytest.Item) -> bool:
+        if "twins" in getattr(item, "fixturenames", ()) and not twins_are_testable():
+            return False
+        return SOURCE.is_dir() or item.get_closest_marker("repository") is None
+
+    left_out = [item for item in items if not can_run(item)]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if can_run(item)]
+
+
+@pytest.fixture
+def implementation(request: pytest.FixtureRequest) -> Iterator[Implementation]:
+    """The implementation under which the test runs."""
+    from support.implementations import use
+
+    with use(request.param):
+        yield request.param
+
+
+@pytest.fixture
+def implementations() -> list[Implementation]:
+    """All implementations to be tested, for tests that run under each of them in turn."""
+    from support.implementations import implementations_to_test
+
+    return implementations_to_test()
+
+
+@pytest.fixture
+def twins() -> tuple[Implementation, Implementation]:
+    """Both implementations, for tests that compare them."""
+    from support.implementations import NATIVE, PURE
+
+    return NATIVE, PURE

@@ -1,0 +1,69 @@
+"""Digests of short messages: every algorithm, every length about a block, every vector level of this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from naive.digests import hex_digest
+from pressmark import HashAndIdNTuple, HashedNTuple
+from pressmark._kernels.tables import DIGESTS
+from support.implementations import NATIVE, Implementation, use
+
+# Lengths shuffled by a stride that is prime to 300: neighbours in a lane end in different blocks.
+MESSAGES = [bytes(octet % 251 for octet in range(1 + number * 131 % 300)) for number in range(300)]
+
+
+@pytest.mark.parametrize("algorithm", DIGESTS)
+def test_digests_are_those_of_the_standard_library(implementation: Implementation, algorithm: str) -> None:
+    """A message alone has the digest that hashlib gives it, at every length from nothing to 300 octets."""
+    assert implementation.kernels.supported(algorithm)
+    hexdigest = implementation.kernels.digests.hexdigest_function(algorithm)
+    for message in (b"", *MESSAGES, b"x" * 1_000_000):
+        assert hexdigest(message) == hex_digest(algorithm, message).encode()
+
+
+@pytest.fixture
+def every_level(twins: tuple[Implementation, Implementation]) -> Iterator[list[str]]:
+    """The names of the vector levels that this machine runs; the best is in use again afterwards."""
+    digests = NATIVE.kernels.digests
+    levels = digests.levels()
+    best = digests.best_level()
+    before = digests.level()
+    yield levels[: levels.index(best) + 1]
+    digests.use_level(before)
+
+
+@pytest.mark.parametrize("algorithm", DIGESTS)
+def test_every_vector_level_gives_the_same_digests(every_level: list[str], algorithm: str) -> None:
+    """Batches of any size give the same digests, whatever the number of lanes that compute them."""
+    layout = HashedNTuple(digest_algorithm=algorithm, tuple_size=0, number_of_tuples=0)
+    texts = [message.hex() for message in MESSAGES]
+    expected = [hex_digest(algorithm, text.encode()) for text in texts]
+    for level in every_level:
+        NATIVE.kernels.digests.use_level(level)
+        assert NATIVE.kernels.digests.level() == level
+        with use(NATIVE):
+            for count in (*range(1, 35), 63, 64, 65, 300):
+                assert layout.map_ids(texts[:count]) == expected[:count], level
+
+
+def test_lanes_skip_what_has_no_path(every_level: list[str]) -> None:
+    """Items without a path among the others neither take a digest from them nor give one."""
+    layout = HashAndIdNTuple(delimiters=[":"])
+    ids = ["a:b" if number % 5 else "" if number % 2 else b"\xff" for number in range(200)]
+    for level in every_level:
+        NATIVE.kernels.digests.use_level(level)
+        with use(NATIVE):
+            results = layout.map_ids(ids, on_error="none")
+            assert results == [layout.map_id("b") if number % 5 else None for number in range(200)]
+
+
+def test_an_unknown_level_is_refused(every_level: list[str]) -> None:
+    """A level that does not exist, or that this machine does not run, is refused."""
+    digests = NATIVE.kernels.digests
+    beyond = digests.levels()[len(every_level) :]
+    for name in ("", "sse9", *beyond):
+        with pytest.raises(ValueError, match=r".+"):
+            digests.use_level(name)

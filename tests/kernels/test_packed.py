@@ -1,0 +1,121 @@
+"""Packed columns: what goes in comes out, in every form that a column takes."""
+
+from __future__ import annotations
+
+from array import array
+from itertools import accumulate
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pressmark._kernels.tables import Fault
+from strategies import identifiers, texts
+from support.implementations import Implementation
+from support.outcomes import twin_outcome
+
+COLUMNS = (
+    [],
+    [b""],
+    [b"", b""],
+    [b"a"],
+    [b"", b"a", b"", b"bc", b""],
+    [b"\0", b"\xff\xfe", "\u00e9\U0001f350".encode(), b"\n"],
+    [b"x" * length for length in range(70)],
+    [b"y" * 100_000, b"", b"z"],
+)
+
+
+def packed_of(implementation: Implementation, items: list[bytes]):
+    packed, faults = implementation.kernels.Packed.from_texts(items)
+    assert faults == []
+    return packed
+
+
+@pytest.mark.parametrize("items", COLUMNS, ids=lambda items: f"{len(items)} items, {sum(map(len, items))} bytes")
+def test_a_column_keeps_its_items(implementation: Implementation, items: list[bytes]) -> None:
+    """Length, items, texts and buffers of a column are those of what was packed, and buffers make the same column."""
+    packed = packed_of(implementation, items)
+    data, offsets = packed.buffers()
+    assert len(packed) == len(items)
+    assert [packed[index] for index in range(len(items))] == items
+    assert packed.to_texts() == [item.decode("utf-8", "surrogateescape") for item in items]
+    assert data == b"".join(items)
+    assert (offsets.typecode, offsets.tolist()) == ("q", list(accumulate(map(len, items), initial=0)))
+    again = implementation.kernels.Packed.from_buffers(data, offsets)
+    assert again.buffers() == (data, offsets)
+    with pytest.raises(IndexError):
+        packed[len(items)]
+
+
+def test_buffers_may_begin_anywhere(implementation: Implementation) -> None:
+    """Offsets need not begin at 0, nor end at the end of the data: Arrow's slices do neither."""
+    packed = implementation.kernels.Packed.from_buffers(b"abcdef", array("q", [2, 3, 3, 5]))
+    assert [packed[index] for index in range(3)] == [b"c", b"", b"de"]
+
+
+@pytest.mark.parametrize("delimiter", [b"\n", b"\0", b"/", b"\xff"])
+def test_lines_are_cut_and_joined(implementation: Implementation, delimiter: bytes) -> None:
+    """A block is cut at its delimiters alone, and joined again to the same, with or without the last."""
+    packed_type = implementation.kernels.Packed
+    for items in ([], [b""], [b"", b""], [b"a", b"", b"bc"], [b"a\r", b"\t"], [b"x" * 5000] * 3):
+        block = b"".join(item + delimiter for item in items)
+        packed = packed_type.from_lines(block, delimiter)
+        assert [packed[index] for index in range(len(packed))] == items
+        assert packed.to_lines(delimiter) == block
+        unended = packed_type.from_lines(block + b"z", delimiter)
+        assert unended.to_lines(delimiter) == block + b"z" + delimiter
+
+
+def test_lines_may_be_left_out_and_paired(implementation: Implementation) -> None:
+    """Skipped indices leave no trace; with a column before, each line has its two items and a TAB between them."""
+    one = packed_of(implementation, [b"a", b"", b"c"])
+    other = packed_of(implementation, [b"1", b"2", b""])
+    for skip in ((0,), [1], range(1, 3), (0, 1, 2), ()):
+        kept = [index for index in range(3) if index not in skip]
+        assert one.to_lines(b"\n", skip) == b"".join(one[index] + b"\n" for index in kept)
+        assert one.to_lines(b"\n", skip, other) == b"".join(other[i] + b"\t" + one[i] + b"\n" for i in kept)
+    with pytest.raises(ValueError, match=r".+"):
+        one.to_lines(b"\n", (), packed_of(implementation, [b"a"]))
+
+
+def test_items_may_be_emptied_and_searched(implementation: Implementation) -> None:
+    """``emptied`` leaves a column of the same length; ``holding`` names each item with an octet in it once."""
+    packed = packed_of(implementation, [b"a", b"xx", b"", b"bx", b"x"])
+    assert packed.holding(b"x") == [1, 3, 4]
+    assert packed.holding(b"\0") == []
+    emptied = packed.emptied({1, 4})
+    assert [emptied[index] for index in range(5)] == [b"a", b"", b"", b"bx", b""]
+    assert [packed[index] for index in range(5)] == [b"a", b"xx", b"", b"bx", b"x"]
+    assert packed_of(implementation, []).holding(b"x") == []
+
+
+def test_what_cannot_be_packed_is_reported(implementation: Implementation) -> None:
+    """A surrogate that stands for no byte is reported with its index, a wrong type as one; both are packed empty."""
+    packed, faults = implementation.kernels.Packed.from_texts(
+        ["a", "b\ud800", None, "\udcff", 5, "\u00e9\U0001f350\udfff"]
+    )
+    assert faults == [
+        (1, Fault.SURROGATE, 1),
+        (2, Fault.NOT_TEXT, -1),
+        (4, Fault.NOT_TEXT, -1),
+        (5, Fault.SURROGATE, 2),
+    ]
+    assert [packed[index] for index in range(6)] == [b"a", b"", b"", b"\xff", b"", b""]
+
+
+@given(items=st.lists(st.one_of(texts(), identifiers())), octet=st.sampled_from((b"\n", b"a", b"\xa9", b"\0")))
+def test_columns_are_alike(
+    twins: tuple[Implementation, Implementation], items: list[str | bytes], octet: bytes
+) -> None:
+    """Both implementations pack, cut, join, search and unpack alike."""
+    from pressmark import _kernels
+
+    def forms() -> tuple[object, ...]:
+        packed, faults = _kernels.active.Packed.from_texts(items)
+        block = packed.to_lines(octet)
+        cut = _kernels.active.Packed.from_lines(block[:-1], octet)
+        data, offsets = packed.buffers()
+        return faults, block, cut.buffers(), data, offsets, packed.to_texts(), packed.holding(octet)
+
+    assert twin_outcome(forms)[0] == "ok"

@@ -1,0 +1,218 @@
+"""Several doors, one answer: one item, a batch of any kind and size, and lines."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import pytest
+
+from pressmark import FlatDirect, IdentifierError, Layout, Pairtree, PathError
+from pressmark.layouts.door import BLOCK_ITEMS
+from support.implementations import Implementation
+from support.outcomes import outcome
+from support.samples import CONFIGURATIONS, REVERSIBLE, sample
+from support.streams import pass_through
+
+IDENTIFIERS = (
+    "ark:/13030/xt12t3",
+    "a",
+    "ab",
+    "abc",
+    "a:bc",
+    "http://a/b.c",
+    "",
+    "..",
+    "/a",
+    "a//b",
+    "a/..",
+    "\0",
+    "\t\r",
+    "\u00e9\u4f8b\U0001f350",
+    "\udcff",
+    "con",
+    "x" * 130,
+    "^" * 300,
+    "a" * 99 + ":",
+    b"\xff\xfe",
+    b"info:fedora/object-01",
+)
+
+
+def octets(item: str | bytes) -> bytes:
+    return item if isinstance(item, bytes) else item.encode("utf-8", "surrogateescape")
+
+
+def check_doors(one: Any, many: Any, lines: Any, item: str | bytes) -> None:
+    """Compare the doors over one item: one value, or one reason of one type of error."""
+    alone = outcome(lambda: one(item))
+    batch = outcome(lambda: many([item]))
+    if alone[0] == "ok":
+        assert batch == ("ok", [alone[1]])
+    else:
+        error, _, (_, index, reason) = alone
+        assert index is None
+        assert (batch[0], batch[2]) == (error, (item, 0, reason))
+        assert many([item], on_error="none") == [None]
+    # NUL cannot be in a line of those that it delimits.
+    if b"\0" in octets(item) or (alone[0] == "ok" and "\0" in alone[1]):
+        return
+    stream = pass_through(lines, octets(item) + b"\0", delimiter=b"\0")
+    if alone[0] == "ok":
+        assert stream.written == octets(alone[1]) + b"\0"
+    else:
+        assert (stream.result[0], stream.result[2]) == (error, (octets(item), 0, reason))
+        assert stream.written == b""
+
+
+@pytest.mark.parametrize("word", CONFIGURATIONS)
+def test_identifiers_have_one_path_at_every_door(implementation: Implementation, word: str) -> None:
+    """``map_id``, ``map_ids`` and ``map_lines`` give the same path, or the same reason against it."""
+    layout = sample(word)
+    for identifier in IDENTIFIERS:
+        check_doors(layout.map_id, layout.map_ids, layout.map_lines, identifier)
+
+
+@pytest.mark.parametrize("word", REVERSIBLE)
+def test_paths_have_one_identifier_at_every_door(implementation: Implementation, word: str) -> None:
+    """``unmap_path``, ``unmap_paths`` and ``unmap_lines`` give the same identifier, or the same reason against it."""
+    layout = sample(word)
+    mapped = [path for path in layout.map_ids(IDENTIFIERS, on_error="none") if path is not None]
+    for path in (*mapped, *IDENTIFIERS, "ab/c/d", "^zz", "a~b/c", "%zz", "=uD800"):
+        check_doors(layout.unmap_path, layout.unmap_paths, layout.unmap_lines, path)
+        check_doors(layout.unmap_path, layout.unmap_paths, layout.unmap_lines, octets(path))
+
+
+@pytest.mark.parametrize("word", REVERSIBLE)
+def test_what_was_mapped_maps_back(implementation: Implementation, word: str) -> None:
+    """Where the inverse takes a path at all, it gives the very octets that were mapped.
+
+    0011 drops empty segments: there it gives an identifier of the same path, the one without them.
+    """
+    layout = sample(word)
+    for identifier in IDENTIFIERS:
+        path = outcome(lambda identifier=identifier: layout.map_id(identifier))
+        back = outcome(lambda path=path: layout.unmap_path(path[1])) if path[0] == "ok" else (PathError,)
+        if back[0] == "ok":
+            assert layout.map_id(back[1]) == path[1]
+            assert word.startswith("0011") or octets(back[1]) == octets(identifier)
+        else:
+            assert back[0] is PathError
+
+
+def generated(items: Iterable[Any]) -> Iterator[Any]:
+    yield from items
+
+
+def test_a_batch_is_any_iterable(implementation: Implementation) -> None:
+    """Lists, tuples, generators, sets, dictionaries and iterators are batches, and their order is kept."""
+    ids = [f"id-{number}" for number in range(5000)]
+    expected = [Pairtree().map_id(identifier) for identifier in ids]
+    for make in (list, tuple, generated, iter, deque, dict.fromkeys, lambda items: map(str, items)):
+        assert Pairtree().map_ids(make(ids)) == expected
+    assert sorted(Pairtree().map_ids(set(ids))) == sorted(expected)
+    for empty in ([], (), set(), generated([])):
+        assert Pairtree().map_ids(empty) == []
+
+
+@pytest.mark.parametrize("lone", ["abc", b"abc", ""])
+def test_one_string_is_no_batch(implementation: Implementation, lone: str | bytes) -> None:
+    """A lone ``str`` or ``bytes`` is refused: it would be mapped letter by letter."""
+    for call in (Pairtree().map_ids, Pairtree().unmap_paths):
+        with pytest.raises(TypeError, match=f"an iterable of str or bytes, not one {type(lone).__name__}"):
+            call(lone)
+
+
+@pytest.mark.parametrize("wrong", [None, 5])
+def test_what_is_not_iterable_is_no_batch(implementation: Implementation, wrong: Any) -> None:
+    """What cannot be iterated over is a ``TypeError``, as everywhere in Python."""
+    with pytest.raises(TypeError):
+        Pairtree().map_ids(wrong)
+
+
+@pytest.mark.parametrize(
+    "wrong", [None, 0, 1.5, bytearray(b"a"), ["a"], object()], ids=lambda wrong: type(wrong).__name__
+)
+@pytest.mark.parametrize("on_error", ["raise", "none"])
+def test_an_item_of_a_wrong_type_is_a_type_error(implementation: Implementation, wrong: Any, on_error: str) -> None:
+    """What is neither ``str`` nor ``bytes`` is a mistake of the caller, and not excused by ``on_error="none"``."""
+    kind = type(wrong).__name__
+    with pytest.raises(TypeError, match=f"^identifier: expected str or bytes, not {kind}$"):
+        Pairtree().map_id(wrong)
+    with pytest.raises(TypeError, match=f"^path: expected str or bytes, not {kind}$"):
+        Pairtree().unmap_path(wrong)
+    with pytest.raises(TypeError, match=f"^identifier 2: expected str or bytes, not {kind}$"):
+        Pairtree().map_ids(["a", "b", wrong], on_error=on_error)
+    with pytest.raises(TypeError, match=f"^path {BLOCK_ITEMS + 1}: expected str or bytes, not {kind}$"):
+        Pairtree().unmap_paths(generated([*["aa"] * (BLOCK_ITEMS + 1), wrong]), on_error=on_error)
+
+
+@pytest.mark.parametrize("on_error", ["skip", "", None, "RAISE"])
+def test_an_unknown_policy_is_refused(implementation: Implementation, on_error: Any) -> None:
+    """A batch either raises or puts ``None``: there is no third policy."""
+    with pytest.raises(ValueError, match=r"on_error=.*expected 'raise' or 'none'"):
+        Pairtree().map_ids([], on_error=on_error)
+
+
+EDGES = sorted({edge + change for edge in (1, BLOCK_ITEMS, 2 * BLOCK_ITEMS) for change in (-1, 0, 1)})
+
+
+@pytest.mark.parametrize("count", [count for count in EDGES if count])
+@pytest.mark.parametrize("make", [list, tuple, generated], ids=["list", "tuple", "generator"])
+def test_large_batches_fail_in_the_right_place(implementation: Implementation, count: int, make: Any) -> None:
+    """About the edges of the blocks that a batch is cut into, failing items are counted and placed right."""
+    layout = FlatDirect()
+    for place in sorted({0, count // 2, count - 1, *(edge for edge in EDGES if edge < count)}):
+        ids = [f"id-{number}" for number in range(count)]
+        ids[place] = ".."
+        with pytest.raises(IdentifierError) as raised:
+            layout.map_ids(make(ids))
+        assert (raised.value.index, raised.value.identifier) == (place, "..")
+        ids[count - 1] = "\ud800"
+        results = layout.map_ids(make(ids), on_error="none")
+        expected: list[str | None] = list(ids)
+        expected[place] = expected[count - 1] = None
+        assert results == expected
+
+
+def test_the_first_failing_item_is_the_one_reported(implementation: Implementation) -> None:
+    """Whatever fails, the first one in the batch is raised: a surrogate does not overtake an empty identifier."""
+    for ids, place in ((["a", "", "\ud800"], 1), (["\ud800", ""], 0), (["a", "b", "\ud800", None], 2)):
+        with pytest.raises(IdentifierError) as raised:
+            Pairtree().map_ids(ids)
+        assert raised.value.index == place
+
+
+def test_a_huge_batch_keeps_its_order(implementation: Implementation) -> None:
+    """A quarter of a million identifiers of all sorts come out one for one."""
+    ids = [f"{number:x}" * (1 + number % 3) + "\u00e9" * (number % 11 == 0) for number in range(250_000)]
+    results = FlatDirect().map_ids(ids)
+    assert results == ids
+
+
+def test_a_failing_iterable_is_seen(implementation: Implementation) -> None:
+    """An exception of the iterable itself comes through."""
+
+    def broken() -> Iterator[str]:
+        yield "a"
+        raise LookupError("no more")
+
+    with pytest.raises(LookupError, match="no more"):
+        Pairtree().map_ids(broken())
+
+
+@pytest.mark.parametrize("word", ["pairtree", "0002", "0011-encoded"])
+def test_surrogates_stand_for_bytes(implementation: Implementation, word: str) -> None:
+    """In ``str`` the surrogates of ``os.fsdecode`` are the bytes they stand for; every other one is an error."""
+    layout: Layout = sample(word)
+    for text in ("a\udcff", "\udcc3\udca9", "\udc80"):
+        assert (
+            outcome(lambda text=text: layout.map_id(text))[:1]
+            == outcome(lambda text=text: layout.map_id(octets(text)))[:1]
+        )
+    assert layout.map_id("\udcc3\udca9") == layout.map_id("\u00e9")
+    for code in (0xD800, 0xDBFF, 0xDC00, 0xDC7F, 0xDD00, 0xDFFF):
+        with pytest.raises(IdentifierError, match=f"the lone surrogate U\\+{code:04X} at character 1"):
+            layout.map_id(f"a{chr(code)}b")
+    assert layout.map_id(b"ab") == layout.map_id("ab")

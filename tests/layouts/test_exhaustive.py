@@ -1,0 +1,256 @@
+"""Nothing sampled: every code point, every short string over the characters that matter, every length at an edge."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import pytest
+
+from pressmark._kernels.tables import DIGESTS, MAX_IDENTIFIER_BYTES, MAX_PATH_BYTES, Fault
+from pressmark.layouts import Layout
+from support.implementations import Implementation, use
+from support.outcomes import agree, kernel_results, naive_identifiers, naive_paths
+from support.samples import CONFIGURATIONS, REVERSIBLE, layout_of, sample
+
+Twins = tuple[Implementation, Implementation]
+
+# One configuration for each layout, and of 0011 all four sets of rules: what more there is treats octets alike.
+PLAIN = [word for word in CONFIGURATIONS if "-" not in word or word in ("0011-encoded", "0011-gocfl")]
+
+
+def raw(implementation: Implementation, layout: Layout, items: Sequence[str | bytes], back: bool) -> tuple[Any, ...]:
+    """Return everything that the kernels of one implementation say of a batch: buffers, faults with positions."""
+    with use(implementation):
+        door = layout._unmapping() if back else layout._mapping()
+        packed, unpackable = door.packed.from_texts(items)
+        results, faults = door.kernel(packed)
+        return results.buffers(), unpackable, faults
+
+
+def compare(twins: Twins, layout: Layout, items: Sequence[str | bytes], back: bool = False) -> None:
+    """Compare the implementations over a batch, in every byte and every position."""
+    native, pure = (raw(implementation, layout, items, back) for implementation in twins)
+    if native == pure:
+        return
+    # Say which item it is, not how two megabytes differ.
+    for item in items:
+        native, pure = (raw(implementation, layout, [item], back) for implementation in twins)
+        assert native == pure, item
+    pytest.fail("the implementations differ over the batch, but over none of its items alone")
+
+
+def compare_with_naive(word: str, items: Sequence[bytes], back: bool = False) -> None:
+    """Compare the pure implementation, and so both, with the naive transcription."""
+    name, config = CONFIGURATIONS[word]
+    layout = layout_of(name, config)
+    expected = (naive_identifiers if back else naive_paths)(name, config, items)
+    actual = kernel_results(layout._unmapping() if back else layout._mapping(), items)
+    wrong = [row for row in zip(items, actual, expected, strict=True) if not agree(*row)]
+    assert wrong == []
+
+
+# ------------------------------------------------------------------------------------------------ code points
+
+
+@pytest.mark.slow_under_sanitizers
+@pytest.mark.parametrize("word", PLAIN)
+def test_every_code_point_maps_alike(twins: Twins, word: str) -> None:
+    """Each of the 0x110000 code points, surrogates too, has the same path or the same fault in both implementations."""
+    for plane in range(0, 0x110000, 0x10000):
+        compare(twins, sample(word), [chr(code) for code in range(plane, plane + 0x10000)])
+
+
+# All that any layout treats apart lies below U+3001, and between U+FFxx and the astral planes.
+TREATED_APART = [chr(code) for code in (*range(0x3100), *range(0x3100, 0x110000, 509)) if not 0xD800 <= code <= 0xDFFF]
+
+
+@pytest.mark.parametrize("word", PLAIN)
+def test_code_points_map_as_in_the_naive_transcription(implementation: Implementation, word: str) -> None:
+    """Every code point that a specification may treat apart has the path of the naive transcription."""
+    compare_with_naive(word, [character.encode() for character in TREATED_APART])
+
+
+@pytest.mark.slow_under_sanitizers
+@pytest.mark.parametrize("word", [word for word in CONFIGURATIONS if word.startswith("0011")])
+def test_code_points_are_cleaned_alike_wherever_they_stand(twins: Twins, word: str) -> None:
+    """0011 treats a character by its place: each of the first 0x10000 stands left, right, within and alone."""
+    items = ["a{0}b/{0}x/x{0}/{0}.{0}".format(chr(code)) for code in range(0x10000)]
+    compare(twins, sample(word), items)
+    compare_with_naive(word, [item.encode() for item in items[:0x3100:3]])
+
+
+# ------------------------------------------------------------------------------------------------ bytes
+
+
+@pytest.mark.parametrize("word", PLAIN)
+def test_every_byte_and_every_pair_maps_alike(twins: Twins, word: str) -> None:
+    """Identifiers of one and of two octets, valid UTF-8 or not, map alike, and as in the naive transcription."""
+    octets = [bytes([octet]) for octet in range(256)]
+    pairs = [first + second for first in octets for second in octets]
+    compare(twins, sample(word), [b"", *octets, *pairs])
+    compare_with_naive(word, [b"", *octets, *pairs[::11]])
+
+
+@pytest.mark.parametrize("word", [word for word in PLAIN if word in REVERSIBLE])
+def test_every_byte_and_every_pair_maps_back_alike(twins: Twins, word: str) -> None:
+    """Paths of one and of two octets map back alike."""
+    octets = [bytes([octet]) for octet in range(256)]
+    compare(twins, sample(word), [b"", *octets, *(one + other for one in octets for other in octets)], back=True)
+
+
+# ------------------------------------------------------------------------------------------------ short strings
+
+# Every class of characters that the layout tells apart, once, and what stands beside it where that is cheap.
+ALPHABETS = {
+    "pairtree": ("a", "2", "F", "/", ":", ".", "^", "=", "~", " ", "\u00e9", b"\xff"),
+    "vitro": ("c", "o", "N", "~", "/", ":", ".", "^", "2", "a", "\u00e9", "\u0100"),
+    "0002": ("a", "b", "/", ".", "..", "\0", "-", " ", "\u00e9", b"\xff", "\u2028", "%"),
+    "0003": ("a", "B", "%", "2", "f", "/", "-", ".", " ", "\0", "\u00e9", b"\xff"),
+    "0006": ("a", "b", "A", "B", ":", "/", ".", "0", " ", "\0", "\u00e9", b"\xff"),
+    "0007": ("a", "b", "A", "B", ":", "/", ".", "0", " ", "\x1f", "\x7f", "\u00e9"),
+    "0010": ("a", "b", "A", "B", ":", "/", ".", "0", " ", "\x1f", "\x7f", "\u00e9"),
+    "0011": ("a", "=", "u0041", "~", "-", ".", "/", " ", ":", "\u2010", "\u3000", b"\xff"),
+    "0012": ("a", "B", ":", "/", "%", "-", ".", "b", " ", "\u00e9", b"\xa9", b"\xff"),
+}
+ALPHABETS["0004"] = ALPHABETS["0003"]
+
+
+def strings(alphabet: Iterable[str | bytes], longest: int) -> Iterator[bytes]:
+    """Return every string of at most so many members of an alphabet, short ones first."""
+    members = [member.encode() if isinstance(member, str) else member for member in alphabet]
+    for length in range(longest + 1):
+        yield from map(b"".join, itertools.product(members, repeat=length))
+
+
+@pytest.mark.parametrize("word", CONFIGURATIONS)
+def test_every_short_string_maps_alike(twins: Twins, word: str) -> None:
+    """All strings of up to four of the characters that matter map alike; those of three as in the transcription."""
+    alphabet = ALPHABETS[word.partition("-")[0]]
+    compare(twins, sample(word), list(strings(alphabet, 4)))
+    compare_with_naive(word, list(strings(alphabet, 3)))
+
+
+BACK_ALPHABETS = {
+    "pairtree": ("aa", "a", "/", "^", "2", "f", "F", "=", ",", ":", " ", "\u00e9"),
+    "vitro": ("c", "on", "/", "~", "^", "2", "eF", "a", "=", ".", "\u00e9", b"\xff"),
+    "0002": ALPHABETS["0002"],
+    "0003": ("a", "%", "2", "f", "F", "/", "-", ".", "%41", "\u00e9", "%c3%a9", b"\xff"),
+    "0011": ("a", "=", "=u003A", "=u002E", "=u003a", "=uD800", "~", ".", "/", ":", "\u3000", b"\xff"),
+}
+
+
+@pytest.mark.parametrize("word", REVERSIBLE)
+def test_every_short_string_maps_back_alike(twins: Twins, word: str) -> None:
+    """All paths of up to four of the pieces that matter map back alike; those of three as in the transcription."""
+    alphabet = BACK_ALPHABETS[word.partition("-")[0]]
+    compare(twins, sample(word), list(strings(alphabet, 4)), back=True)
+    compare_with_naive(word, list(strings(alphabet, 3)), back=True)
+
+
+@pytest.mark.parametrize("word", ["0011-encoded", "0011-gocfl-encoded"])
+def test_every_escape_is_guarded_alike(twins: Twins, word: str) -> None:
+    """What looks like an escape of 0011, or nearly so, is guarded alike, in either direction."""
+    items = list(strings(("=", "u", "0", "F", "g"), 6))
+    compare(twins, sample(word), items)
+    compare(twins, sample(word), items, back=True)
+    compare_with_naive(word, items[::5])
+    compare_with_naive(word, items[::5], back=True)
+
+
+# ------------------------------------------------------------------------------------------------ lengths
+
+FILLINGS = ("a", "^", "\u00e9", "\u4f8b", "\U0001f350", "a/", ". ", "=u0041", b"\xff")
+
+
+def of_length(filling: str | bytes, length: int) -> bytes:
+    """Return ``length`` octets of a filling; at the end ``a`` where a whole character no longer fits."""
+    octets = filling.encode() if isinstance(filling, str) else filling
+    return octets * (length // len(octets)) + b"a" * (length % len(octets))
+
+
+@pytest.mark.parametrize("word", CONFIGURATIONS)
+def test_every_length_maps_alike(twins: Twins, word: str) -> None:
+    """All lengths from 0 to 300 of ASCII, of wider characters, of what is escaped and of what is cut, map alike.
+
+    Among them are the cut of 0003 at 100 encoded characters, the segments of 0011 at 127 bytes, and the blocks of
+    every digest.
+    """
+    items = [of_length(filling, length) for filling in FILLINGS for length in range(301)]
+    compare(twins, sample(word), items)
+    compare_with_naive(word, items[::7])
+
+
+@pytest.mark.parametrize("algorithm", DIGESTS)
+def test_every_length_has_its_digest(implementation: Implementation, algorithm: str) -> None:
+    """Digests of messages of 1 to 300 octets, mixed in one batch, are those of the naive transcription."""
+    name, config = "0004-hashed-n-tuple-storage-layout", {"digestAlgorithm": algorithm}
+    items = [of_length(filling, 1 + length * 7 % 300) for filling in ("a", "\u00e9") for length in range(300)]
+    assert kernel_results(layout_of(name, config)._mapping(), items) == list(naive_paths(name, config, items))
+
+
+def test_encapsulation_names_are_cut_at_every_length(implementation: Implementation) -> None:
+    """0003 and 0012 cut the encoded name at 100 characters, even within an escape, and never at fewer."""
+    items = [
+        b"a" * before + b"." * escapes + b"b" * after
+        for before in range(90, 106)
+        for escapes in (0, 1, 2, 4)
+        for after in (0, 1, 2)
+    ]
+    items += [b"." * escapes + b"a" * after for escapes in range(30, 36) for after in range(4)]
+    for word in ("0003", "0012"):
+        compare_with_naive(word, items)
+    mapped = [path for path in kernel_results(sample("0003")._mapping(), items) if isinstance(path, bytes)]
+    compare_with_naive("0003", mapped, back=True)
+
+
+@pytest.mark.slow_under_sanitizers
+def test_long_segments_and_paths_fall_back_at_every_length(implementation: Implementation) -> None:
+    """0011 falls back at one byte too many, of a segment or of the whole path, and counts bytes."""
+    items = [of_length(filling, length) for filling in FILLINGS for length in range(118, 132)]
+    for word in ("0011", "0011-encoded", "0011-gocfl", "0011-gocfl-encoded"):
+        compare_with_naive(word, items)
+        compare_with_naive(word, [of_length("\u00e9" * 40 + "aa/", length) for length in range(31997, 32005)])
+
+
+@pytest.mark.slow_under_sanitizers
+@pytest.mark.parametrize("word", CONFIGURATIONS)
+def test_a_mebibyte_passes_and_one_byte_more_does_not(twins: Twins, word: str) -> None:
+    """An identifier may have 1 MiB; one octet more is refused for its length before anything else is asked."""
+    lengths = [MAX_IDENTIFIER_BYTES + change for change in (-1, 0, 1)]
+    items = [of_length("a", length) for length in lengths] + [b"\xff" * (MAX_IDENTIFIER_BYTES + 1)]
+    compare(twins, sample(word), items)
+    for implementation in twins:
+        _, _, faults = raw(implementation, sample(word), items, back=False)
+        codes = {index: code for index, code, _ in faults}
+        assert Fault.TOO_LONG not in (codes.get(0), codes.get(1))
+        assert codes[2] == codes[3] == Fault.TOO_LONG
+
+
+@pytest.mark.slow_under_sanitizers
+@pytest.mark.parametrize("word", [word for word in PLAIN if word in REVERSIBLE])
+def test_paths_may_have_eight_mebibytes(twins: Twins, word: str) -> None:
+    """The longest path of the longest identifier maps back; beyond 8 MiB a path is refused for its length.
+
+    Under 0002 the path is the identifier, and may be as long as that.
+    """
+    limit = MAX_IDENTIFIER_BYTES if word == "0002" else MAX_PATH_BYTES
+    longest = {"pairtree": b"^", "vitro": b"^"}.get(word, b"a") * MAX_IDENTIFIER_BYTES
+    paths = [bytes(raw(twins[0], sample(word), [longest], back=False)[0][0])]
+    assert len(paths[0]) <= limit
+    paths += [b"aa/" * (limit // 3 - 1) + b"a" * (limit % 3 + 3 + change) for change in (-1, 0, 1)]
+    compare(twins, sample(word), paths, back=True)
+    _, _, faults = raw(twins[0], sample(word), paths, back=True)
+    codes = {index: code for index, code, _ in faults}
+    assert Fault.TOO_LONG not in (codes.get(0), codes.get(1), codes.get(2))
+    assert codes[3] == Fault.TOO_LONG
+
+
+@pytest.mark.parametrize("word", CONFIGURATIONS)
+def test_batches_of_every_size_map_alike(twins: Twins, word: str) -> None:
+    """Batches of 0 to 40 items, and of sizes about the blocks of the kernels, map alike with faults at their edges."""
+    items = [b"a" * (number % 90) if number % 7 else b"ab:c\xff"[: number % 6] for number in range(1100)]
+    for count in (*range(41), *range(509, 516), *range(1021, 1028)):
+        compare(twins, sample(word), items[:count])
+        compare(twins, sample(word), [b"", *items[:count], b""])

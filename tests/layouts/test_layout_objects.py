@@ -1,0 +1,686 @@
+"""Layouts as objects: made by name, by class, from files; frozen, equal, picklable, shared; and their extra calls."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import json
+import pickle
+import warnings
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Barrier
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import naive.vitro
+import pressmark
+from pressmark import (
+    DifferentialNTupleOmitPrefix,
+    DirectClean,
+    FlatDirect,
+    FlatOmitPrefix,
+    HashAndIdNTuple,
+    HashedNTuple,
+    IdentifierError,
+    Layout,
+    LayoutConfigError,
+    LayoutConfigWarning,
+    NotReversibleError,
+    NTupleOmitPrefix,
+    Pairtree,
+    PathError,
+    Vitro,
+)
+from pressmark.layouts import REGISTRY, clean, entry, unclean
+from pressmark.layouts.parameters import camel_case
+from strategies import LAYOUT_NAMES, configs
+from support.implementations import Implementation, use
+from support.samples import CONFIGURATIONS, REVERSIBLE, layout_of, sample
+
+CLASSES = {
+    "pairtree": Pairtree,
+    "vitro": Vitro,
+    "0002-flat-direct-storage-layout": FlatDirect,
+    "0003-hash-and-id-n-tuple-storage-layout": HashAndIdNTuple,
+    "0004-hashed-n-tuple-storage-layout": HashedNTuple,
+    "0006-flat-omit-prefix-storage-layout": FlatOmitPrefix,
+    "0007-n-tuple-omit-prefix-storage-layout": NTupleOmitPrefix,
+    "0010-differential-n-tuple-omit-prefix-storage-layout": DifferentialNTupleOmitPrefix,
+    "0011-direct-clean-path-layout": DirectClean,
+    "0012-hash-and-no-prefix-id-n-tuple-storage-layout": HashAndIdNTuple,
+}
+
+# ------------------------------------------------------------------------------------------------ objects
+
+
+@pytest.mark.parametrize("word", CONFIGURATIONS)
+def test_layouts_are_frozen(word: str) -> None:
+    """No parameter can be changed, added or removed."""
+    layout = sample(word)
+    for name in [field.name for field in dataclasses.fields(layout)] + ["anything"]:
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(layout, name, None)
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            delattr(layout, name)
+
+
+@pytest.mark.parametrize("word", CONFIGURATIONS)
+def test_layouts_are_equal_by_configuration(implementation: Implementation, word: str) -> None:
+    """Two layouts of one configuration are equal and hash alike, used or not; other configurations differ."""
+    one, other = sample(word), sample(word)
+    one.map_ids(["abc"], on_error="none")
+    assert one == other
+    assert hash(one) == hash(other)
+    assert len({one, other}) == 1
+    assert [another for another in CONFIGURATIONS if sample(another) == one] == [word]
+
+
+def test_what_a_layout_was_made_of_stays_free() -> None:
+    """A layout keeps no mutable argument: changing it afterwards changes nothing."""
+    delimiters, namespaces, sizes = [":"], {"a": "http://"}, [1, 2]
+    layouts = (
+        HashAndIdNTuple(delimiters=delimiters),
+        Vitro(namespaces),
+        DifferentialNTupleOmitPrefix(tuple_segment_sizes=sizes),
+    )
+    before = [hash(layout) for layout in layouts]
+    delimiters.append("/")
+    namespaces["b"] = "x"
+    sizes.append(3)
+    assert [hash(layout) for layout in layouts] == before
+    config = layouts[0].config()
+    config["delimiters"].append("/")
+    assert layouts[0].config()["delimiters"] == [":"]
+
+
+@pytest.mark.parametrize("word", CONFIGURATIONS)
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_layouts_travel(implementation: Implementation, word: str, protocol: int) -> None:
+    """Copies and pickles, before and after use, are equal, hold no kernel, and map alike."""
+    layout = sample(word)
+    fresh = pickle.dumps(layout, protocol)
+    expected = layout.map_ids(["a:b", "ab/c", "\u00e9"], on_error="none")
+    used = pickle.dumps(layout, protocol)
+    assert used == fresh
+    for again in (pickle.loads(used), copy.copy(layout), copy.deepcopy(layout), dataclasses.replace(layout)):
+        assert again == layout
+        assert hash(again) == hash(layout)
+        assert again.map_ids(["a:b", "ab/c", "\u00e9"], on_error="none") == expected
+
+
+@pytest.mark.parametrize("word", CONFIGURATIONS)
+def test_layouts_travel_between_implementations(twins: tuple[Implementation, Implementation], word: str) -> None:
+    """A layout used under one implementation is pickled, and serves, under the other; the pickles are the same."""
+    pickles = []
+    for here, there in (twins, twins[::-1]):
+        with use(here):
+            layout = sample(word)
+            expected = layout.map_ids(["a:b", "ab/c"], on_error="none")
+            pickles.append(pickle.dumps(layout))
+        with use(there):
+            for again in (layout, pickle.loads(pickles[-1])):
+                assert again.map_ids(["a:b", "ab/c"], on_error="none") == expected
+    assert pickles[0] == pickles[1]
+
+
+@pytest.mark.parametrize("word", CONFIGURATIONS)
+def test_threads_share_a_layout(implementation: Implementation, word: str) -> None:
+    """Many threads use one new layout at once and get what one thread gets."""
+    ids = [f"ns:{number}/{number * number}" for number in range(500)]
+    expected = sample(word).map_ids(ids, on_error="none")
+    layout, barrier = sample(word), Barrier(8)
+
+    def work() -> list[str | None]:
+        barrier.wait(timeout=60)
+        return layout.map_ids(ids, on_error="none")
+
+    with ThreadPoolExecutor(8) as executor:
+        futures = [executor.submit(work) for _ in range(8)]
+        assert all(future.result(timeout=60) == expected for future in futures)
+
+
+def test_layouts_have_a_telling_repr() -> None:
+    """The repr is the call that makes an equal layout."""
+    for word in CONFIGURATIONS:
+        layout = sample(word)
+        assert eval(repr(layout), vars(pressmark)) == layout
+
+
+def test_a_layout_cannot_be_made_of_nothing() -> None:
+    """``Layout`` itself is abstract, and a required parameter is required, with its key in the error."""
+    with pytest.raises(TypeError):
+        Layout()
+    with pytest.raises(LayoutConfigError, match="delimiter: required by 0006"):
+        FlatOmitPrefix()
+
+
+# ------------------------------------------------------------------------------------------------ registry
+
+
+def test_the_registry_holds_every_layout_in_order() -> None:
+    """The registry's names are the official ones, the classes those of the package."""
+    assert {name: registered.cls for name, registered in REGISTRY.items()} == CLASSES
+    assert list(REGISTRY) == list(CLASSES)
+    assert all(name == registered.name for name, registered in REGISTRY.items())
+    assert sorted(LAYOUT_NAMES) == sorted(REGISTRY)
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_every_name_and_alias_makes_its_layout(name: str) -> None:
+    """A layout is made by its official name and by its four digits, and says the official name of itself."""
+    required = {"delimiter": ":"} if name.startswith("0006") else {}
+    layout = pressmark.layout(name, **required)
+    assert type(layout) is CLASSES[name]
+    assert layout.name == name
+    assert layout.config()["extensionName"] == name
+    alias = entry(name).alias
+    assert alias == (name[:4] if name[0] == "0" else None)
+    for other in filter(None, (alias,)):
+        assert pressmark.layout(other, **required) == layout
+        assert pressmark.layout_from_config({"extensionName": other, **required}) == layout
+    assert layout.specification
+    assert entry(name).summary
+
+
+@pytest.mark.parametrize("name", ["", "0001", "0005", "3", "Pairtree", "0003 ", "NNNN", "0011-direct-clean-path"])
+def test_an_unknown_name_lists_the_known(name: str) -> None:
+    """An unknown name is refused, with the names that there are."""
+    for make in (lambda: pressmark.layout(name), lambda: entry(name)):
+        with pytest.raises(
+            LayoutConfigError, match=r"unknown layout .*known are pairtree, vitro, 0002, 0003"
+        ) as raised:
+            make()
+        assert raised.value.key == "layout"
+
+
+def test_0003_has_no_delimiters_and_0012_has() -> None:
+    """0003 and 0012 share a class; ``delimiters``, even an empty list, makes the difference, and only 0012 takes it."""
+    assert HashAndIdNTuple().name.startswith("0003")
+    assert HashAndIdNTuple(delimiters=[]).name.startswith("0012")
+    assert pressmark.layout("0012") == HashAndIdNTuple(delimiters=[])
+    assert "delimiters" not in HashAndIdNTuple().config()
+    with pytest.raises(LayoutConfigError, match="delimiters: unknown parameter"):
+        pressmark.layout("0003", delimiters=[":"])
+    with pytest.raises(LayoutConfigError) as raised:
+        pressmark.layout("0012", delimiters=None)
+    assert raised.value.key == "delimiters"
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_entries_list_their_parameters(name: str) -> None:
+    """A registry entry lists each parameter with spelling, default, what is allowed and what it means."""
+    parameters = entry(name).parameters()
+    required = {"delimiter": ":"} if name.startswith("0006") else {}
+    config = pressmark.layout(name, **required).config()
+    assert ["extensionName", *(parameter.key for parameter in parameters)] == list(config)
+    for parameter in parameters:
+        assert parameter.key == camel_case(parameter.name)
+        assert parameter.check.allowed
+        assert parameter.doc
+        assert parameter.required == (parameter.name in required)
+        if not parameter.required:
+            assert parameter.check.to_json(parameter.check(parameter.key, parameter.default)) == config[parameter.key]
+
+
+def test_reversibility_is_what_is_documented() -> None:
+    """A layout says whether it has an inverse, and one without refuses every way to ask."""
+    assert [word for word in CONFIGURATIONS if sample(word).reversible] == REVERSIBLE
+    for word in CONFIGURATIONS:
+        assert (sample(word).reversible_when == "never") == (word not in REVERSIBLE)
+
+
+# ------------------------------------------------------------------------------------------------ configuration
+
+
+@pytest.mark.parametrize("name", LAYOUT_NAMES)
+@given(data=st.data())
+def test_configurations_round_trip(name: str, data: st.DataObject) -> None:
+    """``config()`` is complete, survives JSON, keeps what was given, and makes an equal layout again."""
+    config = data.draw(configs(name))
+    layout = layout_of(name, config)
+    written = layout.config()
+    assert written["extensionName"] == name
+    assert {key: written[key] for key in config} == config
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        again = pressmark.layout_from_config(json.loads(json.dumps(written)))
+    assert again == layout
+    assert again.config() == written
+    assert again.map_ids(["a:b", "x" * 200], "none") == layout.map_ids(["a:b", "x" * 200], "none")
+
+
+def test_names_have_one_spelling_in_python_and_one_in_json() -> None:
+    """snake_case becomes the specification's camelCase, with its one acronym."""
+    assert camel_case("tuple_size") == "tupleSize"
+    assert camel_case("delimiter") == "delimiter"
+    assert camel_case("encode_utf") == "encodeUTF"
+    assert camel_case("full_identifier_as_object_root") == "fullIdentifierAsObjectRoot"
+    assert camel_case("max_pathname_len") == "maxPathnameLen"
+
+
+@pytest.mark.parametrize(
+    ("make", "key", "hint"),
+    [
+        (lambda: HashedNTuple(tuple_sise=3), "tuple_sise", "did you mean tuple_size?"),
+        (lambda: pressmark.layout("0004", tupleSize=3), "tupleSize", "did you mean tuple_size?"),
+        (lambda: layout_of("0004", {"tuple_size": 3}), "tuple_size", "did you mean tupleSize?"),
+        (lambda: layout_of("0011", {"encodeUtf": True}), "encodeUtf", "did you mean encodeUTF?"),
+        (lambda: layout_of("0011", {"PathFilenameLen": 5}), "PathFilenameLen", "did you mean maxPathnameLen?"),
+        (lambda: FlatDirect(colour="red"), "colour", "it takes none"),
+        (lambda: Vitro(colour="red"), "colour", "it takes namespaces"),
+        (lambda: pressmark.layout_from_config({"extensionName": "0003"}, tuple_sizes=3), "tuple_sizes", "tuple_size"),
+    ],
+)
+def test_an_unknown_parameter_suggests_the_right_one(make: Callable[[], Any], key: str, hint: str) -> None:
+    """A parameter that the layout does not have is refused, with the one that was meant or those that there are."""
+    with pytest.raises(LayoutConfigError) as raised:
+        make()
+    assert raised.value.key == key
+    assert hint in raised.value.reason
+
+
+@pytest.mark.parametrize(
+    ("make", "key"),
+    [
+        (lambda: DifferentialNTupleOmitPrefix(tuple_segment_sizes=b"\2\3"), "tupleSegmentSizes"),
+        (lambda: DifferentialNTupleOmitPrefix(tuple_segment_sizes={2: 3}), "tupleSegmentSizes"),
+        (lambda: HashAndIdNTuple(delimiters=b":"), "delimiters"),
+        (lambda: HashAndIdNTuple(delimiters={":": "x"}), "delimiters"),
+        (lambda: HashAndIdNTuple(delimiters=":"), "delimiters"),
+        (lambda: FlatOmitPrefix(b":"), "delimiter"),
+        (lambda: Pairtree(prefix=b"a"), "prefix"),
+        (lambda: Pairtree(prefix=None), "prefix"),
+        (lambda: Pairtree(prefix_required=1), "prefixRequired"),
+        (lambda: Pairtree(encapsulation=None), "encapsulation"),
+        (lambda: Vitro(None), "namespaces"),
+        (lambda: Vitro("ab"), "namespaces"),
+        (lambda: Vitro([["a", "b"]]), "namespaces"),
+        (lambda: Vitro({"\u00e9": "x"}), "namespaces"),
+        (lambda: Vitro({"a": ""}), "namespaces"),
+        (lambda: Vitro({"a": b"x"}), "namespaces"),
+        (lambda: Vitro({1: "x"}), "namespaces"),
+        (lambda: HashedNTuple(tuple_size=True, number_of_tuples=1), "tupleSize"),
+        (lambda: DirectClean(max_pathname_len=2**31), "maxPathnameLen"),
+        (lambda: DirectClean(encode_utf="false"), "encodeUTF"),
+        (lambda: DirectClean(rules=None), "rules"),
+    ],
+)
+def test_a_value_of_a_wrong_type_is_refused(make: Callable[[], Any], key: str) -> None:
+    """Nothing is taken for what it is not: neither octets for text, nor objects for arrays, nor numbers for truth."""
+    with pytest.raises(LayoutConfigError) as raised:
+        make()
+    assert raised.value.key == key
+
+
+def test_overrides_replace_what_a_configuration_says(tmp_path: Path) -> None:
+    """Keyword arguments of ``layout_from_config`` come before the file."""
+    config = {"extensionName": "0004", "tupleSize": 2, "numberOfTuples": 2}
+    assert pressmark.layout_from_config(config, tuple_size=4) == HashedNTuple(tuple_size=4, number_of_tuples=2)
+    assert config == {"extensionName": "0004", "tupleSize": 2, "numberOfTuples": 2}
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_a_configuration_may_be_a_file(tmp_path: Path, name: str) -> None:
+    """The path of a ``config.json``, as text or as path object, does what its mapping does."""
+    layout = layout_of(name, {"delimiter": ":"} if name.startswith("0006") else {})
+    file = tmp_path / "config.json"
+    file.write_text(json.dumps(layout.config()), encoding="utf-8")
+    assert pressmark.layout_from_config(file) == layout
+    assert pressmark.layout_from_config(str(file)) == layout
+    file.write_text("\ufeff" + json.dumps(layout.config()), encoding="utf-8")
+    assert pressmark.layout_from_config(file) == layout
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"", "not JSON"),
+        (b"{", "not JSON"),
+        (b"\xff", "not JSON"),
+        (b"[" * 100_000, "not JSON"),
+        (b"[]", "not a JSON object"),
+        (b"null", "not a JSON object"),
+        (b"{}", "no extensionName"),
+        (b'{"extensionName": 3}', "no extensionName"),
+        (b'{"extensionName": null}', "no extensionName"),
+    ],
+    ids=lambda value: repr(value[:20]) if isinstance(value, bytes) else "",
+)
+def test_a_file_that_is_no_configuration_is_refused_by_its_name(tmp_path: Path, content: bytes, reason: str) -> None:
+    """What is no JSON object with an ``extensionName`` is refused, and the error names the file."""
+    file = tmp_path / "config.json"
+    file.write_bytes(content)
+    with pytest.raises(LayoutConfigError, match=reason) as raised:
+        pressmark.layout_from_config(file)
+    assert raised.value.key == str(file)
+
+
+def test_a_file_that_cannot_be_read_is_an_os_error(tmp_path: Path) -> None:
+    """A missing file and a directory are the ``OSError`` that they are."""
+    with pytest.raises(FileNotFoundError):
+        pressmark.layout_from_config(tmp_path / "missing.json")
+    with pytest.raises(OSError, match=r".+"):
+        pressmark.layout_from_config(tmp_path)
+
+
+# ------------------------------------------------------------------------------------------------ gocfl
+
+GOCFL = {
+    "replacementString": "_",
+    "whitespaceReplacementString": " ",
+    "fallbackDigestAlgorithm": "md5",
+    "fallbackTupleSize": 1,
+}
+
+
+@pytest.mark.parametrize("name", ["NNNN-direct-clean-path-layout", "NNNN-direct-path-layout"])
+def test_gocfl_names_are_read_never_written(name: str) -> None:
+    """The unregistered names that gocfl writes are read as 0011."""
+    layout = pressmark.layout_from_config({"extensionName": name, "encodeUTF": True})
+    assert layout == DirectClean(encode_utf=True)
+    assert layout.config()["extensionName"] == "0011-direct-clean-path-layout"
+    assert pressmark.layout(name) == DirectClean()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "value"),
+    [
+        ("maxFilenameLen", "maxPathSegmentLen", 100),
+        ("fallbackSubdirs", "numberOfFallbackTuples", 2),
+        ("fallbackSubFolders", "numberOfFallbackTuples", 3),
+    ],
+)
+def test_gocfl_spellings_are_read(old: str, new: str, value: int) -> None:
+    """Keys that gocfl once wrote mean the specification's; beside them they must not contradict."""
+    expected = layout_of("0011", {new: value})
+    assert layout_of("0011", {old: value}) == expected
+    assert layout_of("0011", {old: value, new: value}) == expected
+    with pytest.raises(LayoutConfigError, match=f"contradicts {new}") as raised:
+        layout_of("0011", {old: value, new: value + 1})
+    assert raised.value.key == old
+    with pytest.raises(LayoutConfigError, match="unknown parameter"):
+        layout_of("0003", {old: value})
+
+
+def test_utf_encode_is_read_with_a_warning() -> None:
+    """``utfEncode`` is gocfl's word for ``encodeUTF``: read, with a warning that says how gocfl would read the rest."""
+    with pytest.warns(LayoutConfigWarning, match="written by gocfl") as warned:
+        layout = layout_of("0011", {"utfEncode": True})
+    assert layout == DirectClean(encode_utf=True)
+    for key in GOCFL:
+        assert f"{key} is absent, gocfl takes" in str(warned[0].message)
+    assert warned[0].filename == layout_of.__code__.co_filename
+    with pytest.warns(LayoutConfigWarning) as warned:
+        layout_of("0011", {"utfEncode": True, **GOCFL})
+    assert "absent" not in str(warned[0].message)
+
+
+def test_gocfl_rules_are_read_without_a_warning() -> None:
+    """Where the configuration says ``rules``, nothing is left to warn about; gocfl's key is written for it to read."""
+    layout = DirectClean(encode_utf=True, rules="gocfl")
+    assert layout.config()["utfEncode"] is True
+    assert "utfEncode" not in DirectClean().config()
+    assert pressmark.layout_from_config(layout.config()) == layout
+    assert layout_of("0011", {"utfEncode": False, "rules": "gocfl"}) == DirectClean(rules="gocfl")
+
+
+# ------------------------------------------------------------------------------------------------ Pairtree
+
+
+@pytest.mark.parametrize(
+    ("policy", "identifier", "name"),
+    [
+        ("id", "abcd", "abcd"),
+        ("id", "abc", "abc"),
+        ("id", "ab", "0ab"),
+        ("id", "c", "00c"),
+        ("id", "ark:/13030/xt12t3", "ark+=13030=xt12t3"),
+        ("id", "a b", "a^20b"),
+        ("id", "\u00e9", "^c3^a9"),
+        ("id", b"\xff", "^ff"),
+        ("id", "pairtree", "obj"),
+        ("id", "pairtree_root", "obj"),
+        ("id", "Pairtree", "Pairtree"),
+        ("id", "pairtre", "pairtre"),
+        ("id", "con", "obj"),
+        ("id", "NUL", "obj"),
+        ("id", "lPt9", "obj"),
+        ("id", "com0", "com0"),
+        ("id", "con.txt", "con,txt"),
+        ("id", "x" * 255, "x" * 255),
+        ("id", "x" * 256, "obj"),
+        ("id", " " * 85, "^20" * 85),
+        ("id", " " * 86, "obj"),
+        ("id", "...", ",,,"),
+        ("tail:3", "abcdef", "def"),
+        ("tail:3", "ab", "0ab"),
+        ("tail:1", "abc", "00c"),
+        ("tail:3", "xxcon", "obj"),
+        ("tail:300", "x" * 400, "obj"),
+        ("fixed:data", "abc", "data"),
+        ("fixed:data", "con", "data"),
+        (str.upper, "abc", "ABC"),
+    ],
+)
+def test_encapsulating_directories_are_named(
+    implementation: Implementation, policy: Any, identifier: str | bytes, name: str
+) -> None:
+    """Rule A12: the cleaned identifier, padded to three; ``obj`` for what must not be a name; or as the policy says."""
+    layout = Pairtree(encapsulation=policy)
+    assert layout.encapsulation_name(identifier) == name
+    assert layout.object_path(identifier) == f"{layout.map_id(identifier)}/{name}"
+
+
+def test_encapsulation_leaves_the_prefix_out(implementation: Implementation) -> None:
+    """The name is that of the identifier without its prefix."""
+    layout = Pairtree("http://n2t.info/ark:/13030/xt2")
+    assert layout.object_path("http://n2t.info/ark:/13030/xt2aacd") == "aa/cd/aacd"
+    assert layout.object_path("http://n2t.info/ark:/13030/xt2a") == "a/00a"
+    with pytest.raises(IdentifierError, match="does not begin with the prefix"):
+        layout.object_path("aacd")
+    assert Pairtree("p", prefix_required=False).object_path("abc") == "ab/c/abc"
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        *("", "ID", "x", "tail", "tail:", "tail:0", "tail:-1", "tail:x", "tail:03", "fixed", "fixed:", "fixed:ab"),
+        *("fixed:pairtree1", "fixed:a/bc", "fixed:CON", "fixed:con", "fixed:...", "fixed:a\0bc", "fixed:" + "x" * 256),
+    ],
+)
+def test_an_unfit_policy_is_refused_at_construction(policy: str) -> None:
+    """A policy that is none, or that names every object unfitly, is refused before anything is mapped."""
+    with pytest.raises(LayoutConfigError) as raised:
+        Pairtree(encapsulation=policy)
+    assert raised.value.key == "encapsulation"
+
+
+@pytest.mark.parametrize(
+    "name", ["", "ab", "pairtree", "a/bc", "a\0bc", "...", "x" * 256, "\u00e9" * 128, "Nul", None, 5]
+)
+def test_a_callable_that_names_unfitly_fails_for_that_identifier(implementation: Implementation, name: Any) -> None:
+    """A callable policy gets the identifier as text; an unfit answer is an error of the identifier."""
+    seen = []
+
+    def policy(identifier: str) -> Any:
+        seen.append(identifier)
+        return name
+
+    with pytest.raises(IdentifierError, match=r"its encapsulation name .* cannot be used"):
+        Pairtree(encapsulation=policy).object_path(b"\xc3\xa9\xff")
+    assert seen == ["\u00e9\udcff"]
+
+
+@pytest.mark.parametrize(
+    ("path", "identifier", "rest"),
+    [
+        ("ab/cd/obj/file", "abcd", "obj/file"),
+        ("ab/c", "abc", ""),
+        ("ab/c/", "abc", ""),
+        ("/data/pairtree_root/ab/c/foo", "abc", "foo"),
+        ("pairtree_root/xx/pairtree_root/ab/cd", "abcd", ""),
+        ("//ab//cd//", "abcd", ""),
+        ("a/b/c", "a", "b/c"),
+        ("/x/ab/cd/", "x", "ab/cd"),
+        ("ab/c/de/fgh", "abc", "de/fgh"),
+        ("ab/cd/pairtree_version0_1", "abcd", "pairtree_version0_1"),
+        ("ar/k+/=1/30/30/=x/t1/2t/3/foo/bar", "ark:/13030/xt12t3", "foo/bar"),
+        ("^2/0", " ", ""),
+        ("^2/A/obj", "*", "obj"),
+        ("a./b c", "a.", "b c"),
+        ("H\u00e4/ab/obj", "H\u00e4ab", "obj"),
+        (b"a\xc3\xa9/ob/obj", "a\u00e9ob", "obj"),
+        ("^f/f", "\udcff", ""),
+    ],
+)
+def test_any_path_into_a_tree_is_split(
+    implementation: Implementation, path: str | bytes, identifier: str, rest: str
+) -> None:
+    """Rules A4 to A6: the last root wins, slashes may repeat, one character ends the ppath, so does a longer name."""
+    assert Pairtree().split_path(path) == (identifier, rest)
+    assert Pairtree("pre:").split_path(path) == (f"pre:{identifier}", rest)
+
+
+@pytest.mark.parametrize(
+    "path", ["", "/", "foo", "foo/ab", "ab/pairtree_root", "^", "^z/z", "ab/^2/obj", b"\xff\xff\xff"]
+)
+def test_a_path_without_ppath_cannot_be_split(implementation: Implementation, path: str | bytes) -> None:
+    """Where no ppath begins, or an escape in it is cut short, the path is refused, and the error holds it."""
+    with pytest.raises(PathError) as raised:
+        Pairtree().split_path(path)
+    assert raised.value.path == path
+
+
+@pytest.mark.parametrize("wrong", [None, 5, ["ab"]])
+def test_splitting_what_is_no_path_is_a_type_error(implementation: Implementation, wrong: Any) -> None:
+    """What is neither ``str`` nor ``bytes`` is refused as everywhere else."""
+    with pytest.raises(TypeError, match="expected str or bytes"):
+        Pairtree().split_path(wrong)
+
+
+def test_cleaning_is_public_and_total(implementation: Implementation) -> None:
+    """``clean`` and ``unclean`` work on whole texts, the empty one too, and undo each other over all octets."""
+    octets = bytes(range(256))
+    assert clean("") == unclean("") == ""
+    assert unclean(clean(octets)) == octets.decode("utf-8", "surrogateescape")
+    assert clean("ark:/13030/xt12t3") == Pairtree.clean("ark:/13030/xt12t3") == "ark+=13030=xt12t3"
+    assert Pairtree().unclean("what-the-^2a@^3F#!^5e!^3f") == "what-the-*@?#!^!?"
+    assert clean("^20") == "^5e20"
+    assert unclean("^5e20") == "^20"
+
+
+# ------------------------------------------------------------------------------------------------ Vitro
+
+RESERVED = ["CON", "PRN", "AUX", "NUL", *(f"{port}{number}" for port in ("COM", "LPT") for number in range(1, 10))]
+
+
+@pytest.mark.parametrize("name", RESERVED)
+def test_reserved_file_names_are_guarded(implementation: Implementation, name: str) -> None:
+    """All 22 names that Windows reserves get a tilde, in either case, and lose it again."""
+    layout = Vitro()
+    for spelling in (name, name.lower(), name.capitalize()):
+        assert layout.encode_filename(spelling) == f"~{spelling}"
+        assert layout.decode_filename(f"~{spelling}") == spelling
+        assert layout.encode_filename(f"{spelling}.txt") == f"{spelling}.txt"
+        assert layout.encode_filename(f"{spelling}.") == f"{spelling}."
+
+
+@pytest.mark.parametrize(
+    ("name", "stored"),
+    [
+        ("", ""),
+        (".", "."),
+        ("..", ".."),
+        ("photo.jpg", "photo.jpg"),
+        ("a b.txt", "a^20b.txt"),
+        ("a/b:c", "a=b+c"),
+        ("a=b+c,d", "a^3db^2bc^2cd"),
+        ("~CON", "^7eCON"),
+        ("CONIN$", "CONIN$"),
+        ("COM\u00b9", "COM^b9"),
+        ("COM0", "COM0"),
+        ("\u00e9\u00ff", "^e9^ff"),
+        ("\0\x7f\x80", "^00^7f^80"),
+        ("100%", "100%"),
+    ],
+)
+def test_file_names_are_encoded_and_decoded(implementation: Implementation, name: str, stored: str) -> None:
+    """Rule 1.2: rare characters in hex, slash and colon substituted, periods kept; and back."""
+    layout = Vitro()
+    assert layout.encode_filename(name) == stored == naive.vitro.encode_filename(name)
+    assert layout.encode_filename(name.encode()) == stored
+    assert layout.decode_filename(stored) == name == naive.vitro.decode_filename(stored)
+
+
+@pytest.mark.parametrize(
+    ("stored", "name"),
+    [
+        ("^41", "A"),
+        ("X^2Ay", "X*y"),
+        ("a b.txt", "a b.txt"),
+        ("a,b", "a,b"),
+        ("~a", "~a"),
+        ("~~CON", "~~CON"),
+        ("\u00e9\u4f8b", "\u00e9\u4f8b"),
+        ("^3d=", "=/"),
+        ("^2b+", "+:"),
+        ("^5e41", "^41"),
+        (b"\xff", "\udcff"),
+    ],
+)
+def test_decoding_a_file_name_is_lenient(implementation: Implementation, stored: str | bytes, name: str) -> None:
+    """Rule 1.3: hex of either case, needless escapes and raw characters are read; substitution comes before hex."""
+    assert Vitro().decode_filename(stored) == name
+
+
+@pytest.mark.parametrize("stored", ["^", "a^2", "^zz", "^-f", "^+1", "^ 1", "\uff21^\uff11\uff11", "^\u0661\u0661"])
+def test_a_broken_escape_in_a_file_name_is_refused(implementation: Implementation, stored: str) -> None:
+    """Rules 1.3 and 20: exactly two ASCII hex digits follow a caret."""
+    with pytest.raises(PathError, match=r"the '\^' at offset \d+ is not followed by two hex digits") as raised:
+        Vitro().decode_filename(stored)
+    assert raised.value.path == stored
+
+
+def test_files_have_paths(implementation: Implementation) -> None:
+    """The file lies in the directory of its identifier, under its encoded name."""
+    layout = Vitro({"a": "http://vivo.myDomain.edu/file/"})
+    assert layout.object_path("http://vivo.myDomain.edu/file/n3424", "my photo.jpg") == "a~n/342/4/my^20photo.jpg"
+    assert layout.object_path("b", b"nul") == "b/~nul"
+    assert layout.object_path("b", "x" * 255) == f"b/{'x' * 255}"
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", " " * 86, "x" * 256, "\u0100", b"\xff"])
+def test_what_cannot_name_a_file_is_refused(implementation: Implementation, name: str | bytes) -> None:
+    """Rule 17: no empty or dotted name, none above 255 bytes when encoded, none beyond Latin-1; the error holds it."""
+    with pytest.raises(IdentifierError) as raised:
+        Vitro().object_path("b", name)
+    assert raised.value.identifier == name
+
+
+def test_the_lowest_prefix_wins(implementation: Implementation) -> None:
+    """Rule 8: of several namespaces that match, the one of the lowest prefix is taken, in whatever order they came."""
+    for namespaces in ({"a": "urn:", "b": "urn:x:"}, {"b": "urn:x:", "a": "urn:"}):
+        assert Vitro(namespaces).map_id("urn:x:1") == "a~x/+1"
+    assert Vitro({"b": "urn:", "a": "urn:x:"}).map_id("urn:x:1") == "a~1"
+    many = {chr(code): f"ns{code}:" for code in (*range(48, 58), *range(65, 91), *range(97, 123))}
+    for prefix, namespace in many.items():
+        assert Vitro(many).map_id(f"{namespace}1") == f"{prefix}~1"
+        assert Vitro(many).unmap_path(f"{prefix}~1") == f"{namespace}1"
+
+
+@pytest.mark.parametrize("layout", [HashedNTuple(), FlatOmitPrefix(":"), NTupleOmitPrefix(), DirectClean()], ids=repr)
+def test_a_layout_without_inverse_says_so(implementation: Implementation, layout: Layout) -> None:
+    """Every way to ask for an inverse that does not exist is refused, with the layout's name."""
+    for call in (
+        lambda: layout.unmap_path("a"),
+        lambda: layout.unmap_paths([]),
+        lambda: layout.unmap_lines(None, None),
+    ):
+        with pytest.raises(NotReversibleError, match="has no inverse") as raised:
+            call()
+        assert raised.value.layout == layout.name

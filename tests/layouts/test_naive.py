@@ -1,0 +1,102 @@
+"""A third opinion: each layout against the naive transcription of its specification in ``tests/naive``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import naive
+from pressmark import IdentifierError, PathError
+from pressmark._kernels.tables import Fault
+from strategies import LAYOUT_NAMES, REVERSIBLE_LAYOUT_NAMES, configs, identifiers, paths
+from support.implementations import Implementation, use
+from support.outcomes import KINDS, agree, kernel_results, naive_identifiers, naive_paths, outcome
+from support.samples import layout_of
+
+# Few in a batch: a failing example stays short, and the drawing of a configuration is shared by some identifiers.
+BATCH = st.lists(identifiers(), min_size=1, max_size=4)
+# Built once: to build and check a strategy anew for every example would take longer than the example.
+CASES = {name: st.tuples(configs(name), BATCH) for name in LAYOUT_NAMES}
+PATHS = {name: paths(name) for name in REVERSIBLE_LAYOUT_NAMES}
+
+
+@pytest.mark.parametrize("name", LAYOUT_NAMES)
+@given(data=st.data())
+def test_identifiers_map_as_in_the_naive_transcription(
+    implementations: list[Implementation], name: str, data: st.DataObject
+) -> None:
+    """Every identifier has the path of the naive transcription, or is refused for the same kind of reason."""
+    config, items = data.draw(CASES[name])
+    expected = list(naive_paths(name, config, items))
+    layout = layout_of(name, config)
+    for implementation in implementations:
+        with use(implementation):
+            actual = kernel_results(layout._mapping(), items)
+            assert all(map(agree, items, actual, expected)), (implementation.name, actual, expected)
+            assert layout.map_ids(items, on_error="none") == public_results(actual)
+            assert outcomes(layout.map_id, items) == public_outcomes(actual, IdentifierError)
+
+
+def compare_inverses(
+    implementations: list[Implementation], name: str, config: dict[str, Any], items: list[bytes]
+) -> None:
+    expected = list(naive_identifiers(name, config, items))
+    layout = layout_of(name, config)
+    for implementation in implementations:
+        with use(implementation):
+            actual = kernel_results(layout._unmapping(), items)
+            assert all(map(agree, items, actual, expected)), (implementation.name, actual, expected)
+            assert layout.unmap_paths(items, on_error="none") == public_results(actual)
+            assert outcomes(layout.unmap_path, items) == public_outcomes(actual, PathError)
+
+
+@pytest.mark.parametrize("name", REVERSIBLE_LAYOUT_NAMES)
+@given(data=st.data())
+def test_paths_map_back_as_in_the_naive_transcription(
+    implementations: list[Implementation], name: str, data: st.DataObject
+) -> None:
+    """Every path, right or nearly so, gives the identifier or the kind of refusal of the naive transcription."""
+    config: dict[str, Any] = {"encodeUTF": True} if name.startswith("0011") else {}
+    compare_inverses(implementations, name, config, [data.draw(PATHS[name])])
+
+
+@pytest.mark.parametrize("name", REVERSIBLE_LAYOUT_NAMES)
+@given(data=st.data())
+def test_mapped_paths_map_back_as_in_the_naive_transcription(
+    implementations: list[Implementation], name: str, data: st.DataObject
+) -> None:
+    """Under any configuration, what an identifier was mapped to gives it back where the naive transcription says so."""
+    config, items = data.draw(CASES[name])
+    if name.startswith("0011"):
+        config = {**config, "encodeUTF": True}
+    mapped = [path for path in naive_paths(name, config, items) if isinstance(path, bytes)]
+    compare_inverses(implementations, name, config, mapped)
+
+
+def public_results(results: list[bytes | str]) -> list[str | None]:
+    """Return what the batch calls give where the kernels gave ``results``."""
+    return [result.decode("utf-8", "surrogateescape") if isinstance(result, bytes) else None for result in results]
+
+
+def public_outcomes(results: list[bytes | str], error: type[Exception]) -> list[Any]:
+    """Return what the calls for one item give: the value, or the class of the exception."""
+    return [error if value is None else value for value in public_results(results)]
+
+
+def outcomes(call: Callable[[bytes], str], items: list[bytes]) -> list[Any]:
+    found = [outcome(lambda item=item: call(item)) for item in items]
+    return [value[1] if value[0] == "ok" else value[0] for value in found]
+
+
+def test_every_kind_of_refusal_has_a_word() -> None:
+    """The words for the kernels' codes are those that the naive transcription documents, and no code lacks one."""
+    documented = set(re.findall(r"^    ([a-z0-9-]+) {2,}", naive.Refused.__doc__ or "", re.MULTILINE))
+    assert set(KINDS.values()) == documented
+    # These never come from a mapping: they are the doors' own, and concern what a specification does not know.
+    doors = {Fault.NOT_TEXT, Fault.SURROGATE, Fault.TOO_LONG, Fault.HOLDS_DELIMITER, Fault.HOLDS_SEPARATOR}
+    assert set(Fault) - set(KINDS) == doors

@@ -1,0 +1,64 @@
+"""Which implementations there are to test, and how a test runs under one of them."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+from collections.abc import Iterator
+from types import ModuleType
+
+from pressmark import _kernels
+
+
+@dataclasses.dataclass(frozen=True)
+class Implementation:
+    """A parameter of tests: ``str()`` of it is what stands in a test's name, ``[native]`` or ``[pure]``."""
+
+    name: str
+
+    @property
+    def kernels(self) -> ModuleType:
+        return _kernels.load(self.name)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+NATIVE = Implementation("native")
+PURE = Implementation("pure")
+
+
+def native_is_missing() -> bool:
+    """Return whether our own extension is not installed; one that is there and fails to load raises."""
+    try:
+        _kernels.load("native")
+    except ModuleNotFoundError as error:
+        if not (error.name or "").startswith("pressmark._kernels.native."):
+            raise
+        return True
+    return False
+
+
+def implementations_to_test() -> list[Implementation]:
+    """Return those that are there, or the one that ``PRESSMARK_IMPLEMENTATION`` asks for."""
+    wanted = os.environ.get("PRESSMARK_IMPLEMENTATION", "auto")
+    if wanted != "auto":
+        return [Implementation(wanted)]
+    return [PURE] if native_is_missing() else [NATIVE, PURE]
+
+
+def twins_are_testable() -> bool:
+    """Return whether tests that compare the two implementations can run, and are wanted."""
+    return os.environ.get("PRESSMARK_IMPLEMENTATION") != "pure" and not native_is_missing()
+
+
+@contextlib.contextmanager
+def use(implementation: Implementation) -> Iterator[None]:
+    """Run what is inside under ``implementation``."""
+    before = _kernels.active
+    _kernels.active = implementation.kernels
+    try:
+        yield
+    finally:
+        _kernels.active = before

@@ -1,0 +1,96 @@
+"""What a call did, in a form that can be compared: between the implementations, and with the naive transcription."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import naive.by_name
+from naive import Refused
+from pressmark._kernels.tables import Fault
+from pressmark.layouts.door import Door
+from support.implementations import NATIVE, PURE, use
+
+# The words in which tests/vectors and tests/naive say why something is refused, for every code of a kernel.
+KINDS = {
+    Fault.EMPTY: "empty",
+    Fault.EMPTY_PATH: "empty",
+    Fault.NOT_UTF8: "not-utf8",
+    Fault.NOT_ASCII: "not-ascii",
+    Fault.PREFIX_MISSING: "prefix",
+    Fault.BEYOND_LATIN1: "character",
+    Fault.DELIMITER_AT_END: "delimiter-at-end",
+    Fault.WRONG_LENGTH: "length",
+    Fault.ABSOLUTE: "segment",
+    Fault.SEGMENT_EMPTY: "segment",
+    Fault.SEGMENT_DOT: "segment",
+    Fault.SEGMENT_DOTDOT: "segment",
+    Fault.NUL: "nul",
+    Fault.FALLBACK_TOO_LONG: "too-long",
+    Fault.BAD_COMPONENT: "malformed",
+    Fault.BAD_CHARACTER: "malformed",
+    Fault.BAD_ESCAPE: "malformed",
+    Fault.UNKNOWN_PREFIX: "malformed",
+    Fault.STRAY_TILDE: "malformed",
+    Fault.NOT_CANONICAL: "not-canonical",
+    Fault.TRUNCATED: "truncated",
+    Fault.IS_FALLBACK: "fallback",
+}
+
+
+def outcome(call: Callable[[], Any]) -> tuple[Any, ...]:
+    """Return ``("ok", value)``, or the type, the text and the data of the exception."""
+    try:
+        return "ok", call()
+    except Exception as error:
+        return type(error), str(error), error.args
+
+
+def twin_outcome(call: Callable[[], Any]) -> tuple[Any, ...]:
+    """Return the outcome of ``call``, which must be the same under both implementations."""
+    with use(NATIVE):
+        native = outcome(call)
+    with use(PURE):
+        pure = outcome(call)
+    assert native == pure
+    return native
+
+
+def kernel_results(door: Door, items: Sequence[str | bytes]) -> list[bytes | str]:
+    """Return for each item the result as ``bytes``, or as ``str`` the kind of its refusal."""
+    packed, unpackable = door.packed.from_texts(items)
+    assert unpackable == []
+    column, faults = door.kernel(packed)
+    results: list[bytes | str] = [column[index] for index in range(len(column))]
+    for index, code, _position in faults:
+        assert results[index] == b""
+        results[index] = KINDS[Fault(code)]
+    return results
+
+
+def naive_result(call: Callable[[], bytes]) -> bytes | str:
+    """Return what the naive transcription returns, or the kind of its refusal."""
+    try:
+        return call()
+    except Refused as refused:
+        return refused.kind
+
+
+def naive_paths(name: str, config: dict[str, Any], identifiers: Sequence[bytes]) -> Iterator[bytes | str]:
+    for identifier in identifiers:
+        yield naive_result(partial(naive.by_name.map_id, name, identifier, config))
+
+
+def naive_identifiers(name: str, config: dict[str, Any], paths: Sequence[bytes]) -> Iterator[bytes | str]:
+    for path in paths:
+        yield naive_result(partial(naive.by_name.unmap_path, name, path, config))
+
+
+def agree(item: bytes, actual: bytes | str, expected: bytes | str) -> bool:
+    """Return whether two results are one: the same value, or the same kind of refusal.
+
+    A path may be unsafe twice over, and the kernels name the fault that comes first in it where the naive
+    transcription names the segment: with a NUL in the item both words are right.
+    """
+    return actual == expected or (expected == "segment" and actual == "nul" and b"\0" in item)

@@ -1,0 +1,66 @@
+"""Layouts to run a test over: every name with its defaults, and configurations that take every branch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pressmark.layouts import Layout, layout_from_config
+
+#: (name, configuration) by a short word that appears in the names of tests.
+CONFIGURATIONS: dict[str, tuple[str, dict[str, Any]]] = {
+    "pairtree": ("pairtree", {}),
+    "pairtree-prefix": ("pairtree", {"prefix": "a"}),
+    "vitro": ("vitro", {}),
+    "vitro-namespaces": ("vitro", {"namespaces": {"a": "http://", "b": "a", "c": "\u00e9\u4f8b"}}),
+    "0002": ("0002-flat-direct-storage-layout", {}),
+    "0003": ("0003-hash-and-id-n-tuple-storage-layout", {}),
+    "0003-flat": ("0003-hash-and-id-n-tuple-storage-layout", {"tupleSize": 0, "numberOfTuples": 0}),
+    "0004": ("0004-hashed-n-tuple-storage-layout", {}),
+    "0004-short": (
+        "0004-hashed-n-tuple-storage-layout",
+        {"digestAlgorithm": "md5", "tupleSize": 2, "numberOfTuples": 15, "shortObjectRoot": True},
+    ),
+    "0006": ("0006-flat-omit-prefix-storage-layout", {"delimiter": ":"}),
+    "0006-word": ("0006-flat-omit-prefix-storage-layout", {"delimiter": "aB"}),
+    "0007": ("0007-n-tuple-omit-prefix-storage-layout", {}),
+    "0007-reversed": (
+        "0007-n-tuple-omit-prefix-storage-layout",
+        {"tupleSize": 1, "numberOfTuples": 2, "zeroPadding": "right", "reverseObjectRoot": True},
+    ),
+    "0010": ("0010-differential-n-tuple-omit-prefix-storage-layout", {"tupleSegmentSizes": [1, 2]}),
+    "0010-full": (
+        "0010-differential-n-tuple-omit-prefix-storage-layout",
+        {"tupleSegmentSizes": [1], "fullIdentifierAsObjectRoot": True, "delimiter": "/"},
+    ),
+    "0011": ("0011-direct-clean-path-layout", {}),
+    "0011-encoded": ("0011-direct-clean-path-layout", {"encodeUTF": True}),
+    "0011-gocfl": ("0011-direct-clean-path-layout", {"rules": "gocfl", "replacementString": "=u003"}),
+    "0011-gocfl-encoded": ("0011-direct-clean-path-layout", {"rules": "gocfl", "encodeUTF": True}),
+    "0011-short": (
+        "0011-direct-clean-path-layout",
+        {
+            "maxPathSegmentLen": 5,
+            "maxPathnameLen": 60,
+            "replacementString": "..",
+            "whitespaceReplacementString": ":",
+            "numberOfFallbackTuples": 2,
+            "fallbackTupleSize": 3,
+        },
+    ),
+    "0012": ("0012-hash-and-no-prefix-id-n-tuple-storage-layout", {"delimiters": [":", "/", "\u00e9", "aB"]}),
+}
+REVERSIBLE = [
+    word
+    for word, (name, config) in CONFIGURATIONS.items()
+    if name[:4] in ("pair", "vitr", "0002", "0003") or config.get("encodeUTF")
+]
+
+
+def layout_of(name: str, config: dict[str, Any]) -> Layout:
+    """Return the layout of an official name and a configuration in the specification's camelCase."""
+    return layout_from_config({"extensionName": name, **config})
+
+
+def sample(word: str) -> Layout:
+    """Return the layout of ``CONFIGURATIONS[word]``."""
+    return layout_of(*CONFIGURATIONS[word])

@@ -1,0 +1,152 @@
+"""Which implementation runs, who decides that, and that a broken build is seen."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+import pressmark
+from pressmark import _kernels
+from support.implementations import NATIVE, PURE, Implementation, implementations_to_test, native_is_missing, use
+from support.processes import PACKAGE, run_python
+
+SAY = "import pressmark; print(pressmark.implementation)"
+
+# A finder that comes before all others and fails for one module, as an import may fail.
+FAIL = """
+import sys
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name == {module!r}:
+            raise {error}
+sys.meta_path.insert(0, Finder())
+"""
+OURS = "pressmark._kernels.native.packed"
+# Broken; in want of a module of others; and failing without saying what.
+BROKEN = FAIL.format(module=OURS, error="ImportError('undefined symbol: pm_map')")
+FOREIGN = FAIL.format(module=OURS, error="ModuleNotFoundError(\"No module named 'elsewhere'\", name='elsewhere')")
+NAMELESS = FAIL.format(module=OURS, error="ModuleNotFoundError('No module named something')")
+
+
+def copy_without(folder: Path, *patterns: str) -> Path:
+    """Copy the package into ``folder`` without some files, and return that folder."""
+    shutil.copytree(PACKAGE, folder / PACKAGE.name, ignore=shutil.ignore_patterns("__pycache__", "*.c", *patterns))
+    return folder
+
+
+@pytest.fixture
+def bare(tmp_path: Path) -> Path:
+    """A folder with the package as it is installed where no compiler was."""
+    return copy_without(tmp_path, "*.so", "*.pyd")
+
+
+def test_the_implementation_is_the_one_asked_for() -> None:
+    """The process under test runs what the environment asks for, and without a wish the best that is there."""
+    wanted = os.environ.get("PRESSMARK_IMPLEMENTATION", "auto")
+    expected = ("pure" if native_is_missing() else "native") if wanted == "auto" else wanted
+    assert pressmark.implementation == expected
+    assert str(implementations_to_test()[0]) == expected
+
+
+def test_native_is_native_and_pure_is_pure(implementation: Implementation) -> None:
+    """``[native]`` tests run compiled code, ``[pure]`` tests Python, each with a kernel of its own for one layout."""
+    layout = pressmark.Pairtree()
+    assert layout.map_id("abc") == "ab/c"
+    kernel = layout._mapping().kernel
+    compiled = not hasattr(type(kernel).__init__, "__code__")
+    assert compiled == (implementation == NATIVE)
+    assert type(kernel).__module__ == f"pressmark._kernels.{implementation}.pairtree"
+    source = sys.modules[type(kernel).__module__].__file__ or ""
+    assert source.endswith(".py") == (implementation == PURE)
+    assert (implementation.kernels.NAME, _kernels.active) == (implementation.name, implementation.kernels)
+    assert (implementation.kernels.LEVEL == "none") == (implementation == PURE)
+
+
+def test_a_layout_changes_over_with_the_implementation(twins: tuple[Implementation, Implementation]) -> None:
+    """The switch that the tests use works: one layout runs under either, at once."""
+    layout = pressmark.FlatDirect()
+    for implementation in (*twins, *twins):
+        with use(implementation):
+            layout.map_id("a")
+            assert str(implementation) in type(layout._mapping().kernel).__module__
+
+
+def test_pure_is_chosen_by_name() -> None:
+    """``PRESSMARK_IMPLEMENTATION=pure`` never looks for the extension, not even a broken one."""
+    for code in (SAY, BROKEN + SAY):
+        run = run_python(code, implementation="pure")
+        assert (run.stdout, run.stderr) == ("pure\n", "")
+    run = run_python(f"{SAY}; import sys; print([m for m in sys.modules if 'native' in m])", implementation="pure")
+    assert run.stdout == "pure\n[]\n"
+
+
+def test_native_is_chosen_by_name(twins: tuple[Implementation, Implementation]) -> None:
+    """``PRESSMARK_IMPLEMENTATION=native`` and an environment without a wish give the extension that is there."""
+    for wish in ("native", "auto", None):
+        run = run_python(SAY, implementation=wish)
+        assert (run.stdout, run.stderr) == ("native\n", "")
+
+
+def test_auto_falls_back_only_where_the_extension_is_missing(bare: Path) -> None:
+    """Without a wish, an extension that is not installed means pure, without a word."""
+    for wish in ("auto", None, "pure"):
+        run = run_python(SAY, implementation=wish, folder=bare)
+        assert (run.stdout, run.stderr) == ("pure\n", "")
+
+
+def test_native_raises_where_the_extension_is_missing(bare: Path) -> None:
+    """``PRESSMARK_IMPLEMENTATION=native`` does not fall back."""
+    run = run_python(SAY, implementation="native", folder=bare)
+    assert run.returncode == 1
+    assert "ModuleNotFoundError: No module named 'pressmark._kernels.native." in run.stderr.splitlines()[-1]
+
+
+@pytest.mark.parametrize("name", ["packed", "digests", "vitro"])
+def test_an_incomplete_extension_is_seen(
+    twins: tuple[Implementation, Implementation], tmp_path: Path, name: str
+) -> None:
+    """One compiled module that is missing beside the others is a broken build, not a pure one."""
+    folder = copy_without(tmp_path, f"{name}.*.so", f"{name}.*.pyd")
+    run = run_python(SAY, folder=folder)
+    assert run.returncode == 1
+    assert f"No module named 'pressmark._kernels.native.{name}'" in run.stderr.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("failure", "message"),
+    [(BROKEN, "undefined symbol: pm_map"), (FOREIGN, "No module named 'elsewhere'"), (NAMELESS, "something")],
+    ids=["broken", "foreign", "nameless"],
+)
+@pytest.mark.parametrize("wish", ["auto", "native", None])
+def test_a_broken_extension_is_seen(failure: str, message: str, wish: str | None) -> None:
+    """An extension that is there and fails to load is an error, never a silent fall to the slow implementation."""
+    run = run_python(failure + SAY, implementation=wish)
+    assert run.returncode == 1
+    assert run.stdout == ""
+    assert message in run.stderr.splitlines()[-1]
+
+
+@pytest.mark.parametrize("wish", ["nonsense", "", "NATIVE", "c"])
+def test_an_unknown_wish_is_refused(wish: str) -> None:
+    """A wish that is none of the three is an error that lists them."""
+    run = run_python(SAY, implementation=wish)
+    assert run.returncode == 1
+    line = f"pressmark.errors.PressmarkError: PRESSMARK_IMPLEMENTATION={wish}: expected auto, native or pure"
+    assert run.stderr.splitlines()[-1] == line
+
+
+def test_importing_the_package_loads_no_dependency() -> None:
+    """``import pressmark`` loads none of the packages that only commands, reports and clusters need."""
+    heavy = ("click", "rich", "pyarrow", "matplotlib", "distributed", "numpy", "pandas", "jinja2", "urllib3", "fsspec")
+    run = run_python(f"import sys; import pressmark; print([name for name in {heavy} if name in sys.modules])")
+    assert (run.stdout, run.stderr) == ("[]\n", "")
+
+
+def test_the_package_is_the_one_installed() -> None:
+    """Processes that the tests start run the same package as the tests."""
+    run = run_python("import pressmark; print(pressmark.__file__, pressmark.__version__)")
+    assert run.stdout.split() == [pressmark.__file__, pressmark.__version__]

@@ -1,0 +1,95 @@
+"""Long use of the native kernels, with failures among it, neither grows the process nor hangs its threads."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from support.implementations import Implementation
+from support.processes import run_python
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the standard library measures no memory there")
+
+SCRIPT = """
+import io, resource, pickle, sys
+import pressmark
+from pressmark import *
+assert pressmark.implementation == {implementation!r}
+
+ids = ["ark:/13030/xt%d" % n for n in range(300)] + ["", "..", "\\u0100", "\\ud800", b"\\xff", "a:" * 60, "x" * 5000]
+layouts = [
+    Pairtree(), Vitro({{"a": "ark:"}}), FlatDirect(), HashAndIdNTuple(), HashAndIdNTuple(delimiters=[":"]),
+    HashedNTuple(), FlatOmitPrefix(":"), NTupleOmitPrefix(), DifferentialNTupleOmitPrefix(tuple_segment_sizes=[1, 2]),
+    DirectClean(), DirectClean(encode_utf=True), DirectClean(rules="gocfl", max_path_segment_len=9),
+]
+blob = b"\\n".join(i if isinstance(i, bytes) else i.encode("utf-8", "replace") for i in ids)
+
+def once():
+    for layout in layouts:
+        paths = layout.map_ids(ids, on_error="none")
+        layout = pickle.loads(pickle.dumps(layout))  # a new one compiles its kernels anew
+        for policy in ("raise", "skip", "empty"):
+            try:
+                layout.map_lines(io.BytesIO(blob), io.BytesIO(), on_error=policy, both=True, threads=2)
+            except IdentifierError:
+                pass
+        for wrong in (None, "", "\\ud800"):
+            try:
+                layout.map_ids([*ids[:9], wrong])
+            except (TypeError, IdentifierError):
+                pass
+        if layout.reversible:
+            layout.unmap_paths([path or "" for path in paths] + ["^zz", "%", "=u"], on_error="none")
+    Pairtree().unclean("^41" * 500); Vitro().encode_filename("x y" * 60)
+
+def used():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+for _ in range({rounds}):
+    once()
+before = used()
+for _ in range({rounds}):
+    once()
+print(used() - before)
+"""
+
+
+@pytest.mark.parametrize("rounds", [100])
+def test_memory_does_not_grow(twins: tuple[Implementation, Implementation], rounds: int) -> None:
+    """A hundred rounds of every native kernel leave the peak where a hundred rounds before had put it.
+
+    One leaked column a call would be tens of megabytes: 4 MiB leaves room for what allocators do.
+    """
+    run = run_python(SCRIPT.format(implementation="native", rounds=rounds), implementation="native")
+    assert run.stderr == ""
+    assert int(run.stdout) < 4 << 20
+
+
+THREADS = """
+import io, threading
+from concurrent.futures import ThreadPoolExecutor
+import pressmark
+layouts = [pressmark.Pairtree(), pressmark.HashAndIdNTuple(), pressmark.DirectClean(), pressmark.FlatDirect()]
+blob = b"\\n".join(b"id:%d" % n if n % 500 else b".." for n in range(20_000))
+ids = ["id:%d" % n for n in range(3000)]
+expected = [layout.map_ids(ids) for layout in layouts]
+
+def work(number):
+    layout = layouts[number % len(layouts)]
+    sink = io.BytesIO()
+    layout.map_lines(io.BytesIO(blob), sink, on_error="skip", threads=1 + number % 3)
+    assert layout.map_ids(ids) == expected[number % len(layouts)]
+    return sink.getvalue()
+
+with ThreadPoolExecutor(8) as executor:
+    results = list(executor.map(work, range(24)))
+assert all(result == results[number % 12] for number, result in enumerate(results))
+print("ok", threading.active_count())
+"""
+
+
+def test_threads_end(implementation: Implementation) -> None:
+    """Many threads through one layout, each with threads of its own, end with one answer and leave none behind."""
+    run = run_python(THREADS, implementation=str(implementation), timeout=60)
+    assert (run.stdout, run.stderr) == ("ok 1\n", "")
