@@ -71,6 +71,8 @@ def pass_lines(
     """
     if not isinstance(delimiter, bytes) or len(delimiter) != 1:
         raise ValueError(f"delimiter={delimiter!r}: expected one byte")
+    if both and delimiter == b"\t":
+        raise ValueError("delimiter=b'\\t': with both columns a TAB stands between them")
     if on_error not in ("raise", "skip", "empty"):
         raise ValueError(f"on_error={on_error!r}: expected 'raise', 'skip' or 'empty'")
     # Threads that cannot run side by side only wait for each other.
@@ -85,7 +87,7 @@ def pass_lines(
 
     def write(passed: _Passed) -> None:
         nonlocal counts
-        dst.write(passed.lines)
+        _write_all(dst, passed.lines)
         # Each block is flushed, so that what arrives slowly also leaves at once.
         dst.flush()
         for index, code, position, item in passed.failures:
@@ -124,6 +126,15 @@ def pass_lines(
     return counts
 
 
+def _write_all(dst: BinaryIO, lines: bytes) -> None:
+    """Write ``lines``, whatever part of them an unbuffered stream takes at a time."""
+    left = memoryview(lines)
+    while left:
+        written = dst.write(left)
+        # Some objects that write everything do not say so.
+        left = left[len(left) if written is None else written :]
+
+
 def _executor(workers: int) -> ThreadPoolExecutor:
     # Imported where it is used: it costs more than all else that a small run imports here.
     from concurrent.futures import ThreadPoolExecutor
@@ -153,6 +164,8 @@ def _blocks(src: BinaryIO, delimiter: bytes, limit: int) -> Iterator[tuple[bytes
         if rest:
             held.append(rest)
             held_bytes += len(rest)
+    if data is None:
+        raise BlockingIOError("the source would block: give a stream that waits for its data")
     if held:
         yield b"".join(held), held_bytes + dropped_bytes, False
 

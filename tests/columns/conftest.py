@@ -1,0 +1,28 @@
+"""What every test of a door for columns must leave behind: nothing."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+
+import pytest
+
+from columns.foreign import Arrays
+from pressmark import _kernels
+
+
+@pytest.fixture(autouse=True)
+def _everything_is_released() -> Iterator[None]:
+    """After the test no export is outstanding, and each foreign structure was released once."""
+    del Arrays.made[:]
+    yield
+    gc.collect()
+    assert _kernels.active.outstanding_exports() == 0
+    for arrays in Arrays.made:
+        assert arrays.given == arrays.released, arrays
+    del Arrays.made[:]
+
+
+@pytest.fixture
+def _under(implementation: object) -> None:
+    """The implementation, for tests that do not name it."""
