@@ -1,4 +1,4 @@
-"""Build the lanes library with a C compiler and call it through ctypes: the common ground of the check and the benchmark."""
+"""Build the lanes library with a C compiler and call it through ctypes, for the tests and the benchmark."""
 
 import ctypes
 import hashlib

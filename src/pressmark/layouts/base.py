@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from types import ModuleType
 from typing import Any, BinaryIO, ClassVar, Literal
 
@@ -66,7 +66,7 @@ class Layout(ABC):
             object.__setattr__(self, parameter.name, parameter.check(parameter.key, value))
         self._check_together()
 
-    def _check_together(self) -> None:
+    def _check_together(self) -> None:  # noqa: B027  # most layouts have nothing to check
         """Raise ``LayoutConfigError`` where parameters, each allowed, do not fit together."""
 
     @property

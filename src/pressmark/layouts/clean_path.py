@@ -37,8 +37,8 @@ class DirectClean(Layout):
 
     Registered for logical paths inside an object; the same function serves identifiers, where only gocfl knows it
     for storage roots. ``rules="spec"`` is the document's text as its examples read it, ``rules="gocfl"`` the document's
-    Go code byte for byte, for stores written by it. Reversible under ``encode_utf`` unless the fallback was taken, up to
-    what the document drops: empty segments (``a//b`` has the path of ``a/b``) and octets that are not UTF-8.
+    Go code byte for byte, for stores written by it. Reversible under ``encode_utf`` unless the fallback was taken, but
+    for what the document drops: empty segments (``a//b`` has the path of ``a/b``) and octets that are not UTF-8.
 
     >>> DirectClean().map_id("info:fedora/object-01")
     'info_fedora/object-01'

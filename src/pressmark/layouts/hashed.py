@@ -57,7 +57,7 @@ class _AbsentOrTexts(Texts):
 
 @dataclasses.dataclass(frozen=True)
 class HashAndIdNTuple(_Hashed):
-    """OCFL 0003, or with ``delimiters`` (even none of them: ``[]``) OCFL 0012: digest tuples, then the encoded identifier.
+    """OCFL 0003, or with ``delimiters`` (even none: ``[]``) OCFL 0012: digest tuples, then the encoded identifier.
 
     0003 is reversible unless the encoded identifier was cut at 100 characters; 0012 is not.
 
@@ -102,7 +102,8 @@ class HashAndIdNTuple(_Hashed):
 class HashedNTuple(_Hashed):
     """OCFL 0004: digest tuples, then the digest. Not reversible.
 
-    >>> HashedNTuple(digest_algorithm="md5", tuple_size=2, number_of_tuples=15, short_object_root=True).map_id("object-01")
+    >>> layout = HashedNTuple(digest_algorithm="md5", tuple_size=2, number_of_tuples=15, short_object_root=True)
+    >>> layout.map_id("object-01")
     'ff/75/53/44/92/48/5e/ab/b3/9f/86/35/67/28/88/4e'
     """
 

@@ -143,7 +143,7 @@ def _executor(workers: int) -> ThreadPoolExecutor:
 
 
 def _blocks(src: BinaryIO, delimiter: bytes, limit: int) -> Iterator[tuple[bytes, int, bool]]:
-    """Yield blocks that end behind a delimiter (the last one perhaps not), bytes read for each, and whether it was full.
+    """Yield blocks that end behind a delimiter (the last perhaps not), bytes read for each, and whether it was full.
 
     An item longer than ``limit`` is cut just behind it, which is enough for the kernel to refuse it: a stream
     without delimiters must not fill the memory.

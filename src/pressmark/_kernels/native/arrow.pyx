@@ -198,7 +198,7 @@ def describe_schema(capsule):
 
 
 cdef class Source:
-    """A foreign array that was checked, and from which parts of a column can be read, in several threads at once."""
+    """The items of a foreign array that was checked; parts of it can be read in several threads at once."""
 
     cdef pm_source source
 
@@ -400,7 +400,7 @@ cdef Chunk _wrap(pm_chunk *chunk):
 
 
 def map_part(Kernel kernel not None, Source source not None, int64_t start, int64_t stop, bint nullify, bint keep):
-    """Map the items from ``start`` to ``stop`` of ``source``, without the GIL.
+    """Map the items from ``start`` to ``stop`` of ``source``.
 
     :param nullify: let items with a fault become null
     :param keep: return the items too
@@ -468,7 +468,7 @@ cdef class Concatenation:
         self.whole = _wrap(whole)
 
     def copy(self, Py_ssize_t number):
-        """Copy the items of chunk ``number``, without the GIL."""
+        """Copy the items of chunk ``number``."""
         cdef Chunk chunk = self.chunks[number]
         cdef int64_t first = self.firsts[number], place = self.places[number]
         cdef pm_chunk *whole = self.whole.chunk

@@ -121,7 +121,7 @@ static inline int pm_condition_wait_until(pm_condition *condition, pm_lock *lock
 #endif
 
 /* 256 KiB a lane: system calls are few, and a worker's buffers stay below what its cores share of cache. */
-#define PM_READ_SIZE ((size_t)64 << 10)
+#define PM_READ_SIZE ((size_t)256 << 10)
 /* Lanes that have less than this are not worth stopping all others for: they end together, at the price of one. */
 #define PM_QUANTUM ((size_t)2048)
 /* Data is cut at multiples of this, the largest block there is, so that no lane has to piece its blocks together. */

@@ -164,7 +164,7 @@ class _Malformed(Exception):
 
 
 class Source:
-    """The items of a foreign array that was checked, nulls as None."""
+    """The items of a foreign array that was checked; parts of it can be read in several threads at once."""
 
     def __init__(self, items: list[bytes | None]) -> None:
         self.items = items

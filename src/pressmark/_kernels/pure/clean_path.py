@@ -54,7 +54,7 @@ _RIGHT_GOCFL = re.compile(
 _EQUALS = re.compile("=(?=u[0-9A-Fa-f]{4})")
 _EQUALS_GOCFL = re.compile("=(?=u[0-9A-Za-z]{4})")
 _INVALID_RUN = re.compile("[\udc80-\udcff]+")
-_ENCODED = re.compile(r"=u([0-9A-F]{4})".encode())
+_ENCODED = re.compile(rb"=u([0-9A-F]{4})")
 
 
 def _utf_code(character: str) -> str:

@@ -24,6 +24,7 @@ __all__ = ["ArrowBlock", "ParquetReader", "ParquetWriter"]
 READ_BYTES = 1 << 20  # 1 MiB
 BATCH_ROWS = 1 << 16
 BATCH_BYTES = 1 << 23  # 8 MiB
+SAMPLE_ROWS = 256
 # Row groups are as in the source unless those are longer: what is written at once is held in memory.
 GROUP_ROWS = 1 << 20
 GROUP_BYTES = 1 << 25  # 32 MiB
@@ -94,7 +95,7 @@ class ParquetReader:
 
     def __init__(self, source: Source, wanted: Wanted) -> None:
         self.name = source.name
-        _hold_little()
+        self._row_bytes = 0.0
         if not source.file.seekable():
             raise CallError(f"{self.name}: Parquet cannot be read from a pipe, which has no end to begin with")
         with _named(self.name):
@@ -126,21 +127,26 @@ class ParquetReader:
                     batch = next(batches, None)
                 if batch is None:
                     break
+                self._row_bytes = max(self._row_bytes, batch.nbytes / max(1, batch.num_rows))
                 yield ArrowBlock(batch, self, row, group)
                 row += batch.num_rows
 
     def _batch_rows(self, group: int) -> int:
         """Return how many rows of a row group to read at once: few where they are long."""
         described = self.file.metadata.row_group(group)
-        rows: int = BATCH_BYTES * described.num_rows // max(1, described.total_byte_size)
-        return max(1, min(BATCH_ROWS, rows))
+        if self._row_bytes == 0:
+            # The file says how long rows are in it, where a dictionary may hold the long part of many of them once.
+            for batch in self.file.iter_batches(SAMPLE_ROWS, row_groups=[group]):
+                self._row_bytes = batch.nbytes / max(1, batch.num_rows)
+                break
+        stored = described.total_byte_size / max(1, described.num_rows)
+        return max(1, min(BATCH_ROWS, int(BATCH_BYTES / max(1, stored, self._row_bytes))))
 
 
 class ParquetWriter:
     """Writes rows of any kind of table as Parquet."""
 
     def __init__(self, sink: Any, reader: Any, wanted: Wanted) -> None:
-        _hold_little()
         self._output = _Output(sink)
         self._group: int | None = None
         self._held: list[Any] = []
@@ -227,6 +233,10 @@ class ParquetWriter:
             table = pa.Table.from_batches(self._held, self._schema).unify_dictionaries()
             with _named(self._output.name):
                 self._writer.write_table(table, row_group_size=self._held_rows)
+            del table
+            self._held = []
+            # Pools keep what they may need again, which adds up to a hundred megabytes over many row groups.
+            pa.default_memory_pool().release_unused()
         self._held = []
         self._held_rows = self._held_bytes = 0
 
@@ -270,11 +280,6 @@ class _Output:
 
     def close(self) -> None:
         """Leave that to whoever opened it."""
-
-
-def _hold_little() -> None:
-    """Let pyarrow give back what it no longer needs: its own pools keep nearly 100 MB of it, and are no faster here."""
-    pa.set_memory_pool(pa.system_memory_pool())
 
 
 @contextlib.contextmanager
