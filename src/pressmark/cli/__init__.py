@@ -15,6 +15,8 @@ COMMANDS = {
     "layouts": "pressmark.cli.layouts:layouts",
     "map": "pressmark.cli.mapping:map_command",
     "unmap": "pressmark.cli.mapping:unmap_command",
+    "hash": "pressmark.cli.hashing:hash_command",
+    "verify": "pressmark.cli.verifying:verify_command",
 }
 
 EPILOG = """\

@@ -29,11 +29,14 @@ ROW_BYTES = 1 << 25  # 32 MiB
 BOM = b"\xef\xbb\xbf"
 NO_FIELD = "{} holds a TAB or a line break, which no field of TSV may"
 
-# The look-ahead keeps a doubled quote together where the text goes on behind what is in memory.
-_QUOTED = rb'"[^"]*+(?:""[^"]*+)*"(?!")'
-_FIELD = rb"(?:" + _QUOTED + rb'[^,\n]*+|[^",\n][^,\n]*+|)'
-_RECORD = re.compile(_FIELD + rb"(?:," + _FIELD + rb")*\n")
-_FIELDS = re.compile(rb"(?:\A|,)(" + _QUOTED + rb'[^,]*+|[^",][^,]*+|)')
+# What quotes enclose, which they do where a field begins. The quote comes before the look behind it because a search for
+# a fixed byte is ten times faster; the look-ahead keeps a doubled quote together where the text goes on behind what is
+# in memory.
+_QUOTED = rb'"(?<![^,\n]")[^"]*+(?:""[^"]*+)*"(?!")'
+_ENCLOSED = re.compile(_QUOTED)
+# The rest of a row from its first quote on. Quotes behind the one that ends a field, or in a field that does not begin
+# with one, are data.
+_REST_OF_ROW = re.compile(rb"(?:(?:" + _QUOTED + rb'[^,\n]*+|"(?<=[^,\n]"))[^"\n]*+)*\n')
 
 
 class Dialect(NamedTuple):
@@ -45,8 +48,17 @@ class Dialect(NamedTuple):
 
     def split(self, row: bytes) -> list[bytes]:
         """Return the fields of ``row`` as they are written."""
+        fields = self.split_roughly(row)
         if self.quotes and b'"' in row:
-            return _FIELDS.findall(row)
+            enclosed = iter(_ENCLOSED.findall(row))
+            fields = [next(enclosed) + field[1:] if field.startswith(b'"') else field for field in fields]
+        return fields
+
+    def split_roughly(self, row: bytes) -> list[bytes]:
+        """Return the fields of ``row`` with one quote in the place of all that quotes enclose."""
+        if self.quotes and b'"' in row:
+            # All separators that are left then are some.
+            row = _ENCLOSED.sub(b'"', row)
         return row.split(self.separator)
 
     def value(self, field: bytes) -> bytes | None:
@@ -119,13 +131,15 @@ class TextBlock:
             return [row.split(separator, index + 1)[index] for row in rows]
         items = []
         for number, row in enumerate(rows):
-            fields = self._dialect.split(row)
+            fields = self._dialect.split_roughly(row)
             value = None
             if len(fields) != width:
                 fields_ = "1 field" if len(fields) == 1 else f"{len(fields)} fields"
                 self.faults[number] = f"its row has {fields_}, the first one has {width}"
+            elif not self._quoted or not fields[index].startswith(b'"'):
+                value = fields[index]
             else:
-                value = self._dialect.value(fields[index])
+                value = self._dialect.value(self._dialect.split(row)[index])
                 if value is None:
                     self.faults[number] = "something follows the quote that ends its field"
             items.append(b"" if value is None else value)
@@ -292,8 +306,9 @@ def _quoted_rows(text: bytes) -> tuple[list[bytes], bytes]:
     rows = []
     start = 0
     while (end := text.find(b"\n", start)) >= 0:
-        if text.find(b'"', start, end) >= 0:
-            match = _RECORD.match(text, start)
+        quote = text.find(b'"', start, end)
+        if quote >= 0:
+            match = _REST_OF_ROW.match(text, quote)
             if match is None:
                 break
             end = match.end() - 1

@@ -1,0 +1,3 @@
+module pressmark.example/peers/document-go
+
+go 1.22

@@ -1,0 +1,10 @@
+module pressmark.example/peers/ocfl-go
+
+go 1.24.2
+
+require github.com/srerickson/ocfl-go v0.11.1
+
+require (
+	golang.org/x/crypto v0.47.0 // indirect
+	golang.org/x/sys v0.40.0 // indirect
+)

@@ -1,0 +1,37 @@
+"""Files to digests: one or many, several algorithms from one read, resumable, and against manifests.
+
+>>> import pressmark
+>>> pressmark.fixity.algorithm_name("SHA-512/256")
+'sha512/256'
+"""
+
+from __future__ import annotations
+
+from pressmark.fixity.algorithms import ALGORITHMS, algorithm_name, algorithm_names
+from pressmark.fixity.hasher import hash_file
+from pressmark.fixity.ledger import Ledger
+from pressmark.fixity.manifests import FORMATS, Entry, manifest_line, read_manifest, write_manifest
+from pressmark.fixity.outcomes import Outcome
+from pressmark.fixity.pool import Finished, Progress, hash_files
+from pressmark.fixity.verification import Verdict, verify
+from pressmark.fixity.walk import walk
+
+__all__ = [
+    "ALGORITHMS",
+    "FORMATS",
+    "Entry",
+    "Finished",
+    "Ledger",
+    "Outcome",
+    "Progress",
+    "Verdict",
+    "algorithm_name",
+    "algorithm_names",
+    "hash_file",
+    "hash_files",
+    "manifest_line",
+    "read_manifest",
+    "verify",
+    "walk",
+    "write_manifest",
+]

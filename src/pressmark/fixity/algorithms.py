@@ -1,0 +1,150 @@
+"""The digest algorithms: their names, their sizes, and who computes one message alone.
+
+The names are those of OCFL and BagIt. Everything comes from hashlib except BLAKE3 and the xxHash family, which the
+packages ``blake3`` and ``xxhash`` compute faster than anything that could be written here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Protocol
+
+from pressmark.errors import AlgorithmError
+
+__all__ = ["ALGORITHMS", "Algorithm", "Hasher", "algorithm_name", "algorithm_names"]
+
+
+class Hasher(Protocol):
+    """A digest that is being computed, as hashlib gives it."""
+
+    def update(self, data: Any, /) -> object:
+        """Take in the bytes of ``data``."""
+
+    def hexdigest(self) -> str:
+        """Return the digest of what was taken in, in lower-case hex."""
+
+
+@dataclass(frozen=True)
+class Algorithm:
+    """One digest algorithm.
+
+    :ivar name: its official name
+    :ivar size: the digest's length in bytes
+    :ivar tag: its name in lines of the BSD format
+    :ivar make: begins a digest; the argument is how many threads one update may use (only BLAKE3 heeds it)
+    """
+
+    name: str
+    size: int
+    tag: str
+    make: Callable[[int], Hasher]
+
+
+def _hashlib(name: str, _threads: int) -> Hasher:
+    # Fixity is no security: a FIPS build must still compute the md5 of an old manifest.
+    return hashlib.new(name, usedforsecurity=False)
+
+
+def _blake2b(size: int, _threads: int) -> Hasher:
+    return hashlib.blake2b(digest_size=size)
+
+
+def _blake3(threads: int) -> Hasher:
+    # Imported when first used: most runs never need it.
+    import blake3
+
+    made: Hasher = blake3.blake3(max_threads=threads)
+    return made
+
+
+def _xxhash(name: str, _threads: int) -> Hasher:
+    import xxhash
+
+    made: Hasher = getattr(xxhash, name)()
+    return made
+
+
+ALGORITHMS: dict[str, Algorithm] = {
+    algorithm.name: algorithm
+    for algorithm in (
+        Algorithm("md5", 16, "MD5", partial(_hashlib, "md5")),
+        Algorithm("sha1", 20, "SHA1", partial(_hashlib, "sha1")),
+        Algorithm("sha224", 28, "SHA224", partial(_hashlib, "sha224")),
+        Algorithm("sha256", 32, "SHA256", partial(_hashlib, "sha256")),
+        Algorithm("sha384", 48, "SHA384", partial(_hashlib, "sha384")),
+        Algorithm("sha512", 64, "SHA512", partial(_hashlib, "sha512")),
+        Algorithm("sha512/256", 32, "SHA512/256", partial(_hashlib, "sha512_256")),
+        Algorithm("sha3-224", 28, "SHA3-224", partial(_hashlib, "sha3_224")),
+        Algorithm("sha3-256", 32, "SHA3-256", partial(_hashlib, "sha3_256")),
+        Algorithm("sha3-384", 48, "SHA3-384", partial(_hashlib, "sha3_384")),
+        Algorithm("sha3-512", 64, "SHA3-512", partial(_hashlib, "sha3_512")),
+        Algorithm("blake2b-160", 20, "BLAKE2b-160", partial(_blake2b, 20)),
+        Algorithm("blake2b-256", 32, "BLAKE2b-256", partial(_blake2b, 32)),
+        Algorithm("blake2b-384", 48, "BLAKE2b-384", partial(_blake2b, 48)),
+        # b2sum writes its default length without a number.
+        Algorithm("blake2b-512", 64, "BLAKE2b", partial(_blake2b, 64)),
+        Algorithm("blake2s", 32, "BLAKE2s", partial(_hashlib, "blake2s")),
+        Algorithm("blake3", 32, "BLAKE3", _blake3),
+        Algorithm("xxh32", 4, "XXH32", partial(_xxhash, "xxh32")),
+        Algorithm("xxh64", 8, "XXH64", partial(_xxhash, "xxh64")),
+        Algorithm("xxh3-64", 8, "XXH3", partial(_xxhash, "xxh3_64")),
+        Algorithm("xxh128", 16, "XXH128", partial(_xxhash, "xxh128")),
+    )
+}
+
+_IGNORED = str.maketrans("", "", "-_/. ")
+
+
+def _key(name: str) -> str:
+    # ASCII only: what else lower-cases to a letter of a name is not for str.lower to say.
+    return name.lower().translate(_IGNORED) if name.isascii() else name
+
+
+_BY_KEY: dict[str, str] = {_key(name): name for name in ALGORITHMS} | {
+    "blake2b": "blake2b-512",
+    "blake2s256": "blake2s",
+    "b2": "blake2b-512",
+    "b3": "blake3",
+    "sha512t256": "sha512/256",
+    "xxh3": "xxh3-64",
+    "xxh3128": "xxh128",
+    # openssl dgst -r and OpenSSL 3's own lines
+    "sha2224": "sha224",
+    "sha2256": "sha256",
+    "sha2384": "sha384",
+    "sha2512": "sha512",
+    "sha2512256": "sha512/256",
+}
+
+
+def algorithm_name(name: str) -> str:
+    """Return the official name of the algorithm that is called ``name`` somewhere: ``SHA-256`` is ``sha256``.
+
+    Case does not matter, nor do hyphens, underscores, slashes, full stops and blanks.
+
+    :raises AlgorithmError: no algorithm is called so
+    """
+    try:
+        return _BY_KEY[_key(name)]
+    except KeyError:
+        raise AlgorithmError(name, f"unknown; known are {', '.join(ALGORITHMS)}") from None
+
+
+def algorithm_names(names: Iterable[str] | str) -> tuple[str, ...]:
+    """Return the official names of ``names``, each once, in the order given; a single :class:`str` is one name.
+
+    :raises AlgorithmError: one is unknown, this installation cannot compute it, or there is none
+    """
+    given = [names] if isinstance(names, str) else list(names)
+    found = tuple(dict.fromkeys(map(algorithm_name, given)))
+    if not found:
+        raise AlgorithmError("", "at least one algorithm is needed")
+    for name in found:
+        try:
+            ALGORITHMS[name].make(1)
+        except (ValueError, ImportError) as error:
+            raise AlgorithmError(name, f"not available here: {error}") from None
+    return found

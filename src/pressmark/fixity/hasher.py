@@ -1,0 +1,264 @@
+"""One file, read once, several digests: safely, and with a failure as an outcome.
+
+What is read is decided before anything is opened, because opening is not harmless: a named pipe blocks, a tape rewinds,
+a watchdog restarts the machine. What was opened is looked at again, because it may have been exchanged in between.
+
+A digest is given only for a file that stood still: size and time of modification are the same before and after, as many
+bytes were read as it has, and, where reading took longer than a moment, its path still leads to it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from io import FileIO
+
+from pressmark.errors import FileError
+from pressmark.fixity.algorithms import ALGORITHMS, Hasher, algorithm_names
+from pressmark.fixity.outcomes import Outcome, failure, kind_of_error, kind_of_mode
+
+__all__ = ["CHANGED", "READ_SIZE", "Manner", "changes", "examine", "hash_file", "hash_path", "refusal"]
+
+READ_SIZE = 1 << 18  # 256 KiB: two of them and the digests' state fit a core's second-level cache
+# A file of this size is worth threads of its own; each then works on blocks large enough to forget their cost.
+LARGE = 1 << 25  # 32 MiB
+LARGE_READ_SIZE = 1 << 23  # 8 MiB
+
+_ALWAYS = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOCTTY", 0)
+_BUFFERS = threading.local()
+
+CHANGED = "changed-while-read"
+# What a path leads to after its file was read; the numbers are those of _kernels/native/files.h.
+THERE, GONE, REPLACED = range(3)
+
+
+class Manner:
+    """How files are to be read.
+
+    :ivar follow: symbolic links are followed; where not, a link is a failure of kind ``link``
+    :ivar special_files: named pipes and devices are read too, however long that takes
+    :ivar flags: for :func:`os.open`
+    """
+
+    def __init__(self, follow: bool = True, special_files: bool = False) -> None:
+        self.follow = follow
+        self.special_files = special_files
+        self.flags = os.O_RDONLY | _ALWAYS
+        if not follow:
+            self.flags |= getattr(os, "O_NOFOLLOW", 0)
+        if not special_files:
+            # Should a named pipe take the file's place after it was examined, opening it must not block.
+            self.flags |= getattr(os, "O_NONBLOCK", 0)
+
+    def refuses(self, mode: int) -> str | None:
+        """Return the kind of what a ``st_mode`` says cannot be read in this manner; :data:`None` where it can."""
+        kind = kind_of_mode(mode)
+        return None if self.special_files and kind in ("fifo", "device") else kind
+
+
+DEFAULT = Manner()
+
+
+class _Cancelled(Exception):
+    """The run that asked for this file is over."""
+
+
+def hash_file(
+    path: str | bytes | os.PathLike[str] | os.PathLike[bytes],
+    algorithms: Iterable[str] | str = ("sha512",),
+    *,
+    threads: int | None = None,
+    links: str = "follow",
+    special_files: bool = False,
+) -> dict[str, str]:
+    """Return the digests of one file, computed from a single read.
+
+    >>> import os
+    >>> hash_file(os.devnull, ["md5"], special_files=True)
+    {'md5': 'd41d8cd98f00b204e9800998ecf8427e'}
+
+    :param path: a regular file, or a symbolic link to one
+    :param algorithms: names as :func:`~pressmark.fixity.algorithms.algorithm_name` knows them
+    :param threads: how many threads may work on a large file; :data:`None` for as many as there are cores
+    :param links: ``"follow"`` them or ``"refuse"`` them
+    :param special_files: read named pipes and devices as well
+    :return: official name of each algorithm to lower-case hex, in the order asked for
+    :raises AlgorithmError: an algorithm is unknown or not available
+    :raises FileError: the file cannot be read, or changed while it was read
+    """
+    names = algorithm_names(algorithms)
+    if links not in ("follow", "refuse"):
+        raise ValueError(f"links={links!r}: expected follow or refuse")
+    manner = Manner(links == "follow", special_files)
+    given: str | bytes = os.fspath(path)
+    status = examine(given, manner)
+    outcome = status if isinstance(status, Outcome) else hash_path(given, names, manner, threads or os.cpu_count() or 1)
+    if outcome.digests is None:
+        raise FileError(given, str(outcome.kind), outcome.message)
+    return outcome.digests
+
+
+def examine(path: str | bytes, manner: Manner) -> os.stat_result | Outcome:
+    """Return the status of the file at ``path``, or the outcome where it is not to be read."""
+    try:
+        status = os.stat(path, follow_symlinks=manner.follow)
+    except OSError as error:
+        return refusal(path, error.errno or 0, manner)
+    except ValueError as error:  # a NUL, or a str that stands for no bytes
+        return Outcome(path, None, None, None, None, "bad-name", str(error))
+    kind = manner.refuses(status.st_mode)
+    return status if kind is None else failure(path, kind, status=status)
+
+
+def refusal(path: str | bytes, number: int, manner: Manner) -> Outcome:
+    """Return the outcome of a file that the operating system refused to open or read with the ``errno`` ``number``."""
+    kind = kind_of_error(number, path)
+    if kind == "link-loop" and not manner.follow:
+        kind = "link"  # what O_NOFOLLOW says of any link
+    return failure(path, kind, number)
+
+
+def hash_path(
+    path: str | bytes,
+    names: Sequence[str],
+    manner: Manner = DEFAULT,
+    threads: int = 1,
+    on_bytes: Callable[[int], object] | None = None,
+    cancelled: Callable[[], bool] | None = None,
+) -> Outcome:
+    """Read the file at ``path``, which :func:`examine` let pass, and return what became of it.
+
+    :param names: official names of algorithms
+    :param threads: how many threads may work on this file, the calling one included
+    :param on_bytes: called with the number of bytes of each read, in the calling thread
+    :param cancelled: asked now and then whether the answer is still wanted
+    """
+    try:
+        descriptor = os.open(path, manner.flags)
+    except OSError as error:
+        return refusal(path, error.errno or 0, manner)
+    except ValueError as error:
+        return Outcome(path, None, None, None, None, "bad-name", str(error))
+    try:
+        before = os.fstat(descriptor)
+        kind_now = manner.refuses(before.st_mode)
+        if kind_now is not None:
+            return failure(path, kind_now, status=before)
+        regular = kind_of_mode(before.st_mode) is None
+        expected = before.st_size if regular else 0
+        threads_here = threads if expected >= LARGE else 1
+        hashers = [ALGORITHMS[name].make(threads_here) for name in names]
+        total = 0
+        for data in _blocks(descriptor, expected, threads_here, hashers):
+            total += data
+            if on_bytes is not None:
+                on_bytes(data)
+            # A file that is written to without end must not be read without end.
+            if total > expected > 0 or (regular and expected == 0 and os.fstat(descriptor).st_size > 0):
+                break
+            if cancelled is not None and cancelled():
+                raise _Cancelled
+        after = os.fstat(descriptor)
+        reason = None
+        if regular:
+            # Where reading took longer than a moment, somebody may have put another file in its place.
+            there = _there(path, manner, after) if total >= READ_SIZE else THERE
+            reason = changes(before.st_size, before.st_mtime_ns, after.st_size, after.st_mtime_ns, total, there)
+        if reason is not None:
+            return Outcome(path, None, before.st_size, before.st_mtime_ns, before.st_ino, CHANGED, reason)
+    except OSError as error:
+        return refusal(path, error.errno or 0, manner)
+    except _Cancelled:
+        return Outcome(path, None, None, None, None, "cancelled", "the run was ended")
+    finally:
+        with contextlib.suppress(OSError):
+            os.close(descriptor)
+    digests = {name: hasher.hexdigest() for name, hasher in zip(names, hashers, strict=True)}
+    return Outcome(path, digests, total, before.st_mtime_ns, before.st_ino)
+
+
+def changes(size: int, mtime_ns: int, size_after: int, mtime_ns_after: int, total: int, there: int) -> str | None:
+    """Return how a regular file changed while it was read, :data:`None` where it did not.
+
+    :param size: its bytes when it was opened
+    :param mtime_ns: its time of modification then
+    :param total: bytes that were read
+    :param there: what its path leads to now: :data:`THERE`, :data:`GONE` or :data:`REPLACED`
+    """
+    if size_after != size:
+        return f"it had {size} bytes and then {size_after}"
+    if mtime_ns_after != mtime_ns:
+        return "it was written to while it was read"
+    # Files that the kernel makes up, as in /proc, say 0 and hold something.
+    if total != size_after and size_after > 0:
+        return f"it has {size_after} bytes, but {total} were read"
+    return (None, "it was deleted while it was read", "it was replaced while it was read")[there]
+
+
+def _there(path: str | bytes, manner: Manner, status: os.stat_result) -> int:
+    try:
+        now = os.stat(path, follow_symlinks=manner.follow)
+    except OSError:
+        return GONE
+    return THERE if os.path.samestat(now, status) else REPLACED
+
+
+def _blocks(descriptor: int, expected: int, threads: int, hashers: Sequence[Hasher]) -> Iterator[int]:
+    """Feed the file to all ``hashers``, and give the number of bytes after each block."""
+    if 0 < expected < READ_SIZE:
+        # One byte more than there should be: a file that has grown shows itself without a second read.
+        data = os.read(descriptor, expected + 1)
+        for hasher in hashers:
+            hasher.update(data)
+        yield len(data)
+        if len(data) == expected:
+            return
+    if threads > 1:
+        yield from _read_ahead(descriptor, threads, hashers)
+        return
+    buffer = getattr(_BUFFERS, "view", None)
+    if buffer is None:
+        buffer = _BUFFERS.view = memoryview(bytearray(READ_SIZE))
+    with FileIO(descriptor, closefd=False) as file:
+        while size := _readinto(file, buffer):
+            block = buffer[:size]
+            for hasher in hashers:
+                hasher.update(block)
+            yield size
+
+
+def _read_ahead(descriptor: int, threads: int, hashers: Sequence[Hasher]) -> Iterator[int]:
+    """Feed a large file to ``hashers`` at the same time, while the next block is being read."""
+    buffers = [memoryview(bytearray(LARGE_READ_SIZE)) for _ in range(2)]
+    with FileIO(descriptor, closefd=False) as file, ThreadPoolExecutor(min(threads, len(hashers))) as pool:
+        size = _fill(file, buffers[0])
+        turn = 0
+        while size:
+            block = buffers[turn][:size]
+            updates = [pool.submit(hasher.update, block) for hasher in hashers]
+            turn = 1 - turn
+            try:
+                following = _fill(file, buffers[turn])
+            finally:
+                for update in updates:
+                    update.result()
+            yield size
+            size = following
+
+
+def _fill(file: FileIO, buffer: memoryview) -> int:
+    """Read until ``buffer`` is full or the file ends, and return the number of bytes."""
+    done = 0
+    while done < len(buffer) and (size := _readinto(file, buffer[done:])):
+        done += size
+    return done
+
+
+def _readinto(file: FileIO, buffer: memoryview) -> int:
+    size = file.readinto(buffer)
+    if size is None:  # non-blocking, and nothing there: files made up by the kernel do that
+        raise BlockingIOError(11, os.strerror(11))
+    return size

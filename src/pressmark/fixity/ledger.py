@@ -1,0 +1,248 @@
+"""A journal of finished files, so that an interrupted run goes on where it stopped.
+
+A ledger is a text file to which records are appended and in which nothing is ever changed. Each line is a CRC-32 in
+eight hex digits, a blank, and JSON: first the header (what the run is), then for each file
+``[path, size, mtime_ns, inode, [digest, …]]`` with the digests in the header's order of algorithms. Octets of a path
+that are not UTF-8 are the surrogates of :func:`os.fsdecode`, escaped.
+
+A file counts as done only while its size, time of modification and inode are those of its record. A record that was
+torn by the end of its writer, or fails its CRC, is as good as none: its file is read again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from array import array
+from collections.abc import Iterable, Sequence
+from time import monotonic
+from types import TracebackType
+from zlib import crc32
+
+from pressmark.errors import LedgerError
+from pressmark.fixity.algorithms import ALGORITHMS, algorithm_names
+from pressmark.fixity.outcomes import Outcome
+
+__all__ = ["Ledger"]
+
+VERSION = 1
+CHECKED = 9  # octets before the JSON: the CRC and a blank
+# Losing the machine, not only the process, may cost the work of this long.
+SYNC_EVERY = 30.0  # seconds
+_COUNT_SIZE = 1 << 20  # 1 MiB
+
+
+class Ledger:
+    """An open ledger; a context manager. One process at a time may have it open.
+
+    :param path: the file; it is made where it does not exist
+    :param algorithms: the run's algorithms, under any of their names
+    :param roots: what the run is over, as it was named; a ledger for anything else is refused
+
+    :ivar algorithms: their official names
+    :ivar records: how many whole records it held when it was opened
+    :ivar damaged: how many of its lines were not whole records
+    :raises LedgerError: it cannot be opened, another process has it, it is no ledger, or it is for another run
+    """
+
+    def __init__(
+        self, path: str | bytes | os.PathLike[str], algorithms: Iterable[str] | str, roots: Sequence[str | bytes]
+    ) -> None:
+        self.algorithms = algorithm_names(algorithms)
+        self.name = os.fsdecode(path)
+        self.records = self.damaged = 0
+        # After a record's last comma: [" and "] around the hex of fixed length, "," between.
+        self._tail = 3 + sum(2 * ALGORITHMS[name].size + 3 for name in self.algorithms)
+        self._table = array("Q", [0])
+        self._next_sync = monotonic() + SYNC_EVERY
+        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+        try:
+            # Never a terminal or a pipe, even where somebody names one.
+            if os.path.exists(path) and not os.path.isfile(path):
+                raise LedgerError(self.name, "it is not a regular file")
+            self._descriptor = os.open(path, flags, 0o666)
+        except (OSError, ValueError) as error:
+            raise LedgerError(self.name, _reason(error)) from None
+        try:
+            self._lock()
+            self._begin(_header(self.algorithms, roots))
+        except OSError as error:
+            os.close(self._descriptor)
+            raise LedgerError(self.name, _reason(error)) from None
+        except BaseException:
+            os.close(self._descriptor)
+            raise
+
+    def __enter__(self) -> Ledger:
+        return self
+
+    def __exit__(
+        self, _type: type[BaseException] | None, _value: BaseException | None, _traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let others have the ledger. What was appended is on the disk afterwards."""
+        if self._descriptor < 0:
+            return
+        descriptor, self._descriptor = self._descriptor, -1
+        try:
+            os.fsync(descriptor)
+        except OSError as error:
+            raise LedgerError(self.name, _reason(error)) from None
+        finally:
+            os.close(descriptor)  # which also gives up the lock
+
+    def status(self) -> os.stat_result:
+        """Return the status of the ledger's own file, which a walk must leave out."""
+        return os.fstat(self._descriptor)
+
+    def find(self, path: str | bytes, status: os.stat_result) -> dict[str, str] | None:
+        """Return the digests of a file that was finished and has not changed since, else :data:`None`."""
+        if not self.records:
+            return None
+        key = _key(path, status.st_size, status.st_mtime_ns, status.st_ino)
+        mask = len(self._table) - 1
+        slot = hash(key) & mask
+        while offset := self._table[slot]:
+            line = self._read(offset, CHECKED + len(key) + self._tail)
+            # The CRC again: since it was opened, the disk may have lost it.
+            if line.startswith(key, CHECKED) and _is_whole(line):
+                return dict(zip(self.algorithms, json.loads(line[CHECKED:])[4], strict=True))
+            slot = (slot + 1) & mask
+        return None
+
+    def append(self, outcomes: Iterable[Outcome]) -> None:
+        """Write a record for each of ``outcomes``, all of which have digests.
+
+        :raises LedgerError: the disk is full, or fails
+        """
+        lines = []
+        for outcome in outcomes:
+            if outcome.digests is None or outcome.size is None or outcome.mtime_ns is None or outcome.inode is None:
+                raise ValueError("an outcome without digests has no record")
+            digests = '","'.join(outcome.digests[name] for name in self.algorithms).encode()
+            lines.append(
+                _line(_key(outcome.path, outcome.size, outcome.mtime_ns, outcome.inode) + b'["%b"]]' % digests)
+            )
+        try:
+            self._write(b"".join(lines))
+            if monotonic() >= self._next_sync:
+                self._next_sync = monotonic() + SYNC_EVERY
+                os.fsync(self._descriptor)
+        except OSError as error:
+            raise LedgerError(self.name, _reason(error)) from None
+
+    # --- the file -------------------------------------------------------------------------------------------------
+
+    def _lock(self) -> None:
+        try:
+            if os.name == "nt":
+                import msvcrt
+
+                os.lseek(self._descriptor, 1 << 62, os.SEEK_SET)  # far behind the end: readers are not disturbed
+                msvcrt.locking(self._descriptor, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined,unused-ignore]
+            else:
+                import fcntl
+
+                fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except (BlockingIOError, PermissionError):
+            raise LedgerError(self.name, "another run has it open") from None
+
+    def _begin(self, header: bytes) -> None:
+        """Check the header, or write it into an empty file, and take up the records."""
+        os.lseek(self._descriptor, 0, os.SEEK_SET)
+        with open(self._descriptor, "rb", closefd=False) as file:
+            first = file.readline(1 << 20)
+            if not first.endswith(b"\n"):
+                if not header.startswith(first):
+                    raise LedgerError(self.name, "it is not a ledger")
+                # New, or its writer was stopped within the first line.
+                os.ftruncate(self._descriptor, 0)
+                self._write(header)
+                return
+            if not _is_whole(first) or b'"pressmark_ledger"' not in first:
+                raise LedgerError(self.name, "it is not a ledger")
+            self._compare(json.loads(first[CHECKED:]), json.loads(header[CHECKED:]))
+            begin = len(first)
+            lines, end = _lines(file)
+            if end < os.fstat(self._descriptor).st_size:
+                os.ftruncate(self._descriptor, end)  # a record whose writer was stopped
+            file.seek(begin)
+            # At most two thirds full, and its size a power of two.
+            self._table = array("Q", bytes(8)) * (1 << (3 * lines // 2 + 1).bit_length())
+            self._index(file, begin)
+
+    def _compare(self, found: dict[str, object], wanted: dict[str, object]) -> None:
+        if found.get("pressmark_ledger") != VERSION:
+            raise LedgerError(self.name, "it was written by another version of Pressmark")
+        for key, what in (("algorithms", "algorithms"), ("roots", "paths"), ("directory", "directory")):
+            if found.get(key) != wanted[key]:
+                old, new = json.dumps(found.get(key)), json.dumps(wanted[key])
+                raise LedgerError(self.name, f"it is for other {what}: {old}, not {new}; choose another file")
+
+    def _index(self, file: Iterable[bytes], offset: int) -> None:
+        table, mask, tail = self._table, len(self._table) - 1, self._tail
+        for line in file:
+            key = line[CHECKED:-tail]
+            if _is_whole(line) and key.endswith(b",") and line.endswith(b"\n"):
+                slot = hash(key) & mask
+                while table[slot]:
+                    slot = (slot + 1) & mask
+                table[slot] = offset
+                self.records += 1
+            else:
+                self.damaged += 1
+            offset += len(line)
+
+    def _read(self, offset: int, size: int) -> bytes:
+        os.lseek(self._descriptor, offset, os.SEEK_SET)
+        return os.read(self._descriptor, size)
+
+    def _write(self, data: bytes) -> None:
+        view = memoryview(data)
+        while view:
+            view = view[os.write(self._descriptor, view) :]
+
+
+def _header(algorithms: Sequence[str], roots: Sequence[str | bytes]) -> bytes:
+    given = [os.fsdecode(root) for root in roots]
+    header = {
+        "pressmark_ledger": VERSION,
+        "algorithms": list(algorithms),
+        # Relative paths mean something else in another directory.
+        "directory": None if all(map(os.path.isabs, given)) else os.getcwd(),
+        "roots": given,
+    }
+    return _line(json.dumps(header).encode())
+
+
+def _key(path: str | bytes, size: int, mtime_ns: int, inode: int) -> bytes:
+    """Return what a file's record begins with: all by which it is recognised, and no digest."""
+    return f"[{json.dumps(os.fsdecode(path))},{size},{mtime_ns},{inode},".encode()
+
+
+def _line(text: bytes) -> bytes:
+    return b"%08x %b\n" % (crc32(text), text)
+
+
+def _is_whole(line: bytes) -> bool:
+    text = line[CHECKED:].rstrip(b"\n")
+    return line[:CHECKED] == b"%08x " % crc32(text)
+
+
+def _lines(file: object) -> tuple[int, int]:
+    """Return how many lines are left in ``file``, and where the last of them ends."""
+    count, end = 0, file.tell()  # type: ignore[attr-defined]
+    offset = end
+    while block := file.read(_COUNT_SIZE):  # type: ignore[attr-defined]
+        found = block.count(b"\n")
+        if found:
+            count += found
+            end = offset + block.rindex(b"\n") + 1
+        offset += len(block)
+    return count, end
+
+
+def _reason(error: Exception) -> str:
+    return (error.strerror or str(error)) if isinstance(error, OSError) else str(error)

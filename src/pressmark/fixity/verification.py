@@ -1,0 +1,116 @@
+"""Files against what a manifest says of them."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Iterator
+from itertools import groupby
+from typing import NamedTuple
+
+from pressmark.fixity.ledger import Ledger
+from pressmark.fixity.manifests import Entry
+from pressmark.fixity.outcomes import Outcome
+from pressmark.fixity.pool import Event, hash_files
+from pressmark.fixity.walk import walk
+
+__all__ = ["Verdict", "verify"]
+
+_MISSING = ("missing", "dangling-link")
+
+
+class Verdict(NamedTuple):
+    """What was found out about one file.
+
+    :ivar path: its name in the manifest, as bytes; of a new file, its name below the root
+    :ivar state: ``ok``, ``changed``, ``missing``, ``unreadable`` or ``new``
+    :ivar algorithm: of a changed file, the first algorithm whose digest differs
+    :ivar expected: the digest in the manifest
+    :ivar found: the digest of what is there
+    :ivar kind: of a missing or unreadable file, the kind of its outcome; otherwise the state
+    :ivar message: one line that says what is wrong, without the path
+    :ivar size: bytes that were read
+    """
+
+    path: bytes
+    state: str
+    algorithm: str | None = None
+    expected: str | None = None
+    found: str | None = None
+    kind: str = "ok"
+    message: str = ""
+    size: int | None = None
+
+    @property
+    def ok(self) -> bool:
+        """Whether the file is as the manifest says."""
+        return self.state == "ok"
+
+
+def verify(
+    entries: Iterable[Entry],
+    root: str | bytes | os.PathLike[str] | None = None,
+    threads: int | None = None,
+    on_event: Callable[[Event], object] | None = None,
+    *,
+    links: str = "follow",
+    read: str = "parallel",
+    ledger: Ledger | None = None,
+    leave_out: Collection[tuple[int, int]] = (),
+) -> Iterator[Verdict]:
+    """Read every file of ``entries`` and give a verdict on each, in their order; then one on every new file.
+
+    :param entries: what is expected, as :func:`~pressmark.fixity.manifests.read_manifest` gives it
+    :param root: the directory that relative names are below, and in which new files are looked for; without it, names
+        are below the current directory and nothing is looked for
+    :param leave_out: device and inode of files that are not new: the manifest itself, a ledger
+    :raises AlgorithmError: an algorithm is not available
+    :raises ManifestError: from ``entries``; verdicts until there have been given
+
+    The other parameters are those of :func:`~pressmark.fixity.pool.hash_files`.
+    """
+    base = None if root is None else os.fsencode(root)
+    known: set[bytes] = set()
+    for names, group in groupby(entries, key=lambda entry: tuple(entry.digests)):
+        waiting: deque[Entry] = deque()
+        paths = _paths(group, base, waiting, known)
+        for outcome in hash_files(paths, names, threads, on_event, links=links, read=read, ledger=ledger):
+            yield _verdict(waiting.popleft(), outcome)
+    if base is not None:
+        yield from _new(base, links, known, leave_out)
+
+
+def _paths(group: Iterable[Entry], base: bytes | None, waiting: deque[Entry], known: set[bytes]) -> Iterator[bytes]:
+    for entry in group:
+        waiting.append(entry)
+        path = entry.path if base is None else os.path.join(base, entry.path)
+        if base is not None:
+            known.add(os.path.normpath(path))
+        yield path
+
+
+def _verdict(entry: Entry, outcome: Outcome) -> Verdict:
+    if outcome.digests is None:
+        state = "missing" if outcome.kind in _MISSING else "unreadable"
+        return Verdict(entry.path, state, kind=str(outcome.kind), message=outcome.message)
+    for name, expected in entry.digests.items():
+        found = outcome.digests[name]
+        if found != expected:
+            message = f"its {name} is {found}, expected {expected}"
+            if entry.size is not None and entry.size != outcome.size:
+                message = f"it has {outcome.size} bytes, expected {entry.size}; {message}"
+            return Verdict(entry.path, "changed", name, expected, found, "changed", message, outcome.size)
+    return Verdict(entry.path, "ok", size=outcome.size)
+
+
+def _new(base: bytes, links: str, known: set[bytes], leave_out: Collection[tuple[int, int]]) -> Iterator[Verdict]:
+    for item in walk(base, links=links, leave_out=leave_out):
+        path = os.fsencode(item.path if isinstance(item, Outcome) else item)
+        if os.path.normpath(path) in known:
+            continue
+        name = os.path.relpath(path, base)
+        if isinstance(item, Outcome):
+            # It might be what the manifest calls missing; whoever reads the report decides.
+            yield Verdict(name, "unreadable", kind=str(item.kind), message=item.message)
+        else:
+            yield Verdict(name, "new", kind="new", message="the manifest does not have it")

@@ -1,0 +1,300 @@
+"""``pressmark hash`` and ``pressmark verify``: what they print, where, and how they end."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pressmark.cli.tally import shown_bytes
+
+from .conftest import COMMAND, Call, Run, environment
+
+posix = pytest.mark.skipif(os.name != "posix", reason="needs POSIX files, devices and signals")
+
+
+def sha512(data: bytes) -> str:
+    return hashlib.sha512(data).hexdigest()
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    folder = tmp_path / "files"
+    (folder / "d").mkdir(parents=True)
+    (folder / "b").write_bytes(b"bee")
+    (folder / "a").write_bytes(b"")
+    (folder / "d" / "c").write_bytes(b"sea")
+    return folder
+
+
+WHOLE = (("files/a", b""), ("files/b", b"bee"), ("files/d/c", b"sea"))
+
+
+def test_default_is_sha512_as_sha512sum_writes_it(run: Run, files: Path) -> None:
+    """One algorithm, coreutils lines, by the octets of names."""
+    done = run("hash", "files")
+    wanted = "".join(f"{sha512(data)}  {name}\n" for name, data in WHOLE)
+    assert (done.stdout.decode(), done.stderr, done.returncode) == (wanted, b"", 0)
+
+
+def test_several_algorithms(run: Run, files: Path) -> None:
+    """Several are BSD lines by default, and refused as coreutils lines."""
+    done = run("hash", "files/b", "-a", "SHA-256,md5")
+    assert done.stdout.decode() == (
+        f"SHA256 (files/b) = {hashlib.sha256(b'bee').hexdigest()}\nMD5 (files/b) = {hashlib.md5(b'bee').hexdigest()}\n"
+    )
+    done = run("hash", "files/b", "-a", "sha256", "-a", "md5", "--format", "coreutils")
+    assert (done.stdout, done.returncode) == (b"", 2)
+    assert done.stderr.decode().strip() == (
+        "pressmark: --format coreutils: it holds one algorithm; use bsd or json for several"
+    )
+
+
+def test_json(run: Run, files: Path) -> None:
+    """JSON lines have size and time, and every algorithm."""
+    done = run("hash", "files", "--format", "json", "-a", "md5,xxh64")
+    records = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [record["path"] for record in records] == [name for name, _ in WHOLE]
+    assert [record["size"] for record in records] == [0, 3, 3]
+    assert records[1]["mtime_ns"] == (files / "b").stat().st_mtime_ns
+    assert records[1]["digests"] == {"md5": hashlib.md5(b"bee").hexdigest(), "xxh64": records[1]["digests"]["xxh64"]}
+
+
+@pytest.mark.parametrize(
+    ("call", "line"),
+    [
+        (["hash"], "missing argument 'PATH...' (see 'pressmark hash --help')"),
+        (["hash", "x", "-a", "md6"], "algorithm 'md6': unknown; known are md5, .*"),
+        (["hash", "x", "--ledger", "files/a"], "files/a: it is not a ledger"),
+        (["hash", "x", "-o", "nowhere/x"], "nowhere/x: No such file or directory"),
+        (["verify", "nowhere"], "nowhere: No such file or directory"),
+        (["verify", "files/b"], "files/b:1: expected a digest in hex, two blanks and a name"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_wrong_calls(run: Run, files: Path, call: list[str], line: str) -> None:
+    """Each is one line and exit 2, and nothing is written."""
+    (files / "a").write_bytes(b"not a ledger")
+    done = run(*call)
+    assert (done.stdout, done.returncode) == (b"", 2)
+    assert re.fullmatch(f"pressmark: {re.escape(line) if '.*' not in line else line}\\s*", done.stderr.decode())
+
+
+@posix
+def test_failures_are_listed_and_the_rest_is_hashed(run: Run, files: Path) -> None:
+    """Each failing file is a line on stderr, and the exit status is 1."""
+    os.mkfifo(files / "c")
+    (files / "e").symlink_to("nowhere")
+    (files / "up").symlink_to(".")
+    done = run("hash", "files", "gone", "/dev/zero")
+    assert done.stdout.decode() == "".join(f"{sha512(data)}  {name}\n" for name, data in WHOLE)
+    assert done.stderr.decode() == (
+        "pressmark: files/c: it is a named pipe\n"
+        "pressmark: files/e: the symbolic link leads nowhere\n"
+        "pressmark: files/up: the symbolic link leads to a directory that holds it\n"
+        "pressmark: gone: No such file or directory\n"
+        "pressmark: /dev/zero: it is a device\n"
+        "pressmark: 5 of 8 files failed\n"
+    )
+    assert done.returncode == 1
+
+
+@posix
+def test_links(run: Run, files: Path) -> None:
+    """Links are followed, left out or refused."""
+    (files / "z").symlink_to("b")
+    assert run("hash", "files").stdout.count(b"\n") == 4
+    assert run("hash", "files", "--links", "skip").stdout.count(b"\n") == 3
+    done = run("hash", "files", "--links", "refuse")
+    assert (done.stdout.count(b"\n"), done.returncode) == (3, 1)
+    assert done.stderr.startswith(b"pressmark: files/z: it is a symbolic link\n")
+
+
+def test_output_and_ledger_are_left_out(run: Run, files: Path) -> None:
+    """Below PATH, neither the output nor the ledger nor what an earlier run left is hashed."""
+    (files / ".pressmark-0123456789abcdef.tmp").write_bytes(b"left over")
+    call = ("hash", "files", "-o", "files/SUMS", "--ledger", "files/ledger")
+    for _ in range(3):
+        done = run(*call)
+        assert (done.stdout, done.stderr, done.returncode) == (b"", b"", 0)
+        assert (files / "SUMS").read_text() == "".join(f"{sha512(data)}  {name}\n" for name, data in WHOLE)
+
+
+@posix
+def test_a_full_disk(run: Run, files: Path) -> None:
+    """Output that cannot be written is one line and exit 1."""
+    done = run("hash", "files", "-o", "/dev/full")
+    assert (done.stderr, done.returncode) == (b"pressmark: /dev/full: No space left on device\n", 1)
+
+
+@posix
+def test_broken_pipe_is_success(tmp_path: Path) -> None:
+    """A reader that leaves ends the run silently and with 0."""
+    for number in range(3000):
+        (tmp_path / f"{number:04}").write_bytes(b"x")
+    process = subprocess.Popen(
+        [*COMMAND, "hash", "."], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment()
+    )
+    assert process.stdout
+    process.stdout.readline()
+    process.stdout.close()
+    assert process.stderr
+    assert (process.stderr.read(), process.wait(30)) == (b"", 0)
+    process.stderr.close()
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="names are bytes on Linux")
+def test_names_are_bytes(run: Run, tmp_path: Path) -> None:
+    """A name that is no text is written byte for byte, in messages escaped, in JSON with surrogates."""
+    name = os.path.join(os.fsencode(tmp_path), b"\xff\n")
+    with open(name, "wb") as file:
+        file.write(b"x")
+    assert run("hash", b"\xff\n").stdout == b"\\" + sha512(b"x").encode() + b"  \xff\\n\n"
+    assert json.loads(run("hash", b"\xff\n", "--format", "json").stdout)["path"] == "\udcff\n"
+    assert run("hash", b"\xfe").stderr.startswith(b"pressmark: \\udcfe: No such file")
+
+
+def test_threads_and_order(run: Run, files: Path) -> None:
+    """The output does not depend on threads or on the way of reading."""
+    wanted = run("hash", "files").stdout
+    for options in (["--threads", "1"], ["--threads", "7"], ["--read", "sequential"]):
+        assert run("hash", "files", *options).stdout == wanted
+
+
+# --- verify -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("format_name", ["coreutils", "bsd", "json"])
+def test_verify_what_was_written(run: Run, files: Path, format_name: str) -> None:
+    """An untouched tree is as its manifest says, silently."""
+    run("hash", "files", "-o", "SUMS", "--format", format_name)
+    done = run("verify", "SUMS")
+    assert (done.stdout, done.stderr, done.returncode) == (b"", b"", 0)
+
+
+@posix
+def test_verify_lists_every_problem(run: Run, files: Path, tmp_path: Path) -> None:
+    """Changed, missing, new and unreadable files are lines on stdout, and counted on stderr."""
+    (files / "e").write_bytes(b"e")
+    manifest = "".join(f"{sha512(data)}  ./{name}\n" for name, data in (("a", b""), ("b", b"bee"), ("d/c", b"sea")))
+    (tmp_path / "SUMS").write_text(f"{manifest}{sha512(b'e')}  ./e\n")
+    (files / "a").write_bytes(b"changed")
+    (files / "b").unlink()
+    (files / "e").unlink()
+    os.mkfifo(files / "e")
+    (files / "new\nline").write_bytes(b"")
+    done = run("verify", "SUMS", "--root", "files")
+    assert (done.stdout.decode(), done.stderr.decode(), done.returncode) == (
+        "changed: ./a\nmissing: ./b\nunreadable: ./e: it is a named pipe\nnew: new\\nline\n",
+        "pressmark: 1 changed, 1 missing, 1 unreadable, 1 new, 1 ok\n",
+        1,
+    )
+    done = run("verify", "SUMS", "--root", "files", "--json")
+    *problems, last = map(json.loads, done.stdout.splitlines())
+    assert last == {"summary": {"ok": 1, "changed": 1, "missing": 1, "unreadable": 1, "new": 1}}
+    assert [(problem["kind"], problem["path"]) for problem in problems] == [
+        ("changed", "./a"),
+        ("missing", "./b"),
+        ("fifo", "./e"),
+        ("new", "new\nline"),
+    ]
+    assert problems[0]["expected"] == sha512(b"")
+    assert problems[0]["found"] == sha512(b"changed")
+    assert {problem["severity"] for problem in problems} == {"error"}
+
+
+def test_verify_reads_a_pipe(run: Run, files: Path) -> None:
+    """A manifest may come from standard input; -a says what its digests are."""
+    for algorithm in ("sha512", "blake3"):
+        manifest = run("hash", "files", "-a", algorithm).stdout
+        done = run("verify", "-", "-a", algorithm, stdin=manifest)
+        assert (done.stdout, done.stderr, done.returncode) == (b"", b"", 0)
+
+
+def test_verify_checks_the_manifest_first(run: Run, files: Path) -> None:
+    """A bad line far down is found before any file is read."""
+    manifest = run("hash", "files").stdout
+    (files / "a").write_bytes(b"changed")
+    done = run("verify", "-", stdin=manifest + b"nonsense\n")
+    assert (done.stdout, done.returncode) == (b"", 2)
+    assert done.stderr.startswith(b"pressmark: <stdin>:4: expected a digest in hex")
+
+
+def test_verify_goes_on_with_a_ledger(run: Run, files: Path) -> None:
+    """What was verified is not read again; what changed is."""
+    run("hash", "files", "-o", "SUMS")
+    assert run("verify", "SUMS", "--ledger", "l").returncode == 0
+    (files / "b").write_bytes(b"longer")
+    assert run("verify", "SUMS", "--ledger", "l").stdout == b"changed: files/b\n"
+    assert run("verify", "SUMS", "--root", ".", "--ledger", "l").returncode == 2
+
+
+# --- talk -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [
+        (0, "0 B"),
+        (999, "999 B"),
+        (1000, "1 kB"),
+        (1234, "1.23 kB"),
+        (999_600, "1 MB"),
+        (5e12, "5 TB"),
+        (2e21, "2e+03 EB"),
+    ],
+)
+def test_shown_bytes(count: float, text: str) -> None:
+    """Numbers of bytes have decimal units."""
+    assert shown_bytes(count) == text
+
+
+@posix
+def test_log_lines(files: Path, tmp_path: Path) -> None:
+    """In a log, a long run says every now and then how far it is: files, bytes, rate, time left."""
+    script = (
+        "import pressmark.cli.tally as tally, pressmark.cli.hashing as hashing, time, sys\n"
+        "tally.LOG_EVERY = 0.05; tally.DISPLAY_AFTER = 0.0\n"
+        "def slow(paths, *rest, **more):\n"
+        "    for path in original(paths, *rest, **more):\n"
+        "        time.sleep(0.15)\n"
+        "        yield path\n"
+        "original = hashing.hash_files; hashing.hash_files = slow\n"
+        "from pressmark.cli import main; main()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, "hash", "files", "--progress"],
+        cwd=tmp_path,
+        env=environment(),
+        capture_output=True,
+        check=True,
+    )
+    lines = done.stderr.decode().splitlines()
+    assert lines
+    for line in lines:
+        assert re.fullmatch(r"pressmark: 3 files, 6 B( of 6 B)?, [\d.]+ k?B/s(, 0:00 left)?", line)
+
+
+@posix
+def test_ctrl_c_says_how_to_go_on(call: Call, monkeypatch: pytest.MonkeyPatch, files: Path) -> None:
+    """Ctrl-C is one line and 130, in the middle of a run."""
+
+    def interrupted(*_args: object, **_more: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("pressmark.cli.verifying.verify", interrupted)
+    monkeypatch.setattr("pressmark.cli.hashing.hash_files", interrupted)
+    (files / "SUMS").write_text(f"{sha512(b'')}  files/a\n")
+    for words in (("hash", "files"), ("verify", "files/SUMS")):
+        result = call(*words)
+        assert result.exit_code == 128 + signal.SIGINT
+        assert result.stderr == "pressmark: interrupted; it begins anew next time (with --ledger FILE it would go on)\n"
+        result = call(*words, "--ledger", f"{words[0]}.ledger")
+        assert result.stderr == f"pressmark: interrupted; the same call goes on from {words[0]}.ledger\n"

@@ -1,0 +1,50 @@
+"""The command in a process of its own, with faults preloaded where a test wants them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import pressmark
+
+SOURCE = Path(__file__).with_name("faults.c")
+PACKAGE_PARENT = str(Path(pressmark.__file__).parent.parent)
+COMMAND = [sys.executable, "-m", "pressmark"]
+
+Run = Callable[..., subprocess.CompletedProcess[bytes]]
+
+
+def environment(**more: str) -> dict[str, str]:
+    """Return this environment with the package to be found from any folder."""
+    path = os.pathsep.join(filter(None, [PACKAGE_PARENT, os.environ.get("PYTHONPATH")]))
+    return {**os.environ, "PYTHONPATH": path, "PYTHONIOENCODING": "utf-8", **more}
+
+
+@pytest.fixture(scope="session")
+def faults(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The library that causes faults, to be preloaded."""
+    compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+    if compiler is None or not sys.platform.startswith("linux"):
+        pytest.skip("no C compiler, or no way to preload a library")
+    library = tmp_path_factory.mktemp("faults") / "faults.so"
+    command = [compiler, "-shared", "-fPIC", "-O1", "-o", str(library), str(SOURCE), "-ldl"]
+    subprocess.run(command, check=True, capture_output=True)
+    return " ".join(filter(None, [os.environ.get("LD_PRELOAD"), str(library)]))
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    """Run the real command in an empty folder, under the implementation ``implementation`` where one is given."""
+
+    def run(*args: str | bytes, variables: dict[str, str] | None = None, **options: Any) -> Any:
+        options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "cwd": tmp_path, "timeout": 120, **options}
+        return subprocess.run([*COMMAND, *args], env=environment(**(variables or {})), check=False, **options)
+
+    return run

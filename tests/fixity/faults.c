@@ -1,0 +1,90 @@
+/* Preloaded into a test's process: faults that a file system or another program could cause, at a known moment.
+ *
+ * What happens before the first read of a file is in its name: "eio-x" fails, "truncate-x" becomes shorter, "append-x" longer,
+ * "rewrite-x" gets another time, "delete-x" disappears, "replace-x" gets another file in its place, "chmod-x" becomes
+ * unreadable. "count-x" has its name appended to the file $READS, after $SLOW microseconds. "late-x" fails at the second read.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int is(const char *name, const char *action)
+{
+    return strncmp(name, action, strlen(action)) == 0;
+}
+
+static void note(const char *name)
+{
+    const char *slow = getenv("SLOW");
+    const char *reads = getenv("READS");
+    if (slow)
+        usleep((useconds_t)atoi(slow));
+    if (reads) {
+        const int log = open(reads, O_WRONLY | O_APPEND | O_CREAT, 0666);
+        char line[300];
+        const int size = snprintf(line, sizeof line, "%s\n", name);
+        if (write(log, line, (size_t)size) != size)
+            abort();
+        close(log);
+    }
+}
+
+static int act(int descriptor, const char *path, const char *name)
+{
+    const off_t at = lseek(descriptor, 0, SEEK_CUR);
+    if (is(name, "eio-") || (is(name, "late-") && at > 0)) {
+        errno = EIO;
+        return -1;
+    }
+    if (at != 0)
+        return 0;
+    if (is(name, "truncate-")) {
+        if (truncate(path, 10))
+            abort();
+    } else if (is(name, "append-")) {
+        const int file = open(path, O_WRONLY | O_APPEND);
+        if (write(file, "more", 4) != 4)
+            abort();
+        close(file);
+    } else if (is(name, "rewrite-")) {
+        const struct timespec times[2] = {{1, 0}, {1, 0}};
+        utimensat(AT_FDCWD, path, times, 0);
+    } else if (is(name, "delete-")) {
+        unlink(path);
+    } else if (is(name, "replace-")) {
+        char other[5000];
+        snprintf(other, sizeof other, "%s.new", path);
+        const int file = open(other, O_WRONLY | O_CREAT, 0666);
+        if (write(file, "other", 5) != 5)
+            abort();
+        close(file);
+        rename(other, path);
+    } else if (is(name, "chmod-")) {
+        chmod(path, 0);
+    } else if (is(name, "count-")) {
+        note(name);
+    }
+    return 0;
+}
+
+ssize_t read(int descriptor, void *buffer, size_t size)
+{
+    static ssize_t (*real)(int, void *, size_t);
+    if (real == NULL)
+        *(void **)&real = dlsym(RTLD_NEXT, "read");
+    char link[64], path[4096];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", descriptor);
+    const ssize_t length = readlink(link, path, sizeof path - 1);
+    if (length > 0 && path[0] == '/') {
+        path[length] = 0;
+        if (act(descriptor, path, strrchr(path, '/') + 1))
+            return -1;
+    }
+    return real(descriptor, buffer, size);
+}

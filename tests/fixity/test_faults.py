@@ -1,0 +1,97 @@
+"""Files that change or fail while they are read: each has its outcome, the others their digests."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from pressmark.fixity import hash_files
+from pressmark.fixity.hasher import READ_SIZE
+from support.implementations import Implementation
+
+from .conftest import Run
+from .trees import content, expected
+
+SMALL, LONG = 5000, 3 * READ_SIZE + 17
+
+# Name of a file -> its size, and what is said of it; None for a digest of what it held.
+FILES: dict[str, tuple[int, str | None]] = {
+    "append-long": (LONG, f"it had {LONG} bytes and then {LONG + 4}"),
+    "append-small": (SMALL, f"it had {SMALL} bytes and then {SMALL + 4}"),
+    "append-empty": (0, "it had 0 bytes and then 4"),
+    "chmod-long": (LONG, None),
+    "chmod-small": (SMALL, None),
+    "delete-long": (LONG, "it was deleted while it was read"),
+    "eio-long": (LONG, os.strerror(5)),
+    "eio-small": (SMALL, os.strerror(5)),
+    "late-long": (LONG, os.strerror(5)),
+    "plain-long": (LONG, None),
+    "plain-small": (SMALL, None),
+    "replace-long": (LONG, "it was replaced while it was read"),
+    "rewrite-long": (LONG, "it was written to while it was read"),
+    "rewrite-small": (SMALL, "it was written to while it was read"),
+    "truncate-long": (LONG, f"it had {LONG} bytes and then 10"),
+    "truncate-small": (SMALL, f"it had {SMALL} bytes and then 10"),
+}
+
+
+@pytest.mark.parametrize("read", ["parallel", "sequential"])
+@pytest.mark.parametrize("algorithms", ["sha512", "md5,blake3", "sha3-256"])
+def test_changes_and_failures(
+    implementation: Implementation, faults: str, run: Run, tmp_path: Path, algorithms: str, read: str
+) -> None:
+    """What happens to a file at its first read is in its name; the run is complete and right for all others."""
+    folder = tmp_path / "files"
+    folder.mkdir()
+    # Enough of everybody that lanes pay.
+    wanted, said = {}, {}
+    for turn in range(8):
+        for number, (name, (size, message)) in enumerate(FILES.items()):
+            path = folder / f"{name}-{turn}"
+            data = content(number, size)
+            path.write_bytes(data)
+            if message is None:
+                wanted[f"files/{path.name}"] = {name: expected(data, name) for name in algorithms.split(",")}
+            else:
+                said[f"files/{path.name}"] = message
+    done = run(
+        *("hash", "files", "-a", algorithms, "--format", "json", "--read", read, "--threads", "2"),
+        variables={"LD_PRELOAD": faults, "PRESSMARK_IMPLEMENTATION": str(implementation)},
+    )
+    *lines, last = done.stderr.decode().splitlines()
+    assert done.returncode == 1
+    assert dict(line.removeprefix("pressmark: ").split(": ", 1) for line in lines) == said
+    assert last == f"pressmark: {len(said)} of {len(said) + len(wanted)} files failed"
+    records = [json.loads(line) for line in done.stdout.splitlines()]
+    assert {record["path"]: record["digests"] for record in records} == wanted
+    assert [record["path"] for record in records] == sorted(wanted)
+
+
+def test_endless_files_end(implementation: Implementation, tmp_path: Path) -> None:
+    """A file that somebody appends to for ever is given up, not read for ever; also one that was empty at first."""
+    done = threading.Event()
+    paths = [tmp_path / "log", tmp_path / "empty"]
+    paths[0].write_bytes(b"x" * 1000)
+    paths[1].write_bytes(b"")
+
+    def append() -> None:
+        with paths[0].open("ab") as one, paths[1].open("ab") as other:
+            while not done.is_set():
+                one.write(b"x" * 300_000)
+                other.write(b"x" * 300_000)
+                if one.tell() > 1 << 30:
+                    break
+
+    writer = threading.Thread(target=append)
+    writer.start()
+    try:
+        for outcome in hash_files(paths * 5, ["md5"], threads=2):
+            assert outcome.ok or outcome.kind == "changed-while-read"
+        assert not done.is_set()
+    finally:
+        done.set()
+        writer.join()

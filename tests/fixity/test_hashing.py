@@ -1,0 +1,316 @@
+"""One file and many: the same digests as everybody else's, in order, whatever runs underneath."""
+
+from __future__ import annotations
+
+import os
+import random
+import socket
+import sys
+from collections.abc import Callable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pressmark import _kernels
+from pressmark.errors import AlgorithmError, FileError
+from pressmark.fixity import ALGORITHMS, Finished, Outcome, Progress, hash_file, hash_files, walk
+from pressmark.fixity import hasher as hasher_module
+from pressmark.fixity import pool as pool_module
+from support.implementations import NATIVE, Implementation, native_is_missing, use
+
+from .trees import SIZES, content, expected, make
+
+posix = pytest.mark.skipif(os.name != "posix", reason="needs POSIX files")
+
+COMBINATIONS = [
+    *([name] for name in ALGORITHMS),
+    ["sha512", "sha256", "md5"],
+    ["blake3", "sha512", "xxh64"],
+    ["sha3-256", "blake2s"],
+    list(ALGORITHMS),
+]
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    return make(tmp_path_factory.mktemp("tree"))
+
+
+def check(outcomes: list[Outcome], paths: list[str], names: list[str]) -> None:
+    assert [outcome.path for outcome in outcomes] == paths
+    for number, (outcome, size) in enumerate(zip(outcomes, SIZES, strict=True)):
+        data = content(number, size)
+        assert outcome.digests == {name: expected(data, name) for name in names}
+        assert list(outcome.digests or ()) == names
+        status = os.stat(outcome.path)
+        assert (outcome.size, outcome.mtime_ns, outcome.inode) == (size, status.st_mtime_ns, status.st_ino)
+        assert (outcome.ok, outcome.kind, outcome.message) == (True, None, "")
+
+
+@pytest.mark.parametrize("names", COMBINATIONS, ids=lambda names: "+".join(names) if len(names) < 9 else "all")
+def test_all_sizes(implementation: Implementation, tree: list[str], names: list[str]) -> None:
+    """Around every edge of block and buffer, each digest is that of its library; two threads or five."""
+    check(list(hash_files(tree, names, threads=2)), tree, names)
+    check(list(hash_files(tree, names, threads=5, read="sequential")), tree, names)
+
+
+def levels() -> list[str]:
+    if native_is_missing():
+        return []
+    digests = __import__("pressmark._kernels.native.digests", fromlist=["levels"])
+    known: list[str] = digests.levels()
+    return known[: known.index(digests.best_level()) + 1]
+
+
+@pytest.mark.parametrize("level", levels())
+@pytest.mark.parametrize("name", ["md5", "sha1", "sha224", "sha256", "sha384", "sha512", "sha512/256", "blake2b-160"])
+def test_every_level(level: str, name: str, tree: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lanes of every level compute what hashlib computes, also where the plan would not use them."""
+    from pressmark._kernels.native import digests
+
+    before = digests.level()
+    # Every file into the lanes: their count is what decides otherwise.
+    monkeypatch.setattr(pool_module.Plan, "serial_files", lambda self, sizes, waiting: 0)
+    monkeypatch.setitem(__import__("pressmark.fixity.plan", fromlist=["x"]).SERIAL_RATES, name, 0.001)
+    monkeypatch.setitem(__import__("pressmark.fixity.plan", fromlist=["x"]).WITHOUT_EXTENSIONS, name, 0.001)
+    digests.use_level(level)
+    try:
+        with use(NATIVE):
+            assert bool(pool_module.Plan([name], 1).lanes) == (_kernels.active.lane_count(name) > 1)
+            for threads in (1, 3):
+                check(list(hash_files(tree, [name], threads=threads)), tree, [name])
+            check(list(hash_files(tree, [name, "blake2s"], threads=2)), tree, [name, "blake2s"])
+    finally:
+        digests.use_level(before)
+
+
+def test_random_trees_are_the_same(twins: tuple[Implementation, ...], tmp_path: Path) -> None:
+    """Both implementations give equal outcomes, failures included, on trees of random sizes."""
+    draw = random.Random(11)
+    for turn in range(4):
+        folder = tmp_path / str(turn)
+        make(folder, tuple(int(2 ** draw.uniform(0, 19)) for _ in range(60)))
+        (folder / "00010-dangling").symlink_to("nowhere")
+        (folder / "00020-loop").symlink_to("00020-loop")
+        (folder / "00030-up").symlink_to(".")
+        names = draw.sample(list(ALGORITHMS), 3)
+        found = []
+        for implementation in twins:
+            with use(implementation):
+                found.append(list(hash_files(walk(folder), names, threads=2)))
+        assert found[0] == found[1]
+        assert [outcome.kind for outcome in found[0] if not outcome.ok] == [
+            "dangling-link",
+            "link-loop",
+            "directory-loop",
+        ]
+
+
+def test_one_file(tree: list[str]) -> None:
+    """hash_file gives what hash_files gives; without algorithms, SHA-512."""
+    for number, path in enumerate(tree):
+        data = content(number, SIZES[number])
+        assert hash_file(path) == {"sha512": expected(data, "sha512")}
+        assert hash_file(os.fsencode(path), ["MD5", "blake3"]) == {
+            "md5": expected(data, "md5"),
+            "blake3": expected(data, "blake3"),
+        }
+
+
+def test_a_large_file_on_several_threads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What threads of its own compute for a large file is the same."""
+    monkeypatch.setattr(hasher_module, "LARGE", 1 << 18)
+    monkeypatch.setattr(hasher_module, "LARGE_READ_SIZE", 1 << 16)
+    data = content(1, (1 << 20) + 12345)
+    path = tmp_path / "large"
+    path.write_bytes(data)
+    names = ["sha512", "blake3", "md5", "xxh128"]
+    wanted = {name: expected(data, name) for name in names}
+    assert hash_file(path, names, threads=4) == wanted
+    assert [outcome.digests for outcome in hash_files([path], names, threads=4)] == [wanted]
+
+
+def test_wrong_arguments(tmp_path: Path) -> None:
+    """They are refused at once, before anything is read."""
+    with pytest.raises(AlgorithmError):
+        hash_files([], ["nope"])
+    with pytest.raises(ValueError, match="links="):
+        hash_files([], links="maybe")
+    with pytest.raises(ValueError, match="read="):
+        hash_files([], read="never")
+    with pytest.raises(ValueError, match="threads="):
+        hash_files([], threads=-1)
+    with pytest.raises(ValueError, match="links="):
+        hash_file(tmp_path, links="skip")
+    assert list(hash_files([])) == []
+
+
+def test_lazy_and_bounded(implementation: Implementation, tmp_path: Path) -> None:
+    """An endless iterable is read a few thousand paths ahead and no further; leaving ends the threads."""
+    path = tmp_path / "x"
+    path.write_bytes(b"x")
+    taken = 0
+
+    def endless() -> Iterator[Path]:
+        nonlocal taken
+        while True:
+            taken += 1
+            yield path
+
+    outcomes = hash_files(endless(), ["md5"], threads=2)
+    assert [outcome.ok for outcome in islice(outcomes, 3)] == [True] * 3
+    assert taken <= pool_module.LOOK_AHEAD
+    outcomes.close()  # type: ignore[attr-defined]
+
+
+def test_order_with_a_slow_first_file(implementation: Implementation, tmp_path: Path) -> None:
+    """Results are in input order although the first file is by far the largest."""
+    paths = make(tmp_path / "t", (8 << 20, *([100] * 3000)))
+    assert [outcome.path for outcome in hash_files(paths, ["md5"], threads=2)] == paths
+
+
+def test_events(implementation: Implementation, tree: list[str]) -> None:
+    """Every file is finished once, and the last progress counts all files and bytes."""
+    events: list[Any] = []
+    outcomes = list(hash_files([*tree, "nowhere"], ["sha512"], threads=2, on_event=events.append))
+    finished = [event.outcome for event in events if isinstance(event, Finished)]
+    assert sorted(finished, key=lambda outcome: str(outcome.path)) == sorted(
+        outcomes, key=lambda outcome: str(outcome.path)
+    )
+    assert events[-1] == Progress(len(tree) + 1, sum(SIZES), 1)
+
+
+def test_an_error_of_the_iterable_is_passed_on(implementation: Implementation, tree: list[str]) -> None:
+    """What the iterable raises comes out of the run, and no thread stays behind."""
+
+    def broken() -> Iterator[str]:
+        yield from tree
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        list(hash_files(broken(), ["md5"], threads=2))
+
+
+def test_a_failing_worker_ends_the_run(
+    implementation: Implementation, tree: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An exception in a worker is raised where the results are taken, it does not hang or look like a bad file."""
+
+    class Broken:
+        def update(self, data: object) -> None:
+            raise ZeroDivisionError
+
+        def hexdigest(self) -> str:
+            return ""
+
+    algorithm = ALGORITHMS["sha3-256"]
+    calls = iter([algorithm.make(1)])
+    broken = type(algorithm)(algorithm.name, 32, "SHA3-256", lambda threads: next(calls, Broken()))
+    monkeypatch.setitem(ALGORITHMS, "sha3-256", broken)
+    with pytest.raises(ZeroDivisionError):
+        list(hash_files(tree, ["sha512", "sha3-256"], threads=2))
+
+
+# --- what cannot be read ------------------------------------------------------------------------------------------
+
+
+def fifo(path: Path) -> Path:
+    os.mkfifo(path)
+    return path
+
+
+def bound(path: Path) -> Path:
+    with socket.socket(socket.AF_UNIX) as server:
+        here = os.getcwd()
+        os.chdir(path.parent)  # the name of a socket is short
+        try:
+            server.bind(path.name)
+        finally:
+            os.chdir(here)
+    return path
+
+
+def link(path: Path, target: str) -> Path:
+    path.symlink_to(target)
+    return path
+
+
+FAULTS: dict[str, tuple[Callable[[Path], object], str, str]] = {
+    "missing": (lambda folder: folder / "nowhere", "missing", "No such file or directory"),
+    "below a file": (lambda folder: folder / "file" / "x", "missing", "Not a directory"),
+    "dangling": (lambda folder: link(folder / "a", "nowhere"), "dangling-link", "the symbolic link leads nowhere"),
+    "loop": (lambda folder: link(folder / "a", "a"), "link-loop", os.strerror(40)),
+    "directory": (lambda folder: folder, "directory", "it is a directory"),
+    "fifo": (lambda folder: fifo(folder / "a"), "fifo", "it is a named pipe"),
+    "fifo behind a link": (
+        lambda folder: link(folder / "b", fifo(folder / "a").name),
+        "fifo",
+        "it is a named pipe",
+    ),
+    "socket": (lambda folder: bound(folder / "a"), "socket", "it is a socket"),
+    "device": (lambda folder: "/dev/zero", "device", "it is a device"),
+    "NUL": (lambda folder: "a\0b", "bad-name", "embedded null byte"),
+    "long": (lambda folder: folder / ("x" * 5000), "bad-name", os.strerror(36)),
+}
+
+
+@posix
+@pytest.mark.parametrize("fault", FAULTS)
+def test_what_cannot_be_read(implementation: Implementation, tmp_path: Path, fault: str) -> None:
+    """Each has its own kind and message, nothing blocks, and its neighbours have their digests."""
+    (tmp_path / "file").write_bytes(b"abc")
+    make_it, kind, message = FAULTS[fault]
+    path = os.fspath(make_it(tmp_path))  # type: ignore[call-overload]
+    outcomes = list(hash_files([tmp_path / "file", path, tmp_path / "file"], ["md5"], threads=2))
+    assert [outcome.ok for outcome in outcomes] == [True, False, True]
+    assert (outcomes[1].path, outcomes[1].digests) == (path, None)
+    assert (outcomes[1].kind, outcomes[1].message) == (kind, message)
+    with pytest.raises(FileError) as caught:
+        hash_file(path, ["md5"])
+    assert (caught.value.path, caught.value.kind, caught.value.reason) == (path, kind, message)
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read everything")
+def test_permission(implementation: Implementation, tmp_path: Path) -> None:
+    """A file that we may not read is reported as such."""
+    (tmp_path / "a").write_bytes(b"x")
+    (tmp_path / "a").chmod(0)
+    assert [outcome.kind for outcome in hash_files([tmp_path / "a"])] == ["permission"]
+
+
+@posix
+def test_links_refused(implementation: Implementation, tmp_path: Path) -> None:
+    """A link is a failure where links are refused, whatever it leads to."""
+    (tmp_path / "file").write_bytes(b"abc")
+    paths = [link(tmp_path / name, target) for name, target in (("a", "file"), ("b", "nowhere"), ("c", "c"))]
+    outcomes = list(hash_files([*paths, tmp_path / "file"], ["md5"], links="refuse"))
+    assert [outcome.kind for outcome in outcomes] == ["link", "link", "link", None]
+    assert outcomes[0].message == "it is a symbolic link"
+
+
+@posix
+def test_special_files_when_asked(implementation: Implementation) -> None:
+    """A device is read to its end where that is wanted."""
+    outcomes = list(hash_files(["/dev/null"], ["md5"], special_files=True))
+    assert [outcome.digests for outcome in outcomes] == [{"md5": "d41d8cd98f00b204e9800998ecf8427e"}]
+
+
+@pytest.mark.skipif(not Path("/proc/version").exists(), reason="needs /proc")
+def test_files_that_the_kernel_makes_up(implementation: Implementation) -> None:
+    """A file that says it is empty and holds something has the digest of what it holds."""
+    data = Path("/proc/version").read_bytes()
+    outcomes = list(hash_files(["/proc/version"] * 20, ["md5"], threads=1))
+    assert [outcome.digests for outcome in outcomes] == [{"md5": expected(data, "md5")}] * 20
+    assert outcomes[0].size == len(data)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="names are bytes on Linux")
+def test_names_are_bytes(implementation: Implementation, tmp_path: Path) -> None:
+    """Names that are not UTF-8 are read under both of their forms, and come back as they were given."""
+    name = os.path.join(os.fsencode(tmp_path), b"\xff\xfe\n")
+    with open(name, "wb") as file:
+        file.write(b"abc")
+    paths = [name, os.fsdecode(name)] * 10
+    assert [(o.path, o.ok) for o in hash_files(paths, ["md5"], threads=2)] == [(path, True) for path in paths]

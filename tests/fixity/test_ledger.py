@@ -1,0 +1,264 @@
+"""The ledger: what is finished is not read again, whatever ended the run before."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from pressmark.errors import LedgerError
+from pressmark.fixity import Ledger, Outcome, hash_files, walk
+from support.implementations import Implementation
+
+from .conftest import COMMAND, Run, environment
+from .trees import make
+
+# ci/fixity-kill asks for 50.
+KILLS = int(os.environ.get("PRESSMARK_KILLS", "3"))
+
+
+def opened(path: Path, algorithms: str = "sha512", roots: tuple[str, ...] = ("/r",)) -> Ledger:
+    return Ledger(path, algorithms.split(","), roots)
+
+
+def hashed(path: Path, folder: Path, algorithms: str = "sha512") -> tuple[list[Outcome], int]:
+    """Hash a tree with a ledger, and return the outcomes and how many the ledger gave."""
+    with opened(path, algorithms) as ledger:
+        known = 0
+        find = ledger.find
+
+        def counted(*args: object) -> dict[str, str] | None:
+            nonlocal known
+            found = find(*args)  # type: ignore[arg-type]
+            known += found is not None
+            return found
+
+        ledger.find = counted  # type: ignore[method-assign]
+        outcomes = list(hash_files(walk(folder), algorithms.split(","), threads=2, ledger=ledger))
+    return outcomes, known
+
+
+def test_a_second_run_reads_nothing(implementation: Implementation, tmp_path: Path) -> None:
+    """Everything comes from the ledger, equal to what was computed; what has changed since does not."""
+    paths = make(tmp_path / "t", (0, 1, 5000, 300_000, 17))
+    name = tmp_path / "t" / os.fsdecode(b'9 \xff\n"\\')
+    name.write_bytes(b"hostile")
+    first, known = hashed(tmp_path / "l", tmp_path / "t", "sha512,md5")
+    assert known == 0
+    again, known = hashed(tmp_path / "l", tmp_path / "t", "sha512,md5")
+    assert (again, known) == (first, 6)
+    Path(paths[1]).write_bytes(b"22")
+    third, known = hashed(tmp_path / "l", tmp_path / "t", "sha512,md5")
+    assert known == 5
+    assert third[1] != first[1]
+    assert third[:1] + third[2:] == first[:1] + first[2:]
+    assert hashed(tmp_path / "l", tmp_path / "t", "sha512,md5") == (third, 6)
+
+
+def test_failures_are_not_recorded(implementation: Implementation, tmp_path: Path) -> None:
+    """A file that failed is tried again."""
+    make(tmp_path / "t", (1, 2))
+    (tmp_path / "t" / "x").symlink_to("nowhere")
+    hashed(tmp_path / "l", tmp_path / "t")
+    assert len((tmp_path / "l").read_bytes().splitlines()) == 3
+    (tmp_path / "t" / "x").unlink()
+    (tmp_path / "t" / "x").write_bytes(b"now")
+    outcomes, known = hashed(tmp_path / "l", tmp_path / "t")
+    assert (known, [outcome.ok for outcome in outcomes]) == (2, [True] * 3)
+
+
+def test_every_torn_end(tmp_path: Path) -> None:
+    """Cut at any byte, a ledger opens, holds the whole records before the cut, and takes new ones."""
+    make(tmp_path / "t", (1, 20, 300))
+    first, _ = hashed(tmp_path / "l", tmp_path / "t", "md5")
+    whole = (tmp_path / "l").read_bytes()
+    for size in range(len(whole)):
+        (tmp_path / "l").write_bytes(whole[:size])
+        outcomes, known = hashed(tmp_path / "l", tmp_path / "t", "md5")
+        assert outcomes == first
+        assert known == max(0, whole[:size].count(b"\n") - 1)
+        assert sorted((tmp_path / "l").read_bytes().splitlines()) == sorted(whole.splitlines())
+
+
+def test_damaged_records_are_read_again(tmp_path: Path) -> None:
+    """A flipped bit anywhere behind the header costs a record, never a digest."""
+    make(tmp_path / "t", (1, 20, 300))
+    first, _ = hashed(tmp_path / "l", tmp_path / "t", "md5")
+    whole = (tmp_path / "l").read_bytes()
+    draw = random.Random(3)
+    for _ in range(60):
+        place = draw.randrange(whole.index(b"\n") + 1, len(whole))
+        damaged = bytearray(whole)
+        damaged[place] ^= 1 << draw.randrange(8)
+        (tmp_path / "l").write_bytes(damaged)
+        outcomes, known = hashed(tmp_path / "l", tmp_path / "t", "md5")
+        assert outcomes == first
+        assert known in (1, 2)  # the record, and its neighbour where the line feed between them is gone
+    (tmp_path / "l").write_bytes(whole.replace(b"\n", b"\nnonsense\n"))
+    assert hashed(tmp_path / "l", tmp_path / "t", "md5") == (first, 3)
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"a file of mine\n", "it is not a ledger"),
+        (b"without line feed", "it is not a ledger"),
+        (b'12345678 {"pressmark_ledger": 1}\n', "it is not a ledger"),
+    ],
+)
+def test_other_files_are_refused(tmp_path: Path, content: bytes, reason: str) -> None:
+    """A file that is no ledger is refused and left as it is."""
+    (tmp_path / "l").write_bytes(content)
+    with pytest.raises(LedgerError, match=reason):
+        opened(tmp_path / "l")
+    assert (tmp_path / "l").read_bytes() == content
+    with pytest.raises(LedgerError, match="not a regular file"):
+        opened(tmp_path)
+
+
+def test_other_runs_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A ledger is for its algorithms, its paths and, where these are relative, its directory."""
+    opened(tmp_path / "l", "sha512,md5").close()
+    opened(tmp_path / "l", "SHA-512,md5").close()
+    with pytest.raises(LedgerError, match=r'other algorithms: \["sha512", "md5"\], not \["sha512"\]'):
+        opened(tmp_path / "l", "sha512")
+    with pytest.raises(LedgerError, match="other paths"):
+        opened(tmp_path / "l", "sha512,md5", ("/r", "/s"))
+    monkeypatch.chdir(tmp_path)
+    opened(tmp_path / "m", roots=("r",)).close()
+    (tmp_path / "d").mkdir()
+    monkeypatch.chdir(tmp_path / "d")
+    with pytest.raises(LedgerError, match="other directory"):
+        opened(tmp_path / "m", roots=("r",))
+    with pytest.raises(ValueError, match="other algorithms"), opened(tmp_path / "n") as ledger:
+        hash_files([], ["md5"], ledger=ledger)
+
+
+def test_two_writers(tmp_path: Path) -> None:
+    """While one has it, no other may; afterwards one may."""
+    with opened(tmp_path / "l"), pytest.raises(LedgerError, match="another run has it open"):
+        opened(tmp_path / "l")
+    opened(tmp_path / "l").close()
+
+
+def test_many_records(tmp_path: Path) -> None:
+    """The table of records finds each of ten thousand, and only under its own size, time and inode."""
+    outcomes = [Outcome(f"p{n}", {"md5": f"{n:032x}"}, n, 10 * n, 100 * n) for n in range(10_000)]
+    with opened(tmp_path / "l", "md5") as ledger:
+        ledger.append(outcomes)
+
+    def status(size: int, mtime_ns: int, inode: int) -> os.stat_result:
+        fields = [0o100644, inode, 1, 1, 0, 0, size, 0, 0, 0, 0.0, 0.0, 0.0, 0, mtime_ns, 0]
+        return os.stat_result(fields)
+
+    with opened(tmp_path / "l", "md5") as ledger:
+        assert (ledger.records, ledger.damaged) == (10_000, 0)
+        for n in range(0, 10_000, 7):
+            assert ledger.find(f"p{n}", status(n, 10 * n, 100 * n)) == {"md5": f"{n:032x}"}
+            assert ledger.find(f"p{n}", status(n + 1, 10 * n, 100 * n)) is None
+            assert ledger.find(f"p{n}", status(n, 10 * n + 1, 100 * n)) is None
+            assert ledger.find(f"p{n}", status(n, 10 * n, 100 * n + 1)) is None
+        assert ledger.find("q", status(1, 10, 100)) is None
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a full device")
+def test_a_full_disk(tmp_path: Path) -> None:
+    """Where a record cannot be written the run ends with the ledger's name."""
+    ledger = opened(tmp_path / "l", "md5")
+    full = os.open("/dev/full", os.O_WRONLY)
+    os.dup2(full, ledger._descriptor)
+    os.close(full)
+    with pytest.raises(LedgerError, match="No space left on device"):
+        ledger.append([Outcome("p", {"md5": "0" * 32}, 1, 2, 3)])
+    os.close(ledger._descriptor)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs signals")
+def test_killed_runs_go_on(implementation: Implementation, faults: str, tmp_path: Path) -> None:
+    """Killed at random moments, the run completes with the manifest of an undisturbed one, and reads nothing twice.
+
+    A file counts as finished once its record is in the ledger; reads are counted by a library between the program and
+    the operating system.
+    """
+    folder = tmp_path / "files"
+    folder.mkdir()
+    draw = random.Random(time.time_ns())
+    for number in range(400):
+        (folder / f"count-{number:04}").write_bytes(draw.randbytes(draw.choice([10, 5000, 70_000, 600_000])))
+    command = [*COMMAND, "hash", "files", "-a", "sha512,md5", "--threads", "2", "--format", "json"]
+    environ = environment(PRESSMARK_IMPLEMENTATION=str(implementation))
+    undisturbed = subprocess.run(command, cwd=tmp_path, env=environ, capture_output=True, check=True).stdout
+    assert undisturbed.count(b"\n") == 400
+    log, journal, output = tmp_path / "reads", tmp_path / "ledger", tmp_path / "manifest"
+    command += ["--ledger", str(journal), "-o", str(output)]
+    environ |= {"LD_PRELOAD": faults, "READS": str(log), "SLOW": "1000"}
+    finished: set[str] = set()
+    kills = 0
+    while True:
+        log.unlink(missing_ok=True)
+        process = subprocess.Popen(command, cwd=tmp_path, env=environ, stderr=subprocess.DEVNULL)
+        if kills < KILLS:
+            try:
+                process.wait(draw.uniform(0.1, 0.7))
+            except subprocess.TimeoutExpired:
+                process.send_signal(signal.SIGKILL)
+                kills += 1
+        status = process.wait(60)
+        read = log.read_text().split() if log.exists() else []
+        assert not finished & set(read)
+        assert len(read) == len(set(read))
+        if status == 0:
+            break
+        assert status == -signal.SIGKILL
+        assert not output.exists()
+        if journal.exists():
+            lines = journal.read_bytes().split(b"\n")[1:-1]
+            finished = {os.path.basename(json.loads(line[9:])[0]) for line in lines}
+        if len(finished) == 400 and kills < KILLS:
+            # All is done, but more kills were asked for: begin anew.
+            journal.unlink()
+            finished = set()
+    assert output.read_bytes() == undisturbed
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs signals")
+@pytest.mark.parametrize("with_ledger", [False, True])
+def test_interruption(implementation: Implementation, faults: str, tmp_path: Path, with_ledger: bool) -> None:
+    """Ctrl-C ends a run soon, with one line that says how to go on, and leaves no output behind."""
+    folder = tmp_path / "files"
+    folder.mkdir()
+    for number in range(2000):
+        (folder / f"count-{number:04}").write_bytes(b"x" * 1000)
+    command = [*COMMAND, "hash", "files", "-o", "out", *(["--ledger", "my.ledger"] if with_ledger else [])]
+    environ = environment(
+        PRESSMARK_IMPLEMENTATION=str(implementation), LD_PRELOAD=faults, READS=str(tmp_path / "reads"), SLOW="5000"
+    )
+    process = subprocess.Popen(command, cwd=tmp_path, env=environ, stderr=subprocess.PIPE)
+    while not (tmp_path / "reads").exists():
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    _, stderr = process.communicate(timeout=30)
+    how = (
+        "the same call goes on from my.ledger"
+        if with_ledger
+        else "it begins anew next time (with --ledger FILE it would go on)"
+    )
+    assert (process.returncode, stderr.decode()) == (130, f"pressmark: interrupted; {how}\n")
+    assert sorted(path.name for path in tmp_path.iterdir() if path.name != "reads") == (
+        ["files", "my.ledger"] if with_ledger else ["files"]
+    )
+
+
+def test_sequential_and_parallel_share_a_ledger(run: Run, tmp_path: Path) -> None:
+    """How a run reads is no part of what its ledger is for."""
+    make(tmp_path / "t", (1, 2, 3))
+    first = run("hash", "t", "--ledger", "l", "--read", "sequential")
+    second = run("hash", "t", "--ledger", "l", "--threads", "1")
+    assert (first.returncode, first.stdout) == (second.returncode, second.stdout)
+    assert second.returncode == 0

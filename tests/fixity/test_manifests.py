@@ -1,0 +1,277 @@
+"""Manifests: what others wrote is read, what we write others read, and every name comes back."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pressmark.errors import AlgorithmError, ManifestError
+from pressmark.fixity import (
+    ALGORITHMS,
+    FORMATS,
+    Entry,
+    Outcome,
+    hash_files,
+    manifest_line,
+    read_manifest,
+    walk,
+    write_manifest,
+)
+
+from .trees import HOSTILE
+
+linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="names are bytes on Linux")
+
+
+def read(data: bytes, algorithms: list[str] | None = None, format: str | None = None) -> list[Entry]:
+    return list(read_manifest(io.BytesIO(data), "M", algorithms, format))
+
+
+def outcome(path: bytes, *names: str) -> Outcome:
+    digests = {name: hashlib.shake_128(path + name.encode()).hexdigest(ALGORITHMS[name].size) for name in names}
+    return Outcome(path, digests, len(path), 1_700_000_000_123_456_789, 7)
+
+
+names = st.binary(min_size=1, max_size=40).filter(lambda name: b"\0" not in name) | st.sampled_from(HOSTILE)
+some_algorithms = st.lists(st.sampled_from(list(ALGORITHMS)), min_size=1, max_size=4, unique=True)
+
+
+@given(st.lists(names, min_size=1, max_size=5), some_algorithms, st.sampled_from(FORMATS))
+def test_round_trip(paths: list[bytes], algorithms: list[str], format: str) -> None:
+    """Every name and digest comes back from every format."""
+    if format == "coreutils":
+        algorithms = algorithms[:1]
+    # Lines of one file that follow each other are one entry in the BSD format.
+    paths = list(dict.fromkeys(paths))
+    outcomes = [outcome(path, *algorithms) for path in paths]
+    data = b"".join(manifest_line(one, format) for one in outcomes)
+    entries = read(data, algorithms)
+    assert [(entry.path, entry.digests) for entry in entries] == [(one.path, one.digests) for one in outcomes]
+    if format == "json":
+        assert [(entry.size, entry.mtime_ns) for entry in entries] == [(one.size, one.mtime_ns) for one in outcomes]
+    if format != "coreutils":
+        assert read(data) == entries
+
+
+@given(st.binary(max_size=200))
+def test_nonsense_is_refused_in_one_line(data: bytes) -> None:
+    """Whatever is read, the answer is entries or an error with a line."""
+    try:
+        read(data)
+    except ManifestError as error:
+        assert 1 <= error.line <= data.count(b"\n") + 1
+        assert str(error).startswith(f"M:{error.line}: ")
+
+
+MD5 = "d41d8cd98f00b204e9800998ecf8427e"
+SHA1 = "da39a3ee5e6b4b0d3255bfef95601890afd80709"
+
+
+@pytest.mark.parametrize(
+    ("line", "path", "algorithm"),
+    [
+        (f"{MD5}  a b", b"a b", "md5"),
+        (f"{MD5} *a", b"a", "md5"),
+        (f"{MD5}   a", b" a", "md5"),
+        (f"{MD5.upper()}  a", b"a", "md5"),
+        (f"\\{MD5}  a\\nb\\\\c\\rd", b"a\nb\\c\rd", "md5"),
+        (f"{MD5}  a\\nb", b"a\\nb", "md5"),
+        (f"{MD5}  a\r", b"a\r", "md5"),
+        (f"{SHA1}  a", b"a", "sha1"),
+        (f"MD5 (a) = {MD5}", b"a", "md5"),
+        (f"MD5(a)= {MD5}", b"a", "md5"),
+        (f"SHA1 (a) = b) = {SHA1}", b"a) = b", "sha1"),
+        (f"\\SHA1 (a\\nb) = {SHA1}", b"a\nb", "sha1"),
+        (f'{{"path": "a\\udcff", "digests": {{"SHA-1": "{SHA1.upper()}"}}}}', b"a\xff", "sha1"),
+    ],
+)
+def test_lines_of_others(line: str, path: bytes, algorithm: str) -> None:
+    """Each is read, with and without a line feed at the end, between comments."""
+    digest = MD5 if algorithm == "md5" else SHA1
+    for data in (line, f"{line}\n", f"# comment\n{line}\n# another\n"):
+        entries = read(data.encode())
+        assert [(entry.path, entry.digests) for entry in entries] == [(path, {algorithm: digest})]
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("", "expected a digest in hex, two blanks and a name"),
+        ("nonsense", "expected a digest in hex, two blanks and a name"),
+        (f"{MD5}", "expected a digest in hex, two blanks and a name"),
+        (f"{MD5}  ", "expected a digest in hex, two blanks and a name"),
+        (f"{MD5} a", "expected a digest in hex, two blanks and a name"),
+        (f"{MD5[1:]}  a", "the digest has 31 hex digits, those before have 32"),
+        (f"{SHA1}  a", "the digest has 40 hex digits, those before have 32"),
+        (f"\\{MD5}  a\\xb", "'\\x' is no escape"),
+        (f"\\{MD5}  a\\", "'\\' is no escape"),
+        (f"MD5 (a) = {MD5}", "expected a digest in hex, two blanks and a name"),
+    ],
+)
+def test_bad_lines(line: str, reason: str) -> None:
+    """What is no line of the format is an error with its number."""
+    with pytest.raises(ManifestError) as caught:
+        read(f"{MD5}  first\n{line}\n".encode())
+    assert str(caught.value) == f"M:2: {reason}"
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("abcd  a", "no algorithm has a digest of 4 hex digits"),
+        (f"MD6 (a) = {MD5}", "algorithm 'MD6': unknown; known are md5"),
+        (f"MD5 (a) = {SHA1}", "a digest of md5 has 32 hex digits"),
+        ("{", "not JSON"),
+        ("{}", 'expected an object with a "path"'),
+        ('{"path": "a"}', 'expected "digests", an object of at least one'),
+        ('{"path": "a", "digests": {"md5": "x"}}', "a digest of md5 has 32 hex digits"),
+        (f'{{"path": "", "digests": {{"md5": "{MD5}"}}}}', '"path" is a name that no file has'),
+        (f'{{"path": "\\ud800", "digests": {{"md5": "{MD5}"}}}}', '"path" holds a surrogate that stands for no byte'),
+        (f'{{"path": "a", "size": 1.5, "digests": {{"md5": "{MD5}"}}}}', '"size" is no whole number'),
+        (
+            f'{{"path": "a", "digests": {{"md5": "{MD5}", "MD5": "{MD5}"}}}}',
+            "the digest 'MD5' is no text, or there twice",
+        ),
+    ],
+)
+def test_bad_first_lines(line: str, reason: str) -> None:
+    """The first line too, of each format."""
+    with pytest.raises(ManifestError) as caught:
+        read(line.encode())
+    assert str(caught.value).startswith(f"M:1: {reason}")
+
+
+def test_algorithm_of_coreutils_lines() -> None:
+    """Digests of one length are told apart by who is asked."""
+    digest = "0" * 64
+    line = f"{digest}  a\n".encode()
+    assert read(line)[0].digests == {"sha256": digest}
+    assert read(line, ["b3"])[0].digests == {"blake3": digest}
+    assert read(line, ["md5", "blake3"])[0].digests == {"blake3": digest}
+    with pytest.raises(ManifestError, match="a digest of 64 hex digits is not of sha512"):
+        read(line, ["sha512"])
+    with pytest.raises(ManifestError, match="is not of sha256 or blake3"):
+        read(line, ["sha256", "blake3"])
+    with pytest.raises(AlgorithmError):
+        read(line, ["nope"])
+    with pytest.raises(ValueError, match="format="):
+        read(line, format="csv")
+
+
+def test_chosen_digests() -> None:
+    """Of manifests that hold several, the ones asked for are kept; files without any of them are left out."""
+    lines = f"MD5 (a) = {MD5}\nSHA1 (a) = {SHA1}\nMD5 (b) = {MD5}\nMD5 (b) = {MD5}\n".encode()
+    assert [(entry.path, entry.digests, entry.line) for entry in read(lines)] == [
+        (b"a", {"md5": MD5, "sha1": SHA1}, 1),
+        (b"b", {"md5": MD5}, 3),
+        (b"b", {"md5": MD5}, 4),
+    ]
+    assert [(entry.path, entry.digests) for entry in read(lines, ["sha1"])] == [(b"a", {"sha1": SHA1})]
+
+
+def test_a_line_without_end() -> None:
+    """A line is bounded, or a file without line feeds would be read into memory."""
+    with pytest.raises(ManifestError, match="M:1: the line has more than 1048576 bytes"):
+        read(b"a" * (1 << 21))
+
+
+def test_what_has_no_line() -> None:
+    """Failures have no line, and the coreutils format has one digest."""
+    with pytest.raises(ValueError, match="without digests"):
+        manifest_line(Outcome("a", None, None, None, None, "missing", "x"), "bsd")
+    with pytest.raises(ValueError, match="one digest"):
+        manifest_line(outcome(b"a", "md5", "sha1"), "coreutils")
+    with pytest.raises(ValueError, match="format="):
+        manifest_line(outcome(b"a", "md5"), "csv")
+
+
+def test_written_whole_or_not_at_all(tmp_path: Path) -> None:
+    """A manifest appears when it is complete; before, what was there stays, and nothing is left over."""
+    path = tmp_path / "M"
+    path.write_bytes(b"old")
+
+    def broken() -> object:
+        yield outcome(b"a", "md5")
+        assert path.read_bytes() == b"old"
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        write_manifest(path, broken())  # type: ignore[arg-type]
+    assert [entry.name for entry in tmp_path.iterdir()] == ["M"]
+    assert path.read_bytes() == b"old"
+    missing = Outcome("b", None, None, None, None, "missing", "x")
+    assert write_manifest(path, [outcome(b"a", "md5"), missing], "json") == [missing]
+    assert json.loads(path.read_bytes())["path"] == "a"
+
+
+# --- with the tools of others ---------------------------------------------------------------------------------------
+
+TOOLS = {"md5sum": "md5", "sha1sum": "sha1", "sha256sum": "sha256", "sha512sum": "sha512", "b2sum": "blake2b-512"}
+
+
+@pytest.fixture
+def hostile(tmp_path: Path) -> Path:
+    folder = tmp_path / "hostile"
+    folder.mkdir()
+    for number, name in enumerate(HOSTILE):
+        with open(os.path.join(os.fsencode(folder), name), "wb") as file:
+            file.write(b"%d" % number)
+    return folder
+
+
+def tool(name: str, *args: bytes | str, folder: Path) -> subprocess.CompletedProcess[bytes]:
+    path = shutil.which(name)
+    if path is None:
+        pytest.skip(f"no {name} here")
+    return subprocess.run([path, *args], cwd=folder, capture_output=True, check=False)
+
+
+@linux
+@pytest.mark.parametrize("tag", [False, True], ids=["plain", "tag"])
+@pytest.mark.parametrize("name", [*TOOLS, "b3sum"])
+def test_tools_accept_ours(name: str, tag: bool, hostile: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """sha512sum -c and its kin find every hostile name that we wrote."""
+    monkeypatch.chdir(hostile)
+    algorithm = TOOLS.get(name, "blake3")
+    outcomes = list(hash_files(walk(b"."), [algorithm]))
+    data = b"".join(manifest_line(one, "bsd" if tag else "coreutils") for one in outcomes)
+    if name == "b3sum":
+        if tag:
+            pytest.skip("b3sum reads plain lines")
+        # b3sum refuses names that are not UTF-8, its own included.
+        data = b"".join(line for line in data.splitlines(keepends=True) if b"\xff" not in line)
+    manifest = hostile.parent / "M"
+    manifest.write_bytes(data)
+    done = tool(name, "-c", manifest, folder=hostile)  # type: ignore[arg-type]
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count(b": OK\n") == data.count(b"\n")
+    assert done.stderr == b""
+
+
+@linux
+@pytest.mark.parametrize("tag", [False, True], ids=["plain", "tag"])
+@pytest.mark.parametrize("name", [*TOOLS, "b3sum"])
+def test_we_accept_theirs(name: str, tag: bool, hostile: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every line of sha512sum and its kin is read, and says what we find ourselves."""
+    monkeypatch.chdir(hostile)
+    algorithm = TOOLS.get(name, "blake3")
+    paths = [path for path in walk(b".") if isinstance(path, bytes)]
+    if name == "b3sum":
+        if tag:
+            pytest.skip("older ones cannot")
+        paths = [path for path in paths if b"\xff" not in path]
+    done = tool(name, *(["--tag"] if tag else []), "--", *paths, folder=hostile)
+    assert done.returncode == 0, done.stderr
+    entries = read(done.stdout, [algorithm])
+    found = list(hash_files(paths, [algorithm]))
+    assert [(entry.path, entry.digests) for entry in entries] == [(one.path, one.digests) for one in found]

@@ -1,0 +1,79 @@
+"""The plan: lanes where they pay, hashlib where they do not."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from pressmark import _kernels
+from pressmark.fixity import ALGORITHMS
+from pressmark.fixity.plan import LANE_RATES, SERIAL_RATES, WITHOUT_EXTENSIONS, Plan
+
+MIB = 1 << 20
+
+
+def lanes(monkeypatch: pytest.MonkeyPatch, level: str, extensions: bool) -> None:
+    wide = {"portable": 4, "avx2": 8, "avx512": 16}[level]
+    counts = {name: wide // (1 if name in ("md5", "sha1", "sha224", "sha256") else 2) for name in LANE_RATES}
+    kernels = SimpleNamespace(
+        lane_level=lambda: level, lane_count=lambda name: counts.get(name, 0), sha_extensions=lambda: extensions
+    )
+    monkeypatch.setattr(_kernels, "active", kernels)
+
+
+def test_tables() -> None:
+    """Every algorithm has its serial rate."""
+    assert set(SERIAL_RATES) == set(ALGORITHMS)
+    assert set(WITHOUT_EXTENSIONS) <= set(LANE_RATES) <= set(ALGORITHMS)
+
+
+@pytest.mark.parametrize(
+    ("level", "extensions", "expected"),
+    [
+        ("portable", True, {"md5", "blake2b-512"}),
+        ("portable", False, {"md5", "blake2b-512", "sha1", "sha256"}),
+        ("avx2", True, {"md5", "blake2b-512", "sha1", "sha512"}),
+        ("avx2", False, {"md5", "blake2b-512", "sha1", "sha256", "sha512"}),
+        ("avx512", True, {"md5", "blake2b-512", "sha1", "sha256", "sha512"}),
+    ],
+)
+def test_algorithms(monkeypatch: pytest.MonkeyPatch, level: str, extensions: bool, expected: set[str]) -> None:
+    """Which algorithms go to lanes depends on the level and on the SHA extensions."""
+    lanes(monkeypatch, level, extensions)
+    names = ["md5", "sha1", "sha256", "sha512", "blake2b-512", "blake3", "sha3-256", "xxh64"]
+    plan = Plan(names, 2)
+    assert set(plan.lanes) == expected
+    assert set(plan.lanes) | set(plan.serials) == set(names)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "serial"),
+    [
+        ([], 0),
+        ([MIB], 1),
+        ([MIB] * 2, 2),
+        ([MIB] * 1000, 0),
+        ([MIB] * 16, 0),
+        ([1024 * MIB, *[MIB] * 2000], 1),
+        ([1024 * MIB] * 2 + [MIB] * 100, 2),
+        ([100] * 5000, 0),
+    ],
+)
+def test_files(monkeypatch: pytest.MonkeyPatch, sizes: list[int], serial: int) -> None:
+    """Few files, and those much larger than all others, are serial."""
+    lanes(monkeypatch, "avx512", True)
+    assert Plan(["sha512"], 2).serial_files(sizes, 0) == serial
+
+
+def test_backlog(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What waits already makes lanes pay for a few more."""
+    lanes(monkeypatch, "avx512", True)
+    plan = Plan(["sha512"], 2)
+    assert plan.serial_files([MIB], 1000 * MIB) == 0
+
+
+def test_without_lanes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no algorithm has lanes, everything is serial."""
+    lanes(monkeypatch, "avx512", True)
+    assert Plan(["blake3", "sha3-256"], 2).serial_files([1] * 100, 0) == 100

@@ -1,0 +1,104 @@
+"""Verification: what is as the manifest says, and each way of not being so."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from pressmark.fixity import Entry, Verdict, hash_files, verify, walk
+from support.implementations import Implementation
+
+from .trees import make
+
+DIGEST = "0" * 32
+
+
+def entries(folder: Path, *names: str) -> list[Entry]:
+    return [
+        Entry(
+            os.path.relpath(os.fsencode(outcome.path), os.fsencode(folder)), dict(outcome.digests or {}), outcome.size
+        )
+        for outcome in hash_files(walk(folder), names)
+    ]
+
+
+def test_everything_is_as_it_was(implementation: Implementation, tmp_path: Path) -> None:
+    """Untouched files are ok, in the order of the entries, and nothing is new."""
+    make(tmp_path, (0, 1, 5000, 300_000))
+    known = entries(tmp_path, "sha512", "md5")
+    assert [(verdict.path, verdict.state) for verdict in verify(known[::-1], tmp_path)] == [
+        (entry.path, "ok") for entry in known[::-1]
+    ]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs POSIX files")
+def test_every_state(implementation: Implementation, tmp_path: Path) -> None:
+    """Changed, missing, unreadable and new files each have their verdict."""
+    make(tmp_path, (1, 2, 3, 4, 5))
+    known = entries(tmp_path, "md5", "sha512")
+    names = [os.fsdecode(entry.path) for entry in known]
+    (tmp_path / names[0]).write_bytes(b"?")
+    (tmp_path / names[1]).write_bytes(b"longer")
+    (tmp_path / names[2]).unlink()
+    (tmp_path / names[3]).unlink()
+    os.mkfifo(tmp_path / names[3])
+    (tmp_path / "new").mkdir()
+    (tmp_path / "new" / "x").write_bytes(b"x")
+    verdicts = list(verify(known, tmp_path))
+    assert [(os.fsdecode(verdict.path), verdict.state, verdict.kind) for verdict in verdicts] == [
+        (names[0], "changed", "changed"),
+        (names[1], "changed", "changed"),
+        (names[2], "missing", "missing"),
+        (names[3], "unreadable", "fifo"),
+        (names[4], "ok", "ok"),
+        ("new/x", "new", "new"),
+    ]
+    assert verdicts[0].algorithm == "md5"
+    assert verdicts[0].expected == known[0].digests["md5"]
+    assert verdicts[0].message == f"its md5 is {verdicts[0].found}, expected {verdicts[0].expected}"
+    assert verdicts[1].message.startswith("it has 6 bytes, expected 2; its md5 is ")
+    assert [verdict.ok for verdict in verdicts] == [False] * 4 + [True, False]
+
+
+def test_second_algorithm_counts(implementation: Implementation, tmp_path: Path) -> None:
+    """A file is ok only when all of its digests are right."""
+    make(tmp_path, (1,))
+    (entry,) = entries(tmp_path, "sha512", "md5")
+    wrong = entry._replace(digests=entry.digests | {"md5": DIGEST})
+    (verdict,) = verify([wrong], tmp_path)
+    assert (verdict.state, verdict.algorithm, verdict.expected) == ("changed", "md5", DIGEST)
+
+
+def test_entries_of_several_algorithms(implementation: Implementation, tmp_path: Path) -> None:
+    """Entries need not have the same algorithms."""
+    make(tmp_path, (1, 2, 3))
+    known = entries(tmp_path, "sha512", "md5")
+    mixed = [known[0], known[1]._replace(digests={"md5": known[1].digests["md5"]}), known[2]]
+    assert [verdict.state for verdict in verify(mixed, tmp_path)] == ["ok"] * 3
+
+
+def test_without_root(implementation: Implementation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a root, names are below the current directory, and nothing is new."""
+    make(tmp_path, (1, 2))
+    (first, _) = entries(tmp_path, "md5")
+    monkeypatch.chdir(tmp_path)
+    assert [verdict.state for verdict in verify([first])] == ["ok"]
+    assert [verdict.state for verdict in verify([first], ".")] == ["ok", "new"]
+
+
+def test_names_are_compared_by_what_they_lead_to(tmp_path: Path) -> None:
+    """A file that the manifest calls ./a is not new as a."""
+    make(tmp_path, (1,))
+    (entry,) = entries(tmp_path, "md5")
+    for path in (b"./" + entry.path, b"x/.//../" + entry.path):
+        (tmp_path / "x").mkdir(exist_ok=True)
+        assert [verdict.state for verdict in verify([entry._replace(path=path)], tmp_path)] == ["ok"]
+
+
+def test_no_entries(tmp_path: Path) -> None:
+    """An empty manifest is right about an empty directory."""
+    assert list(verify([], tmp_path)) == []
+    (tmp_path / "x").write_bytes(b"")
+    assert list(verify([], tmp_path)) == [Verdict(b"x", "new", kind="new", message="the manifest does not have it")]

@@ -1,0 +1,117 @@
+"""The walk: every file once, in an order of its own, and no way to lose itself."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from pressmark.fixity import Outcome, walk
+
+posix = pytest.mark.skipif(os.name != "posix", reason="needs POSIX files")
+
+
+def names(root: Path, **options: object) -> list[str]:
+    found = []
+    for item in walk(root, **options):  # type: ignore[arg-type]
+        if isinstance(item, Outcome):
+            found.append(f"{os.path.relpath(os.fsdecode(item.path), root)}: {item.kind}")
+        else:
+            found.append(os.path.relpath(os.fsdecode(item), root))
+    return found
+
+
+def make(root: Path, *paths: str) -> None:
+    for path in paths:
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_bytes(path.encode())
+
+
+def test_order(tmp_path: Path) -> None:
+    """Names are sorted by their octets, directories among files."""
+    make(tmp_path, "b", "a/z", "a/é", "a!", "a.b", "c/d/e", "B", "ü")
+    (tmp_path / "empty").mkdir()
+    assert names(tmp_path) == ["B", "a/z", "a/é", "a!", "a.b", "b", "c/d/e", "ü"]
+    assert list(walk(os.fsencode(tmp_path))) == [os.fsencode(str(path)) for path in walk(tmp_path)]
+
+
+def test_root_that_is_no_directory(tmp_path: Path) -> None:
+    """A file is given as it is, and what does not exist is for its reader to report."""
+    make(tmp_path, "a")
+    assert list(walk(tmp_path / "a")) == [str(tmp_path / "a")]
+    assert list(walk(tmp_path / "x")) == [str(tmp_path / "x")]
+    with pytest.raises(ValueError, match="links="):
+        list(walk(tmp_path, links="maybe"))
+
+
+@posix
+def test_links(tmp_path: Path) -> None:
+    """Links are followed, skipped or refused; a loop of directories is reported and not entered."""
+    make(tmp_path, "t/a/file", "other/x")
+    root = tmp_path / "t"
+    (root / "a" / "up").symlink_to("..")
+    (root / "dangling").symlink_to("nowhere")
+    (root / "link").symlink_to("a/file")
+    (root / "outside").symlink_to("../other")
+    (root / "self").symlink_to("self")
+    assert names(root) == ["a/file", "a/up: directory-loop", "dangling", "link", "outside/x", "self"]
+    assert names(root, links="skip") == ["a/file"]
+    assert names(root, links="refuse") == [
+        "a/file",
+        "a/up: link",
+        "dangling: link",
+        "link: link",
+        "outside: link",
+        "self: link",
+    ]
+    # A link that is asked for by name is followed even where those below are not.
+    (tmp_path / "there").symlink_to("t")
+    assert names(tmp_path / "there", links="skip") == ["a/file"]
+    assert list(walk(tmp_path / "there", links="refuse")) == [str(tmp_path / "there")]
+
+
+@posix
+def test_special_files(tmp_path: Path) -> None:
+    """Named pipes are reported, or given where they are asked for."""
+    make(tmp_path, "a")
+    os.mkfifo(tmp_path / "p")
+    assert names(tmp_path) == ["a", "p: fifo"]
+    assert names(tmp_path, special_files=True) == ["a", "p"]
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read everything")
+def test_closed_directories(tmp_path: Path) -> None:
+    """A directory that does not open is an outcome in its place."""
+    make(tmp_path, "a", "d/x", "e")
+    (tmp_path / "d").chmod(0)
+    try:
+        assert names(tmp_path) == ["a", "d: permission", "e"]
+    finally:
+        (tmp_path / "d").chmod(0o700)
+
+
+@posix
+def test_left_out(tmp_path: Path) -> None:
+    """A run's own files are left out wherever they are, by what they are and not by name."""
+    make(tmp_path, "a", "b", "d/a")
+    status = (tmp_path / "a").stat()
+    os.link(tmp_path / "a", tmp_path / "d" / "again")
+    assert names(tmp_path, leave_out={(status.st_dev, status.st_ino)}) == ["b", "d/a"]
+    assert names(tmp_path, leave_out={(status.st_dev + 1, status.st_ino)}) == ["a", "b", "d/a", "d/again"]
+
+
+def test_deep_trees(tmp_path: Path) -> None:
+    """Depth costs no recursion."""
+    path = tmp_path
+    here = os.getcwd()
+    os.chdir(tmp_path)
+    try:
+        for _ in range(1100):
+            os.mkdir("d")
+            os.chdir("d")
+        Path("file").write_bytes(b"x")
+    finally:
+        os.chdir(here)
+    found = list(walk(path))
+    assert len(found) == 1
