@@ -351,6 +351,14 @@ def test_csv_that_does_not_fit_tsv(call: Call, tmp_path: Path) -> None:
     assert (tmp_path / "out.tsv").read_bytes() == b"b\tc\tb\n"
 
 
+def test_malformed_rows_become_others(call: Call, tmp_path: Path) -> None:
+    """With an empty result, a row keeps what is in it under the other kind as well."""
+    (tmp_path / "in.csv").write_bytes(b'id,t\na,""\nb\n"c"d,"e"\n')
+    result = call("map", "0002", "in.csv", "--column", "id", "-o", "out.tsv", "--on-error", "empty")
+    assert (result.stderr.count("\n"), result.exit_code) == (3, 1)
+    assert (tmp_path / "out.tsv").read_bytes() == b'id\tt\tpath\na\t\ta\nb\t\n"c"d\te\t\n'
+
+
 def test_many_failures_come_in_order(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     """Lines are counted over blocks, and within blocks that hold many rows."""
     monkeypatch.setattr(text, "BLOCK_ROWS", 7)

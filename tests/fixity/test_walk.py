@@ -9,6 +9,8 @@ import pytest
 
 from pressmark.fixity import Outcome, walk
 
+DEEP = 1100  # directories: more than Python's limit of recursion
+
 posix = pytest.mark.skipif(os.name != "posix", reason="needs POSIX files")
 
 
@@ -103,15 +105,16 @@ def test_left_out(tmp_path: Path) -> None:
 
 def test_deep_trees(tmp_path: Path) -> None:
     """Depth costs no recursion."""
-    path = tmp_path
-    here = os.getcwd()
-    os.chdir(tmp_path)
+    path = str(tmp_path)
+    for _ in range(DEEP):
+        path = os.path.join(path, "d")
+        os.mkdir(path)
+    Path(path, "file").write_bytes(b"x")
     try:
-        for _ in range(1100):
-            os.mkdir("d")
-            os.chdir("d")
-        Path("file").write_bytes(b"x")
+        assert list(walk(tmp_path)) == [os.path.join(path, "file")]
     finally:
-        os.chdir(here)
-    found = list(walk(path))
-    assert len(found) == 1
+        # What removes temporary folders does recurse.
+        os.unlink(os.path.join(path, "file"))
+        for _ in range(DEEP):
+            os.rmdir(path)
+            path = os.path.dirname(path)

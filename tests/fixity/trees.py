@@ -10,7 +10,7 @@ from pathlib import Path
 from pressmark.fixity import ALGORITHMS
 from pressmark.fixity.hasher import READ_SIZE
 
-# Around the blocks of the algorithms (64, 128; the padding needs 9 or 17 bytes), the quantum in which lanes move (2048),
+# Around the blocks of the algorithms (64, 128; the padding needs 9 or 17 bytes), the quantum in which lanes move (2048)
 # and the buffer of a lane (256 KiB).
 SIZES = (
     *(0, 1, 55, 56, 63, 64, 65, 111, 112, 119, 120, 127, 128, 129, 255, 256, 2047, 2048, 2049, 4096, 65_537),

@@ -1,7 +1,7 @@
 """Which files go to the lanes of vector registers, and which to hashlib: a table and a sum, no guessing.
 
-A lane is slower than hashlib, all lanes of a register together are faster. So lanes pay when enough files run side by side,
-and a file that is alone, or much larger than all others, does better in hashlib.
+A lane is slower than hashlib, all lanes of a register together are faster. So lanes pay when enough files run side by
+side, and a file that is alone, or much larger than all others, does better in hashlib.
 """
 
 from __future__ import annotations

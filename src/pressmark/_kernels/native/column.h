@@ -162,8 +162,10 @@ static inline int pm_add_fault(pm_faults *faults, int64_t index, int code, int64
 static inline int pm_map_column(pm_map_item map, const void *parameters, int64_t limit, const pm_column *in,
                                 pm_column *out, pm_faults *faults)
 {
-    /* Half as much again is what separators add to most identifiers. */
-    if (pm_new_column(out, in->count, in->bytes.size + in->bytes.size / 2) < 0)
+    /* Separators add half as much again to most identifiers, escapes a little. Too much costs nothing, for memory is not
+     * there until it is touched; too little costs a copy into pages that must all be touched again. */
+    int64_t size = in->count > 0 ? in->offsets[in->count] - in->offsets[0] : 0;
+    if (pm_new_column(out, in->count, 2 * size + 256) < 0)
         return PM_NO_MEMORY;
     pm_work work;
     memset(&work, 0, sizeof work);

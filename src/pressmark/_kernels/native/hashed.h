@@ -90,7 +90,10 @@ static inline int pm_map_hashed_column(const pm_hashed *p, int64_t limit, const 
     pm_bytes kept = {0};
     pm_work work;
     memset(&work, 0, sizeof work);
-    if (pm_new_column(out, in->count, in->bytes.size + 24 * in->count) < 0)
+    int64_t size = in->count > 0 ? in->offsets[in->count] - in->offsets[0] : 0;
+    int64_t before_name = p->number_of_tuples * (p->tuple_size + 1);
+    if (pm_new_column(out, in->count,
+                      in->count * before_name + (p->with_identifier ? 2 * size : in->count * 2 * p->digest_size) + 512) < 0)
         return PM_NO_MEMORY;
     int status = 0;
     for (int64_t first = 0; first < in->count && status == 0; first += PM_HASHED_BLOCK) {

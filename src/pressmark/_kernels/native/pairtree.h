@@ -13,26 +13,15 @@ typedef struct {
 } pm_pairtree;
 
 /* Section 3: rare octets to ^hh, then the three common ones, in one pass: no octet that the first step writes is one that
- * the second would change. Room for 3 * length is the caller's. */
+ * the second would change. Room for 3 * length + 2 is the caller's. */
 static inline uint8_t *pm_pairtree_put_cleaned(uint8_t *out, const uint8_t *item, int64_t length)
 {
     for (int64_t position = 0; position < length; position++) {
-        uint8_t common = pm_pairtree_common[item[position]];
-        if (common)
-            *out++ = common;
-        else
-            out = pm_put_escape(out, '^', item[position]);
-    }
-    return out;
-}
-
-/* Section 1: successive pairs with a separator between them. Room for length + length / 2 is the caller's. */
-static inline uint8_t *pm_pairtree_put_pairs(uint8_t *out, const uint8_t *cleaned, int64_t length)
-{
-    for (int64_t position = 0; position < length; position++) {
-        if (position > 0 && (position & 1) == 0)
-            *out++ = '/';
-        *out++ = cleaned[position];
+        uint8_t octet = item[position], common = pm_pairtree_common[octet];
+        /* Three bytes are written either way and one or three of them kept: where escapes stand is hard to predict. */
+        pm_put_escape(out, '^', octet);
+        out[0] = common ? common : '^';
+        out += common ? 1 : 3;
     }
     return out;
 }
@@ -51,16 +40,16 @@ static int pm_pairtree_map(const void *parameters, const uint8_t *item, int64_t 
     if (length == 0)
         return PM_FAULT_EMPTY;
     /* At worst every octet becomes three, and every two of those get a separator; the cleaned text is built behind that. */
-    int64_t longest = 3 * length + 3 * length / 2 + 1;
-    if (pm_reserve(work->out, longest + 3 * length + PM_PAIRTREE_SLACK) < 0)
+    int64_t longest = 3 * length + 3 * length / 2 + 1 + PM_PAIRTREE_SLACK;
+    if (pm_reserve(work->out, longest + 3 * length + 2) < 0)
         return PM_NO_MEMORY;
     uint8_t *start = work->out->data + work->out->size;
     /* Most identifiers hold nothing rare: try those in one pass, and start again only where something was. */
-    uint8_t *end = p->put(start, item, length);
+    uint8_t *end = p->put(start, item, length, 0);
     if (end == NULL) {
         uint8_t *cleaned = start + longest;
         uint8_t *cleaned_end = pm_pairtree_put_cleaned(cleaned, item, length);
-        end = pm_pairtree_put_pairs(start, cleaned, cleaned_end - cleaned);
+        end = p->put(start, cleaned, cleaned_end - cleaned, 1);
     }
     work->out->size += end - start;
     return 0;
@@ -115,7 +104,7 @@ static int pm_pairtree_unmap(const void *parameters, const uint8_t *item, int64_
 static int pm_pairtree_clean(const void *parameters, const uint8_t *item, int64_t length, pm_work *work)
 {
     (void)parameters;
-    if (pm_reserve(work->out, 3 * length) < 0)
+    if (pm_reserve(work->out, 3 * length + 2) < 0)
         return PM_NO_MEMORY;
     uint8_t *start = work->out->data + work->out->size;
     work->out->size += pm_pairtree_put_cleaned(start, item, length) - start;

@@ -1,8 +1,9 @@
-/* Pairtree cleaning and splitting in vector registers, for identifiers that hold nothing rare.
+/* Pairtree cleaning and splitting in vector registers.
  *
  * Each function writes the ppath of item[0 .. length), length > 0, and returns its end; or returns NULL where an octet
- * needs an escape, having written nothing that counts. They write up to PM_PAIRTREE_SLACK bytes behind the end, which is
- * the caller's to provide, and never read outside the item.
+ * needs an escape, having written nothing that counts. With `cleaned` the text is cleaned already and only split, which
+ * always succeeds. They write up to PM_PAIRTREE_SLACK bytes behind the end, which is the caller's to provide, and never
+ * read outside the item.
  */
 #ifndef PRESSMARK_PAIRTREE_VECTOR_H
 #define PRESSMARK_PAIRTREE_VECTOR_H
@@ -13,15 +14,16 @@
 
 #define PM_PAIRTREE_SLACK 64
 
-typedef uint8_t *(*pm_pairtree_put)(uint8_t *out, const uint8_t *item, int64_t length);
+typedef uint8_t *(*pm_pairtree_put)(uint8_t *out, const uint8_t *item, int64_t length, int cleaned);
 
 /* One pass by table: what every machine can do. */
-static uint8_t *pm_pairtree_put_portable(uint8_t *out, const uint8_t *item, int64_t length)
+static uint8_t *pm_pairtree_put_portable(uint8_t *out, const uint8_t *item, int64_t length, int cleaned)
 {
+    const uint8_t *common = cleaned ? pm_every_octet : pm_pairtree_common;
     int rare = 0;
     int64_t position = 0;
     for (; position + 2 < length; position += 2) {
-        uint8_t first = pm_pairtree_common[item[position]], second = pm_pairtree_common[item[position + 1]];
+        uint8_t first = common[item[position]], second = common[item[position + 1]];
         rare |= (first == 0) | (second == 0);
         out[0] = first;
         out[1] = second;
@@ -29,11 +31,11 @@ static uint8_t *pm_pairtree_put_portable(uint8_t *out, const uint8_t *item, int6
         out += 3;
     }
     for (; position < length; position++) {
-        uint8_t last = pm_pairtree_common[item[position]];
+        uint8_t last = common[item[position]];
         rare |= last == 0;
         *out++ = last;
     }
-    return rare ? NULL : out;
+    return rare && !cleaned ? NULL : out;
 }
 
 #if defined(__x86_64__) && defined(__GNUC__)
@@ -57,7 +59,8 @@ __attribute__((target("avx2"))) static inline __m128i pm_load_part(const uint8_t
 }
 
 /* Ten octets become fifteen with one byte shuffle; the table of halves says sixteen times at once whether one is rare. */
-__attribute__((target("avx2"))) static uint8_t *pm_pairtree_put_avx2(uint8_t *out, const uint8_t *item, int64_t length)
+__attribute__((target("avx2"))) static uint8_t *
+pm_pairtree_put_avx2(uint8_t *out, const uint8_t *item, int64_t length, int cleaned)
 {
     static const int8_t order[16] = {0, 1, -1, 2, 3, -1, 4, 5, -1, 6, 7, -1, 8, 9, -1, -1};
     static const uint8_t between[16] = {0, 0, '/', 0, 0, '/', 0, 0, '/', 0, 0, '/', 0, 0, '/', 0};
@@ -81,6 +84,7 @@ __attribute__((target("avx2"))) static uint8_t *pm_pairtree_put_avx2(uint8_t *ou
         __m128i column = _mm_shuffle_epi8(columns, _mm_and_si128(octets, half));
         rare = _mm_or_si128(rare, _mm_and_si128(row, column));
         __m128i common = octets;
+        /* Cleaned text holds none of the three, so this leaves it alone. */
         for (int number = 0; number < 3; number++) {
             __m128i found = _mm_cmpeq_epi8(octets, _mm_set1_epi8((char)pm_common_from[number]));
             common = _mm_xor_si128(common, _mm_and_si128(found, _mm_set1_epi8((char)pm_common_change[number])));
@@ -94,19 +98,20 @@ __attribute__((target("avx2"))) static uint8_t *pm_pairtree_put_avx2(uint8_t *ou
         item += 10;
         length -= 10;
     }
-    return _mm_testz_si128(rare, rare) ? out : NULL;
+    return cleaned || _mm_testz_si128(rare, rare) ? out : NULL;
 }
 
 /* 42 octets become 63 with one byte permutation, and one table of 128 entries (two registers) both substitutes and tells
  * the rare: most identifiers are done in one step. Loads are masked, so nothing outside the item is touched. */
 __attribute__((target("avx512f,avx512bw,avx512vl,avx512vbmi"))) static uint8_t *
-pm_pairtree_put_avx512(uint8_t *out, const uint8_t *item, int64_t length)
+pm_pairtree_put_avx512(uint8_t *out, const uint8_t *item, int64_t length, int cleaned)
 {
     static const uint8_t order[64] = {0,  1,  63, 2,  3,  63, 4,  5,  63, 6,  7,  63, 8,  9,  63, 10, 11, 63, 12, 13, 63, 14,
                                       15, 63, 16, 17, 63, 18, 19, 63, 20, 21, 63, 22, 23, 63, 24, 25, 63, 26, 27, 63, 28, 29,
                                       63, 30, 31, 63, 32, 33, 63, 34, 35, 63, 36, 37, 63, 38, 39, 63, 40, 41, 63, 63};
     const __m512i spread = _mm512_loadu_si512(order);
-    const __m512i low = _mm512_loadu_si512(pm_pairtree_common), high = _mm512_loadu_si512(pm_pairtree_common + 64);
+    const uint8_t *table = cleaned ? pm_every_octet : pm_pairtree_common;
+    const __m512i low = _mm512_loadu_si512(table), high = _mm512_loadu_si512(table + 64);
     const __m512i slash = _mm512_set1_epi8('/');
     uint64_t rare = 0;
     for (;;) {
@@ -126,7 +131,7 @@ pm_pairtree_put_avx512(uint8_t *out, const uint8_t *item, int64_t length)
         item += 42;
         length -= 42;
     }
-    return rare ? NULL : out;
+    return rare && !cleaned ? NULL : out;
 }
 #endif
 

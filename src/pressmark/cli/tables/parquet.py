@@ -54,7 +54,7 @@ class ArrowBlock:
 
     def map(self, mapper: Mapper) -> None:
         """Map the wanted column."""
-        results = pa.chunked_array(mapper.array(self._column)).combine_chunks()
+        results = pa.array(mapper.array(self._column))
         if results.null_count != self._column.null_count:
             failed = pc.and_(pc.is_null(results), pc.is_valid(self._column))
             for index in pc.indices_nonzero(failed).to_pylist():

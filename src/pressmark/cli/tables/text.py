@@ -29,9 +29,9 @@ ROW_BYTES = 1 << 25  # 32 MiB
 BOM = b"\xef\xbb\xbf"
 NO_FIELD = "{} holds a TAB or a line break, which no field of TSV may"
 
-# What quotes enclose, which they do where a field begins. The quote comes before the look behind it because a search for
-# a fixed byte is ten times faster; the look-ahead keeps a doubled quote together where the text goes on behind what is
-# in memory.
+# What quotes enclose, which they do where a field begins. The quote comes before the look behind it because a search
+# for a fixed byte is ten times faster; the look-ahead keeps a doubled quote together where the text goes on behind what
+# is in memory.
 _QUOTED = rb'"(?<![^,\n]")[^"]*+(?:""[^"]*+)*"(?!")'
 _ENCLOSED = re.compile(_QUOTED)
 # The rest of a row from its first quote on. Quotes behind the one that ends a field, or in a field that does not begin
@@ -69,6 +69,11 @@ class Dialect(NamedTuple):
         if len(field) < 2 or not field.endswith(b'"') or inner.count(b'"') != 2 * inner.count(b'""'):
             return None
         return inner.replace(b'""', b'"')
+
+    def meant(self, field: bytes) -> bytes:
+        """Return what a field means, or itself where it is malformed."""
+        value = self.value(field)
+        return field if value is None else value
 
     def holds(self, value: bytes) -> bool:
         """Return whether a field can hold ``value``."""
@@ -193,12 +198,12 @@ class TextBlock:
 
     def values(self) -> list[list[bytes]]:
         """Return every row with its result, as what the fields mean; those of malformed rows as they are written."""
-        value, split = self._dialect.value, self._dialect.split
+        meant, split = self._dialect.meant, self._dialect.split
         rows = []
         for row, result in zip(self._rows, self.results, strict=True):
             fields = split(row)
             if self._quoted:
-                fields = [field if (meant := value(field)) is None else meant for field in fields]
+                fields = [meant(field) if field.startswith(b'"') else field for field in fields]
             rows.append([*fields, result])
         return rows
 
@@ -233,7 +238,7 @@ class TextReader:
         self.width = len(fields)
         self.names = None
         if wanted.header:
-            self.names = [(dialect.value(field) or field).decode("utf-8", "surrogateescape") for field in fields]
+            self.names = [dialect.meant(field).decode("utf-8", "surrogateescape") for field in fields]
             self.index = index_of(wanted, self.names, self.name)
             end = b"" if open_end and len(rows) == 1 else b"\n"
             self.head = row, (b"\r" if rows[0].endswith(b"\r") else b"") + end
