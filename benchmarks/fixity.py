@@ -3,8 +3,8 @@
     python benchmarks/fixity.py [--threads 2] [--runs 3] [--folder /tmp] [--shape medium] [--peers] [algorithms ...]
 
 A line is a set of algorithms (``sha512,md5``) on a shape of files. "hashlib" is ``hashlib.file_digest`` (for the
-packages the same over their objects) under a ``ThreadPoolExecutor``, one pass for each algorithm. Every time is the best
-of several runs, ours and theirs in turn. PRESSMARK_SIMD forces a vector level.
+packages the same over their objects) under a ``ThreadPoolExecutor``, one pass for each algorithm. Every time is the
+best of several runs, ours and theirs in turn. PRESSMARK_SIMD forces a vector level.
 
 With --peers also the command line tools that are installed, each on as many processes or threads (Debian: coreutils,
 openssl, hashdeep, rhash, b3sum, xxhash).

@@ -83,6 +83,8 @@ def test_examples_work(tmp_path: Path) -> None:
         import pyarrow.parquet
 
         pyarrow.parquet.write_table(pyarrow.table({"id": ["a:1"]}), tmp_path / "table.parquet")
+    (tmp_path / "files").mkdir()
+    (tmp_path / "files" / "one").write_text("1")
     (tmp_path / "config.json").write_text('{"extensionName": "0003-hash-and-id-n-tuple-storage-layout"}')
     variables = {**environment(), "PATH": f"{script.parent}{os.pathsep}{os.environ['PATH']}"}
     for example in EXAMPLES:

@@ -34,7 +34,7 @@ nothing was done, 130 interrupted.
 
 \b
 Examples:
-  pressmark hash files > SHA512SUMS
+  pressmark hash files
   pressmark hash files -a sha512,md5 -o manifest.txt
   pressmark hash files -a sha-256 --format json --ledger files.ledger -o files.jsonl
   pressmark hash files --read sequential --threads 1

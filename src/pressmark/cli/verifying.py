@@ -38,7 +38,7 @@ call or MANIFEST was wrong and nothing was done, 130 interrupted.
 \b
 Examples:
   pressmark hash files -o SHA512SUMS && pressmark verify SHA512SUMS
-  cd files && sha256sum * > ../SHA256SUMS && cd .. && pressmark verify SHA256SUMS --root files
+  cd files && sha256sum * > ../SHA256SUMS && cd .. && pressmark verify SHA256SUMS --root files --json
   cd files && sha512sum * | pressmark verify - --json
 """
 

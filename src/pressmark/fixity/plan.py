@@ -89,9 +89,7 @@ class Plan:
         if self.lanes:
             beside = sum(1 / serial[name] for name in self.serials)
             self._full = beside + sum(1 / LANE_RATES[name][level] for name in self.lanes)
-            # A worker that computes several algorithms has as many lanes as the widest of them.
-            count = max(kernels.lane_count(name) for name in self.lanes)
-            self._lane = beside + count * (self._full - beside)
+            self._lane = beside + sum(kernels.lane_count(name) / LANE_RATES[name][level] for name in self.lanes)
 
     def serial_files(self, sizes: Sequence[int], waiting: int) -> int:
         """Return how many files, counted from the largest, hashlib should take so that all are done soonest.
