@@ -1,4 +1,4 @@
-"""Figures: million short messages a second, GB/s on long ones, per algorithm and level, beside hashlib on the same core.
+"""Figures: million short messages a second and GB/s on long ones, per algorithm and level, beside hashlib on one core.
 
 python benchmarks/lanes.py [--compiler gcc] [--core 0] [algorithm ...]
 """
@@ -13,7 +13,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "native_lanes"))
 
-from lanes_library import ALGORITHMS, LEVELS, Bank, Lengths, Pointers, build, packed, reference  # noqa: E402
+from lanes_library import ALGORITHMS, LEVELS, Bank, Lengths, Pointers, build, packed, reference
 
 SHORT = 26  # bytes: an identifier of the large corpora, such as uc1.ark:/13960/t0000a00a
 MESSAGES = 100_000  # 2.6 MB in, up to 6.4 MB out

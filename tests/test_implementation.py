@@ -16,8 +16,8 @@ from support.processes import PACKAGE, run_python
 
 SAY = "import pressmark; print(pressmark.implementation)"
 
-# A finder that comes before all others and fails for our extension modules, as an import may fail. For all of them: where
-# none is installed, the first one asked for must be the one that fails.
+# A finder that comes before all others and fails for our extension modules, as an import may fail. For all of them:
+# where none is installed, the first one asked for must be the one that fails.
 FAIL = """
 import sys
 class Finder:
