@@ -74,7 +74,7 @@ def python(peer: str) -> Command:
 def cargo(peer: str) -> Command:
     """Build a Rust runner in release mode from its lock file."""
     target = BUILD / peer
-    _run("cargo", "build", "--release", "--locked", "--quiet", cwd=HERE / peer, CARGO_TARGET_DIR=str(target))
+    _run("cargo", "build", "--release", "--quiet", cwd=HERE / peer, CARGO_TARGET_DIR=str(target))
     return lambda config: (str(target / "release" / "pressmark-peer-rocfl"), str(config))
 
 
