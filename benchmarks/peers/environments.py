@@ -72,7 +72,7 @@ def python(peer: str) -> Command:
 
 
 def cargo(peer: str) -> Command:
-    """Build a Rust runner in release mode from its lock file."""
+    """Build a Rust runner in release mode, of the exact version that its Cargo.toml names."""
     target = BUILD / peer
     _run("cargo", "build", "--release", "--quiet", cwd=HERE / peer, CARGO_TARGET_DIR=str(target))
     return lambda config: (str(target / "release" / "pressmark-peer-rocfl"), str(config))
