@@ -13,11 +13,13 @@ from __future__ import annotations
 import operator
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from types import ModuleType
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 from pressmark.errors import ColumnError
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future, ThreadPoolExecutor
 
 __all__ = [
     "ArrowArrayExportable",
@@ -26,6 +28,7 @@ __all__ = [
     "StringColumn",
     "StringTable",
     "map_column",
+    "thread_pool",
 ]
 
 # Items that are worth a thread's while: some milliseconds of work.
@@ -218,6 +221,17 @@ def _malformed(problem: Sequence[Any], chunk: int | None = None) -> ColumnError:
     return ColumnError(f"malformed Arrow column: {place}{_PARTS[part]}{_OF_ARRAY[code].format(*numbers)}")
 
 
+# --- threads ----------------------------------------------------------------------------------------------------
+
+
+def thread_pool(threads: int) -> ThreadPoolExecutor:
+    """Return a pool of ``threads``: here and in the line door, which both do without one for what is short."""
+    # Imported where it is used: it costs more than all else that a small run imports here.
+    from concurrent.futures import ThreadPoolExecutor
+
+    return ThreadPoolExecutor(threads)
+
+
 # --- in ---------------------------------------------------------------------------------------------------------
 
 
@@ -340,7 +354,7 @@ def map_column(
                 accept(pieces, work(pieces))
                 continue
             if executor is None:
-                executor = ThreadPoolExecutor(threads)
+                executor = thread_pool(threads)
             pending.append((pieces, executor.submit(work, pieces)))
             if len(pending) >= WINDOW * threads:
                 done, future = pending.popleft()
@@ -381,7 +395,7 @@ def _concatenated(kernels: ModuleType, chunks: Sequence[Any], threads: int) -> A
         return chunks[0]
     whole = kernels.Concatenation(chunks)
     if threads > 1 and sum(chunk.octets for chunk in chunks) >= MANY_OCTETS:
-        with ThreadPoolExecutor(threads) as executor:
+        with thread_pool(threads) as executor:
             for _ in executor.map(whole.copy, range(len(chunks))):
                 pass
     else:

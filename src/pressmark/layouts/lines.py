@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple
 
 from pressmark._kernels.tables import Fault
+from pressmark.columns import thread_pool
 from pressmark.layouts.door import Door
 
 if TYPE_CHECKING:
-    from concurrent.futures import Future, ThreadPoolExecutor
+    from concurrent.futures import Future
 
 __all__ = ["LineCounts", "LineErrors", "pass_lines", "usable_threads"]
 
@@ -82,8 +83,7 @@ def pass_lines(
     counts = LineCounts()
 
     def work(block: bytes, consumed: int) -> _Passed:
-        passed = _pass_block(door, block, delimiter, on_error, both, identifier_last)
-        return passed._replace(bytes_read=consumed)
+        return _pass_block(door, block, consumed, delimiter, on_error, both, identifier_last)
 
     def write(passed: _Passed) -> None:
         nonlocal counts
@@ -106,7 +106,7 @@ def pass_lines(
             on_progress(counts)
 
     pending: deque[Future[_Passed]] = deque()
-    executor = _executor(workers) if workers > 1 else None
+    executor = thread_pool(workers) if workers > 1 else None
     try:
         for block, consumed, full in _blocks(src, delimiter, door.kernel.limit):
             # Less than a full block means a pipe or a terminal, whose writer may wait for us: map it here and now.
@@ -133,13 +133,6 @@ def _write_all(dst: BinaryIO, lines: bytes) -> None:
         written = dst.write(left)
         # Some objects that write everything do not say so.
         left = left[len(left) if written is None else written :]
-
-
-def _executor(workers: int) -> ThreadPoolExecutor:
-    # Imported where it is used: it costs more than all else that a small run imports here.
-    from concurrent.futures import ThreadPoolExecutor
-
-    return ThreadPoolExecutor(workers)
 
 
 def _blocks(src: BinaryIO, delimiter: bytes, limit: int) -> Iterator[tuple[bytes, int, bool]]:
@@ -182,7 +175,7 @@ def _of_few_items(block: bytes, delimiter: bytes) -> Iterator[bytes]:
 
 
 def _pass_block(
-    door: Door, block: bytes, delimiter: bytes, on_error: LineErrors, both: bool, identifier_last: bool
+    door: Door, block: bytes, consumed: int, delimiter: bytes, on_error: LineErrors, both: bool, identifier_last: bool
 ) -> _Passed:
     source = door.packed.from_lines(block, delimiter)
     results, faults = door.kernel(source)
@@ -216,4 +209,4 @@ def _pass_block(
         lines = results.to_lines(delimiter, skip, shown_source)
     if not block.endswith(delimiter) and len(source) - 1 not in skip:
         lines = lines[:-1]
-    return _Passed(lines, len(source), [(index, *found[index], source[index]) for index in failed], len(block))
+    return _Passed(lines, len(source), [(index, *found[index], source[index]) for index in failed], consumed)
