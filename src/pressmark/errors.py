@@ -8,11 +8,16 @@
     ├── PathError(path, index, reason)              + ValueError   a path has no identifier
     ├── NotReversibleError(layout)                  + ValueError   a layout has no inverse at all
     ├── ColumnError(reason)                         + ValueError   an Arrow column is malformed or not text
-    └── FixityError
-        ├── AlgorithmError(name, reason)            + ValueError   a digest algorithm is unknown or not available
-        ├── FileError(path, kind, reason)                          one file has no digest
-        ├── ManifestError(source, line, reason)     + ValueError   a manifest of digests is malformed
-        └── LedgerError(path, reason)                              a ledger is refused
+    ├── FixityError
+    │   ├── AlgorithmError(name, reason)            + ValueError   a digest algorithm is unknown or not available
+    │   ├── FileError(path, kind, reason)                          one file has no digest
+    │   ├── ManifestError(source, line, reason)     + ValueError   a manifest of digests is malformed
+    │   └── LedgerError(path, reason)                              a ledger is refused
+    ├── BagError(path, reason)                                     a bag cannot be opened, made or changed
+    │   └── BagInvalidError(path, reason, report)                  it is not as its manifests say: it is left alone
+    ├── ProfileError(source, reason)                + ValueError   a BagIt Profile is malformed
+    └── StoreError(path, reason)                                   a store cannot be opened, made or changed
+        └── ObjectError(path, identifier, kind, reason)            one object of a store cannot be had or changed
 
 The data are attributes, the text is ``str(error)``: always one line, always naming the item.
 Both implementations raise the same class with the same text, because only shared code raises.
@@ -22,9 +27,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import islice
+from typing import Any
 
 __all__ = [
     "AlgorithmError",
+    "BagError",
+    "BagInvalidError",
     "ColumnError",
     "FileError",
     "FixityError",
@@ -34,8 +42,11 @@ __all__ = [
     "LedgerError",
     "ManifestError",
     "NotReversibleError",
+    "ObjectError",
     "PathError",
     "PressmarkError",
+    "ProfileError",
+    "StoreError",
     "shown",
     "shown_value",
 ]
@@ -44,17 +55,19 @@ __all__ = [
 SHOWN_CHARACTERS = 80
 # A parameter's name, or a file's, is shown whole up to here.
 NAME_CHARACTERS = 255
+# The path of a bag or store, and of what stands in the way there: it is to be looked at, so it is shown whole.
+PATH_CHARACTERS = 4096
 
 
-def shown(item: str | bytes) -> str:
-    """Return ``item`` quoted on one line, a long one cut after its head.
+def shown(item: str | bytes, characters: int = SHOWN_CHARACTERS) -> str:
+    """Return ``item`` quoted on one line, a long one cut after so many ``characters``.
 
     Octets that are not UTF-8 appear as ``\\udc80`` … ``\\udcff``, as :func:`os.fsdecode` gives them.
     """
     # No more of it is looked at than can be shown; a character has four bytes at most.
-    head = item[: 4 * (SHOWN_CHARACTERS + 1)]
+    head = item[: 4 * (characters + 1)]
     text = head.decode("utf-8", "surrogateescape") if isinstance(head, bytes) else head
-    return _quoted(text, len(head) < len(item))
+    return _quoted(text, len(head) < len(item), characters)
 
 
 def shown_value(value: object) -> str:
@@ -73,10 +86,10 @@ def shown_value(value: object) -> str:
     return _cut(ascii(value))
 
 
-def _quoted(text: str, more: bool) -> str:
-    """Quote as much of ``text`` as ``SHOWN_CHARACTERS`` hold once what is not printable is escaped."""
+def _quoted(text: str, more: bool, characters: int) -> str:
+    """Quote as much of ``text`` as ``characters`` hold once what is not printable is escaped."""
     pieces = []
-    left = SHOWN_CHARACTERS
+    left = characters
     for character in text:
         piece = character if character.isprintable() else ascii(character)[1:-1]
         left -= len(piece)
@@ -260,3 +273,78 @@ class LedgerError(FixityError):
 
     def __str__(self) -> str:
         return f"{self.path}: {self.reason}"
+
+
+class _PlaceError(PressmarkError):
+    """What :class:`BagError` and :class:`StoreError` share."""
+
+    def __init__(self, path: str | bytes, reason: str) -> None:
+        super().__init__(path, reason)
+        self.path = path
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"{shown(self.path, PATH_CHARACTERS)}: {self.reason}"
+
+
+class BagError(_PlaceError):
+    """A bag that cannot be opened, made or changed; nothing was.
+
+    :ivar path: the bag, or the file in it that stands in the way
+    :ivar reason: one line that says why, and the way out
+    """
+
+
+class BagInvalidError(BagError):
+    """A bag that is not as its manifests say: a change would bless what is wrong.
+
+    :ivar report: the problems, as a :class:`pressmark.reports.Report`
+    """
+
+    def __init__(self, path: str | bytes, reason: str, report: Any) -> None:
+        super().__init__(path, reason)
+        self.args = (path, reason, report)
+        self.report = report
+
+
+class ProfileError(PressmarkError, ValueError):
+    """A BagIt Profile that cannot be used.
+
+    :ivar source: the profile's file
+    :ivar reason: one line that says why
+    """
+
+    def __init__(self, source: str, reason: str) -> None:
+        super().__init__(source, reason)
+        self.source = source
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"{self.source}: {self.reason}"
+
+
+class StoreError(_PlaceError):
+    """A store that cannot be opened, made or changed; nothing was.
+
+    :ivar path: the store, or the file in it that stands in the way
+    :ivar reason: one line that says why, and the way out
+    """
+
+
+class ObjectError(StoreError):
+    """One object that a store cannot give, take or remove; the others are not concerned.
+
+    :ivar path: of the store
+    :ivar identifier: of the object
+    :ivar kind: a stable word: ``missing``, ``exists``, ``collision``, ``improper``, ``bad-name``, …
+    :ivar reason: one line that says why, and the way out
+    """
+
+    def __init__(self, path: str | bytes, identifier: str | bytes, kind: str, reason: str) -> None:
+        super().__init__(path, reason)
+        self.args = (path, identifier, kind, reason)
+        self.identifier = identifier
+        self.kind = kind
+
+    def __str__(self) -> str:
+        return f"{shown(self.path, PATH_CHARACTERS)}: object {shown(self.identifier)}: {self.reason}"
