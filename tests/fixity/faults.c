@@ -3,15 +3,18 @@
  * What happens before the first read of a file is in its name: "eio-x" fails, "truncate-x" becomes shorter, "append-x" longer,
  * "rewrite-x" gets another time, "delete-x" disappears, "replace-x" gets another file in its place, "chmod-x" becomes
  * unreadable. "count-x" has its name appended to the file $READS, after $SLOW microseconds. "late-x" fails at the second read.
+ * With $OLD_KERNEL there is no openat2.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 static int is(const char *name, const char *action)
@@ -87,4 +90,24 @@ ssize_t read(int descriptor, void *buffer, size_t size)
             return -1;
     }
     return real(descriptor, buffer, size);
+}
+
+long syscall(long number, ...)
+{
+    static long (*real)(long, ...);
+    if (real == NULL)
+        *(void **)&real = dlsym(RTLD_NEXT, "syscall");
+    long given[6];
+    va_list more;
+    va_start(more, number);
+    for (int i = 0; i < 6; i++)
+        given[i] = va_arg(more, long);
+    va_end(more);
+#if defined(SYS_openat2)
+    if (number == SYS_openat2 && getenv("OLD_KERNEL")) {
+        errno = ENOSYS;
+        return -1;
+    }
+#endif
+    return real(number, given[0], given[1], given[2], given[3], given[4], given[5]);
 }

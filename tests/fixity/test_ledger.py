@@ -73,6 +73,7 @@ def test_failures_are_not_recorded(implementation: Implementation, tmp_path: Pat
     assert (known, [outcome.ok for outcome in outcomes]) == (2, [True] * 3)
 
 
+@pytest.mark.slow_under_sanitizers
 def test_every_torn_end(tmp_path: Path) -> None:
     """Cut at any byte, a ledger opens, holds the whole records before the cut, and takes new ones."""
     make(tmp_path / "t", (1, 20, 300))
@@ -147,6 +148,7 @@ def test_two_writers(tmp_path: Path) -> None:
     opened(tmp_path / "l").close()
 
 
+@pytest.mark.slow_under_sanitizers
 def test_many_records(tmp_path: Path) -> None:
     """The table of records finds each of ten thousand, and only under its own size, time and inode."""
     outcomes = [Outcome(f"p{n}", {"md5": f"{n:032x}"}, n, 10 * n, 100 * n) for n in range(10_000)]
@@ -179,6 +181,7 @@ def test_a_full_disk(tmp_path: Path) -> None:
     os.close(ledger._descriptor)
 
 
+@pytest.mark.slow_under_sanitizers
 @pytest.mark.skipif(os.name != "posix", reason="needs signals")
 def test_killed_runs_go_on(implementation: Implementation, faults: str, tmp_path: Path) -> None:
     """Killed at random moments, the run completes with the manifest of an undisturbed one, and reads nothing twice.
@@ -226,6 +229,7 @@ def test_killed_runs_go_on(implementation: Implementation, faults: str, tmp_path
         finished = {os.path.basename(json.loads(line[9:])[0]) for line in lines}
 
 
+@pytest.mark.slow_under_sanitizers
 @pytest.mark.skipif(os.name != "posix", reason="needs signals")
 @pytest.mark.parametrize("with_ledger", [False, True])
 def test_interruption(implementation: Implementation, faults: str, tmp_path: Path, with_ledger: bool) -> None:
@@ -238,7 +242,14 @@ def test_interruption(implementation: Implementation, faults: str, tmp_path: Pat
     environ = environment(
         PRESSMARK_IMPLEMENTATION=str(implementation), LD_PRELOAD=faults, READS=str(tmp_path / "reads"), SLOW="5000"
     )
-    process = subprocess.Popen(command, cwd=tmp_path, env=environ, stderr=subprocess.PIPE)
+    process = subprocess.Popen(
+        command,
+        cwd=tmp_path,
+        env=environ,
+        stderr=subprocess.PIPE,
+        # A shell's background job ignores it, and so would we.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
     while not (tmp_path / "reads").exists():
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)

@@ -46,6 +46,7 @@ names = st.binary(min_size=1, max_size=40).filter(lambda name: b"\0" not in name
 some_algorithms = st.lists(st.sampled_from(list(ALGORITHMS)), min_size=1, max_size=4, unique=True)
 
 
+@pytest.mark.slow_under_sanitizers
 @given(st.lists(names, min_size=1, max_size=5), some_algorithms, st.sampled_from(FORMATS))
 def test_round_trip(paths: list[bytes], algorithms: list[str], format: str) -> None:
     """Every name and digest comes back from every format."""

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from pressmark.fixity import Entry, Verdict, hash_files, verify, walk
+from pressmark.fixity.verification import _Known
 from support.implementations import Implementation
 
 from .trees import make
@@ -102,3 +103,13 @@ def test_no_entries(tmp_path: Path) -> None:
     assert list(verify([], tmp_path)) == []
     (tmp_path / "x").write_bytes(b"")
     assert list(verify([], tmp_path)) == [Verdict(b"x", "new", kind="new", message="the manifest does not have it")]
+
+
+def test_many_names_are_told_apart() -> None:
+    """What is kept of a name tells it from all others, however often the table grew."""
+    known = _Known()
+    names = [b"%d" % number for number in range(5000)]
+    assert not any(name in known for name in names)
+    for name in names[::2] * 2:
+        known.add(name)
+    assert [name in known for name in names] == [True, False] * 2500

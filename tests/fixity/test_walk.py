@@ -103,6 +103,7 @@ def test_left_out(tmp_path: Path) -> None:
     assert names(tmp_path, leave_out={(status.st_dev + 1, status.st_ino)}) == ["a", "b", "d/a", "d/again"]
 
 
+@pytest.mark.slow_under_sanitizers
 def test_deep_trees(tmp_path: Path) -> None:
     """Depth costs no recursion."""
     path = str(tmp_path)

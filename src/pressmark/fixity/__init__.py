@@ -15,6 +15,7 @@ from pressmark.fixity.outcomes import Outcome
 from pressmark.fixity.pool import Finished, Progress, hash_files
 from pressmark.fixity.verification import Verdict, verify
 from pressmark.fixity.walk import walk
+from pressmark.fixity.ways import opened_directory
 
 __all__ = [
     "ALGORITHMS",
@@ -30,6 +31,7 @@ __all__ = [
     "hash_file",
     "hash_files",
     "manifest_line",
+    "opened_directory",
     "read_manifest",
     "verify",
     "walk",

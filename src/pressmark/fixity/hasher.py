@@ -16,10 +16,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from io import FileIO
 
+from pressmark.cores import usable_threads
 from pressmark.errors import FileError
 from pressmark.fixity.algorithms import ALGORITHMS, Hasher, algorithm_names
 from pressmark.fixity.outcomes import Outcome, failure, kind_of_error, kind_of_mode
 from pressmark.fixity.plan import SERIAL_RATES
+from pressmark.fixity.ways import HAS_DESCRIPTORS, Anywhere, Beneath, BeneathByName, Directory, Way
 
 __all__ = ["CHANGED", "READ_SIZE", "Manner", "changes", "examine", "hash_file", "hash_path", "refusal"]
 
@@ -41,28 +43,39 @@ THERE, GONE, REPLACED = range(3)
 class Manner:
     """How files are to be read.
 
-    :ivar follow: symbolic links are followed; where not, a link is a failure of kind ``link``
+    :param follow: symbolic links are followed; where not, a link is a failure of kind ``link``
+
     :ivar special_files: named pipes and devices are read too, however long that takes
+    :ivar beneath: the directory that paths are relative to and do not lead out of; no link is followed then
+    :ivar follow: symbolic links are followed
     :ivar flags: for :func:`os.open`
+    :raises ValueError: ``beneath`` is not what a directory is named by on this platform
     """
 
-    def __init__(self, follow: bool = True, special_files: bool = False) -> None:
-        self.follow = follow
+    def __init__(self, follow: bool = True, special_files: bool = False, beneath: Directory | None = None) -> None:
+        if beneath is not None and isinstance(beneath, int) != HAS_DESCRIPTORS:
+            expected = "the descriptor of a directory" if HAS_DESCRIPTORS else "the path of a directory"
+            raise ValueError(f"beneath={beneath!r}: expected {expected}, as opened_directory gives it")
         self.special_files = special_files
+        self.beneath = beneath
+        self.follow = follow and beneath is None
         self.flags = os.O_RDONLY | _ALWAYS
-        if not follow:
+        if not self.follow:
             self.flags |= getattr(os, "O_NOFOLLOW", 0)
         if not special_files:
             # Should a named pipe take the file's place after it was examined, opening it must not block.
             self.flags |= getattr(os, "O_NONBLOCK", 0)
 
+    def way(self) -> Way:
+        """Return what leads from paths to files; for one thread at a time, and to be closed."""
+        if self.beneath is None:
+            return Anywhere(self.follow)
+        return Beneath(self.beneath) if isinstance(self.beneath, int) else BeneathByName(self.beneath)
+
     def refuses(self, mode: int) -> str | None:
         """Return the kind of what a ``st_mode`` says cannot be read in this manner; :data:`None` where it can."""
         kind = kind_of_mode(mode)
         return None if self.special_files and kind in ("fifo", "device") else kind
-
-
-DEFAULT = Manner()
 
 
 class _Cancelled(Exception):
@@ -76,6 +89,7 @@ def hash_file(
     threads: int | None = None,
     links: str = "follow",
     special_files: bool = False,
+    beneath: Directory | None = None,
 ) -> dict[str, str]:
     """Return the digests of one file, computed from a single read.
 
@@ -88,6 +102,7 @@ def hash_file(
     :param threads: how many threads may work on a large file; :data:`None` for as many as there are cores
     :param links: ``"follow"`` them or ``"refuse"`` them
     :param special_files: read named pipes and devices as well
+    :param beneath: a directory that ``path`` is relative to: see :func:`~pressmark.fixity.pool.hash_files`
     :return: official name of each algorithm to lower-case hex, in the order asked for
     :raises AlgorithmError: an algorithm is unknown or not available
     :raises FileError: the file cannot be read, or changed while it was read
@@ -95,19 +110,23 @@ def hash_file(
     names = algorithm_names(algorithms)
     if links not in ("follow", "refuse"):
         raise ValueError(f"links={links!r}: expected follow or refuse")
-    manner = Manner(links == "follow", special_files)
+    manner = Manner(links == "follow", special_files, beneath)
     given: str | bytes = os.fspath(path)
-    status = examine(given, manner)
-    outcome = status if isinstance(status, Outcome) else hash_path(given, names, manner, threads or os.cpu_count() or 1)
+    with manner.way() as way:
+        status = examine(given, manner, way)
+        if isinstance(status, Outcome):
+            outcome = status
+        else:
+            outcome = hash_path(given, names, manner, way, usable_threads(threads))
     if outcome.digests is None:
         raise FileError(given, str(outcome.kind), outcome.message)
     return outcome.digests
 
 
-def examine(path: str | bytes, manner: Manner) -> os.stat_result | Outcome:
+def examine(path: str | bytes, manner: Manner, way: Way) -> os.stat_result | Outcome:
     """Return the status of the file at ``path``, or the outcome where it is not to be read."""
     try:
-        status = os.stat(path, follow_symlinks=manner.follow)
+        status = way.stat(path)
     except OSError as error:
         return refusal(path, error.errno or 0, manner)
     except ValueError as error:  # a NUL, or a str that stands for no bytes
@@ -118,16 +137,21 @@ def examine(path: str | bytes, manner: Manner) -> os.stat_result | Outcome:
 
 def refusal(path: str | bytes, number: int, manner: Manner) -> Outcome:
     """Return the outcome of a file that the operating system refused to open or read with the ``errno`` ``number``."""
-    kind = kind_of_error(number, path)
-    if kind == "link-loop" and not manner.follow:
-        kind = "link"  # what O_NOFOLLOW says of any link
-    return failure(path, kind, number)
+    # Beneath a directory no link is ever in the way of nothing, and the path means nothing anywhere else.
+    kind = kind_of_error(number, path if manner.beneath is None else None)
+    if kind != "link-loop" or manner.follow:
+        return failure(path, kind, number)
+    # What O_NOFOLLOW says of any link.
+    if manner.beneath is None:
+        return failure(path, "link")
+    return Outcome(path, None, None, None, None, "link", "a symbolic link is on the way to it")
 
 
 def hash_path(
     path: str | bytes,
     names: Sequence[str],
-    manner: Manner = DEFAULT,
+    manner: Manner,
+    way: Way,
     threads: int = 1,
     on_bytes: Callable[[int], object] | None = None,
     cancelled: Callable[[], bool] | None = None,
@@ -135,12 +159,13 @@ def hash_path(
     """Read the file at ``path``, which :func:`examine` let pass, and return what became of it.
 
     :param names: official names of algorithms
+    :param way: that of ``manner``, which only this thread uses now
     :param threads: how many threads may work on this file, the calling one included
     :param on_bytes: called with the number of bytes of each read, in the calling thread
     :param cancelled: asked now and then whether the answer is still wanted
     """
     try:
-        descriptor = os.open(path, manner.flags)
+        descriptor = way.open(path, manner.flags)
     except OSError as error:
         return refusal(path, error.errno or 0, manner)
     except ValueError as error:
@@ -204,7 +229,8 @@ def changes(size: int, mtime_ns: int, size_after: int, mtime_ns_after: int, tota
 
 def _there(path: str | bytes, manner: Manner, status: os.stat_result) -> int:
     try:
-        now = os.stat(path, follow_symlinks=manner.follow)
+        with manner.way() as way:  # a new one: the directory may have been exchanged, too
+            now = way.stat(path)
     except OSError:
         return GONE
     return THERE if os.path.samestat(now, status) else REPLACED

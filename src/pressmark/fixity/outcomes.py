@@ -6,7 +6,7 @@ kind                    meaning
 ``missing``             there is nothing under this path
 ``dangling-link``       a symbolic link that leads nowhere
 ``link-loop``           symbolic links that lead to each other for ever
-``link``                a symbolic link, where links are refused
+``link``                a symbolic link, or a path through one, where links are refused
 ``directory``           a directory where a file was expected
 ``directory-loop``      a directory that a symbolic link made its own descendant; it was not entered again
 ``fifo``                a named pipe; it was not opened
@@ -15,7 +15,7 @@ kind                    meaning
 ``permission``          the operating system does not let us read it
 ``io-error``            the operating system failed to read it
 ``changed-while-read``  it was written to, replaced or deleted while it was read: no digest is right
-``bad-name``            a path that no file can have
+``bad-name``            a path that no file can have, or that leads out of where files are read
 ======================= ============================================================================================
 """
 
@@ -90,10 +90,10 @@ def kind_of_mode(mode: int) -> str | None:
     return "socket" if stat.S_ISSOCK(mode) else "device"
 
 
-def kind_of_error(number: int, path: str | bytes) -> str:
-    """Return the kind of a refusal with the ``errno`` ``number``."""
+def kind_of_error(number: int, path: str | bytes | None) -> str:
+    """Return the kind of a refusal with the ``errno`` ``number``; without ``path``, nothing more is looked at."""
     kind = _KINDS.get(number, "io-error")
-    if kind == "missing" and os.path.islink(path):
+    if kind == "missing" and path is not None and os.path.islink(path):
         return "dangling-link"
     return kind
 

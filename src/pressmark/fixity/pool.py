@@ -16,11 +16,13 @@ from time import monotonic
 from typing import NamedTuple
 
 from pressmark import _kernels
+from pressmark.cores import usable_threads
 from pressmark.fixity.algorithms import ALGORITHMS, algorithm_names
 from pressmark.fixity.hasher import CHANGED, READ_SIZE, Manner, changes, examine, hash_path, refusal
 from pressmark.fixity.ledger import Ledger
 from pressmark.fixity.outcomes import Outcome, message_of
 from pressmark.fixity.plan import Plan
+from pressmark.fixity.ways import Directory, Way
 
 __all__ = ["Finished", "Progress", "hash_files"]
 
@@ -67,6 +69,7 @@ def hash_files(
     special_files: bool = False,
     read: str = "parallel",
     ledger: Ledger | None = None,
+    beneath: Directory | None = None,
 ) -> Iterator[Outcome]:
     """Hash many files, each read once, and give their outcomes lazily, in the order of ``paths``.
 
@@ -82,6 +85,11 @@ def hash_files(
     :param special_files: read named pipes and devices as well, however long that takes
     :param read: ``"parallel"``, or ``"sequential"``: in input order and one file at a time, for disks with heads
     :param ledger: an open ledger: what it holds is not read again, what is read is written to it
+    :param beneath: a directory, as :func:`~pressmark.fixity.ways.opened_directory` gives it: paths are relative to it,
+        and nothing outside of it is ever opened, whoever exchanges what meanwhile (on Windows: unless somebody is
+        faster than a look and an open). No symbolic link is followed then, whatever ``links`` says: a file that is one
+        or is behind one is a failure of kind ``link``. Absolute paths, such with a step ``..`` and such without a name
+        at their end are failures of kind ``bad-name``
     :raises AlgorithmError: an algorithm is unknown or not available
     :raises ValueError: another argument is wrong
     """
@@ -90,12 +98,11 @@ def hash_files(
         raise ValueError(f"links={links!r}: expected follow or refuse")
     if read not in ("parallel", "sequential"):
         raise ValueError(f"read={read!r}: expected parallel or sequential")
-    if threads is not None and threads < 0:
-        raise ValueError(f"threads={threads}: expected 0 or more")
+    cores = usable_threads(threads)
     if ledger is not None and ledger.algorithms != names:
         raise ValueError("the ledger is for other algorithms")
-    manner = Manner(links == "follow", special_files)
-    run = _Run(names, threads or os.cpu_count() or 1, manner, read == "sequential", on_event, ledger)
+    manner = Manner(links == "follow", special_files, beneath)
+    run = _Run(names, cores, manner, read == "sequential", on_event, ledger)
     return run.outcomes(iter(paths))
 
 
@@ -135,7 +142,11 @@ class _Run:
         self._files = self._failed = 0
         self._next_progress = monotonic() + PROGRESS_EVERY
         serials = [(name, ALGORITHMS[name].make) for name in self._plan.serials]
-        self._engine = _kernels.active.Engine(self._names, self._plan.lanes, serials, manner.flags, sequential)
+        # Paths go to lanes only as the kernels can follow them.
+        self._lanes_too = not manner.special_files and not isinstance(manner.beneath, str | bytes)
+        beneath = manner.beneath if isinstance(manner.beneath, int) else None
+        self._engine = _kernels.active.Engine(self._names, self._plan.lanes, serials, manner.flags, sequential, beneath)
+        self._way = manner.way()
 
     def outcomes(self, paths: Iterator[Path | Outcome]) -> Iterator[Outcome]:
         """Run, and give the outcomes in order. However this ends, no thread is left behind."""
@@ -160,6 +171,7 @@ class _Run:
             self._tell_progress()
         finally:
             self._engine.close()
+            self._way.close()
             for worker in workers:
                 # A named pipe that was asked for may keep its reader for ever; everything else looks up in a moment.
                 worker.join(1.0 if self._manner.special_files else None)
@@ -183,7 +195,7 @@ class _Run:
                 continue
             slot = _Slot(os.fspath(given))
             slots.append(slot)
-            status = examine(slot.path, self._manner)
+            status = examine(slot.path, self._manner, self._way)
             if isinstance(status, Outcome):
                 self._settle(slot, status)
                 continue
@@ -201,39 +213,37 @@ class _Run:
 
     def _queue(self, slots: list[_Slot]) -> None:
         if self._sequential:
-            for slot in slots:
-                small = bool(self._plan.lanes) and slot.size <= READ_SIZE
-                self._hand_over(slot, -self._tickets, small)
+            small = bool(self._plan.lanes)
+            self._engine.submit(
+                [self._ticket(slot, -self._tickets, small and slot.size <= READ_SIZE) for slot in slots]
+            )
             return
         order = sorted(slots, key=lambda slot: slot.size, reverse=True)
         serial = self._plan.serial_files([slot.size for slot in order], self._queued_bytes)
-        for index, slot in enumerate(order):
-            self._hand_over(slot, slot.size, index >= serial)
+        self._engine.submit([self._ticket(slot, slot.size, index >= serial) for index, slot in enumerate(order)])
 
-    def _hand_over(self, slot: _Slot, priority: int, in_lanes: bool) -> None:
+    def _ticket(self, slot: _Slot, priority: int, in_lanes: bool) -> tuple[int, int, bytes | None]:
+        """Return what the engine is told of a file."""
         ticket = self._tickets
         self._tickets += 1
         self._slots[ticket] = slot
         self._queued_bytes += slot.size
-        if in_lanes and not self._manner.special_files:
-            self._engine.submit(ticket, priority, os.fsencode(slot.path))
-        else:
-            self._engine.submit(ticket, priority)
+        return ticket, priority, os.fsencode(slot.path) if in_lanes and self._lanes_too else None
 
     def _collect(self) -> None:
         """Wait for results, for a moment at most, and give them to their slots."""
-        records: list[Outcome] = []
+        found: list[tuple[_Slot, Outcome]] = []
         for result in self._engine.collect(PROGRESS_EVERY):
             if result[0] < 0:
                 raise result[1]
             slot = self._slots.pop(result[0])
             self._queued_bytes -= slot.size
-            outcome = result[1] if len(result) == 2 else self._outcome_of_lanes(slot, *result[1:])
-            if outcome.ok:
-                records.append(outcome)
+            found.append((slot, result[1] if len(result) == 2 else self._outcome_of_lanes(slot, *result[1:])))
+        # Before anybody is told: who is told may end the run, and what is finished must not be done again.
+        if self._ledger is not None and any(outcome.ok for _slot, outcome in found):
+            self._ledger.append(outcome for _slot, outcome in found if outcome.ok)
+        for slot, outcome in found:
             self._settle(slot, outcome)
-        if self._ledger is not None and records:
-            self._ledger.append(records)
         if monotonic() >= self._next_progress:
             self._tell_progress()
 
@@ -276,19 +286,20 @@ class _Run:
         """Take files until the engine is closed; those in lanes are done inside of it, without the GIL."""
         engine = self._engine
         try:
-            while (ticket := engine.work()) is not None:
-                engine.finish(ticket, self._hash(self._slots[ticket]))
+            with self._manner.way() as way:
+                while (ticket := engine.work()) is not None:
+                    engine.finish(ticket, self._hash(self._slots[ticket], way))
         except BaseException as error:
             # Memory is short, or a bug of ours: it must end the run, not look like a file that failed.
             engine.finish(-1, error)
 
-    def _hash(self, slot: _Slot) -> Outcome:
+    def _hash(self, slot: _Slot, way: Way) -> Outcome:
         engine = self._engine
         # Threads that have no file of their own help with this one.
         threads = self._threads if self._sequential else max(1, self._threads // max(1, len(self._slots)))
         engine.lock_reading()
         try:
-            return hash_path(slot.path, self._names, self._manner, threads, self._count, engine.closed)
+            return hash_path(slot.path, self._names, self._manner, way, threads, self._count, engine.closed)
         finally:
             engine.unlock_reading()
 

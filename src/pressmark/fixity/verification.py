@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from array import array
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator
+from hashlib import blake2b
 from itertools import groupby
 from typing import NamedTuple
 
@@ -70,7 +72,7 @@ def verify(
     The other parameters are those of :func:`~pressmark.fixity.pool.hash_files`.
     """
     base = None if root is None else os.fsencode(root)
-    known: set[bytes] = set()
+    known = _Known()
     for names, group in groupby(entries, key=lambda entry: tuple(entry.digests)):
         waiting: deque[Entry] = deque()
         paths = _paths(group, base, waiting, known)
@@ -80,7 +82,48 @@ def verify(
         yield from _new(base, links, known, leave_out)
 
 
-def _paths(group: Iterable[Entry], base: bytes | None, waiting: deque[Entry], known: set[bytes]) -> Iterator[bytes]:
+class _Known:
+    """The paths of a manifest, eight octets each and not the paths themselves: there may be a hundred million.
+
+    What is kept of a path is a digest with a key of this run. That a file which the manifest does not have is taken for
+    one that it has is as likely as one to the number of its files in 2^64, and nobody can bring it about.
+    """
+
+    def __init__(self) -> None:
+        self._key = os.urandom(16)
+        self._table = array("Q", bytes(8)) * 1024  # its size a power of two, two thirds full at most; 0 is free
+        self._count = 0
+
+    def add(self, path: bytes) -> None:
+        """Take note of ``path``."""
+        if 3 * self._count >= 2 * len(self._table):
+            old, self._table = self._table, array("Q", bytes(8)) * (2 * len(self._table))
+            for mark in old:
+                if mark:
+                    self._table[self._slot(mark)] = mark
+        mark = self._mark(path)
+        slot = self._slot(mark)
+        if not self._table[slot]:
+            self._table[slot] = mark
+            self._count += 1
+
+    def __contains__(self, path: bytes) -> bool:
+        return self._table[self._slot(self._mark(path))] != 0
+
+    def _mark(self, path: bytes) -> int:
+        return int.from_bytes(blake2b(path, digest_size=8, key=self._key).digest(), "little") or 1
+
+    def _slot(self, mark: int) -> int:
+        """Return where ``mark`` is, or the free place where it belongs."""
+        table = self._table
+        mask = len(table) - 1
+        slot = mark & mask
+        while table[slot] and table[slot] != mark:
+            slot = (slot + 1) & mask
+        return slot
+
+
+def _paths(group: Iterable[Entry], base: bytes | None, waiting: deque[Entry], known: _Known) -> Iterator[bytes]:
     for entry in group:
         waiting.append(entry)
         path = entry.path if base is None else os.path.join(base, entry.path)
@@ -103,7 +146,7 @@ def _verdict(entry: Entry, outcome: Outcome) -> Verdict:
     return Verdict(entry.path, "ok", size=outcome.size)
 
 
-def _new(base: bytes, links: str, known: set[bytes], leave_out: Collection[tuple[int, int]]) -> Iterator[Verdict]:
+def _new(base: bytes, links: str, known: _Known, leave_out: Collection[tuple[int, int]]) -> Iterator[Verdict]:
     for item in walk(base, links=links, leave_out=leave_out):
         path = os.fsencode(item.path if isinstance(item, Outcome) else item)
         if os.path.normpath(path) in known:

@@ -75,6 +75,7 @@ typedef CONDITION_VARIABLE pm_condition;
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 typedef pthread_mutex_t pm_lock;
@@ -207,6 +208,8 @@ typedef struct {
     size_t digests_size;
     unsigned width; /* lanes of a worker: as many as the widest algorithm has; 0 without algorithms */
     int flags;      /* for open */
+    int beneath;    /* descriptor of a directory that no path leads out of; -1 for paths that lead anywhere */
+    int resolves;   /* the kernel sees to that by itself */
     int sequential;
 
     pm_lock lock; /* for everything below */
@@ -225,6 +228,7 @@ typedef struct {
 static inline void pm_engine_init(pm_engine *engine)
 {
     memset(engine, 0, sizeof *engine);
+    engine->beneath = -1;
     pm_lock_init(&engine->lock);
     pm_lock_init(&engine->reading);
     pm_condition_init(&engine->queued);
@@ -247,14 +251,16 @@ static inline void pm_engine_free(pm_engine *engine)
     pm_lock_free(&engine->lock);
 }
 
-/* Takes over file.path. Returns -1 where memory is short. */
-static inline int pm_engine_submit(pm_engine *engine, pm_file file)
+/* Takes over the files and their paths, and returns how many of them: less than all where memory is short. */
+static inline size_t pm_engine_submit(pm_engine *engine, const pm_file *files, size_t count)
 {
+    size_t taken = 0;
     pm_lock_take(&engine->lock);
-    const int status = pm_heap_push(file.path ? &engine->lanes : &engine->serial, file);
-    pm_condition_signal(&engine->queued);
+    while (taken < count && !pm_heap_push(files[taken].path ? &engine->lanes : &engine->serial, files[taken]))
+        taken++;
+    pm_condition_broadcast(&engine->queued);
     pm_lock_give(&engine->lock);
-    return status;
+    return taken;
 }
 
 static inline void pm_engine_close(pm_engine *engine)
@@ -301,6 +307,107 @@ static inline void pm_engine_unlock_reading(pm_engine *engine)
 {
     if (engine->sequential)
         pm_lock_give(&engine->reading);
+}
+
+/* --- paths beneath a directory --------------------------------------------------------------------------------------- */
+
+#if PM_FILES_IN_LANES
+
+/* Without, directories on the way must be readable. */
+#if defined(O_PATH)
+#define PM_PATH_ONLY O_PATH
+#else
+#define PM_PATH_ONLY (O_RDONLY | O_NONBLOCK)
+#endif
+
+#if defined(SYS_openat2)
+/* linux/openat2.h, which older systems do not have although their kernel knows the call. */
+static inline int pm_resolve(int beneath, const char *path, int flags)
+{
+    const struct {
+        uint64_t flags, mode, resolve;
+    } how = {(uint64_t)(unsigned)flags, 0, 0x02 | 0x04 | 0x08}; /* no magic links, no symbolic links, beneath */
+    return (int)syscall(SYS_openat2, beneath, path, &how, sizeof how);
+}
+#else
+static inline int pm_resolve(int beneath, const char *path, int flags)
+{
+    (void)beneath, (void)path, (void)flags;
+    errno = ENOSYS;
+    return -1;
+}
+#endif
+
+/* The same, step by step. Paths have no step upwards, are not absolute, and end with a name. */
+static inline int pm_resolve_by_steps(int beneath, const char *path, int flags)
+{
+    int at = beneath, error = 0;
+    for (;;) {
+        char step[256];
+        path += strspn(path, "/");
+        const size_t length = strcspn(path, "/");
+        const int last = path[length] == 0;
+        int next = -1;
+        if (length < sizeof step) {
+            memcpy(step, path, length);
+            step[length] = 0;
+            next = openat(at, step, last ? flags | O_NOFOLLOW : PM_PATH_ONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+            error = errno;
+            struct stat there;
+            /* A link; or a directory by now, which means exchanged, and was a link. */
+            if (next < 0 && error == ENOTDIR && !fstatat(at, step, &there, AT_SYMLINK_NOFOLLOW)
+                && (S_ISLNK(there.st_mode) || S_ISDIR(there.st_mode)))
+                error = ELOOP;
+        } else {
+            error = ENAMETOOLONG;
+        }
+        if (at != beneath)
+            close(at);
+        if (next < 0)
+            errno = error;
+        if (next < 0 || last)
+            return next;
+        at = next;
+        path += length;
+    }
+}
+
+static inline int pm_engine_open(const pm_engine *engine, const char *path, int flags)
+{
+    int descriptor;
+    do
+        descriptor = engine->beneath < 0 ? open(path, flags)
+            : engine->resolves           ? pm_resolve(engine->beneath, path, flags)
+                                         : pm_resolve_by_steps(engine->beneath, path, flags);
+    while (descriptor < 0 && errno == EINTR);
+    return descriptor;
+}
+
+/* What a path leads to now. Returns 0, or -1 where there is nothing. */
+static inline int pm_engine_stat(const pm_engine *engine, const char *path, struct stat *status)
+{
+    if (engine->beneath < 0)
+        return engine->flags & O_NOFOLLOW ? lstat(path, status) : stat(path, status);
+    const int descriptor = pm_engine_open(engine, path, PM_PATH_ONLY | O_NOFOLLOW | O_CLOEXEC);
+    if (descriptor < 0)
+        return -1;
+    const int failed = fstat(descriptor, status);
+    close(descriptor);
+    return failed;
+}
+#endif
+
+/* From now on paths are relative to a directory and do not lead out of it. */
+static inline void pm_engine_beneath(pm_engine *engine, int directory)
+{
+    engine->beneath = directory;
+#if PM_FILES_IN_LANES
+    /* Asked once, of a path that is always there: what a file's own refusal says is not to be confused with this. */
+    const int there = pm_resolve(directory, ".", PM_PATH_ONLY | O_DIRECTORY | O_CLOEXEC);
+    engine->resolves = there >= 0;
+    if (there >= 0)
+        close(there);
+#endif
 }
 
 /* --- a worker ------------------------------------------------------------------------------------------------------- */
@@ -448,9 +555,7 @@ static inline int pm_worker_open(pm_worker *worker, unsigned index)
     lane->total = 0;
     lane->at = lane->filled = 0;
     lane->ended = 0;
-    do
-        lane->descriptor = open(lane->file.path, worker->engine->flags);
-    while (lane->descriptor < 0 && errno == EINTR);
+    lane->descriptor = pm_engine_open(worker->engine, lane->file.path, worker->engine->flags);
     if (lane->descriptor < 0)
         return pm_worker_fail(worker, index, PM_FILE_ERROR, errno);
     if (fstat(lane->descriptor, &lane->before))
@@ -621,8 +726,7 @@ static inline int pm_worker_finish(pm_worker *worker, uint32_t ended)
         result->size_after = after.st_size;
         result->mtime_ns_after = PM_MTIME(after);
         if (lane->total >= (int64_t)PM_READ_SIZE) {
-            const int status = engine->flags & O_NOFOLLOW ? lstat(lane->file.path, &path) : stat(lane->file.path, &path);
-            if (status)
+            if (pm_engine_stat(engine, lane->file.path, &path))
                 result->there = PM_FILE_GONE;
             else if (path.st_dev != after.st_dev || path.st_ino != after.st_ino)
                 result->there = PM_FILE_REPLACED;

@@ -92,8 +92,9 @@ cdef extern from "files.h":
 
     bint pm_sha_extensions() noexcept nogil
     void pm_engine_init(pm_engine *) noexcept nogil
+    void pm_engine_beneath(pm_engine *, int) noexcept nogil
     void pm_engine_free(pm_engine *) noexcept nogil
-    int pm_engine_submit(pm_engine *, pm_file) noexcept nogil
+    size_t pm_engine_submit(pm_engine *, const pm_file *, size_t) noexcept nogil
     void pm_engine_close(pm_engine *) noexcept nogil
     void pm_engine_wake(pm_engine *) noexcept nogil
     pm_file_result *pm_engine_collect(pm_engine *, double) noexcept nogil
@@ -143,6 +144,8 @@ cdef class Engine:
     :param serials: for each of the others a function that begins its digest, for files in lanes; the name and it
     :param flags: for opening files
     :param sequential: no two files are read at the same time
+    :param beneath: descriptor of the directory that paths are relative to and must not lead out of; then none is
+        absolute, leads upwards, or ends without the name of a file
     """
 
     cdef pm_engine engine
@@ -158,7 +161,7 @@ cdef class Engine:
         # Whoever works holds a reference: nobody is in there any more.
         pm_engine_free(&self.engine)
 
-    def __init__(self, names, lanes, serials, int flags, bint sequential):
+    def __init__(self, names, lanes, serials, int flags, bint sequential, beneath=None):
         cdef pm_engine *engine = &self.engine
         cdef unsigned index, width = 0
         self.names = tuple(names)
@@ -170,6 +173,8 @@ cdef class Engine:
         engine.level = <pm_level>lane_level_number()
         engine.flags = flags
         engine.sequential = sequential
+        if beneath is not None:
+            pm_engine_beneath(engine, beneath)
         for index, name in enumerate(self.lanes):
             engine.algorithm[index] = <pm_algorithm><int>_NUMBERS[name]
             engine.digests_size += engine.calls.digest_size(engine.algorithm[index])
@@ -178,20 +183,38 @@ cdef class Engine:
         engine.width = width
         self.sizes = [engine.calls.digest_size(engine.algorithm[index]) for index in range(engine.algorithms)]
 
-    def submit(self, int64_t ticket, int64_t priority, bytes path=None):
-        """Queue a file; the highest ``priority`` comes first. With a ``path`` it is for lanes."""
-        cdef pm_file file
-        file.ticket = ticket
-        file.priority = priority
-        file.path = NULL
-        if path is not None and self.engine.width:
-            file.path = <char *>malloc(len(path) + 1)
-            if file.path == NULL:
-                raise MemoryError
-            memcpy(file.path, <char *>path, len(path) + 1)
-        if pm_engine_submit(&self.engine, file) < 0:
-            free(file.path)
+    def submit(self, list files not None):
+        """Queue files: of each its ticket, its priority, and its path where it is for lanes, else :data:`None`.
+
+        The highest priority comes first.
+        """
+        cdef size_t made = 0, taken = 0, count = len(files)
+        cdef bytes path
+        cdef pm_file *file
+        cdef pm_file *queued = <pm_file *>malloc((count + 1) * sizeof(pm_file))
+        if queued == NULL:
             raise MemoryError
+        try:
+            for ticket, priority, path in files:
+                file = &queued[made]
+                file.ticket = ticket
+                file.priority = priority
+                file.path = NULL
+                if path is not None and self.engine.width:
+                    file.path = <char *>malloc(len(path) + 1)
+                    if file.path == NULL:
+                        raise MemoryError
+                    memcpy(file.path, <char *>path, len(path) + 1)
+                made += 1
+            with nogil:
+                taken = pm_engine_submit(&self.engine, queued, count)
+            if taken < count:
+                raise MemoryError
+        finally:
+            while made > taken:
+                made -= 1
+                free(queued[made].path)
+            free(queued)
 
     def work(self):
         """Compute files in lanes until a serial file's turn comes, and return its ticket.

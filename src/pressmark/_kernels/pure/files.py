@@ -38,10 +38,18 @@ class Engine:
     :param serials: for each of the others a function that begins its digest, for files in lanes; the name and it
     :param flags: for opening files
     :param sequential: no two files are read at the same time
+    :param beneath: descriptor of the directory that paths are relative to and must not lead out of; then none is
+        absolute, leads upwards, or ends without the name of a file
     """
 
     def __init__(
-        self, names: Sequence[str], lanes: Sequence[str], serials: Sequence[Any], flags: int, sequential: bool
+        self,
+        names: Sequence[str],
+        lanes: Sequence[str],
+        serials: Sequence[Any],
+        flags: int,
+        sequential: bool,
+        beneath: int | None = None,
     ) -> None:
         lock = threading.Lock()
         self._queued = threading.Condition(lock)
@@ -51,11 +59,15 @@ class Engine:
         self._closed = False
         self._reading = threading.Lock() if sequential else None
 
-    def submit(self, ticket: int, priority: int, path: bytes | None = None) -> None:
-        """Queue a file; the highest ``priority`` comes first. With a ``path`` it is for lanes, which are not here."""
+    def submit(self, files: list[tuple[int, int, bytes | None]]) -> None:
+        """Queue files: of each its ticket, its priority, and its path where it is for lanes, which are not here.
+
+        The highest priority comes first.
+        """
         with self._queued:
-            heapq.heappush(self._queue, (-priority, ticket))
-            self._queued.notify()
+            for ticket, priority, _path in files:
+                heapq.heappush(self._queue, (-priority, ticket))
+            self._queued.notify_all()
 
     def work(self) -> int | None:
         """Wait for the next serial file and return its ticket; :data:`None` when the engine is closed."""

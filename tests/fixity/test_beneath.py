@@ -1,0 +1,397 @@
+"""Beneath a directory: what is there is read as ever, and nothing outside is opened, whoever exchanges what."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from pressmark.errors import FileError
+from pressmark.fixity import Ledger, Outcome, hash_file, hash_files, opened_directory, walk
+from pressmark.fixity import hasher as hasher_module
+from pressmark.fixity import ways as ways_module
+from pressmark.fixity.hasher import READ_SIZE
+from pressmark.fixity.ways import KEPT
+from support.implementations import Implementation, use
+
+from .conftest import environment
+from .test_faults import FILES
+from .trees import HOSTILE, content, expected, make, sha512
+
+pytestmark = pytest.mark.skipif(not ways_module.HAS_DESCRIPTORS, reason="needs POSIX files")
+
+TRIES = 3000
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A directory that is not the current one, with files at several depths."""
+    root = tmp_path / "root"
+    make(root)
+    for depth in range(1, 2 * KEPT + 3):
+        folder = root.joinpath(*["d"] * depth)
+        folder.mkdir()
+        (folder / "file").write_bytes(content(depth, 100 * depth))
+    make(root / "d" / "e" / "f")
+    return root
+
+
+@pytest.fixture(params=["descriptor", "name"])
+def reach(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """How directories are named: as here, or as on Windows."""
+    if request.param == "name":
+        for module in (ways_module, hasher_module):
+            monkeypatch.setattr(module, "HAS_DESCRIPTORS", False)
+    return str(request.param)
+
+
+def relative(outcomes: Iterator[Outcome], root: Path) -> list[Outcome]:
+    return [outcome._replace(path=os.path.relpath(outcome.path, root)) for outcome in outcomes]  # type: ignore[type-var]
+
+
+@pytest.mark.parametrize("names", [["sha512"], ["md5", "blake3"], ["sha3-256"]], ids="+".join)
+@pytest.mark.parametrize("read", ["parallel", "sequential"])
+def test_the_same_as_without(
+    implementation: Implementation, root: Path, names: list[str], read: str, reach: str
+) -> None:
+    """Outcomes are those of the same files named from elsewhere, text or bytes, and no descriptor is left."""
+    wanted = relative(hash_files(walk(root), names, threads=2), root)
+    before = len(os.listdir("/dev/fd"))
+    with opened_directory(root) as beneath:
+        paths = list(walk(".", beneath=beneath))
+        assert list(hash_files(paths, names, threads=2, read=read, beneath=beneath)) == wanted
+        encoded = walk(b"", beneath=beneath)
+        assert [os.fsdecode(o.path) for o in hash_files(encoded, names, beneath=beneath)] == paths
+        assert list(walk("d/e", beneath=beneath)) == [path for path in paths if str(path).startswith("d/e/")]
+        # Another order: no directory is that of the file before.
+        turned = sorted(wanted, key=lambda outcome: str(outcome.path)[::-1])
+        assert list(hash_files([outcome.path for outcome in turned], names, read=read, beneath=beneath)) == turned
+    assert len(os.listdir("/dev/fd")) == before
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="names are bytes on Linux")
+def test_names_are_bytes(implementation: Implementation, tmp_path: Path) -> None:
+    """Every name that a file can have is the name of a file beneath."""
+    for name in HOSTILE:
+        with open(os.path.join(os.fsencode(tmp_path), name), "wb") as file:
+            file.write(name)
+    with opened_directory(tmp_path) as beneath:
+        for root in (b".", "."):
+            outcomes = list(hash_files(walk(root, beneath=beneath), ["md5"], beneath=beneath))
+            assert [os.fsencode(outcome.path) for outcome in outcomes] == sorted(HOSTILE)
+            for outcome in outcomes:
+                assert outcome.digests == {"md5": expected(os.fsencode(outcome.path), "md5")}
+
+
+REFUSED: dict[str, tuple[str, str]] = {
+    "to-file": ("link", "it is a symbolic link"),
+    "to-outside": ("link", "it is a symbolic link"),
+    "to-nowhere": ("link", "it is a symbolic link"),
+    "to-itself": ("link", "it is a symbolic link"),
+    "to-directory": ("link", "it is a symbolic link"),
+    "to-directory/file": ("link", "a symbolic link is on the way to it"),
+    "d/up/file": ("link", "a symbolic link is on the way to it"),
+    "d/up/d/up/outside/secret": ("link", "a symbolic link is on the way to it"),
+    "to-above/outside/secret": ("link", "a symbolic link is on the way to it"),
+    "to-nowhere/x": ("link", "a symbolic link is on the way to it"),
+    "../outside/secret": ("bad-name", "the path leads upwards, and files are read beneath a directory only"),
+    "d/../file": ("bad-name", "the path leads upwards, and files are read beneath a directory only"),
+    "d/..": ("bad-name", "the path leads upwards, and files are read beneath a directory only"),
+    "nowhere/../../outside/secret": (
+        "bad-name",
+        "the path leads upwards, and files are read beneath a directory only",
+    ),
+    "/etc/hostname": ("bad-name", "the path is absolute, and files are read beneath a directory only"),
+    "//d/file": ("bad-name", "the path is absolute, and files are read beneath a directory only"),
+    "": ("bad-name", "the path is empty"),
+    ".": ("bad-name", "the path does not end with the name of a file"),
+    "d/": ("bad-name", "the path does not end with the name of a file"),
+    "d/file/": ("bad-name", "the path does not end with the name of a file"),
+    "d/.": ("bad-name", "the path does not end with the name of a file"),
+    "a\0b": ("bad-name", "embedded null byte"),
+    "d/a\0b/c": ("bad-name", "embedded null byte"),
+    "x/" * 2047 + "xx": ("bad-name", os.strerror(36)),
+    "d/" + "x" * 256: ("bad-name", os.strerror(36)),
+    "x" * 256 + "/y": ("bad-name", os.strerror(36)),
+    "nowhere": ("missing", os.strerror(2)),
+    "nowhere/x": ("missing", os.strerror(2)),
+    "d/file/x": ("missing", os.strerror(20)),
+    "d": ("directory", "it is a directory"),
+    "d/pipe": ("fifo", "it is a named pipe"),
+}
+
+
+@pytest.fixture
+def hostile(root: Path, tmp_path: Path) -> Path:
+    """The same with links and a named pipe among the files."""
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "secret").write_bytes(b"secret")
+    for name, target in {
+        "to-file": "d/file",
+        "to-outside": "../outside/secret",
+        "to-nowhere": "nowhere",
+        "to-itself": "to-itself",
+        "to-directory": "d",
+        "to-above": "..",
+        "d/up": "..",
+    }.items():
+        (root / name).symlink_to(target)
+    os.mkfifo(root / "d" / "pipe")
+    return root
+
+
+def test_what_is_refused(implementation: Implementation, hostile: Path, reach: str) -> None:
+    """Links, also on the way, and whatever leads out have outcomes of their own; neighbours have their digests."""
+    paths = [path for refused in REFUSED for path in ("d/file", refused)]
+    known = {os.strerror(36), os.strerror(2), os.strerror(20)}
+    with opened_directory(hostile) as beneath:
+        for given in (paths, [os.fsencode(path) for path in paths]):
+            outcomes = list(hash_files(given, ["sha512"], threads=2, beneath=beneath))
+            assert [outcome.path for outcome in outcomes] == given
+            for outcome, refused in zip(outcomes[1::2], REFUSED, strict=True):
+                kind, message = REFUSED[refused]
+                if reach == "name" and message in known:
+                    continue  # other words of the same; the platform that needs this has its own
+                assert (outcome.digests, outcome.kind, outcome.message) == (None, kind, message), refused
+            digests = {"sha512": sha512(hostile / "d" / "file")}
+            assert [outcome.digests for outcome in outcomes[::2]] == [digests] * len(REFUSED)
+
+
+def test_harmless_steps(implementation: Implementation, root: Path, reach: str) -> None:
+    """Steps that lead nowhere are no reason to refuse a path."""
+    digests = {"md5": expected(content(1, 100), "md5")}
+    with opened_directory(root) as beneath:
+        for path in ("./d/file", "d//file", "d/./file", ".//./d///file"):
+            assert [o.digests for o in hash_files([path], ["md5"], beneath=beneath)] == [digests]
+            assert hash_file(path, ["md5"], beneath=beneath) == digests
+
+
+def test_one_file(hostile: Path, reach: str) -> None:
+    """hash_file refuses what hash_files refuses."""
+    with opened_directory(hostile) as beneath:
+        for path in ("to-file", "to-directory/file", "../outside/secret"):
+            with pytest.raises(FileError) as caught:
+                hash_file(path, beneath=beneath)
+            assert (caught.value.kind, caught.value.reason) == REFUSED[path]
+
+
+def test_walk(hostile: Path, reach: str) -> None:
+    """The walk enters no link, lists each or skips all, and refuses to begin outside."""
+    with opened_directory(hostile) as beneath:
+        found = {item.path: item.kind for item in walk(".", beneath=beneath) if isinstance(item, Outcome)}
+        links = dict.fromkeys(["d/up", "to-above", "to-directory", "to-file", "to-itself", "to-nowhere"], "link")
+        assert found == {"d/pipe": "fifo", "to-outside": "link", **links}
+        skipped = [item for item in walk(".", links="skip", beneath=beneath) if isinstance(item, Outcome)]
+        assert [item.path for item in skipped] == ["d/pipe"]
+        for top in ("..", "/", "to-above", "to-directory/e", "nowhere", "d/file"):
+            assert list(walk(top, beneath=beneath)) == [top]
+
+
+def test_what_names_a_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A descriptor here and a path on Windows; the other is refused, and so is what is no directory."""
+    with pytest.raises(ValueError, match="expected the descriptor of a directory"):
+        hash_files([], beneath=os.fspath(tmp_path))
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(NotADirectoryError), opened_directory(tmp_path / "file"):
+        pass
+    monkeypatch.setattr(hasher_module, "HAS_DESCRIPTORS", False)
+    monkeypatch.setattr(ways_module, "HAS_DESCRIPTORS", False)
+    with pytest.raises(ValueError, match="expected the path of a directory"):
+        hash_files([], beneath=3)
+    with pytest.raises(NotADirectoryError), opened_directory(tmp_path / "file"):
+        pass
+
+
+def test_a_directory_in_the_place_of_another(
+    implementation: Implementation, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The descriptor of a directory is not used for longer than a moment: what took its place is read."""
+    monkeypatch.setattr(ways_module, "MOMENT", 0.0)
+
+    def paths() -> Iterator[str]:
+        yield "d/e/f/00001-1"
+        (root / "d" / "e").rename(root / "old")
+        (root / "d" / "e" / "f").mkdir(parents=True)
+        (root / "d" / "e" / "f" / "00001-1").write_bytes(b"new")
+        yield from ["d/e/f/00001-1"] * 3
+
+    with opened_directory(root) as beneath:
+        outcomes = [next(hash_files([path], ["md5"], beneath=beneath)) for path in paths()]
+        found = list(hash_files(["d/e/f/00001-1"] * 600, ["sha3-256"], beneath=beneath))
+    assert [outcome.digests for outcome in outcomes[1:]] == [{"md5": expected(b"new", "md5")}] * 3
+    assert {str(outcome.digests) for outcome in found} == {str({"sha3-256": expected(b"new", "sha3-256")})}
+
+
+def test_ledger(implementation: Implementation, root: Path, tmp_path: Path) -> None:
+    """A ledger holds files by their paths beneath, and they are not read again."""
+    outcomes = []
+    with opened_directory(root) as beneath:
+        for turn in range(2):
+            with Ledger(tmp_path / "ledger", ["sha512"], [os.path.abspath(root)]) as ledger:
+                events: list[object] = []
+                found = hash_files(
+                    walk(".", beneath=beneath),
+                    ["sha512"],
+                    on_event=events.append,
+                    ledger=ledger,
+                    beneath=beneath,
+                )
+                outcomes.append(list(found))
+                assert (events[-1].bytes == 0) == (turn == 1)  # type: ignore[attr-defined]
+    assert outcomes[0] == outcomes[1]
+
+
+# --- against somebody who is fast ---------------------------------------------------------------------------------
+
+
+class Opened:
+    """Counts how often anything in a directory is opened (Linux)."""
+
+    def __init__(self, directory: Path) -> None:
+        self._libc = ctypes.CDLL(None, use_errno=True)
+        self._descriptor = self._libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+        in_open = 0x20
+        assert self._libc.inotify_add_watch(self._descriptor, os.fsencode(directory), in_open) > 0
+
+    def count(self) -> int:
+        """Return how often since the last call."""
+        try:
+            data = os.read(self._descriptor, 1 << 16)
+        except BlockingIOError:
+            return 0
+        count = 0
+        while data:
+            # Descriptor, mask, cookie, and the length of the name that follows.
+            data = data[16 + int.from_bytes(data[12:16], sys.byteorder) :]
+            count += 1
+        return count
+
+    def close(self) -> None:
+        os.close(self._descriptor)
+
+
+def exchanging(here: Path, outside: Path) -> Callable[[], None]:
+    """Return what exchanges the directory ``here`` for a link to ``outside`` at a stroke, and back the next time."""
+    link = here.with_name("link")
+    link.symlink_to(outside)
+    libc = ctypes.CDLL(None, use_errno=True)
+    names = [ctypes.c_char_p(os.fsencode(path)) for path in (here, link)]
+    at_cwd, exchange = -100, 2
+
+    def turn() -> None:
+        assert libc.renameat2(at_cwd, names[0], at_cwd, names[1], exchange) == 0
+
+    return turn
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs inotify")
+@pytest.mark.parametrize("algorithm", ["sha512", "sha3-256"])
+def test_nothing_outside_is_ever_opened(implementation: Implementation, tmp_path: Path, algorithm: str) -> None:
+    """While a directory is exchanged for a link over and over, thousands of tries open what is inside, or nothing."""
+    inside, outside = tmp_path / "root" / "a" / "b", tmp_path / "outside"
+    names = ["small", "large"]
+    for folder, byte in ((inside, b"i"), (outside, b"o")):
+        folder.mkdir(parents=True)
+        for name, size in zip(names, (1000, READ_SIZE + 1), strict=True):
+            (folder / name).write_bytes(byte * size)
+    wanted = {name: hash_file(inside / name, [algorithm]) for name in names}
+    opened = Opened(outside)
+    os.close(os.open(outside / "small", os.O_RDONLY))
+    assert opened.count() == 1  # it does count
+    turn, done = exchanging(inside, outside), threading.Event()
+
+    def exchange() -> None:
+        while not done.is_set():
+            turn()
+
+    thread = threading.Thread(target=exchange)
+    thread.start()
+    kinds: dict[str | None, int] = {}
+    tries = TRIES
+    try:
+        with opened_directory(tmp_path / "root") as beneath:
+            while tries > 0:
+                paths = [f"a/b/{name}" for name in ["small"] * 19 + ["large"]] * 10
+                for outcome in hash_files(paths, [algorithm], threads=2, beneath=beneath):
+                    tries -= 1
+                    kinds[outcome.kind] = kinds.get(outcome.kind, 0) + 1
+                    if outcome.ok:
+                        assert outcome.digests == wanted[os.path.basename(str(outcome.path))]
+                    else:
+                        assert outcome.kind in ("link", "changed-while-read"), outcome
+                list(walk(".", beneath=beneath))
+    finally:
+        done.set()
+        thread.join()
+    assert kinds[None]
+    assert kinds["link"]
+    assert opened.count() == 0
+    opened.close()
+
+
+SCRIPT = """
+import json, sys
+from pressmark.fixity import hash_files, opened_directory, walk
+with opened_directory("files") as beneath:
+    for outcome in hash_files(walk(".", beneath=beneath), sys.argv[1].split(","), 2, beneath=beneath):
+        print(json.dumps([outcome.path, outcome.digests, outcome.message]))
+    for outcome in hash_files([*sys.argv[2:], *["d/plain"] * 40], sys.argv[1].split(","), 2, beneath=beneath):
+        print(json.dumps([outcome.path, outcome.digests, outcome.message]))
+"""
+
+
+@pytest.mark.parametrize("old_kernel", ["", "yes"], ids=["openat2", "steps"])
+@pytest.mark.parametrize("algorithm", ["sha512", "sha3-256"])
+def test_changes_and_failures(
+    implementation: Implementation, faults: str, tmp_path: Path, algorithm: str, old_kernel: str
+) -> None:
+    """What happens to files while they are read is noticed beneath a directory, too, with kernels old and new."""
+    folder = tmp_path / "files"
+    (folder / "d").mkdir(parents=True)
+    (folder / "d" / "plain").write_bytes(b"plain")
+    (folder / "to-d").symlink_to("d")
+    said: dict[str, str | None] = {"d/plain": None, "to-d": "it is a symbolic link"}
+    for turn in range(8):
+        for number, (name, (size, message)) in enumerate(FILES.items()):
+            (folder / f"{name}-{turn}").write_bytes(content(number, size))
+            said[f"{name}-{turn}"] = message
+    variables = {"LD_PRELOAD": faults, "PRESSMARK_IMPLEMENTATION": str(implementation)}
+    if old_kernel:
+        variables["OLD_KERNEL"] = old_kernel
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT, algorithm, "to-d/plain", "d/plain/x", "./d//plain", "x/y"],
+        cwd=tmp_path,
+        env=environment(**variables),
+        capture_output=True,
+        check=False,
+    )
+    assert done.stderr == b""
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    first, second = found[: len(said)], found[len(said) :]
+    assert {path: message for path, _digests, message in first} == {path: text or "" for path, text in said.items()}
+    plain = {algorithm: expected(b"plain", algorithm)}
+    assert second == [
+        ["to-d/plain", None, "a symbolic link is on the way to it"],
+        ["d/plain/x", None, os.strerror(20)],
+        ["./d//plain", plain, ""],
+        ["x/y", None, os.strerror(2)],
+        *[["d/plain", plain, ""]] * 40,
+    ]
+
+
+def test_twins(twins: tuple[Implementation, ...], hostile: Path) -> None:
+    """Both implementations give equal outcomes for everything that a walk finds and for everything that is refused."""
+    found = []
+    with opened_directory(hostile) as beneath:
+        for implementation in twins:
+            with use(implementation):
+                paths = [*walk(".", beneath=beneath), *REFUSED]
+                found.append(list(hash_files(paths, ["sha512", "blake3"], threads=2, beneath=beneath)))
+    assert found[0] == found[1]
