@@ -10,6 +10,7 @@ All checking of arguments and all messages are in the shared code above them.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 from importlib.machinery import EXTENSION_SUFFIXES
@@ -45,4 +46,15 @@ def _select() -> ModuleType:
         return load("pure")
 
 
-active = _select()
+def __getattr__(name: str) -> ModuleType:
+    """Refuse ``active`` where the environment asked for something else than the three words, whenever it is needed."""
+    if name == "active":
+        return _select()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+active: ModuleType
+# A wrong word in the environment must not keep the package from being imported: the command has to come up to say so
+# in one line. Everything else that is wrong, such as a broken build, is seen at once.
+with contextlib.suppress(PressmarkError):
+    active = _select()

@@ -55,6 +55,17 @@ class Fault(enum.IntEnum):
     HOLDS_SEPARATOR = 27  # the identifier holds the separator of a two-column line; -1
 
 
+# --- manifests ----------------------------------------------------------------------------------------------
+
+
+class LineStatus(enum.IntEnum):
+    """Why a scan of a manifest's lines stopped."""
+
+    MORE = 0  # what is left of the block is no whole line
+    ODD = 1  # the next line is not plain
+    AGAIN = 2  # the next line is plain, and a line with its fingerprint is there
+
+
 # --- octet classes ------------------------------------------------------------------------------------------
 
 

@@ -22,9 +22,11 @@ from pressmark._kernels.native.digests import best_level, level, levels, support
 from pressmark._kernels.native.direct import DirectMap
 from pressmark._kernels.native.files import Engine, lane_count, lane_level, sha_extensions
 from pressmark._kernels.native.hashed import HashAndIdMap, HashAndIdUnmap, HashedMap
+from pressmark._kernels.native.manifest_index import ManifestIndex
 from pressmark._kernels.native.omit_prefix import DifferentialMap, FlatOmitPrefixMap, NTupleOmitPrefixMap
 from pressmark._kernels.native.packed import Packed
 from pressmark._kernels.native.pairtree import PairtreeClean, PairtreeMap, PairtreeUnclean, PairtreeUnmap
+from pressmark._kernels.native.pairtree_scan import scan_pairtree
 from pressmark._kernels.native.vitro import VitroDecodeFilename, VitroEncodeFilename, VitroMap, VitroUnmap
 from pressmark.errors import PressmarkError
 
@@ -43,6 +45,7 @@ __all__ = [
     "HashAndIdMap",
     "HashAndIdUnmap",
     "HashedMap",
+    "ManifestIndex",
     "NTupleOmitPrefixMap",
     "Packed",
     "PairtreeClean",
@@ -63,6 +66,7 @@ __all__ = [
     "lane_level",
     "map_part",
     "outstanding_exports",
+    "scan_pairtree",
     "sha_extensions",
     "supported",
     "take_array",

@@ -40,6 +40,12 @@ enum {
     PM_FAULT_HOLDS_SEPARATOR = 27,
 };
 
+enum {
+    PM_STATUS_MORE = 0,
+    PM_STATUS_ODD = 1,
+    PM_STATUS_AGAIN = 2,
+};
+
 /* Pairtree section 3: the substitution of an octet, 0 where it becomes ^hh. */
 static const uint8_t pm_pairtree_common[256] = {
       0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,

@@ -20,9 +20,11 @@ from pressmark._kernels.pure.digests import supported
 from pressmark._kernels.pure.direct import DirectMap
 from pressmark._kernels.pure.files import Engine, lane_count, lane_level, sha_extensions
 from pressmark._kernels.pure.hashed import HashAndIdMap, HashAndIdUnmap, HashedMap
+from pressmark._kernels.pure.manifest_index import ManifestIndex
 from pressmark._kernels.pure.omit_prefix import DifferentialMap, FlatOmitPrefixMap, NTupleOmitPrefixMap
 from pressmark._kernels.pure.packed import Packed
 from pressmark._kernels.pure.pairtree import PairtreeClean, PairtreeMap, PairtreeUnclean, PairtreeUnmap
+from pressmark._kernels.pure.pairtree_scan import scan_pairtree
 from pressmark._kernels.pure.vitro import VitroDecodeFilename, VitroEncodeFilename, VitroMap, VitroUnmap
 
 __all__ = [
@@ -40,6 +42,7 @@ __all__ = [
     "HashAndIdMap",
     "HashAndIdUnmap",
     "HashedMap",
+    "ManifestIndex",
     "NTupleOmitPrefixMap",
     "Packed",
     "PairtreeClean",
@@ -60,6 +63,7 @@ __all__ = [
     "lane_level",
     "map_part",
     "outstanding_exports",
+    "scan_pairtree",
     "sha_extensions",
     "supported",
     "take_array",
