@@ -1,0 +1,47 @@
+"""Bags after the BagIt File Packaging Format 1.0 (draft-kunze-bagit-17): made, checked, changed and completed.
+
+>>> import pressmark
+>>> info = pressmark.bagit.BagInfo([("Contact-Name", "Jane Doe")])
+>>> info.to_bytes()
+b'Contact-Name: Jane Doe\\n'
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from pressmark.bagit.kinds import KINDS
+
+if TYPE_CHECKING:
+    from pressmark.bagit.bag import Bag
+    from pressmark.bagit.completion import complete
+    from pressmark.bagit.creation import create
+    from pressmark.bagit.info import BagInfo
+    from pressmark.bagit.profiles import Profile
+    from pressmark.bagit.report import BagReport
+    from pressmark.bagit.updating import update
+    from pressmark.bagit.validation import validate
+
+__all__ = ["KINDS", "Bag", "BagInfo", "BagReport", "Profile", "complete", "create", "update", "validate"]
+
+# Each name's module, imported when the name is first asked for: who validates need not wait for what creates.
+_MODULES = {
+    "Bag": "bag",
+    "BagInfo": "info",
+    "BagReport": "report",
+    "Profile": "profiles",
+    "complete": "completion",
+    "create": "creation",
+    "update": "updating",
+    "validate": "validation",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a part of the package when it is first asked for."""
+    if name in _MODULES:
+        found = getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
+        globals()[name] = found
+        return found
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,90 @@
+"""Which addresses of the Internet Protocol belong to everybody, and which to somebody's own network.
+
+A fetch file comes from somebody else, and its URLs are asked for from where we are: a name may lead to a machine, or a
+service of this machine, that only we can reach. So an address has to be one of those that are routed for all.
+
+The ranges are those of the IANA special-purpose address registries (RFC 6890), written out, because what the standard
+library calls global changes with its version.
+"""
+
+from __future__ import annotations
+
+import socket
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+
+__all__ = ["fault_of_address", "resolve"]
+
+_V4 = tuple(
+    (IPv4Network(network), what)
+    for network, what in (
+        ("0.0.0.0/8", "unspecified"),
+        ("10.0.0.0/8", "private"),
+        ("100.64.0.0/10", "private (shared by a provider's customers)"),
+        ("127.0.0.0/8", "loopback"),
+        ("169.254.0.0/16", "link-local"),
+        ("172.16.0.0/12", "private"),
+        ("192.0.0.0/24", "reserved"),
+        ("192.0.2.0/24", "reserved (documentation)"),
+        ("192.88.99.0/24", "reserved"),
+        ("192.168.0.0/16", "private"),
+        ("198.18.0.0/15", "reserved (benchmarks)"),
+        ("198.51.100.0/24", "reserved (documentation)"),
+        ("203.0.113.0/24", "reserved (documentation)"),
+        ("224.0.0.0/4", "multicast"),
+        ("240.0.0.0/4", "reserved"),
+    )
+)
+_V6 = tuple(
+    (IPv6Network(network), what)
+    for network, what in (
+        ("::/128", "unspecified"),
+        ("::1/128", "loopback"),
+        ("fc00::/7", "private (unique local)"),
+        ("fe80::/10", "link-local"),
+        ("fec0::/10", "private (site-local)"),
+        ("ff00::/8", "multicast"),
+        ("2001::/23", "reserved (protocols)"),
+        ("2001:db8::/32", "reserved (documentation)"),
+        ("3fff::/20", "reserved (documentation)"),
+    )
+)
+# All that has been given out for everybody; what is in none of these is reserved.
+_V6_GLOBAL = IPv6Network("2000::/3")
+# Addresses that are another way to write one of version 4, and where in them its 32 bits end.
+_V6_OVER_V4 = (
+    (IPv6Network("::ffff:0:0/96"), 0),  # mapped
+    (IPv6Network("64:ff9b::/96"), 0),  # NAT64
+    (IPv6Network("2002::/16"), 80),  # 6to4
+)
+
+
+def fault_of_address(address: str) -> str | None:
+    """Return why ``address`` is not one that is routed for all; :data:`None` where it is.
+
+    >>> fault_of_address("::ffff:127.0.0.1")
+    'loopback'
+
+    :param address: as :func:`socket.getaddrinfo` gives it, with or without a zone
+    """
+    try:
+        found = ip_address(address.partition("%")[0])
+    except ValueError:
+        return "no address"
+    if isinstance(found, IPv6Address):
+        for network, shift in _V6_OVER_V4:
+            if found in network:
+                found = IPv4Address(int(found) >> shift & 0xFFFFFFFF)
+                break
+    if isinstance(found, IPv4Address):
+        return next((what for network, what in _V4 if found in network), None)
+    special = next((what for network, what in _V6 if found in network), None)
+    return special or (None if found in _V6_GLOBAL else "reserved")
+
+
+def resolve(host: str, port: int) -> list[str]:
+    """Return the addresses of ``host``, each once, in the order in which they should be tried.
+
+    :raises OSError: nobody knows it
+    """
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(place[0]) for *_, place in found))

@@ -1,0 +1,291 @@
+"""A bag: what its tag files say of it, and what can be done with it.
+
+The payload is not looked at when a bag is opened, and its manifests are read when they are first asked for.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+
+from pressmark.bagit import declaration as declarations
+from pressmark.bagit import fetchlist
+from pressmark.bagit import info as infos
+from pressmark.bagit.algorithms import REGISTERED, bag_name, is_normalized, official_name
+from pressmark.bagit.base import Base
+from pressmark.bagit.declaration import Declaration, read_declaration
+from pressmark.bagit.fetchlist import FetchEntry, read_fetch
+from pressmark.bagit.info import BagInfo, check_elements
+from pressmark.bagit.kinds import problem
+from pressmark.bagit.listing import Listing, Source
+from pressmark.bagit.payload import PAYLOAD
+from pressmark.errors import BagError
+from pressmark.reports import Problem, Report
+
+if TYPE_CHECKING:
+    from pressmark.bagit.profiles import Profile
+
+__all__ = ["Bag", "FetchList", "ManifestFile", "open_listing", "open_tag_file", "survey"]
+
+# What bag-info.txt was called up to version 0.95.
+PACKAGE_INFO = b"package-info.txt"
+_WITH_PACKAGE_INFO = (0, 95)
+
+_MANIFEST = re.compile(rb"(tag)?manifest-(.+)\.txt", re.DOTALL)
+
+
+class ManifestFile(NamedTuple):
+    """A payload manifest or tag manifest, by its name.
+
+    :ivar name: of the file, in the base directory
+    :ivar algorithm: the official name of its algorithm, or an unknown one as it stands in the manifest's name
+    :ivar known: whether the fixity engine has that algorithm
+    """
+
+    name: bytes
+    algorithm: str
+    known: bool = True
+
+
+class FetchList:
+    """The entries of a bag's fetch.txt, read from the file whenever they are gone through; none where there is none."""
+
+    def __init__(self, bag: Bag) -> None:
+        self._bag = bag
+
+    def __iter__(self) -> Iterator[FetchEntry]:
+        with Base(self._bag.path) as base:
+            file = open_tag_file(base, fetchlist.NAME, [])
+            if file is None:
+                return
+            with file:
+                for found in read_fetch(file, self._bag.encoding, self._bag.version):
+                    if isinstance(found, FetchEntry):
+                        yield found
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+class Bag:
+    """A bag that is there, as its tag files describe it; :meth:`open` makes one.
+
+    :ivar path: the base directory, as it was given, in bytes
+    :ivar version: major and minor number of the BagIt version
+    :ivar encoding: of its tag files, as bagit.txt spells it
+    :ivar info: the elements of bag-info.txt; none where there is no such file
+    :ivar info_name: what that file is called: package-info.txt in bags up to version 0.95 that have one
+    :ivar manifests: its payload manifests, by their names
+    :ivar tag_manifests: its tag manifests, by their names
+    """
+
+    def __init__(
+        self,
+        path: bytes,
+        declaration: Declaration,
+        info: BagInfo,
+        manifests: tuple[ManifestFile, ...],
+        tag_manifests: tuple[ManifestFile, ...],
+        info_name: bytes = infos.NAME,
+    ) -> None:
+        self.path = path
+        self.version, self.encoding = declaration
+        self.info = info
+        self.info_name = info_name
+        self.manifests = manifests
+        self.tag_manifests = tag_manifests
+        self._payload: Listing | None = None
+
+    def __repr__(self) -> str:
+        return f"Bag({os.fsdecode(self.path)!r})"
+
+    @classmethod
+    def open(cls, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> Bag:
+        """Open the bag in a directory; whether it is a valid one is for :meth:`validate` to say.
+
+        :param path: the base directory
+        :raises BagError: it is no directory, has no bagit.txt, or a tag file in it cannot be read
+        """
+        problems: list[Problem] = []
+        with Base(path) as base:
+            bag, _ = survey(base, problems)
+        for found in problems:
+            if found.kind == "declaration-missing":
+                raise BagError(bag.path, "there is no bagit.txt in it; name a bag's base directory")
+            if found.kind == "file-unreadable":
+                raise BagError(os.path.join(bag.path, found.path), found.message)
+        return bag
+
+    @property
+    def algorithms(self) -> tuple[str, ...]:
+        """Official names of the algorithms of its payload manifests, sorted; those that are not known are left out."""
+        return tuple(sorted({manifest.algorithm for manifest in self.manifests if manifest.known}))
+
+    @property
+    def tag_algorithms(self) -> tuple[str, ...]:
+        """The same of its tag manifests."""
+        return tuple(sorted({manifest.algorithm for manifest in self.tag_manifests if manifest.known}))
+
+    @property
+    def payload(self) -> Listing:
+        """What its payload manifests list, read when it is first asked for.
+
+        :raises BagError: a manifest cannot be read
+        """
+        if self._payload is None:
+            problems: list[Problem] = []
+            with Base(self.path) as base:
+                listing = open_listing(base, self, self.manifests, problems)
+            for found in problems:
+                if found.kind == "file-unreadable":
+                    listing.close()
+                    raise BagError(os.path.join(self.path, found.path), found.message)
+            self._payload = listing
+        return self._payload
+
+    @property
+    def fetch(self) -> FetchList:
+        """What its fetch.txt lists."""
+        return FetchList(self)
+
+    def validate(self, level: str = "full", **options: Any) -> Report:
+        """Check the bag as :func:`pressmark.bagit.validate` does, with its options."""
+        from pressmark.bagit.validation import validate
+
+        return validate(self.path, level, **options)
+
+    def update(self, **options: Any) -> Bag:
+        """Change the bag as :func:`pressmark.bagit.update` does, with its options, and return it as it is then."""
+        from pressmark.bagit.updating import update
+
+        return update(self, **options)
+
+    def complete(self, **options: Any) -> Report:
+        """Fetch what fetch.txt lists and is not there, as :func:`pressmark.bagit.complete` does, with its options."""
+        from pressmark.bagit.completion import complete
+
+        return complete(self, **options)
+
+    def check_profile(self, profile: Profile) -> list[Problem]:
+        """Return where the bag is not as a BagIt Profile wants it."""
+        return profile.check(self)
+
+
+def survey(base: Base, problems: list[Problem]) -> tuple[Bag, frozenset[bytes]]:
+    """Read what the tag files in the base directory say of a bag, and add what is wrong with them to ``problems``.
+
+    Manifests and fetch.txt are only found, not read. What cannot be opened because of what it is (a link that leads
+    out, a named pipe) is for the walk to report.
+
+    :return: the bag, and which of ``data`` and the tag files that the draft describes are there
+    """
+    names = _names(base, problems)
+    declaration = Declaration()
+    data = _content(base, declarations.NAME, declarations.DECLARATION_LIMIT, names, problems)
+    if data is not None:
+        declaration, found = read_declaration(data)
+        problems += found
+    elif declarations.NAME not in names:
+        problems.append(problem("declaration-missing", declarations.NAME))
+    of_old = declaration.version <= _WITH_PACKAGE_INFO and PACKAGE_INFO in names
+    info_name = PACKAGE_INFO if of_old else infos.NAME
+    info = BagInfo(encoding=declaration.encoding)
+    data = _content(base, info_name, infos.INFO_LIMIT, names, problems)
+    if data is not None and len(data) > infos.INFO_LIMIT:
+        message = f"it has more than {infos.INFO_LIMIT} bytes; it was not read"
+        problems.append(problem("info-too-long", info_name, message))
+    elif data is not None:
+        info, found = BagInfo.parse(data, declaration.encoding, declaration.version, name=info_name)
+        problems += found
+        problems += check_elements(info, info_name)
+    manifests: dict[bool, list[ManifestFile]] = {False: [], True: []}
+    for name in sorted(names):
+        found_name = _MANIFEST.fullmatch(name)
+        if found_name is not None:
+            manifests[found_name[1] is not None].append(_manifest(name, os.fsdecode(found_name[2]), problems))
+    bag = Bag(base.path, declaration, info, tuple(manifests[False]), tuple(manifests[True]), info_name)
+    return bag, names
+
+
+def open_tag_file(base: Base, name: bytes, problems: list[Problem]) -> BinaryIO | None:
+    """Open a tag file in the base directory; :data:`None` where it is none that can be, or is refused.
+
+    :param problems: what the operating system refuses is added
+    """
+    target = base.resolve(name)
+    if target.kind != "file":
+        return None
+    try:
+        return base.open(target.path)
+    except OSError as error:
+        problems.append(problem("file-unreadable", name, error.strerror or str(error)))
+        return None
+
+
+def open_listing(
+    base: Base,
+    bag: Bag,
+    manifests: Sequence[ManifestFile],
+    problems: list[Problem],
+    *,
+    tag: bool = False,
+    lenient: bool = False,
+) -> Listing:
+    """Read manifests of one kind; those that cannot be read are left out, and ``problems`` says why.
+
+    :param problems: what is wrong with the manifests' lines is added, too
+    """
+    left = list(manifests)
+    while True:
+        sources = []
+        for manifest in left:
+            file = open_tag_file(base, manifest.name, problems)
+            if file is not None:
+                sources.append(Source(manifest.name, manifest.algorithm, file))
+        try:
+            listing = Listing(sources, bag.encoding, bag.version, tag=tag, lenient=lenient)
+        except BagError as error:
+            problems.append(problem("file-unreadable", os.fsencode(error.path), error.reason))
+            names = {source.name for source in sources}
+            left = [manifest for manifest in left if manifest.name in names - {error.path}]
+            continue
+        problems += listing.problems
+        return listing
+
+
+def _names(base: Base, problems: list[Problem]) -> frozenset[bytes]:
+    """Return those names in the base directory that the draft gives a meaning."""
+    known = (declarations.NAME, infos.NAME, PACKAGE_INFO, fetchlist.NAME, PAYLOAD)
+    try:
+        names = map(os.fsencode, (entry.name for entry in base.scan(b"")))
+        return frozenset(name for name in names if name in known or _MANIFEST.fullmatch(name))
+    except OSError as error:
+        problems.append(problem("file-unreadable", b"", error.strerror or str(error)))
+        return frozenset()
+
+
+def _content(base: Base, name: bytes, limit: int, names: frozenset[bytes], problems: list[Problem]) -> bytes | None:
+    """Return the first ``limit`` bytes of a tag file and one more; :data:`None` where there are none to be read."""
+    file = open_tag_file(base, name, problems) if name in names else None
+    if file is None:
+        return None
+    with file:
+        try:
+            return file.read(limit + 1)
+        except OSError as error:
+            problems.append(problem("file-unreadable", name, error.strerror or str(error)))
+            return None
+
+
+def _manifest(name: bytes, given: str, problems: list[Problem]) -> ManifestFile:
+    """Return what a manifest's name says of it."""
+    official = official_name(given)
+    if not is_normalized(given):
+        wanted = bag_name(official or given)
+        expected = wanted and f"{'tag' * name.startswith(b'tag')}manifest-{wanted}.txt"
+        problems.append(problem("algorithm-name", name, expected=expected or None))
+    if bag_name(given) not in REGISTERED:
+        problems.append(problem("algorithm-unregistered", name, algorithm=official or given))
+    return ManifestFile(name, official or given, official is not None)

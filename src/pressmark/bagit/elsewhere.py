@@ -1,0 +1,261 @@
+"""A bag made elsewhere: it grows in a hidden directory beside its destination, and gets its name when it is whole.
+
+::
+
+    .pressmark-….tmp/       always the same for the same destination: what a killed run has left is found
+    ├── lock                held while a run is at work
+    ├── tags/               tag files, as they are written
+    ├── bag/                the payload, then the tag files, bagit.txt last
+    └── request             what was asked for, once the bag is whole
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+import stat
+from collections import deque
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from pressmark.bagit.base import Base
+from pressmark.bagit.copying import Job, copy_files, keep_status
+from pressmark.bagit.events import Stage
+from pressmark.bagit.names import normal_key
+from pressmark.bagit.payload import PAYLOAD, walk
+from pressmark.bagit.sources import Listener, Seen, Survey, fault_of_name, is_inside, refuse_bag, take
+from pressmark.bagit.transaction import Lock, flush, flush_all, is_decided, refusing
+from pressmark.bagit.wishes import Wish
+from pressmark.bagit.writing import Manifests, write_tag_files
+from pressmark.errors import BagError
+from pressmark.fixity.outcomes import Outcome
+
+__all__ = ["create_elsewhere"]
+
+EXISTS = "it exists already; choose another name"
+
+
+class _Source(NamedTuple):
+    """One thing that is copied: a directory, or a file.
+
+    :ivar path: as it was given
+    :ivar prefix: of its paths in the payload: empty, the directory's name and a slash, or the file's name
+    :ivar status: when it was looked at first
+    :ivar base: the directory, opened; :data:`None` for a file
+    """
+
+    path: bytes
+    prefix: bytes
+    status: os.stat_result
+    base: Base | None
+
+
+def create_elsewhere(
+    paths: Sequence[bytes], several: bool, destination: bytes, wish: Wish, mode: str, nested: bool, tell: Listener
+) -> None:
+    """Make a bag at ``destination`` of what is at ``paths``.
+
+    :param several: each of ``paths`` gets its own name in the payload; a single directory's content needs none
+    :param mode: as for :func:`~pressmark.bagit.copying.copy_files`
+    :raises BagError: it is refused; there is no bag
+    """
+    destination = os.path.abspath(destination)
+    parent, name = os.path.split(destination)
+    staging = os.path.join(parent, b".pressmark-%b.tmp" % hashlib.sha256(name).hexdigest()[:16].encode())
+    request = wish.request(sources=[os.fsdecode(os.path.abspath(path)) for path in paths], mode=mode)
+    with contextlib.ExitStack() as stack:
+        sources = _opened(paths, several, nested, stack)
+        for source in sources:
+            if source.base is not None and is_inside(os.path.realpath(destination), os.path.realpath(source.path)):
+                raise BagError(destination, "it is inside of what is to be copied; choose another place")
+        with refusing(destination):
+            if os.path.lexists(destination) and not os.path.lexists(staging):
+                raise BagError(destination, EXISTS)
+            if not stat.S_ISDIR(os.stat(parent).st_mode):
+                raise BagError(parent, "it is not a directory")
+            lock = _enter(staging, destination)
+        stack.callback(_leave, staging, lock)
+        with refusing(destination, "no bag was made"):
+            if os.path.lexists(destination):
+                if not _was_finished(staging, request):
+                    raise BagError(destination, EXISTS)
+                tell(Stage("recover"))
+                return
+            _empty(staging)
+            survey = _survey(sources, wish, tell)
+            survey.settle(paths[0])
+            if mode == "copy" and (free := shutil.disk_usage(parent).free) < survey.bytes:
+                raise BagError(destination, f"{survey.bytes} bytes are needed, the disk has {free} left")
+            bag = _build(staging, sources, wish, mode, survey, tell)
+            with open(os.path.join(staging, b"request"), "xb") as file:
+                file.write(_packed(request))
+            tell(Stage("move"))
+            flush_all(staging)
+            if os.path.lexists(destination):
+                raise BagError(destination, EXISTS)
+            os.rename(bag, destination)
+            flush(parent)
+
+
+def _opened(paths: Sequence[bytes], several: bool, nested: bool, stack: contextlib.ExitStack) -> list[_Source]:
+    """Open all sources, and refuse such as cannot be in one payload."""
+    taken: set[bytes] = set()
+    sources = []
+    if not paths:
+        raise ValueError("at least one source is needed")
+    for path in paths:
+        with refusing(path):
+            status = os.stat(path)
+        is_directory = stat.S_ISDIR(status.st_mode)
+        prefix = b""
+        if several or not is_directory:
+            name = os.path.basename(os.path.abspath(path))
+            if normal_key(name) in taken:
+                raise BagError(path, "two sources have this name; rename one, or bag a directory that holds both")
+            if reason := fault_of_name(name):
+                raise BagError(path, reason)
+            taken.add(normal_key(name))
+            prefix = name + b"/" if is_directory else name
+        if is_directory:
+            if is_decided(path):
+                raise BagError(path, "a change of it was interrupted; run that command again first")
+            refuse_bag(path, nested)
+        elif not stat.S_ISREG(status.st_mode):
+            raise BagError(path, "it is neither a directory nor a regular file")
+        sources.append(_Source(path, prefix, status, stack.enter_context(Base(path)) if is_directory else None))
+    return sources
+
+
+def _survey(sources: Sequence[_Source], wish: Wish, tell: Listener) -> Survey:
+    tell(Stage("examine"))
+    survey = Survey(wish.links, tell)
+    for source in sources:
+        if source.base is None:
+            survey.look_at_file(source.path, source.status.st_size)
+        else:
+            survey.look(source.base, in_place=False)
+    return survey
+
+
+def _build(staging: bytes, sources: Sequence[_Source], wish: Wish, mode: str, survey: Survey, tell: Listener) -> bytes:
+    """Write the whole bag, and return where it is."""
+    tell(Stage("copy", survey.files, survey.bytes))
+    bag, tags = os.path.join(staging, b"bag"), os.path.join(staging, b"tags")
+    data = os.path.join(bag, PAYLOAD)
+    os.makedirs(data)
+    os.mkdir(tags)
+    links = survey.reach(in_place=False)
+    seen = Seen()
+    paths: deque[bytes] = deque()  # those that are under way
+
+    def jobs() -> Iterator[Job]:
+        for path, job in _jobs(sources, data, links):
+            paths.append(path)
+            yield job
+
+    def copied() -> Iterator[tuple[bytes, Outcome]]:
+        for outcome in copy_files(
+            jobs(),
+            wish.algorithms,
+            mode=mode,
+            threads=wish.threads,
+            read=wish.read,
+            links=wish.links,
+            on_event=tell,
+        ):
+            yield paths.popleft(), outcome
+
+    with Manifests(tags, wish.algorithms) as manifests:
+        octets, files = take(copied(), manifests, seen, survey)
+    survey.settle(sources[0].path)
+    tell(Stage("check", files, octets))
+    seen.compare(sources[0].path, _again(sources, data, links))
+    tell(Stage("tag"))
+    for name in write_tag_files(tags, wish, octets, files):
+        os.rename(os.path.join(tags, name), os.path.join(bag, name))
+    return bag
+
+
+def _jobs(sources: Sequence[_Source], data: bytes, links: str) -> Iterator[tuple[bytes, Job]]:
+    """Give each file's path in the payload and what is to be done; directories are made as they are come by."""
+    for source in sources:
+        if source.base is None:
+            yield source.prefix, Job(os.path.realpath(source.path), os.path.join(data, source.prefix))
+            continue
+        if source.prefix:
+            os.mkdir(os.path.join(data, source.prefix))
+        for found in walk(source.base, links=links):
+            target = os.path.join(data, source.prefix + found.path)
+            if found.kind == "directory":
+                os.mkdir(target)
+            elif found.kind == "file":
+                yield source.prefix + found.path, Job(os.path.join(source.base.path, found.path), target)
+
+
+def _again(sources: Sequence[_Source], data: bytes, links: str) -> Iterator[tuple[bytes, os.stat_result]]:
+    """Give path and status of each file as it is now; and give directories of the copy the status of theirs."""
+    for source in sources:
+        if source.base is None:
+            yield source.prefix, os.stat(source.path)
+            continue
+        folders = [(os.path.join(data, source.prefix), source.status)]
+        for found in walk(source.base, links=links):
+            if found.kind == "directory":
+                status = os.stat(os.path.join(source.base.path, found.path))
+                folders.append((os.path.join(data, source.prefix + found.path), status))
+            elif found.kind == "file":
+                yield source.prefix + found.path, os.stat(os.path.join(source.base.path, found.path))
+        # From below: a directory that must not be entered may hold others.
+        for target, status in reversed(folders):
+            keep_status(target, status)
+
+
+# --- the hidden directory ---------------------------------------------------------------------------------------------
+
+
+def _enter(staging: bytes, destination: bytes) -> Lock:
+    """Make the hidden directory, or take it over from a run that was killed."""
+    while True:
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(staging)
+        if not stat.S_ISDIR(os.lstat(staging).st_mode):
+            raise BagError(staging, "it is not the directory of an interrupted run; move it away")
+        with contextlib.suppress(FileNotFoundError):  # its holder has just removed it
+            return Lock(os.path.join(staging, b"lock"), destination)
+
+
+def _leave(staging: bytes, lock: Lock) -> None:
+    with contextlib.suppress(OSError):  # what is left is removed by the next run
+        _empty(staging)
+    lock.release()
+
+
+def _empty(staging: bytes) -> None:
+    """Remove what was written so far."""
+    bag = os.path.join(staging, b"bag")
+    # Copies of directories that must not be written to are such, too.
+    for directory, _folders, _names in os.walk(bag):
+        os.chmod(directory, 0o700)
+    for folder in (bag, os.path.join(staging, b"tags")):
+        with contextlib.suppress(FileNotFoundError):
+            shutil.rmtree(folder)
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(os.path.join(staging, b"request"))
+
+
+def _packed(request: dict[str, Any]) -> bytes:
+    return json.dumps(request).encode()
+
+
+def _was_finished(staging: bytes, request: dict[str, Any]) -> bool:
+    """Return whether a run with this request was killed after its bag had got its name."""
+    if os.path.lexists(os.path.join(staging, b"bag")):
+        return False
+    try:
+        with open(os.path.join(staging, b"request"), "rb") as file:
+            return file.read() == _packed(request)
+    except FileNotFoundError:
+        return False

@@ -1,0 +1,62 @@
+"""Numbers found by path, at some 24 bytes each and without the paths themselves."""
+
+from __future__ import annotations
+
+from array import array
+
+__all__ = ["Numbers"]
+
+_MASK = (1 << 64) - 1
+
+
+class Numbers:
+    """A table of numbers by fingerprints of paths, which are 64 bits of a hash that differs from run to run.
+
+    Two paths with one fingerprint are so rare that the words of a problem may rest on it, and nothing else does.
+    """
+
+    def __init__(self) -> None:
+        self._used = 0
+        self._keys = array("Q", bytes(8 * 64))
+        self._values = array("Q", bytes(8 * 64))
+
+    def __len__(self) -> int:
+        return self._used
+
+    def put(self, path: bytes, number: int) -> None:
+        """Remember the number of a path; the last one counts."""
+        if 3 * self._used >= 2 * len(self._keys):
+            self._grow()
+        self._set(_fingerprint(path), number)
+
+    def get(self, path: bytes) -> int | None:
+        """Return the number of a path; :data:`None` where none is known."""
+        key = _fingerprint(path)
+        slot = self._slot(key)
+        return self._values[slot] if self._keys[slot] == key else None
+
+    def _set(self, key: int, number: int) -> None:
+        slot = self._slot(key)
+        self._used += self._keys[slot] == 0
+        self._keys[slot] = key
+        self._values[slot] = number
+
+    def _slot(self, key: int) -> int:
+        """Return where ``key`` is, or would be."""
+        mask = len(self._keys) - 1
+        slot = key & mask
+        while self._keys[slot] not in (0, key):
+            slot = (slot + 1) & mask
+        return slot
+
+    def _grow(self) -> None:
+        keys, values = self._keys, self._values
+        empty = bytes(16 * len(keys))
+        self._keys, self._values, self._used = array("Q", empty), array("Q", empty), 0
+        for key, number in zip(keys, values, strict=True):
+            if key:
+                self._set(key, number)
+
+
+def _fingerprint(path: bytes) -> int:
+    return hash(path) & _MASK or 1

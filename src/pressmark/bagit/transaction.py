@@ -1,0 +1,416 @@
+"""All or nothing: a change of a directory that is made whole or not at all, wherever it is interrupted.
+
+Everything new is written into a hidden directory inside the one that is changed. Then a journal says what is to be
+moved out of the way and what is to be moved in; writing it is one rename, and that rename is the decision. Before it,
+nothing but the hidden directory is there; after it, whoever comes next (this run, or another after a crash) makes the
+same moves, however many of them were made already. Where a move is refused, the moves are made backwards.
+
+::
+
+    .pressmark-bag/
+    ├── lock            held while a run is at work
+    ├── new/            what is to be moved in
+    ├── old/            what is moved out, and removed in the end
+    ├── data/           what is moved out to be moved in again as a whole
+    ├── journal         decided: the moves are to be made
+    └── journal.undo    decided: the moves are to be made backwards
+
+Nothing is ever overwritten: every move has a target that is not there. All moves out come before all moves in, so what
+is left to be done can be read off the hidden directory alone: what is to be moved in and is no longer in it was.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import shutil
+import stat
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from time import sleep
+from types import TracebackType
+from typing import Any, NamedTuple
+
+from pressmark.errors import BagError
+
+__all__ = ["STAGING", "Lock", "Transaction", "flush", "flush_all", "is_decided", "recover", "refusing"]
+
+STAGING = b".pressmark-bag"
+DECLARATION = b"bagit.txt"
+JOURNAL, UNDO, PART = b"journal", b"journal.undo", b"journal.part"
+VERSION = 1
+AGAIN = "run the same command again"
+# A virus scanner may hold a file that was just written: Windows refuses to rename it for a moment.
+RENAME_TRIES, RENAME_PAUSE = 8, 0.05  # seconds, doubled each time
+
+
+class _Moves(NamedTuple):
+    """What is to be moved, all of it by names in the base directory: a journal cannot lead anywhere else.
+
+    :ivar out: names that are moved out of the way
+    :ivar into: names that are moved in, in this order, after everything was moved out
+    :ivar payload: what is moved out is moved in again, first of all, as the directory ``data``
+    """
+
+    out: list[bytes]
+    into: list[bytes]
+    payload: bool
+
+    @property
+    def moves_out(self) -> list[tuple[bytes, bytes]]:
+        """From where to where, relative to the base directory."""
+        away = os.path.join(STAGING, b"data" if self.payload else b"old")
+        return [(name, os.path.join(away, name)) for name in self.out]
+
+    @property
+    def moves_in(self) -> list[tuple[bytes, bytes]]:
+        """From where to where, relative to the base directory."""
+        data = [(os.path.join(STAGING, b"data"), b"data")] if self.payload else []
+        return data + [(os.path.join(STAGING, b"new", name), name) for name in self.into]
+
+
+@contextlib.contextmanager
+def refusing(path: str | bytes, way_out: str = "") -> Iterator[None]:
+    """Turn what the operating system refuses into a :class:`BagError` for ``path``, or for the file it names.
+
+    :param way_out: what to do about it, where there is more to say than to mend it
+    """
+    try:
+        yield
+    except OSError as error:
+        named = error.filename if isinstance(error.filename, (str, bytes)) else path
+        reason = error.strerror or str(error)
+        raise BagError(named, f"{reason}; {way_out}" if way_out else reason) from error
+
+
+class Lock:
+    """Only one run at a time: a file that is locked as long as a process has it open, however that process ends.
+
+    :param path: the file; it is made, and removed by :meth:`release`
+    :param about: what is locked, for the message
+    :raises BagError: another run has it
+    :raises OSError: it cannot be made
+    """
+
+    def __init__(self, path: bytes, about: bytes) -> None:
+        self._path = path
+        flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
+        while True:
+            self._descriptor = os.open(path, flags, 0o600)
+            try:
+                _lock(self._descriptor)
+                if os.name == "nt" or self._is_there():
+                    return
+            except (BlockingIOError, PermissionError):
+                os.close(self._descriptor)
+                raise BagError(about, "another run is changing it; wait for its end") from None
+            except BaseException:
+                os.close(self._descriptor)
+                raise
+            # Its holder removed it between our opening and our locking.
+            os.close(self._descriptor)
+
+    def _is_there(self) -> bool:
+        try:
+            return os.path.samestat(os.stat(self._path), os.fstat(self._descriptor))
+        except FileNotFoundError:
+            return False
+
+    def release(self) -> None:
+        """Remove the file and let others have it; the directory that it was in goes too where it is empty."""
+        if os.name == "nt":  # where a file that is open cannot be removed
+            self.abandon()
+        with contextlib.suppress(OSError):
+            os.unlink(self._path)
+        if os.name != "nt":
+            self.abandon()
+        with contextlib.suppress(OSError):
+            os.rmdir(os.path.dirname(self._path))
+
+    def abandon(self) -> None:
+        """Let others have it, and leave the file: there is something beside it that somebody must see to."""
+        os.close(self._descriptor)
+
+
+def _lock(descriptor: int) -> None:
+    if sys.platform == "win32":
+        import msvcrt
+
+        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+    else:
+        import fcntl
+
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def is_decided(base: bytes) -> bool:
+    """Return whether a change of ``base`` was decided and not finished: it is neither as it was nor as it will be."""
+    return any(os.path.lexists(os.path.join(base, STAGING, name)) for name in (JOURNAL, UNDO))
+
+
+def recover(base: bytes) -> dict[str, Any] | None:
+    """Finish what an interrupted run had decided to do to ``base``, or remove what it had only prepared.
+
+    :return: the request of the change that was finished; :data:`None` where there was none
+    :raises BagError: another run is at work, or a move cannot be made
+    """
+    if not os.path.lexists(os.path.join(base, STAGING)):
+        return None
+    with Transaction(base) as transaction:
+        return transaction.recovered
+
+
+class Transaction:
+    """A change of the directory ``base``; a context manager. Whatever is not committed in it never happened.
+
+    It locks ``base`` against other runs, and finishes what an interrupted one had decided.
+
+    :param base: a directory
+
+    :ivar new: a directory for what will be moved in
+    :ivar data: a path for a directory that payload is moved into before it is moved in as a whole; it does not exist
+    :ivar recovered: the request of an interrupted change that was finished first; else :data:`None`
+    :raises BagError: ``base`` cannot be written to, another run is at work, or an interrupted change cannot be finished
+    """
+
+    def __init__(self, base: bytes) -> None:
+        self._base = base
+        self.staging = os.path.join(base, STAGING)
+        self.new = os.path.join(self.staging, b"new")
+        self.data = os.path.join(self.staging, b"data")
+        self._old = os.path.join(self.staging, b"old")
+        self.recovered: dict[str, Any] | None = None
+        with refusing(base):
+            while True:
+                with contextlib.suppress(FileExistsError):
+                    os.mkdir(self.staging)
+                if not stat.S_ISDIR(os.lstat(self.staging).st_mode):
+                    raise BagError(self.staging, "it is not the directory of an interrupted run; move it away")
+                with contextlib.suppress(FileNotFoundError):  # the holder of the lock has just removed the directory
+                    self._lock = Lock(os.path.join(self.staging, b"lock"), self._base)
+                    break
+            try:
+                self._recover()
+                os.mkdir(self.new)
+            except BaseException:
+                self._lock.abandon()
+                raise
+
+    def __enter__(self) -> Transaction:
+        return self
+
+    def __exit__(
+        self, _type: type[BaseException] | None, _value: BaseException | None, _traceback: TracebackType | None
+    ) -> None:
+        if is_decided(self._base):  # and it could be neither finished nor undone
+            self._lock.abandon()
+            return
+        with contextlib.suppress(OSError):  # what is left is removed by the next run
+            self._clean()
+        self._lock.release()
+
+    def commit(
+        self,
+        request: dict[str, Any],
+        moves_out: Iterable[bytes],
+        moves_in: Iterable[bytes],
+        *,
+        payload: bool = False,
+        between: Callable[[], None] | None = None,
+    ) -> None:
+        """Make the change: move some names out of the base directory, then others in, or leave all as it was.
+
+        ``bagit.txt`` is the first to go and the last to come; before it comes, all others are on the disk.
+
+        :param request: what is being done, as JSON can hold it; a later run gets it as :attr:`recovered`
+        :param moves_out: names in the base directory
+        :param moves_in: names in :attr:`new`
+        :param payload: what is moved out goes to :attr:`data`, which is moved in first, and is not removed
+        :param between: called when everything is moved out; what it raises undoes the change
+        :raises BagError: something could not be moved; everything is as it was
+        """
+        # Whatever is missing or half new, nobody takes it for a bag as long as this is away.
+        out = sorted(moves_out, key=lambda name: (name != DECLARATION, name))
+        into = sorted(moves_in, key=lambda name: (name == DECLARATION, name))
+        moves = _Moves(out, into, payload)
+        with refusing(self._base, "nothing was changed"):
+            if payload:
+                os.mkdir(self.data)
+                shutil.copymode(self._base, self.data)
+            else:
+                os.mkdir(self._old)
+            _flush_tree(self.new)
+            self._decide(request, moves)
+        try:
+            with refusing(self._base, "nothing was changed"):
+                self._move_out(moves)
+                if between is not None:
+                    between()
+                self._move_in(moves)
+        except BaseException:
+            os.rename(self._path(JOURNAL), self._path(UNDO))
+            self._undo(moves)
+            os.unlink(self._path(UNDO))
+            raise
+        # From here on the change is made, whatever else happens.
+        os.unlink(self._path(JOURNAL))
+
+    def _decide(self, request: dict[str, Any], moves: _Moves) -> None:
+        journal = {
+            "pressmark_bag": VERSION,
+            "request": request,
+            "out": list(map(os.fsdecode, moves.out)),
+            "in": list(map(os.fsdecode, moves.into)),
+            "payload": moves.payload,
+        }
+        with open(self._path(PART), "xb") as file:
+            file.write(json.dumps(journal).encode())
+            file.flush()
+            os.fsync(file.fileno())
+        os.rename(self._path(PART), self._path(JOURNAL))
+        flush(self.staging)
+
+    # --- the moves, each of which may have been made already ------------------------------------------------------
+
+    def _move_out(self, moves: _Moves) -> None:
+        for source, target in moves.moves_out:
+            if not self._there(target):
+                self._move(source, target)
+        flush(self.data if moves.payload else self._old)
+        flush(self._base)
+
+    def _move_in(self, moves: _Moves) -> None:
+        *others, last = moves.moves_in
+        for source, target in (*others, last):
+            if (source, target) == last:
+                flush(self._base)
+            if self._there(source):
+                if self._there(target):
+                    raise BagError(os.path.join(self._base, target), "it came in the way of a change; move it away")
+                self._move(source, target)
+        flush(self._base)
+
+    def _undo(self, moves: _Moves) -> None:
+        with refusing(self._base, AGAIN):
+            for source, target in reversed(moves.moves_in):
+                if not self._there(source):
+                    self._move(target, source)
+            for source, target in reversed(moves.moves_out):
+                if self._there(target):
+                    if self._there(source):
+                        raise BagError(os.path.join(self._base, source), "it came in the way; move it away")
+                    self._move(target, source)
+            flush(self._base)
+
+    def _move(self, source: bytes, target: bytes) -> None:
+        source, target = os.path.join(self._base, source), os.path.join(self._base, target)
+        for again in range(RENAME_TRIES):
+            try:
+                os.rename(source, target)
+                return
+            except PermissionError:
+                if os.name != "nt" or again == RENAME_TRIES - 1:
+                    raise
+                sleep(RENAME_PAUSE * 2**again)
+
+    def _there(self, name: bytes) -> bool:
+        return os.path.lexists(os.path.join(self._base, name))
+
+    # --- what an earlier run has left -----------------------------------------------------------------------------
+
+    def _recover(self) -> None:
+        for folder in (self.new, self._old, self.data):
+            if os.path.lexists(folder) and not stat.S_ISDIR(os.lstat(folder).st_mode):
+                raise BagError(folder, "it is not what an interrupted run leaves; move it away")
+        for name in (UNDO, JOURNAL):
+            path = self._path(name)
+            if not os.path.lexists(path):
+                continue
+            request, moves = _read(path)
+            with refusing(self._base, AGAIN):
+                if name == UNDO:
+                    self._undo(moves)
+                else:
+                    # Once something was moved in, everything had been moved out; the names may be taken again.
+                    if all(self._there(source) for source, _target in moves.moves_in):
+                        self._move_out(moves)
+                    self._move_in(moves)
+                    self.recovered = request
+                os.unlink(path)
+        self._clean()
+
+    def _clean(self) -> None:
+        for folder in (self.new, self._old):
+            with contextlib.suppress(FileNotFoundError):
+                shutil.rmtree(folder)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self._path(PART))
+        # Never with what is in it: that would be payload.
+        with contextlib.suppress(FileNotFoundError):
+            os.rmdir(self.data)
+
+    def _path(self, name: bytes) -> bytes:
+        return os.path.join(self.staging, name)
+
+
+def _read(path: bytes) -> tuple[dict[str, Any], _Moves]:
+    """Return the request and the moves of a journal, which anybody may have written who made the bag."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+        with open(descriptor, "rb") as file:
+            journal = json.load(file)
+        if journal["pressmark_bag"] != VERSION:
+            raise BagError(path, "it was written by another version of Pressmark; finish the change with that one")
+        moves = _Moves(
+            list(map(os.fsencode, journal["out"])), list(map(os.fsencode, journal["in"])), journal["payload"] is True
+        )
+        request = dict(journal["request"])
+    except (OSError, ValueError, LookupError, TypeError, RecursionError) as error:
+        raise BagError(path, f"the journal of an interrupted change is damaged: {error}; move it away") from None
+    for name in (*moves.out, *moves.into):
+        if name in (b"", b".", b"..", STAGING) or os.path.basename(name) != name or b"\0" in name:
+            raise BagError(path, f"the journal of an interrupted change is damaged: no name {name!r}; move it away")
+    if not moves.moves_in:
+        raise BagError(path, "the journal of an interrupted change is damaged: it moves nothing in; move it away")
+    return request, moves
+
+
+def _flush_tree(folder: bytes) -> None:
+    for directory, _folders, names in os.walk(folder):
+        for name in names:
+            flush(os.path.join(directory, name))
+        flush(directory)
+
+
+def flush_all(path: bytes) -> None:
+    """Have all that was written to the file system of ``path`` on the disk: one call for any number of files."""
+    if sys.platform.startswith("linux"):
+        import ctypes
+
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            if ctypes.CDLL(None, use_errno=True).syncfs(descriptor) == 0:
+                return
+            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), path)
+        except AttributeError:  # a C library without it
+            pass
+        finally:
+            os.close(descriptor)
+    if hasattr(os, "sync"):
+        os.sync()
+
+
+def flush(path: bytes) -> None:
+    """Have a file, or the names in a directory, on the disk; where a system cannot say so of a directory, go on."""
+    if os.name == "nt" and os.path.isdir(path):
+        return
+    descriptor = os.open(path, os.O_RDWR if os.name == "nt" else os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP, errno.EBADF):
+            raise
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,119 @@
+"""Small bags for tests: a good one, described, that a test changes in one point before or after it is written."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pressmark.fixity import ALGORITHMS, algorithm_name
+
+__all__ = ["PAYLOAD", "Sketch", "digest", "tree"]
+
+PAYLOAD = {b"data/a.txt": b"alpha\n", b"data/b/c.txt": b"beta and more\n"}
+
+
+def digest(data: bytes, algorithm: str) -> str:
+    """Return a digest by the algorithm's name in BagIt or elsewhere."""
+    if algorithm in hashlib.algorithms_available and not algorithm.startswith("blake2"):
+        return hashlib.new(algorithm, data).hexdigest()
+    hasher = ALGORITHMS[algorithm_name(algorithm)].make(1)
+    hasher.update(data)
+    return hasher.hexdigest()
+
+
+@dataclass
+class Sketch:
+    """A bag that is to be written; what is not changed makes a valid bag without a warning.
+
+    :ivar payload: path to content; every file is in every payload manifest
+    :ivar info: the octets of bag-info.txt; :data:`None` for none
+    :ivar fetch: the octets of fetch.txt; :data:`None` for none
+    :ivar tag_files: other tag files; they are in every tag manifest
+    :ivar manifests: octets of payload manifests by file name, in place of what would be written
+    :ivar tag_manifests: the same of tag manifests
+    :ivar absent: paths that are in manifests and not written
+    :ivar unlisted: paths that are written and in no manifest
+    """
+
+    version: str = "1.0"
+    encoding: str = "UTF-8"
+    payload: dict[bytes, bytes] = field(default_factory=lambda: dict(PAYLOAD))
+    algorithms: list[str] = field(default_factory=lambda: ["sha512"])
+    tag_algorithms: list[str] = field(default_factory=lambda: ["sha512"])
+    declaration: bytes | None = None
+    info: bytes | None = b"Source-Organization: Example Library\nPayload-Oxum: 20.2\n"
+    fetch: bytes | None = None
+    tag_files: dict[bytes, bytes] = field(default_factory=dict)
+    manifests: dict[str, bytes] = field(default_factory=dict)
+    tag_manifests: dict[str, bytes] = field(default_factory=dict)
+    absent: set[bytes] = field(default_factory=set)
+    unlisted: set[bytes] = field(default_factory=set)
+
+    def lines(self, algorithm: str) -> list[bytes]:
+        """Return the lines of a payload manifest, each with its end."""
+        return [line(data, path, algorithm) for path, data in self.payload.items() if path not in self.unlisted]
+
+    def manifest(self, algorithm: str = "sha512") -> bytes:
+        """Return a payload manifest, in the bag's encoding where the paths are UTF-8."""
+        return self.encoded(b"".join(self.lines(algorithm)))
+
+    def encoded(self, text: bytes) -> bytes:
+        """Return UTF-8 ``text`` in the bag's encoding, with a byte-order mark where that needs one."""
+        if self.encoding.lower() in ("utf-8", "nonsense"):
+            return text
+        return text.decode("utf-8").encode(self.encoding)
+
+    def tags(self) -> dict[bytes, bytes]:
+        """Return all tag files but the tag manifests."""
+        files: dict[bytes, bytes] = {}
+        declaration = self.declaration
+        if declaration is None:
+            declaration = f"BagIt-Version: {self.version}\nTag-File-Character-Encoding: {self.encoding}\n".encode()
+        files[b"bagit.txt"] = declaration
+        if self.info is not None:
+            files[b"bag-info.txt"] = self.encoded(self.info)
+        if self.fetch is not None:
+            files[b"fetch.txt"] = self.encoded(self.fetch)
+        for algorithm in self.algorithms:
+            files[b"manifest-%b.txt" % algorithm.encode()] = self.manifest(algorithm)
+        files.update((os.fsencode(name), data) for name, data in self.manifests.items())
+        files.update(self.tag_files)
+        return files
+
+    def write(self, folder: Path) -> Path:
+        """Write the bag into ``folder``, which must not be there, and return it."""
+        (folder / "data").mkdir(parents=True)
+        files = {path: data for path, data in self.payload.items() if path not in self.absent}
+        tags = self.tags()
+        files.update((path, data) for path, data in tags.items() if path not in self.absent)
+        for algorithm in self.tag_algorithms:
+            text = b"".join(line(data, path, algorithm) for path, data in tags.items() if path not in self.unlisted)
+            files[b"tagmanifest-%b.txt" % algorithm.encode()] = self.encoded(text)
+        files.update((os.fsencode(name), data) for name, data in self.tag_manifests.items())
+        for path, data in files.items():
+            target = os.path.join(os.fsencode(folder), path)
+            os.makedirs(os.path.dirname(target), exist_ok=True)
+            with open(target, "wb") as file:
+                file.write(data)
+        return folder
+
+
+def line(data: bytes, path: bytes, algorithm: str = "sha512") -> bytes:
+    """Return a manifest's line for a file."""
+    written = path.replace(b"%", b"%25").replace(b"\n", b"%0A").replace(b"\r", b"%0D")
+    return digest(data, algorithm).encode() + b"  " + written + b"\n"
+
+
+def tree(folder: Path) -> dict[bytes, bytes]:
+    """Return every regular file below ``folder`` with its content."""
+    top = os.fsencode(folder)
+    found = {}
+    for directory, _, names in os.walk(top):
+        for name in names:
+            path = os.path.join(directory, name)
+            if not os.path.islink(path) and os.path.isfile(path):
+                with open(path, "rb") as file:
+                    found[os.path.relpath(path, top)] = file.read()
+    return found

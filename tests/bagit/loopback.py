@@ -1,0 +1,201 @@
+"""A web server on this machine that behaves as badly as a test wants it to."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import ssl
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from email.message import Message
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+Answer = Callable[["Handler"], None]
+
+
+class Handler(BaseHTTPRequestHandler):
+    """One connection."""
+
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    server: Server
+
+    def do_GET(self) -> None:
+        self.server.requests.append((self.path, self.headers))
+        answers = self.server.answers.get(self.path, [missing])
+        # The last answer is given for ever.
+        answer = answers.pop(0) if len(answers) > 1 else answers[0]
+        answer(self)
+
+    def log_message(self, *_arguments: Any) -> None:
+        pass
+
+    def send(self, status: int, headers: dict[str, str], body: bytes = b"", *, length: bool = True) -> None:
+        """Send an answer; without its ``length``, nothing says where it ends."""
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        if length and "Content-Length" not in headers:
+            self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+        self.wfile.flush()
+
+
+class Server(ThreadingHTTPServer):
+    """The server; ``requests`` holds what it was asked for, path and headers."""
+
+    daemon_threads = True
+    block_on_close = False
+
+    def __init__(self, address: str, context: ssl.SSLContext | None) -> None:
+        super().__init__((address, 0), Handler)
+        self.requests: list[tuple[str, Message]] = []
+        self.answers: dict[str, list[Answer]] = {}
+        self.scheme = "http" if context is None else "https"
+        self.stopped = threading.Event()
+        if context is not None:
+            # The handshake is made by the connection's own thread.
+            self.socket = context.wrap_socket(self.socket, server_side=True, do_handshake_on_connect=False)
+
+    def handle_error(self, *_arguments: Any) -> None:
+        """A client that goes away in the middle is what is tested."""
+
+    @property
+    def port(self) -> int:
+        return int(self.server_address[1])
+
+    @property
+    def paths(self) -> list[str]:
+        return [path for path, _headers in self.requests]
+
+    def ranges(self) -> list[str | None]:
+        return [headers["Range"] for _path, headers in self.requests]
+
+    def url(self, path: str = "/file", host: str | None = None) -> str:
+        return f"{self.scheme}://{host or self.server_address[0]!s}:{self.port}{path}"
+
+    def answer(self, path: str, *answers: Answer) -> str:
+        """Give these answers, one after the other, to requests for ``path``; return its URL."""
+        self.answers[path] = list(answers)
+        return self.url(path)
+
+
+@contextmanager
+def serving(address: str = "127.0.0.1", context: ssl.SSLContext | None = None) -> Iterator[Server]:
+    """A server that runs as long as the block."""
+    server = Server(address, context)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.stopped.set()
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+# --- answers
+
+
+def missing(handler: Handler) -> None:
+    handler.send(404, {})
+
+
+def status(code: int, **headers: str) -> Answer:
+    """Answer with a status and nothing else; underscores in names of headers are hyphens."""
+    return lambda handler: handler.send(code, {name.replace("_", "-"): value for name, value in headers.items()})
+
+
+def redirect(url: str, code: int = 302) -> Answer:
+    return status(code, Location=url)
+
+
+def whole(body: bytes, **headers: str) -> Answer:
+    """Answer with the whole body, whatever part was asked for."""
+    return lambda handler: handler.send(200, {name.replace("_", "-"): value for name, value in headers.items()}, body)
+
+
+def ranged(body: bytes, etag: str = '"one"') -> Answer:
+    """Answer as a good server does."""
+
+    def answer(handler: Handler) -> None:
+        found = re.fullmatch(r"bytes=(\d+)-", handler.headers["Range"] or "")
+        if found is None or handler.headers["If-Range"] != etag:
+            handler.send(200, {"ETag": etag, "Accept-Ranges": "bytes"}, body)
+            return
+        start = int(found[1])
+        if start >= len(body):
+            handler.send(416, {"Content-Range": f"bytes */{len(body)}"})
+            return
+        span = f"bytes {start}-{len(body) - 1}/{len(body)}"
+        handler.send(206, {"ETag": etag, "Content-Range": span}, body[start:])
+
+    return answer
+
+
+def dropped(body: bytes, after: int, etag: str | None = '"one"', **headers: str) -> Answer:
+    """Begin to answer, and close the connection after so many bytes."""
+
+    def answer(handler: Handler) -> None:
+        given = {name.replace("_", "-"): value for name, value in headers.items()}
+        if etag is not None:
+            given["ETag"] = etag
+        handler.send(200, {"Content-Length": str(len(body))} | given, body[:after])
+        handler.close_connection = True
+
+    return answer
+
+
+def drip(size: int = 1, pause: float = 0.01, **headers: str) -> Answer:
+    """Answer without end, a few bytes at a time."""
+
+    def answer(handler: Handler) -> None:
+        given = {name.replace("_", "-"): value for name, value in headers.items()}
+        handler.send(200, {"Connection": "close"} | given, length=False)
+        while not handler.server.stopped.wait(pause):
+            handler.wfile.write(b"x" * size)
+
+    return answer
+
+
+def silence(handler: Handler) -> None:
+    """Answer nothing at all, until the server ends."""
+    handler.server.stopped.wait()
+    handler.close_connection = True
+
+
+# --- TLS
+
+
+class Certificates:
+    """An authority of our own, and a server's certificate of it.
+
+    :param folder: where the files are made
+    :param names: of the server, as a certificate's subjectAltName has them: ``DNS:localhost,IP:127.0.0.1``
+    """
+
+    def __init__(self, folder: Path, names: str) -> None:
+        self.authority = folder / "authority.pem"
+        key, server, server_key = folder / "authority.key", folder / "server.pem", folder / "server.key"
+        request, extensions = folder / "server.csr", folder / "extensions"
+        extensions.write_text(f"subjectAltName={names}\nbasicConstraints=CA:FALSE\nextendedKeyUsage=serverAuth\n")
+        new = ("openssl", "req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
+        sign = ("openssl", "x509", "-req", "-days", "2", "-in", request)
+        usage = ("-addext", "keyUsage=critical,keyCertSign")
+        for command in (
+            (*new, "-x509", "-days", "2", "-subj", "/CN=authority", "-keyout", key, "-out", self.authority, *usage),
+            (*new, "-subj", "/CN=server", "-keyout", server_key, "-out", request),
+            (*sign, "-CA", self.authority, "-CAkey", key, "-CAcreateserial", "-extfile", extensions, "-out", server),
+        ):
+            subprocess.run(command, check=True, capture_output=True, cwd=folder)
+        self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self.context.load_cert_chain(server, server_key)
+
+
+OPENSSL = shutil.which("openssl")

@@ -1,0 +1,61 @@
+"""A validator in a few lines, written from the draft alone: a bag is whole, or what is wrong with it."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from .bags import digest, tree
+
+STAGING = b".pressmark-bag/"
+
+
+def decoded(path: bytes) -> bytes:
+    """Return a path of a manifest of version 1.0."""
+    return re.sub(rb"%(25|0[AD])", lambda found: bytes.fromhex(found[1].decode()), path)
+
+
+def listed(data: bytes) -> dict[bytes, str]:
+    """Return what a manifest lists."""
+    lines = data.split(b"\n")
+    assert lines.pop() == b""
+    pairs = [line.split(b"  ", 1) for line in lines]
+    found = {decoded(path): checksum.decode() for checksum, path in pairs}
+    assert len(found) == len(pairs)
+    return found
+
+
+def flaws(folder: Path | bytes) -> list[str]:
+    """Return what keeps a directory from being a valid bag of version 1.0 with tag manifests; empty for one that is."""
+    files = {
+        path.replace(os.fsencode(os.sep), b"/"): data
+        for path, data in tree(Path(os.fsdecode(folder))).items()
+        if not path.startswith(STAGING)
+    }
+    if files.get(b"bagit.txt") != b"BagIt-Version: 1.0\nTag-File-Character-Encoding: UTF-8\n":
+        return ["bagit.txt"]
+    if not os.path.isdir(os.path.join(os.fsencode(folder), b"data")):
+        return ["data"]
+    found = []
+    payload = {path for path in files if path.startswith(b"data/")}
+    tag_files = {path for path in files.keys() - payload if not path.startswith(b"tagmanifest-")}
+    for prefix, expected in ((b"manifest-", payload), (b"tagmanifest-", tag_files)):
+        manifests = [path for path in files if path.startswith(prefix)]
+        if not manifests:
+            found.append(f"no {prefix.decode()}")
+        for manifest in manifests:
+            algorithm = manifest[len(prefix) : -4].decode()
+            checksums = listed(files[manifest])
+            if checksums.keys() != expected:
+                found.append(f"{manifest!r}: {checksums.keys() ^ expected}")
+            found += [
+                f"{manifest!r}: {path!r}"
+                for path, checksum in checksums.items()
+                if path in files and digest(files[path], algorithm) != checksum
+            ]
+    info = files.get(b"bag-info.txt", b"")
+    oxum = re.findall(rb"(?m)^Payload-Oxum: (.*?)\r?$", info)
+    if oxum and oxum != [b"%d.%d" % (sum(len(files[path]) for path in payload), len(payload))]:
+        found.append(f"oxum: {oxum}")
+    return found

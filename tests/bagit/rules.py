@@ -1,0 +1,1200 @@
+"""Every rule of the BagIt draft, numbered, with the bags that break just that rule and those that must pass.
+
+The specification is the BagIt File Packaging Format 1.0 (draft-kunze-bagit-17). A rule is a sentence of it with MUST,
+MUST NOT, REQUIRED, SHALL, SHOULD, SHOULD NOT or RECOMMENDED, or a MAY that binds who reads. The words are ours.
+``ci/docs`` writes docs/bagit-rules.md from this table; ``test_rules.py`` checks each bag.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .bags import PAYLOAD, Sketch, digest, line
+
+__all__ = ["RULES", "Case", "Rule"]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A bag, and what the full validation says of it.
+
+    :ivar words: what is done to a good bag
+    :ivar kinds: of all problems of its report, warnings as well; none for a bag that must pass without a word
+    :ivar sketch: what differs from :class:`~bagit.bags.Sketch`
+    :ivar after: what is done to the directory when it is written
+    """
+
+    words: str
+    kinds: frozenset[str]
+    sketch: dict[str, Any]
+    after: Callable[[Path], object] | None = None
+
+    def write(self, folder: Path) -> Path:
+        """Write the bag into ``folder``, which must not be there, and return it."""
+        Sketch(**self.sketch).write(folder)
+        if self.after is not None:
+            self.after(folder)
+        return folder
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One rule.
+
+    :ivar section: of the draft
+    :ivar keyword: how strongly it binds
+    :ivar words: what it says
+    :ivar cases: bags that break it, or that it allows
+    :ivar how: how it is kept, where no bag can show it
+    """
+
+    section: str
+    keyword: str
+    words: str
+    cases: tuple[Case, ...] = ()
+    how: str = ""
+
+
+def bag(words: str, *kinds: str, after: Callable[[Path], object] | None = None, **sketch: Any) -> Case:
+    return Case(words, frozenset(kinds), sketch, after)
+
+
+def manifest(*paths: bytes, algorithm: str = "sha512") -> bytes:
+    """Return lines for files of the payload."""
+    return b"".join(line(PAYLOAD[path], path, algorithm) for path in paths)
+
+
+A, C = PAYLOAD
+ALPHA = PAYLOAD[A]
+HEX = digest(ALPHA, "sha512").encode()
+BOTH = manifest(A, C)
+MANIFEST = "manifest-sha512.txt"
+TAG_MANIFEST = "tagmanifest-sha512.txt"
+INFO = b"Source-Organization: Example Library\n"
+FETCH = b"https://example.org/a 6 data/a.txt\n"
+
+
+def remove(name: str) -> Callable[[Path], object]:
+    def act(folder: Path) -> None:
+        path = folder / name
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+
+    return act
+
+
+def write(name: bytes, data: bytes) -> Callable[[Path], object]:
+    def act(folder: Path) -> None:
+        path = os.path.join(os.fsencode(folder), name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "wb") as file:
+            file.write(data)
+
+    return act
+
+
+def link(name: str, target: str) -> Callable[[Path], object]:
+    def act(folder: Path) -> None:
+        path = folder / name
+        path.unlink(missing_ok=True)
+        path.symlink_to(target)
+
+    return act
+
+
+def tag_lines(*, without: bytes = b"", more: bytes = b"", algorithm: str = "sha512", **sketch: Any) -> bytes:
+    """Return a tag manifest for a sketch, without a file or with more lines."""
+    tags = Sketch(**sketch).tags()
+    return b"".join(line(data, path, algorithm) for path, data in tags.items() if path != without) + more
+
+
+def two_algorithms(**lines: bytes) -> dict[str, Any]:
+    """Return a sketch with two payload manifests, in which a manifest may have other lines."""
+    names = {"sha512": MANIFEST, "sha256": "manifest-sha256.txt"}
+    return {
+        "algorithms": ["sha512", "sha256"],
+        "tag_algorithms": ["sha512", "sha256"],
+        "manifests": {names[name]: text for name, text in lines.items()},
+    }
+
+
+def moved(old: bytes, new: bytes) -> dict[str, Any]:
+    """Return a sketch whose first payload file has another name."""
+    return {"payload": {new: ALPHA, C: PAYLOAD[C]}, "info": INFO, "manifests": {MANIFEST: BOTH.replace(old, new)}}
+
+
+RULES = (
+    # --- 2
+    Rule(
+        "2",
+        "MUST",
+        "A bag is a base directory with tag files, a payload directory, and perhaps tag directories.",
+        (
+            bag(
+                "an empty directory in place of a bag",
+                "declaration-missing",
+                "payload-directory-missing",
+                "payload-manifest-missing",
+                after=lambda folder: [remove(name)(folder) for name in os.listdir(folder)],
+            ),
+            bag("tag directories", tag_files={b"tags/deep/notes": b"\x00\xff"}),
+        ),
+    ),
+    Rule(
+        "2",
+        "MAY",
+        "Tag files and tag directories have any name that is not reserved, the base directory any name at all.",
+        (
+            bag(
+                "a tag directory called data-2, a tag file without extension",
+                tag_files={b"data-2/x": b"", b"README": b""},
+            ),
+            bag(
+                "tag files called as those of the base directory, in a tag directory",
+                tag_files={b"old/bagit.txt": b"?", b"old/manifest-sha512.txt": b"?", b"old/fetch.txt": b"?"},
+            ),
+        ),
+    ),
+    # --- 2.1.1
+    Rule(
+        "2.1.1",
+        "MUST",
+        "bagit.txt is exactly two lines, BagIt-Version: M.N and Tag-File-Character-Encoding: ENCODING, in this order.",
+        (
+            bag(
+                "a third line",
+                "declaration-malformed",
+                declaration=b"BagIt-Version: 1.0\nTag-File-Character-Encoding: UTF-8\nMore: yes\n",
+            ),
+            bag("one line only", "declaration-malformed", declaration=b"BagIt-Version: 1.0\n"),
+            bag(
+                "the lines exchanged",
+                "declaration-malformed",
+                declaration=b"Tag-File-Character-Encoding: UTF-8\nBagIt-Version: 1.0\n",
+            ),
+            bag("an empty file", "declaration-malformed", declaration=b""),
+            bag(
+                "a version that is no M.N",
+                "declaration-malformed",
+                declaration=b"BagIt-Version: one\nTag-File-Character-Encoding: UTF-8\n",
+            ),
+            bag(
+                "a version that does not exist",
+                "version-unknown",
+                declaration=b"BagIt-Version: 3.7\nTag-File-Character-Encoding: UTF-8\n",
+            ),
+            bag(
+                "the label as the draft's section 4 spells it",
+                "declaration-label",
+                declaration=b"BagIt-version: 1.0\nTag-File-Character-Encoding: UTF-8\n",
+            ),
+            bag(
+                "lines that end with CR LF", declaration=b"BagIt-Version: 1.0\r\nTag-File-Character-Encoding: UTF-8\r\n"
+            ),
+            bag("version 0.97", version="0.97"),
+            bag("version 0.93", version="0.93"),
+        ),
+    ),
+    Rule(
+        "2.1.1",
+        "SHOULD",
+        "The encoding is UTF-8.",
+        (bag("ISO-8859-1", "encoding-not-utf8", encoding="ISO-8859-1"),),
+    ),
+    Rule(
+        "2.1.1",
+        "MAY",
+        "It is any other encoding that is registered.",
+        (
+            bag("UTF-16, with a byte-order mark", "encoding-not-utf8", encoding="UTF-16"),
+            bag(
+                "Shift_JIS, and a name in it",
+                "encoding-not-utf8",
+                encoding="Shift_JIS",
+                payload={"data/日本.txt".encode(): ALPHA, C: PAYLOAD[C]},
+            ),
+            bag(
+                "no character set",
+                "encoding-unknown",
+                declaration=b"BagIt-Version: 1.0\nTag-File-Character-Encoding: nonsense\n",
+            ),
+            bag(
+                "an encoding of Python that is no character set",
+                "encoding-unknown",
+                declaration=b"BagIt-Version: 1.0\nTag-File-Character-Encoding: rot13\n",
+            ),
+        ),
+    ),
+    Rule(
+        "2.1.1",
+        "MUST",
+        "bagit.txt itself is encoded in UTF-8.",
+        (
+            bag(
+                "UTF-16",
+                "declaration-malformed",
+                "line-unterminated",
+                declaration="BagIt-Version: 1.0\nTag-File-Character-Encoding: UTF-8\n".encode("utf-16-le"),
+            ),
+        ),
+    ),
+    Rule(
+        "2.1.1",
+        "MUST NOT",
+        "bagit.txt has a byte-order mark.",
+        (
+            bag(
+                "a byte-order mark",
+                "bom",
+                declaration=b"\xef\xbb\xbfBagIt-Version: 1.0\nTag-File-Character-Encoding: UTF-8\n",
+            ),
+        ),
+    ),
+    Rule(
+        "2.1",
+        "REQUIRED",
+        "There is a bagit.txt.",
+        (bag("none", "declaration-missing", "file-missing", after=remove("bagit.txt")),),
+    ),
+    # --- 2.1.2
+    Rule(
+        "2.1.2",
+        "MUST",
+        "The base directory holds a directory data.",
+        (
+            bag("none", "payload-directory-missing", payload={}, info=None, after=remove("data")),
+            bag(
+                "a file of that name",
+                "payload-directory-missing",
+                payload={},
+                info=None,
+                tag_manifests={TAG_MANIFEST: tag_lines(payload={}, info=None)},
+                after=lambda folder: (remove("data")(folder), write(b"data", b"")(folder)),
+            ),
+        ),
+    ),
+    Rule(
+        "2.1.2",
+        "MAY",
+        "Payload files are in any hierarchy of directories.",
+        (
+            bag("a hundred levels", payload={b"data/" + b"d/" * 100 + b"f": b""}, info=None),
+            bag("no payload file at all", payload={}, info=None),
+            bag("empty directories", after=lambda folder: (folder / "data" / "empty").mkdir()),
+        ),
+    ),
+    # --- 2.1.3
+    Rule(
+        "2.1.3",
+        "MUST",
+        "There is at least one payload manifest.",
+        (bag("none", "payload-manifest-missing", algorithms=[], tag_algorithms=[]),),
+    ),
+    Rule(
+        "2.1.3",
+        "MAY",
+        "There are several payload manifests.",
+        (bag("two", **two_algorithms()),),
+    ),
+    Rule(
+        "2.1.3",
+        "MUST",
+        "Every payload manifest lists every payload file exactly once.",
+        (
+            bag("a file that is in none", "file-unlisted", unlisted={C}),
+            bag(
+                "a hidden file that an operating system left",
+                "file-unlisted",
+                "oxum-mismatch",
+                after=write(b"data/.DS_Store", b"x"),
+            ),
+            bag(
+                "a file that is in one of two",
+                "file-not-everywhere",
+                **two_algorithms(sha256=manifest(A, algorithm="sha256")),
+            ),
+            bag("a line twice", "path-duplicate", manifests={MANIFEST: BOTH + manifest(A)}),
+            bag(
+                "a file twice, with different checksums",
+                "path-duplicate",
+                manifests={MANIFEST: BOTH + b"0" * 128 + b"  data/a.txt\n"},
+            ),
+            bag(
+                "a file twice, written differently",
+                "path-duplicate",
+                "path-not-canonical",
+                manifests={MANIFEST: BOTH + HEX + b"  data/./a.txt\n"},
+            ),
+        ),
+    ),
+    Rule(
+        "2.1.3",
+        "MUST",
+        "A payload manifest is called manifest-ALGORITHM.txt, with the algorithm as section 2.4 writes it.",
+        (
+            bag("the algorithm in capitals", "algorithm-name", algorithms=[], manifests={"manifest-SHA512.txt": BOTH}),
+            bag(
+                "the algorithm with a hyphen", "algorithm-name", algorithms=[], manifests={"manifest-sha-512.txt": BOTH}
+            ),
+        ),
+    ),
+    Rule(
+        "2.1.3",
+        "MUST",
+        "Each line of a payload manifest is a checksum and a path relative to the base directory.",
+        (
+            bag("a blank line", "line-blank", manifests={MANIFEST: BOTH + b"\n"}),
+            bag("a line of blanks", "line-blank", manifests={MANIFEST: BOTH + b"  \n"}),
+            bag("no path", "line-malformed", manifests={MANIFEST: BOTH + HEX + b"\n"}),
+            bag("the path first", "path-outside-payload", manifests={MANIFEST: BOTH + b"data/x.txt  " + HEX + b"\n"}),
+            bag("a comment", "path-outside-payload", manifests={MANIFEST: b"# made by hand\n" + BOTH}),
+            bag(
+                "a checksum that is too short",
+                "checksum-malformed",
+                manifests={MANIFEST: HEX[:-1] + b"  data/a.txt\n" + manifest(C)},
+            ),
+            bag(
+                "a path that is only blanks in a name",
+                manifests={MANIFEST: BOTH + line(b"", b"data/x/  ")},
+                payload={**PAYLOAD, b"data/x/  ": b""},
+                info=None,
+            ),
+        ),
+    ),
+    Rule(
+        "2.1.3",
+        "MAY",
+        "Checksums are in upper or lower case.",
+        (bag("upper case", manifests={MANIFEST: BOTH.replace(HEX, HEX.upper())}),),
+    ),
+    Rule(
+        "2.1.3",
+        "MUST",
+        "The slash separates the parts of a path.",
+        (
+            bag(
+                "backslashes",
+                "path-outside-payload",
+                "file-unlisted",
+                manifests={MANIFEST: manifest(A) + line(PAYLOAD[C], b"data\\b\\c.txt")},
+            ),
+        ),
+    ),
+    Rule(
+        "2.1.3",
+        "MUST",
+        "Blanks or tabs, one or more, separate the checksum from the path.",
+        (
+            bag("one blank", manifests={MANIFEST: BOTH.replace(b"  ", b" ")}),
+            bag("tabs", manifests={MANIFEST: BOTH.replace(b"  ", b"\t \t")}),
+            bag(
+                "nothing", "line-malformed", "file-unlisted", manifests={MANIFEST: HEX + b"data/a.txt\n" + manifest(C)}
+            ),
+            bag(
+                "a no-break space",
+                "line-malformed",
+                "file-unlisted",
+                manifests={MANIFEST: HEX + b"\xc2\xa0data/a.txt\n" + manifest(C)},
+            ),
+            bag("names with blanks at their beginning and end", **moved(A, b"data/ a  b ")),
+        ),
+    ),
+    Rule(
+        "2.1.3",
+        "MUST NOT",
+        "The payload manifest lists a file outside of the payload directory.",
+        (
+            bag("bagit.txt", "path-outside-payload", manifests={MANIFEST: BOTH + HEX + b"  bagit.txt\n"}),
+            bag(
+                "a directory whose name begins so",
+                "path-outside-payload",
+                manifests={MANIFEST: BOTH + HEX + b"  data2/x\n"},
+            ),
+        ),
+    ),
+    Rule(
+        "2.1.3",
+        "MUST",
+        "LF, CR and percent signs in a path are percent-encoded, and nothing else is.",
+        (
+            bag(
+                "all three", **moved(A, b"data/x") | {"payload": {b"data/\n\r%": ALPHA, C: PAYLOAD[C]}, "manifests": {}}
+            ),
+            bag(
+                "lower-case hex",
+                payload={b"data/\n\r%": ALPHA},
+                info=None,
+                manifests={MANIFEST: HEX + b"  data/%0a%0d%25\n"},
+            ),
+            bag(
+                "a percent sign as it is",
+                "percent-raw",
+                payload={b"data/100%": ALPHA},
+                info=None,
+                manifests={MANIFEST: HEX + b"  data/100%\n"},
+            ),
+            bag(
+                "a name that looks encoded, as it is",
+                "percent-raw",
+                payload={b"data/a%25": ALPHA},
+                info=None,
+                manifests={MANIFEST: HEX + b"  data/a%25\n"},
+            ),
+            bag(
+                "a blank encoded as well",
+                "file-missing",
+                "file-unlisted",
+                "percent-raw",
+                payload={b"data/a b": ALPHA},
+                info=None,
+                manifests={MANIFEST: HEX + b"  data/a%20b\n"},
+            ),
+            bag(
+                "a name with CR, before 1.0",
+                version="0.97",
+                payload={b"data/a\r": ALPHA},
+                info=None,
+                manifests={MANIFEST: HEX + b"  data/a%0D\n"},
+            ),
+        ),
+    ),
+    Rule(
+        "2.1.3",
+        "MUST NOT",
+        "A manifest lists a directory.",
+        (
+            bag("a directory of the payload", "path-directory", manifests={MANIFEST: BOTH + HEX + b"  data/b\n"}),
+            bag("a directory with a slash", "path-directory", manifests={MANIFEST: BOTH + HEX + b"  data/b/\n"}),
+        ),
+    ),
+    # --- 2.2.1
+    Rule(
+        "2.2.1",
+        "MAY",
+        "There are tag manifests, one or more, or none.",
+        (
+            bag("none", tag_algorithms=[]),
+            bag("two", **two_algorithms()),
+        ),
+    ),
+    Rule(
+        "2.2.1",
+        "SHOULD",
+        "All tag manifests list the same tag files.",
+        (
+            bag(
+                "one that lists less",
+                "tag-manifests-differ",
+                **{
+                    **two_algorithms(),
+                    "tag_manifests": {
+                        "tagmanifest-sha256.txt": tag_lines(
+                            without=b"bag-info.txt", algorithm="sha256", **two_algorithms()
+                        )
+                    },
+                },
+            ),
+        ),
+    ),
+    Rule(
+        "2.2.1",
+        "MUST",
+        "Each tag manifest lists every payload manifest.",
+        (
+            bag(
+                "one that does not",
+                "tag-manifest-omission",
+                tag_manifests={TAG_MANIFEST: tag_lines(without=b"manifest-sha512.txt")},
+            ),
+        ),
+    ),
+    Rule(
+        "2.2.1",
+        "MUST NOT",
+        "A tag manifest lists a tag manifest.",
+        (
+            bag(
+                "itself",
+                "tag-manifest-itself",
+                tag_manifests={TAG_MANIFEST: tag_lines(more=HEX + b"  tagmanifest-sha512.txt\n")},
+            ),
+        ),
+    ),
+    Rule(
+        "2.2.1",
+        "SHOULD",
+        "Each tag manifest lists all other tag files.",
+        (
+            bag("bag-info.txt is in none", "tag-file-unlisted", unlisted={b"bag-info.txt"}),
+            bag("a file that an operating system left", "tag-file-unlisted", after=write(b"Thumbs.db", b"x")),
+        ),
+    ),
+    Rule(
+        "2.2.1",
+        "MUST",
+        "A tag manifest is called tagmanifest-ALGORITHM.txt, with the algorithm as section 2.4 writes it.",
+        (
+            bag(
+                "the algorithm in capitals",
+                "algorithm-name",
+                tag_algorithms=[],
+                tag_manifests={"tagmanifest-SHA512.txt": tag_lines()},
+            ),
+        ),
+    ),
+    Rule(
+        "2.2.1",
+        "SHOULD",
+        "Tag manifests have the same algorithms as payload manifests.",
+        (bag("another", "tag-manifest-algorithms", tag_algorithms=["sha256"]),),
+    ),
+    Rule(
+        "2.2.1",
+        "MUST NOT",
+        "A tag manifest lists a payload file.",
+        (bag("one that does", "tag-manifest-payload", tag_manifests={TAG_MANIFEST: tag_lines(more=manifest(A))}),),
+    ),
+    # --- 2.2.2
+    Rule(
+        "2.2.2",
+        "MAY",
+        "bag-info.txt and all its elements can be left out, and repeated.",
+        (
+            bag("no bag-info.txt", info=None),
+            bag("elements that are repeated", info=b"Contact-Name: A\nContact-Name: B\nX: 1\nX: 1\n"),
+        ),
+    ),
+    Rule(
+        "2.2.2",
+        "MUST",
+        "The order of the elements is preserved.",
+        how="`pressmark.bagit.BagInfo` keeps order and octets: tests/bagit/test_info.py, tests/bagit/test_updating.py",
+    ),
+    Rule(
+        "2.2.2",
+        "MUST",
+        "An element is a label, a colon, one blank or tab, a value, and the end of the line.",
+        (
+            bag("no colon", "info-malformed", info=b"Just some words\n"),
+            bag("no label", "info-malformed", info=b": value\n"),
+            bag("a blank line", "info-malformed", info=INFO + b"\n" + b"X: y\n"),
+            bag("no blank after the colon", "info-whitespace", info=b"Contact-Name:A\n"),
+            bag("two blanks after the colon", "info-whitespace", info=b"Contact-Name:  A\n"),
+            bag("a tab after the colon", info=b"Contact-Name:\tA\n"),
+        ),
+    ),
+    Rule(
+        "2.2.2",
+        "MUST NOT",
+        "A label holds a colon, LF or CR.",
+        how="the first colon ends a label: what is read has none; `BagInfo.add` and `BagInfo.set` refuse them",
+    ),
+    Rule(
+        "2.2.2",
+        "MUST NOT",
+        "A label begins or ends with white space; inside, it may have some.",
+        (
+            bag("a blank before the colon", "info-whitespace", info=b"Contact-Name : A\n"),
+            bag("blanks inside", info=b"Name of contact: A\n"),
+        ),
+    ),
+    Rule(
+        "2.2.2",
+        "RECOMMENDED",
+        "Lines have at most 79 characters.",
+        (
+            bag("80", "info-long-line", info=b"X: " + b"y" * 77 + b"\n"),
+            bag("79", info=b"X: " + b"y" * 76 + b"\n"),
+        ),
+    ),
+    Rule(
+        "2.2.2",
+        "MAY",
+        "A value goes on in lines that begin with a blank or tab.",
+        (
+            bag("a folded value", info=b"External-Description: some\n  words and\n\tmore\n"),
+            bag("a folded line before any element", "info-malformed", info=b"  words\nX: y\n"),
+        ),
+    ),
+    Rule(
+        "2.2.2",
+        "MUST",
+        "Before 1.0, any number of blanks and tabs around the colon is accepted.",
+        (bag("version 0.97", version="0.97", info=b"Contact-Name \t:   A\nX:y\n"),),
+    ),
+    Rule(
+        "2.2.2",
+        "MAY",
+        "The reserved elements can be left out, and are recognized in any case.",
+        (
+            bag("PAYLOAD-oxum", "oxum-mismatch", info=b"PAYLOAD-oxum: 1.1\n"),
+            bag("elements that are not reserved", info=b"Shelf: 3\nMood: good\n"),
+        ),
+    ),
+    Rule(
+        "2.2.2",
+        "SHOULD NOT",
+        "Bagging-Date is repeated; it is written YYYY-MM-DD.",
+        (
+            bag("twice", "element-repeated", info=b"Bagging-Date: 2020-01-01\nbagging-date: 2020-01-02\n"),
+            bag("another form", "element-malformed", info=b"Bagging-Date: 1 May 2020\n"),
+        ),
+    ),
+    Rule(
+        "2.2.2",
+        "SHOULD NOT",
+        "Bag-Size is repeated.",
+        (bag("twice", "element-repeated", info=b"Bag-Size: 1 MB\nBag-Size: 1 GB\n"),),
+    ),
+    Rule(
+        "2.2.2",
+        "MUST",
+        "A right Payload-Oxum does not make a bag valid: its checksums are verified all the same.",
+        (bag("octets exchanged", "checksum-mismatch", after=write(A, ALPHA[::-1])),),
+    ),
+    Rule(
+        "2.2.2",
+        "MUST NOT",
+        "Payload-Oxum is there more than once.",
+        (
+            bag("twice", "oxum-repeated", info=b"Payload-Oxum: 20.2\nPayload-Oxum: 20.2\n"),
+            bag("twice, in different case", "oxum-repeated", info=b"Payload-Oxum: 20.2\npayload-oxum: 20.2\n"),
+        ),
+    ),
+    Rule(
+        "2.2.2",
+        "MUST",
+        "Payload-Oxum is the number of octets, a full stop, and the number of files of the payload.",
+        (
+            bag("no full stop", "oxum-malformed", info=b"Payload-Oxum: 20\n"),
+            bag("other digits than ASCII's", "oxum-malformed", info="Payload-Oxum: \uff12\uff10.\uff12\n".encode()),
+            bag("a superscript", "oxum-malformed", info="Payload-Oxum: 20.²\n".encode()),
+            bag("other octets", "oxum-mismatch", info=b"Payload-Oxum: 21.2\n"),
+            bag("other files", "oxum-mismatch", info=b"Payload-Oxum: 20.3\n"),
+        ),
+    ),
+    Rule(
+        "2.2.2",
+        "SHOULD",
+        "Bag-Group-Identifier is unique across the sender's content.",
+        how="only the sender can know; nothing is checked",
+    ),
+    Rule(
+        "2.2.2",
+        "SHOULD",
+        "The receiver honours references to a Bag-Group-Identifier of a globally unique scheme.",
+        how="it is given to the caller as it stands: `Bag.info`",
+    ),
+    Rule(
+        "2.2.2",
+        "SHOULD NOT",
+        "Bag-Group-Identifier is repeated.",
+        (bag("twice", "element-repeated", info=b"Bag-Group-Identifier: a\nBag-Group-Identifier: b\n"),),
+    ),
+    Rule(
+        "2.2.2",
+        "SHOULD NOT",
+        "Bag-Count is repeated; it is written N of T, where T may be a question mark.",
+        (
+            bag("twice", "element-repeated", info=b"Bag-Group-Identifier: a\nBag-Count: 1 of 2\nBag-Count: 2 of 2\n"),
+            bag("another form", "element-malformed", info=b"Bag-Group-Identifier: a\nBag-Count: first\n"),
+            bag("of an unknown number", info=b"Bag-Group-Identifier: a\nBag-Count: 3 of ?\n"),
+        ),
+    ),
+    Rule(
+        "2.2.2",
+        "RECOMMENDED",
+        "Where there is a Bag-Count there is a Bag-Group-Identifier.",
+        (bag("only Bag-Count", "element-alone", info=b"Bag-Count: 1 of 2\n"),),
+    ),
+    # --- 2.2.3
+    Rule(
+        "2.2.3",
+        "MAY",
+        "A bag is sent with holes, and a list of files to be fetched.",
+        (
+            bag("one file is still to be fetched", "file-not-fetched", absent={A}, info=None, fetch=FETCH),
+            bag("one file was fetched", fetch=FETCH),
+        ),
+    ),
+    Rule(
+        "2.2.3",
+        "MUST",
+        "The list of files to be fetched is called fetch.txt.",
+        how="no other file is read as one",
+    ),
+    Rule(
+        "2.2.3",
+        "MUST",
+        "Every file that fetch.txt lists is in every payload manifest.",
+        (
+            bag("a file that is in none", "fetch-unlisted", fetch=b"https://example.org/x 1 data/x\n"),
+            bag(
+                "a file that is in one of two",
+                "fetch-unlisted",
+                "file-not-everywhere",
+                **{**two_algorithms(sha256=manifest(C, algorithm="sha256")), "fetch": FETCH},
+            ),
+            bag("a file that is there and in all", fetch=FETCH),
+        ),
+    ),
+    Rule(
+        "2.2.3",
+        "MUST NOT",
+        "fetch.txt lists a tag file.",
+        (bag("bag-info.txt", "fetch-tag-file", fetch=b"https://example.org/x 1 bag-info.txt\n"),),
+    ),
+    Rule(
+        "2.2.3",
+        "MUST",
+        "Each line of fetch.txt is a URL, a length or a hyphen, and a path.",
+        (
+            bag("no length", "line-malformed", fetch=b"https://example.org/a data/a.txt\n"),
+            bag("a length that is no number", "line-malformed", fetch=b"https://example.org/a six data/a.txt\n"),
+            bag("a blank line", "line-blank", fetch=FETCH + b"\n"),
+            bag("a hyphen", fetch=FETCH.replace(b"6", b"-")),
+        ),
+    ),
+    Rule(
+        "2.2.3",
+        "MUST",
+        "A URL of fetch.txt is an absolute URI.",
+        (
+            bag("a relative one", "fetch-url", fetch=b"a.txt 6 data/a.txt\n"),
+            bag("one that begins with slashes", "fetch-url", fetch=b"//example.org/a 6 data/a.txt\n"),
+            bag("one without a host", "fetch-url-odd", fetch=b"http:/a 6 data/a.txt\n"),
+            bag("a URN", fetch=b"urn:isbn:0451450523 6 data/a.txt\n"),
+            bag("an ARK", fetch=b"ark:/13030/xt12t3 6 data/a.txt\n"),
+        ),
+    ),
+    Rule(
+        "2.2.3",
+        "MUST",
+        "The slash separates the parts of a path in fetch.txt.",
+        (bag("backslashes", "fetch-tag-file", fetch=b"https://example.org/a 6 data\\a.txt\n"),),
+    ),
+    Rule(
+        "2.2.3",
+        "MUST",
+        "Blanks or tabs separate the three values of a line of fetch.txt, and those in a URL are percent-encoded.",
+        (
+            bag("tabs", fetch=FETCH.replace(b" ", b"\t ")),
+            bag(
+                "a blank in a URL", "line-malformed", "fetch-tag-file", fetch=b"https://example.org/a b 6 data/a.txt\n"
+            ),
+        ),
+    ),
+    Rule(
+        "2.2.3",
+        "MUST",
+        "LF, CR and percent signs in a path of fetch.txt are percent-encoded, and nothing else is.",
+        (
+            bag(
+                "all three",
+                payload={b"data/\n\r%": ALPHA},
+                info=None,
+                fetch=b"https://example.org/a 6 data/%0A%0D%25\n",
+            ),
+        ),
+    ),
+    # --- 2.2.4
+    Rule(
+        "2.2.4",
+        "MUST",
+        "The checksums of tag files that a tag manifest lists are verified.",
+        (
+            bag(
+                "another tag file, changed",
+                "checksum-mismatch",
+                tag_files={b"notes.txt": b"old"},
+                after=write(b"notes.txt", b"new"),
+            ),
+            bag("bag-info.txt, changed", "checksum-mismatch", after=write(b"bag-info.txt", INFO)),
+            bag(
+                "a payload manifest, changed",
+                "checksum-mismatch",
+                after=write(b"manifest-sha512.txt", BOTH.replace(b"  ", b" ")),
+            ),
+        ),
+    ),
+    Rule(
+        "2.2.4",
+        "MUST",
+        "The contents of other tag files are ignored.",
+        (bag("octets of no encoding", tag_files={b"notes.txt": b"\xff\xfe\x00", b"t/info.txt": b"\xef\xbb\xbf:\n"}),),
+    ),
+    # --- 2.3
+    Rule(
+        "2.3",
+        "MUST",
+        "The tag files that the draft describes have the text tag file format.",
+        how="the rules that follow",
+    ),
+    Rule(
+        "2.3",
+        "MUST",
+        "Lines of the tag files that the draft describes end with LF, CR, or both.",
+        (
+            bag("CR", info=INFO.replace(b"\n", b"\r"), manifests={MANIFEST: BOTH.replace(b"\n", b"\r")}),
+            bag("CR LF", info=INFO.replace(b"\n", b"\r\n"), manifests={MANIFEST: BOTH.replace(b"\n", b"\r\n")}),
+            bag(
+                "what else Python takes for the end of a line, in a name",
+                **moved(A, "data/\x0b\x0c\x1c\x85\u2028".encode()),
+            ),
+        ),
+    ),
+    Rule(
+        "2.3",
+        "RECOMMENDED",
+        "The last line of a tag file ends so, too.",
+        (
+            bag("bag-info.txt without", "line-unterminated", info=INFO.rstrip()),
+            bag("a manifest without", "line-unterminated", manifests={MANIFEST: BOTH.rstrip()}),
+        ),
+    ),
+    Rule(
+        "2.3",
+        "MUST",
+        "The names of text tag files end in .txt.",
+        (bag("a manifest without", "payload-manifest-missing", algorithms=[], manifests={"manifest-sha512": BOTH}),),
+    ),
+    Rule(
+        "2.3",
+        "MUST",
+        "Text tag files, all but bagit.txt, are in the encoding that bagit.txt names.",
+        (
+            bag("octets in bag-info.txt that are no UTF-8", "undecodable", info=b"X: \xff\n"),
+            bag("octets in a name that are no UTF-8, in a manifest too", "undecodable", **moved(A, b"data/\xe9.txt")),
+        ),
+    ),
+    Rule(
+        "2.3",
+        "MAY",
+        "Text tag files begin with a byte-order mark only where the encoding needs one.",
+        (
+            bag(
+                "UTF-16LE with one",
+                "encoding-not-utf8",
+                "bom",
+                encoding="UTF-16LE",
+                manifests={MANIFEST: b"\xff\xfe" + BOTH.decode().encode("utf-16-le")},
+            ),
+            bag(
+                "UTF-16 without one",
+                "encoding-not-utf8",
+                "bom-missing",
+                encoding="UTF-16",
+                info=None,
+                manifests={MANIFEST: BOTH.decode().encode("utf-16-le")},
+            ),
+        ),
+    ),
+    Rule(
+        "2.3",
+        "MUST NOT",
+        "Tag files in UTF-8 begin with a byte-order mark.",
+        (
+            bag("bag-info.txt", "bom", info=b"\xef\xbb\xbf" + INFO),
+            bag("a manifest", "bom", manifests={MANIFEST: b"\xef\xbb\xbf" + BOTH}),
+            bag("fetch.txt", "bom", fetch=b"\xef\xbb\xbf" + FETCH),
+        ),
+    ),
+    Rule(
+        "2.3",
+        "RECOMMENDED",
+        "Text tag files are in UTF-8.",
+        (bag("US-ASCII", "encoding-not-utf8", encoding="US-ASCII"),),
+    ),
+    # --- 2.4
+    Rule(
+        "2.4",
+        "MUST",
+        "Checksums are written as section 2.1.3 says.",
+        (bag("Base64", "checksum-malformed", manifests={MANIFEST: b"A+/=" * 22 + b"  data/a.txt\n" + manifest(C)}),),
+    ),
+    Rule(
+        "2.4",
+        "SHOULD",
+        "The algorithm is in the IANA's registry of hash algorithms for named information.",
+        (bag("xxh64", "algorithm-unregistered", algorithms=["xxh64"], tag_algorithms=["xxh64"]),),
+    ),
+    Rule(
+        "2.4",
+        "MAY",
+        "The algorithm is MD5 or SHA-1.",
+        (
+            bag("MD5", algorithms=["md5"], tag_algorithms=["md5"]),
+            bag("SHA-1", algorithms=["sha1"], tag_algorithms=["sha1"]),
+        ),
+    ),
+    Rule(
+        "2.4",
+        "MUST",
+        "The algorithm's name in a manifest's name is in lower case and of letters and digits only.",
+        (
+            bag(
+                "sha3_256",
+                "algorithm-name",
+                algorithms=[],
+                tag_algorithms=[],
+                manifests={
+                    "manifest-sha3_256.txt": b"".join(line(data, path, "sha3_256") for path, data in PAYLOAD.items())
+                },
+            ),
+            bag("sha3256", algorithms=["sha3256"], tag_algorithms=["sha3256"]),
+        ),
+    ),
+    Rule(
+        "2.4",
+        "MUST",
+        "Tools support SHA-256 and SHA-512.",
+        (
+            bag("SHA-256", algorithms=["sha256"], tag_algorithms=["sha256"]),
+            bag("SHA-512"),
+        ),
+    ),
+    Rule(
+        "2.4",
+        "SHOULD",
+        "Tools make new bags with SHA-512 where nothing else is asked for.",
+        how="the default of `pressmark.bagit.create`: tests/bagit/test_creation.py",
+    ),
+    Rule(
+        "2.4",
+        "SHOULD",
+        "Tools support MD5 and SHA-1.",
+        (bag("both", algorithms=["md5", "sha1"], tag_algorithms=["md5", "sha1"]),),
+    ),
+    # --- 3
+    Rule(
+        "3",
+        "MUST",
+        "Every element that section 2.1 requires is present.",
+        (
+            bag(
+                "no payload manifest, no payload directory",
+                "payload-manifest-missing",
+                "payload-directory-missing",
+                algorithms=[],
+                tag_algorithms=[],
+                payload={},
+                info=None,
+                after=remove("data"),
+            ),
+        ),
+    ),
+    Rule(
+        "3",
+        "MUST",
+        "Every file that a tag manifest lists is present.",
+        (bag("a tag file is not", "file-missing", tag_files={b"t/notes": b""}, absent={b"t/notes"}),),
+    ),
+    Rule(
+        "3",
+        "MUST",
+        "Every file that a payload manifest lists is present.",
+        (
+            bag("a file is not", "file-missing", absent={A}, info=None),
+            bag(
+                "a file is not, and fetch.txt says whence to have it",
+                "file-not-fetched",
+                absent={A},
+                info=None,
+                fetch=FETCH,
+            ),
+        ),
+    ),
+    Rule(
+        "3",
+        "MUST",
+        "Every payload file is in every payload manifest; before 1.0, in one of them.",
+        (
+            bag(
+                "a file that is in one of two, before 1.0",
+                version="0.97",
+                **two_algorithms(sha256=manifest(A, algorithm="sha256"), sha512=manifest(C)),
+            ),
+            bag("a file that is in none, before 1.0", "file-unlisted", version="0.97", unlisted={C}),
+        ),
+    ),
+    Rule(
+        "3",
+        "MUST",
+        "Every element that is present conforms to BagIt 1.0.",
+        how="every other rule of this table, whatever else a bag has",
+    ),
+    Rule(
+        "3",
+        "MUST",
+        "A valid bag is complete, and every checksum of every manifest was verified.",
+        (
+            bag(
+                "a file with another checksum in one of two manifests",
+                "checksum-mismatch",
+                **two_algorithms(sha256=manifest(C, algorithm="sha256") + b"0" * 64 + b"  data/a.txt\n"),
+            ),
+            bag(
+                "a manifest with an unknown algorithm, beside a known one",
+                "algorithm-unknown",
+                "algorithm-unregistered",
+                "tag-manifest-algorithms",
+                manifests={"manifest-snefru.txt": b"00  data/a.txt\n00  data/b/c.txt\n"},
+            ),
+            bag("a file that has grown", "checksum-mismatch", "oxum-mismatch", after=write(A, ALPHA + b"more")),
+        ),
+    ),
+    # --- 5
+    Rule(
+        "5.1",
+        "MUST",
+        "No file outside of the bag is read or written because of a path in a bag.",
+        (
+            bag("an absolute path", "path-unsafe", manifests={MANIFEST: BOTH + HEX + b"  /etc/passwd\n"}),
+            bag("a path that goes up", "path-unsafe", manifests={MANIFEST: BOTH + HEX + b"  data/../../x\n"}),
+            bag("a path that goes up, in fetch.txt", "path-unsafe", fetch=b"https://example.org/x 1 data/../../x\n"),
+            bag(
+                "a path that goes up, in a tag manifest",
+                "path-unsafe",
+                tag_manifests={TAG_MANIFEST: tag_lines(more=HEX + b"  ../x\n")},
+            ),
+            bag(
+                "somebody's home directory",
+                "path-unsafe",
+                tag_manifests={TAG_MANIFEST: tag_lines(more=HEX + b"  ~root/x\n")},
+            ),
+            bag("a link that leads out", "link-outside", info=None, after=link("data/a.txt", "/etc/passwd")),
+            bag("a link of directories that leads out", "link-outside", after=link("data/d", "../../..")),
+            bag("a link that leads nowhere", "link-dangling", info=None, after=link("data/a.txt", "nowhere")),
+            bag(
+                "a link to another payload file",
+                "link-inside",
+                payload={**PAYLOAD, b"data/l": ALPHA},
+                info=None,
+                after=link("data/l", "a.txt"),
+            ),
+            bag("a name that begins with ~$", **moved(A, b"data/~$a.docx")),
+        ),
+    ),
+    Rule(
+        "5.1",
+        "SHOULD",
+        "Implementations test against special characters of directories.",
+        how="the rule before, tests/bagit/test_names.py and tests/bagit/test_validation.py",
+    ),
+    Rule(
+        "5.1",
+        "SHOULD",
+        "On Windows, drive letters and namespaces of devices are tested, too.",
+        (
+            bag("a drive letter", "path-unsafe", manifests={MANIFEST: BOTH + HEX + b"  C:/x\n"}),
+            bag("a namespace", "path-unsafe", manifests={MANIFEST: BOTH + HEX + b"  \\\\?\\C:\\x\n"}),
+        ),
+    ),
+    Rule(
+        "5.3",
+        "SHOULD",
+        "A transfer is stopped when it gets longer than fetch.txt says.",
+        (bag("a file that is there with another length", "fetch-length", fetch=FETCH.replace(b"6", b"7")),),
+        how="tests/bagit/test_downloads.py",
+    ),
+    Rule(
+        "5.3",
+        "SHOULD NOT",
+        "The length in fetch.txt decides over buffers or reserved space.",
+        how="downloads go through a buffer of fixed size: tests/bagit/test_downloads.py",
+    ),
+    Rule(
+        "5.4",
+        "SHOULD",
+        "Organizations that fear attacks agree on more than manifests, such as signatures.",
+        how="out of the draft's scope and ours",
+    ),
+    # --- 6
+    Rule(
+        "6.1.1.3",
+        "SHOULD",
+        "The making of bags whose files differ only in case is discouraged.",
+        how="`pressmark.bagit.create` says so: tests/bagit/test_creation.py",
+    ),
+    Rule(
+        "6.1.1.3",
+        "SHOULD",
+        "The making of bags whose files differ only in normalization is prevented.",
+        how="`pressmark.bagit.create` refuses it: tests/bagit/test_creation.py",
+    ),
+    Rule(
+        "6.1.1.3",
+        "SHOULD",
+        "Differences in normalization between names in manifests and on the disk are tolerated.",
+        (
+            bag(
+                "decomposed in the manifest, composed on the disk",
+                "name-normalized",
+                payload={"data/\u00e9.txt".encode(): ALPHA},
+                info=None,
+                manifests={MANIFEST: HEX + "  data/e\u0301.txt\n".encode()},
+            ),
+            bag(
+                "the other way round",
+                "name-normalized",
+                payload={"data/e\u0301.txt".encode(): ALPHA},
+                info=None,
+                manifests={MANIFEST: HEX + "  data/\u00e9.txt\n".encode()},
+            ),
+        ),
+    ),
+    Rule(
+        "6.1.1.3",
+        "SHOULD",
+        "A warning is given of names that differ only in case or normalization.",
+        (
+            bag("case", "name-clash", payload={A: ALPHA, b"data/A.TXT": b""}, info=None),
+            bag(
+                "normalization",
+                "name-clash",
+                info=None,
+                payload={"data/\u00e9".encode(): ALPHA, "data/e\u0301".encode(): b""},
+            ),
+        ),
+    ),
+    Rule(
+        "6.1.2",
+        "SHOULD",
+        "Separators are translated when bags are exchanged between Windows and Unix.",
+        how="paths in tag files have slashes, on every system",
+    ),
+    Rule(
+        "6.1.2",
+        "SHOULD",
+        "Who receives a bag is prepared for file systems made under Windows or Unix.",
+        how="names are compared as octets; case and normalization are looked at where names clash or are not found",
+    ),
+    Rule(
+        "6.1.3",
+        "MUST",
+        "Where the format of md5sum is accepted, a warning says that the bag fails strict validation.",
+        (
+            bag("an asterisk", "md5sum-mark", manifests={MANIFEST: BOTH.replace(b"  ", b" *")}),
+            bag(
+                "a backslash before the checksum",
+                "md5sum-mark",
+                payload={b"data/a\\b": ALPHA},
+                info=None,
+                manifests={MANIFEST: b"\\" + HEX + b"  data/a\\\\b\n"},
+            ),
+        ),
+    ),
+    Rule(
+        "6.1.3",
+        "RECOMMENDED",
+        "There is an easy way to write such manifests anew.",
+        how="`Bag.update(rewrite=True)`, `pressmark bag update --rewrite`: tests/bagit/test_updating.py",
+    ),
+)

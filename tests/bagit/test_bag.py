@@ -1,0 +1,163 @@
+"""A bag that is opened: what its tag files say, without a look at its payload."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+import pressmark
+from pressmark.bagit import Bag, BagInfo, bag
+from pressmark.bagit.fetchlist import FetchEntry
+from pressmark.bagit.numbers import Numbers
+from pressmark.bagit.spool import Spool
+from pressmark.errors import BagError
+
+from .bags import PAYLOAD, Sketch, digest
+from .watching import watched
+
+posix = pytest.mark.skipif(os.name != "posix", reason="needs POSIX files")
+
+
+@pytest.mark.parametrize("as_bytes", [False, True])
+def test_what_a_bag_says(tmp_path: Path, as_bytes: bool) -> None:
+    """Version, encoding, elements, manifests and what is to be fetched are attributes."""
+    path = Sketch(
+        version="0.97",
+        info=b"Contact-Name: A\nContact-Name: B\n",
+        algorithms=["sha512", "md5"],
+        tag_algorithms=["sha256"],
+        manifests={"manifest-tiger.txt": b""},
+        fetch=b"https://example.org/a 6 data/a.txt\nnonsense\nhttps://example.org/c - data/b/c.txt\n",
+    ).write(tmp_path / "bag")
+    opened = Bag.open(os.fsencode(path) if as_bytes else path)
+    assert (opened.path, opened.version, opened.encoding) == (os.fsencode(path), (0, 97), "UTF-8")
+    assert opened.info.all("contact-name") == ["A", "B"]
+    assert opened.algorithms == ("md5", "sha512")
+    assert opened.tag_algorithms == ("sha256",)
+    assert [(one.name, one.algorithm, one.known) for one in opened.manifests] == [
+        (b"manifest-md5.txt", "md5", True),
+        (b"manifest-sha512.txt", "sha512", True),
+        (b"manifest-tiger.txt", "tiger", False),
+    ]
+    assert [one.name for one in opened.tag_manifests] == [b"tagmanifest-sha256.txt"]
+    entries = [
+        FetchEntry("https://example.org/a", 6, b"data/a.txt", 1),
+        FetchEntry("https://example.org/c", None, b"data/b/c.txt", 3),
+    ]
+    assert (list(opened.fetch), list(opened.fetch), len(opened.fetch)) == (entries, entries, 2)
+    assert repr(opened) == f"Bag({os.fspath(path)!r})"
+
+
+def test_payload(tmp_path: Path) -> None:
+    """What the payload manifests list is read when it is first asked for, and once."""
+    path = Sketch().write(tmp_path / "bag")
+    opened = Bag.open(path)
+    assert opened.payload is opened.payload
+    assert {one.path: one.digests["sha512"] for one in opened.payload.entries()} == {
+        name: digest(data, "sha512") for name, data in PAYLOAD.items()
+    }
+    opened.payload.close()
+
+
+def test_minimal(tmp_path: Path) -> None:
+    """A bag needs only bagit.txt to be opened; what is not there is empty."""
+    (tmp_path / "bagit.txt").write_bytes(b"")
+    opened = Bag.open(tmp_path)
+    assert (opened.version, opened.encoding) == ((1, 0), "UTF-8")
+    assert isinstance(opened.info, BagInfo)
+    assert (opened.info.elements, opened.manifests, opened.tag_manifests) == ([], (), ())
+    assert (opened.algorithms, opened.tag_algorithms, list(opened.fetch), len(opened.payload)) == ((), (), [], 0)
+
+
+def test_what_is_no_bag(tmp_path: Path) -> None:
+    """A directory without bagit.txt, or what is no directory, is refused by name."""
+    with pytest.raises(BagError, match=r"there is no bagit\.txt") as caught:
+        Bag.open(tmp_path)
+    assert caught.value.path == os.fsencode(tmp_path)
+    for name in ("missing", "file"):
+        (tmp_path / "file").write_bytes(b"")
+        with pytest.raises(BagError, match=name):
+            Bag.open(tmp_path / name)
+
+
+@posix
+def test_tag_files_that_lead_outside(tmp_path: Path) -> None:
+    """A bag is opened without a look at what its links lead to outside of it."""
+    path = Sketch(fetch=b"https://example.org/a 6 data/a.txt\n").write(tmp_path / "bag")
+    for name in ("bag-info.txt", "manifest-sha512.txt", "fetch.txt"):
+        (path / name).rename(tmp_path / name)
+        (path / name).symlink_to(tmp_path / name)
+    with watched(path) as outside:
+        opened = Bag.open(path)
+        assert (opened.info.elements, list(opened.fetch), len(opened.payload)) == ([], [], 0)
+    assert [one for one in outside if one.startswith(str(tmp_path / "bag-info"))] == []
+    assert outside == []
+
+
+def test_unreadable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tag file that the disk does not give is an error when it is needed."""
+    path = Sketch().write(tmp_path / "bag")
+    original = bag.Base.open
+
+    def broken(self: bag.Base, name: bytes) -> object:
+        if name == failing:
+            raise OSError(5, os.strerror(5))
+        return original(self, name)
+
+    monkeypatch.setattr(bag.Base, "open", broken)
+    failing = b"bag-info.txt"
+    with pytest.raises(BagError, match=r"bag-info\.txt"):
+        Bag.open(path)
+    failing = b"manifest-sha512.txt"
+    opened = Bag.open(path)
+    with pytest.raises(BagError, match=r"manifest-sha512\.txt"):
+        _ = opened.payload
+
+
+def test_methods(tmp_path: Path) -> None:
+    """A bag validates itself as the function does, with its options."""
+    path = Sketch().write(tmp_path / "bag")
+    assert Bag.open(path).validate().ok
+    (path / "data" / "a.txt").write_bytes(b"other\n")
+    opened = Bag.open(path)
+    assert not opened.validate().ok
+    assert opened.validate("complete").ok
+    assert not opened.validate("full", threads=1, read="sequential").ok
+
+
+def test_public_names() -> None:
+    """The package imports its parts when they are asked for, and knows no others."""
+    assert pressmark.bagit.Bag is Bag
+    with pytest.raises(AttributeError, match="nothing"):
+        _ = pressmark.bagit.nothing
+
+
+# --- what a validation is built of --------------------------------------------------------------------------------
+
+
+def test_numbers() -> None:
+    """Numbers are found by path, whatever their number."""
+    numbers = Numbers()
+    for number in range(5000):
+        numbers.put(b"data/%d" % number, number)
+        numbers.put(b"data/%d" % number, number + 1)
+    assert len(numbers) == 5000
+    assert all(numbers.get(b"data/%d" % number) == number + 1 for number in range(5000))
+    assert numbers.get(b"data/5000") is None
+    numbers.put(b"big", (1 << 64) - 1)
+    assert numbers.get(b"big") == (1 << 64) - 1
+
+
+@pytest.mark.parametrize("in_memory", [10, 1 << 20])
+def test_spool(monkeypatch: pytest.MonkeyPatch, in_memory: int) -> None:
+    """Items come back in their order, from memory or from a file."""
+    monkeypatch.setattr("pressmark.bagit.spool.IN_MEMORY", in_memory)
+    with Spool[tuple[bytes, int | None]]() as spool:
+        items = [(b"x" * number, number or None) for number in range(100)]
+        for item in items:
+            spool.add(item)
+        assert list(spool) == items
+    with Spool[bytes]() as empty:
+        assert list(empty) == []

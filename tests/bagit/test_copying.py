@@ -1,0 +1,245 @@
+"""Copies, clones and hard links: the right bytes, the right digests, one read."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fixity.trees import SIZES, content, expected, make
+from pressmark.bagit import copying
+from pressmark.bagit.copying import LARGE, Copying, Job, copy_file, copy_files
+from pressmark.errors import AlgorithmError, BagError
+from pressmark.fixity import Finished, Outcome, Progress
+from pressmark.fixity.hasher import Manner
+from support.implementations import Implementation
+
+MODES = ("copy", "hardlink", "auto")
+
+
+def jobs(paths: list[str], folder: Path) -> list[Job]:
+    """Return what copies files into a folder."""
+    folder.mkdir(exist_ok=True)
+    return [Job(os.fsencode(path), os.fsencode(folder / os.path.basename(path))) for path in paths]
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("read", ["parallel", "sequential"])
+def test_every_size(implementation: Implementation, tmp_path: Path, mode: str, read: str) -> None:
+    """The copy has the bytes of the original, and the outcome their digests, in the order asked for."""
+    paths = make(tmp_path / "s")
+    wanted = jobs(paths, tmp_path / "t")
+    outcomes = list(copy_files(wanted, ("sha512", "md5"), mode=mode, read=read, threads=3))
+    assert [outcome.path for outcome in outcomes] == [job.source for job in wanted]
+    for number, (size, job, outcome) in enumerate(zip(SIZES, wanted, outcomes, strict=True)):
+        data = content(number, size)
+        assert Path(os.fsdecode(job.target)).read_bytes() == data
+        assert outcome.digests == {name: expected(data, name) for name in ("sha512", "md5")}
+        assert (outcome.size, outcome.mtime_ns) == (size, os.stat(job.source).st_mtime_ns)
+
+
+@pytest.mark.parametrize("names", [("sha512",), ("sha512", "md5", "blake3"), ("xxh64",)])
+def test_a_large_file(tmp_path: Path, names: tuple[str, ...]) -> None:
+    """One that is copied by several threads; its last block is short."""
+    data = content(1, 1 << 20) * (LARGE >> 20) + b"end"
+    (tmp_path / "s").write_bytes(data)
+    counted: list[int] = []
+    job = Job(os.fsencode(tmp_path / "s"), os.fsencode(tmp_path / "t"))
+    outcome = copy_file(job, names, Manner(False), counted.append)
+    assert outcome.digests == {name: expected(data, name) for name in names}
+    assert (tmp_path / "t").read_bytes() == data
+    assert sum(counted) == len(data)
+
+
+def test_each_file_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many digests there are."""
+    paths = make(tmp_path / "s", (10, 300_000))
+    total = 0
+    real = os.read
+
+    def read(descriptor: int, size: int) -> bytes:
+        nonlocal total
+        data = real(descriptor, size)
+        total += len(data)
+        return data
+
+    monkeypatch.setattr(copying.os, "read", read)
+    list(copy_files(jobs(paths, tmp_path / "t"), ("sha512", "md5", "sha1"), threads=1))
+    assert total == 300_010
+
+
+def test_events(tmp_path: Path) -> None:
+    """What runs, each file, and how far it is."""
+    paths = make(tmp_path / "s", (10, 20, 30))
+    events: list[Any] = []
+    list(copy_files(jobs(paths, tmp_path / "t"), ("md5",), on_event=events.append))
+    assert events[0] == Copying("copy")
+    assert [event.outcome.path for event in events if isinstance(event, Finished)] == list(map(os.fsencode, paths))
+    assert events[-1] == Progress(3, 60, 0)
+    assert list(copy_files([], ("md5",), mode="auto")) == []
+    with pytest.raises(AlgorithmError):
+        list(copy_files([], ("none",)))
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_originals_that_fail(tmp_path: Path, mode: str) -> None:
+    """What is wrong with an original is an outcome in its place, and the others are copied."""
+    paths = make(tmp_path / "s", (10, 20))
+    (tmp_path / "s" / "link").symlink_to(paths[0])
+    os.mkfifo(tmp_path / "s" / "pipe")
+    (tmp_path / "s" / "folder").mkdir()
+    names = ("link", "pipe", "folder", "nothing")
+    given = [paths[0], *(str(tmp_path / "s" / name) for name in names), paths[1]]
+    outcomes = list(copy_files(jobs(given, tmp_path / "t"), ("md5",), mode=mode))
+    assert [outcome.kind for outcome in outcomes] == [None, "link", "fifo", "directory", "missing", None]
+    assert [outcome.path for outcome in outcomes] == list(map(os.fsencode, given))
+    assert sorted(os.listdir(tmp_path / "t")) == ["00000-10", "00001-20"]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_links_that_are_followed(tmp_path: Path, mode: str) -> None:
+    """What a link leads to is copied, not the link."""
+    (path,) = make(tmp_path / "s", (10,))
+    (tmp_path / "l").symlink_to(path)
+    (outcome,) = copy_files(jobs([str(tmp_path / "l")], tmp_path / "t"), ("md5",), mode=mode, links="follow")
+    assert outcome.ok
+    assert not (tmp_path / "t" / "l").is_symlink()
+    assert (tmp_path / "t" / "l").read_bytes() == content(0, 10)
+
+
+def test_hard_links(tmp_path: Path) -> None:
+    """A hard link is the same file; one that the system refuses says what to do."""
+    (path,) = make(tmp_path / "s", (10,))
+    list(copy_files(jobs([path], tmp_path / "t"), ("md5",), mode="hardlink"))
+    assert os.path.samefile(path, tmp_path / "t" / "00000-10")
+    other = next((place for place in ("/dev/shm", "/proc/self") if os.stat(place).st_dev != os.stat(path).st_dev), None)
+    if other == "/dev/shm":
+        job = Job(os.fsencode(path), b"/dev/shm/pressmark-test-%d" % os.getpid())
+        with pytest.raises(BagError, match="no hard link can be made of it: Invalid cross-device link; use copy"):
+            list(copy_files([job], ("md5",), mode="hardlink"))
+
+
+def test_clones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the file system clones, nothing is read but to be hashed; where it cannot, auto copies, reflink refuses."""
+    paths = make(tmp_path / "s", (10, 20_000))
+    asked: list[tuple[int, int]] = []
+
+    def ficlone(source: int, target: int) -> None:
+        asked.append((source, target))
+        os.write(target, os.pread(source, 1 << 20, 0))
+
+    monkeypatch.setattr(copying, "_ficlone", ficlone)
+    for mode in ("reflink", "auto"):
+        asked.clear()
+        events: list[Any] = []
+        outcomes = list(copy_files(jobs(paths, tmp_path / mode), ("md5",), mode=mode, on_event=events.append))
+        assert events[0] == Copying("reflink")
+        assert [outcome.digests for outcome in outcomes] == [
+            {"md5": expected(content(number, size), "md5")} for number, size in enumerate((10, 20_000))
+        ]
+        assert len(asked) == (2 if mode == "reflink" else 3)
+        assert os.stat(tmp_path / mode / "00000-10").st_mtime_ns == os.stat(paths[0]).st_mtime_ns
+
+    def cannot(_source: int, _target: int) -> None:
+        raise OSError(errno.EOPNOTSUPP, os.strerror(errno.EOPNOTSUPP))
+
+    monkeypatch.setattr(copying, "_ficlone", cannot)
+    with pytest.raises(BagError, match="it cannot be cloned: Operation not supported; use copy or auto"):
+        list(copy_files(jobs(paths, tmp_path / "no"), ("md5",), mode="reflink"))
+    assert os.listdir(tmp_path / "no") == []
+    list(copy_files(jobs(paths, tmp_path / "no"), ("md5",), mode="auto"))
+    assert len(os.listdir(tmp_path / "no")) == 2
+
+
+def test_copies_that_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A copy that cannot be written ends the run, and no thread is left behind."""
+    paths = make(tmp_path / "s", (10, 20))
+    wanted = jobs(paths, tmp_path / "t")
+    (tmp_path / "t" / "00001-20").write_bytes(b"mine")
+    for mode in ("copy", "hardlink"):
+        with pytest.raises(FileExistsError):
+            list(copy_files(wanted, ("md5",), mode=mode))
+        (tmp_path / "t" / "00000-10").unlink()
+    assert (tmp_path / "t" / "00001-20").read_bytes() == b"mine"
+
+    def full(_descriptor: int, _data: object) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(copying.os, "write", full)
+    with pytest.raises(OSError, match="No space left"):
+        list(copy_files(jobs(paths, tmp_path / "u"), ("md5",)))
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("pressmark")]
+
+
+def test_timeouts_of_the_file_system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file system that gives up after a while is a failure like any other."""
+    paths = make(tmp_path / "s", (10,))
+
+    def late(_descriptor: int, _data: object) -> int:
+        raise TimeoutError(errno.ETIMEDOUT, os.strerror(errno.ETIMEDOUT))
+
+    monkeypatch.setattr(copying.os, "write", late)
+    with pytest.raises(TimeoutError):
+        list(copy_files(jobs(paths, tmp_path / "t"), ("md5",)))
+
+
+@pytest.mark.parametrize("size", [10, LARGE])
+@pytest.mark.parametrize("what", ["longer", "shorter", "touched"])
+def test_originals_that_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int, what: str) -> None:
+    """An original that is written to meanwhile has no digest."""
+    path = tmp_path / "s"
+    path.write_bytes(bytes(size))
+    real = os.read
+    done = False
+
+    def read(descriptor: int, length: int) -> bytes:
+        nonlocal done
+        if not done:
+            done = True
+            if what == "longer":
+                with open(path, "ab") as file:
+                    file.write(b"x" * 10)
+            elif what == "shorter":
+                os.truncate(path, 5)
+            else:
+                os.utime(path, (1, 1))
+        return real(descriptor, length)
+
+    monkeypatch.setattr(copying.os, "read", read)
+    outcome = copy_file(Job(os.fsencode(path), os.fsencode(tmp_path / "t")), ("md5",), Manner(False))
+    assert (outcome.digests, outcome.kind) == (None, "changed-while-read")
+
+
+def test_an_original_that_grows_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is written to without end is not copied without end."""
+    path = tmp_path / "s"
+    path.write_bytes(b"begin")
+    monkeypatch.setattr(copying.os, "read", lambda _descriptor, size: b"x" * size)
+    outcome = copy_file(Job(os.fsencode(path), os.fsencode(tmp_path / "t")), ("md5",), Manner(False))
+    assert outcome.kind == "changed-while-read"
+
+
+def test_ending_early(tmp_path: Path) -> None:
+    """Who takes no more outcomes ends the run at once, in the middle of a file too."""
+    paths = make(tmp_path / "s", (10,) * 50)
+    running = copy_files(jobs(paths, tmp_path / "t"), ("md5",), threads=2)
+    assert isinstance(next(running), Outcome)
+    running.close()  # type: ignore[attr-defined]
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("pressmark")]
+
+
+def test_status(tmp_path: Path) -> None:
+    """Permission bits and times are kept, bits that change whose program it is are not."""
+    path = tmp_path / "s"
+    path.write_bytes(b"x")
+    os.chmod(path, 0o6751)
+    os.utime(path, ns=(1_234_567_891, 2_345_678_912))
+    copy_file(Job(os.fsencode(path), os.fsencode(tmp_path / "t")), ("md5",), Manner(False))
+    status = os.stat(tmp_path / "t")
+    assert stat.S_IMODE(status.st_mode) == 0o751
+    assert status.st_mtime_ns == 2_345_678_912

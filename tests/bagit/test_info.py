@@ -1,0 +1,225 @@
+"""Bag metadata: order, repeats, folds and untouched bytes."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pressmark.bagit.info import LINE_LENGTH, BagInfo, check_elements, read_oxum
+from pressmark.bagit.kinds import KINDS
+
+EXAMPLE = b"""\
+Source-Organization: FOO University
+Organization-Address: 1 Main St., Cupertino, California, 11111
+Contact-Name: Jane Doe
+Contact-Phone: +1 111-111-1111
+Contact-Email: example@example.com
+External-Description: Uncompressed greyscale TIFF images from the
+     FOO papers colle...
+Bagging-Date: 2008-01-15
+External-Identifier: university_foo_001
+Payload-Oxum: 279164409832.1198
+Bag-Group-Identifier: university_foo
+Bag-Count: 1 of 15
+Internal-Sender-Identifier: /storage/images/foo
+Internal-Sender-Description: Uncompressed greyscale TIFFs created
+     from microfilm and are...
+"""
+
+
+def parse(data: bytes, version: tuple[int, int] = (1, 0), encoding: str = "UTF-8") -> tuple[BagInfo, list[str]]:
+    info, problems = BagInfo.parse(data, encoding, version)
+    assert all("\n" not in one.message and one.path == b"bag-info.txt" for one in problems)
+    return info, [one.kind for one in problems]
+
+
+def test_the_example_of_the_draft() -> None:
+    """Section 2.2.2's own file is good, and folded values are one."""
+    info, kinds = parse(EXAMPLE)
+    assert kinds == []
+    assert check_elements(info) == []
+    assert len(info) == 13
+    assert info.get("External-Description") == "Uncompressed greyscale TIFF images from the FOO papers colle..."
+    assert info.get("payload-oxum") == "279164409832.1198"
+    assert info.get("nothing") is None
+    assert info.get("nothing", "else") == "else"
+    assert info.to_bytes() == EXAMPLE
+
+
+@given(
+    st.binary(max_size=60)
+    | st.lists(st.sampled_from([*EXAMPLE.split(b" "), b"\r", b"\n", b"\xef\xbb\xbf"])).map(b" ".join)
+)
+def test_untouched_bytes_stay(data: bytes) -> None:
+    """Whatever is read is written as it was, and every problem has a kind."""
+    for encoding in ("UTF-8", "UTF-16", "UTF-16LE", "ISO-8859-1"):
+        info, kinds = parse(data, encoding=encoding)
+        assert info.to_bytes() == data
+        assert set(kinds) <= set(KINDS)
+        if not encoding.startswith("UTF-16"):
+            # What ends with half a unit cannot be gone on with.
+            info.remove("Contact-Name")
+            info.add("Contact-Name", "x")
+            again, _ = parse(info.to_bytes(), encoding=encoding)
+            assert again.elements[-1:] == [("Contact-Name", "x")]
+
+
+words = st.text(
+    st.characters(blacklist_categories=("Cs", "Cc", "Zs", "Zl", "Zp"), blacklist_characters="\ufeff"),
+    min_size=1,
+    max_size=30,
+)
+values = st.lists(words, min_size=1, max_size=20).map(" ".join)
+labels = st.sampled_from(["Contact-Name", "X", "Bag Count", "\u00e9\u00e8", "External-Description"])
+
+
+@given(st.lists(st.tuples(labels, values), max_size=8), st.sampled_from(["UTF-8", "UTF-16", "UTF-32BE", "GB18030"]))
+def test_elements_come_back(elements: list[tuple[str, str]], encoding: str) -> None:
+    """What is written is read, in its order, repeats and all, folded where it is long."""
+    info = BagInfo(elements, encoding)
+    data = info.to_bytes()
+    again, kinds = parse(data, encoding=encoding)
+    assert again.elements == elements == info.elements
+    assert set(kinds) <= {"info-long-line"}
+    assert again.to_bytes() == data
+
+
+def test_long_values_are_folded() -> None:
+    """At blanks, to lines of 79 characters, each but the first indented; what has no blanks stays whole."""
+    info = BagInfo([("External-Description", " ".join(f"word{number}" for number in range(50)))])
+    lines = info.to_bytes().decode().splitlines()
+    assert len(lines) > 4
+    assert all(len(line) <= LINE_LENGTH for line in lines)
+    assert all(line[0] == " " and line[1] != " " for line in lines[1:])
+    assert all(len(line) > LINE_LENGTH - 8 for line in lines[:-1])
+    url = "https://example.org/" + "x" * 100
+    assert BagInfo([("BagIt-Profile-Identifier", url)]).to_bytes() == f"BagIt-Profile-Identifier: {url}\n".encode()
+    two = BagInfo([("A", "x" * 40 + "  " + "y" * 60)])
+    assert two.to_bytes().count(b"\n") == 1
+    assert parse(two.to_bytes())[0].elements == two.elements
+
+
+def test_breaks_become_folds() -> None:
+    """A value's line breaks are folds, which read as blanks."""
+    info = BagInfo([("A", " one\r\n  two\n\nthree\n")])
+    assert info.get("A") == "one two three"
+
+
+def test_setting_in_place() -> None:
+    """A changed element stays where it is, others keep their bytes; repeats go; what is the same stays untouched."""
+    data = b"A: 1\r\ncontact-name:  Jane\r\nB: 2\r\nContact-Name: Joe\r\n\t more\r\nC : 3"
+    info, _ = parse(data)
+    info.set("Contact-Name", "Jill")
+    assert info.to_bytes() == b"A: 1\r\ncontact-name: Jill\r\nB: 2\r\nC : 3"
+    info.set("A", "1")
+    info.set("bagging-date", "2020-02-02")
+    assert info.to_bytes() == b"A: 1\r\ncontact-name: Jill\r\nB: 2\r\nC : 3\r\nBagging-Date: 2020-02-02\r\n"
+    # Other labels are what they are, case and all.
+    info.set("a", "4")
+    assert info.all("A") == ["1"]
+    assert info.remove("Contact-Name") == 1
+    assert info.remove("Contact-Name") == 0
+    assert info.elements == [("A", "1"), ("B", "2"), ("C", "3"), ("Bagging-Date", "2020-02-02"), ("a", "4")]
+    untouched, _ = parse(b"Bag-Count:  1 of\n 2\n")
+    untouched.set("BAG-COUNT", "1 of 2")
+    assert untouched.to_bytes() == b"Bag-Count:  1 of\n 2\n"
+
+
+@pytest.mark.parametrize(
+    ("label", "value"),
+    [("", "x"), ("a:b", "x"), ("a\nb", "x"), (" a", "x"), ("a ", "x"), ("a", ""), ("a", " \n"), ("a", "\ud800")],
+)
+def test_what_cannot_be_written(label: str, value: str) -> None:
+    """A label or value that would not come back is refused, and nothing changes."""
+    info = BagInfo()
+    with pytest.raises(ValueError, match=r".+"):
+        info.add(label, value)
+    with pytest.raises(ValueError, match=r".+"):
+        info.set(label, value)
+    assert info.to_bytes() == b""
+
+
+def test_encodings() -> None:
+    """The mark of UTF-16 is written once, new elements are in the file's byte order; other sets have their limits."""
+    info = BagInfo(encoding="UTF-16")
+    assert info.to_bytes() == b""
+    info.add("A", "\u00e9")
+    assert info.to_bytes() == b"\xfe\xff" + "A: \u00e9\n".encode("utf-16-be")
+    little, kinds = parse("A: 1\n".encode("utf-16-le").join([b"\xff\xfe", b""]), encoding="UTF-16")
+    little.add("B", "2")
+    assert (little.to_bytes(), kinds) == (b"\xff\xfe" + "A: 1\nB: 2\n".encode("utf-16-le"), [])
+    with pytest.raises(ValueError, match="is no text of ISO-8859-1"):
+        BagInfo(encoding="ISO-8859-1").add("A", "\u4e00")
+    with pytest.raises(ValueError, match="encoding='rot13': not known"):
+        BagInfo(encoding="rot13")
+
+
+@pytest.mark.parametrize(
+    ("data", "kinds", "elements"),
+    [
+        (b"A: b\n\nC: d\n", ["info-malformed"], [("A", "b"), ("C", "d")]),
+        (b"no colon\n", ["info-malformed"], []),
+        (b": value\n", ["info-malformed"], []),
+        (b" folded: what\nA: b\n", ["info-whitespace"], [("folded", "what"), ("A", "b")]),
+        (b"A:b\n", ["info-whitespace"], [("A", "b")]),
+        (b"A:  b\n", ["info-whitespace"], [("A", "b")]),
+        (b"A : b\n", ["info-whitespace"], [("A", "b")]),
+        (b"A:\tb\n", [], [("A", "b")]),
+        (b"A: b:c\n", [], [("A", "b:c")]),
+        (b"A: \xff\n", ["undecodable"], []),
+        (b"A: b", ["line-unterminated"], [("A", "b")]),
+        (b"A: b\n \tc\n  d\n", [], [("A", "b c d")]),
+        (b"A: " + b"x" * 77 + b"\n", ["info-long-line"], [("A", "x" * 77)]),
+        (b"A: " + b"x" * 76 + b"\n", [], [("A", "x" * 76)]),
+    ],
+)
+def test_lines_that_are_wrong(data: bytes, kinds: list[str], elements: list[tuple[str, str]]) -> None:
+    """Each has just its problem, and all that can be read is."""
+    info, found = parse(data)
+    assert (found, info.elements) == (kinds, elements)
+
+
+def test_blanks_before_1_0() -> None:
+    """Up to 0.97 there may be any blanks around the colon; they are part of nothing."""
+    info, kinds = parse(b"A \t:  b\nC:d\n", (0, 97))
+    assert (info.elements, kinds) == ([("A", "b"), ("C", "d")], [])
+
+
+@pytest.mark.parametrize(
+    ("elements", "kinds"),
+    [
+        ([("Payload-Oxum", "1.2")], []),
+        ([("Payload-Oxum", "1")], ["oxum-malformed"]),
+        ([("Payload-Oxum", "1.2.3")], ["oxum-malformed"]),
+        ([("payload-oxum", "\u00b2.1")], ["oxum-malformed"]),
+        ([("Payload-Oxum", "\uff11.1")], ["oxum-malformed"]),
+        ([("Payload-Oxum", "1.2"), ("PAYLOAD-OXUM", "1.2")], ["oxum-repeated"]),
+        ([("Bagging-Date", "2008-01-15")], []),
+        ([("Bagging-Date", "2008-02-30")], ["element-malformed"]),
+        ([("Bagging-Date", "20080115")], ["element-malformed"]),
+        ([("Bagging-Date", "2008-W03-2")], ["element-malformed"]),
+        ([("Bagging-Date", "15 Jan 2008")], ["element-malformed"]),
+        ([("Bagging-Date", "2008-01-15"), ("bagging-date", "2008-01-16")], ["element-repeated"]),
+        ([("Bag-Size", "42600 MB")], []),
+        ([("Bag-Size", "42.6 GB")], []),
+        ([("Bag-Size", ".043 TB")], []),
+        ([("Bag-Size", "260GB"), ("Bag-Size", "1 kB")], ["element-repeated"]),
+        ([("Bag-Size", "much")], ["element-malformed"]),
+        ([("Bag-Group-Identifier", "x"), ("Bag-Count", "89 of 145")], []),
+        ([("Bag-Group-Identifier", "x"), ("Bag-Count", "3 of ?")], []),
+        ([("Bag-Group-Identifier", "x"), ("Bag-Count", "3 of many")], ["element-malformed"]),
+        ([("Bag-Group-Identifier", "x"), ("Bag-Group-Identifier", "y")], ["element-repeated"]),
+        ([("Bag-Count", "1 of 2")], ["element-alone"]),
+        ([("Contact-Name", "a"), ("Contact-Name", "b"), ("Own", "c"), ("Own", "c")], []),
+    ],
+)
+def test_reserved_elements(elements: list[tuple[str, str]], kinds: list[str]) -> None:
+    """What section 2.2.2 says of the values and the number of reserved elements."""
+    assert [one.kind for one in check_elements(BagInfo(elements))] == kinds
+
+
+def test_oxum() -> None:
+    """Octets and streams, of ASCII digits."""
+    assert read_oxum("279164409832.1198") == (279164409832, 1198)
+    assert read_oxum("1" * 5000 + ".1") is None

@@ -1,0 +1,196 @@
+"""The lines of manifests and tag manifests, each with what is wrong with it."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pressmark.bagit.kinds import KINDS
+from pressmark.bagit.manifests import ManifestEntry, manifest_line, read_manifest
+from pressmark.bagit.names import canonical, fault_of
+from pressmark.reports import Problem
+
+MD5 = hashlib.md5(b"").hexdigest()
+M = MD5.encode()
+
+
+def read(
+    data: bytes, version: tuple[int, int] = (1, 0), *, algorithm: str = "md5", encoding: str = "UTF-8", **options: bool
+) -> tuple[list[ManifestEntry], list[str]]:
+    entries, problems = [], []
+    for found in read_manifest(io.BytesIO(data), b"M", algorithm, encoding, version, **options):
+        (problems if isinstance(found, Problem) else entries).append(found)
+    assert all("\n" not in one.message for one in problems)
+    return entries, [one.kind for one in problems]
+
+
+names = st.binary(min_size=1, max_size=12) | st.lists(
+    st.sampled_from([b"%", b"25", b"0a", b"\n", b"\r", b" ", b"*", b"\\"])
+).map(b"".join)
+
+
+@given(st.lists(names.map(b"data/%b".__mod__)))
+def test_every_name_comes_back(paths: list[bytes]) -> None:
+    """What is written is read: any name that a file of the payload can have."""
+    paths = [path for path in paths if not fault_of(path) and canonical(path) == (path, False) and path[-1:] != b"/"]
+    entries, kinds = read(b"".join(manifest_line(MD5, path) for path in paths))
+    assert entries == [ManifestEntry(path, MD5, number) for number, path in enumerate(paths, 1)]
+    assert set(kinds) <= {"undecodable"}
+
+
+LINES = [
+    (M + b" data/x\n", b"data/x", []),
+    (M + b"\tdata/x\r", b"data/x", []),
+    (M + b"  data/x\r\n", b"data/x", []),
+    (M + b" \t \t  data/x\n", b"data/x", []),
+    (M.upper() + b"  data/x\n", b"data/x", []),
+    (M + b"  data/ x \t\n", b"data/ x \t", []),
+    (M + b"  data/a%0Ab%0d%25\n", b"data/a\nb\r%", []),
+    (M + b"  data/\xc3\xa9\x0b\x0c\x1c\xc2\x85\xe2\x80\xa8\n", b"data/\xc3\xa9\x0b\x0c\x1c\xc2\x85\xe2\x80\xa8", []),
+    (M + b"  data/a\\b\n", b"data/a\\b", []),
+    (M + b"  data/%41\n", b"data/%41", ["percent-raw"]),
+    (M + b"  data/100%\n", b"data/100%", ["percent-raw"]),
+    (M + b"  data/x", b"data/x", ["line-unterminated"]),
+    (M + b"  data/\xff\n", b"data/\xff", ["undecodable"]),
+    (M + b"  ./data//x\n", b"data/x", ["path-not-canonical"]),
+    (M + b" *data/x\n", b"data/x", ["md5sum-mark"]),
+    (M + b"  *data/x\n", b"data/x", ["md5sum-mark"]),
+    (b"\\" + M + b"  data/a\\\\b\\n\n", b"data/a\\b\n", ["md5sum-mark"]),
+    (b"\\" + M + b" *data/a\\b\n", b"data/a\\b", ["md5sum-mark", "md5sum-mark"]),
+    (M[1:] + b"  data/x\n", b"data/x", ["checksum-malformed"]),
+    (M + b"0  data/x\n", b"data/x", ["checksum-malformed"]),
+    (M[1:] + b"g  data/x\n", b"data/x", ["checksum-malformed"]),
+    ("\uff11".encode() + M[1:] + b"  data/x\n", b"data/x", ["checksum-malformed"]),
+    (b"\n", None, ["line-blank"]),
+    (b" \t\n", None, ["line-blank"]),
+    (M + b"\n", None, ["line-malformed"]),
+    (M + b"  \n", None, ["line-malformed"]),
+    (b"data/x\n", None, ["line-malformed"]),
+    (b" " + M + b"  data/x\n", None, ["line-malformed"]),
+    (b"\xef\xbb\xbf" + M + b"  data/x\n", b"data/x", ["bom"]),
+    (M + b"  bagit.txt\n", None, ["path-outside-payload"]),
+    (M + b"  DATA/x\n", None, ["path-outside-payload"]),
+    (M + b"  data\n", None, ["path-directory"]),
+    (M + b"  data/\n", None, ["path-directory"]),
+    (M + b"  data/x/\n", None, ["path-directory"]),
+    (M + b"  data/x/.\n", None, ["path-not-canonical", "path-directory"]),
+    (M + b"  data/../x\n", None, ["path-unsafe"]),
+    (M + b"  ./C:/data/x\n", None, ["path-unsafe"]),
+    (M + b"  .//~root/x\n", None, ["path-unsafe"]),
+    (M + b"  /data/x\n", None, ["path-unsafe"]),
+    (M + b"  ~/data/x\n", None, ["path-unsafe"]),
+    (M + b"  \\\\host\\data\\x\n", None, ["path-unsafe"]),
+    (M + b"  C:\\data\\x\n", None, ["path-unsafe"]),
+    (M + b"  data/\0\n", None, ["path-unsafe"]),
+    (M + b"  data/%2E%2E/x\n", b"data/%2E%2E/x", ["percent-raw"]),
+]
+
+
+@pytest.mark.parametrize(("line", "path", "kinds"), LINES, ids=[ascii(line[0][-24:]) for line in LINES])
+def test_lines(line: bytes, path: bytes | None, kinds: list[str]) -> None:
+    """Each has just its problems, and gives the entry that can be understood all the same."""
+    digest = "" if "checksum-malformed" in kinds else MD5
+    assert read(line) == ([] if path is None else [ManifestEntry(path, digest, 1)], kinds)
+
+
+TAG_LINES = [
+    (M + b"  bagit.txt\n", b"bagit.txt", []),
+    (M + b"  manifest-md5.txt\n", b"manifest-md5.txt", []),
+    (M + b"  tags/data/x\n", b"tags/data/x", []),
+    (M + b"  tags/tagmanifest-md5.txt\n", b"tags/tagmanifest-md5.txt", []),
+    (M + b"  database\n", b"database", []),
+    (M + b"  *x\n", b"*x", []),
+    (M + b" *x\n", b"x", ["md5sum-mark"]),
+    (M + b"  ~$x.docx\n", b"~$x.docx", []),
+    (M + b"  data/x\n", None, ["tag-manifest-payload"]),
+    (M + b"  tagmanifest-md5.txt\n", None, ["tag-manifest-itself"]),
+    (M + b"  ./tagmanifest-sha3_256.txt\n", None, ["path-not-canonical", "tag-manifest-itself"]),
+    (M + b"  ~root/x\n", None, ["path-unsafe"]),
+    (M + b"  ../x\n", None, ["path-unsafe"]),
+    (M + b"  /etc/passwd\n", None, ["path-unsafe"]),
+    (M + b"  .\n", None, ["path-unsafe"]),
+]
+
+
+@pytest.mark.parametrize(("line", "path", "kinds"), TAG_LINES, ids=[ascii(line[0][-24:]) for line in TAG_LINES])
+def test_lines_of_tag_manifests(line: bytes, path: bytes | None, kinds: list[str]) -> None:
+    """Tag manifests list tag files, and neither payload nor themselves."""
+    assert read(line, tag=True) == ([] if path is None else [ManifestEntry(path, MD5, 1)], kinds)
+
+
+def test_a_name_may_begin_with_a_blank() -> None:
+    """A tag file of such a name is listed with a needless segment before it."""
+    line = manifest_line(MD5, b" x")
+    assert line == M + b"  ./ x\n"
+    assert read(line, tag=True) == ([ManifestEntry(b" x", MD5, 1)], ["path-not-canonical"])
+
+
+def test_versions() -> None:
+    """Before 1.0 only line ends are encoded, and a percent sign is no more than that."""
+    assert read(M + b"  data/%41%25%0A\n", (0, 97)) == ([ManifestEntry(b"data/%41%25\n", MD5, 1)], [])
+
+
+def test_leniency() -> None:
+    """Blank lines are errors, or warnings for the lenient."""
+    for lenient, severity in ((False, "error"), (True, "warning")):
+        found = list(read_manifest(io.BytesIO(b"\n"), b"M", "md5", lenient=lenient))
+        assert [one.severity for one in found if isinstance(one, Problem)] == [severity]
+
+
+def test_unknown_algorithms() -> None:
+    """Checksums of an unknown algorithm are hex of any length."""
+    assert read(b"AbC  data/x\nxyz  data/y\n", algorithm="crc12") == (
+        [ManifestEntry(b"data/x", "abc", 1), ManifestEntry(b"data/y", "", 2)],
+        ["checksum-malformed"],
+    )
+
+
+@pytest.mark.parametrize("encoding", ["UTF-16", "UTF-16LE", "UTF-32BE", "Shift_JIS", "GB18030", "IBM037", "EUC-JP"])
+def test_other_encodings(encoding: str) -> None:
+    """Text is decoded, and paths are the UTF-8 of what it says."""
+    codec = {"IBM037": "cp037"}.get(encoding, encoding)
+    name = "data/a/b" if encoding == "IBM037" else "data/\u30bd\u8868\u30bd/\u80fd"
+    data = f"{MD5}  {name}\r\n{MD5}\t{name}2\r".encode(codec)
+    assert read(data, encoding=encoding) == (
+        [ManifestEntry(name.encode(), MD5, 1), ManifestEntry(f"{name}2".encode(), MD5, 2)],
+        [],
+    )
+
+
+def test_undecodable_lines_of_other_encodings() -> None:
+    """What is no text gives no entry; the lines around it do."""
+    data = M + b"  data/a\n" + M + b"  data/\xff\n" + M + b"  data/b\n"
+    entries, kinds = read(data, encoding="US-ASCII")
+    assert ([entry.path for entry in entries], kinds) == ([b"data/a", b"data/b"], ["undecodable"])
+
+
+def test_problems_say_where() -> None:
+    """A problem of a line names the manifest and the line; one of a path names the path."""
+    data = M + b"  data/x\n\n" + M + b"  ../x\n"
+    blank, unsafe = [one for one in read_manifest(io.BytesIO(data), b"M", "md5") if isinstance(one, Problem)]
+    assert (blank.path, blank.algorithm, blank.message) == (b"M", "md5", "line 2: a blank line")
+    assert (unsafe.path, unsafe.message) == (b"../x", "M, line 3: it holds a segment '..'")
+
+
+@given(
+    st.binary(max_size=100),
+    st.sampled_from(["UTF-8", "UTF-16", "ISO-8859-1", "UTF-7", "HZ-GB-2312", "ISO-2022-JP"]),
+    st.booleans(),
+)
+def test_nothing_else_happens(data: bytes, encoding: str, tag: bool) -> None:
+    """Whatever is read, there are safe paths and problems of known kinds."""
+    for more in (b"", M + b"  data/", M + b" ", b"\n"):
+        entries, kinds = read(more + data, encoding=encoding, tag=tag)
+        assert set(kinds) <= set(KINDS)
+        assert all(fault_of(entry.path) is None for entry in entries)
+        assert all(entry.path.startswith(b"data/") != tag for entry in entries)
+
+
+def test_an_unknown_encoding() -> None:
+    """Only a real character set is one."""
+    with pytest.raises(ValueError, match="encoding='rot13': not known"):
+        read_manifest(io.BytesIO(), b"M", "md5", "rot13")

@@ -1,0 +1,358 @@
+"""The walk: everything in a bag, once, and nothing outside of it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from pressmark.bagit import base as bases
+from pressmark.bagit import payload
+from pressmark.bagit.base import Base, Target
+from pressmark.bagit.payload import Found, walk
+from pressmark.errors import BagError
+
+from .watching import watched
+
+posix = pytest.mark.skipif(os.name != "posix", reason="needs POSIX files")
+DEEP = 900  # directories: more than files that a process may have open, as paths that are not too long
+
+
+def make(root: Path, *paths: str) -> None:
+    for path in paths:
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_bytes(path.encode())
+
+
+def found(root: Path, links: str = "inside") -> list[str]:
+    """Return what the walk gives, shortly: the path, what it really is, and what is wrong with it."""
+    with Base(root) as base:
+        return [_short(one) for one in walk(base, links=links)]
+
+
+def _short(one: Found) -> str:
+    text = os.fsdecode(one.path)
+    if one.kind == "directory":
+        text += "/"
+    if one.real not in (one.path, None):
+        text += f" = {os.fsdecode(one.real or b'')}"
+    if one.fault is not None:
+        text += f": {one.fault.severity} {one.fault.kind}"
+    return text
+
+
+@posix
+def test_the_watch_sees(tmp_path: Path) -> None:
+    """What the tests below use to see looks at the outside does see them, by path and by descriptor."""
+    make(tmp_path, "bag/a", "other")
+    bag = tmp_path / "bag"
+    with watched(bag) as outside:
+        os.stat(bag / "a")
+        os.stat(tmp_path / "other")
+        descriptor = os.open(bag, os.O_RDONLY)
+        os.stat("../other", dir_fd=descriptor)
+        os.stat("a", dir_fd=descriptor)
+        os.close(descriptor)
+    assert outside == [str(tmp_path / "other")] * 2
+
+
+def test_order(tmp_path: Path) -> None:
+    """Names come sorted by their octets, directories before what is in them, with the size of files."""
+    make(tmp_path, "b", "a/z", "a/é", "a!", "a.b", "c/d/e", "ü")
+    (tmp_path / "empty").mkdir()
+    assert found(tmp_path) == ["a/", "a/z", "a/é", "a!", "a.b", "b", "c/", "c/d/", "c/d/e", "empty/", "ü"]
+    with Base(tmp_path) as base:
+        assert {one.path: one.size for one in walk(base) if one.kind == "file"}[b"c/d/e"] == 5
+
+
+@posix
+def test_names_are_octets(tmp_path: Path) -> None:
+    """Names need not be UTF-8, nor printable."""
+    names = sorted([b"\xff", b"new\nline", b" ", b"~", b"-", b"\\", b"C:", b"\x01"])
+    for name in names:
+        with open(os.path.join(os.fsencode(tmp_path), name), "wb"):
+            pass
+    with Base(os.fsencode(tmp_path)) as base:
+        assert [one.path for one in walk(base)] == names
+
+
+def test_many_names_in_a_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A directory that is too large to be sorted as a whole is given in sorted runs, and clashes are still found."""
+    monkeypatch.setattr(payload, "TOGETHER", 10)
+    make(tmp_path, *(f"d/{number:03}" for number in range(95)), "d/a", "d/A", "d/x/y", "d/X")
+    paths = found(tmp_path)
+    assert len(paths) == 1 + 95 + 5 + 2
+    assert sum(path.endswith(": warning name-clash") for path in paths) == 2
+    assert {path for path in paths if "clash" not in path} >= {"d/", "d/x/", "d/x/y", "d/X", "d/094"}
+
+
+def test_clashes(tmp_path: Path) -> None:
+    """Names of one directory that differ only in case or normalization are told, after the second of them."""
+    make(tmp_path, "a/B", "a/b", "A/B", "c/straße", "c/STRASSE", "\u00e9", "e\u0301", "k", "\u212a")
+    clashes = [path for path in found(tmp_path) if "clash" in path]
+    expected = ["a", "a/b", "c/straße", "\u00e9", "\u212a"]
+    assert sorted(clashes) == sorted(f"{path}: warning name-clash" for path in expected)
+
+
+@posix
+def test_links_inside(tmp_path: Path) -> None:
+    """Links that stay in the bag are followed, however they are written, and every one is a warning."""
+    bag = tmp_path / "bag"
+    make(bag, "data/a", "data/d/b")
+    for name, target in {
+        "data/l1": "a",
+        "data/l2": "l1",
+        "data/l3": "../data/d/../a",
+        "data/l4": str(bag / "data" / "a"),
+        "data/l5": "../../bag/data/a",
+        "data/l6": str(bag.parent / "." / "bag" / ".." / "bag" / "data" / "d"),
+        "data/l7": "d//b",
+        "tag": "data/d/b",
+    }.items():
+        (bag / name).symlink_to(target)
+    with watched(bag) as outside:
+        assert found(bag) == [
+            "data/",
+            "data/a",
+            "data/d/",
+            "data/d/b",
+            "data/l1 = data/a: warning link-inside",
+            "data/l2 = data/a: warning link-inside",
+            "data/l3 = data/a: warning link-inside",
+            "data/l4 = data/a: warning link-inside",
+            "data/l5 = data/a: warning link-inside",
+            "data/l6/ = data/d: warning link-inside",
+            "data/l6/b = data/d/b",
+            "data/l7 = data/d/b: warning link-inside",
+            "tag = data/d/b: warning link-inside",
+        ]
+    assert outside == []
+
+
+@posix
+def test_links_outside(tmp_path: Path) -> None:
+    """Links that lead out, or nowhere, are errors, and nothing out there is touched."""
+    bag = tmp_path / "bag"
+    make(tmp_path, "bag/data/a", "bag-evil/x", "elsewhere/back/data/a")
+    (tmp_path / "elsewhere" / "bag").symlink_to("../bag")
+    for name, target in {
+        "data/l1": "../../bag-evil/x",
+        "data/l2": str(tmp_path / "bag-evil" / "x"),
+        "data/l3": "/etc",
+        "data/l4": "..",
+        "data/l5": "../..",
+        # It would come back, over a link out there that only a look out there could tell.
+        "data/l6": "../../elsewhere/bag/data/a",
+        "data/l7": "l1",
+        "data/m1": "nothing",
+        "data/m2": "m2",
+        "data/m3": "a/b",
+        "data/m4": "../data/nothing/../a",
+        "data/m5": "x" * 300,
+    }.items():
+        (bag / name).symlink_to(target)
+    with watched(bag) as outside:
+        paths = found(bag)
+    assert outside == []
+    assert {path for path in paths if "data/l" in path} == {
+        *(f"data/l{number}: error link-outside" for number in (1, 2, 3, 5, 6, 7)),
+        # The base directory itself, which holds the link.
+        "data/l4 = : error link-loop",
+    }
+    assert {path for path in paths if "data/m" in path} == {
+        f"data/m{number}: error link-dangling" for number in range(1, 6)
+    }
+
+
+@posix
+def test_trusted_links(tmp_path: Path) -> None:
+    """Links that are trusted are followed wherever they lead, with a warning, and loops are still none to fall into."""
+    bag = tmp_path / "bag"
+    make(tmp_path, "bag/data/a", "farm/x", "farm/d/y")
+    (bag / "data" / "f").symlink_to("../../farm")
+    (bag / "data" / "x").symlink_to(tmp_path / "farm" / "x")
+    (bag / "data" / "n").symlink_to("../../nothing")
+    (tmp_path / "farm" / "home").symlink_to("../bag")
+    (tmp_path / "farm" / "here").symlink_to("x")
+    (tmp_path / "farm" / "none").symlink_to("nothing")
+    os.mkfifo(tmp_path / "farm" / "pipe")
+    (tmp_path / "farm" / "p2").symlink_to("pipe")
+    assert found(bag, "trusted") == [
+        "data/",
+        "data/a",
+        "data/f/: warning link-outside",
+        "data/f/d/",
+        "data/f/d/y",
+        "data/f/here: warning link-outside",
+        "data/f/home: error link-loop",
+        "data/f/none: error link-dangling",
+        "data/f/p2: error file-special",
+        "data/f/pipe: error file-special",
+        "data/f/x",
+        "data/n: error link-dangling",
+        "data/x: warning link-outside",
+    ]
+
+
+@posix
+def test_loops(tmp_path: Path) -> None:
+    """A directory that a link makes its own descendant is not entered again."""
+    make(tmp_path, "data/d/e/file")
+    (tmp_path / "data" / "d" / "e" / "up").symlink_to("..")
+    (tmp_path / "data" / "side").symlink_to("d/e")
+    (tmp_path / "data" / "self").symlink_to(".")
+    assert found(tmp_path) == [
+        "data/",
+        "data/d/",
+        "data/d/e/",
+        "data/d/e/file",
+        "data/d/e/up = data/d: error link-loop",
+        "data/self = data: error link-loop",
+        "data/side/ = data/d/e: warning link-inside",
+        "data/side/file = data/d/e/file",
+        "data/side/up/ = data/d: warning link-inside",
+        "data/side/up/e = data/d/e: error link-loop",
+    ]
+
+
+@posix
+def test_links_that_multiply(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Directories that hold links to one another make as many files as one likes; there is an end to it."""
+    monkeypatch.setattr(payload, "LINKED", 1000)
+    levels = 30
+    for level in range(levels):
+        make(tmp_path, f"data/{level}/file")
+        if level + 1 < levels:
+            for name in "ab":
+                (tmp_path / "data" / str(level) / name).symlink_to(f"../{level + 1}")
+    paths = found(tmp_path)
+    assert sum(path.endswith(": error links-too-many") for path in paths) == 1
+    assert len(paths) < 1000 + 5 * levels
+    # What needs no link is all there.
+    assert {f"data/{level}/file" for level in range(levels)} <= set(paths)
+
+
+@posix
+def test_special_files(tmp_path: Path) -> None:
+    """Pipes and sockets are told and not opened, behind links too."""
+    import socket
+
+    make(tmp_path, "data/a")
+    os.mkfifo(tmp_path / "data" / "pipe")
+    (tmp_path / "data" / "link").symlink_to("pipe")
+    here = os.getcwd()
+    with socket.socket(socket.AF_UNIX) as one:
+        os.chdir(tmp_path / "data")
+        try:
+            one.bind("socket")
+        finally:
+            os.chdir(here)
+        assert found(tmp_path) == [
+            "data/",
+            "data/a",
+            "data/link: error file-special",
+            "data/pipe: error file-special",
+            "data/socket: error file-special",
+        ]
+
+
+def test_what_a_change_left_behind(tmp_path: Path) -> None:
+    """The hidden directory of an interrupted change is told and not entered; elsewhere the name means nothing."""
+    make(tmp_path, ".pressmark-bag/new/x", "data/.pressmark-bag/y")
+    assert found(tmp_path) == [
+        ".pressmark-bag: error change-unfinished",
+        "data/",
+        "data/.pressmark-bag/",
+        "data/.pressmark-bag/y",
+    ]
+
+
+def test_deep(tmp_path: Path) -> None:
+    """There may be more levels of directories than a process may have files open, or Python calls."""
+    here = os.getcwd()
+    os.chdir(tmp_path)
+    try:
+        for _ in range(DEEP):
+            os.mkdir("d")
+            os.chdir("d")
+        Path("file").write_bytes(b"")
+    finally:
+        os.chdir(here)
+    paths = found(tmp_path)
+    assert len(paths) == DEEP + 1
+    assert paths[-1] == "d/" * DEEP + "file"
+
+
+@posix
+@pytest.mark.skipif(os.name == "posix" and os.geteuid() == 0, reason="root may read everything")
+def test_unreadable_directory(tmp_path: Path) -> None:
+    """A directory that does not open is an error, and the walk goes on."""
+    make(tmp_path, "data/d/x", "data/e")
+    (tmp_path / "data" / "d").chmod(0)
+    try:
+        assert found(tmp_path) == ["data/", "data/d/", "data/d: error file-unreadable", "data/e"]
+    finally:
+        (tmp_path / "data" / "d").chmod(0o700)
+
+
+def test_directory_that_goes_away(tmp_path: Path) -> None:
+    """A directory that somebody removes or exchanges for a link meanwhile is an error, and the walk goes on."""
+    make(tmp_path, "bag/data/d/x", "bag/data/e/x", "bag/data/f", "outside/secret")
+    paths = []
+    with Base(tmp_path / "bag") as base:
+        for one in walk(base):
+            paths.append(_short(one))
+            if one.path == b"data":
+                for name in "de":
+                    (tmp_path / "bag" / "data" / name / "x").unlink()
+                    (tmp_path / "bag" / "data" / name).rmdir()
+                (tmp_path / "bag" / "data" / "e").symlink_to(tmp_path / "outside")
+    assert paths[0] == "data/"
+    assert paths[-1] in ("data/f", "data/e: error link-outside")
+    assert not any("secret" in path for path in paths)
+
+
+@posix
+@pytest.mark.parametrize("by_descriptor", [True, False])
+def test_base(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by_descriptor: bool) -> None:
+    """Files open beneath the base directory and not through links, with descriptors of directories or without."""
+    if not by_descriptor:
+        monkeypatch.setattr("pressmark.fixity.ways.HAS_DESCRIPTORS", False)
+    make(tmp_path, "bag/a", "bag/d/b", "other")
+    bag = tmp_path / "bag"
+    (bag / "link").symlink_to("a")
+    (bag / "dir").symlink_to("d")
+    os.mkfifo(bag / "pipe")
+    (tmp_path / "alias").symlink_to("bag")
+    with Base(tmp_path / "alias") as base:
+        assert (base.descriptor >= 0) == by_descriptor
+        with base.open(b"d/b") as file:
+            assert file.read() == b"bag/d/b"
+        for path in (b"pipe", b"missing", b"dir/b", b"a/x", b"d"):
+            with pytest.raises(OSError, match=r"."):
+                base.open(path)
+        if by_descriptor:
+            with pytest.raises(OSError, match=r"."):
+                base.open(b"link")
+        assert sorted(entry.name for entry in base.scan(b"")) == ["a", "d", "dir", "link", "pipe"]
+        assert [entry.name for entry in base.scan(b"d")] == ["b"]
+        assert base.resolve(b"link")[:2] == ("file", b"a")
+        assert base.resolve(b"dir/b")[:2] == ("file", b"d/b")
+        assert base.resolve(b"dir/..")[:2] == ("directory", b"")
+        assert base.resolve(b"pipe")[:2] == ("special", b"pipe")
+        assert base.resolve(b"../other") == Target("outside")
+        assert base.resolve(b"../bag/a")[:2] == ("file", b"a")
+        assert base.resolve(b"nothing") == Target("dangling")
+    base.close()  # once more does no harm
+    assert bases.LINKS == 40
+
+
+def test_base_that_is_none(tmp_path: Path) -> None:
+    """What is no directory is refused, with its name."""
+    make(tmp_path, "file")
+    for path in ("missing", "file", "file/x"):
+        with pytest.raises(BagError, match=path):
+            Base(tmp_path / path)
+    with pytest.raises(BagError, match="null"):
+        Base("a\0b")

@@ -1,0 +1,163 @@
+"""Bags for bagit and bdbag, and bags from them; where they are wrong about a name, they are shown to be."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from pressmark.bagit.creation import create
+from pressmark.bagit.updating import update
+from pressmark.bagit.validation import validate
+
+from .bags import tree
+from .naive import flaws
+from .test_creation import HOSTILE, make
+
+pytestmark = pytest.mark.peers
+
+# What both tools misread, and why (versions 1.9 and 1.8): bags that they make with such names they call invalid
+# themselves, but for percent signs, which they do not encode.
+MISREAD = {
+    # A manifest must have them encoded (2.1.3); the tools decode %0A and %0D, and nothing else.
+    "percent signs": (b"%", b"100%", b"%0A", b"%0a", b"%25", b"%2525", b"%41", b"\n%0A"),
+    # The tools strip lines.
+    "blanks at the end": (b"trailing ", b"tab\t"),
+    # Line ends for str.splitlines and for Python's codecs, and for nobody else (2.1.3).
+    "other line ends": (b"\xe2\x80\xa8", b"\xc2\x85", b"\x0b\x0c", b"\x1c\x1d\x1e"),
+}
+WRONG = frozenset(name for names in MISREAD.values() for name in names)
+RIGHT = tuple(name for name in HOSTILE if name not in WRONG)
+
+# Not in this process: they change its working directory, and its import path may have another "bagit" in it.
+CODE = """
+import json, logging, os, sys
+logging.disable(logging.CRITICAL)
+if sys.argv[1] == "bdbag":
+    from bdbag import bdbagit as tool
+    Bag = tool.BDBag
+else:
+    import bagit as tool
+    Bag = tool.Bag
+said = []
+for path in sys.argv[3:]:
+    try:
+        if sys.argv[2] == "make":
+            tool.make_bag(path, checksums=["sha512", "md5"])
+        else:
+            Bag(path).validate()
+        said.append("")
+    except Exception as error:
+        said.append(type(error).__name__ + ": " + str(error))
+print(json.dumps(said))
+"""
+
+Peer = Callable[..., list[str]]
+
+
+@pytest.fixture(params=["bagit", "bdbag"])
+def peer(request: pytest.FixtureRequest, tmp_path: Path) -> Peer:
+    """One of the tools: call it to ``make`` or ``validate`` bags, and get for each what it says against it."""
+
+    def call(what: str, *paths: Path) -> list[str]:
+        variables = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "LD_PRELOAD")}
+        run = subprocess.run(
+            [sys.executable, "-c", CODE, request.param, what, *map(str, paths)],
+            # bdbag writes its configuration where it takes home to be.
+            env=variables | {"HOME": str(tmp_path / "home")},
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if "ModuleNotFoundError" in run.stderr and not request.config.getoption("--require-peers", default=False):
+            pytest.skip(f"needs {request.param}")
+        assert run.returncode == 0, run.stderr
+        said: list[str] = json.loads(run.stdout.splitlines()[-1])
+        assert len(said) == len(paths)
+        return said
+
+    return call
+
+
+def test_our_bags(peer: Peer, tmp_path: Path) -> None:
+    """With names that they read rightly, made in each way, of several algorithms, empty, updated: they are valid."""
+    source = make(tmp_path / "s", RIGHT + tuple(b"dir/%b/x" % name for name in RIGHT))
+    here = source
+    for _ in range(12):
+        here /= "d" * 250
+    here.mkdir(parents=True)
+    (here / "deep").write_bytes(b"deep")
+    (tmp_path / "mets.xml").write_bytes(b"<mets/>")
+    info = {"X-Long": "word " * 60, "É": ["1", "2"]}
+    more = {"tag_files": {"metadata/mets.xml": tmp_path / "mets.xml"}, "info": info, "nested": True}
+    algorithms = ["sha512", "sha256", "md5", "sha1"]
+    create(source, tmp_path / "copied", algorithms, **more)
+    create(source, tmp_path / "linked", mode="hardlink", nested=True)
+    create([tmp_path / "s" / "dir", tmp_path / "mets.xml"], tmp_path / "several", nested=True)
+    (tmp_path / "empty").mkdir()
+    create(tmp_path / "empty")
+    shutil.copytree(tmp_path / "copied", tmp_path / "updated")
+    (tmp_path / "updated" / "data" / "new").write_bytes(b"new")
+    (tmp_path / "updated" / "data" / "plain").unlink()
+    update(tmp_path / "updated", algorithms=["sha512", "sha384"], accept=["added", "removed"], info={"X-Long": None})
+    create(source, nested=True)
+    bags = [tmp_path / name for name in ("copied", "linked", "several", "empty", "updated", "s")]
+    assert [flaws(bag) for bag in bags] == [[]] * len(bags)
+    assert peer("validate", *bags) == [""] * len(bags)
+
+
+def test_our_bags_with_names_that_they_misread(peer: Peer, tmp_path: Path) -> None:
+    """They call valid bags invalid; the naive validator does not, and their own bags of such files are no better."""
+    bags = []
+    for number, name in enumerate(sorted(WRONG)):
+        make(tmp_path / f"ours{number}", (name,))
+        create(tmp_path / f"ours{number}")
+        assert flaws(tmp_path / f"ours{number}") == []
+        assert validate(tmp_path / f"ours{number}").problems == []
+        bags.append(tmp_path / f"ours{number}")
+    assert [said.partition(":")[0] for said in peer("validate", *bags)] == ["BagValidationError"] * len(bags)
+    for names in (MISREAD["blanks at the end"], MISREAD["other line ends"]):
+        theirs = [make(tmp_path / f"theirs-{name!r}", (name,)) for name in names]
+        assert peer("make", *theirs) == [""] * len(theirs)
+        assert [said.partition(":")[0] for said in peer("validate", *theirs)] == ["BagValidationError"] * len(theirs)
+    percent = make(tmp_path / "percent", (b"%25",))
+    peer("make", percent)
+    assert b"  data/%25\n" in (percent / "manifest-md5.txt").read_bytes()
+
+
+def test_their_bags(peer: Peer, tmp_path: Path) -> None:
+    """With any name at all they are valid here; what was changed is found; updated, they are of version 1.0."""
+    # Where they encode some of what would have to be encoded, two names become one: these lines might mean either.
+    names = tuple(name for name in HOSTILE if name not in (b"%0a", b"\n%0A"))
+    source = make(tmp_path / "s", names + tuple(b"dir/%b/x" % name for name in names))
+    before = {b"data/" + path: data for path, data in tree(source).items()}
+    peer("make", source)  # which has made the bag when it cannot open it
+    report = validate(source)
+    assert report.errors == []
+    assert {path: data for path, data in tree(source).items() if path.startswith(b"data/")} == before
+    changed = tmp_path / "changed"
+    shutil.copytree(source, changed)
+    (changed / "data" / "plain").write_bytes(b"other")
+    assert {(found.kind, found.path) for found in validate(changed).errors} == {
+        ("checksum-mismatch", b"data/plain"),
+        ("oxum-mismatch", b"bag-info.txt"),
+    }
+    update(source, drop="md5")
+    assert flaws(source) == []
+    # Long lines of bag-info.txt are theirs, and stay.
+    assert {found.kind for found in validate(source).problems} <= {"info-long-line"}
+
+
+def test_their_bags_of_nothing(peer: Peer, tmp_path: Path) -> None:
+    """Of an empty directory they make a bag without a manifest, and none of us calls that valid (2.1.3)."""
+    (tmp_path / "s").mkdir()
+    peer("make", tmp_path / "s")
+    assert peer("validate", tmp_path / "s") != [""]
+    assert [found.kind for found in validate(tmp_path / "s").errors] == ["payload-manifest-missing"]

@@ -1,0 +1,376 @@
+"""All or nothing: cut at every step, a change was never made, or is made by whoever comes next."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from pressmark.bagit import transaction
+from pressmark.bagit.transaction import STAGING, Transaction, is_decided, recover
+from pressmark.errors import BagError
+
+from .bags import tree
+
+REQUEST = {"command": "test", "number": 1}
+
+
+class Killed(BaseException):
+    """Stands for the end of the process: nothing may catch it."""
+
+
+def folder(path: Path) -> bytes:
+    """Make a directory with names that hold everything a name can."""
+    path.mkdir()
+    (path / "a").write_bytes(b"1")
+    (path / os.fsdecode(b"b\xff\n")).write_bytes(b"2")
+    (path / "data").mkdir()
+    (path / "data" / "new").write_bytes(b"3")
+    (path / "bagit.txt").write_bytes(b"old")
+    return os.fsencode(path)
+
+
+BEFORE = {b"a": b"1", b"b\xff\n": b"2", b"data/new": b"3", b"bagit.txt": b"old"}
+AFTER = {b"data/" + path: data for path, data in BEFORE.items()} | {b"m.txt": b"m", b"t/x": b"x", b"bagit.txt": b"new"}
+
+
+def contents(base: bytes) -> dict[bytes, bytes]:
+    """Return all files but those of the hidden directory."""
+    return {path: data for path, data in tree(base).items() if not path.startswith(STAGING)}
+
+
+def make_payload(base: bytes, between: Callable[[], None] | None = None) -> None:
+    """Do what making a bag in place does."""
+    with Transaction(base) as change:
+        new = Path(os.fsdecode(change.new))
+        (new / "m.txt").write_bytes(b"m")
+        (new / "t").mkdir()
+        (new / "t" / "x").write_bytes(b"x")
+        (new / "bagit.txt").write_bytes(b"new")
+        names = [name for name in os.listdir(base) if name != STAGING]
+        change.commit(REQUEST, names, [b"m.txt", b"t", b"bagit.txt"], payload=True, between=between)
+
+
+def replace(base: bytes) -> None:
+    """Do what an update does."""
+    with Transaction(base) as change:
+        (Path(os.fsdecode(change.new)) / "bagit.txt").write_bytes(b"new")
+        change.commit(REQUEST, [b"bagit.txt", b"a"], [b"bagit.txt"])
+
+
+REPLACED = {path: data for path, data in BEFORE.items() if path != b"a"} | {b"bagit.txt": b"new"}
+CHANGES = {"payload": (make_payload, AFTER), "replace": (replace, REPLACED)}
+
+
+@pytest.fixture(params=CHANGES)
+def change(request: pytest.FixtureRequest) -> tuple[Callable[[bytes], None], dict[bytes, bytes]]:
+    """A change, and what the directory holds afterwards."""
+    return CHANGES[request.param]
+
+
+Change = tuple[Callable[[bytes], None], dict[bytes, bytes]]
+
+
+def test_a_change(tmp_path: Path, change: Change) -> None:
+    """It is made, and leaves nothing behind."""
+    base = folder(tmp_path / "b")
+    make, after = change
+    make(base)
+    assert tree(base) == after
+    assert not is_decided(base)
+    assert recover(base) is None
+
+
+def test_nothing_committed(tmp_path: Path) -> None:
+    """Without a commit, with an exception or without, everything is as it was."""
+    base = folder(tmp_path / "b")
+    with Transaction(base) as change:
+        (Path(os.fsdecode(change.new)) / "x").write_bytes(b"x")
+    assert tree(base) == BEFORE
+
+    def failing() -> None:
+        with Transaction(base) as change:
+            (Path(os.fsdecode(change.new)) / "x").write_bytes(b"x")
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        failing()
+    assert tree(base) == BEFORE
+
+
+def steps(monkeypatch: pytest.MonkeyPatch, stop: int, error: BaseException) -> Iterator[None]:
+    """Have the system call number ``stop`` of those that change a directory, and all after it, raise ``error``."""
+    count = 0
+    saved = {}
+
+    def stopping(name: str) -> None:
+        real = saved[name] = getattr(os, name)
+
+        def call(*args: object, **more: object) -> object:
+            nonlocal count
+            count += 1
+            if count > stop:
+                raise error
+            return real(*args, **more)
+
+        monkeypatch.setattr(transaction.os, name, call)
+
+    for name in ("mkdir", "rename", "unlink", "rmdir", "fsync"):
+        stopping(name)
+    yield
+    for name, real in saved.items():
+        monkeypatch.setattr(transaction.os, name, real)
+
+
+@pytest.mark.usefixtures("_unlocked")
+def test_killed_at_every_step(tmp_path: Path, change: Change, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whichever call is the last of the process, the next finds all as it was or finishes, and loses nothing."""
+    make, after = change
+    finished = 0
+    for stop in range(200):
+        base = folder(tmp_path / str(stop))
+        cut = steps(monkeypatch, stop, Killed())
+        next(cut)
+        try:
+            make(base)
+        except Killed:
+            killed = True
+        else:
+            killed = False
+        next(cut, None)
+        decided = is_decided(base)
+        if not decided:
+            assert contents(base) in (BEFORE, after)
+        else:
+            found = contents(base)
+            # Never anything that has a bagit.txt and is not whole.
+            assert found in (BEFORE, after) or b"bagit.txt" not in found
+        whole = contents(base) == after
+        recovered = recover(base)
+        assert recovered == (REQUEST if decided else None)
+        assert tree(base) == (after if decided or whole else BEFORE)
+        finished += decided
+        if not killed:
+            break
+    else:
+        raise AssertionError("more steps than there can be")
+    assert finished > 5
+
+
+@pytest.fixture
+def _unlocked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No locks: those of a process that is killed are lost, but this one only plays dead."""
+    monkeypatch.setattr(transaction, "_lock", lambda _descriptor: None)
+
+
+@pytest.mark.usefixtures("_unlocked")
+@pytest.mark.parametrize("first", range(14, 30, 3))
+def test_killed_while_recovering(tmp_path: Path, change: Change, monkeypatch: pytest.MonkeyPatch, first: int) -> None:
+    """However often the process that finishes a change is stopped, the next goes on."""
+    make, after = change
+    base = folder(tmp_path / "b")
+    for stop in (first, *range(100)):
+        cut = steps(monkeypatch, stop, Killed())
+        next(cut)
+        killed = False
+        try:
+            if contents(base) == BEFORE and not is_decided(base):
+                make(base)
+            else:
+                recover(base)
+        except Killed:
+            killed = True
+        next(cut, None)
+        if not killed:
+            break
+    assert tree(base) == after
+
+
+@pytest.mark.parametrize("number", range(1, 14))
+def test_a_move_that_fails(tmp_path: Path, change: Change, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    """What the operating system refuses once is undone at once; the words say what and that nothing was changed."""
+    make, after = change
+    base = folder(tmp_path / "b")
+    count = 0
+    real = os.rename
+
+    def rename(source: bytes, target: bytes) -> None:
+        nonlocal count
+        count += 1
+        if count == number:
+            raise OSError(errno.EXDEV, os.strerror(errno.EXDEV), os.fsdecode(source))
+        real(source, target)
+
+    monkeypatch.setattr(transaction.os, "rename", rename)
+    if number <= 1 + (8 if make is make_payload else 3):  # the journal, and the moves
+        with pytest.raises(BagError, match="link; nothing was changed"):
+            make(base)
+        assert tree(base) == BEFORE
+    else:
+        make(base)
+        assert tree(base) == after
+
+
+def test_undoing_that_fails(tmp_path: Path, change: Change, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the file system fails for good, and not even undoing goes, the next run finishes or undoes."""
+    make, after = change
+    for stop in range(60):
+        base = folder(tmp_path / str(stop))
+        cut = steps(monkeypatch, stop, OSError(errno.EIO, os.strerror(errno.EIO)))
+        next(cut)
+        with contextlib.suppress(BagError, OSError):
+            make(base)
+        next(cut, None)
+        recover(base)
+        assert tree(base) in (BEFORE, after)
+
+
+def test_what_comes_in_between(tmp_path: Path) -> None:
+    """What the caller says between moving out and moving in undoes the change."""
+    base = folder(tmp_path / "b")
+
+    def no() -> None:
+        assert os.listdir(base) == [STAGING]
+        raise BagError("x", "something new")
+
+    with pytest.raises(BagError, match="something new"):
+        make_payload(base, no)
+    assert tree(base) == BEFORE
+
+
+def test_in_the_way(tmp_path: Path) -> None:
+    """A name that somebody made meanwhile is not overwritten, neither in the run nor by whoever finishes it."""
+    base = folder(tmp_path / "b")
+
+    def intrude() -> None:
+        (tmp_path / "b" / "m.txt").write_bytes(b"mine")
+
+    with pytest.raises(BagError, match="it came in the way"):
+        make_payload(base, intrude)
+    assert tree(base) == {**BEFORE, b"m.txt": b"mine"}
+    (tmp_path / "b" / "m.txt").unlink()
+
+    def die() -> None:
+        intrude()
+        raise Killed
+
+    # Killed, and undoing is not done either.
+    def killed(*_args: object) -> None:
+        raise Killed
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Transaction, "_undo", killed)
+        patch.setattr(transaction, "UNDO", b"journal")
+        with pytest.raises(Killed):
+            make_payload(base, die)
+    assert is_decided(base)
+    with pytest.raises(BagError, match="it came in the way of a change; move it away"):
+        recover(base)
+    (tmp_path / "b" / "m.txt").unlink()
+    assert recover(base) == REQUEST
+    assert tree(base) == AFTER
+
+
+def test_two_runs(tmp_path: Path) -> None:
+    """While one is at work another is refused, in this process and from another."""
+    base = folder(tmp_path / "b")
+    code = (
+        "import sys; from pressmark.bagit.transaction import Transaction; from pressmark.errors import BagError\n"
+        "try:\n    Transaction(sys.argv[1].encode())\nexcept BagError as error:\n    print(error.reason)\n"
+    )
+    with Transaction(base):
+        with pytest.raises(BagError, match="another run is changing it"):
+            Transaction(base)
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+        run = subprocess.run(
+            [sys.executable, "-c", code, os.fsdecode(base)], capture_output=True, text=True, check=True, env=environment
+        )
+        assert run.stdout == "another run is changing it; wait for its end\n"
+    assert tree(base) == BEFORE
+
+
+def test_other_things_of_that_name(tmp_path: Path) -> None:
+    """A file, or a link, that is called like the hidden directory is left alone."""
+    base = folder(tmp_path / "b")
+    (tmp_path / "elsewhere").mkdir()
+    for make in (lambda path: path.write_bytes(b"mine"), lambda path: path.symlink_to(tmp_path / "elsewhere")):
+        path = tmp_path / "b" / os.fsdecode(STAGING)
+        make(path)
+        with pytest.raises(BagError, match="it is not the directory of an interrupted run"):
+            Transaction(base)
+        path.unlink()
+    assert not list((tmp_path / "elsewhere").iterdir())
+
+
+@pytest.mark.parametrize(
+    ("journal", "reason"),
+    [
+        (b"", "damaged"),
+        (b"{}", "damaged"),
+        (b"[]", "damaged"),
+        (b'{"pressmark_bag": 1, "request": {}, "out": ["a"], "in": [], "payload": false}', "damaged"),
+        (b'{"pressmark_bag": 1, "request": {}, "out": [3], "in": ["b"], "payload": false}', "damaged"),
+        (b'{"pressmark_bag": 1, "request": 7, "out": ["a"], "in": ["b"], "payload": false}', "damaged"),
+        (b"[" * 100_000, "damaged"),
+        (json.dumps({"pressmark_bag": 99}).encode(), "another version of Pressmark"),
+    ],
+)
+def test_strange_journals(tmp_path: Path, journal: bytes, reason: str) -> None:
+    """A journal that cannot be read is refused, and nothing is touched."""
+    base = folder(tmp_path / "b")
+    staging = tmp_path / "b" / os.fsdecode(STAGING)
+    staging.mkdir()
+    (staging / "journal").write_bytes(journal)
+    for _ in range(2):
+        with pytest.raises(BagError, match=reason):
+            recover(base)
+    assert contents(base) == BEFORE
+    assert (staging / "journal").read_bytes() == journal
+
+
+def test_journals_lead_nowhere_else(tmp_path: Path) -> None:
+    """A journal that somebody made up to move files out of the bag is refused."""
+    base = folder(tmp_path / "b")
+    (tmp_path / "secret").write_bytes(b"s")
+    staging = tmp_path / "b" / os.fsdecode(STAGING)
+    staging.mkdir()
+    for name in ("../secret", str(tmp_path / "secret"), "..", ".", "", "a/b", ".pressmark-bag", "a\0"):
+        for key in ("out", "in"):
+            journal = {"pressmark_bag": 1, "request": {}, "out": [], "in": [], "payload": False} | {key: [name]}
+            (staging / "journal").write_text(json.dumps(journal))
+            with pytest.raises(BagError, match="damaged"):
+                recover(base)
+    (staging / "journal").unlink()
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "secret").write_bytes(b"s")
+    for name in ("new", "old", "data"):
+        (staging / name).symlink_to(tmp_path / "elsewhere")
+        journal = {"pressmark_bag": 1, "request": {}, "out": ["a"], "in": ["secret"], "payload": name == "data"}
+        (staging / "journal").write_text(json.dumps(journal))
+        with pytest.raises(BagError, match="it is not what an interrupted run leaves"):
+            recover(base)
+        (staging / name).unlink()
+    (staging / "journal").unlink()
+    (staging / "journal").symlink_to(tmp_path / "secret")
+    with pytest.raises(BagError, match="damaged"):
+        recover(base)
+    assert (tmp_path / "elsewhere" / "secret").read_bytes() == b"s"
+    assert contents(base) == BEFORE
+    assert (tmp_path / "secret").read_bytes() == b"s"
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write everywhere")
+def test_not_writable(tmp_path: Path) -> None:
+    """A directory that must not be written to is named."""
+    base = folder(tmp_path / "b")
+    os.chmod(base, 0o500)
+    with pytest.raises(BagError, match="Permission denied"):
+        Transaction(base)
+    assert recover(base) is None
