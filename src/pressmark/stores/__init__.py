@@ -1,0 +1,144 @@
+"""Stores: Pairtrees, Vitro stores, OCFL storage roots and folders of bags, all with one shape.
+
+>>> store = open("/data/pairtree")                  # doctest: +SKIP
+>>> for record in store.objects():                  # doctest: +SKIP
+...     record.id, record.path, record.proper
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from pressmark.errors import StoreError
+from pressmark.stores.base import (
+    Changed,
+    CopyMode,
+    Path,
+    Progress,
+    Source,
+    Store,
+    StoredObject,
+    StoreObject,
+    store_errors,
+)
+from pressmark.stores.kinds import KINDS as PROBLEM_KINDS
+
+if TYPE_CHECKING:
+    from pressmark.layouts import Layout
+
+__all__ = [
+    "KINDS",
+    "PROBLEM_KINDS",
+    "Changed",
+    "CopyMode",
+    "Path",
+    "Progress",
+    "Source",
+    "Store",
+    "StoreObject",
+    "StoredObject",
+    "create",
+    "kind_of",
+    "open",
+    "store_class",
+]
+
+# Loaded when a store of the kind is opened.
+_CLASSES = {
+    "pairtree": ("pressmark.stores.pairtree", "PairtreeStore"),
+    "vitro": ("pressmark.stores.vitro", "VitroStore"),
+    "ocfl": ("pressmark.stores.ocfl", "OcflRoot"),
+    "bags": ("pressmark.stores.bags", "BagFolder"),
+}
+#: The kinds of stores.
+KINDS = tuple(_CLASSES)
+
+
+def store_class(kind: str) -> type[Any]:
+    """Return the class of the stores of a kind.
+
+    :raises ValueError: there is no such kind
+    """
+    if kind not in _CLASSES:
+        raise ValueError(f"kind={kind!r}: expected one of {', '.join(KINDS)}")
+    module, name = _CLASSES[kind]
+    found: type[Any] = getattr(importlib.import_module(module), name)
+    return found
+
+
+def kind_of(path: Path) -> str:
+    """Find out which kind of store a directory is.
+
+    A Pairtree has ``pairtree_root`` (or is it), a Vitro store ``file_storage_root``, an OCFL storage root the
+    declaration ``0=ocfl_…``; a folder of bags has a bag in it, or was made as one.
+
+    :raises StoreError: it is none of them, or several at once
+    """
+    given = os.fsencode(path)
+    with store_errors(given):
+        if not os.path.isdir(given):
+            what = "it is not a directory" if os.path.lexists(given) else "it is not there"
+            raise StoreError(given, f"{what}; name a store's directory")
+        names = os.listdir(given)
+    found = list(_signs(given, names))
+    if len(found) > 1:
+        raise StoreError(given, f"it has the signs of several kinds of store ({', '.join(found)}); say which is meant")
+    if found:
+        return found[0]
+    for name in sorted(names):
+        if os.path.isfile(os.path.join(given, name, b"bagit.txt")) or _is_serialized_bag(os.path.join(given, name)):
+            return "bags"
+    raise StoreError(
+        given,
+        "it is no store: there is no pairtree_root, no file_storage_root, no 0=ocfl_1.x and no bag in it; "
+        "create one, or say which kind it is",
+    )
+
+
+def _is_serialized_bag(path: bytes) -> bool:
+    from pressmark.stores import archives
+
+    return archives.stem(os.path.basename(path)) is not None and not archives.describe(path).problems
+
+
+def _signs(given: bytes, names: list[bytes]) -> Iterator[str]:
+    at_itself = os.path.basename(os.path.abspath(given))
+    for kind, sign in (("pairtree", b"pairtree_root"), ("vitro", b"file_storage_root")):
+        if sign in names or at_itself == sign:
+            yield kind
+    # A directory of an object has a declaration too, 0=ocfl_object_…
+    if any(name.startswith(b"0=ocfl_") and not name.startswith(b"0=ocfl_object") for name in names):
+        yield "ocfl"
+    # An empty folder of bags says so, where it was made for that.
+    if b".pressmark-bags.json" in names:
+        yield "bags"
+
+
+def open(path: Path, kind: str | None = None, **options: Any) -> Store:
+    """Open a store.
+
+    :param path: its directory
+    :param kind: one of :data:`KINDS`; :data:`None` to find out
+    :param options: of the kind's class
+    :raises StoreError: it is no store, or none of that kind, or cannot be read
+    :raises ValueError: there is no such kind
+    """
+    store: Store = store_class(kind or kind_of(path))(path, **options)
+    return store
+
+
+def create(kind: str, path: Path, layout: Layout | None = None, **options: Any) -> Store:
+    """Make an empty store, and open it.
+
+    :param kind: one of :data:`KINDS`
+    :param path: a directory that is empty or not there
+    :param layout: how identifiers are mapped, where the kind leaves a choice
+    :param options: of the kind's class
+    :raises StoreError: there is something in the directory, or it cannot be written
+    :raises ValueError: there is no such kind
+    """
+    made: Store = store_class(kind).create(path, layout, **options)
+    return made

@@ -1,0 +1,772 @@
+"""A folder of bags: each bag, a directory or serialised, is an object.
+
+::
+
+    <root>/
+    ├── .pressmark-bags.json     how identifiers are found, where that was said when the folder was made
+    ├── .pressmark-work/         while something is changed: see :mod:`pressmark.stores.directories`
+    ├── ark+=13030=xt12t3/       a bag
+    └── scans/2019.tar.gz        a serialised bag; bags may lie in directories
+
+=========== ==========================================================================================================
+identifiers of a bag
+=========== ==========================================================================================================
+external    its one ``External-Identifier``; without one, the name of its directory. New bags are called by the cleaned
+            identifier (Pairtree, section 3)
+name        the name of its directory; of one that lies deeper, its path
+layout      the path of its directory, where the layout has an inverse; else its ``External-Identifier``
+=========== ==========================================================================================================
+
+New bags are directories. A serialised bag is listed, checked, given as one file, and deleted; it is never changed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from fnmatch import translate
+from typing import Any, ClassVar, Literal
+
+from pressmark.bagit.bag import Bag, survey
+from pressmark.bagit.base import Base
+from pressmark.bagit.creation import create as create_bag
+from pressmark.bagit.info import BagInfo
+from pressmark.bagit.validation import validate
+from pressmark.errors import BagError, IdentifierError, LayoutConfigError, ObjectError, PathError, StoreError
+from pressmark.layouts import Layout, Pairtree, layout_from_config
+from pressmark.layouts import layout as layout_by_name
+from pressmark.reports import Problem, Report
+from pressmark.stores import archives
+from pressmark.stores.base import (
+    Changed,
+    CopyMode,
+    OnEvent,
+    OnProblem,
+    Path,
+    Progress,
+    Source,
+    Store,
+    StoredObject,
+    StoreObject,
+    object_errors,
+    octets,
+    store_errors,
+    text,
+)
+from pressmark.stores.directories import (
+    Entry,
+    Refused,
+    Workshop,
+    copy_source,
+    exchange,
+    flush_directory,
+    folds_case,
+    leftovers,
+    make_parents,
+    misspelled,
+    prune_upward,
+    rename_new,
+    scan,
+    too_long,
+)
+from pressmark.stores.kinds import problem
+
+__all__ = ["CONFIG", "BagFolder", "BagObject"]
+
+CONFIG = b".pressmark-bags.json"
+WORKSHOP = b".pressmark-work"
+# A bag that is being replaced, where two names cannot be exchanged at once.
+REPLACED = b".pressmark-old"
+IDENTIFIER = "External-Identifier"
+IDENTIFIERS = ("external", "name", "layout")
+PROGRESS_EVERY = 100  # bags
+_CONFIG_LIMIT = 1 << 20
+
+
+class BagObject(StoredObject):
+    """A bag in a folder of bags; its files are those of the payload, or the one file that it is serialised in.
+
+    :ivar bag_path: the bag's base directory or file, absolute
+    :ivar serialized: whether it is a file
+    """
+
+    def __init__(self, store: str, identifier: str, path: bytes, serialized: bool) -> None:
+        inside = os.path.dirname(path) if serialized else os.path.join(path, b"data")
+        super().__init__(store, identifier, inside, (os.path.basename(path),) if serialized else None, "refuse")
+        self.bag_path = path
+        self.serialized = serialized
+
+    def bag(self) -> Bag:
+        """Open the bag.
+
+        :raises BagError: it is serialised, or cannot be opened
+        """
+        return Bag.open(self.bag_path)
+
+
+class BagFolder(Store):
+    """A folder of bags that is there; :meth:`create` makes one.
+
+    :param path: the directory that holds the bags
+    :param identifiers: ``external``, ``name`` or ``layout``; :data:`None` for what the folder says, else ``layout``
+        where there is one, else ``external``
+    :param layout: places the bags
+    :param algorithms: of new bags' manifests
+    :param info: more elements for the bag-info.txt of new bags
+    :param ignore: globs of names that are passed over beside the bags
+    :raises StoreError: it is no folder of bags, or cannot be read
+    """
+
+    kind: ClassVar[str] = "bags"
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        identifiers: Literal["external", "name", "layout"] | None = None,
+        layout: Layout | None = None,
+        algorithms: Iterable[str] = ("sha512",),
+        info: Mapping[str, str] | None = None,
+        ignore: Sequence[str] = (),
+    ) -> None:
+        self._base = os.fsencode(path)
+        self.root = os.fsdecode(self._base)
+        with store_errors(self._base):
+            if not os.path.isdir(self._base):
+                what = "it is not a directory" if os.path.lexists(self._base) else "it is not there"
+                raise StoreError(self._base, f"{what}; name the directory that holds the bags")
+            if _is_bag(scan(self._base, follow=False)):
+                raise StoreError(self._base, "it is a bag itself; name the directory that holds it")
+        said = _read_config(self._base)
+        if layout is None and identifiers in (None, "layout"):
+            layout = said[1]
+        self.identifiers = identifiers or ("layout" if layout is not None else said[0])
+        if self.identifiers not in IDENTIFIERS:
+            raise ValueError(f"identifiers={identifiers!r}: expected {', '.join(IDENTIFIERS)}")
+        if (self.identifiers == "layout") != (layout is not None):
+            what = "needs a layout" if layout is None else f"has no use for the layout {layout.name}"
+            raise StoreError(self._base, f"identifiers from {self.identifiers!r}: that {what}")
+        self.layout = layout_by_name("0002") if self.identifiers == "name" else layout
+        self._algorithms = tuple(algorithms)
+        self._info = dict(info or {})
+        self._ignore = tuple(ignore)
+        # Where bags are that do not lie where new ones would; made when it is first needed.
+        self._index: dict[str, bytes] | None = None
+        self._seen = 0
+
+    @classmethod
+    def create(
+        cls,
+        path: Path,
+        layout: Layout | None = None,
+        *,
+        identifiers: Literal["external", "name", "layout"] | None = None,
+        **options: Any,
+    ) -> BagFolder:
+        """Make an empty folder in a directory that is empty or not there, and open it.
+
+        :param layout: places the bags
+        :param options: as for opening
+        :raises StoreError: there is something in the directory, or it cannot be written
+        """
+        base = os.fsencode(path)
+        wanted = identifiers or ("layout" if layout is not None else "external")
+        config = {"identifiers": wanted, "layout": layout.config() if layout is not None else None}
+        with store_errors(base):
+            os.makedirs(base, exist_ok=True)
+            strangers = sorted(set(os.listdir(base)) - {CONFIG + b".new"})
+            if strangers:
+                raise StoreError(base, f"it holds {text(strangers[0])!r}: name a directory that is empty or not there")
+            new = os.path.join(base, CONFIG)
+            with open(new + b".new", "wb") as file:
+                file.write(json.dumps(config, indent=2).encode() + b"\n")
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(new + b".new", new)
+            flush_directory(base)
+        return cls(path, identifiers=identifiers, layout=layout, **options)
+
+    # --- identifiers and places -----------------------------------------------------------------------------------
+
+    def _place(self, identifier: str | bytes) -> str:
+        """Return where a new bag belongs.
+
+        :raises IdentifierError: nowhere
+        :raises ObjectError: its place is taken by what the folder itself needs
+        """
+        if self.layout is not None:
+            place = self.layout.map_id(identifier)
+        else:
+            place = Pairtree().clean(identifier)
+            if place in ("", ".", ".."):
+                raise IdentifierError(identifier, None, "it has no name")
+        for name in octets(place).split(b"/"):
+            if name in (CONFIG, WORKSHOP) or name.endswith(REPLACED):
+                reason = f"its place {place!r} is a name of the folder itself; take another layout"
+                raise ObjectError(self.root, identifier, "reserved", reason)
+        why = too_long(self._base, octets(place) + REPLACED)
+        if why is not None:
+            raise ObjectError(self.root, identifier, "bad-name", f"{why}; take another layout, such as 0004")
+        return place
+
+    def _from_place(self, place: bytes) -> str | None:
+        """Return the identifier that a place without an External-Identifier has."""
+        if self.identifiers == "name":
+            return text(place)
+        if self.layout is None:
+            return text(os.path.basename(place))
+        try:
+            return self.layout.unmap_path(place) if self.layout.reversible else None
+        except PathError:
+            return None
+
+    def _identified(self, place: bytes, info: BagInfo, path: bytes) -> tuple[str | None, list[Problem]]:
+        """Return a bag's identifier, and what is to be said of it.
+
+        :param place: without what says how it is serialised
+        """
+        if self.identifiers == "name":
+            return text(place), []
+        given = info.all(IDENTIFIER)
+        problems = []
+        if len(given) > 1:
+            message = f"it has {len(given)} {IDENTIFIER}s; leave one"
+            problems.append(problem("identifier-several", path, message))
+        identifier = self._from_place(place)
+        if len(given) == 1 and (self.identifiers == "external" or identifier is None):
+            identifier = given[0]
+        if identifier is None:
+            problems.append(problem("identifier-missing", path, f"it has no {IDENTIFIER}, and its path says none"))
+        elif self.identifiers == "layout":
+            problems += self._placed(given, identifier, place, path)
+        return identifier, problems
+
+    def _placed(self, given: list[str], identifier: str, place: bytes, path: bytes) -> list[Problem]:
+        """Compare identifier and place."""
+        assert self.layout is not None
+        for one in (identifier, *given[:1]):
+            try:
+                expected = self.layout.map_id(one)
+            except IdentifierError as error:
+                return [problem("identifier-unplaced", path, error.reason, section="")]
+            if octets(expected) != place:
+                message = f"the layout places {one!r} at {expected}"
+                return [problem("misplaced", path, message, section="", expected=expected)]
+        return []
+
+    # --- reading --------------------------------------------------------------------------------------------------
+
+    def objects(
+        self, *, threads: int | None = None, on_problem: OnProblem | None = None, ignore: Sequence[str] = ()
+    ) -> Iterator[StoreObject]:
+        """Give every bag, lazily, in the order of the octets of their names.
+
+        Only tag files are read. Of each identifier the first path is kept, to find those that several bags have.
+
+        :param threads: has no effect: bags are opened one after another
+        """
+        first: dict[str, str] = {}
+        with store_errors(self._base):
+            for item in self._walk(ignore):
+                if isinstance(item, Problem):
+                    if on_problem is not None:
+                        on_problem(item)
+                    continue
+                if item.id is not None and first.setdefault(item.id, item.path) != item.path:
+                    message = f"{first[item.id]} has the same identifier; change one"
+                    found = problem("duplicate-id", octets(item.path), message, section="", found=first[item.id])
+                    item = item._replace(proper=False, problems=(*item.problems, found))
+                yield item
+
+    def _walk(self, ignore: Sequence[str] = ()) -> Iterator[StoreObject | Problem]:
+        globs = (*self._ignore, *ignore)
+        ignored = re.compile("|".join(map(translate, globs))).match if globs else lambda _name: None
+        for left in leftovers(os.path.join(self._base, WORKSHOP)):
+            yield problem("leftover", WORKSHOP + b"/" + os.path.basename(left))
+        # Places to be looked at, the next one last; of bags and files it is known what they are.
+        places: list[tuple[bytes, str]] = [(b"", "directory")]
+        while places:
+            place, kind = places.pop()
+            if kind != "directory":
+                yield from self._found(place, kind)
+                continue
+            try:
+                entries = scan(os.path.join(self._base, place), follow=False)
+            except FileNotFoundError:
+                continue
+            except OSError as error:
+                yield problem("unreadable", place, error.strerror or str(error))
+                continue
+            if place and _is_bag(entries):
+                yield from self._bag(place)
+                continue
+            if place and not entries:
+                yield problem("empty", place, "an empty directory; it holds no bag", section="")
+            below = [entry for entry in entries if not ignored(text(entry.name))]
+            if not place:
+                below = [entry for entry in below if entry.name not in (CONFIG, WORKSHOP)]
+            places += [(os.path.join(place, entry.name), entry.kind) for entry in reversed(below)]
+
+    def _found(self, place: bytes, kind: str) -> Iterator[StoreObject | Problem]:
+        """Give what is no directory."""
+        name = archives.stem(os.path.basename(place)) if kind == "file" else None
+        if name is not None:
+            described = archives.describe(os.path.join(self._base, place))
+            problems = [found._replace(path=place) for found in described.problems]
+            if problems:
+                # Whatever its name says, nobody can tell what it is.
+                yield _record(None, place, problems)
+                return
+            identifier, problems = self._identified(os.path.join(os.path.dirname(place), name), described.info, place)
+            yield _record(identifier, place, problems)
+        elif kind == "link":
+            yield problem("link", place, section="")
+        elif kind == "special":
+            yield problem("special-file", place, section="")
+        else:
+            yield problem("beside", place, "it is no bag, and belongs to none")
+
+    def _bag(self, place: bytes) -> Iterator[StoreObject | Problem]:
+        """Give the bag in a directory."""
+        own = place.removesuffix(REPLACED)
+        problems: list[Problem] = []
+        if own != place:
+            if os.path.lexists(os.path.join(self._base, own)):
+                yield problem("leftover", place)
+                return
+            problems.append(problem("unfinished", place))
+        identifier, found = self._described(place, own)
+        yield _record(identifier, place, problems + found)
+
+    def _described(self, place: bytes, own: bytes) -> tuple[str | None, list[Problem]]:
+        """Return the identifier of the bag in a directory, and what its tag files are to be blamed for."""
+        problems: list[Problem] = []
+        try:
+            with Base(os.path.join(self._base, place)) as base:
+                bag, _ = survey(base, problems)
+        except BagError as error:
+            return None, [problem("unreadable", place, error.reason)]
+        identifier, more = self._identified(own, bag.info, place)
+        return identifier, [_within(place, found) for found in problems] + more
+
+    def get(self, identifier: str | bytes) -> BagObject:
+        """Return a bag, or a serialised bag.
+
+        :raises ObjectError: of kind ``missing``: it is not there
+        :raises IdentifierError: the identifier has no place in this folder
+        """
+        shown = text(identifier) if isinstance(identifier, bytes) else identifier
+        with object_errors(self.root, identifier):
+            place = self._find(shown)
+        if place is None:
+            raise self._missing(identifier)
+        path = os.path.abspath(os.path.join(self._base, place))
+        return BagObject(self.root, shown, path, not os.path.isdir(path))
+
+    def locate(self, record: StoreObject) -> BagObject:
+        """Return the bag of a record of :meth:`objects`."""
+        path = os.path.abspath(os.path.join(self._base, octets(record.path)))
+        return BagObject(self.root, record.id or "", path, not os.path.isdir(path))
+
+    def _missing(self, identifier: str | bytes) -> ObjectError:
+        return ObjectError(self.root, identifier, "missing", "no bag in this folder has this identifier")
+
+    def _find(self, identifier: str) -> bytes | None:
+        """Return where the bag with an identifier is; :data:`None` where there is none."""
+        try:
+            found = self._at(octets(self._place(identifier)), identifier)
+        except (IdentifierError, ObjectError):
+            if self.layout is not None:
+                raise
+            found = None
+        if found is not None or self.layout is not None:
+            return found
+        # A bag that others have made lies anywhere.
+        for again in (False, True):
+            if self._index is None or again:
+                self._index = self._indexed()
+            place = self._index.get(identifier)
+            if place is not None and self._is(place, identifier):
+                return place
+            if place is None and not again and self._is_fresh():
+                return None
+        return None
+
+    def _indexed(self) -> dict[str, bytes]:
+        self._seen = self._stamp()
+        found: dict[str, bytes] = {}
+        for item in self._walk():
+            if isinstance(item, StoreObject) and item.id is not None:
+                found.setdefault(item.id, octets(item.path))
+        return found
+
+    def _stamp(self) -> int:
+        return os.stat(self._base).st_mtime_ns
+
+    def _is_fresh(self) -> bool:
+        return self._seen == self._stamp()
+
+    def _at(self, place: bytes, identifier: str) -> bytes | None:
+        """Return where the bag that belongs at ``place`` is, if it is there and has the identifier."""
+        directory, name = os.path.split(place)
+        for candidate in (place, place + REPLACED):
+            if self._is(candidate, identifier):
+                return candidate
+        try:
+            entries = scan(os.path.join(self._base, directory), follow=False)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        for entry in entries:
+            candidate = os.path.join(directory, entry.name)
+            if entry.kind == "file" and archives.stem(entry.name) == name and self._is(candidate, identifier):
+                return candidate
+        return None
+
+    def _is(self, place: bytes, identifier: str) -> bool:
+        """Return whether there is a bag at ``place``, and it has the identifier."""
+        path = os.path.join(self._base, place)
+        if os.path.isfile(path) and not os.path.islink(path):
+            found = [item for item in self._found(place, "file") if isinstance(item, StoreObject)]
+            return bool(found) and found[0].id == identifier
+        try:
+            if not _is_bag(scan(path, follow=False)):
+                return False
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        return self._described(place, place.removesuffix(REPLACED))[0] == identifier
+
+    # --- changing -------------------------------------------------------------------------------------------------
+
+    def put(
+        self,
+        identifier: str | bytes,
+        source: Source,
+        *,
+        replace: bool = False,
+        mode: CopyMode = "auto",
+        links: Literal["refuse", "follow"] = "refuse",
+    ) -> StoreObject:
+        """Make a bag of a source, with the identifier as its ``External-Identifier``: whole or not at all.
+
+        A bag is replaced in one step where the system can exchange two names (Linux).
+
+        :raises ObjectError: nothing was stored; its ``kind`` says why
+        :raises IdentifierError: the identifier has no place in this folder
+        """
+        place = octets(self._place(identifier))
+        name = text(identifier) if isinstance(identifier, bytes) else identifier
+        info = self._elements(name, place)
+        with object_errors(self.root, identifier):
+            old = self._find(name)
+            self._refuse(identifier, place, old, replace)
+            with Workshop(os.path.join(self._base, WORKSHOP)) as shop:
+                new = shop / b"bag"
+                self._make(identifier, source, new, info, mode, links)
+                with shop.turn():
+                    old = self._find(name)
+                    self._refuse(identifier, place, old, replace)
+                    if old is None:
+                        self._move_in(identifier, new, place)
+                    else:
+                        place = self._replace(shop, new, old)
+            if self._index is not None and self.layout is None:
+                self._index[name] = place
+                self._seen = self._stamp()
+        identifier_, problems = self._described(place, place)
+        return _record(identifier_, place, problems)
+
+    def _elements(self, identifier: str, place: bytes) -> list[tuple[str, str]]:
+        """Return the elements of a new bag's bag-info.txt."""
+        elements = [(label, value) for label, value in self._info.items() if label.lower() != IDENTIFIER.lower()]
+        try:
+            written = BagInfo([(IDENTIFIER, identifier)]).to_bytes()
+            if BagInfo.parse(written)[0].all(IDENTIFIER) == [identifier]:
+                return [(IDENTIFIER, identifier), *elements]
+        except (BagError, ValueError):
+            pass
+        if self.layout is not None and self._from_place(place) == identifier:
+            return elements
+        raise IdentifierError(identifier, None, f"it cannot be written as an {IDENTIFIER}, on one line of text")
+
+    def _refuse(self, identifier: str | bytes, place: bytes, old: bytes | None, replace: bool) -> None:
+        """Refuse what cannot be stored.
+
+        :raises ObjectError: as said
+        """
+        if old is not None:
+            if not replace:
+                reason = f"there is one at {text(old)}: replace it, or delete it first"
+                raise ObjectError(self.root, identifier, "exists", reason)
+            if not os.path.isdir(os.path.join(self._base, old)):
+                reason = f"there is a serialised one at {text(old)}: delete that first"
+                raise ObjectError(self.root, identifier, "exists", reason)
+            return
+        parts = place.split(b"/")
+        for depth in range(1, len(parts)):
+            above = b"/".join(parts[:depth])
+            path = os.path.join(self._base, above)
+            if not os.path.lexists(path):
+                break
+            if not os.path.isdir(path) or os.path.islink(path) or _is_bag(scan(path, follow=False)):
+                reason = f"{text(above)} is there already, and no directory of bags; take another layout"
+                raise ObjectError(self.root, identifier, "collision", reason)
+        if folds_case(self._base):
+            clash = misspelled(self._base, place)
+            if clash is not None:
+                reason = f"{text(clash)!r} is there in the other case, and this file system has one name for both"
+                raise ObjectError(self.root, identifier, "collision", f"{reason}; use one that distinguishes case")
+        if os.path.lexists(os.path.join(self._base, place)):
+            reason = f"{text(place)} is there, and is another's; move it away"
+            raise ObjectError(self.root, identifier, "collision", reason)
+
+    def _make(
+        self,
+        identifier: str | bytes,
+        source: Source,
+        new: bytes,
+        info: list[tuple[str, str]],
+        mode: str,
+        links: str,
+    ) -> None:
+        """Make the bag ``new``."""
+        try:
+            if isinstance(source, Mapping):
+                copy_source(source, new, mode=mode, links=links)
+                create_bag(new, None, self._algorithms, info, nested=True)
+            else:
+                given = os.fsencode(source)
+                # Whoever names a link means what it leads to.
+                one = given if os.path.isdir(given) else [given]
+                create_bag(one, new, self._algorithms, info, mode=mode, links=links, nested=True)
+        except Refused as refused:
+            raise ObjectError(self.root, identifier, refused.kind, refused.reason) from None
+        except BagError as error:
+            if isinstance(error.__cause__, OSError):
+                raise error.__cause__ from None
+            raise ObjectError(self.root, identifier, "source", str(error)) from None
+
+    def _move_in(self, identifier: str | bytes, new: bytes, place: bytes) -> None:
+        parent = os.path.dirname(place)
+        made: list[bytes] = []
+        try:
+            if parent:
+                made = make_parents(self._base, parent)
+            rename_new(new, os.path.join(self._base, place))
+        except BaseException:
+            with contextlib.suppress(OSError):
+                prune_upward(self._base, parent)
+            raise
+        flush_directory(os.path.join(self._base, parent))
+        for above in made:
+            flush_directory(os.path.dirname(os.path.join(self._base, above)))
+
+    def _replace(self, shop: Workshop, new: bytes, old: bytes) -> bytes:
+        """Put the new bag in the place of the old one; return that place."""
+        place = old.removesuffix(REPLACED)
+        path = os.path.join(self._base, place)
+        aside = path + REPLACED
+        if old == place and not exchange(new, path):
+            os.rename(path, aside)
+        if not os.path.lexists(path):
+            try:
+                rename_new(new, path)
+            except BaseException:
+                os.rename(aside, path)
+                raise
+            os.rename(aside, shop / b"replaced")
+        flush_directory(os.path.dirname(path))
+        return place
+
+    def delete(self, identifier: str | bytes) -> None:
+        """Remove a bag, then directories above it that are empty.
+
+        :raises ObjectError: of kind ``missing``, or it could not be removed
+        :raises IdentifierError: the identifier has no place in this folder
+        """
+        name = text(identifier) if isinstance(identifier, bytes) else identifier
+        with object_errors(self.root, identifier):
+            if self._find(name) is None:
+                raise self._missing(identifier)
+            with Workshop(os.path.join(self._base, WORKSHOP)) as shop, shop.turn():
+                place = self._find(name)
+                if place is None:
+                    raise self._missing(identifier)
+                os.rename(os.path.join(self._base, place), shop / b"object")
+                flush_directory(os.path.dirname(os.path.join(self._base, place)))
+                prune_upward(self._base, os.path.dirname(place))
+                if self._index is not None:
+                    self._index.pop(name, None)
+
+    # --- checking and repairing -----------------------------------------------------------------------------------
+
+    def check(
+        self,
+        *,
+        digests: bool = False,
+        threads: int | None = None,
+        on_event: OnEvent | None = None,
+        on_problem: OnProblem | None = None,
+        ignore: Sequence[str] = (),
+    ) -> Report:
+        """Validate every bag, and join the reports; paths are relative to the folder.
+
+        Serialised bags are validated with ``digests`` only: they are unpacked for that, one after another, where
+        temporary files go (``TMPDIR``), and removed again. Without, that they are unchecked is a warning.
+
+        :param digests: verify the checksums; without, only that all files are there and no others
+        """
+        report = Report(counts={"objects": 0, "proper": 0, "files": 0, "bytes": 0})
+
+        def found(problems: Iterable[Problem]) -> None:
+            for each in problems:
+                report.problems.append(each)
+                if on_problem is not None:
+                    on_problem(each)
+
+        for record in self.objects(on_problem=lambda each: found([each]), ignore=ignore):
+            report.counts["objects"] += 1
+            report.counts["proper"] += record.proper
+            problems = list(self._validated(record, digests, threads, report))
+            # What its tag files were blamed for comes again when it is validated.
+            found([one for one in record.problems if one not in problems])
+            found(problems)
+            if on_event is not None and (digests or report.counts["objects"] % PROGRESS_EVERY == 0):
+                on_event(Progress(report.counts["objects"], len(report.problems)))
+        if on_event is not None:
+            on_event(Progress(report.counts["objects"], len(report.problems)))
+        return report
+
+    def _validated(self, record: StoreObject, digests: bool, threads: int | None, report: Report) -> Iterator[Problem]:
+        place = octets(record.path)
+        path = os.path.join(self._base, place)
+        if os.path.isdir(path):
+            yield from self._validated_bag(path, place, digests, threads, report)
+        elif not digests:
+            yield problem("archive-unchecked", place)
+        elif not any(one.kind == "archive-malformed" for one in record.problems):
+            with tempfile.TemporaryDirectory(prefix="pressmark-") as folder, object_errors(self.root, record.id or ""):
+                bag, problems = archives.unpack(path, os.path.join(os.fsencode(folder), b"unpacked"))
+                yield from (one._replace(path=place) for one in problems)
+                if bag is not None:
+                    yield from self._validated_bag(bag, place, digests, threads, report)
+
+    @staticmethod
+    def _validated_bag(
+        path: bytes, place: bytes, digests: bool, threads: int | None, report: Report
+    ) -> Iterator[Problem]:
+        try:
+            found = validate(path, "full" if digests else "complete", threads=threads)
+        except BagError as error:
+            yield problem("unreadable", place, error.reason)
+            return
+        for name in ("files", "bytes"):
+            report.counts[name] += found.counts.get(name, 0)
+        yield from (_within(place, one) for one in found.problems)
+
+    def repair(self, *, dry_run: bool = False, on_event: OnEvent | None = None, ignore: Sequence[str] = ()) -> Report:
+        """Mend what lies around the bags, and report what remains; nothing in a bag is changed.
+
+        =========== ==========================================================================================
+        ``finish``  a replacement that was interrupted is finished
+        ``prune``   empty directories are removed
+        ``remove``  what killed runs have left
+        =========== ==========================================================================================
+        """
+        tell = on_event or (lambda _event: None)
+        report = Report(counts={"objects": 0, "repaired": 0})
+        folder = os.path.join(self._base, WORKSHOP)
+        with store_errors(self._base), contextlib.ExitStack() as stack:
+            # All of it before anything is removed.
+            items = list(self._walk(ignore))
+            shop = None
+            if not dry_run and (os.path.isdir(folder) or any(self._mendable(item) for item in items)):
+                shop = stack.enter_context(Workshop(folder))
+            gone: set[bytes] = set()
+            for item in items:
+                if isinstance(item, StoreObject):
+                    report.counts["objects"] += 1
+                action = self._mendable(item)
+                if action is None:
+                    report.add(item.problems if isinstance(item, StoreObject) else [item])
+                    continue
+                with shop.turn() if shop is not None else contextlib.nullcontext():
+                    for path in self._mend(action, item, shop, gone):
+                        tell(Changed(action, path))
+                report.counts["repaired"] += 1
+                if isinstance(item, StoreObject):
+                    report.add(one for one in item.problems if one.kind != "unfinished")
+        return report
+
+    @staticmethod
+    def _mendable(item: StoreObject | Problem) -> str | None:
+        if isinstance(item, StoreObject):
+            return "finish" if any(one.kind == "unfinished" for one in item.problems) else None
+        return {"empty": "prune", "leftover": "remove"}.get(item.kind)
+
+    def _mend(
+        self, action: str, item: StoreObject | Problem, shop: Workshop | None, gone: set[bytes]
+    ) -> Iterator[bytes]:
+        """Mend one thing, and give the paths that are concerned; without a workshop only these."""
+        place = octets(item.path)
+        path = os.path.join(self._base, place)
+        if action == "finish":
+            yield place
+            if shop is not None:
+                rename_new(path, path.removesuffix(REPLACED))
+                flush_directory(os.path.dirname(path))
+        elif action == "remove":
+            yield place
+            if shop is not None and os.path.lexists(path) and not place.startswith(WORKSHOP):
+                os.rename(path, shop / os.path.basename(path))
+        elif shop is not None:
+            yield from prune_upward(self._base, place)
+        else:
+            while place and all(
+                os.path.join(place, name) in gone for name in os.listdir(os.path.join(self._base, place))
+            ):
+                gone.add(place)
+                yield place
+                place = os.path.dirname(place)
+
+
+def _record(identifier: str | None, place: bytes, problems: Sequence[Problem]) -> StoreObject:
+    proper = not any(one.severity == "error" for one in problems)
+    return StoreObject(identifier, text(place), proper, None, tuple(problems))
+
+
+def _within(place: bytes, found: Problem) -> Problem:
+    """Return a bag's problem as one of the folder."""
+    return found._replace(path=os.path.join(place, found.path) if found.path else place)
+
+
+def _is_bag(entries: Sequence[Entry]) -> bool:
+    """Return whether a directory is a bag, or was one before it lost its bagit.txt."""
+    kinds = {entry.name: entry.kind for entry in entries}
+    if kinds.get(b"bagit.txt") not in (None, "directory"):
+        return True
+    manifests = (name.startswith(b"manifest-") and name.endswith(b".txt") for name in kinds if kinds[name] == "file")
+    return kinds.get(b"data") == "directory" and any(manifests)
+
+
+def _read_config(base: bytes) -> tuple[str, Layout | None]:
+    """Return how identifiers are found in a folder that says it, else the usual way."""
+    path = os.path.join(base, CONFIG)
+    try:
+        with open(path, "rb") as file:
+            config = json.loads(file.read(_CONFIG_LIMIT))
+        identifiers, given = config["identifiers"], config["layout"]
+        if identifiers not in IDENTIFIERS or (identifiers == "layout") != (given is not None):
+            raise ValueError("it does not say how identifiers are found")
+        return identifiers, layout_from_config(given) if given is not None else None
+    except FileNotFoundError:
+        return "external", None
+    except OSError as error:
+        raise StoreError(path, error.strerror or str(error)) from error
+    except LayoutConfigError as error:
+        raise StoreError(path, f"{error}; mend it") from None
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise StoreError(path, f"it is malformed ({error}); mend it, or say how identifiers are found") from None

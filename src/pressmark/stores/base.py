@@ -1,0 +1,292 @@
+"""What every store is: objects by identifier, walked, checked, repaired, put, given and removed."""
+
+from __future__ import annotations
+
+import errno
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, BinaryIO, ClassVar, Literal, NamedTuple
+
+from pressmark.errors import BagError, ObjectError, StoreError
+from pressmark.fixity import Outcome, walk
+from pressmark.layouts import Layout
+from pressmark.reports import Problem, Report
+
+__all__ = [
+    "Changed",
+    "CopyMode",
+    "Event",
+    "OnEvent",
+    "OnProblem",
+    "Progress",
+    "Source",
+    "Store",
+    "StoreObject",
+    "StoredObject",
+    "object_errors",
+    "octets",
+    "store_errors",
+    "text",
+]
+
+Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
+#: What an object is made of: a file, a directory, or names within the object and the files they are copied from.
+Source = Path | Mapping[str, Path]
+CopyMode = Literal["auto", "copy", "reflink", "hardlink"]
+OnProblem = Callable[[Problem], object]
+
+
+class Progress(NamedTuple):
+    """An event: so much is done, given every now and then.
+
+    :ivar objects: that were looked at
+    :ivar problems: that were found
+    """
+
+    objects: int
+    problems: int
+
+
+class Changed(NamedTuple):
+    """An event of a repair: one thing that was done, or would be done.
+
+    :ivar action: a stable word: ``encapsulate``, ``finish``, ``prune``, ``remove``, …
+    :ivar path: what it is done to, relative to the store's root
+    :ivar names: what is moved or removed there, where there is more to say
+    """
+
+    action: str
+    path: bytes
+    names: tuple[bytes, ...] = ()
+
+
+Event = Progress | Changed
+OnEvent = Callable[[Event], object]
+
+
+def octets(name: str | bytes) -> bytes:
+    """Return ``name`` as the octets it has on the disk: layouts give UTF-8, whatever the locale is."""
+    return name.encode("utf-8", "surrogateescape") if isinstance(name, str) else name
+
+
+def text(name: bytes) -> str:
+    """Return the octets of a path or an identifier as :class:`str`, the inverse of :func:`octets`."""
+    return name.decode("utf-8", "surrogateescape")
+
+
+class StoreObject(NamedTuple):
+    """One object, as a walk finds it.
+
+    :ivar id: the identifier; surrogates of :func:`os.fsdecode` stand for octets that are not UTF-8, and :data:`None`
+        for an identifier that cannot be read
+    :ivar path: of the object's place, relative to the store's root and with ``/``; surrogates likewise
+    :ivar proper: whether it is stored as its specification says
+    :ivar encapsulation: of a Pairtree the encapsulating directory's name; :data:`None` elsewhere, and without one
+    :ivar problems: what is wrong with it; an object may be proper and still have some
+    """
+
+    id: str | None
+    path: str
+    proper: bool
+    encapsulation: str | None
+    problems: tuple[Problem, ...]
+
+    def record(self) -> dict[str, Any]:
+        """Return it as it stands in JSON."""
+        return {**self._asdict(), "problems": [problem.record() for problem in self.problems]}
+
+
+class StoredObject:
+    """The files of one object that is in a store.
+
+    :param store: the store's root, for messages
+    :param identifier: the object's
+    :param path: the directory that its files' names are relative to, absolute
+    :param members: the names in it that are the object's; :data:`None` for all
+    :param links: ``"follow"`` symbolic links, or ``"refuse"`` them
+
+    :ivar id: the identifier
+    :ivar path: the directory, absolute
+    """
+
+    def __init__(
+        self,
+        store: str | bytes,
+        identifier: str,
+        path: bytes,
+        members: Sequence[bytes] | None = None,
+        links: str = "follow",
+    ) -> None:
+        self.id = identifier
+        self.path = path
+        self._store = store
+        self._members = members
+        self._links = links
+
+    def __repr__(self) -> str:
+        return f"<StoredObject {self.id!r} in {text(self.path)!r}>"
+
+    def files(self) -> Iterator[tuple[str, bytes]]:
+        """Give each file's name within the object and its path, in the order of their octets.
+
+        :raises ObjectError: a directory cannot be read, or holds what is no file
+        """
+        tops = [self.path] if self._members is None else [os.path.join(self.path, name) for name in self._members]
+        for top in tops:
+            for found in walk(top, links=self._links):
+                if isinstance(found, Outcome):
+                    reason = f"{text(self._name(octets(found.path)))}: {found.message}"
+                    raise ObjectError(self._store, self.id, "unreadable", reason)
+                path = octets(found)
+                yield text(self._name(path)), path
+
+    def _name(self, path: bytes) -> bytes:
+        return os.path.relpath(path, self.path).replace(os.sep.encode(), b"/")
+
+    def open(self, name: str) -> BinaryIO:
+        """Open the file ``name`` of the object for reading.
+
+        :raises ObjectError: there is no such file in it, or it cannot be read
+        """
+        parts = octets(name).split(b"/")
+        # A name is looked up, never followed out of the object.
+        inside = not {b"", b".", b".."} & set(parts) and (self._members is None or parts[0] in self._members)
+        path = os.path.join(self.path, *parts)
+        if not inside or b"\0" in path or not os.path.isfile(path):
+            raise ObjectError(self._store, self.id, "missing", f"there is no file {name!r} in it")
+        with object_errors(self._store, self.id):
+            return open(path, "rb")
+
+
+class Store(ABC):
+    """Objects by identifier, in a directory.
+
+    :ivar root: the store's directory
+    :ivar layout: what maps identifiers to places; :data:`None` where none is known
+    """
+
+    #: The kind's word, as :func:`pressmark.stores.open` and the commands know it.
+    kind: ClassVar[str]
+    root: str
+    layout: Layout | None
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.root!r}>"
+
+    @abstractmethod
+    def objects(
+        self, *, threads: int | None = None, on_problem: OnProblem | None = None, ignore: Sequence[str] = ()
+    ) -> Iterator[StoreObject]:
+        """Give every object, lazily, in an order that does not depend on the file system.
+
+        Whatever belongs to no object goes to ``on_problem``, so that every file is accounted for.
+
+        :param threads: how many read directories; :data:`None` or 0 for as many as there are cores
+        :param ignore: globs of names that are passed over, such as ``.DS_Store``
+        """
+
+    @abstractmethod
+    def get(self, identifier: str | bytes) -> StoredObject:
+        """Return an object.
+
+        :raises ObjectError: of kind ``missing``: it is not there
+        :raises IdentifierError: the identifier has no place in this store
+        """
+
+    @abstractmethod
+    def put(
+        self,
+        identifier: str | bytes,
+        source: Source,
+        *,
+        replace: bool = False,
+        mode: CopyMode = "auto",
+        links: Literal["refuse", "follow"] = "refuse",
+    ) -> StoreObject:
+        """Store an object: whole or not at all.
+
+        :param source: a file, a directory, or names within the object and the files that are copied there
+        :param replace: in the place of the object that is there, if one is
+        :param mode: ``copy`` the bytes, share them (``reflink``, ``hardlink``), or ``auto``: reflink where the file
+            system can, else copy
+        :param links: symbolic links in the source: ``"refuse"`` them, or ``"follow"`` them and copy what they lead to
+        :raises ObjectError: nothing was stored; its ``kind`` says why
+        :raises IdentifierError: the identifier has no place in this store
+        """
+
+    @abstractmethod
+    def delete(self, identifier: str | bytes) -> None:
+        """Remove one object, and directories above it that are empty then; nothing else.
+
+        :raises ObjectError: nothing was removed; its ``kind`` says why
+        :raises IdentifierError: the identifier has no place in this store
+        """
+
+    @abstractmethod
+    def check(
+        self,
+        *,
+        digests: bool = False,
+        threads: int | None = None,
+        on_event: OnEvent | None = None,
+        on_problem: OnProblem | None = None,
+        ignore: Sequence[str] = (),
+    ) -> Report:
+        """Look at everything in the store and return what is wrong.
+
+        :param digests: read the files too, where the store holds their digests
+        :param on_event: called with :class:`Progress`
+        :param on_problem: called with each problem as it is found; the report has them all the same
+        """
+
+    def repair(self, *, dry_run: bool = False, on_event: OnEvent | None = None, ignore: Sequence[str] = ()) -> Report:
+        """Mend what can be mended without losing a byte; the report has what remains.
+
+        :param dry_run: only say what would be done
+        :param on_event: called with :class:`Changed` for each thing done
+        :raises StoreError: stores of this kind cannot be repaired
+        """
+        raise StoreError(self.root, f"stores of kind {self.kind} cannot be repaired; restore what is damaged")
+
+
+# What the operating system's number means for an object, and the way out.
+_REFUSALS = {
+    errno.ENOSPC: ("no-space", "make room, and run it again"),
+    errno.EDQUOT: ("no-space", "make room, and run it again"),
+    errno.EROFS: ("permission", "mount the file system for writing"),
+    errno.EACCES: ("permission", "run it as somebody who may"),
+    errno.EPERM: ("permission", "run it as somebody who may"),
+    errno.ENAMETOOLONG: ("bad-name", "use a shorter name"),
+    errno.EEXIST: ("collision", "names that differ only in case are one here: rename one of them"),
+    errno.EILSEQ: ("bad-name", "the file system takes no such names"),
+}
+
+
+def _refusal(error: OSError) -> tuple[str, str]:
+    kind, way_out = _REFUSALS.get(error.errno or 0, ("io-error", ""))
+    named = error.filename if isinstance(error.filename, (str, bytes)) else ""
+    name = text(os.path.basename(octets(named)))
+    reason = f"{error.strerror or error}{f' ({name})' if name else ''}"
+    return kind, f"{reason}; {way_out}" if way_out else reason
+
+
+@contextmanager
+def object_errors(store: str | bytes, identifier: str | bytes) -> Iterator[None]:
+    """Turn what the operating system refuses inside into an :class:`ObjectError`."""
+    try:
+        yield
+    except OSError as error:
+        raise ObjectError(store, identifier, *_refusal(error)) from error
+    except BagError as error:  # from copying, which bags share
+        raise ObjectError(store, identifier, "source", f"{text(octets(error.path))}: {error.reason}") from None
+
+
+@contextmanager
+def store_errors(store: str | bytes) -> Iterator[None]:
+    """Turn what the operating system refuses inside into a :class:`StoreError`."""
+    try:
+        yield
+    except OSError as error:
+        raise StoreError(store, _refusal(error)[1]) from error

@@ -1,0 +1,587 @@
+"""What all stores do on a disk: prepare aside, move in at once, remove without a trace, and take turns.
+
+Everything new is written into a private directory of the run, on the same file system, and moved into its place by one
+rename. Everything that goes is moved out by one rename, and removed afterwards. The moves of all runs take turns, by a
+lock that is held for a moment; copying does not.
+
+::
+
+    <workshop>/                 a directory in the store that its walk knows and passes over
+    ├── lock                    held while something is moved in or out
+    └── <run>/                  private to one run, as long as that holds its lock
+        ├── lock
+        └── …
+
+A run that was killed leaves its private directory; the next one finds that nobody holds its lock, and removes it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import errno
+import os
+import secrets
+import shutil
+import stat
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from types import TracebackType
+from typing import Any, NamedTuple
+
+from pressmark.bagit.copying import Job, copy_files
+from pressmark.fixity import Outcome
+from pressmark.fixity.outcomes import kind_of_mode, message_of
+from pressmark.stores.base import Path, Source, octets
+
+__all__ = [
+    "LOCK",
+    "Entry",
+    "Lock",
+    "Refused",
+    "Workshop",
+    "clear",
+    "copy_source",
+    "exchange",
+    "flush_directory",
+    "flush_tree",
+    "folds_case",
+    "leftovers",
+    "make_parents",
+    "misspelled",
+    "prune_upward",
+    "remove_tree",
+    "rename_new",
+    "scan",
+    "too_long",
+]
+
+LOCK = b"lock"
+NAME_MAX, PATH_MAX = 255, 4096  # bytes, where the system does not say; a path's NUL is counted
+# Another run may remove a directory as empty while we are about to put something into it, again and again.
+TRIES = 1000
+# Copying always computes a digest; this one costs next to nothing.
+_CHEAPEST = ("xxh3-64",)
+
+_OPEN_LOCK = os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
+_OPEN_DIRECTORY = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_DIRECTORY", 0)
+_NOT_EMPTY = (errno.ENOTEMPTY, errno.EEXIST)
+
+
+class Refused(Exception):
+    """A source that cannot be stored; the store makes an ``ObjectError`` of it.
+
+    :ivar kind: ``source`` or ``bad-name``
+    :ivar reason: one line that says why, and the way out
+    """
+
+    def __init__(self, kind: str, reason: str) -> None:
+        super().__init__(kind, reason)
+        self.kind = kind
+        self.reason = reason
+
+
+# --- looking ----------------------------------------------------------------------------------------------------------
+
+
+class Entry(NamedTuple):
+    """One name in a directory.
+
+    :ivar name: its octets
+    :ivar kind: ``directory``, ``file``, ``special``, or of links that are not followed ``link``; of those that are,
+        what they lead to, or ``dangling``
+    :ivar is_link: whether it is a symbolic link
+    """
+
+    name: bytes
+    kind: str
+    is_link: bool
+
+
+def scan(directory: bytes, *, follow: bool = True) -> list[Entry]:
+    """Return what is in a directory, in the order of octets.
+
+    :param follow: look at what symbolic links lead to
+    :raises OSError: it cannot be read
+    """
+    found = []
+    with os.scandir(directory) as entries:
+        for entry in entries:
+            is_link = entry.is_symlink()
+            found.append(Entry(entry.name, "link" if is_link and not follow else _kind(entry, is_link), is_link))
+    found.sort()
+    return found
+
+
+def _kind(entry: os.DirEntry[bytes], is_link: bool) -> str:
+    try:
+        if entry.is_dir():
+            return "directory"
+        if entry.is_file():
+            return "file"
+    except OSError:  # links that lead to each other, or where nobody may look
+        return "dangling" if is_link else "special"
+    return "dangling" if is_link and not os.path.exists(entry.path) else "special"
+
+
+def too_long(base: bytes, relative: bytes) -> str | None:
+    """Return why no file system takes the path ``relative`` below ``base``, or :data:`None`."""
+    longest = max(map(len, relative.split(b"/")))
+    if longest > NAME_MAX:
+        return f"a name in its path would have {longest} bytes, and {NAME_MAX} are the most that file systems take"
+    length = len(os.path.abspath(base)) + 1 + len(relative)
+    if length >= PATH_MAX:
+        return f"its path would have {length} bytes, and {PATH_MAX - 1} are the most that the system takes"
+    return None
+
+
+def folds_case(directory: bytes) -> bool:
+    """Return whether ``directory``, whose name has letters, can be had in the other case too: names clash by case."""
+    parent, name = os.path.split(os.path.abspath(directory))
+    other = name.swapcase()
+    try:
+        return other != name and os.path.samestat(
+            os.lstat(os.path.join(parent, other)), os.lstat(os.path.join(parent, name))
+        )
+    except OSError:
+        return False
+
+
+def misspelled(base: bytes, relative: bytes) -> bytes | None:
+    """Return the part of the path ``relative`` below ``base`` that is there under another spelling, or :data:`None`.
+
+    To be asked where :func:`folds_case`: a name is there, and the directory that holds it lists it otherwise.
+    """
+    at = base
+    for name in relative.split(b"/"):
+        path = os.path.join(at, name)
+        if not os.path.lexists(path):
+            return None
+        if name not in os.listdir(at):
+            return os.path.relpath(path, base)
+        at = path
+    return None
+
+
+# --- making sure ------------------------------------------------------------------------------------------------------
+
+
+def flush_directory(directory: bytes) -> None:
+    """Have the names in a directory on the disk before going on, where the system can."""
+    if os.name == "nt":
+        return
+    descriptor = os.open(directory, _OPEN_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.EBADF, errno.ENOTSUP):  # a file system that has nothing to flush
+            raise
+    finally:
+        os.close(descriptor)
+
+
+def flush_tree(top: bytes) -> None:
+    """Have all files and names of a tree on the disk before going on; links are not followed."""
+    for directory, _names, files in os.walk(top):
+        for name in files:
+            path = os.path.join(directory, name)
+            if os.path.islink(path):
+                continue
+            descriptor = os.open(path, os.O_RDWR if os.name == "nt" else os.O_RDONLY)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+        flush_directory(directory)
+
+
+# --- moving -----------------------------------------------------------------------------------------------------------
+
+
+_NOREPLACE, _EXCHANGE = 1, 2  # linux/fs.h
+
+
+@cache
+def _renameat2() -> Callable[[bytes, bytes, int], int] | None:
+    """Return what the C library offers for moves that never replace; :data:`None` where it offers nothing."""
+    if not sys.platform.startswith("linux"):
+        return None
+    try:
+        function = ctypes.CDLL(None, use_errno=True).renameat2
+    except (OSError, AttributeError):
+        return None
+    here = -100  # AT_FDCWD
+    return lambda old, new, flags: function(here, old, here, new, flags)
+
+
+def _rename_by(flags: int, old: bytes, new: bytes) -> bool:
+    """Rename with Linux's flags; False where the system or the file system does not know them."""
+    rename = _renameat2()
+    if rename is None:
+        return False
+    if rename(old, new, flags) == 0:
+        return True
+    number = ctypes.get_errno()
+    if number in (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP):
+        return False
+    raise OSError(number, os.strerror(number), old, None, new)
+
+
+def rename_new(old: bytes, new: bytes) -> None:
+    """Rename ``old`` to ``new``, which must not be there, not even as an empty directory.
+
+    :raises FileExistsError: it is there
+    """
+    if _rename_by(_NOREPLACE, old, new):
+        return
+    # All runs of ours take turns here; what comes between is a stranger.
+    if os.path.lexists(new):
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), new)
+    os.rename(old, new)
+
+
+def exchange(one: bytes, other: bytes) -> bool:
+    """Give each the other's name at once; False where the file system cannot."""
+    return _rename_by(_EXCHANGE, one, other)
+
+
+def make_parents(base: bytes, relative: bytes) -> list[bytes]:
+    """Make the directories of the path ``relative`` below ``base`` that are not there.
+
+    Another run may remove them as empty meanwhile; then they are made again.
+
+    :return: those that were made, relative to ``base``
+    :raises OSError: a directory cannot be made, or something else has its name
+    """
+    names = relative.split(b"/")
+    for _ in range(TRIES):
+        made = []
+        try:
+            for depth in range(1, len(names) + 1):
+                path = os.path.join(base, *names[:depth])
+                try:
+                    os.mkdir(path)
+                    made.append(b"/".join(names[:depth]))
+                except FileExistsError:
+                    if not os.path.isdir(path) and os.path.lexists(path):
+                        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), path) from None
+        except FileNotFoundError:
+            if not os.path.isdir(base):
+                raise
+            continue
+        return made
+    raise OSError(errno.EBUSY, os.strerror(errno.EBUSY), base)
+
+
+def prune_upward(base: bytes, relative: bytes) -> list[bytes]:
+    """Remove the directory ``relative`` below ``base`` if it is empty, then those above it; never ``base`` itself.
+
+    :return: the paths, relative to ``base``, that were removed
+    """
+    removed = []
+    while relative:
+        try:
+            os.rmdir(os.path.join(base, relative))
+            removed.append(relative)
+        except FileNotFoundError:
+            pass  # another run did
+        except OSError as error:
+            if error.errno in (*_NOT_EMPTY, errno.EBUSY, errno.ENOTDIR):
+                break
+            raise
+        relative = os.path.dirname(relative)
+    return removed
+
+
+def remove_tree(top: bytes) -> None:
+    """Remove a tree, also one whose directories may not be written to; links are removed and not followed.
+
+    :raises OSError: something cannot be removed
+    """
+
+    def again(function: Callable[..., Any], path: Any, failed: Any) -> None:
+        error = failed[1] if isinstance(failed, tuple) else failed
+        if isinstance(error, FileNotFoundError):
+            return
+        if not isinstance(error, PermissionError):
+            raise error
+        # The copy of a directory that was closed to writing is closed too.
+        for closed in (os.path.dirname(path), path):
+            with contextlib.suppress(OSError):
+                if not os.path.islink(closed):
+                    os.chmod(closed, os.stat(closed).st_mode | stat.S_IRWXU)
+        if function in (os.unlink, os.rmdir):
+            function(path)
+        else:
+            remove_tree(path)
+
+    if os.path.islink(top) or not os.path.isdir(top):
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(top)
+    elif sys.version_info >= (3, 12):
+        shutil.rmtree(top, onexc=again)
+    else:
+        shutil.rmtree(top, onerror=again)
+
+
+# --- taking turns -----------------------------------------------------------------------------------------------------
+
+
+class Lock:
+    """A file that is locked as long as a process has it open, however that process ends; a context manager.
+
+    :param path: the file; it is made, and removed by :meth:`release`
+    :param wait: until whoever holds it gives it back; otherwise :class:`BlockingIOError` is raised
+    :raises OSError: it cannot be made
+    """
+
+    def __init__(self, path: bytes, *, wait: bool = True) -> None:
+        self._path = path
+        while True:
+            self._descriptor = os.open(path, _OPEN_LOCK, 0o666)
+            try:
+                _take(self._descriptor, wait)
+                if os.name == "nt" or self._is_there():
+                    return
+            except BaseException:
+                os.close(self._descriptor)
+                raise
+            # Its holder removed it between our opening and our locking.
+            os.close(self._descriptor)
+
+    def _is_there(self) -> bool:
+        try:
+            return os.path.samestat(os.stat(self._path), os.fstat(self._descriptor))
+        except FileNotFoundError:
+            return False
+
+    def release(self) -> None:
+        """Remove the file and let others have it."""
+        with contextlib.suppress(OSError):
+            if os.name == "nt":  # where a file that is open cannot be removed
+                os.close(self._descriptor)
+                os.unlink(self._path)
+            else:
+                os.unlink(self._path)
+        with contextlib.suppress(OSError):
+            os.close(self._descriptor)
+
+    def __enter__(self) -> Lock:
+        return self
+
+    def __exit__(
+        self, _type: type[BaseException] | None, _value: BaseException | None, _traceback: TracebackType | None
+    ) -> None:
+        self.release()
+
+
+def _take(descriptor: int, wait: bool) -> None:
+    if sys.platform == "win32":
+        import msvcrt
+
+        msvcrt.locking(descriptor, msvcrt.LK_LOCK if wait else msvcrt.LK_NBLCK, 1)
+    else:
+        import fcntl
+
+        fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+class Workshop:
+    """A private directory of one run, below the directory ``folder``; a context manager.
+
+    Entering it removes what killed runs have left there. Leaving it removes what is in it, and ``folder`` where that is
+    empty then.
+
+    :param folder: in the store, on the file system of what is to be moved; it is made where it is not there
+
+    :ivar path: the private directory
+    :raises OSError: it cannot be made
+    """
+
+    def __init__(self, folder: bytes) -> None:
+        self._folder = folder
+        self.path = b""
+
+    def __enter__(self) -> Workshop:
+        for _ in range(TRIES):
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(self._folder)
+            # Another run may remove either as empty meanwhile.
+            with contextlib.suppress(FileNotFoundError):
+                path = os.path.join(self._folder, secrets.token_hex(8).encode())
+                os.mkdir(path)
+                self._lock = Lock(os.path.join(path, LOCK))  # somebody may be asking this moment whether it is held
+                self.path = path
+                break
+        else:
+            raise OSError(errno.EBUSY, os.strerror(errno.EBUSY), self._folder)
+        clear(self._folder)
+        return self
+
+    def __exit__(
+        self, _type: type[BaseException] | None, _value: BaseException | None, _traceback: TracebackType | None
+    ) -> None:
+        # What cannot be removed now is removed by the next run: the change itself is made or not made already.
+        with contextlib.suppress(OSError):
+            for entry in os.listdir(self.path):
+                if entry != LOCK:
+                    remove_tree(os.path.join(self.path, entry))
+        self._lock.release()
+        with contextlib.suppress(OSError):
+            os.rmdir(self.path)
+        with contextlib.suppress(OSError):
+            if os.listdir(self._folder) == [LOCK]:  # a run was killed in its turn
+                Lock(os.path.join(self._folder, LOCK), wait=False).release()
+            os.rmdir(self._folder)
+
+    def turn(self) -> Lock:
+        """Wait for our turn to move things in and out, and return its lock; to be held for a moment."""
+        return Lock(os.path.join(self._folder, LOCK))
+
+    def __truediv__(self, name: bytes) -> bytes:
+        return os.path.join(self.path, name)
+
+
+def leftovers(folder: bytes) -> list[bytes]:
+    """Return the private directories in ``folder`` that no living run owns."""
+    found = []
+    try:
+        entries = sorted(os.listdir(folder))
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    for name in entries:
+        path = os.path.join(folder, name)
+        if name != LOCK and os.path.isdir(path) and not _is_held(os.path.join(path, LOCK)):
+            found.append(path)
+    return found
+
+
+def _is_held(path: bytes) -> bool:
+    """Return whether a living run holds a lock, without taking or making it."""
+    try:
+        descriptor = os.open(path, os.O_RDWR)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True  # nobody can say: it is left alone
+    try:
+        _take(descriptor, wait=False)
+    except OSError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def clear(folder: bytes) -> None:
+    """Remove what killed runs have left in ``folder``."""
+    for path in leftovers(folder):
+        with contextlib.suppress(OSError):
+            # A run that has made its directory and not its lock yet makes another one.
+            if not os.path.lexists(os.path.join(path, LOCK)) and not os.listdir(path):
+                os.rmdir(path)
+                continue
+            with Lock(os.path.join(path, LOCK), wait=False):
+                for name in os.listdir(path):
+                    if name != LOCK:
+                        remove_tree(os.path.join(path, name))
+            os.rmdir(path)
+
+
+# --- copying ----------------------------------------------------------------------------------------------------------
+
+
+def copy_source(
+    source: Source,
+    target: bytes,
+    *,
+    mode: str = "auto",
+    links: str = "refuse",
+    threads: int | None = None,
+    algorithms: tuple[str, ...] = (),
+    on_file: Callable[[bytes, Outcome], object] | None = None,
+) -> int:
+    """Copy what a source is made of into the new directory ``target``.
+
+    :param source: a file, a directory, or names and the files or directories that are copied there
+    :param mode: as in :func:`pressmark.bagit.copying.copy_files`
+    :param links: symbolic links: ``"refuse"`` or ``"follow"``; what the source itself names is followed
+    :param algorithms: of the digests that ``on_file`` gets
+    :param on_file: called with each file's name below ``target``, and its outcome
+    :return: how many files there are
+    :raises Refused: the source cannot be stored
+    :raises OSError: the copy cannot be written
+    """
+    names: list[bytes] = []
+
+    def jobs() -> Iterator[Job]:
+        os.mkdir(target)
+        for name, path in _files(source, target, links == "follow"):
+            names.append(name)
+            yield Job(path, os.path.join(target, name))
+
+    count = 0
+    outcomes = copy_files(jobs(), algorithms or _CHEAPEST, mode=mode, threads=threads, links=links)
+    for outcome in outcomes:
+        if not outcome.ok:
+            raise Refused("source", f"{os.fsdecode(octets(outcome.path))}: {outcome.message}")
+        if on_file is not None:
+            on_file(names[count], outcome)
+        count += 1
+    if not os.path.isdir(target):  # no file at all
+        os.mkdir(target)
+    return count
+
+
+def _files(source: Source, target: bytes, follow: bool) -> Iterator[tuple[bytes, bytes]]:
+    """Give names and files of a source, and make the directories for them below ``target``."""
+    if isinstance(source, Mapping):
+        for name, path in source.items():
+            relative = _checked(octets(name))
+            yield from _below(os.path.realpath(_given(path)), relative, target, follow)
+        return
+    given = _given(source)
+    # Whoever names a link means what it leads to.
+    top = os.path.realpath(given)
+    yield from _below(top, b"" if os.path.isdir(top) else _checked(os.path.basename(given)), target, follow)
+
+
+def _given(path: Path) -> bytes:
+    return os.fsencode(os.fspath(path))
+
+
+def _checked(name: bytes) -> bytes:
+    parts = name.split(b"/")
+    if {b"", b".", b".."} & set(parts) or b"\0" in name:
+        raise Refused("bad-name", f"{os.fsdecode(name)!r} is no name of a file within an object")
+    return name
+
+
+def _below(path: bytes, name: bytes, target: bytes, follow: bool, above: tuple[Any, ...] = ()) -> Iterator[Any]:
+    try:
+        status = os.stat(path, follow_symlinks=follow)
+        kind = kind_of_mode(status.st_mode)
+        if kind == "directory":
+            entries = scan(path, follow=follow)
+    except OSError as error:
+        raise Refused("source", f"{os.fsdecode(path)}: {error.strerror}") from None
+    if kind is None:
+        _make(target, os.path.dirname(name))
+        yield name, path
+        return
+    if kind != "directory":
+        way_out = "; follow links, or leave it out" if kind == "link" else "; leave it out"
+        raise Refused("source", f"{os.fsdecode(path)}: {message_of(kind)}{way_out}")
+    identity = (status.st_dev, status.st_ino)
+    if identity in above:
+        raise Refused("source", f"{os.fsdecode(path)}: {message_of('directory-loop')}; leave it out")
+    _make(target, name)
+    for entry in entries:
+        inside = os.path.join(name, entry.name) if name else entry.name
+        yield from _below(os.path.join(path, entry.name), inside, target, follow, (*above, identity))
+
+
+def _make(target: bytes, relative: bytes) -> None:
+    if relative:
+        os.makedirs(os.path.join(target, relative), exist_ok=True)

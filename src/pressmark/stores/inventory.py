@@ -1,0 +1,183 @@
+"""OCFL inventories: read from JSON, written so that people can read them, and the sidecars with their digests.
+
+The specification is OCFL 1.1, sections 3.5 to 3.7; inventories of 1.0 differ in their ``type`` alone. What they must be
+is in :mod:`pressmark.stores.inventory_rules`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+__all__ = [
+    "ALGORITHMS",
+    "CONTENT_DIRECTORY",
+    "INVENTORY",
+    "InventoryError",
+    "content_directory",
+    "head_state",
+    "inventory_bytes",
+    "inventory_type",
+    "logical_files",
+    "read_inventory",
+    "scan_identifier",
+    "sidecar_bytes",
+    "sidecar_digest",
+    "sidecar_name",
+]
+
+INVENTORY = "inventory.json"
+CONTENT_DIRECTORY = "content"  # where contentDirectory does not say otherwise
+#: What content may be addressed by (section 3.4), the recommended one first.
+ALGORITHMS = ("sha512", "sha256")
+
+_SIDECAR = re.compile(rb"([0-9A-Fa-f]+)[ \t]+inventory\.json\n?")
+# Half of a surrogate pair in JSON; most inventories hold no escape at all.
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+# The beginning of an inventory as far as it is plain text: keys with texts before the identifier may be skipped.
+_TEXT = rb'"(?:[^"\\\x00-\x1f]|\\.)*"'
+_IDENTIFIER = re.compile(rb'\s*\{\s*(?:"(?!id")[A-Za-z]+"\s*:\s*' + _TEXT + rb'\s*,\s*)*"id"\s*:\s*(' + _TEXT + rb")")
+
+
+class InventoryError(Exception):
+    """An inventory from which nothing can be read; ``str`` says why."""
+
+
+def inventory_type(version: str) -> str:
+    """Return the ``type`` of inventories of the OCFL ``version``, such as ``1.1``."""
+    return f"https://ocfl.io/{version}/spec/#inventory"
+
+
+def read_inventory(data: bytes, repeated: list[str] | None = None) -> dict[str, Any]:
+    """Return an inventory's JSON object.
+
+    :param repeated: keys that an object has more than once are added to it
+    :raises InventoryError: it is no JSON object of UTF-8
+    """
+
+    def refuse(constant: str) -> Any:
+        raise ValueError(f"{constant} is not JSON")
+
+    def collect(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) != len(pairs):
+            keys = [key for key, _ in pairs]
+            repeated.extend(key for key in found if keys.count(key) > 1)  # type: ignore[union-attr]
+        return found
+
+    try:
+        text = data.decode()
+        hook = None if repeated is None else collect
+        document = json.loads(text, object_pairs_hook=hook, parse_constant=refuse)
+    except (ValueError, RecursionError) as error:
+        raise InventoryError(f"it is not JSON: {error}") from None
+    if not isinstance(document, dict):
+        raise InventoryError("it is not a JSON object")
+    if _SURROGATE.search(data) is not None:
+        try:
+            json.dumps(document, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise InventoryError("it holds half of a surrogate pair, which is no character") from None
+    return document
+
+
+def scan_identifier(head: bytes) -> str | None:
+    """Return the identifier from the beginning of an inventory, :data:`None` where only all of it can tell.
+
+    Keys before ``id`` are skipped as long as their values are texts, so that nothing inside of another value can be
+    taken for it.
+    """
+    match = _IDENTIFIER.match(head)
+    if match is None or _SURROGATE.search(match[1]) is not None:
+        return None
+    try:
+        found = json.loads(match[1])
+    except ValueError:
+        return None
+    return found if isinstance(found, str) else None
+
+
+def content_directory(document: Mapping[str, Any]) -> str:
+    """Return the name of the content directories of an object."""
+    name = document.get("contentDirectory", CONTENT_DIRECTORY)
+    return name if isinstance(name, str) else CONTENT_DIRECTORY
+
+
+def head_state(document: Mapping[str, Any]) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
+    """Return manifest and state of an object's newest version.
+
+    :raises InventoryError: they are not there, or not what they should be
+    """
+    try:
+        manifest = document["manifest"]
+        state = document["versions"][document["head"]]["state"]
+        for block in (manifest, state):
+            if not all(isinstance(paths, list) and paths and _are_texts(paths) for paths in block.values()):
+                raise InventoryError("its manifest or the state of its newest version does not list paths")
+        if not all(digest in manifest for digest in state):
+            raise InventoryError("the state of its newest version has digests that are not in the manifest")
+    except (KeyError, TypeError, AttributeError):
+        raise InventoryError("it has no manifest, or no state of its newest version") from None
+    return manifest, state
+
+
+def _are_texts(paths: list[Any]) -> bool:
+    return all(isinstance(path, str) for path in paths)
+
+
+def logical_files(document: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """Give logical path, content path and digest of every file of the newest version, by logical path.
+
+    :raises InventoryError: as :func:`head_state`
+    """
+    manifest, state = head_state(document)
+    yield from sorted((path, manifest[digest][0], digest) for digest, paths in state.items() for path in paths)
+
+
+# --- writing ----------------------------------------------------------------------------------------------------------
+
+
+def inventory_bytes(document: Mapping[str, Any]) -> bytes:
+    """Return an inventory as it is stored: a line for each key, and for each digest."""
+    lines: list[str] = []
+    _write(document, "", "", lines)
+    return ("\n".join(lines) + "\n").encode()
+
+
+# The encoder of C, which cannot indent; only objects are broken into lines, and there are few of them.
+_encode = json.JSONEncoder(ensure_ascii=False).encode
+
+
+def _write(value: Mapping[str, Any], before: str, indent: str, lines: list[str]) -> None:
+    if not value:
+        lines.append(f"{before}{{}}")
+        return
+    lines.append(f"{before}{{")
+    inner = f"{indent}  "
+    for key, item in value.items():
+        name = f"{inner}{_encode(key)}: "
+        if isinstance(item, Mapping):
+            _write(item, name, inner, lines)
+        else:
+            lines.append(f"{name}{_encode(item)}")
+        lines[-1] += ","
+    lines[-1] = lines[-1][:-1]
+    lines.append(f"{indent}}}")
+
+
+def sidecar_name(algorithm: str) -> str:
+    """Return the name of the file that holds an inventory's digest."""
+    return f"{INVENTORY}.{algorithm}"
+
+
+def sidecar_bytes(digest: str) -> bytes:
+    """Return the content of a sidecar."""
+    return f"{digest} {INVENTORY}\n".encode()
+
+
+def sidecar_digest(data: bytes) -> str | None:
+    """Return the digest in a sidecar, in lower case; :data:`None` where it has not its form (section 3.6)."""
+    match = _SIDECAR.fullmatch(data)
+    return None if match is None else match[1].decode().lower()

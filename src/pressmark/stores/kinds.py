@@ -1,0 +1,114 @@
+"""Every kind of problem that a store can have: a stable word, how grave it is, and where its specification says so.
+
+Pairtree: draft-kunze-pairtree-01. OCFL: the specification 1.1. Vitro: the file storage subsystem's design.
+"""
+
+from __future__ import annotations
+
+from pressmark.reports import ERROR, WARNING, Kind, Kinds
+
+__all__ = ["KINDS", "problem"]
+
+KINDS = Kinds(
+    {
+        # --- all stores
+        "beside": Kind(WARNING, "", "it lies beside the store's own files and belongs to no object"),
+        "leftover": Kind(WARNING, "", "an interrupted run of pressmark left it behind; the next change removes it"),
+        "unreadable": Kind(ERROR, "", "a directory cannot be read: what is in it is not accounted for"),
+        # --- Pairtree: the tree as a whole
+        "version-missing": Kind(WARNING, "4", "there is no pairtree_version0_1"),
+        "version-unknown": Kind(WARNING, "4", "pairtree_version0_1 does not say that this is Pairtree 0.1"),
+        # --- Pairtree: objects
+        "ambiguous": Kind(ERROR, "3", "the dialect's path can be read as more than one identifier"),
+        "bare-file": Kind(ERROR, "2", "the object is a single file without an encapsulating directory"),
+        "duplicate-id": Kind(ERROR, "3", "another ppath stands for the same identifier"),
+        "empty-id": Kind(ERROR, "2", "what lies right in pairtree_root belongs to no identifier"),
+        "link": Kind(ERROR, "", "a symbolic link, and links are refused; it was not followed"),
+        "link-dangling": Kind(ERROR, "", "a symbolic link that leads nowhere"),
+        "link-loop": Kind(ERROR, "", "a symbolic link to a directory that holds it; it was not followed"),
+        "not-canonical": Kind(WARNING, "3", "the ppath is not the one that its identifier maps to"),
+        "not-utf8": Kind(WARNING, "3", "the identifier is not UTF-8"),
+        "post-morty": Kind(ERROR, "2", "short directories below a directory of one character, where every ppath ends"),
+        "split-end": Kind(ERROR, "2", "the object is not in one encapsulating directory but in several names"),
+        "undecodable": Kind(ERROR, "3", "the ppath stands for no identifier"),
+        "unfinished": Kind(ERROR, "", "a change of the object was interrupted; a repair finishes it"),
+        # --- Pairtree: names that belong to no object
+        "empty": Kind(WARNING, "2", "a ppath that ends in an empty directory; it holds no object"),
+        "reserved": Kind(WARNING, "2", "a name that begins with pairtree is reserved; it belongs to no object"),
+        "link-unmoved": Kind(WARNING, "", "a relative link in the object would lead elsewhere after the repair"),
+        # --- Vitro
+        "bad-file-name": Kind(ERROR, "Filename encoding", "Vitro looks for the object's file under another name"),
+        "file-in-root": Kind(ERROR, "Directory structure", "a file right in file_storage_root is no identifier's"),
+        "files-several": Kind(ERROR, "Directory structure", "the object has more than one file"),
+        "hidden": Kind(ERROR, "Namespaces", "the object was stored before its namespace was declared"),
+        "namespaces-order": Kind(WARNING, "Namespaces", "which of two namespaces wins depends on the version of Java"),
+        "namespaces-repeated": Kind(WARNING, "Namespaces", "two prefixes stand for the same namespace"),
+        "unknown-prefix": Kind(ERROR, "Namespaces", "the namespaces file does not say what the prefix stands for"),
+        # --- folders of bags
+        "archive-member": Kind(ERROR, "", "a member of a serialised bag that was not unpacked: no file, or unsafe"),
+        "archive-malformed": Kind(ERROR, "", "the serialised bag cannot be read, or has not one directory at its top"),
+        "archive-unchecked": Kind(WARNING, "", "a serialised bag: its checksums are verified on request only"),
+        "identifier-missing": Kind(WARNING, "", "nothing says the bag's identifier"),
+        "identifier-several": Kind(WARNING, "", "the bag has several External-Identifiers"),
+        # --- OCFL: the storage root
+        "declaration-malformed": Kind(ERROR, "3.2", "a declaration's content is not its name's (E007, E080)"),
+        "declaration-missing": Kind(ERROR, "4.2", "there is no declaration of the storage root (E069)"),
+        "declaration-several": Kind(ERROR, "3.2", "there is more than one declaration (E003, E076)"),
+        "declaration-unknown": Kind(ERROR, "3.2", "a declaration of no version that is known (E006, E079)"),
+        "extensions-file": Kind(ERROR, "4.4", "what is no directory right in the directory of extensions (E067, E112)"),
+        "layout-malformed": Kind(ERROR, "4.1", "ocfl_layout.json is not as required (E070)"),
+        "layout-missing": Kind(WARNING, "4.1", "nothing says which layout places the objects: that is not checked"),
+        "layout-unknown": Kind(ERROR, "4.1", "the layout is unknown or refused: where objects belong is not checked"),
+        "version-later": Kind(ERROR, "4.2", "an object declares a later OCFL version than its root (E081)"),
+        # --- OCFL: the hierarchy
+        "case-clash": Kind(WARNING, "4.5", "names that differ only in case or Unicode normalization"),
+        "directory-empty": Kind(ERROR, "4.3", "an empty directory (E073)"),
+        "file-stray": Kind(ERROR, "4.3", "a file in the hierarchy that belongs to no object (E072, E084)"),
+        "hard-link": Kind(ERROR, "4.5", "a file that has more than one name (E090)"),
+        "identifier-unplaced": Kind(ERROR, "4.3", "the layout has no place for the object's identifier"),
+        "misplaced": Kind(ERROR, "4.3", "the object is not where the layout places it (E083)"),
+        "object-inside": Kind(ERROR, "4.3", "an object inside of another object (E082)"),
+        "path-ocfl-java": Kind(ERROR, "4.3", "the object is where ocfl-java's spelling of layout 0003 places it"),
+        "special-file": Kind(ERROR, "4.5", "a named pipe, socket or device; it was not opened (E089)"),
+        "symbolic-link": Kind(ERROR, "4.5", "a symbolic link; it was not followed (E090)"),
+        # --- OCFL: objects
+        "content-changing": Kind(ERROR, "3.4", "a content file changed while it was read"),
+        "content-directory-empty": Kind(ERROR, "3.3.1", "an empty directory in the content (E024)"),
+        "content-extra": Kind(ERROR, "3.5.2", "a content file that no manifest lists (E023)"),
+        "content-mismatch": Kind(ERROR, "3.5.2", "a content file has not the digest of the manifest (E092)"),
+        "content-missing": Kind(ERROR, "3.5.2", "a content file of the manifest is not there (E092)"),
+        "content-unreadable": Kind(ERROR, "3.5.2", "a content file cannot be read"),
+        "digest-algorithm": Kind(ERROR, "3.4", "the digest algorithm is neither sha512 nor sha256 (E025)"),
+        "digest-malformed": Kind(ERROR, "3.4", "a digest has not its algorithm's form"),
+        "digest-repeated": Kind(ERROR, "3.5.2", "a digest is there in upper and in lower case (E096, E097)"),
+        "digest-unknown": Kind(ERROR, "3.5.3.1", "a state has a digest that is not in the manifest (E050)"),
+        "digest-unused": Kind(ERROR, "3.5.2", "the manifest has a digest that no state uses (E107)"),
+        "fixity-algorithm": Kind(WARNING, "3.5.4", "fixity has an algorithm that is not known (E056)"),
+        "fixity-mismatch": Kind(ERROR, "3.5.4", "a content file has not the digest that fixity says (E093)"),
+        "history-differs": Kind(ERROR, "3.7", "an earlier inventory contradicts the newest (E019, E066, E110)"),
+        "inventory-advice": Kind(WARNING, "3.5", "what an inventory should have and has not (codes that begin with W)"),
+        "inventory-differs": Kind(ERROR, "3.7", "the newest version's inventory is not that of the object (E064)"),
+        "inventory-key-missing": Kind(ERROR, "3.5.1", "a key that inventories must have is missing (E036, E041, E048)"),
+        "inventory-key-repeated": Kind(ERROR, "3.5", "a JSON object has a key more than once (E033)"),
+        "inventory-key-unknown": Kind(ERROR, "3.5.1", "an inventory has a key that OCFL does not know (E102)"),
+        "inventory-malformed": Kind(ERROR, "3.5", "an inventory is no JSON object (E033)"),
+        "inventory-missing": Kind(ERROR, "3.5", "the object has no inventory (E063)"),
+        "inventory-value": Kind(ERROR, "3.5.1", "a value in an inventory is not what it must be"),
+        "object-extra": Kind(ERROR, "3.1", "a name in an object's root that OCFL does not know (E001)"),
+        "path-conflict": Kind(ERROR, "3.5", "a path is a file and a directory (E095, E101)"),
+        "path-malformed": Kind(ERROR, "3.5", "a path has a forbidden form (E042, E052, E053, E099, E100)"),
+        "path-repeated": Kind(ERROR, "3.5", "a path is in a manifest or state more than once (E095, E101)"),
+        "path-unknown": Kind(ERROR, "3.5.4", "fixity has a path that is not in the manifest (E057)"),
+        "sidecar-malformed": Kind(ERROR, "3.6", "an inventory's sidecar has not its form (E061)"),
+        "sidecar-mismatch": Kind(ERROR, "3.6", "an inventory has not the digest of its sidecar (E060)"),
+        "sidecar-missing": Kind(ERROR, "3.6", "an inventory has no sidecar with its digest (E058)"),
+        "version-absent": Kind(ERROR, "3.3", "a version is missing in the inventory or on the disk (E008, E010, E046)"),
+        "version-directory": Kind(WARNING, "3.3", "a directory beside a version's content; it is ignored (W002)"),
+        "version-extra": Kind(ERROR, "3.3", "a version directory that the inventory has not (E046)"),
+        "version-file": Kind(ERROR, "3.3", "a file beside a version's content and inventory (E015)"),
+        "version-name": Kind(ERROR, "3.3", "a version's name is not as it must be (E012, E104)"),
+    }
+)
+
+#: Makes a problem of one of these kinds; paths are relative to the store's root.
+problem = KINDS.problem

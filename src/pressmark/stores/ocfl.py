@@ -1,0 +1,685 @@
+"""OCFL storage roots, versions 1.0 and 1.1: objects where their layout places them.
+
+::
+
+    <root>/
+    ├── 0=ocfl_1.1                           the declaration
+    ├── ocfl_layout.json                     names the layout
+    ├── extensions/<layout>/config.json      its parameters
+    ├── extensions/pressmark-staging/        while something is changed: see :mod:`pressmark.stores.directories`
+    └── …/<object>/                          see :mod:`pressmark.stores.ocfl_object`
+
+An object appears by one rename and goes by one rename, while no other run of Pressmark moves anything.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from itertools import count
+from typing import Any, BinaryIO, Literal, NamedTuple
+
+from pressmark.errors import IdentifierError, ObjectError, StoreError, shown
+from pressmark.layouts import HashAndIdNTuple, Layout
+from pressmark.reports import Problem, Report
+from pressmark.stores import ocfl_check
+from pressmark.stores.base import (
+    CopyMode,
+    OnEvent,
+    OnProblem,
+    Path,
+    Source,
+    Store,
+    StoredObject,
+    StoreObject,
+    object_errors,
+    octets,
+    store_errors,
+    text,
+)
+from pressmark.stores.directories import (
+    Entry,
+    Refused,
+    Workshop,
+    exchange,
+    flush_directory,
+    flush_tree,
+    make_parents,
+    prune_upward,
+    remove_tree,
+    rename_new,
+    scan,
+    too_long,
+)
+from pressmark.stores.inventory import (
+    ALGORITHMS,
+    INVENTORY,
+    InventoryError,
+    logical_files,
+    read_inventory,
+    scan_identifier,
+)
+from pressmark.stores.inventory_rules import path_fault
+from pressmark.stores.kinds import problem
+from pressmark.stores.ocfl_declarations import OBJECT, VERSIONS, declaration
+from pressmark.stores.ocfl_layout import EXTENSIONS, LAYOUT, WORKSHOP, create_root, read_root, refused_layout
+from pressmark.stores.ocfl_object import check_object, is_object_name, is_object_root
+from pressmark.stores.ocfl_walk import Found, Walk
+from pressmark.stores.ocfl_writer import Manners, Provenance, write_object, write_version
+
+__all__ = ["OcflObject", "OcflRoot"]
+
+_INVENTORY = octets(INVENTORY)
+_OPEN_CONTENT = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+_NO_EMPTY = "it is an empty directory, and OCFL has none"
+TRIES = 100  # how often something is begun again because another run was quicker
+# Identifiers are looked for in so much of an inventory before all of it is read.
+_HEAD = 4096  # bytes
+# ocfl-java 2.2.3 spells the first hex digit of a character's first byte in upper case where it has three bytes or more.
+_LONG_ESCAPE = re.compile("%[ef](?=[0-9a-f])")
+
+
+class OcflObject(StoredObject):
+    """An object of an OCFL storage root: the files of its newest version, by their logical paths.
+
+    :ivar inventory: its inventory's JSON object
+    """
+
+    def __init__(self, store: str, identifier: str, path: bytes, inventory: dict[str, Any]) -> None:
+        super().__init__(store, identifier, path)
+        self.inventory = inventory
+        try:
+            self._contents = {logical: content for logical, content, _digest in logical_files(inventory)}
+        except InventoryError as error:
+            raise ObjectError(store, identifier, "improper", f"its inventory is malformed: {error}") from None
+
+    def files(self) -> Iterator[tuple[str, bytes]]:
+        """Give logical path and place of each file, by logical paths.
+
+        :raises ObjectError: the inventory gives a file a path that might lead out of the object
+        """
+        for logical in sorted(self._contents, key=octets):
+            yield logical, self._place(logical)
+
+    def open(self, name: str) -> BinaryIO:
+        """Open the file whose logical path is ``name``.
+
+        :raises ObjectError: there is no such file in it, or it cannot be read
+        """
+        if name not in self._contents:
+            raise ObjectError(self._store, self.id, "missing", f"there is no file {name!r} in it")
+        with object_errors(self._store, self.id):
+            # OCFL has no links: one in the place of a file is not followed.
+            return open(os.open(self._place(name), _OPEN_CONTENT), "rb")
+
+    def _place(self, logical: str) -> bytes:
+        content = self._contents[logical]
+        fault = path_fault(content)
+        if fault is not None:
+            raise ObjectError(self._store, self.id, "improper", f"its inventory is malformed: {fault}")
+        return os.path.join(self.path, octets(content))
+
+
+class _Identity(NamedTuple):
+    """What a walk takes from an object's inventory.
+
+    :ivar identifier: :data:`None` where there is none
+    :ivar problems: why there is none
+    """
+
+    identifier: str | None
+    problems: tuple[Problem, ...]
+
+
+class OcflRoot(Store):
+    """An OCFL storage root.
+
+    :param root: its directory
+    :param layout: places the objects, instead of the one that ``ocfl_layout.json`` names
+    :param algorithm: of new objects' digests: ``sha512`` or ``sha256``
+    :param user: ``name`` and ``address`` (a URI) of whoever makes versions
+    :param message: why versions are made, where :meth:`put` is not told
+    :param content_paths: maps logical paths to content paths in new versions: extension 0011
+    :param flush: have each object on the disk before it appears; without, a power failure may leave empty files
+
+    :ivar version: of OCFL
+    :ivar layout_is_given: whether the layout is not that of ``ocfl_layout.json``
+    :raises StoreError: it is no storage root, or an argument cannot be used
+    """
+
+    kind = "ocfl"
+
+    def __init__(
+        self,
+        root: Path,
+        *,
+        layout: Layout | None = None,
+        algorithm: str = "sha512",
+        user: Mapping[str, str] | None = None,
+        message: str | None = "Stored by pressmark",
+        content_paths: Layout | None = None,
+        flush: bool = True,
+    ) -> None:
+        self.root = os.fsdecode(os.fspath(root))
+        self._root = os.fsencode(self.root)
+        if algorithm not in ALGORITHMS:
+            raise StoreError(self.root, f"objects cannot be addressed by {shown(algorithm)}; take sha512 or sha256")
+        if content_paths is not None and not content_paths.name.startswith("0011"):
+            raise StoreError(self.root, f"{content_paths.name} maps no content paths; take 0011")
+        if user is not None and (not user.get("name") or user.keys() - {"name", "address"}):
+            raise StoreError(self.root, "a user has a name, may have an address, and nothing else")
+        with store_errors(self.root):
+            facts = read_root(self._root)
+        if facts.version is None:
+            known = " or ".join(os.fsdecode(declaration(b"0=ocfl_", version)[0]) for version in VERSIONS)
+            declared = [p for p in facts.problems if p.kind == "declaration-unknown"]
+            what = f"it declares {os.fsdecode(declared[0].path)}, " if declared else "it is no OCFL storage root: "
+            raise StoreError(self.root, f"{what}there is no {known}; pressmark store init makes one")
+        self.version = facts.version
+        self._why_no_layout = facts.why_no_layout
+        self.layout = facts.layout
+        self.layout_is_given = layout is not None
+        if layout is not None:
+            why = refused_layout(layout, self.version)
+            if why is not None:
+                raise StoreError(self.root, why)
+            self.layout = layout
+        self._algorithm = algorithm
+        self._user = user
+        self._message = message
+        self._content_paths = content_paths
+        self._flush = flush
+        self._copied: set[int] = set()
+        self._shared: Workshop | None = None
+        self._numbers = count()
+
+    @classmethod
+    def create(
+        cls, root: Path, layout: Layout, *, version: str = VERSIONS[0], description: str | None = None, **options: Any
+    ) -> OcflRoot:
+        """Make an empty storage root.
+
+        :param root: a directory that is not there yet, or is empty
+        :param version: of OCFL
+        :param description: of the layout, for ``ocfl_layout.json``
+        :param options: as for :class:`OcflRoot`
+        :raises StoreError: it cannot be made
+        """
+        with store_errors(os.fspath(root)):
+            create_root(os.fsencode(os.fspath(root)), layout, version, description)
+        return cls(root, **options)
+
+    # --- places ---------------------------------------------------------------------------------------------------
+
+    def _layout(self, purpose: str) -> Layout:
+        if self.layout is None:
+            raise StoreError(self.root, f"{self._why_no_layout}; to {purpose} objects, give a layout that is known")
+        return self.layout
+
+    def _identifier(self, identifier: str | bytes) -> str:
+        try:
+            octets_ = identifier if isinstance(identifier, bytes) else identifier.encode()
+            name = octets_.decode()
+        except UnicodeError:
+            raise IdentifierError(
+                identifier, None, "it is not UTF-8, and an OCFL inventory can hold no other"
+            ) from None
+        return name
+
+    def _place(self, identifier: str, purpose: str) -> bytes:
+        """Return where the layout places an object.
+
+        :raises ObjectError: of kind ``reserved`` or ``bad-name``: nothing can be there
+        """
+        place = octets(self._layout(purpose).map_id(identifier))
+        first = place.split(b"/", 1)[0]
+        if first.lower() in (EXTENSIONS, LAYOUT) or first.startswith(b"0="):
+            what = (
+                f"its place {text(place)!r} is reserved for what the storage root says of itself; take another layout"
+            )
+            raise ObjectError(self.root, identifier, "reserved", what)
+        why = too_long(self._root, place)
+        if why is not None:
+            raise ObjectError(self.root, identifier, "bad-name", f"{why}; take another layout, such as 0004")
+        return place
+
+    def _foreign_place(self, place: bytes) -> bytes | None:
+        """Return where ocfl-java puts an object that layout 0003 places at ``place``, if elsewhere."""
+        if not isinstance(self.layout, HashAndIdNTuple) or b"%" not in place:
+            return None
+        other = octets(_LONG_ESCAPE.sub(lambda match: match[0].upper(), text(place)))
+        return None if other == place else other
+
+    def _absolute(self, place: bytes) -> bytes:
+        return os.path.join(self._root, place)
+
+    def _read_inventory(self, identifier: str, directory: bytes) -> dict[str, Any] | None:
+        """Return the inventory in a directory, :data:`None` where there is none.
+
+        :raises ObjectError: it cannot be read
+        """
+        try:
+            with object_errors(self.root, identifier), open(os.path.join(directory, _INVENTORY), "rb") as file:
+                return read_inventory(file.read())
+        except ObjectError as error:
+            if isinstance(error.__cause__, (FileNotFoundError, NotADirectoryError)):
+                return None
+            raise
+        except InventoryError as error:
+            what = f"{text(directory)}: the inventory there is malformed: {error}"
+            raise ObjectError(self.root, identifier, "improper", what) from None
+
+    def _find(self, identifier: str, place: bytes) -> tuple[bytes, dict[str, Any]] | None:
+        """Return where an object is, and its inventory.
+
+        :raises ObjectError: another object holds its place
+        """
+        for candidate in (place, self._foreign_place(place)):
+            document = None if candidate is None else self._read_inventory(identifier, self._absolute(candidate))
+            if candidate is None or document is None:
+                continue
+            if document.get("id") != identifier:
+                if candidate is not place:
+                    continue
+                holder = shown(str(document.get("id")))
+                what = f"its place {text(place)!r} is held by the object {holder}: the layout maps both there"
+                raise ObjectError(self.root, identifier, "collision", what)
+            return candidate, document
+        return None
+
+    # --- walking --------------------------------------------------------------------------------------------------
+
+    def objects(
+        self, *, threads: int | None = None, on_problem: OnProblem | None = None, ignore: Sequence[str] = ()
+    ) -> Iterator[StoreObject]:
+        """Give every object, by the octets of their paths; see :meth:`Store.objects`.
+
+        Identifiers are those of the inventories, and compared with where the layout places them.
+        """
+        walk = Walk(
+            self._root, self._identify, finish=self._compare, threads=threads or os.cpu_count() or 1, ignore=ignore
+        )
+        with store_errors(self.root):
+            for item in walk:
+                if isinstance(item, Found):
+                    identifier, problems = item.value
+                    proper = not any(problem.severity == "error" for problem in problems)
+                    yield StoreObject(identifier, text(item.place), proper, None, problems)
+                elif on_problem is not None:
+                    on_problem(item)
+
+    def _identify(self, place: bytes, entries: Sequence[Entry]) -> _Identity:
+        path = os.path.join(self._root, place, _INVENTORY)
+        where = place + b"/" + _INVENTORY
+        try:
+            with open(path, "rb", buffering=0) as file:
+                data = file.read(_HEAD)
+                identifier: Any = scan_identifier(data)
+                if identifier is None:
+                    identifier = read_inventory(data + file.readall()).get("id")
+        except FileNotFoundError:
+            return _Identity(None, (problem("inventory-missing", place),))
+        except OSError as error:
+            return _Identity(None, (problem("unreadable", where, error.strerror or str(error)),))
+        except InventoryError as error:
+            return _Identity(None, (problem("inventory-malformed", where, f"{error} (E033)"),))
+        if not isinstance(identifier, str) or not identifier:
+            what = "the inventory has no id, or one that is no text (E036, E037)"
+            return _Identity(None, (problem("inventory-value", where, what),))
+        return _Identity(identifier, ())
+
+    def _compare(self, found: list[Found[_Identity]]) -> list[Found[_Identity]]:
+        """Add what is wrong with the places of objects."""
+        wrong = self.misplacements([(item.place, item.inside, item.value.identifier) for item in found])
+        return [
+            item._replace(value=item.value._replace(problems=(*item.value.problems, *problems))) if problems else item
+            for item, problems in zip(found, wrong, strict=True)
+        ]
+
+    def misplacements(self, found: Sequence[tuple[bytes, bytes | None, str | None]]) -> list[list[Problem]]:
+        """Return what is wrong with the places of objects.
+
+        :param found: place, the object that it is in, and identifier, of each
+        """
+        wrong: list[list[Problem]] = [[] for _ in found]
+        for problems, (place, inside, _identifier) in zip(wrong, found, strict=True):
+            if inside is not None:
+                what = f"the object is inside of the object {text(inside)!r} (E082)"
+                problems.append(problem("object-inside", place, what))
+        if self.layout is None:
+            return wrong
+        known = [(number, item[2]) for number, item in enumerate(found) if item[2] is not None]
+        paths = self.layout.map_ids([identifier for _number, identifier in known], on_error="none")
+        for (number, identifier), path in zip(known, paths, strict=True):
+            place = found[number][0]
+            if path is None:
+                what = f"the layout has no place for the identifier {shown(identifier)}"
+                wrong[number].append(problem("identifier-unplaced", place, what))
+            elif (right := octets(path)) != place:
+                kind = "path-ocfl-java" if self._foreign_place(right) == place else "misplaced"
+                what = {
+                    "path-ocfl-java": f"ocfl-java's spelling; {self.layout.name} places it at {path!r}",
+                    "misplaced": f"the object {shown(identifier)} belongs at {path!r} (E083)",
+                }[kind]
+                wrong[number].append(problem(kind, place, what, expected=path, found=text(place)))
+        return wrong
+
+    # --- one object -----------------------------------------------------------------------------------------------
+
+    def get(self, identifier: str | bytes) -> OcflObject:
+        """Return an object's newest version.
+
+        :raises ObjectError: of kind ``missing``, ``collision`` or ``improper``
+        :raises IdentifierError: the identifier has no place in this store
+        :raises StoreError: the layout is not known
+        """
+        name = self._identifier(identifier)
+        place = self._place(name, "find")
+        found = self._find(name, place)
+        if found is None:
+            raise ObjectError(self.root, name, "missing", f"there is no object at {text(place)!r}")
+        return OcflObject(self.root, name, os.path.abspath(self._absolute(found[0])), found[1])
+
+    def put(
+        self,
+        identifier: str | bytes,
+        source: Source,
+        *,
+        replace: bool = False,
+        mode: CopyMode = "auto",
+        links: Literal["refuse", "follow"] = "refuse",
+        created: str | None = None,
+        message: str | None = None,
+        user: Mapping[str, str] | None = None,
+        fixity: Mapping[str, Mapping[str, str]] | None = None,
+        threads: int | None = None,
+    ) -> StoreObject:
+        """Store an object; with ``replace`` as a new version of the one that is there.
+
+        :param created: date and time of RFC 3339; :data:`None` for now
+        :param message: why; :data:`None` for the root's
+        :param user: who; :data:`None` for the root's
+        :param fixity: digests that are known, by algorithm and logical path, such as those of the source's manifest:
+            they are compared with what is copied, and noted in the inventory; an algorithm without any is computed
+            for all files
+        :raises ObjectError: nothing was stored. Its ``kind`` is ``exists``, ``collision`` (another identifier holds
+            its place), ``object-inside`` (its place is in an object, or has objects below it), ``reserved``,
+            ``mismatch`` (a digest is not as given), ``bad-name``, ``source``, ``no-space``, …
+        :raises IdentifierError: the identifier has no place in this store
+        :raises StoreError: the layout is not known
+        """
+        if mode == "hardlink":
+            raise StoreError(self.root, "OCFL forbids hard links (E090); take copy, reflink or auto")
+        name = self._identifier(identifier)
+        place = self._place(name, "put")
+        provenance = Provenance(created, self._message if message is None else message, user or self._user)
+        how: dict[str, Any] = {
+            "provenance": provenance,
+            "fixity": fixity or {},
+            "content_paths": self._content_paths,
+            "manners": Manners(mode, links, threads, self._copied),
+        }
+        for _ in range(TRIES):
+            found = self._find(name, place)
+            if found is not None and not replace:
+                what = f"it is there already, at {text(found[0])!r}; replace it, or remove it first"
+                raise ObjectError(self.root, name, "exists", what)
+            if found is None:
+                self._make_sure(name, place)
+            try:
+                return self._store(name, place, found, source, how)
+            except ObjectError:
+                # Another run may have put, replaced or removed it meanwhile: then this begins again.
+                if not replace or self._find(name, place) == found:
+                    raise
+        raise ObjectError(self.root, name, "changed", "other runs change it again and again; try again")
+
+    def _store(
+        self,
+        name: str,
+        place: bytes,
+        found: tuple[bytes, dict[str, Any]] | None,
+        source: Source,
+        how: dict[str, Any],
+    ) -> StoreObject:
+        """Write an object aside, and have it appear.
+
+        :param found: where it is and its inventory, if it is there
+        """
+        with self._changing(name) as workshop:
+            new = workshop / self._name()
+            try:
+                if found is None:
+                    written = write_object(new, name, source, version=self.version, algorithm=self._algorithm, **how)
+                else:
+                    place = found[0]
+                    written = self._next_version(name, place, found[1], new, source, how)
+                if written.document is not None:
+                    self._appear(workshop, name, new, place, None if found is None else found[1])
+            finally:
+                # What was not moved in, or what it took the place of.
+                if os.path.lexists(new):
+                    remove_tree(new)
+        dropped = tuple(
+            problem("directory-empty", place, f"{text(folder)!r} was not stored: {_NO_EMPTY}", severity="warning")
+            for folder in written.dropped
+        )
+        return StoreObject(name, text(place), True, None, dropped)
+
+    def _appear(
+        self, workshop: Workshop, identifier: str, new: bytes, place: bytes, before: dict[str, Any] | None
+    ) -> None:
+        """Move an object that is written into its place, or exchange it with its earlier version."""
+        if self._flush:
+            flush_tree(new)
+        with workshop.turn():
+            if before is None:
+                self._make_sure(identifier, place)
+                self._move_in(identifier, new, place)
+            else:
+                self._exchange(identifier, new, place, before)
+        if self._flush:
+            while place:
+                place = os.path.dirname(place)
+                flush_directory(self._absolute(place))
+
+    @contextmanager
+    def batch(self) -> Iterator[None]:
+        """Let the changes made inside share what each would prepare for itself: for many of them, from any threads.
+
+        :raises StoreError: the root cannot be written to
+        """
+        if self._shared is not None:
+            yield
+            return
+        with store_errors(self.root), self.workshop() as self._shared:
+            try:
+                yield
+            finally:
+                self._shared = None
+
+    @contextmanager
+    def workshop(self) -> Iterator[Workshop]:
+        """Give a private directory to prepare changes in.
+
+        :raises OSError: it cannot be made
+        """
+        folder = os.path.join(self._root, EXTENSIONS)
+        with ExitStack() as stack:
+            # A root whose layout has no parameters has no extensions: nothing empty must stay behind.
+            stack.callback(prune_upward, self._root, EXTENSIONS)
+            for _ in range(TRIES):
+                with suppress(FileExistsError):
+                    os.mkdir(folder)
+                try:
+                    workshop = stack.enter_context(Workshop(os.path.join(folder, WORKSHOP)))
+                except FileNotFoundError:
+                    continue  # another run has just removed it as empty
+                break
+            else:
+                raise OSError(errno.EBUSY, os.strerror(errno.EBUSY), folder)
+            yield workshop
+
+    @contextmanager
+    def _changing(self, identifier: str) -> Iterator[Workshop]:
+        """Give a private directory, and turn what goes wrong in it into an :class:`ObjectError`."""
+        try:
+            with object_errors(self.root, identifier):
+                if self._shared is not None:
+                    yield self._shared
+                    return
+                with self.workshop() as workshop:
+                    yield workshop
+        except Refused as error:
+            raise ObjectError(self.root, identifier, error.kind, error.reason) from None
+
+    def _name(self) -> bytes:
+        """Return a name in a private directory that no other change has."""
+        return str(next(self._numbers)).encode()
+
+    def _make_sure(self, identifier: str, place: bytes) -> None:
+        """Make sure that an object can be at ``place``: it is free, and neither above nor below another.
+
+        :raises ObjectError: it cannot
+        """
+        parts = place.split(b"/")
+        path = self._root
+        for number, part in enumerate(parts[:-1], 1):
+            path = os.path.join(path, part)
+            if not os.path.lexists(path):
+                return
+            above = b"/".join(parts[:number])
+            if os.path.islink(path) or not os.path.isdir(path):
+                what = f"{text(above)!r}, above its place, is no directory; move it out of the storage root"
+                raise ObjectError(self.root, identifier, "object-inside", what)
+            if self._declares_object(path):
+                what = f"its place {text(place)!r} is inside of the object {text(above)!r}, and objects cannot nest"
+                raise ObjectError(self.root, identifier, "object-inside", what)
+        path = os.path.join(path, parts[-1])
+        with object_errors(self.root, identifier):
+            try:
+                entries = None if os.path.islink(path) else scan(path, follow=False)
+            except FileNotFoundError:
+                return
+            except NotADirectoryError:
+                entries = None
+        if entries is None:
+            what = f"at its place {text(place)!r} is no directory; move it out of the storage root"
+            raise ObjectError(self.root, identifier, "collision", what)
+        found = self._find(identifier, place)  # raises where another object holds it
+        if found is not None:
+            raise ObjectError(self.root, identifier, "exists", f"it is there already, at {text(place)!r}")
+        if is_object_root(entries):
+            what = f"at its place {text(place)!r} is an object without an inventory; check the store"
+            raise ObjectError(self.root, identifier, "improper", what)
+        if entries:
+            what = f"below its place {text(place)!r} are other objects or files, and objects cannot nest"
+            raise ObjectError(self.root, identifier, "object-inside", what)
+
+    @staticmethod
+    def _declares_object(directory: bytes) -> bool:
+        # Asked for by name: intermediate directories may have thousands of entries.
+        return any(
+            os.path.lexists(os.path.join(directory, name))
+            for name in (_INVENTORY, *(declaration(OBJECT, version)[0] for version in VERSIONS))
+        )
+
+    def _move_in(self, identifier: str, new: bytes, place: bytes) -> None:
+        """Make the directories above a place, and move an object there."""
+        parent, target = os.path.dirname(place), self._absolute(place)
+        try:
+            if parent:
+                make_parents(self._root, parent)
+            if os.path.isdir(target):
+                os.rmdir(target)  # an empty one, which a killed run or another program left behind
+            rename_new(new, target)
+        except OSError as error:
+            prune_upward(self._root, parent)
+            if isinstance(error, FileExistsError):
+                self._make_sure(identifier, place)
+            raise
+
+    def _next_version(
+        self, identifier: str, place: bytes, document: dict[str, Any], new: bytes, source: Source, how: dict[str, Any]
+    ) -> Any:
+        """Write an object's next version aside.
+
+        :raises ObjectError: the object is not as it should be
+        """
+        old = self._absolute(place)
+        checked = check_object(old, place, scan(old, follow=False), self.version)
+        # A run that was killed may have left the newest version's files with two names: they are only added to here.
+        wrong = [one for one in checked.problems if one.severity == "error" and one.kind != "hard-link"]
+        if wrong:
+            what = f"it is not valid ({wrong[0].kind}: {wrong[0].message}); check the store"
+            raise ObjectError(self.root, identifier, "improper", what)
+        versions = (one for one in VERSIONS if os.path.lexists(os.path.join(old, declaration(OBJECT, one)[0])))
+        declared = next(versions, None)
+        if declared is None:
+            raise ObjectError(self.root, identifier, "changed", "it was removed by another run meanwhile; try again")
+        return write_version(new, old, document, source, version=declared, **how)
+
+    def _exchange(self, identifier: str, new: bytes, place: bytes, document: dict[str, Any]) -> None:
+        """Put an object's next version in the place of the object."""
+        if self._read_inventory(identifier, self._absolute(place)) != document:
+            what = "it was changed by another run meanwhile; try again"
+            raise ObjectError(self.root, identifier, "changed", what)
+        if not exchange(new, self._absolute(place)):
+            what = "the file system cannot exchange two directories at once, which a new version needs here"
+            raise ObjectError(self.root, identifier, "unsupported", f"{what}; remove the object and put it again")
+
+    def delete(self, identifier: str | bytes) -> None:
+        """Remove an object with all its versions, and directories above it that are empty then.
+
+        :raises ObjectError: nothing was removed; of kind ``missing``, ``collision``, ``object-inside``, …
+        :raises IdentifierError: the identifier has no place in this store
+        :raises StoreError: the layout is not known
+        """
+        name = self._identifier(identifier)
+        place = self._place(name, "remove")
+        with self._changing(name) as workshop:
+            removed = workshop / self._name()
+            with workshop.turn():
+                found = self._find(name, place)
+                if found is None:
+                    raise ObjectError(self.root, name, "missing", f"there is no object at {text(place)!r}")
+                path = self._absolute(found[0])
+                strange = [e.name for e in scan(path, follow=False) if e.kind == "directory" and not is_object_name(e)]
+                if strange:
+                    inside = text(strange[0])
+                    what = f"there may be other objects inside of it, in {inside!r}; move that out of it first"
+                    raise ObjectError(self.root, name, "object-inside", what)
+                os.rename(path, removed)
+                prune_upward(self._root, os.path.dirname(found[0]))
+            remove_tree(removed)  # it is gone for everybody already
+
+    # --- all objects ----------------------------------------------------------------------------------------------
+
+    def check(
+        self,
+        *,
+        digests: bool = False,
+        threads: int | None = None,
+        on_event: OnEvent | None = None,
+        on_problem: OnProblem | None = None,
+        ignore: Sequence[str] = (),
+        on_object: Callable[[ocfl_check.ObjectResult], object] | None = None,
+    ) -> Report:
+        """Check the root, its hierarchy, and every object strictly; see :meth:`Store.check`.
+
+        :param digests: read all content and compare it with manifests and fixity blocks
+        :param on_object: called with each object's own result, in the order of the walk
+        """
+        with store_errors(self.root):
+            run = ocfl_check.Check(self, self._root, on_event, on_problem, on_object)
+            return run.report(digests, threads or os.cpu_count() or 1, ignore)
+
+    def repair(self, *, dry_run: bool = False, on_event: OnEvent | None = None, ignore: Sequence[str] = ()) -> Report:
+        """Mend what can be mended without losing a byte; see :mod:`pressmark.stores.ocfl_repair`."""
+        from pressmark.stores.ocfl_repair import repair
+
+        with store_errors(self.root):
+            return repair(self, self._root, dry_run, on_event, ignore)

@@ -1,0 +1,254 @@
+"""The check of an OCFL storage root: itself, its hierarchy, each object strictly, and on request all content.
+
+Everything streams: objects come from the walk, their files go to one run of the fixity engine, and results leave in the
+order of the walk. What is kept is a window of objects whose files are being read.
+"""
+
+from __future__ import annotations
+
+import os
+from array import array
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, pairwise
+from time import monotonic
+from typing import TYPE_CHECKING, NamedTuple
+
+from pressmark.errors import shown
+from pressmark.fixity import Outcome, hash_files
+from pressmark.reports import Problem, Report
+from pressmark.stores.base import OnEvent, OnProblem, Progress, text
+from pressmark.stores.directories import Entry, leftovers
+from pressmark.stores.kinds import problem
+from pressmark.stores.ocfl_layout import EXTENSIONS, WORKSHOP, read_root
+from pressmark.stores.ocfl_object import Advice, Checked, ContentFile, check_object
+from pressmark.stores.ocfl_walk import Found, Walk
+
+if TYPE_CHECKING:
+    from pressmark.stores.ocfl import OcflRoot
+
+__all__ = ["Check", "ObjectResult"]
+
+PROGRESS_EVERY = 0.1  # seconds
+# Files whose algorithms are not those of most wait until there are so many of them, or so many objects wait for them.
+BESIDE = 4096
+_KINDS = {"missing": "content-missing", "changed-while-read": "content-changing"}
+
+
+class ObjectResult(NamedTuple):
+    """What a check says of one object.
+
+    :ivar id: its identifier; :data:`None` where its inventory has none
+    :ivar path: its place, relative to the root
+    :ivar problems: all of it
+    :ivar advice: what it should have and has not, by code
+    :ivar files: content files that are there
+    """
+
+    id: str | None
+    path: str
+    problems: tuple[Problem, ...]
+    advice: tuple[Advice, ...]
+    files: int
+
+
+@dataclass
+class _Open:
+    """An object, or a problem that belongs to none, on its way out."""
+
+    place: bytes
+    checked: Checked | None
+    problems: list[Problem]
+    files: Sequence[ContentFile] = ()
+    left: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.left = len(self.files)
+
+
+class Check:
+    """One check of a storage root."""
+
+    def __init__(
+        self,
+        store: OcflRoot,
+        root: bytes,
+        on_event: OnEvent | None,
+        on_problem: OnProblem | None,
+        on_object: Callable[[ObjectResult], object] | None,
+    ) -> None:
+        self._store = store
+        self._root = root
+        self._on_event = on_event
+        self._on_problem = on_problem
+        self._on_object = on_object
+        self._report = Report()
+        self._objects = self._files = self._bytes = 0
+        self._advice: dict[str, tuple[int, bytes, str]] = {}
+        # Without a layout nothing else would show two objects of one identifier. Eight bytes each.
+        self._seen = array("Q") if store.layout is None else None
+        self._next_progress = monotonic() + PROGRESS_EVERY
+
+    def report(self, digests: bool, threads: int, ignore: Sequence[str]) -> Report:
+        """Run, and return the report."""
+        facts = read_root(self._root)
+        # A layout that the caller gave takes the place of one that is missing or unknown.
+        overruled = {"layout-unknown", "layout-missing"} if self._store.layout_is_given else set()
+        for found in facts.problems:
+            if found.kind not in overruled:
+                self._tell(found)
+        for path in leftovers(os.path.join(self._root, EXTENSIONS, WORKSHOP)):
+            self._tell(problem("leftover", os.path.relpath(path, self._root)))
+        opened = self._walk(threads, ignore)
+        for one in self._verified(opened, threads) if digests else opened:
+            self._settle(one)
+        self._tell_advice()
+        self._tell_duplicates(threads, ignore)
+        counts = {"objects": self._objects, "files": self._files}
+        if digests:
+            counts["bytes"] = self._bytes
+        self._report.counts.update(counts)
+        self._tell_progress()
+        return self._report
+
+    # --- the walk -------------------------------------------------------------------------------------------------
+
+    def _walk(self, threads: int, ignore: Sequence[str]) -> Iterator[_Open]:
+        def visit(place: bytes, entries: Sequence[Entry]) -> Checked:
+            return check_object(os.path.join(self._root, place), place, entries, self._store.version)
+
+        def finish(found: list[Found[Checked]]) -> list[Found[Checked]]:
+            items = [(item.place, item.inside, item.value.identifier) for item in found]
+            for item, wrong in zip(found, self._store.misplacements(items), strict=True):
+                item.value.problems[:0] = wrong
+            return found
+
+        walk = Walk(self._root, visit, finish=finish, threads=threads, clashes=True, ignore=ignore)
+        for item in walk:
+            if isinstance(item, Found):
+                yield _Open(item.place, item.value, item.value.problems, item.value.files)
+            else:
+                yield _Open(item.path, None, [item])
+
+    def _settle(self, one: _Open) -> None:
+        for found in one.problems:
+            self._tell(found)
+        checked = one.checked
+        if checked is not None:
+            self._objects += 1
+            self._files += len(one.files)
+            for code, message in checked.advice:
+                count, first, words = self._advice.get(code, (0, one.place, message))
+                self._advice[code] = (count + 1, first, words)
+            if self._seen is not None and checked.identifier is not None:
+                self._seen.append(hash(checked.identifier) & 0xFFFF_FFFF_FFFF_FFFF)
+            if self._on_object is not None:
+                self._on_object(
+                    ObjectResult(
+                        checked.identifier, text(one.place), tuple(one.problems), tuple(checked.advice), len(one.files)
+                    )
+                )
+        if self._on_event is not None and monotonic() >= self._next_progress:
+            self._tell_progress()
+
+    def _tell(self, found: Problem) -> None:
+        self._report.problems.append(found)
+        if self._on_problem is not None:
+            self._on_problem(found)
+
+    def _tell_progress(self) -> None:
+        if self._on_event is not None:
+            self._next_progress = monotonic() + PROGRESS_EVERY
+            self._on_event(Progress(self._objects, len(self._report.problems)))
+
+    def _tell_advice(self) -> None:
+        """Say once for each code what objects should have: most often it is all of them or none."""
+        for code, (count, first, message) in sorted(self._advice.items()):
+            more = f"; so in {count:,} objects, this is the first" if count > 1 else ""
+            self._tell(problem("inventory-advice", first, f"{message} ({code}){more}"))
+
+    def _tell_duplicates(self, threads: int, ignore: Sequence[str]) -> None:
+        """Tell of identifiers that several objects have, where no layout would have shown it."""
+        if self._seen is None or len(self._seen) < 2:
+            return
+        numbers = sorted(self._seen)
+        several = {one for one, other in pairwise(numbers) if one == other}
+        if not several:
+            return
+        first: dict[str, str] = {}
+        for record in self._store.objects(threads=threads, ignore=ignore):
+            if record.id is not None and hash(record.id) & 0xFFFF_FFFF_FFFF_FFFF in several:
+                other = first.setdefault(record.id, record.path)
+                if other != record.path:
+                    what = f"the object at {other!r} has the identifier {shown(record.id)} too (E037)"
+                    path = record.path.encode("utf-8", "surrogateescape")
+                    self._tell(problem("duplicate-id", path, what, section="3.5.1"))
+
+    # --- content --------------------------------------------------------------------------------------------------
+
+    def _verified(self, opened: Iterator[_Open], threads: int) -> Iterator[_Open]:
+        """Read all content, and give everything in its order again, with what is wrong with the content."""
+        for one in opened:
+            if one.files:
+                break
+            yield one
+        else:
+            return
+        main = tuple(one.files[0].digests)
+        window: deque[_Open] = deque()
+        reading: deque[tuple[_Open, ContentFile]] = deque()
+        beside: dict[tuple[str, ...], list[tuple[_Open, ContentFile]]] = {}
+        waiting = 0
+
+        def path(one: _Open, file: ContentFile) -> bytes:
+            return os.path.join(self._root, one.place, file.path)
+
+        def read_others() -> None:
+            for algorithms, files in beside.items():
+                paths = (path(*item) for item in files)
+                outcomes = hash_files(paths, algorithms, threads, links="refuse")
+                for item, outcome in zip(files, outcomes, strict=True):
+                    self._compare(*item, outcome)
+            beside.clear()
+
+        def feed(objects: Iterable[_Open]) -> Iterator[bytes]:
+            nonlocal waiting
+            for one in objects:
+                window.append(one)
+                for file in one.files:
+                    algorithms = tuple(file.digests)
+                    if algorithms == main:
+                        reading.append((one, file))
+                        yield path(one, file)
+                    else:
+                        beside.setdefault(algorithms, []).append((one, file))
+                        waiting += 1
+                if waiting and (waiting >= BESIDE or len(window) >= BESIDE):
+                    read_others()
+                    waiting = 0
+
+        for outcome in hash_files(feed(chain([one], opened)), main, threads, links="refuse"):
+            self._compare(*reading.popleft(), outcome)
+            while window and not window[0].left:
+                yield window.popleft()
+        read_others()
+        yield from window
+
+    def _compare(self, one: _Open, file: ContentFile, outcome: Outcome) -> None:
+        one.left -= 1
+        path = one.place + b"/" + file.path if one.place else file.path
+        if outcome.digests is None:
+            kind = _KINDS.get(outcome.kind or "", "content-unreadable")
+            one.problems.append(problem(kind, path, f"the file was not verified: {outcome.message}"))
+            return
+        self._bytes += outcome.size or 0
+        for algorithm, expected in file.digests.items():
+            found = outcome.digests[algorithm]
+            if found != expected.lower():
+                manifest = one.checked is not None and algorithm == one.checked.algorithm
+                kind, code = ("content-mismatch", "E092") if manifest else ("fixity-mismatch", "E093")
+                what = f"the file has not the {algorithm} that the inventory says ({code})"
+                one.problems.append(
+                    problem(kind, path, what, algorithm=algorithm, expected=expected.lower(), found=found)
+                )

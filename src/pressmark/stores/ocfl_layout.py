@@ -1,0 +1,214 @@
+"""What an OCFL storage root says of itself: its declaration, ``ocfl_layout.json`` and the layout's configuration.
+
+Sections 4.1, 4.2 and 4.4 of the specification, and the storage hierarchies of the layouts' extensions.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from pressmark.errors import LayoutConfigError, StoreError, shown, shown_value
+from pressmark.layouts import REGISTRY, Layout, layout_from_config
+from pressmark.reports import Problem
+from pressmark.stores.base import octets
+from pressmark.stores.directories import Entry, flush_directory, flush_tree, scan
+from pressmark.stores.inventory import inventory_bytes
+from pressmark.stores.kinds import problem
+from pressmark.stores.ocfl_declarations import ROOT, VERSIONS, declaration, read_declaration
+from pressmark.stores.ocfl_writer import write_extension
+
+__all__ = ["EXTENSIONS", "LAYOUT", "WORKSHOP", "RootFacts", "create_root", "layout_file", "read_root", "refused_layout"]
+
+LAYOUT = b"ocfl_layout.json"
+EXTENSIONS = b"extensions"
+#: Where objects are prepared, below :data:`EXTENSIONS`: an extension may keep what it likes there.
+WORKSHOP = b"pressmark-staging"
+_CONFIG = b"config.json"
+# A configuration is a few hundred bytes; nothing sensible is larger.
+_LARGEST = 1 << 20
+
+
+class RootFacts(NamedTuple):
+    """What a storage root says of itself.
+
+    :ivar version: of OCFL; :data:`None` where none is declared
+    :ivar layout: that places the objects; :data:`None` where none is known
+    :ivar why_no_layout: one line, empty where there is one
+    :ivar problems: with paths relative to the root
+    """
+
+    version: str | None
+    layout: Layout | None
+    why_no_layout: str
+    problems: list[Problem]
+
+
+def refused_layout(layout: Layout, version: str) -> str | None:
+    """Return why a layout cannot place the objects of a storage root, :data:`None` where it can."""
+    if not layout.name[:4].isdigit():
+        known = ", ".join(name[:4] for name in REGISTRY if name[:4].isdigit())
+        return f"{layout.name} is no layout of OCFL; take one of {known}"
+    if layout.name.startswith("0010") and version == "1.0":
+        return f"{layout.name} needs OCFL 1.1"
+    return None
+
+
+def layout_file(layout: Layout, description: str | None = None) -> bytes:
+    """Return the content of ``ocfl_layout.json``."""
+    summary = REGISTRY[layout.name].summary
+    return inventory_bytes(
+        {"extension": layout.name, "description": description or f"{summary[:1].upper()}{summary[1:]}"}
+    )
+
+
+def create_root(root: bytes, layout: Layout, version: str, description: str | None = None) -> None:
+    """Make a storage root in a directory that is not there, or is empty; its declaration is written last.
+
+    :raises StoreError: it is there and not empty, or the layout cannot be used
+    :raises OSError: it cannot be written
+    """
+    if version not in VERSIONS:
+        raise StoreError(root, f"OCFL {shown_value(version)} is not known; take one of {', '.join(VERSIONS)}")
+    why = refused_layout(layout, version)
+    if why is not None:
+        raise StoreError(root, why)
+    try:
+        os.mkdir(root)
+    except FileExistsError:
+        _clear_unfinished(root)
+    if layout.parameters():  # ocfl-py 2.1.0 stops at a configuration of 0002, which has nothing to configure
+        write_extension(root, layout)
+    _write_new(os.path.join(root, LAYOUT), layout_file(layout, description))
+    flush_tree(root)
+    name, content = declaration(ROOT, version)
+    _write_new(os.path.join(root, name), content)
+    flush_directory(root)
+
+
+def _clear_unfinished(root: bytes) -> None:
+    """Remove what a killed creation has left, which has no declaration yet.
+
+    :raises StoreError: there is something else
+    """
+    try:
+        entries = scan(root, follow=False)
+    except NotADirectoryError:
+        raise StoreError(root, "it is no directory") from None
+    folders = []
+    if any(entry.name == EXTENSIONS and entry.kind == "directory" for entry in entries):
+        folders = [os.path.join(EXTENSIONS, entry.name) for entry in scan(os.path.join(root, EXTENSIONS), follow=False)]
+    configs = [os.path.join(folder, _CONFIG) for folder in folders if os.fsdecode(os.path.basename(folder)) in REGISTRY]
+    foreign = [entry.name for entry in entries if entry.name not in (LAYOUT, EXTENSIONS)]
+    foreign += [folder for folder in folders if os.path.join(folder, _CONFIG) not in configs]
+    if foreign:
+        raise StoreError(root, f"it is there and holds {shown(foreign[0])}; name a new directory, or an empty one")
+    for name in (*configs, LAYOUT):
+        if os.path.lexists(os.path.join(root, name)):
+            os.unlink(os.path.join(root, name))
+    for name in (*folders, EXTENSIONS):
+        if os.path.isdir(os.path.join(root, name)):
+            os.rmdir(os.path.join(root, name))
+
+
+def _write_new(path: bytes, data: bytes) -> None:
+    with open(path, "xb", buffering=0) as file:
+        file.write(data)
+        os.fsync(file.fileno())
+
+
+def read_root(root: bytes, entries: Sequence[Entry] | None = None) -> RootFacts:
+    """Return what a storage root says of itself, and what is wrong with that.
+
+    :param entries: what is in it, where that is known
+    :raises OSError: it cannot be read
+    """
+    if entries is None:
+        entries = scan(root, follow=False)
+    files = [entry.name for entry in entries if entry.kind == "file"]
+    version, problems = read_declaration(root, b"", ROOT, files)
+    if version is None:
+        problems.append(problem("declaration-missing", b""))
+    layout: Layout | None = None
+    if LAYOUT not in files:
+        why = f"it has no {os.fsdecode(LAYOUT)}, which says where objects belong"
+        problems.append(problem("layout-missing", LAYOUT))
+    else:
+        layout, why, found = _layout(root, version)
+        problems += found
+    problems += _extensions(root, entries, layout)
+    return RootFacts(version, layout, why, problems)
+
+
+def _layout(root: bytes, version: str | None) -> tuple[Layout | None, str, list[Problem]]:
+    try:
+        document = _read_json(os.path.join(root, LAYOUT))
+    except _NotJson as error:
+        what = f"{error} (E070)"
+        return None, f"{os.fsdecode(LAYOUT)}: {error}", [problem("layout-malformed", LAYOUT, what)]
+    problems = [
+        problem("layout-malformed", LAYOUT, f"{key} is required, a text (E070)")
+        for key in ("extension", "description")
+        if not isinstance(document.get(key), str)
+    ]
+    name = document.get("extension")
+    if not isinstance(name, str):
+        return None, f"{os.fsdecode(LAYOUT)} names no extension", problems
+    if name in ("", ".", "..") or "/" in name or "\0" in name:
+        why = f"{os.fsdecode(LAYOUT)} names {shown(name)}, which is no extension"
+        return None, why, [*problems, problem("layout-unknown", LAYOUT, f"{why} (E071)")]
+    path = os.path.join(EXTENSIONS, octets(name), _CONFIG)
+    config: dict[str, Any] = {"extensionName": name}
+    try:
+        if os.path.lexists(os.path.join(root, path)):
+            config = _read_json(os.path.join(root, path))
+            if config.setdefault("extensionName", name) != name:
+                raise LayoutConfigError("extensionName", f"{shown_value(config['extensionName'])} is not {shown(name)}")
+        layout = layout_from_config(config)
+    except (_NotJson, LayoutConfigError) as error:
+        known = "unknown layout" in str(error)
+        where = LAYOUT if known else path
+        why = f"{os.fsdecode(LAYOUT)} names {shown(name)}: {error}"
+        return None, why, [*problems, problem("layout-unknown", where, f"{error} (E071)")]
+    refused = refused_layout(layout, version or VERSIONS[0])
+    if refused is not None:
+        return None, refused, [*problems, problem("layout-unknown", LAYOUT, f"{refused} (E071)")]
+    return layout, "", problems
+
+
+class _NotJson(Exception):
+    """A file that should hold a JSON object does not."""
+
+
+def _read_json(path: bytes) -> dict[str, Any]:
+    name = os.fsdecode(os.path.basename(path))
+    try:
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0))
+        with open(descriptor, "rb") as file:
+            data = file.read(_LARGEST)
+        document = json.loads(data.decode())
+    except OSError as error:
+        raise _NotJson(f"{name} cannot be read: {error.strerror}") from None
+    except (ValueError, RecursionError) as error:
+        raise _NotJson(f"{name} is not JSON: {error}") from None
+    if not isinstance(document, dict):
+        raise _NotJson(f"{name} is not a JSON object")
+    return document
+
+
+def _extensions(root: bytes, entries: Sequence[Entry], layout: Layout | None) -> list[Problem]:
+    if not any(entry.name == EXTENSIONS and entry.kind == "directory" for entry in entries):
+        return []
+    try:
+        inside = scan(os.path.join(root, EXTENSIONS), follow=False)
+    except OSError as error:
+        return [problem("unreadable", EXTENSIONS, error.strerror or str(error))]
+    found = [] if inside else [problem("directory-empty", EXTENSIONS)]
+    for entry in inside:
+        if entry.kind == "directory":
+            continue
+        path = EXTENSIONS + b"/" + entry.name
+        found.append(problem("symbolic-link" if entry.is_link else "extensions-file", path))
+    return found

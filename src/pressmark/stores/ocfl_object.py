@@ -1,0 +1,369 @@
+"""One OCFL object on the disk, looked at strictly: what is there, and what its inventories say of it (section 3).
+
+Nothing is followed, nothing is opened but inventories, sidecars and declarations. Content files are given with the
+digests that they must have; whoever has many objects reads all their files in one run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from pressmark.errors import shown
+from pressmark.fixity import ALGORITHMS as DIGESTS
+from pressmark.reports import Problem
+from pressmark.stores.base import octets
+from pressmark.stores.directories import Entry, scan
+from pressmark.stores.inventory import (
+    ALGORITHMS,
+    INVENTORY,
+    InventoryError,
+    content_directory,
+    read_inventory,
+    sidecar_digest,
+    sidecar_name,
+)
+from pressmark.stores.inventory_rules import Finding, history_findings, inventory_findings, version_number
+from pressmark.stores.kinds import problem
+from pressmark.stores.ocfl_declarations import OBJECT, later, read_declaration
+
+__all__ = ["Advice", "Checked", "ContentFile", "check_object", "is_object_name", "is_object_root"]
+
+_INVENTORY = octets(INVENTORY)
+_SIDECAR = re.compile(rb"inventory\.json\.[A-Za-z0-9_\-]+")
+_DIRECTORIES = (b"extensions", b"logs")
+_VERSION = re.compile(rb"v[0-9]+")
+
+
+class ContentFile(NamedTuple):
+    """A content file that is there.
+
+    :ivar path: relative to the object's root
+    :ivar digests: what each algorithm must give, as the inventory spells it
+    """
+
+    path: bytes
+    digests: dict[str, str]
+
+
+class Advice(NamedTuple):
+    """What an object should have and has not: most often all objects of a root, or none."""
+
+    code: str
+    message: str
+
+
+class Checked(NamedTuple):
+    """What was found of one object.
+
+    :ivar identifier: from its inventory; :data:`None` where that has none
+    :ivar algorithm: of the manifest; :data:`None` where it is none that is allowed
+    :ivar problems: their paths are relative to the store's root
+    :ivar advice: each code once
+    :ivar files: the content files that can be verified
+    """
+
+    identifier: str | None
+    algorithm: str | None
+    problems: list[Problem]
+    advice: list[Advice]
+    files: list[ContentFile]
+
+
+def is_object_root(entries: Sequence[Entry]) -> bool:
+    """Return whether a directory with these names is an object's root: it declares itself to be one."""
+    return any(entry.name.startswith(OBJECT) and entry.kind == "file" for entry in entries)
+
+
+def is_object_name(entry: Entry) -> bool:
+    """Return whether OCFL knows such a name in an object's root (section 3.1)."""
+    if entry.kind == "directory":
+        return entry.name in _DIRECTORIES or _VERSION.fullmatch(entry.name) is not None
+    name = entry.name
+    return entry.kind == "file" and (
+        name == _INVENTORY or name.startswith(b"0=") or _SIDECAR.fullmatch(name) is not None
+    )
+
+
+def check_object(directory: bytes, place: bytes, entries: Sequence[Entry], root_version: str | None = None) -> Checked:
+    """Look at an object without reading its content.
+
+    :param directory: its root
+    :param place: the same, relative to the store's root
+    :param entries: what is in it
+    :param root_version: the OCFL version that the storage root declares
+    """
+    return _Check(directory, place).all(entries, root_version)
+
+
+class _Check:
+    def __init__(self, directory: bytes, place: bytes) -> None:
+        self._directory = directory
+        self._place = place
+        self._problems: list[Problem] = []
+        self._advice: dict[str, Advice] = {}
+
+    # --- telling --------------------------------------------------------------------------------------------------
+
+    def _path(self, *names: bytes) -> bytes:
+        return b"/".join((self._place, *names)) if self._place else b"/".join(names)
+
+    def _tell(self, kind: str, names: tuple[bytes, ...], message: str = "", **more: Any) -> None:
+        self._problems.append(problem(kind, self._path(*names), message, **more))
+
+    def _take(self, findings: Sequence[Finding], path: tuple[bytes, ...]) -> None:
+        for finding in findings:
+            kind, code, message, algorithm, expected, found = finding
+            if kind == "inventory-advice":
+                self._advice.setdefault(code, Advice(code, message))
+            else:
+                self._tell(kind, path, f"{message} ({code})", algorithm=algorithm, expected=expected, found=found)
+
+    # --- reading --------------------------------------------------------------------------------------------------
+
+    def _scan(self, *names: bytes) -> list[Entry]:
+        """Return what is in a directory of the object; links and what is no file are told of and left out."""
+        path = os.path.join(self._directory, *names)
+        try:
+            entries = scan(path, follow=False)
+        except OSError as error:
+            self._tell("unreadable", names, error.strerror or str(error))
+            return []
+        return self._usable(entries, names)
+
+    def _usable(self, entries: Sequence[Entry], names: tuple[bytes, ...]) -> list[Entry]:
+        usable = []
+        for entry in entries:
+            if entry.kind == "file":
+                try:
+                    count = os.lstat(os.path.join(self._directory, *names, entry.name)).st_nlink
+                except OSError as error:
+                    self._tell("content-unreadable", (*names, entry.name), error.strerror or str(error))
+                    continue
+                if count > 1:
+                    what = f"the file has {count} names; copy it, OCFL forbids hard links (E090)"
+                    self._tell("hard-link", (*names, entry.name), what)
+                usable.append(entry)
+            elif entry.kind == "directory":
+                usable.append(entry)
+            else:
+                self._tell("symbolic-link" if entry.is_link else "special-file", (*names, entry.name))
+        return usable
+
+    def _read(self, *names: bytes) -> bytes | None:
+        try:
+            with open(os.path.join(self._directory, *names), "rb") as file:
+                return file.read()
+        except OSError as error:
+            self._tell("unreadable", names, error.strerror or str(error))
+            return None
+
+    # --- the object -----------------------------------------------------------------------------------------------
+
+    def all(self, entries: Sequence[Entry], root_version: str | None) -> Checked:
+        entries = self._usable(entries, ())
+        files = {entry.name for entry in entries if entry.kind == "file"}
+        version, problems = read_declaration(self._directory, self._place, OBJECT, files)
+        self._problems += problems
+        if version is not None and root_version is not None and later(version, root_version):
+            what = f"the object declares OCFL {version}, its storage root {root_version} (E081)"
+            self._tell("version-later", (), what, expected=root_version, found=version)
+        document, data = self._inventory(files, version)
+        self._names(entries, document)
+        versions = {entry.name for entry in entries if entry.kind == "directory" and _VERSION.fullmatch(entry.name)}
+        self._extensions(entries)
+        if document is None or data is None:
+            return Checked(None, None, self._problems, list(self._advice.values()), [])
+        contents = self._versions(versions, document, data)
+        identifier, algorithm = document.get("id"), document.get("digestAlgorithm")
+        return Checked(
+            identifier if isinstance(identifier, str) and identifier else None,
+            algorithm if algorithm in ALGORITHMS else None,
+            self._problems,
+            list(self._advice.values()),
+            self._files(document, contents),
+        )
+
+    def _names(self, entries: Sequence[Entry], document: Mapping[str, Any] | None) -> None:
+        """Tell of names that do not belong in an object's root."""
+        algorithm = document.get("digestAlgorithm") if document is not None else None
+        for entry in entries:
+            if not is_object_name(entry):
+                what = "directory" if entry.kind == "directory" else "file"
+                self._tell("object-extra", (entry.name,), f"OCFL knows no such {what} in an object's root (E001)")
+            elif (
+                algorithm in ALGORITHMS
+                and _SIDECAR.fullmatch(entry.name)
+                and entry.name != octets(sidecar_name(str(algorithm)))
+            ):
+                what = f"the inventory's digest algorithm is {algorithm}, this is no sidecar of it (E001)"
+                self._tell("object-extra", (entry.name,), what)
+
+    def _inventory(self, files: set[bytes], version: str | None) -> tuple[dict[str, Any] | None, bytes | None]:
+        if _INVENTORY not in files:
+            self._tell("inventory-missing", ())
+            return None, None
+        data = self._read(_INVENTORY)
+        document = None if data is None else self._parse(data, (_INVENTORY,))
+        if data is None or document is None:
+            return None, None
+        self._take(inventory_findings(document, version), (_INVENTORY,))
+        self._sidecar(files, document, data, ())
+        return document, data
+
+    def _parse(self, data: bytes, path: tuple[bytes, ...]) -> dict[str, Any] | None:
+        repeated: list[str] = []
+        try:
+            document = read_inventory(data, repeated)
+        except InventoryError as error:
+            self._tell("inventory-malformed", path, f"{error} (E033)")
+            return None
+        for key in repeated:
+            self._tell("inventory-key-repeated", path, f"the key {shown(key)} is there more than once (E033)")
+        return document
+
+    def _sidecar(self, files: set[bytes], document: Mapping[str, Any], data: bytes, folder: tuple[bytes, ...]) -> None:
+        algorithm = document.get("digestAlgorithm")
+        if algorithm not in ALGORITHMS:
+            return  # told already
+        name = octets(sidecar_name(algorithm))
+        if name not in files:
+            self._tell("sidecar-missing", (*folder, _INVENTORY), f"there is no {name.decode()} (E058)")
+            return
+        content = self._read(*folder, name)
+        if content is None:
+            return
+        expected = sidecar_digest(content)
+        if expected is None:
+            what = f"the sidecar is not a digest, blanks and {INVENTORY} (E061)"
+            self._tell("sidecar-malformed", (*folder, name), what)
+            return
+        found = hashlib.new(algorithm, data, usedforsecurity=False).hexdigest()
+        if found != expected:
+            what = f"the inventory has not the {algorithm} of its sidecar (E060)"
+            self._tell(
+                "sidecar-mismatch", (*folder, _INVENTORY), what, algorithm=algorithm, expected=expected, found=found
+            )
+
+    def _extensions(self, entries: Sequence[Entry]) -> None:
+        for entry in entries:
+            if entry.kind != "directory" or entry.name not in _DIRECTORIES:
+                continue
+            for inside in self._scan(entry.name):
+                if inside.kind == "directory":
+                    self._links(entry.name, inside.name)
+                elif entry.name == b"extensions":
+                    self._tell("extensions-file", (entry.name, inside.name), section="3.9")
+
+    def _links(self, *names: bytes) -> None:
+        """Look for links alone, in what OCFL does not describe further."""
+        for entry in self._scan(*names):
+            if entry.kind == "directory":
+                self._links(*names, entry.name)
+
+    # --- versions -------------------------------------------------------------------------------------------------
+
+    def _versions(self, on_disk: set[bytes], document: dict[str, Any], data: bytes) -> set[bytes]:
+        """Check the version directories, and return the paths of all content files."""
+        blocks = document.get("versions")
+        named = {octets(name) for name in blocks} if isinstance(blocks, dict) else set()
+        for name in sorted(named - on_disk):
+            if version_number(os.fsdecode(name)) is not None:
+                what = f"the inventory has the version {shown(name)}, there is no such directory (E046)"
+                self._tell("version-absent", (name,), what)
+        contents: set[bytes] = set()
+        for name in sorted(on_disk):
+            if name not in named:
+                what = "the inventory has no such version (E046)"
+                self._tell("version-extra", (name,), what)
+            contents |= self._version(name, document, data)
+        return contents
+
+    def _version(self, name: bytes, document: dict[str, Any], data: bytes) -> set[bytes]:
+        folder = octets(content_directory(document))
+        entries = self._scan(name)
+        files = {entry.name for entry in entries if entry.kind == "file"}
+        for entry in entries:
+            if entry.kind == "directory":
+                if entry.name != folder:
+                    self._tell("version-directory", (name, entry.name))
+                    self._links(name, entry.name)
+            elif entry.name != _INVENTORY and _SIDECAR.fullmatch(entry.name) is None:
+                self._tell("version-file", (name, entry.name))
+        self._version_inventory(name, files, document, data)
+        if not any(entry.name == folder and entry.kind == "directory" for entry in entries):
+            return set()
+        found: set[bytes] = set()
+        if not self._content(found, name, folder):
+            advice = Advice("W003", f"the content directory of {os.fsdecode(name)} is empty")
+            self._advice.setdefault("W003", advice)
+        return found
+
+    def _version_inventory(self, name: bytes, files: set[bytes], document: dict[str, Any], data: bytes) -> None:
+        if _INVENTORY not in files:
+            self._advice.setdefault("W010", Advice("W010", f"{os.fsdecode(name)} has no inventory of its own"))
+            return
+        copy = self._read(name, _INVENTORY)
+        if copy is None:
+            return
+        if octets(str(document.get("head"))) == name:
+            if copy != data:
+                self._tell("inventory-differs", (name, _INVENTORY))
+            else:
+                self._sidecar(files, document, copy, (name,))
+                return
+        earlier = self._parse(copy, (name, _INVENTORY))
+        if earlier is None:
+            return
+        self._take(inventory_findings(earlier), (name, _INVENTORY))
+        self._sidecar(files, earlier, copy, (name,))
+        if octets(str(document.get("head"))) != name:
+            self._take(history_findings(os.fsdecode(name), earlier, document), (name, _INVENTORY))
+
+    def _content(self, found: set[bytes], *names: bytes) -> bool:
+        """Collect the files of a content directory, and return whether anything is in it."""
+        entries = self._scan(*names)
+        for entry in entries:
+            if entry.kind == "file":
+                found.add(b"/".join((*names, entry.name)))
+            elif not self._content(found, *names, entry.name):
+                self._tell("content-directory-empty", (*names, entry.name))
+        return bool(entries)
+
+    # --- content --------------------------------------------------------------------------------------------------
+
+    def _files(self, document: Mapping[str, Any], on_disk: set[bytes]) -> list[ContentFile]:
+        """Compare the manifest with what is there, and return the files that can be verified."""
+        algorithm = document.get("digestAlgorithm")
+        expected: dict[bytes, dict[str, str]] = {}
+        for name, block in self._blocks(document, algorithm):
+            for digest, paths in block.items():
+                for path in paths if isinstance(paths, list) else ():
+                    if isinstance(path, str):
+                        expected.setdefault(octets(path), {}).setdefault(name, digest)
+        manifest = document.get("manifest")
+        listed = {
+            octets(path)
+            for paths in (manifest.values() if isinstance(manifest, dict) else ())
+            if isinstance(paths, list)
+            for path in paths
+            if isinstance(path, str)
+        }
+        for path in sorted(listed - on_disk):
+            self._tell("content-missing", (path,))
+        for path in sorted(on_disk - listed):
+            self._tell("content-extra", (path,))
+        return [ContentFile(path, expected[path]) for path in sorted(listed & on_disk) if path in expected]
+
+    def _blocks(self, document: Mapping[str, Any], algorithm: Any) -> list[tuple[str, dict[str, Any]]]:
+        """Return manifest and fixity by their algorithms, as far as they can be computed."""
+        blocks = []
+        manifest, fixity = document.get("manifest"), document.get("fixity")
+        if isinstance(manifest, dict) and algorithm in ALGORITHMS:
+            blocks.append((algorithm, manifest))
+        if isinstance(fixity, dict):
+            blocks += [(name, block) for name, block in fixity.items() if name in DIGESTS and isinstance(block, dict)]
+        return blocks

@@ -1,0 +1,448 @@
+"""OCFL objects, written aside: version 1, or the next version of one that is there (sections 3.1 to 3.7).
+
+Content is hashed while it is copied, and files of one digest are stored once. The order is that of the specification:
+content, inventories and their sidecars, and the declaration last.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from itertools import chain, islice
+from typing import Any
+
+from pressmark.bagit.copying import Copying, Job, copy_file, copy_files
+from pressmark.errors import IdentifierError, shown
+from pressmark.fixity import Outcome, algorithm_name
+from pressmark.fixity.hasher import Manner
+from pressmark.fixity.outcomes import message_of
+from pressmark.layouts import Layout
+from pressmark.stores.base import Path, Source, octets, text
+from pressmark.stores.directories import Refused, scan
+from pressmark.stores.inventory import (
+    CONTENT_DIRECTORY,
+    INVENTORY,
+    content_directory,
+    inventory_bytes,
+    inventory_type,
+    logical_files,
+    sidecar_bytes,
+    sidecar_name,
+)
+from pressmark.stores.inventory_rules import path_fault, version_number
+from pressmark.stores.ocfl_declarations import OBJECT, declaration
+
+__all__ = ["Manners", "Provenance", "Written", "now", "write_extension", "write_object", "write_version"]
+
+Fixity = Mapping[str, Mapping[str, str]]
+# So few files are copied by the calling thread: starting others would take longer.
+FEW = 16
+_EXTENSIONS = b"extensions"
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """What a version says of itself.
+
+    :ivar created: date and time of RFC 3339; :data:`None` for now
+    :ivar message: why this version was made
+    :ivar user: ``name`` and ``address`` of whoever made it
+    """
+
+    created: str | None = None
+    message: str | None = None
+    user: Mapping[str, str] | None = None
+
+    def block(self, state: Mapping[str, list[str]]) -> dict[str, Any]:
+        """Return a version's block in an inventory."""
+        block: dict[str, Any] = {"created": self.created or now()}
+        if self.message is not None:
+            block["message"] = self.message
+        if self.user is not None:
+            block["user"] = dict(self.user)
+        return {**block, "state": dict(state)}
+
+
+@dataclass
+class Manners:
+    """How sources are copied.
+
+    :ivar mode: ``copy``, ``reflink`` or ``auto``
+    :ivar links: ``refuse`` or ``follow``
+    :ivar threads: how many copy at a time; :data:`None` for as many as there are cores
+    :ivar copied: devices from which ``auto`` has turned out to copy
+    """
+
+    mode: str = "auto"
+    links: str = "refuse"
+    threads: int | None = None
+    copied: set[int] = field(default_factory=set)
+
+    def copy(self, jobs: Iterator[Job], algorithms: tuple[str, ...]) -> Iterator[Outcome]:
+        """Copy files, and give their outcomes in order."""
+        first = list(islice(jobs, FEW))
+        if not first:
+            return
+        jobs = chain(first, jobs)
+        mode, device = self.mode, os.stat(first[0].source).st_dev
+        if mode == "auto" and device in self.copied:
+            mode = "copy"
+        if mode == "copy" and len(first) < FEW:
+            manner = Manner(self.links == "follow")
+            yield from (copy_file(job, algorithms, manner) for job in jobs)
+            return
+
+        def note(event: object) -> None:
+            if isinstance(event, Copying) and event.mode == "copy":
+                self.copied.add(device)
+
+        yield from copy_files(jobs, algorithms, mode=mode, links=self.links, threads=self.threads, on_event=note)
+
+
+def now() -> str:
+    """Return the present moment as inventories have it: in UTC, to the second."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+@dataclass
+class Written:
+    """What was written.
+
+    :ivar document: the inventory; :data:`None` where a new version would be the same as the newest
+    :ivar dropped: directories of the source without any file, which OCFL cannot hold
+    """
+
+    document: dict[str, Any] | None
+    dropped: list[bytes] = field(default_factory=list)
+
+
+def write_object(
+    top: bytes,
+    identifier: str,
+    source: Source,
+    *,
+    version: str,
+    algorithm: str,
+    provenance: Provenance,
+    fixity: Fixity,
+    content_paths: Layout | None,
+    manners: Manners,
+) -> Written:
+    """Write version 1 of an object into the new directory ``top``.
+
+    :param version: of OCFL
+    :param algorithm: ``sha512`` or ``sha256``
+    :param fixity: digests that are known, by algorithm and logical path: they are compared with what is copied and
+        noted in the inventory; an algorithm without any is computed for all files
+    :param content_paths: maps logical paths to content paths; :data:`None` for the same
+    :param manners: how the source is copied
+    :raises Refused: the source cannot be stored
+    :raises OSError: the object cannot be written
+    """
+    os.mkdir(top)
+    os.mkdir(os.path.join(top, b"v1"))
+    copied = _Copied(algorithm, fixity, content_paths, {})
+    copied.copy(source, top, f"v1/{CONTENT_DIRECTORY}", manners)
+    document: dict[str, Any] = {
+        "id": identifier,
+        "type": inventory_type(version),
+        "digestAlgorithm": algorithm,
+        "head": "v1",
+        "manifest": copied.manifest,
+        "versions": {"v1": provenance.block(copied.state)},
+    }
+    if copied.fixity:
+        document["fixity"] = copied.fixity
+    if content_paths is not None:
+        write_extension(top, content_paths)
+    _finish(top, document, version)
+    return Written(document, copied.dropped)
+
+
+def write_version(
+    top: bytes,
+    old: bytes,
+    document: Mapping[str, Any],
+    source: Source,
+    *,
+    version: str,
+    provenance: Provenance,
+    fixity: Fixity,
+    content_paths: Layout | None,
+    manners: Manners,
+) -> Written:
+    """Write an object again into the new directory ``top``, with a version more.
+
+    Earlier versions are not copied: their files get a second name, until the old directory is removed. Content that an
+    earlier version holds is not stored again.
+
+    :param old: the object as it is
+    :param document: its inventory, which was checked
+    :param version: of OCFL, as the object declares it
+    :raises Refused: the source cannot be stored
+    :raises OSError: the object cannot be written, or its files cannot be linked
+    """
+    number, width = version_number(document["head"]) or (0, 0)
+    name = f"v{number + 1:0{max(width, 1)}}"
+    algorithm = document["digestAlgorithm"]
+    _link_tree(old, top)
+    manifest = {digest: list(paths) for digest, paths in document["manifest"].items()}
+    copied = _Copied(algorithm, fixity, content_paths, manifest)
+    os.mkdir(os.path.join(top, octets(name)))
+    copied.copy(source, top, f"{name}/{content_directory(document)}", manners)
+    before = {path: digest for path, _content, digest in logical_files(document)}
+    after = {path: digest for digest, paths in copied.state.items() for path in paths}
+    if before == after:
+        return Written(None, copied.dropped)
+    fixities = {
+        name: {key: list(paths) for key, paths in block.items()} for name, block in document.get("fixity", {}).items()
+    }
+    for kind, block in copied.fixity.items():
+        for digest, paths in block.items():
+            known = fixities.setdefault(kind, {}).setdefault(digest, [])
+            known += [path for path in paths if path not in known]
+    new = {
+        **document,
+        "head": name,
+        "manifest": copied.manifest,
+        "versions": {**document["versions"], name: provenance.block(copied.state)},
+    }
+    if fixities:
+        new["fixity"] = fixities
+    _finish(top, new, version)
+    return Written(new, copied.dropped)
+
+
+def _finish(top: bytes, document: Mapping[str, Any], version: str) -> None:
+    """Write inventories, sidecars and declaration."""
+    algorithm = document["digestAlgorithm"]
+    data = inventory_bytes(document)
+    sidecar = sidecar_bytes(hashlib.new(algorithm, data, usedforsecurity=False).hexdigest())
+    for folder in (os.path.join(top, octets(document["head"])), top):
+        _write(os.path.join(folder, octets(INVENTORY)), data)
+        _write(os.path.join(folder, octets(sidecar_name(algorithm))), sidecar)
+    name, content = declaration(OBJECT, version)
+    _write(os.path.join(top, name), content)
+
+
+def _write(path: bytes, data: bytes) -> None:
+    with open(path, "xb", buffering=0) as file:
+        file.write(data)
+
+
+def write_extension(top: bytes, layout: Layout) -> None:
+    """Write the configuration of an extension below ``top``, every parameter written out."""
+    folder = os.path.join(top, _EXTENSIONS, octets(layout.name))
+    os.makedirs(folder)
+    _write(os.path.join(folder, b"config.json"), inventory_bytes(layout.config()))
+
+
+def _link_tree(old: bytes, new: bytes) -> None:
+    """Give all files of an object a second name below ``new``, but those that every version writes anew."""
+    for directory, folders, files in os.walk(old):
+        target = os.path.join(new, os.path.relpath(directory, old)) if directory != old else new
+        os.mkdir(target)
+        for name in files:
+            if directory == old and (name.startswith((b"0=", octets(INVENTORY)))):
+                continue
+            os.link(os.path.join(directory, name), os.path.join(target, name), follow_symlinks=False)
+        folders.sort()
+
+
+class _Copied:
+    """The files of a source on their way into an object.
+
+    :ivar manifest: digests to content paths, those of earlier versions included
+    :ivar state: digests to logical paths
+    :ivar fixity: digests that are to be noted in the inventory, by their algorithms
+    :ivar dropped: directories without files
+    """
+
+    def __init__(
+        self, algorithm: str, fixity: Fixity, content_paths: Layout | None, manifest: dict[str, list[str]]
+    ) -> None:
+        self.manifest = manifest
+        self.state: dict[str, list[str]] = {}
+        self.fixity: dict[str, dict[str, list[str]]] = {}
+        self.dropped: list[bytes] = []
+        self._algorithm = algorithm
+        self._known = {algorithm_name(name): dict(block) for name, block in fixity.items()}
+        # Digests that were asked for without any being known: of all files.
+        self._all = {name for name, block in self._known.items() if not block}
+        self._content_paths = content_paths
+        self._files: dict[str, str] = {}  # content path below the content directory -> logical path
+        self._folders: set[str] = set()
+        self._names: list[tuple[str, str, bytes]] = []
+
+    def copy(self, source: Source, top: bytes, folder: str, manners: Manners) -> None:
+        """Copy all files of ``source`` below ``folder``, and note their digests."""
+        algorithms = (self._algorithm, *(name for name in self._known if name != self._algorithm))
+        spelling = {digest.lower(): digest for digest in self.manifest}
+        duplicates = False
+        jobs = self._jobs(source, top, folder, manners.links == "follow")
+        for number, outcome in enumerate(manners.copy(jobs, algorithms)):
+            logical, content, target = self._names[number]
+            if outcome.digests is None:
+                raise Refused("source", f"{text(octets(outcome.path))}: {outcome.message}")
+            self._compare(logical, outcome.digests)
+            digest = outcome.digests[self._algorithm]
+            digest = spelling.setdefault(digest, digest)
+            if digest in self.manifest:
+                os.unlink(target)
+                duplicates = True
+            else:
+                self.manifest[digest] = [content]
+            self.state.setdefault(digest, []).append(logical)
+            self._note(logical, outcome.digests, self.manifest[digest][0])
+        for name, block in self._known.items():
+            for logical in block:
+                raise Refused("mismatch", f"{name} of {shown(logical)} is given, but the source has no such file")
+        if duplicates:
+            self._prune(top, folder)
+
+    def _compare(self, logical: str, digests: Mapping[str, str]) -> None:
+        for name, block in self._known.items():
+            expected = block.get(logical)
+            if expected is not None and expected.lower() != digests[name]:
+                what = f"{text(octets(logical))}: its {name} is {digests[name]}, not {expected} as given"
+                raise Refused("mismatch", what)
+
+    def _note(self, logical: str, digests: Mapping[str, str], content: str) -> None:
+        for name, block in self._known.items():
+            if name in self._all or block.pop(logical, None) is not None:
+                if name == self._algorithm:
+                    continue  # the manifest says it
+                paths = self.fixity.setdefault(name, {}).setdefault(digests[name], [])
+                if content not in paths:
+                    paths.append(content)
+
+    def _prune(self, top: bytes, folder: str) -> None:
+        """Remove directories from which the only files went because they are stored elsewhere."""
+        base = os.path.join(top, octets(folder))
+        for below in sorted(self._folders, key=len, reverse=True):
+            _rmdir(os.path.join(base, octets(below)))
+        _rmdir(base)
+
+    def _jobs(self, source: Source, top: bytes, folder: str, follow: bool) -> Iterator[Job]:
+        base = os.path.join(top, octets(folder))
+        made = False
+        for name, path in _files(source, follow, self.dropped):
+            if not made:
+                os.mkdir(base)
+                made = True
+            logical = _logical(name)
+            content = self._content_path(logical)
+            self._claim(content, logical)
+            target = os.path.join(base, octets(content))
+            parent = content.rpartition("/")[0]
+            if parent and parent not in self._folders:
+                os.makedirs(os.path.join(base, octets(parent)), exist_ok=True)
+                while parent and parent not in self._folders:
+                    self._folders.add(parent)
+                    parent = parent.rpartition("/")[0]
+            self._names.append((logical, f"{folder}/{content}", target))
+            yield Job(path, target)
+
+    def _content_path(self, logical: str) -> str:
+        if self._content_paths is None:
+            return logical
+        try:
+            return self._content_paths.map_id(logical)
+        except IdentifierError as error:
+            raise Refused("bad-name", f"{self._content_paths.name} has no content path for a file: {error}") from None
+
+    def _claim(self, content: str, logical: str) -> None:
+        """Make sure that no other file has this content path, or one that needs it to be a directory."""
+        other = self._files.setdefault(content, logical)
+        parents = content.split("/")[:-1]
+        above = next((path for path in _prefixes(parents) if path in self._files), None)
+        if other != logical or content in self._folders or above is not None:
+            what = f"{text(octets(logical))}: its content path {shown(content)} is taken by another file"
+            raise Refused("collision", f"{what}; rename one of them, or encode names (encodeUTF)")
+
+
+def _prefixes(parts: Iterable[str]) -> Iterator[str]:
+    path = ""
+    for part in parts:
+        path = f"{path}/{part}" if path else part
+        yield path
+
+
+def _rmdir(path: bytes) -> None:
+    try:
+        os.rmdir(path)
+    except OSError:
+        if not os.listdir(path):
+            raise
+
+
+# --- sources ----------------------------------------------------------------------------------------------------------
+
+
+def _logical(name: bytes) -> str:
+    try:
+        logical = name.decode()
+    except UnicodeDecodeError:
+        what = f"{text(name)!r} is not UTF-8, and an inventory is JSON, which can hold no other name; rename it"
+        raise Refused("bad-name", what) from None
+    fault = path_fault(logical)
+    if fault is not None or "\0" in logical:
+        raise Refused("bad-name", fault or f"the path {shown(logical)} has a NUL")
+    return logical
+
+
+def _files(source: Source, follow: bool, dropped: list[bytes]) -> Iterator[tuple[bytes, bytes]]:
+    """Give names and paths of all files of a source; directories without any are added to ``dropped``."""
+    if isinstance(source, Mapping):
+        seen = set()
+        for logical, given in source.items():
+            for found in _below(_top(given), octets(logical), follow, dropped, ()):
+                if found[0] in seen:
+                    raise Refused("bad-name", f"{text(found[0])!r} is given twice")
+                seen.add(found[0])
+                yield found
+        return
+    top = _top(source)
+    # Whoever names a link means what it leads to, under the link's name.
+    name = b"" if os.path.isdir(top) else os.path.basename(os.fsencode(os.fspath(source)))
+    yield from _below(top, name, follow, dropped, ())
+
+
+def _top(given: Path) -> bytes:
+    path = os.fsencode(os.fspath(given))
+    return os.path.realpath(path) if os.path.islink(path) else path
+
+
+def _below(
+    path: bytes, name: bytes, follow: bool, dropped: list[bytes], above: tuple[tuple[int, int], ...]
+) -> Iterator[tuple[bytes, bytes]]:
+    try:
+        if not above and not os.path.isdir(path):
+            os.stat(path)
+            yield name, path  # what it is, the copying finds out
+            return
+        status = os.stat(path)
+        identity = (status.st_dev, status.st_ino)
+        if identity in above:
+            raise Refused("source", f"{text(path)}: {message_of('directory-loop')}; leave it out")
+        entries = scan(path, follow=follow)
+    except OSError as error:
+        raise Refused("source", f"{text(path)}: {error.strerror}") from None
+    if not entries and name:
+        dropped.append(name)
+    for entry in entries:
+        inside = name + b"/" + entry.name if name else entry.name
+        below = os.path.join(path, entry.name)
+        if entry.kind == "directory":
+            yield from _below(below, inside, follow, dropped, (*above, identity))
+        elif entry.kind == "file":
+            yield inside, below
+        else:
+            way_out = "follow links, or leave it out" if entry.kind == "link" else "leave it out"
+            what = {"link": "it is a symbolic link", "dangling": "the symbolic link leads nowhere"}.get(
+                entry.kind, "it is no file"
+            )
+            raise Refused("source", f"{text(below)}: {what}; {way_out}")

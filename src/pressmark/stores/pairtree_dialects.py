@@ -1,0 +1,145 @@
+"""Pairtrees as other programs have written them: how each cleans identifiers otherwise than the specification.
+
+=================== ==================================================================================================
+dialect             what it does otherwise
+=================== ==================================================================================================
+``unt``             pypairtree: 0x00 to 0x20 with 0x7d added, ``^7d`` to ``^9d``; backslash, DEL and non-ASCII raw
+``caltech``         Go pairtree of Caltech Library: controls, DEL and non-ASCII raw
+``unpadded-hex``    vertx-pairtree, pairtree.js: octets below 0x10 with one digit, ``^a``; it cannot always be read back
+=================== ==================================================================================================
+
+All split into pairs of characters, not of octets. They are read, never written.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+__all__ = ["DIALECTS", "Unreadable", "path", "read", "recognised"]
+
+_COMMON = str.maketrans("/:.", "=+,")
+_COMMON_BACK = str.maketrans("=+,", "/:.")
+# What the specification encodes of visible ASCII.
+_VISIBLE = '"<\\*=^+>|,?'
+
+
+class Unreadable(Exception):
+    """A path that is none of the dialect's.
+
+    :ivar kind: ``undecodable``, or ``ambiguous`` for one that several identifiers have
+    """
+
+    def __init__(self, kind: str, reason: str) -> None:
+        super().__init__(kind, reason)
+        self.kind = kind
+        self.reason = reason
+
+
+def _encoded(identifier: str, escapes: dict[str, str]) -> str:
+    return "".join(escapes.get(character, character) for character in identifier).translate(_COMMON)
+
+
+_UNT = {character: f"^{ord(character):02x}" for character in _VISIBLE if character != "\\"} | {
+    chr(code): f"^{code + 0x7D:02x}" for code in range(0x21)
+}
+_CALTECH = {character: f"^{ord(character):02x}" for character in _VISIBLE + " "}
+
+
+def _clean_unpadded(identifier: str) -> str:
+    def escaped(octet: int) -> str:
+        character = chr(octet)
+        if 0x21 <= octet <= 0x7E and character not in _VISIBLE:
+            return character
+        return f"^{octet:x}"
+
+    octets = identifier.encode("utf-8", "surrogateescape")
+    return "".join(map(escaped, octets)).translate(_COMMON)
+
+
+def _decoded(cleaned: str, escapes: dict[str, str]) -> str:
+    back = {escape: character for character, escape in escapes.items()}
+
+    def unescaped(match: re.Match[str]) -> str:
+        try:
+            return back[match[0]]
+        except KeyError:
+            raise Unreadable("undecodable", f"the dialect has no escape {match[0]!r}") from None
+
+    return "".join(
+        re.sub(r"\^.{0,2}", unescaped, piece, flags=re.DOTALL)
+        if piece.startswith("^")
+        else piece.translate(_COMMON_BACK)
+        for piece in re.split(r"(\^.{0,2})", cleaned, flags=re.DOTALL)
+    )
+
+
+def _read_unpadded(cleaned: str) -> str:
+    octets = bytearray()
+    at = 0
+    while at < len(cleaned):
+        character = cleaned[at]
+        if character != "^":
+            octets += character.translate(_COMMON_BACK).encode("utf-8", "surrogateescape")
+            at += 1
+            continue
+        digits = re.match(r"\^([0-9a-f]{1,2})", cleaned[at:])
+        if digits is None:
+            raise Unreadable("undecodable", "a '^' is not followed by a hex digit")
+        value = int(digits[1], 16)
+        if len(digits[1]) == 2:
+            # One digit and a character that looks like another, or two: the dialect wrote both alike.
+            as_two = value >= 0x10 and not (0x21 <= value <= 0x7E and chr(value) not in _VISIBLE)
+            if as_two:
+                raise Unreadable("ambiguous", f"{digits[0]!r} is one octet or an octet and {digits[1][1]!r}")
+            value = int(digits[1][0], 16)
+            at += 2
+        else:
+            at += 2
+        octets.append(value)
+    return octets.decode("utf-8", "surrogateescape")
+
+
+_CLEAN: dict[str, Callable[[str], str]] = {
+    "unt": lambda identifier: _encoded(identifier, _UNT),
+    "caltech": lambda identifier: _encoded(identifier, _CALTECH),
+    "unpadded-hex": _clean_unpadded,
+}
+_READ: dict[str, Callable[[str], str]] = {
+    "unt": lambda cleaned: _decoded(cleaned, _UNT),
+    "caltech": lambda cleaned: _decoded(cleaned, _CALTECH),
+    "unpadded-hex": _read_unpadded,
+}
+DIALECTS = tuple(_CLEAN)
+
+
+def read(dialect: str, path: str) -> str:
+    """Return the identifier of a ppath in a dialect, without the tree's prefix.
+
+    :param path: components of one or two characters, with ``/``
+    :raises Unreadable: the dialect gives this path to no identifier, or to several
+    """
+    cleaned = path.replace("/", "")
+    identifier = _READ[dialect](cleaned)
+    if _CLEAN[dialect](identifier) != cleaned:
+        raise Unreadable("undecodable", f"the dialect {dialect} does not write it like this")
+    return identifier
+
+
+def path(dialect: str, identifier: str) -> str:
+    """Return the ppath of an identifier, without the tree's prefix, in a dialect."""
+    cleaned = _CLEAN[dialect](identifier)
+    return "/".join(cleaned[at : at + 2] for at in range(0, len(cleaned), 2))
+
+
+def recognised(path: str) -> list[str]:
+    """Return the dialects that may have written a ppath: it is just as they write it, readable again or not."""
+    found = []
+    for dialect in DIALECTS:
+        try:
+            read(dialect, path)
+        except Unreadable as refused:
+            if refused.kind != "ambiguous":
+                continue
+        found.append(dialect)
+    return found

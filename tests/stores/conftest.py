@@ -1,0 +1,77 @@
+"""Trees written name by name, and a process with faults preloaded."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from pressmark.stores.pairtree import PairtreeStore
+
+Tree = Callable[..., Path]
+
+
+def write(folder: Path, files: Mapping[str | bytes, bytes | None]) -> None:
+    """Write files below ``folder``; a name that ends with a slash, or has no content, is a directory."""
+    for name, data in files.items():
+        path = os.path.join(os.fsencode(folder), name if isinstance(name, bytes) else os.fsencode(name))
+        if data is None or path.endswith(b"/"):
+            os.makedirs(path, exist_ok=True)
+        else:
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "wb") as file:
+                file.write(data)
+
+
+def snapshot(folder: Path) -> dict[bytes, bytes | None]:
+    """Return all that is below ``folder``: files with their bytes, links with what they say, directories."""
+    found: dict[bytes, bytes | None] = {}
+    top = os.fsencode(folder)
+    for above, directories, files in os.walk(top):
+        for name in directories + files:
+            path = os.path.join(above, name)
+            if os.path.islink(path):
+                found[os.path.relpath(path, top)] = b"-> " + os.readlink(path)
+            elif os.path.isdir(path):
+                found[os.path.relpath(path, top)] = None
+            else:
+                found[os.path.relpath(path, top)] = Path(os.fsdecode(path)).read_bytes()
+    return found
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> PairtreeStore:
+    """An empty Pairtree without a prefix; it flushes nothing, for speed."""
+    return PairtreeStore.create(tmp_path / "store", durable=False)
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Tree:
+    """Write a Pairtree, by names below pairtree_root, and return the directory that holds it."""
+
+    def make(*names: str | bytes, **files: bytes) -> Path:
+        base = tmp_path / "tree"
+        (base / "pairtree_root").mkdir(parents=True, exist_ok=True)
+        write(base / "pairtree_root", dict.fromkeys(names, b"x"))
+        write(base, dict(files))
+        return base
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def disk_faults(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The library that makes changes of the disk fail, to be preloaded."""
+    compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+    if compiler is None or not sys.platform.startswith("linux"):
+        pytest.skip("no C compiler, or no way to preload a library")
+    library = tmp_path_factory.mktemp("faults") / "disk_faults.so"
+    source = Path(__file__).with_name("disk_faults.c")
+    command = [compiler, "-shared", "-fPIC", "-O1", "-o", str(library), str(source), "-ldl"]
+    subprocess.run(command, check=True, capture_output=True)
+    return " ".join(filter(None, [os.environ.get("LD_PRELOAD"), str(library)]))

@@ -1,0 +1,85 @@
+/* Preloaded into a test's process: the n-th change that it makes to the disk fails, or is its last moment.
+ *
+ * What counts as a change is a call that makes, renames or removes a name, opens a file for writing, writes, or flushes.
+ * disk_arm(kill, n, number) starts the count: at the n-th change the process is killed before it is made, or it fails with
+ * the errno `number`, and so do all later ones where `number` is negative. disk_changes() says how many there were.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+static int armed, to_kill, at, error_number, changes;
+
+void disk_arm(int kill_it, int n, int number)
+{
+    changes = 0;
+    to_kill = kill_it;
+    at = n;
+    error_number = number;
+    armed = n > 0;
+}
+
+int disk_changes(void)
+{
+    return changes;
+}
+
+static int refused(void)
+{
+    if (!armed)
+        return 0;
+    changes++;
+    if (changes < at || (changes > at && error_number > 0))
+        return 0;
+    if (to_kill)
+        kill(getpid(), SIGKILL);
+    errno = error_number < 0 ? -error_number : error_number;
+    return 1;
+}
+
+#define REAL(name) ((__typeof__(name) *)dlsym(RTLD_NEXT, #name))
+#define CHANGE(type, name, parameters, arguments) \
+    type name parameters { return refused() ? -1 : REAL(name) arguments; }
+
+CHANGE(int, mkdir, (const char *path, mode_t mode), (path, mode))
+CHANGE(int, rmdir, (const char *path), (path))
+CHANGE(int, unlink, (const char *path), (path))
+CHANGE(int, unlinkat, (int directory, const char *path, int flags), (directory, path, flags))
+CHANGE(int, rename, (const char *old, const char *new), (old, new))
+CHANGE(int, renameat2, (int one, const char *old, int two, const char *new, unsigned flags), (one, old, two, new, flags))
+CHANGE(int, symlink, (const char *link, const char *path), (link, path))
+CHANGE(int, fsync, (int file), (file))
+CHANGE(ssize_t, write, (int file, const void *buffer, size_t size), (file, buffer, size))
+
+static int opened(const char *name, const char *path, int flags, mode_t mode)
+{
+    if ((flags & (O_CREAT | O_WRONLY | O_RDWR)) && refused())
+        return -1;
+    int (*real)(const char *, int, ...) = (int (*)(const char *, int, ...))dlsym(RTLD_NEXT, name);
+    return real(path, flags, mode);
+}
+
+int open(const char *path, int flags, ...)
+{
+    va_list more;
+    va_start(more, flags);
+    const mode_t mode = (mode_t)va_arg(more, int);
+    va_end(more);
+    return opened("open", path, flags, mode);
+}
+
+int open64(const char *path, int flags, ...)
+{
+    va_list more;
+    va_start(more, flags);
+    const mode_t mode = (mode_t)va_arg(more, int);
+    va_end(more);
+    return opened("open64", path, flags, mode);
+}

@@ -1,0 +1,162 @@
+"""Every change of a Vitro store or a folder of bags, killed or refused by the system at every single step.
+
+    python every_change.py KIND FOLDER kill|ERRNO|-ERRNO [STRIDE]
+
+To be run with disk_faults.c preloaded. For each operation and each change of the disk that it makes: a fresh store, a
+child that is armed and does it, and then a look at what is there. It must be all as before or all as it should be, also
+for who looks at it before anybody has cleaned up; a repair leaves nothing; and done again, the operation succeeds. Of
+so many steps one is taken.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pressmark.stores.bags
+from pressmark import stores
+from pressmark.errors import ObjectError, StoreError
+from pressmark.stores import Store
+from pressmark.stores.vitro import VitroStore
+
+State = dict[str, dict[str, bytes]]
+Operation = Callable[[Any, Path], object]
+
+NEW = {"name.bin": b"new" * 100}
+
+
+def state(store: Store) -> State:
+    """Return every object's files, as they can be had by its identifier."""
+    found: State = {}
+    for record in store.objects():
+        assert record.id is not None
+        assert record.id not in found
+        stored = store.locate(record)  # type: ignore[attr-defined]
+        found[record.id] = {name: Path(os.fsdecode(path)).read_bytes() for name, path in stored.files()}
+    return found
+
+
+def build(kind: str, folder: Path) -> Store:
+    """Make a store with objects above, below and beside the one that is changed, and things to repair."""
+    shutil.rmtree(folder, ignore_errors=True)
+    store = stores.create(kind, folder / "store")
+    for name, data in {"old": b"old", **NEW}.items():
+        (folder / name).write_bytes(data)
+    for identifier in ("abc", "abcdef", "xyz"):
+        store.put(identifier, folder / "old")
+    at = folder / "store"
+    if isinstance(store, VitroStore):
+        for path in ("file_storage_root/raw/a b", "file_storage_root/urn/+1/x"):
+            (at / path).parent.mkdir(parents=True)
+            (at / path).write_bytes(b"to be mended")
+        (at / "file_storage_root/emp/ty").mkdir(parents=True)
+        store.declare("urn:")
+    else:
+        (at / "emp/ty").mkdir(parents=True)
+        os.rename(at / "xyz", at / "xyz.pressmark-old")
+    return store
+
+
+def in_steps(store: Store, folder: Path) -> None:
+    """Replace as where two names cannot be exchanged at once; in a child of its own."""
+    pressmark.stores.bags.exchange = lambda _one, _other: False
+    replace(store, folder)
+
+
+def put(store: Store, folder: Path) -> None:
+    store.put("abcd", folder / "name.bin")
+
+
+def replace(store: Store, folder: Path) -> None:
+    store.put("abc", folder / "name.bin", replace=True)
+
+
+def replace_by_the_same_name(store: Store, folder: Path) -> None:
+    store.put("abc", {"old": folder / "name.bin"}, replace=True)
+
+
+def delete(store: Store, _folder: Path) -> None:
+    store.delete("abc")
+
+
+def repair(store: Store, _folder: Path) -> None:
+    store.repair()
+
+
+OPERATIONS: tuple[Operation, ...] = (put, replace, in_steps, replace_by_the_same_name, delete, repair)
+
+
+def expected(operation: Operation, before: State) -> State:
+    """Return what must be there afterwards."""
+    after = dict(before)
+    if operation is delete:
+        del after["abc"]
+    elif operation is replace_by_the_same_name:
+        after["abc"] = {"old": NEW["name.bin"]}
+    elif operation is not repair:
+        after["abcd" if operation is put else "abc"] = NEW
+    return after
+
+
+def main() -> None:
+    kind, folder, how, stride = sys.argv[1], Path(sys.argv[2]), sys.argv[3], int((*sys.argv, "1")[4])
+    library = ctypes.CDLL(None)
+    kill, number = (1, 0) if how == "kill" else (0, int(how))
+    cases = 0
+    for turn, operation in enumerate(OPERATIONS):
+        if kind == "vitro" and operation is in_steps:
+            continue
+        before = state(build(kind, folder))
+        after = expected(operation, before)
+        # Every operation begins elsewhere, so that all sorts of steps are taken.
+        step = 1 - stride + turn % stride
+        while True:
+            step += stride
+            store = build(kind, folder)
+            child = os.fork()
+            if child == 0:
+                code = 9
+                try:
+                    library.disk_arm(kill, step, number)
+                    operation(store, folder)
+                    code = 0 if library.disk_changes() < step else 4
+                except (StoreError, ObjectError) as error:
+                    library.disk_arm(0, 0, 0)
+                    code = 3 if "\n" not in str(error) else 5
+                except BaseException as error:
+                    library.disk_arm(0, 0, 0)
+                    print(operation.__name__, step, repr(error), file=sys.stderr)
+                finally:
+                    os._exit(code)
+            status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+            where = f"{kind}, {operation.__name__}, change {step}, ended {status}"
+            assert status in ((0, -9) if kill else (0, 3, 4)), where
+            found = state(store)
+            assert found in (before, after), f"{where}: {found}"
+            if status == 0:
+                assert found == after, where
+                break
+            cases += 1
+            report = store.repair()
+            assert not report.problems, (where, report.problems)
+            assert state(store) == found, where
+            # It is done again, or found done.
+            try:
+                operation(store, folder) if operation is not in_steps else replace(store, folder)
+            except ObjectError as error:
+                if error.kind != ("missing" if operation is delete else "exists"):
+                    raise
+            assert state(store) == after, where
+            assert not store.check(digests=True).problems, where
+            strangers = [name for name in os.listdir(store.root) if "pressmark" in name and not name.endswith("json")]
+            assert not strangers, where
+    print(cases)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,74 @@
+"""Storage roots and objects for tests: small, and the same every time."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from pressmark.layouts import Layout, layout_from_config
+from pressmark.reports import Report
+from pressmark.stores.ocfl import OcflRoot
+from support.samples import CONFIGURATIONS
+
+CREATED = "2026-01-02T03:04:05Z"
+USER = {"name": "A Curator", "address": "mailto:curator@example.org"}
+
+#: Configurations of all layouts that OCFL roots can have, by short words.
+LAYOUTS: dict[str, Layout] = {
+    word: layout_from_config({"extensionName": name, **config})
+    for word, (name, config) in CONFIGURATIONS.items()
+    if name[:4].isdigit()
+}
+
+
+def create(folder: Path, word: str = "0003", **options: Any) -> OcflRoot:
+    """Make a storage root that does not wait for the disk."""
+    OcflRoot.create(folder, LAYOUTS[word], **{key: options.pop(key) for key in ("version",) if key in options})
+    return OcflRoot(folder, user=USER, flush=False, **options)
+
+
+def source(folder: Path, files: Mapping[str, bytes] | None = None) -> Path:
+    """Make a directory with files."""
+    for name, data in (files or {"a.txt": b"one", "deep/er/b.txt": b"two", "same.txt": b"one"}).items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    return folder
+
+
+def kinds(report: Report, severity: str = "error") -> list[str]:
+    """Return the kinds of a report's problems, each once."""
+    return sorted({problem.kind for problem in report.problems if problem.severity == severity})
+
+
+def tree(folder: Path) -> dict[str, bytes | None]:
+    """Return all files below a folder with what is in them, and all directories."""
+    found: dict[str, bytes | None] = {}
+    for path in folder.rglob("*"):
+        found[os.fspath(path.relative_to(folder))] = path.read_bytes() if path.is_file() else None
+    return found
+
+
+def rewrite(folder: Path, change: Callable[[dict[str, Any]], object], *, versions: bool = True) -> None:
+    """Change an object's inventory, and its sidecars so that they fit.
+
+    :param versions: change the newest version's copy too
+    """
+    document = json.loads((folder / "inventory.json").read_bytes())
+    head = document["head"]
+    algorithm = document["digestAlgorithm"]
+    change(document)
+    save(folder, document, algorithm, head if versions else None)
+
+
+def save(folder: Path, document: Any, algorithm: str = "sha512", head: str | None = "v1") -> None:
+    """Write an inventory and its sidecar, into the newest version too."""
+    data = document if isinstance(document, bytes) else json.dumps(document).encode()
+    digest = hashlib.new(algorithm, data).hexdigest()
+    for place in (folder, *([folder / head] if head is not None else [])):
+        (place / "inventory.json").write_bytes(data)
+        (place / f"inventory.json.{algorithm}").write_text(f"{digest} inventory.json\n")

@@ -1,0 +1,376 @@
+"""Folders of bags: directories and serialised ones, by External-Identifier, by name, by a layout."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tarfile
+import tempfile
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import pressmark
+import strategies
+from pressmark import bagit, stores
+from pressmark.errors import IdentifierError, ObjectError, StoreError
+from pressmark.stores.bags import CONFIG, BagFolder
+from pressmark.stores.base import octets
+from support.implementations import Implementation, use
+
+from .conftest import snapshot, write
+
+MANNERS: dict[str, dict[str, Any]] = {
+    "external": {},
+    "name": {"identifiers": "name"},
+    "0003": {"layout": pressmark.layout("0003")},
+    "0004": {"layout": pressmark.layout("0004")},
+    "pairtree": {"layout": pressmark.layout("pairtree")},
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> BagFolder:
+    """An empty folder, and files to put."""
+    write(tmp_path, {"f.txt": b"data", "given/a": b"a", "given/b/c": b"c"})
+    return BagFolder.create(tmp_path / "store")
+
+
+def data(store: BagFolder, identifier: str) -> dict[str, bytes]:
+    return {name: Path(os.fsdecode(path)).read_bytes() for name, path in store.get(identifier).files()}
+
+
+def serialize(store: BagFolder, name: str, archive: str) -> Path:
+    """Pack a bag, with its directory at the top, and remove it."""
+    base = Path(store.root)
+    path = base / archive
+    if archive.endswith(".zip"):
+        with zipfile.ZipFile(path, "w") as packed:
+            for file in sorted((base / name).rglob("*")):
+                packed.write(file, file.relative_to(base))
+    else:
+        with tarfile.open(path, "w:gz" if archive.endswith("gz") else "w") as tar:
+            tar.add(base / name, name)
+    shutil.rmtree(base / name)
+    return path
+
+
+def kinds(store: BagFolder, **options: Any) -> list[str]:
+    return sorted(one.kind for one in store.check(**options).problems)
+
+
+# --- making and opening -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("manner", MANNERS)
+def test_create(tmp_path: Path, manner: str) -> None:
+    """A folder says how it was made, and is found again even while it is empty."""
+    made = stores.create("bags", tmp_path / "store", **MANNERS[manner])
+    again = stores.open(tmp_path / "store")
+    assert isinstance(made, BagFolder)
+    assert isinstance(again, BagFolder)
+    assert (again.kind, again.identifiers, again.layout) == ("bags", made.identifiers, made.layout)
+    assert list(again.objects()) == []
+    assert again.check(digests=True).problems == []
+    with pytest.raises(StoreError, match="name a directory that is empty"):
+        stores.create("bags", tmp_path / "store")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"{}",
+        b"[]",
+        b'{"identifiers": "x", "layout": null}',
+        b'{"identifiers": "layout", "layout": null}',
+        b'{"identifiers": "layout", "layout": {"extensionName": "unknown"}}',
+    ],
+)
+def test_settings_that_are_none(folder: BagFolder, content: bytes) -> None:
+    """A file that says nothing sensible is refused in one line."""
+    Path(folder.root, os.fsdecode(CONFIG)).write_bytes(content)
+    with pytest.raises(StoreError) as caught:
+        BagFolder(folder.root)
+    assert "\n" not in str(caught.value)
+    assert "mend it" in str(caught.value)
+
+
+def test_folders_that_are_none(tmp_path: Path, folder: BagFolder) -> None:
+    """A bag is no folder of bags; options must fit together."""
+    bagit.create(tmp_path / "given", tmp_path / "bag")
+    with pytest.raises(StoreError, match="it is a bag itself"):
+        BagFolder(tmp_path / "bag")
+    with pytest.raises(StoreError, match="not there"):
+        BagFolder(tmp_path / "none")
+    with pytest.raises(StoreError, match="not a directory"):
+        BagFolder(tmp_path / "f.txt")
+    with pytest.raises(StoreError, match="needs a layout"):
+        BagFolder(folder.root, identifiers="layout")
+    with pytest.raises(StoreError, match="no use for the layout"):
+        BagFolder(folder.root, identifiers="name", layout=pressmark.layout("0004"))
+    with pytest.raises(ValueError, match="identifiers='x'"):
+        BagFolder(folder.root, identifiers="x")  # type: ignore[arg-type]
+
+
+# --- in and out -------------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=settings.default.max_examples // 5)  # bags are written slowly
+@given(st.sampled_from(sorted(MANNERS)), st.lists(strategies.identifiers(), max_size=4, unique=True))
+def test_what_is_put_in_comes_back(implementations: list[Implementation], manner: str, given_ids: list[bytes]) -> None:
+    """Hostile identifiers come back exactly; what is refused leaves no trace, and all can be removed."""
+    for implementation in implementations:
+        with use(implementation), tempfile.TemporaryDirectory() as top:
+            store = BagFolder.create(os.path.join(top, "store"), **MANNERS[manner])
+            before = snapshot(Path(store.root))
+            source = Path(top, "f.txt")
+            stored, refused = set(), set()
+            for identifier in given_ids:
+                source.write_bytes(identifier)
+                try:
+                    assert store.put(identifier, source).proper
+                    stored.add(identifier)
+                except (IdentifierError, ObjectError) as error:
+                    refused.add(getattr(error, "kind", "bad-name"))
+            assert refused <= {"bad-name", "collision", "reserved"}
+            assert {octets(record.id or "") for record in store.objects()} == stored
+            assert store.check(digests=True).ok
+            for identifier in stored:
+                assert list(data(store, identifier.decode("utf-8", "surrogateescape")).values()) == [identifier]
+                store.delete(identifier)
+            assert snapshot(Path(store.root)) == before
+
+
+@pytest.mark.parametrize("manner", MANNERS)
+def test_replace(tmp_path: Path, manner: str) -> None:
+    """A bag is replaced on request only, and files, directories and named files become its payload."""
+    write(tmp_path, {"f.txt": b"data", "given/a": b"a", "given/b/c": b"c"})
+    store = BagFolder.create(tmp_path / "store", **MANNERS[manner])
+    store.put("abc", tmp_path / "f.txt")
+    assert data(store, "abc") == {"f.txt": b"data"}
+    with pytest.raises(ObjectError, match="replace it, or delete it first") as caught:
+        store.put("abc", tmp_path / "given")
+    assert caught.value.kind == "exists"
+    store.put("abc", tmp_path / "given", replace=True)
+    assert data(store, "abc") == {"a": b"a", "b/c": b"c"}
+    store.put("abc", {"x/y": tmp_path / "f.txt"}, replace=True)
+    assert data(store, "abc") == {"x/y": b"data"}
+    assert store.get("abc").bag().info.all("External-Identifier") == ["abc"]
+    assert kinds(store, digests=True) == []
+
+
+def test_sources_that_are_none(tmp_path: Path, folder: BagFolder) -> None:
+    """Nothing is stored of what is not there, or is a link that is refused."""
+    (tmp_path / "given" / "link").symlink_to("a")
+    before = snapshot(Path(folder.root))
+    for source in (tmp_path / "none", tmp_path / "given", {"../x": tmp_path / "f.txt"}):
+        with pytest.raises(ObjectError):
+            folder.put("abc", source)
+    assert snapshot(Path(folder.root)) == before
+    folder.put("abc", tmp_path / "given", links="follow")
+    assert data(folder, "abc") == {"a": b"a", "b/c": b"c", "link": b"a"}
+
+
+def test_identifiers_that_no_bag_can_have(tmp_path: Path, folder: BagFolder) -> None:
+    """What bag-info.txt cannot hold is refused, unless the path holds it."""
+    for identifier in ("a\nb", " a", b"\xff", ""):
+        with pytest.raises(IdentifierError):
+            folder.put(identifier, tmp_path / "f.txt")
+    with pytest.raises(ObjectError, match="such as 0004") as caught:
+        folder.put("x" * 256, tmp_path / "f.txt")
+    assert caught.value.kind == "bad-name"
+    store = BagFolder.create(tmp_path / "other", pressmark.layout("pairtree"))
+    store.put(" a", tmp_path / "f.txt")
+    assert [record.id for record in store.objects()] == [" a"]
+    assert [record.problems for record in store.objects()] == [()]
+
+
+def test_bags_of_others(tmp_path: Path, folder: BagFolder) -> None:
+    """Bags lie under any name and deeper; one without an External-Identifier is called by its directory."""
+    bagit.create(tmp_path / "given", Path(folder.root, "first"), info={"External-Identifier": "x:1"})
+    Path(folder.root, "deep").mkdir()
+    bagit.create(tmp_path / "given", Path(folder.root, "deep", "second"))
+    bagit.create(tmp_path / "given", Path(folder.root, "third"), info=[("External-Identifier", "1")] * 2)
+    assert [(record.id, record.path) for record in folder.objects()] == [
+        ("second", "deep/second"), ("x:1", "first"), ("third", "third")
+    ]  # fmt: skip
+    assert kinds(folder) == ["identifier-several"]
+    assert data(folder, "second") == data(folder, "x:1") == {"a": b"a", "b/c": b"c"}
+    with pytest.raises(ObjectError, match="there is one at first"):
+        folder.put("x:1", tmp_path / "f.txt")
+    folder.put("x:1", tmp_path / "f.txt", replace=True)
+    assert data(folder, "x:1") == {"f.txt": b"data"}
+    folder.delete("second")
+    assert sorted(os.listdir(folder.root)) == [os.fsdecode(CONFIG), "first", "third"]
+    with pytest.raises(ObjectError, match="no bag in this folder"):
+        folder.get("second")
+
+
+def test_duplicates_and_misplaced(tmp_path: Path, folder: BagFolder) -> None:
+    """Two bags of one identifier, and one that is not where the layout places it, are errors."""
+    for name in ("first", "second"):
+        bagit.create(tmp_path / "given", Path(folder.root, name), info={"External-Identifier": "x"})
+    assert kinds(folder) == ["duplicate-id"]
+    store = BagFolder(folder.root, layout=pressmark.layout("0004"))
+    assert kinds(store) == ["duplicate-id", "misplaced", "misplaced"]
+    assert [record.proper for record in store.objects()] == [False, False]
+    with pytest.raises(ObjectError):
+        store.get("x")
+
+
+def test_collisions(tmp_path: Path, folder: BagFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is stored in a bag, over something else, or under a name that another has in the other case."""
+    write(Path(folder.root), {"abc": b"a file"})
+    with pytest.raises(ObjectError, match="move it away") as caught:
+        folder.put("abc", tmp_path / "f.txt")
+    assert caught.value.kind == "collision"
+    store = BagFolder.create(tmp_path / "other", pressmark.layout("0002"))
+    store.put("ab", tmp_path / "f.txt")
+    with pytest.raises(ObjectError, match="no directory of bags"):
+        store.put("ab/cd", tmp_path / "f.txt")
+    with pytest.raises(ObjectError, match="a name of the folder itself"):
+        store.put(".pressmark-work", tmp_path / "f.txt")
+    monkeypatch.setattr("pressmark.stores.bags.folds_case", lambda _directory: True)
+    monkeypatch.setattr("pressmark.stores.bags.misspelled", lambda _base, _relative: b"ab")
+    with pytest.raises(ObjectError, match="distinguishes case"):
+        store.put("AB", tmp_path / "f.txt")
+
+
+# --- serialised bags --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("archive", ["x.zip", "x.tar", "x.tar.gz", "x.tgz", "deep.TAR.GZ"])
+def test_serialised(tmp_path: Path, folder: BagFolder, archive: str) -> None:
+    """They are listed without unpacking, given as one file, checked on request, deleted, and never replaced."""
+    folder.put("x:1", tmp_path / "given")
+    path = serialize(folder, "x+1", archive)
+    assert [(record.id, record.path, record.proper) for record in folder.objects()] == [("x:1", archive, True)]
+    store = BagFolder(folder.root)
+    assert data(store, "x:1") == {archive: path.read_bytes()}
+    assert store.get("x:1").serialized
+    assert kinds(store) == ["archive-unchecked"]
+    assert store.check().ok
+    report = store.check(digests=True)
+    assert (report.problems, report.counts["files"] > 0) == ([], True)
+    with pytest.raises(ObjectError, match="serialised one"):
+        store.put("x:1", tmp_path / "f.txt", replace=True)
+    (tmp_path / "moved").mkdir()
+    shutil.move(path, tmp_path / "moved" / archive)
+    assert stores.kind_of(tmp_path / "moved") == "bags"
+    with pytest.raises(ObjectError, match="no bag"):
+        store.get("x:1")
+    other = BagFolder(tmp_path / "moved")
+    other.delete("x:1")
+    assert os.listdir(tmp_path / "moved") == []
+
+
+def test_serialised_and_damaged(tmp_path: Path, folder: BagFolder) -> None:
+    """A changed payload, two tops, links, ways out, and what is no archive: each is reported, nothing is written."""
+    folder.put("x", tmp_path / "given")
+    bag = Path(folder.root, "x")
+    (bag / "data" / "a").write_bytes(b"b")
+    changed = serialize(folder, "x", "changed.tar")
+    write(
+        Path(folder.root),
+        {"broken.zip": b"PK", "broken.tar": b"no" * 1000, "empty.tar": b"", "cut.tar.gz": b"\x1f\x8b"},
+    )
+    with tarfile.open(changed) as tar, tarfile.open(Path(folder.root, "hostile.tar"), "w") as hostile:
+        for member in tar:
+            hostile.addfile(member, tar.extractfile(member) if member.isreg() else None)
+        for name, kind in (("../out", tarfile.REGTYPE), ("x/link", tarfile.SYMTYPE), ("/abs", tarfile.REGTYPE)):
+            member = tarfile.TarInfo(name)
+            member.type, member.linkname = kind, "/etc/passwd"
+            hostile.addfile(member)
+    before = snapshot(tmp_path)
+    found = {
+        (one.kind, os.fsdecode(one.path)) for one in folder.check(digests=True).problems if one.severity == "error"
+    }
+    assert snapshot(tmp_path) == before
+    assert found == {
+        ("archive-malformed", "broken.tar"),
+        ("archive-malformed", "broken.zip"),
+        ("archive-malformed", "cut.tar.gz"),
+        ("archive-malformed", "empty.tar"),
+        ("checksum-mismatch", "changed.tar/data/a"),
+        ("archive-member", "hostile.tar"),
+        ("checksum-mismatch", "hostile.tar/data/a"),
+        ("duplicate-id", "hostile.tar"),
+    }
+
+
+# --- checking and repairing -------------------------------------------------------------------------------------------
+
+
+def test_check(tmp_path: Path, folder: BagFolder) -> None:
+    """Every bag is validated, and whatever is no bag is accounted for."""
+    for name in ("ok", "changed", "missing", "undeclared"):
+        folder.put(name, tmp_path / "given")
+    base = Path(folder.root)
+    (base / "changed/data/a").write_bytes(b"b")
+    (base / "missing/data/a").unlink()
+    (base / "undeclared/bagit.txt").unlink()
+    write(base, {"beside": b"", "dir/beside": b"", "emp/ty": None})
+    (base / "link").symlink_to("ok")
+    os.mkfifo(base / "pipe")
+    seen: list[Any] = []
+    report = folder.check(digests=True, on_problem=seen.append)
+    assert seen == report.problems
+    assert [(one.kind, os.fsdecode(one.path)) for one in report.problems if one.severity == "error"] == [
+        ("checksum-mismatch", "changed/data/a"),
+        ("link", "link"),
+        ("file-missing", "missing/data/a"),
+        ("oxum-mismatch", "missing/bag-info.txt"),
+        ("special-file", "pipe"),
+        ("declaration-missing", "undeclared/bagit.txt"),
+        ("file-missing", "undeclared/bagit.txt"),
+    ]
+    assert [(one.kind, os.fsdecode(one.path)) for one in report.problems if one.severity == "warning"] == [
+        ("beside", "beside"),
+        ("beside", "dir/beside"),
+        ("empty", "emp/ty"),
+    ]
+    assert (report.counts["objects"], report.counts["proper"]) == (4, 3)
+    # Checksums are verified on request.
+    assert ("checksum-mismatch", b"changed/data/a") not in [(one.kind, one.path) for one in folder.check().problems]
+    assert [record.id for record in folder.objects(ignore=["un*"])] == ["changed", "missing", "ok"]
+
+
+def test_repair(tmp_path: Path, folder: BagFolder) -> None:
+    """An interrupted replacement is finished, leftovers and empty directories go; twice is once."""
+    for name in ("abc", "def"):
+        folder.put(name, tmp_path / "given")
+    base = Path(folder.root)
+    os.rename(base / "abc", base / "abc.pressmark-old")
+    shutil.copytree(base / "def", base / "def.pressmark-old")
+    write(base, {".pressmark-work/0123/lock": b"", ".pressmark-work/0123/bag/x": b"", "emp/ty": None})
+    assert [(record.id, record.path) for record in folder.objects()] == [("abc", "abc.pressmark-old"), ("def", "def")]
+    assert data(folder, "abc") == data(folder, "def") == {"a": b"a", "b/c": b"c"}
+    assert kinds(folder, digests=True) == ["empty", "leftover", "leftover", "unfinished"]
+    before = snapshot(base)
+    told: list[object] = []
+    done: list[object] = []
+    assert folder.repair(dry_run=True, on_event=told.append).problems == []
+    assert snapshot(base) == before
+    assert folder.repair(on_event=done.append).problems == []
+    assert done == told
+    assert sorted(os.listdir(base)) == [os.fsdecode(CONFIG), "abc", "def"]
+    assert kinds(folder, digests=True) == []
+    assert folder.repair(on_event=lambda event: pytest.fail(str(event))).counts["repaired"] == 0
+
+
+def test_replaced_in_steps(tmp_path: Path, folder: BagFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where two names cannot be exchanged at once, the old bag is there until the new one is."""
+    folder.put("abc", tmp_path / "given")
+    monkeypatch.setattr("pressmark.stores.bags.exchange", lambda _one, _other: False)
+    folder.put("abc", tmp_path / "f.txt", replace=True)
+    assert data(folder, "abc") == {"f.txt": b"data"}
+    assert sorted(os.listdir(folder.root)) == [os.fsdecode(CONFIG), "abc"]
+    os.rename(Path(folder.root, "abc"), Path(folder.root, "abc.pressmark-old"))
+    folder.put("abc", tmp_path / "given", replace=True)
+    assert data(folder, "abc") == {"a": b"a", "b/c": b"c"}
+    assert sorted(os.listdir(folder.root)) == [os.fsdecode(CONFIG), "abc"]

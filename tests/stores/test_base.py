@@ -1,0 +1,97 @@
+"""What all kinds of stores have in common: opening, records, errors."""
+
+from __future__ import annotations
+
+import errno
+import json
+from pathlib import Path
+
+import pytest
+
+from pressmark import stores
+from pressmark.errors import BagError, ObjectError, StoreError
+from pressmark.stores.base import StoreObject, object_errors, store_errors
+from pressmark.stores.kinds import KINDS, problem
+
+from .conftest import write
+
+
+@pytest.mark.parametrize(
+    ("files", "kind"),
+    [
+        ({"pairtree_root/": None}, "pairtree"),
+        ({"file_storage_root/": None}, "vitro"),
+        ({"0=ocfl_1.1": b"ocfl_1.1\n"}, "ocfl"),
+        ({"0=ocfl_1.0": b"", "extensions/": None}, "ocfl"),
+        ({"a/bagit.txt": b""}, "bags"),
+    ],
+)
+def test_signs(tmp_path: Path, files: dict[str, bytes | None], kind: str) -> None:
+    """Each kind is known by its sign."""
+    write(tmp_path / "store", files)
+    assert stores.kind_of(tmp_path / "store") == kind
+    assert stores.kind_of(str(tmp_path / "store")) == kind
+
+
+def test_no_sign(tmp_path: Path) -> None:
+    """What is no store, or several at once, is refused in a line that names it."""
+    write(tmp_path, {"file": b"", "both/pairtree_root/": None, "both/0=ocfl_1.1": b"", "object/0=ocfl_object_1.1": b""})
+    (tmp_path / "empty").mkdir()
+    for name, reason in {
+        "file": "not a directory",
+        "missing": "not there",
+        "empty": "no store",
+        "object": "no store",
+        "both": r"several kinds of store \(pairtree, ocfl\)",
+    }.items():
+        with pytest.raises(StoreError, match=reason) as caught:
+            stores.open(tmp_path / name)
+        assert "\n" not in str(caught.value)
+        assert name in str(caught.value)
+
+
+def test_kinds(tmp_path: Path) -> None:
+    """A kind that is none is refused with those that are."""
+    for action in (lambda: stores.open(tmp_path, "tape"), lambda: stores.create("tape", tmp_path)):
+        with pytest.raises(ValueError, match="expected one of pairtree, vitro, ocfl, bags"):
+            action()
+
+
+def test_records() -> None:
+    """A record is JSON, whatever its names are."""
+    found = problem("not-utf8", b"pairtree_root/\xff")
+    record = StoreObject("\udcff", "pairtree_root/\udcff", True, "obj", (found,)).record()
+    assert json.loads(json.dumps(record)) == record
+    assert list(record) == ["id", "path", "proper", "encapsulation", "problems"]
+    assert record["problems"][0]["path"] == "pairtree_root/\udcff"
+
+
+@pytest.mark.parametrize(
+    ("number", "kind", "way_out"),
+    [
+        (errno.ENOSPC, "no-space", "make room"),
+        (errno.EROFS, "permission", "for writing"),
+        (errno.ENAMETOOLONG, "bad-name", "shorter"),
+        (errno.EEXIST, "collision", "case"),
+        (errno.EIO, "io-error", "It says no"),
+    ],
+)
+def test_errors(number: int, kind: str, way_out: str) -> None:
+    """What the system refuses becomes one line with a kind, the name and the way out."""
+    with pytest.raises(ObjectError, match=way_out) as caught, object_errors("/store", "id"):
+        raise OSError(number, "It says no", b"/store/somewhere/name")
+    assert caught.value.kind == kind
+    assert "It says no (name)" in str(caught.value)
+    with pytest.raises(StoreError, match="It says no"), store_errors("/store"):
+        raise OSError(number, "It says no")
+    with pytest.raises(ObjectError, match="a: no") as caught, object_errors("/store", "id"):
+        raise BagError(b"a", "no")
+    assert caught.value.kind == "source"
+
+
+def test_the_table_of_kinds() -> None:
+    """Every kind has a severity and a meaning in one line."""
+    for kind, (severity, _section, meaning) in KINDS.items():
+        assert severity in ("error", "warning"), kind
+        assert meaning
+        assert "\n" not in meaning

@@ -1,0 +1,35 @@
+"""Vitro stores and folders of bags, killed, full and read-only at every change; ``ci/stores-kill`` leaves out none."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import pressmark
+
+pytestmark = pytest.mark.slow_under_sanitizers
+
+#: One step in so many is taken; a bag takes many.
+STRIDES = {kind: os.environ.get("PRESSMARK_FAULT_STRIDE", usual) for kind, usual in (("vitro", "7"), ("bags", "21"))}
+
+
+@pytest.mark.parametrize("how", ["kill", f"{errno.EIO}", f"-{errno.ENOSPC}", f"-{errno.EROFS}"])
+@pytest.mark.parametrize("kind", STRIDES)
+def test_every_change(disk_faults: str, tmp_path: Path, kind: str, how: str) -> None:
+    """A change is made or not made, nothing is lost or half there, nothing remains, and the error is one line."""
+    package = str(Path(pressmark.__file__).parent.parent)
+    environment = {
+        **os.environ,
+        "LD_PRELOAD": disk_faults,
+        "PYTHONPATH": os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH")])),
+    }
+    script = str(Path(__file__).with_name("every_change.py"))
+    command = [sys.executable, script, kind, str(tmp_path / "at"), how, STRIDES[kind]]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=1200, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert int(done.stdout) > 5

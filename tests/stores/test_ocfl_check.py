@@ -1,0 +1,252 @@
+"""The check of a whole storage root, and its repair."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from pressmark.reports import Problem
+from pressmark.stores import ocfl_check
+from pressmark.stores.base import Changed, Progress
+from pressmark.stores.ocfl import OcflRoot
+
+from .ocfl_samples import CREATED, LAYOUTS, create, kinds, rewrite, source, tree
+
+IDENTIFIERS = ("info:a/1", "info:a/2", "info:b/3")
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> OcflRoot:
+    root = create(tmp_path / "root", "0003")
+    for identifier in IDENTIFIERS:
+        root.put(identifier, source(tmp_path / "in"), created=CREATED)
+    return root
+
+
+def place(root: OcflRoot, number: int = 0) -> Path:
+    assert root.layout is not None
+    return Path(root.root) / root.layout.map_id(IDENTIFIERS[number])
+
+
+def write(name: str, data: bytes) -> Callable[[OcflRoot], object]:
+    return lambda root: (Path(root.root) / name).write_bytes(data)
+
+
+def moved(root: OcflRoot) -> None:
+    (Path(root.root) / "elsewhere").mkdir()
+    place(root).rename(Path(root.root) / "elsewhere/object")
+    for parent in list(place(root).parents)[:3]:
+        parent.rmdir()
+
+
+def inside(root: OcflRoot) -> None:
+    place(root).rename(place(root, 1) / "inner")
+    for parent in list(place(root).parents)[:3]:
+        parent.rmdir()
+
+
+def clash(root: OcflRoot) -> None:
+    for name in ("\u00e9", "e\u0301", "E\u0301"):
+        (Path(root.root) / name).mkdir()
+        shutil.copytree(place(root), Path(root.root) / name / "o")
+
+
+def later(root: OcflRoot) -> None:
+    for name in ("0=ocfl_1.1",):
+        (Path(root.root) / name).unlink()
+    (Path(root.root) / "0=ocfl_1.0").write_text("ocfl_1.0\n")
+    root.version = "1.0"
+
+
+def hard_link(root: OcflRoot) -> None:
+    (Path(root.root).parent / "other").hardlink_to(place(root) / "v1/content/a.txt")
+
+
+BAD: list[tuple[str, Callable[[OcflRoot], object], list[str], str]] = [
+    ("a changed byte", lambda r: (place(r) / "v1/content/a.txt").write_bytes(b"onE"), ["content-mismatch"], "E092"),
+    ("a moved object", moved, ["misplaced"], "E083"),
+    ("an empty directory", lambda r: (Path(r.root) / "x/y").mkdir(parents=True), ["directory-empty"], "E073"),
+    ("a hard link", hard_link, ["hard-link"], "E090"),
+    ("a symbolic link", lambda r: (Path(r.root) / "link").symlink_to("000"), ["symbolic-link"], "E090"),
+    ("a second declaration", write("0=ocfl_1.0", b"ocfl_1.0\n"), ["declaration-several"], "E076"),
+    ("a declaration's content", write("0=ocfl_1.1", b"ocfl_1.1"), ["declaration-malformed"], "E080"),
+    ("an unknown declaration", write("0=ocfl_2.0", b""), ["declaration-several", "declaration-unknown"], "E079"),
+    (
+        "an object's declaration in the root",
+        write("0=ocfl_object_1.1", b"ocfl_object_1.1\n"),
+        ["declaration-several", "declaration-unknown"],
+        "E003",
+    ),
+    ("an object inside of one", inside, ["misplaced", "object-extra", "object-inside"], "E082"),
+    ("names that clash", clash, ["case-clash", "misplaced"], "E083"),
+    ("a later version", later, ["version-later"], "E081"),
+    ("a file in the hierarchy", lambda r: (place(r).parent / "file").write_bytes(b"x"), ["file-stray"], "E072"),
+    ("a file in extensions", write("extensions/file", b"x"), ["extensions-file"], "E112"),
+    ("an object's declaration gone", lambda r: (place(r) / "0=ocfl_object_1.1").unlink(), ["file-stray"], "E003"),
+    ("layout file", write("ocfl_layout.json", b"{}"), ["layout-malformed"], "E070"),
+    ("unknown layout", write("ocfl_layout.json", b'{"extension": "x", "description": ""}'), ["layout-unknown"], "E071"),
+]
+
+
+@pytest.mark.parametrize(("change", "expected", "code"), [bad[1:] for bad in BAD], ids=[bad[0] for bad in BAD])
+def test_each_bad_root(root: OcflRoot, change: Callable[[OcflRoot], object], expected: list[str], code: str) -> None:
+    """Exactly what is wrong is told, in words and with the specification's code, and to whoever listens."""
+    assert root.check(digests=True).problems == []
+    change(root)
+    told: list[Problem] = []
+    report = root.check(digests=True, on_problem=told.append)
+    assert sorted({problem.kind for problem in report.problems}) == expected
+    assert any(code in problem.message for problem in report.problems)
+    assert told == report.problems
+    assert not report.ok
+    # The same with other threads, and in the same order.
+    for threads in (1, 2):
+        assert root.check(digests=True, threads=threads).problems == told
+
+
+def test_ocfl_java_spelling(tmp_path: Path) -> None:
+    """Objects that ocfl-java 2.2.3 has put under layout 0003 are known by their own kind, found, and not put twice."""
+    root = create(tmp_path / "root", "0003")
+    identifier = "info:\u20ac/\U0001f350/\u00e9"
+    root.put(identifier, source(tmp_path / "in"))
+    [record] = root.objects()
+    right = Path(root.root) / record.path
+    assert right.name == "info%3a%e2%82%ac%2f%f0%9f%8d%90%2f%c3%a9"
+    right.rename(right.with_name("info%3a%E2%82%ac%2f%F0%9f%8d%90%2f%c3%a9"))
+    [record] = root.objects()
+    assert (record.id, record.proper, [problem.kind for problem in record.problems]) == (
+        *(identifier, False),
+        ["path-ocfl-java"],
+    )
+    assert kinds(root.check()) == ["path-ocfl-java"]
+    with root.get(identifier).open("a.txt") as file:
+        assert file.read() == b"one"
+    with pytest.raises(Exception, match="it is there already"):
+        root.put(identifier, tmp_path / "in")
+    root.delete(identifier)
+    assert list(root.objects()) == []
+
+
+def test_identifiers_twice_without_a_layout(tmp_path: Path, root: OcflRoot) -> None:
+    """Where no layout says where objects belong, two objects of one identifier are still found."""
+    shutil.copytree(place(root), tmp_path / "root/copy")
+    (tmp_path / "root/ocfl_layout.json").unlink()
+    [problem] = OcflRoot(tmp_path / "root").check().errors
+    assert (problem.kind, problem.path) == ("duplicate-id", b"copy")
+    assert repr(os.path.relpath(place(root), root.root)) in problem.message
+
+
+def test_each_object_has_its_result(root: OcflRoot) -> None:
+    """In the order of the walk, also where algorithms are mixed so that files are read in several runs."""
+    root.put("info:c/4", {"a": place(root) / "v1/content/a.txt"}, fixity={"md5": {}})
+    OcflRoot(root.root, algorithm="sha256", flush=False).put("info:d/5", {})
+    for number in range(6, 12):
+        OcflRoot(root.root, algorithm="sha256", flush=False).put(f"info:d/{number}", Path(root.root).parent / "in")
+    (place(root, 1) / "v1/content/a.txt").write_bytes(b"x")
+    results: list[ocfl_check.ObjectResult] = []
+    events: list[object] = []
+    report = root.check(digests=True, on_object=results.append, on_event=events.append)
+    assert [result.path for result in results] == [record.path for record in root.objects()]
+    assert {result.id for result in results if result.problems} == {IDENTIFIERS[1]}
+    assert report.counts == {"objects": 11, "files": 19, "bytes": 55}
+    assert events[-1] == Progress(11, len(report.problems))
+    advice = [problem for problem in report.problems if problem.kind == "inventory-advice"]
+    assert sorted(re.findall("W[0-9]+", " ".join(problem.message for problem in advice))) == ["W004", "W007"]
+    assert all("so in 7 objects" in problem.message for problem in advice)
+
+
+def test_mixed_algorithms_wait_for_a_bounded_time(root: OcflRoot, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ocfl_check, "BESIDE", 2)
+    for number in range(4, 30):
+        options = {"fixity": {"md5": {}}} if number % 3 else {}
+        root.put(f"info:x/{number}", Path(root.root).parent / "in", **options)  # type: ignore[arg-type]
+    report = root.check(digests=True)
+    assert kinds(report) == []
+    assert report.counts == {"objects": 29, "files": 58, "bytes": 174}
+
+
+# --- repair -----------------------------------------------------------------------------------------------------------
+
+
+def lost_lines(root: OcflRoot) -> None:
+    (Path(root.root) / "0=ocfl_1.1").write_bytes(b"ocfl_1.1")
+    (place(root) / "0=ocfl_object_1.1").write_bytes(b"ocfl_object_1.1\r\n")
+
+
+REPAIRS: list[tuple[str, Callable[[OcflRoot], object], list[str]]] = [
+    ("nothing", lambda r: None, []),
+    (
+        "empty directories",
+        lambda r: [(Path(r.root) / name).mkdir(parents=True) for name in ("x/y", "x/z", place(r).parent.name)],
+        ["prune"],
+    ),
+    ("empty content", lambda r: (place(r) / "v1/content/none/none").mkdir(parents=True), ["prune"]),
+    ("declarations", lost_lines, ["write"]),
+    ("sidecar", lambda r: (place(r) / "inventory.json.sha512").unlink(), ["write"]),
+    ("version's sidecar", lambda r: (place(r) / "v1/inventory.json.sha512").unlink(), ["write"]),
+    ("layout file", lambda r: (Path(r.root) / "ocfl_layout.json").unlink(), ["write"]),
+    (
+        "leftover",
+        lambda r: (Path(r.root) / "extensions/pressmark-staging/12/object/v1").mkdir(parents=True),
+        ["remove"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("change", "actions"), [case[1:] for case in REPAIRS], ids=[case[0] for case in REPAIRS])
+def test_repair(root: OcflRoot, change: Callable[[OcflRoot], object], actions: list[str]) -> None:
+    """What can be mended is; a dry run says the same and changes nothing; a second repair finds nothing to do."""
+    before = {name: data for name, data in tree(Path(root.root)).items() if data is not None}
+    change(root)
+    broken = tree(Path(root.root))
+    said: list[object] = []
+    assert root.repair(dry_run=True, on_event=said.append).problems == []
+    assert tree(Path(root.root)) == broken
+    done: list[object] = []
+    assert root.repair(on_event=done.append).problems == []
+    assert said == done
+    assert sorted({event.action for event in done if isinstance(event, Changed)}) == actions
+    after = tree(Path(root.root))
+    assert {name: data for name, data in after.items() if data is not None} == {
+        **before,
+        **({"ocfl_layout.json": after["ocfl_layout.json"]} if "ocfl_layout.json" in before else {}),
+    }
+    done.clear()
+    assert root.repair(on_event=done.append).problems == []
+    assert done == []
+    assert OcflRoot(root.root).layout == LAYOUTS["0003"]
+
+
+def test_what_repair_leaves_alone(root: OcflRoot) -> None:
+    """What it cannot know stays as it is, and is reported."""
+    (place(root) / "v1/content/a.txt").write_bytes(b"changed")
+    (place(root, 1) / "0=ocfl_object_1.1").write_bytes(b"something else")
+    (place(root, 2) / "inventory.json.sha512").unlink()
+    rewrite(place(root, 2), lambda document: None, versions=False)
+    (place(root, 2) / "inventory.json.sha512").unlink()
+    (Path(root.root) / "stray").mkdir()
+    (Path(root.root) / "stray/file").write_bytes(b"x")
+    before = tree(Path(root.root))
+    report = root.repair()
+    assert tree(Path(root.root)) == before
+    assert kinds(report) == ["declaration-malformed", "file-stray", "inventory-differs", "sidecar-missing"]
+
+
+def test_an_empty_directory_of_extensions(tmp_path: Path) -> None:
+    """A root of a layout without parameters has none; an empty one, which a killed run may leave, is removed."""
+    root = create(tmp_path / "root", "0002")
+    root.put("info:x", source(tmp_path / "in"))
+    assert not (tmp_path / "root/extensions").exists()
+    (tmp_path / "root/extensions/pressmark-staging/1/object").mkdir(parents=True)
+    assert sorted({problem.kind for problem in root.check().problems}) == ["leftover"]
+    assert root.repair().problems == []
+    assert not (tmp_path / "root/extensions").exists()
+    (tmp_path / "root/extensions").mkdir()
+    assert kinds(root.check()) == ["directory-empty"]
+    assert root.repair().problems == []
+    assert not (tmp_path / "root/extensions").exists()

@@ -1,0 +1,249 @@
+"""Objects on the disk, each bad in one way: what the strict check says of it, and nothing else."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pressmark.stores.ocfl import OcflRoot
+
+from .ocfl_samples import CREATED, create, kinds, rewrite, save, source
+
+IDENTIFIER = "info:x/1"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> OcflRoot:
+    """A storage root with one object of two versions."""
+    root = create(tmp_path / "root")
+    root.put(IDENTIFIER, source(tmp_path / "one"), created=CREATED, fixity={"md5": {}})
+    root.put(IDENTIFIER, source(tmp_path / "two", {"a.txt": b"three", "same.txt": b"one"}), replace=True)
+    return root
+
+
+def folder_of(root: OcflRoot) -> Path:
+    return Path(os.fsdecode(root.get(IDENTIFIER).path))
+
+
+def test_a_good_object_has_no_problems(root: OcflRoot) -> None:
+    report = root.check(digests=True)
+    assert report.problems == []
+    assert report.counts == {"objects": 1, "files": 3, "bytes": 11}
+
+
+def add(name: str, data: bytes = b"x") -> Callable[[Path], object]:
+    def change(folder: Path) -> None:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(data)
+
+    return change
+
+
+def gone(name: str) -> Callable[[Path], object]:
+    return lambda folder: (folder / name).unlink()
+
+
+def directory(name: str) -> Callable[[Path], object]:
+    return lambda folder: (folder / name).mkdir(parents=True)
+
+
+def inventory(change: Callable[[dict[str, Any]], object]) -> Callable[[Path], object]:
+    return lambda folder: rewrite(folder, change)
+
+
+def link(name: str, target: str) -> Callable[[Path], object]:
+    return lambda folder: (folder / name).symlink_to(target)
+
+
+def hard_link(folder: Path) -> None:
+    (folder / "v1/content/x").hardlink_to(folder / "v1/content/a.txt")
+    (folder / "v1/content/a.txt").unlink()
+    (folder / "v1/content/a.txt").hardlink_to(folder / "v1/content/x")
+    (folder / "v1/content/x").rename(folder.parents[4] / "elsewhere")
+
+
+def fifo(folder: Path) -> None:
+    os.mkfifo(folder / "v1/content/pipe")
+
+
+def earlier(change: Callable[[dict[str, Any]], object]) -> Callable[[Path], object]:
+    """Change the inventory of version 1 alone."""
+
+    def do(folder: Path) -> None:
+        document = json.loads((folder / "v1/inventory.json").read_bytes())
+        change(document)
+        save(folder / "v1", document, head=None)
+
+    return do
+
+
+def other_algorithm(folder: Path) -> None:
+    digest = hashlib.sha256((folder / "inventory.json").read_bytes()).hexdigest()
+    (folder / "inventory.json.sha256").write_text(f"{digest} inventory.json\n")
+
+
+BAD: list[tuple[str, Callable[[Path], object], list[str], str]] = [
+    ("E001 file", add("notes.txt"), ["object-extra"], "E001"),
+    ("E001 directory", add("data/notes.txt"), ["object-extra"], "E001"),
+    ("E001 sidecar of another algorithm", other_algorithm, ["object-extra"], "E001"),
+    ("E003 second declaration", add("0=ocfl_object_1.0", b"ocfl_object_1.0\n"), ["declaration-several"], "E003"),
+    (
+        "E003 unknown second declaration",
+        add("0=ocfl_object_9.9", b"ocfl_object_9.9\n"),
+        ["declaration-several", "declaration-unknown"],
+        "E006",
+    ),
+    ("E007 declaration", add("0=ocfl_object_1.1", b"ocfl_object_1.1"), ["declaration-malformed"], "E007"),
+    ("E007 empty declaration", add("0=ocfl_object_1.1", b""), ["declaration-malformed"], "E007"),
+    ("E015 file in version", add("v1/notes.txt"), ["version-file"], "E015"),
+    ("E023 extra content", add("v1/content/extra"), ["content-extra"], "E023"),
+    ("E024 empty directory", directory("v1/content/empty/empty"), ["content-directory-empty"], "E024"),
+    ("E033 no JSON", lambda f: save(f, b"{", head="v2"), ["inventory-malformed"], "E033"),
+    ("E033 repeated key", lambda f: save(f, twice(f), head="v2"), ["inventory-key-repeated"], "E033"),
+    ("E036 no id", inventory(lambda d: d.pop("id")), ["inventory-key-missing"], "E036"),
+    ("E038 type", inventory(lambda d: d.update(type="x")), ["inventory-value"], "E038"),
+    (
+        "E040 head",
+        inventory(lambda d: d.update(head="v1")),
+        ["history-differs", "inventory-differs", "inventory-value"],
+        "E040",
+    ),
+    ("E046 version gone", lambda f: shutil.rmtree(f / "v1"), ["content-missing", "version-absent"], "E046"),
+    ("E046 version too many", directory("v3"), ["version-extra"], "E046"),
+    ("E058 no sidecar", gone("inventory.json.sha512"), ["sidecar-missing"], "E058"),
+    ("E058 no sidecar in version", gone("v2/inventory.json.sha512"), ["sidecar-missing"], "E058"),
+    ("E060 sidecar", add("inventory.json.sha512", b"ab inventory.json\n"), ["sidecar-mismatch"], "E060"),
+    ("E060 sidecar in version", add("v1/inventory.json.sha512", b"ab inventory.json\n"), ["sidecar-mismatch"], "E060"),
+    ("E061 sidecar", add("inventory.json.sha512", b"ab  inventory\n"), ["sidecar-malformed"], "E061"),
+    ("E063 no inventory", gone("inventory.json"), ["inventory-missing"], "E063"),
+    (
+        "E064 copies differ",
+        lambda f: rewrite(f, lambda d: d.update(id=d["id"]), versions=False),
+        ["inventory-differs"],
+        "E064",
+    ),
+    ("E066 history", earlier(lambda d: swap(d)), ["history-differs"], "E066"),
+    ("E110 history", earlier(lambda d: d.update(id="other")), ["history-differs"], "E110"),
+    ("E067 extensions", add("extensions/notes.txt"), ["extensions-file"], "E067"),
+    ("E089 pipe", fifo, ["special-file"], "E089"),
+    ("E090 link to file", link("v1/content/link", "a.txt"), ["symbolic-link"], "E090"),
+    ("E090 link for file", lambda f: swap_for_link(f), ["content-missing", "symbolic-link"], "E090"),
+    ("E090 link to directory", link("v1/content/link", "deep"), ["symbolic-link"], "E090"),
+    ("E090 link in extensions", lambda f: link_below(f, "extensions/x"), ["symbolic-link"], "E090"),
+    ("E090 link in logs", lambda f: link_below(f, "logs"), ["symbolic-link"], "E090"),
+    ("E090 hard link", hard_link, ["hard-link"], "E090"),
+    ("E092 content gone", gone("v1/content/a.txt"), ["content-missing"], "E092"),
+    ("E092 byte changed", add("v1/content/a.txt", b"onE"), ["content-mismatch", "fixity-mismatch"], "E092"),
+    (
+        "E093 fixity",
+        inventory(lambda d: d["fixity"].update(md5={"0" * 32: ["v1/content/a.txt"]})),
+        ["fixity-mismatch"],
+        "E093",
+    ),
+    ("E102 key", inventory(lambda d: d.update(colour="red")), ["inventory-key-unknown"], "E102"),
+    ("W002 directory", directory("v1/other"), [], "W002"),
+    ("W003 empty content", lambda f: no_content(f), [], "W003"),
+    ("W010 no inventory", lambda f: [gone("v1/inventory.json")(f), gone("v1/inventory.json.sha512")(f)], [], "W010"),
+]
+
+
+def twice(folder: Path) -> bytes:
+    data = (folder / "inventory.json").read_bytes()
+    return data.replace(b'  "head"', b'  "id": "info:x/1",\n  "head"')
+
+
+def swap(document: dict[str, Any]) -> None:
+    state = document["versions"]["v1"]["state"]
+    one, two = state
+    state[one], state[two] = state[two], state[one]
+
+
+def swap_for_link(folder: Path) -> None:
+    (folder / "v1/content/a.txt").rename(folder.parents[4] / "elsewhere")
+    (folder / "v1/content/a.txt").symlink_to(folder.parents[4] / "elsewhere")
+
+
+def link_below(folder: Path, name: str) -> None:
+    (folder / name).mkdir(parents=True)
+    (folder / name / "link").symlink_to("/etc")
+
+
+def no_content(folder: Path) -> None:
+    """Have an empty content directory beside what version 2 holds."""
+    (folder / "v2/content/a.txt").unlink()
+
+    def change(document: dict[str, Any]) -> None:
+        [digest] = (digest for digest, paths in document["manifest"].items() if paths == ["v2/content/a.txt"])
+        del document["manifest"][digest], document["versions"]["v2"]["state"][digest]
+
+    rewrite(folder, change)
+
+
+@pytest.mark.parametrize(("change", "expected", "code"), [bad[1:] for bad in BAD], ids=[bad[0] for bad in BAD])
+def test_each_bad_object(root: OcflRoot, change: Callable[[Path], object], expected: list[str], code: str) -> None:
+    """Exactly the kinds of problems that it has are told, with the code, and every path lies in the object."""
+    folder = folder_of(root)
+    change(folder)
+    report = root.check(digests=True)
+    assert kinds(report) == expected
+    assert any(code in problem.message for problem in report.problems), [p.message for p in report.problems]
+    place = os.fsencode(folder.relative_to(root.root))
+    assert all(problem.path.startswith(place) for problem in report.problems)
+    assert report.ok is not bool(expected)
+
+
+def test_padded_versions_may_be(tmp_path: Path) -> None:
+    """A foreign object whose versions are padded is valid, read, and goes on being padded."""
+    root = create(tmp_path / "root", "0002")
+    root.put("x", source(tmp_path / "one"))
+    folder = tmp_path / "root" / "x"
+    (folder / "v1").rename(folder / "v0001")
+    text = (folder / "inventory.json").read_text().replace('"v1', '"v0001')
+    save(folder, text.encode(), head="v0001")
+    report = root.check(digests=True)
+    assert report.ok
+    assert any("W001" in problem.message for problem in report.problems)
+    root.put("x", source(tmp_path / "two", {"c": b"c"}), replace=True)
+    assert root.get("x").inventory["head"] == "v0002"
+    assert [name for name, _path in root.get("x").files()] == ["c"]
+    assert root.check(digests=True).ok
+
+
+def test_content_directories_have_the_name_that_the_inventory_gives(tmp_path: Path) -> None:
+    root = create(tmp_path / "root", "0002")
+    root.put("x", source(tmp_path / "one"))
+    folder = tmp_path / "root" / "x"
+    (folder / "v1/content").rename(folder / "v1/data")
+    rewrite(folder, lambda document: [document.update(contentDirectory="data"), moved(document)])
+    assert root.check(digests=True).ok
+    assert {os.path.exists(path) for _name, path in root.get("x").files()} == {True}
+    root.put("x", source(tmp_path / "two", {"c": b"c"}), replace=True)
+    assert (folder / "v2/data/c").read_bytes() == b"c"
+    assert root.check(digests=True).ok
+
+
+def moved(document: dict[str, Any]) -> None:
+    for paths in document["manifest"].values():
+        paths[:] = [path.replace("/content/", "/data/") for path in paths]
+
+
+def test_unreadable_content_is_no_mismatch(root: OcflRoot, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What cannot be read is said to be unreadable, and the other files are verified."""
+    (folder_of(root) / "v1/content/a.txt").write_bytes(b"changed")
+
+    def unreadable(path: bytes, *args: Any, **options: Any) -> Any:
+        if os.fspath(path).endswith(b"b.txt"):
+            raise PermissionError(13, os.strerror(13))
+        return stat(path, *args, **options)
+
+    stat = os.stat
+    monkeypatch.setattr("pressmark.fixity.hasher.os.stat", unreadable)
+    report = root.check(digests=True)
+    assert kinds(report) == ["content-mismatch", "content-unreadable", "fixity-mismatch"]

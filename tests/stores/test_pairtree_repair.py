@@ -1,0 +1,179 @@
+"""Repair: every object into one directory, no byte and no identifier changed, and nothing twice."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+
+from pressmark.errors import StoreError
+from pressmark.stores import Changed
+from pressmark.stores.base import text
+from pressmark.stores.pairtree import PairtreeStore
+
+from .conftest import Tree, snapshot, write
+from .test_pairtree_walk import TREES, build
+
+
+def kinds(store: PairtreeStore) -> list[str]:
+    return sorted(problem.kind for problem in store.check().problems if problem.kind != "version-missing")
+
+
+def files(store: PairtreeStore) -> dict[str, dict[str, bytes]]:
+    """Return place -> name -> content; the names are those below the object's own directory."""
+    return {
+        record.path: {name: Path(os.fsdecode(path)).read_bytes() for name, path in store.locate(record).files()}
+        for record in store.objects()
+    }
+
+
+def test_the_specification(tree: Tree) -> None:
+    """The split end of section 2 is repaired as it is drawn there."""
+    base = tree("be/nt/README.txt", "be/nt/report.pdf", "be/nt/ef/foo/x")
+    events: list[object] = []
+    report = PairtreeStore(base).repair(on_event=events.append)
+    assert sorted(snapshot(base / "pairtree_root" / "be" / "nt")) == [
+        *(b"ef", b"ef/foo", b"ef/foo/x", b"obj", b"obj/README.txt", b"obj/report.pdf"),
+    ]
+    assert events == [Changed("encapsulate", b"pairtree_root/be/nt", (b"README.txt", b"report.pdf"))]
+    assert report.counts == {"objects": 2, "repaired": 1}
+    assert report.ok
+    assert kinds(PairtreeStore(base)) == []
+
+
+def test_what_is_moved_and_what_stays(tree: Tree) -> None:
+    """All improper cases are repaired; reserved names, shorties and an object at the root stay where they are."""
+    names = (
+        *(
+            "ab",
+            "cd/xy",
+            "be/nt/obj/old",
+            "be/nt/more",
+            "be/nt/pairtree_x",
+            "be/nt/ef/foo/x",
+            "zz/z/ab/c",
+            "zz/z/foo/d",
+        ),
+        *("top", "em/pt/y/", "ok/foo/x"),
+    )
+    base = tree(*names[1:])
+    root = base / "pairtree_root"
+    before = files(PairtreeStore(base))
+    first = snapshot(base)
+    expected: list[object] = []
+    PairtreeStore(base).repair(dry_run=True, on_event=expected.append)
+    assert snapshot(base) == first
+    events: list[object] = []
+    report = PairtreeStore(base).repair(on_event=events.append)
+    assert events == expected
+    assert files(PairtreeStore(base)) == before
+    assert sorted(os.listdir(root / "be" / "nt")) == ["ef", "obj", "pairtree_x"]
+    assert sorted(os.listdir(root / "be" / "nt" / "obj")) == ["more", "obj"]
+    assert sorted(os.listdir(root / "zz" / "z" / "obj")) == ["ab", "foo"]
+    assert sorted(os.listdir(root)) == ["be", "cd", "ok", "top", "zz"]
+    assert sorted(problem.kind for problem in report.problems) == ["empty-id", "reserved"]
+    again: list[object] = []
+    second = snapshot(base)
+    assert PairtreeStore(base).repair(on_event=again.append).counts["repaired"] == 0
+    assert (again, snapshot(base)) == ([], second)
+
+
+@settings(max_examples=settings.default.max_examples // 2)
+@given(TREES)
+def test_any_tree(tree: dict[bytes, object]) -> None:
+    """Whatever the tree: places, identifiers and bytes stay, all that has a ppath is encapsulated, twice is once."""
+    with tempfile.TemporaryDirectory() as folder:
+        build(os.path.join(os.fsencode(folder), b"pairtree_root"), tree)
+        store = PairtreeStore(folder, durable=False)
+        before, ids = files(store), [record.id for record in store.objects()]
+        store.repair()
+        assert files(store) == before
+        assert [record.id for record in store.objects()] == ids
+        assert all(record.proper for record in store.objects() if record.path != "pairtree_root")
+        assert not {"empty", "unfinished"} & set(kinds(store))
+        done = snapshot(Path(folder))
+        store.repair()
+        assert snapshot(Path(folder)) == done
+
+
+def test_ignored_names_stay(tree: Tree) -> None:
+    """What is ignored is neither moved nor a reason to move anything."""
+    base = tree("ab/foo/x", "ab/.DS_Store", "cd/one", "cd/two", "cd/.DS_Store")
+    PairtreeStore(base).repair(ignore=[".DS_Store"])
+    root = base / "pairtree_root"
+    assert sorted(os.listdir(root / "ab")) == [".DS_Store", "foo"]
+    assert sorted(os.listdir(root / "cd")) == [".DS_Store", "obj"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs symbolic links")
+def test_links(tree: Tree, tmp_path: Path) -> None:
+    """Links of the object still lead where they led; where that cannot be, the object is left as it is."""
+    base = tree("ab/one", "ab/two", "cd/one", "cd/sub/x", "ef/foo/x")
+    root = base / "pairtree_root"
+    write(tmp_path, {"outside": b"o"})
+    (root / "ab" / "near").symlink_to("one")
+    (root / "ab" / "far").symlink_to("../ef/foo/x")
+    (root / "ab" / "absolute").symlink_to(tmp_path / "outside")
+    (root / "cd" / "sub" / "in").symlink_to("../one")
+    (root / "cd" / "sub" / "out").symlink_to("../../ef/foo/x")
+    before = files(PairtreeStore(base))
+    report = PairtreeStore(base).repair()
+    assert files(PairtreeStore(base)) == before
+    found = snapshot(root)
+    assert found[b"ab/obj/near"] == b"-> one"
+    assert found[b"ab/obj/far"] == b"-> ../../ef/foo/x"
+    assert b"cd/obj" not in found
+    assert [(problem.kind, problem.path) for problem in report.problems if problem.section != "4"] == [
+        ("link-unmoved", b"pairtree_root/cd/sub/out"),
+        ("split-end", b"pairtree_root/cd"),
+    ]
+    os.unlink(root / "cd" / "sub" / "out")
+    assert PairtreeStore(base).repair().ok
+    assert snapshot(root)[b"cd/obj/sub/in"] == b"-> ../one"
+
+
+def test_interrupted_changes(tree: Tree) -> None:
+    """What a killed run has left in an object's directory is finished, and read as a whole until then."""
+    base = tree(
+        *("ab/pairtree_pressmark-obj/one", "ab/two", "cd/pairtree_pressmark-obj/one", "ef/pairtree_pressmark-old/x"),
+        *("gh/pairtree_pressmark-old/x", "gh/foo/y", "ij/pairtree_pressmark-old/x", "ij/a", "ij/b"),
+    )
+    (base / "pairtree_pressmark" / "0123").mkdir(parents=True)
+    (base / "pairtree_pressmark" / "0123" / "object").write_bytes(b"")
+    store = PairtreeStore(base)
+    before = {place: sorted(names) for place, names in files(store).items()}
+    assert before == {
+        "pairtree_root/ab": ["one", "two"],
+        "pairtree_root/cd": ["one"],
+        "pairtree_root/ef": ["x"],
+        "pairtree_root/gh": ["y"],
+        "pairtree_root/ij": ["a", "b"],
+    }
+    assert kinds(store) == ["leftover", "split-end", *["unfinished"] * 5]
+    with store.get("ab").open("one") as file:
+        assert file.read() == b"x"
+    events: list[object] = []
+    store.repair(on_event=events.append)
+    assert [event.action for event in events if isinstance(event, Changed)] == ["remove", *["finish"] * 5]
+    assert {place: sorted(names) for place, names in files(store).items()} == before
+    assert kinds(store) == []
+    assert sorted(os.listdir(base)) == ["pairtree_root"]
+
+
+def test_other_dialects_are_not_changed(tree: Tree) -> None:
+    """A tree that is read in another program's dialect is not written to."""
+    store = PairtreeStore(tree("ab/x"), dialect="unt")
+    assert store.repair(dry_run=True).counts["repaired"] == 1
+    for action in (store.repair, lambda: store.put("a", "x"), lambda: store.delete("ab")):
+        with pytest.raises(StoreError, match="only read"):
+            action()
+
+
+def test_texts_of_events(tree: Tree) -> None:
+    """Paths in events are octets, as in problems."""
+    events: list[object] = []
+    PairtreeStore(tree(b"\xff/x")).repair(dry_run=True, on_event=events.append)
+    assert [text(event.path) for event in events if isinstance(event, Changed)] == ["pairtree_root/\udcff"]
