@@ -8,13 +8,18 @@ from typing import TYPE_CHECKING, Any
 from pressmark import _kernels
 from pressmark.columns import StringColumn, StringTable
 from pressmark.errors import (
+    BagError,
+    BagInvalidError,
     ColumnError,
     IdentifierError,
     LayoutConfigError,
     LayoutConfigWarning,
     NotReversibleError,
+    ObjectError,
     PathError,
     PressmarkError,
+    ProfileError,
+    StoreError,
 )
 from pressmark.layouts import (
     DifferentialNTupleOmitPrefix,
@@ -34,9 +39,11 @@ from pressmark.layouts import (
 from pressmark.version import __version__
 
 if TYPE_CHECKING:
-    from pressmark import fixity
+    from pressmark import bagit, fixity, stores
 
 __all__ = [
+    "BagError",
+    "BagInvalidError",
     "ColumnError",
     "DifferentialNTupleOmitPrefix",
     "DirectClean",
@@ -51,28 +58,35 @@ __all__ = [
     "LineCounts",
     "NTupleOmitPrefix",
     "NotReversibleError",
+    "ObjectError",
     "Pairtree",
     "PathError",
     "PressmarkError",
+    "ProfileError",
+    "StoreError",
     "StringColumn",
     "StringTable",
     "Vitro",
     "__version__",
+    "bagit",
     "fixity",
     "implementation",
     "layout",
     "layout_from_config",
+    "stores",
 ]
 
-#: Which twin runs, ``"native"`` or ``"pure"``, and on which vector level (``pressmark --version`` says both).
-implementation: str = _kernels.active.NAME
+#: Which twin runs, ``"native"`` or ``"pure"``; ``pressmark --version`` says on which vector level, too.
+implementation: str
 
 # Parts that a program which only maps identifiers need not wait for.
-_LAZY = frozenset({"fixity"})
+_LAZY = frozenset({"bagit", "fixity", "stores"})
 
 
 def __getattr__(name: str) -> Any:
-    """Import a part of the package when it is first asked for."""
+    """Import a part of the package when it is first asked for, and say which implementation runs."""
+    if name == "implementation":
+        return _kernels.active.NAME
     if name in _LAZY:
         return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

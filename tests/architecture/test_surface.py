@@ -26,7 +26,10 @@ ONLY_PURE = {
     # How the pure kernels say no inside; C returns a code.
     "packed": {"Refusal"},
 }
-MODULES = ("arrow", "clean_path", "digests", "direct", "hashed", "omit_prefix", "packed", "pairtree", "vitro")
+MODULES = (
+    *("arrow", "clean_path", "digests", "direct", "hashed", "manifest_index", "omit_prefix", "packed"),
+    *("pairtree", "pairtree_scan", "vitro"),
+)
 
 
 def module(implementation: Implementation, name: str) -> ModuleType:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import os
+import re
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -18,6 +21,22 @@ from pressmark.cli import main
 
 PACKAGE_PARENT = str(Path(pressmark.__file__).parent.parent)
 COMMAND = [sys.executable, "-m", "pressmark"]
+
+# A BagIt Profile that asks for a contact.
+PROFILE = {
+    "BagIt-Profile-Info": {
+        "BagIt-Profile-Identifier": "http://example.org/profile.json",
+        "Source-Organization": "Example University",
+        "External-Description": "Bags with a contact",
+        "Version": "1.0",
+        "BagIt-Profile-Version": "1.4.0",
+    },
+    "Bag-Info": {"Contact-Name": {"required": True}},
+    "Accept-BagIt-Version": ["1.0"],
+}
+
+# What one process may use at most, however much goes through it.
+MEMORY = 100 << 20  # 100 MiB
 
 Run = Callable[..., subprocess.CompletedProcess[bytes]]
 Call = Callable[..., Result]
@@ -56,3 +75,50 @@ def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Call:
         return result
 
     return call
+
+
+def used_memory(process: int) -> int:
+    """Return the most bytes of memory that a process has used; 0 where that cannot be known or means nothing."""
+    status = Path(f"/proc/{process}/status")
+    if not status.exists() or "asan" in os.environ.get("LD_PRELOAD", ""):
+        return 0
+    found = re.search(r"VmHWM:\s*(\d+) kB", status.read_text())
+    return int(found[1]) << 10 if found else 0
+
+
+def feed_endlessly(arguments: list[str], block: bytes, lines: int = 200_000) -> bytes:
+    """Feed the command ``block`` for ever, read ``lines`` of what comes out, leave, and return the last of them.
+
+    The command must end by itself, silently and with 0, and use no more memory than any run may.
+    """
+    process = subprocess.Popen(
+        [*COMMAND, *arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(),
+    )
+    assert process.stdin
+    assert process.stdout
+    assert process.stderr
+
+    def feed(stdin: IO[bytes]) -> None:
+        # Until the command has ended, which is what these tests want.
+        with contextlib.suppress(OSError):
+            while True:
+                stdin.write(block)
+        with contextlib.suppress(OSError):
+            stdin.close()
+
+    feeder = threading.Thread(target=feed, args=[process.stdin])
+    feeder.start()
+    line = b""
+    for _ in range(lines):
+        line = process.stdout.readline()
+    assert used_memory(process.pid) < MEMORY
+    process.stdout.close()
+    assert process.wait(timeout=60) == 0
+    feeder.join(timeout=60)
+    assert process.stderr.read() == b""
+    process.stderr.close()
+    return line

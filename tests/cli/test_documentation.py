@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import importlib.util
+import json
 import os
 import stat
 import subprocess
@@ -14,24 +15,26 @@ from pathlib import Path
 import click
 import pytest
 
+from pressmark import layout, stores
+from pressmark.bagit.creation import create
 from pressmark.cli import main
 
-from .conftest import COMMAND, environment
+from .conftest import COMMAND, PROFILE, environment
 
 PYARROW = importlib.util.find_spec("pyarrow") is not None
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 
-def commands() -> Iterator[tuple[str, click.Command]]:
-    context = click.Context(main, info_name="pressmark")
-    yield "pressmark", main
-    for name in main.list_commands(context):
-        command = main.get_command(context, name)
-        assert command is not None
-        yield f"pressmark {name}", command
+def commands(command: click.Command, context: click.Context) -> Iterator[tuple[str, click.Command]]:
+    yield context.command_path, command
+    if isinstance(command, click.Group):
+        for name in command.list_commands(context):
+            subcommand = command.get_command(context, name)
+            assert subcommand is not None
+            yield from commands(subcommand, click.Context(subcommand, info_name=name, parent=context))
 
 
-COMMANDS = dict(commands())
+COMMANDS = dict(commands(main, click.Context(main, info_name="pressmark")))
 
 
 @pytest.mark.parametrize("path", COMMANDS)
@@ -57,44 +60,72 @@ def test_documents_are_fresh() -> None:
     assert (done.stderr, done.returncode) == (b"", 0)
 
 
-EXAMPLES = [
-    line.strip()
-    for command in COMMANDS.values()
-    for line in (command.epilog or "").partition("Examples:\n")[2].splitlines()
-    if line.strip()
-]
+def furnish(folder: Path, example: str) -> None:
+    """Put everything into ``folder`` that an example may name."""
+    folder.mkdir()
+    (folder / "identifiers.txt").write_text("a:1\nb:2\n")
+    # What each layout's example finds in paths.txt must be its own.
+    (folder / "paths.txt").write_text("a=u003A1\n" if "0011" in example else "a+/1\n")
+    (folder / "table.csv").write_text("id,title\na:1,one\n")
+    (folder / "table.tsv").write_text("ppath\ttitle\na+/1\tone\n")
+    (folder / "hathi_full.txt.gz").write_bytes(gzip.compress(b'mdp.1\tallow\t"one"\n'))
+    if PYARROW:
+        import pyarrow
+        import pyarrow.parquet
+
+        pyarrow.parquet.write_table(pyarrow.table({"id": ["a:1"]}), folder / "table.parquet")
+    (folder / "files").mkdir()
+    (folder / "files" / "one").write_text("1")
+    (folder / "config.json").write_text('{"extensionName": "0003-hash-and-id-n-tuple-storage-layout"}')
+    (folder / "readme.txt").write_text("read me")
+    (folder / "bag-info-template.txt").write_text("Source-Organization: Example University\n")
+    (folder / "profile.json").write_text(json.dumps(PROFILE))
+    for name in ("one.txt", "two.txt"):
+        (folder / name).write_text(name)
+    if " store " in example:
+        furnish_stores(folder, example)
+    if "-o bag" not in example:
+        info = {"Contact-Name": "A", "BagIt-Profile-Identifier": "http://example.org/profile.json"}
+        create(folder / "files", folder / "bag", ["md5", "sha512"], info)
+
+
+def furnish_stores(folder: Path, example: str) -> None:
+    """Put the stores into ``folder`` that an example may name, and what is put into them."""
+    (folder / "scans").mkdir()
+    (folder / "scans" / "one").write_text("1")
+    (folder / "lily.jpg").write_text("lily")
+    (folder / "objects.tsv").write_text("a:1\tscans\nb:2\tone.txt\n")
+    if " init " not in example:
+        books = stores.create("pairtree", folder / "books")
+        stores.create("vitro", folder / "uploads", namespaces=["http://vivo.example.edu/individual/"])
+        stores.create("ocfl", folder / "root", layout("0003"))
+        for identifier in ("a:1", "b:2", *(["ark:/13030/xt12t3"] if " put " not in example else [])):
+            books.put(identifier, folder / "scans")
 
 
 @pytest.mark.skipif(os.name != "posix", reason="the examples are for a POSIX shell")
-def test_examples_work(tmp_path: Path) -> None:
-    """Every example of every help text succeeds, without a word on stderr, on files called as in it."""
-    assert len(EXAMPLES) > 10
+@pytest.mark.parametrize("command", COMMANDS)
+def test_examples_work(tmp_path: Path, command: str) -> None:
+    """Every example of a help text succeeds on files called as in it; commands on bags and stores have more to say."""
+    examples = [line.strip() for line in (COMMANDS[command].epilog or "").partition("Examples:\n")[2].splitlines()]
     script = tmp_path / "bin" / "pressmark"
     script.parent.mkdir()
     quoted = " ".join(f"'{word}'" for word in COMMAND)
     script.write_text(f'#!/bin/sh\nexec {quoted} "$@"\n')
     script.chmod(script.stat().st_mode | stat.S_IXUSR)
-    (tmp_path / "identifiers.txt").write_text("a:1\nb:2\n")
-    (tmp_path / "table.csv").write_text("id,title\na:1,one\n")
-    (tmp_path / "table.tsv").write_text("ppath\ttitle\na+/1\tone\n")
-    (tmp_path / "hathi_full.txt.gz").write_bytes(gzip.compress(b'mdp.1\tallow\t"one"\n'))
-    if PYARROW:
-        import pyarrow
-        import pyarrow.parquet
-
-        pyarrow.parquet.write_table(pyarrow.table({"id": ["a:1"]}), tmp_path / "table.parquet")
-    (tmp_path / "files").mkdir()
-    (tmp_path / "files" / "one").write_text("1")
-    (tmp_path / "config.json").write_text('{"extensionName": "0003-hash-and-id-n-tuple-storage-layout"}')
     variables = {**environment(), "PATH": f"{script.parent}{os.pathsep}{os.environ['PATH']}"}
-    for example in EXAMPLES:
+    for number, example in enumerate(filter(None, examples)):
         if ".parquet" in example and not PYARROW:
             continue
-        # What each layout's example finds in paths.txt must be its own.
-        if "paths.txt" in example and "unmap" in example:
-            (tmp_path / "paths.txt").write_text("a=u003A1\n" if "0011" in example else "a+/1\n")
+        folder = tmp_path / str(number)
+        furnish(folder, example)
         done = subprocess.run(
-            ["sh", "-ec", example], capture_output=True, cwd=tmp_path, env=variables, timeout=60, check=False
+            ["sh", "-ec", example], capture_output=True, cwd=folder, env=variables, timeout=60, check=False
         )
-        assert (example, done.stderr, done.returncode) == (example, b"", 0)
-        assert done.stdout or "-o " in example, example
+        assert (example, done.returncode) == (example, 0), done.stderr
+        if " bag " in example or " store " in example:
+            assert all(line.startswith(b"pressmark: ") for line in done.stderr.splitlines())
+            assert done.stdout or done.stderr, example
+        else:
+            assert (example, done.stderr) == (example, b"")
+            assert done.stdout or "-o " in example, example

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import re
 import signal
 import subprocess
 import sys
 import threading
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import pytest
 
-from .conftest import COMMAND, Run, environment
+from .conftest import COMMAND, Run, environment, feed_endlessly
 
 posix = pytest.mark.skipif(os.name != "posix", reason="needs POSIX devices and signals")
 
@@ -34,6 +32,16 @@ def test_version_names_the_implementation(run: Run) -> None:
     assert done.stdout.rstrip().endswith(b")")
     assert wanted == "auto" or f" ({wanted}" in done.stdout.decode()
     assert (b"vector level" in done.stdout) == (b"(native" in done.stdout)
+
+
+@pytest.mark.parametrize("call", [["--version"], ["map", "0003"], ["hash", "."]], ids=" ".join)
+def test_a_wrong_environment_is_one_line_and_exit_2(run: Run, monkeypatch: pytest.MonkeyPatch, call: list[str]) -> None:
+    """A word that names no implementation is said to be none, whatever the command; help needs none."""
+    monkeypatch.setenv("PRESSMARK_IMPLEMENTATION", "nonsense")
+    done = run(*call, stdin=b"a\n")
+    line = f"pressmark: PRESSMARK_IMPLEMENTATION=nonsense: expected auto, native or pure{os.linesep}"
+    assert (done.stdout, done.stderr.decode(), done.returncode) == (b"", line, 2)
+    assert run("--help").returncode == 0
 
 
 @posix
@@ -83,48 +91,10 @@ def test_a_failing_item_stops_the_run(run: Run, tmp_path: Path) -> None:
     )
 
 
-def used_memory(process: int) -> int:
-    """Return the most bytes of memory that a process has used; 0 where that cannot be known or means nothing."""
-    status = Path(f"/proc/{process}/status")
-    if not status.exists() or "asan" in os.environ.get("LD_PRELOAD", ""):
-        return 0
-    found = re.search(r"VmHWM:\s*(\d+) kB", status.read_text())
-    return int(found[1]) << 10 if found else 0
-
-
 def test_broken_pipe_is_success() -> None:
     """The command ends by itself, silently and with 0, when the reader of an endless run leaves; memory is constant."""
-    process = subprocess.Popen(
-        [*COMMAND, "map", "pairtree"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=environment(),
-    )
-    assert process.stdin
-    assert process.stdout
-    assert process.stderr
-
-    def feed(stdin: IO[bytes]) -> None:
-        # Until the command has ended, which is what this test wants.
-        with contextlib.suppress(OSError):
-            while True:
-                stdin.write(b"ark:/13030/xt12t3\n" * 4096)
-        with contextlib.suppress(OSError):
-            stdin.close()
-
-    feeder = threading.Thread(target=feed, args=[process.stdin])
-    feeder.start()
-    line = b""
-    for _ in range(200_000):
-        line = process.stdout.readline()
-    assert used_memory(process.pid) < 100 << 20
-    process.stdout.close()
+    line = feed_endlessly(["map", "pairtree"], b"ark:/13030/xt12t3\n" * 4096)
     assert line == b"ar/k+/=1/30/30/=x/t1/2t/3\n"
-    assert process.wait(timeout=60) == 0
-    feeder.join(timeout=60)
-    assert process.stderr.read() == b""
-    process.stderr.close()
 
 
 @posix
@@ -206,28 +176,64 @@ def test_input_and_output_must_differ(run: Run, tmp_path: Path) -> None:
     assert ids.read_bytes() == b"a\n"
 
 
-@posix
-@pytest.mark.skipif(signal.getsignal(signal.SIGINT) is signal.SIG_IGN, reason="SIGINT is ignored here")
-def test_interrupt_is_one_line_and_exit_130(tmp_path: Path) -> None:
-    """Ctrl-C while the command waits for input: no traceback, no file left."""
+def end_by(signals: list[signal.Signals], folder: Path) -> tuple[bytes, int]:
+    """Send ``signals`` to a command that waits for input, and return what it said and its exit status."""
     process = subprocess.Popen(
         [*COMMAND, "map", "0002", "-o", "paths"],
         stdin=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        cwd=tmp_path,
+        cwd=folder,
         env=environment(),
     )
     assert process.stdin
     # The temporary file is there once the command is about to read.
     for _ in range(6000):
-        if os.listdir(tmp_path):
+        if os.listdir(folder):
             break
         assert process.poll() is None
         threading.Event().wait(0.01)
-    process.send_signal(signal.SIGINT)
+    for number in signals:
+        process.send_signal(number)
     _, told = process.communicate(timeout=60)
-    assert (told, process.returncode) == (b"pressmark: interrupted\n", 130)
+    return told, process.returncode
+
+
+@posix
+@pytest.mark.skipif(signal.getsignal(signal.SIGINT) is signal.SIG_IGN, reason="SIGINT is ignored here")
+def test_interrupt_is_one_line_and_exit_130(tmp_path: Path) -> None:
+    """Ctrl-C while the command waits for input: no traceback, no file left."""
+    assert end_by([signal.SIGINT], tmp_path) == (b"pressmark: interrupted\n", 130)
     assert os.listdir(tmp_path) == []
+
+
+@posix
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
+def test_other_endings_are_like_an_interrupt(tmp_path: Path, name: str) -> None:
+    """A wish to end from the system cleans up as well, however often it is sent, and the exit status says which."""
+    number = signal.Signals[name]
+    if signal.getsignal(number) is signal.SIG_IGN:
+        pytest.skip(f"{name} is ignored here")
+    assert end_by([number, number, number], tmp_path) == (b"pressmark: interrupted\n", 128 + number)
+    assert os.listdir(tmp_path) == []
+
+
+@posix
+def test_nohup_is_respected(tmp_path: Path) -> None:
+    """A signal that whoever started the command had ignored stays ignored."""
+    script = 'trap "" HUP; exec "$@"'
+    process = subprocess.Popen(
+        ["sh", "-c", script, "sh", *COMMAND, "map", "0002", "-o", "paths"],
+        stdin=subprocess.PIPE,
+        cwd=tmp_path,
+        env=environment(),
+    )
+    while not os.listdir(tmp_path):
+        assert process.poll() is None
+        threading.Event().wait(0.01)
+    process.send_signal(signal.SIGHUP)
+    process.communicate(b"a\n", timeout=60)
+    assert process.returncode == 0
+    assert (tmp_path / "paths").read_bytes() == b"a\n"
 
 
 @posix

@@ -17,11 +17,14 @@ COMMANDS = {
     "unmap": "pressmark.cli.mapping:unmap_command",
     "hash": "pressmark.cli.hashing:hash_command",
     "verify": "pressmark.cli.verifying:verify_command",
+    "bag": "pressmark.cli.bag:bag",
+    "store": "pressmark.cli.store:store",
 }
 
 EPILOG = """\
 stdout holds data, stderr everything else. Exit status: 0 all well (a pipe whose reader left is, too), 1 an item
-failed (each is listed on stderr) or reading or writing did, 2 the call was wrong, 130 interrupted.
+failed (each is listed) or reading or writing did, 2 the call was wrong, 130 interrupted (by SIGTERM 143, by SIGHUP
+129).
 
 \b
 Examples:
@@ -38,23 +41,24 @@ def version_line() -> str:
     return f"pressmark {__version__} ({active.NAME}{level})"
 
 
-@click.group(
-    cls=Program,
-    commands_at=COMMANDS,
-    epilog=EPILOG,
-    invoke_without_command=True,
-    subcommand_metavar="COMMAND [ARGS]...",
+def print_version(context: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
+    """Print the version and end, where ``--version`` was given."""
+    if wanted and not context.resilient_parsing:
+        click.echo(version_line())
+        context.exit()
+
+
+@click.group(cls=Program, commands_at=COMMANDS, epilog=EPILOG)
+@click.option(
+    "--version",
+    is_flag=True,
+    expose_value=False,
+    is_eager=True,
+    callback=print_version,
+    help="Print version, implementation and vector level, and exit.",
 )
-@click.version_option(
-    __version__, "--version", message=version_line(), help="Print version, implementation and vector level, and exit."
-)
-@click.pass_context
-def main(context: click.Context) -> None:
-    """Turn identifiers into storage paths and back, under every preservation layout in use.
+def main() -> None:
+    """Turn identifiers into storage paths and back, under every preservation layout in use; hash, verify and bag files.
 
     "pressmark COMMAND --help" tells everything about a command.
     """
-    if context.invoked_subcommand is None:
-        # A call without a command does nothing, and a script must see that.
-        click.echo(context.get_help(), err=True)
-        context.exit(2)

@@ -1,4 +1,4 @@
-"""What ``pressmark hash`` and ``pressmark verify`` have in common."""
+"""What the commands that read many files have in common."""
 
 from __future__ import annotations
 
@@ -10,54 +10,65 @@ import click
 
 from pressmark.fixity import Ledger, algorithm_names
 
-__all__ = ["chosen_algorithms", "opened_ledger", "run_options", "temporaries"]
+__all__ = [
+    "ALGORITHM",
+    "LEDGER",
+    "PROGRESS",
+    "READ",
+    "THREADS",
+    "chosen_algorithms",
+    "how_to_go_on",
+    "opened_ledger",
+    "run_options",
+    "temporaries",
+]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+
+ALGORITHM = click.option(
+    "--algorithm",
+    "-a",
+    "algorithms",
+    metavar="NAME[,NAME]...",
+    multiple=True,
+    help="Use these algorithms, all of them from one read; repeatable. Names as in OCFL or BagIt: md5, sha1, sha224,"
+    " sha256, sha384, sha512, sha512/256, sha3-224 to sha3-512, blake2b-160, -256, -384, -512, blake2s, blake3, xxh32,"
+    " xxh64, xxh3-64, xxh128.",
+)
+LEDGER = click.option(
+    "--ledger",
+    metavar="LEDGER",
+    type=click.Path(readable=False, dir_okay=False),
+    help="Keep a journal of finished files in the file LEDGER. The same call with the same LEDGER does not read those"
+    " again that have kept size, time of modification and inode.",
+)
+THREADS = click.option(
+    "--threads",
+    metavar="N",
+    type=click.IntRange(min=0),
+    default=0,
+    help="Use N threads at most; 0, the default, for as many as there are cores. The output is the same.",
+)
+READ = click.option(
+    "--read",
+    type=click.Choice(["parallel", "sequential"]),
+    default="parallel",
+    show_default=True,
+    help="Read several files at the same time, or one after another, which disks with moving heads prefer. The output"
+    " is the same.",
+)
+PROGRESS = click.option(
+    "--progress/--no-progress",
+    default=None,
+    help="Show progress on standard error, or do not: a display if it is a terminal (and the data goes elsewhere), else"
+    " a line every 10 seconds. Default: show it unless data goes to the same terminal.",
+)
 
 
 def run_options(function: Function) -> Function:
     """Add the options of a run over many files."""
-    for decorator in (
-        click.option(
-            "--progress/--no-progress",
-            default=None,
-            help="Show progress on standard error, or do not: a display if it is a terminal (and the data goes"
-            " elsewhere), else a line every 10 seconds. Default: show it unless data goes to the same terminal.",
-        ),
-        click.option(
-            "--read",
-            type=click.Choice(["parallel", "sequential"]),
-            default="parallel",
-            show_default=True,
-            help="Read several files at the same time, or one after another, which disks with moving heads prefer."
-            " The output is the same.",
-        ),
-        click.option(
-            "--threads",
-            metavar="N",
-            type=click.IntRange(min=0),
-            default=0,
-            help="Use N threads at most; 0, the default, for as many as there are cores. The output is the same.",
-        ),
-        click.option(
-            "--ledger",
-            metavar="LEDGER",
-            type=click.Path(readable=False, dir_okay=False),
-            help="Keep a journal of finished files in the file LEDGER. The same call with the same LEDGER does not read"
-            " those again that have kept size, time of modification and inode.",
-        ),
-        click.option(
-            "--algorithm",
-            "-a",
-            "algorithms",
-            metavar="NAME[,NAME]...",
-            multiple=True,
-            help="Use these algorithms, all of them from one read; repeatable. Names as in OCFL or BagIt: md5, sha1,"
-            " sha224, sha256, sha384, sha512, sha512/256, sha3-224 to sha3-512, blake2b-160, -256, -384, -512, blake2s,"
-            " blake3, xxh32, xxh64, xxh3-64, xxh128.",
-        ),
-    ):
-        function = decorator(function)
+    for option in (PROGRESS, READ, THREADS, LEDGER, ALGORITHM):
+        function = option(function)
     return function
 
 
@@ -70,6 +81,13 @@ def chosen_algorithms(given: Sequence[str]) -> tuple[str, ...]:
 def opened_ledger(path: str | None, algorithms: Sequence[str], roots: Sequence[str | bytes]) -> Ledger | None:
     """Open the ledger ``path``, where one is wanted."""
     return None if path is None else Ledger(path, algorithms, roots)
+
+
+def how_to_go_on(ledger: Ledger | None) -> str:
+    """Return the last words of an interrupted run."""
+    if ledger is None:
+        return "interrupted; it begins anew next time (with --ledger FILE it would go on)"
+    return f"interrupted; the same call goes on from {ledger.name}"
 
 
 def temporaries(output: str | None) -> Iterator[tuple[int, int]]:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import click
 
-from pressmark.cli.fixity_options import chosen_algorithms, opened_ledger, run_options, temporaries
+from pressmark.cli.fixity_options import chosen_algorithms, how_to_go_on, opened_ledger, run_options, temporaries
 from pressmark.cli.program import give_up_stdout
 from pressmark.cli.progress import manner_of
 from pressmark.cli.streams import Sink, open_sink
 from pressmark.cli.talk import CallError, Failure, Interrupted, say
 from pressmark.cli.tally import Tally
 from pressmark.errors import LedgerError
-from pressmark.fixity import FORMATS, Ledger, Outcome, hash_files, manifest_line, walk
+from pressmark.fixity import FORMATS, Outcome, hash_files, manifest_line, walk
 
 __all__ = ["hash_command"]
 
@@ -132,19 +132,12 @@ def hash_command(
         except LedgerError as error:
             raise Failure(str(error)) from None
         except KeyboardInterrupt:
-            raise Interrupted(how_to_go_on(journal, paths)) from None
+            raise Interrupted(how_to_go_on(journal)) from None
     if tally.failed:
         noun = "file" if tally.files == 1 else "files"
         say(f"{tally.failed} of {tally.files} {noun} failed")
         return Failure.exit_code
     return 0
-
-
-def how_to_go_on(ledger: Ledger | None, _paths: Sequence[bytes]) -> str:
-    """Return the last words of an interrupted run."""
-    if ledger is None:
-        return "interrupted; it begins anew next time (with --ledger FILE it would go on)"
-    return f"interrupted; the same call goes on from {ledger.name}"
 
 
 class _Writer:

@@ -11,19 +11,21 @@ from typing import Any
 
 import click
 
+from pressmark.cli.signals import like_ctrl_c
 from pressmark.cli.talk import PROGRAM, CallError, Failure, Interrupted, cause, say
 from pressmark.errors import LayoutConfigError, PressmarkError
 
-__all__ = ["Program", "give_up_stdout"]
+__all__ = ["Commands", "Program", "give_up_stdout"]
 
 
-class Program(click.Group):
+class Commands(click.Group):
     """A group whose commands are named by module and imported on demand.
 
     :param commands_at: for each command ``"module:attribute"``, in the order of the help
     """
 
     def __init__(self, *args: Any, commands_at: Mapping[str, str], **attributes: Any) -> None:
+        attributes.update(invoke_without_command=True, subcommand_metavar="COMMAND [ARGS]...")
         super().__init__(*args, **attributes)
         self.commands_at = commands_at
 
@@ -39,6 +41,19 @@ class Program(click.Group):
         command: click.Command = getattr(importlib.import_module(module), attribute)
         return command
 
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command that was called."""
+        result = super().invoke(ctx)
+        if ctx.invoked_subcommand is None:
+            # A call without a command does nothing, and a script must see that.
+            click.echo(ctx.get_help(), err=True)
+            ctx.exit(2)
+        return result
+
+
+class Program(Commands):
+    """All commands: gives every ending its line and exit status."""
+
     def make_context(self, *args: Any, **extra: Any) -> click.Context:
         """Parse the call; ``--help`` and ``--version`` print here already."""
         with _endings():
@@ -51,17 +66,20 @@ class Program(click.Group):
 
     def main(self, *args: Any, standalone_mode: bool = True, **extra: Any) -> Any:
         """Run the command line and exit with its status; without ``standalone_mode`` return the status."""
-        try:
-            # The name is fixed, so that "python -m pressmark" talks like "pressmark".
-            extra.update(prog_name=PROGRAM, standalone_mode=False)
-            status = super().main(*args, **extra)
-        except click.ClickException as error:
-            say(_message(error))
-            status = error.exit_code
-        except (click.Abort, KeyboardInterrupt):
-            # Ctrl-C reached click itself, in the moments before and after a command.
-            say("interrupted")
-            status = Interrupted.exit_code
+        with like_ctrl_c() as ending:
+            try:
+                # The name is fixed, so that "python -m pressmark" talks like "pressmark".
+                extra.update(prog_name=PROGRAM, standalone_mode=False)
+                status = super().main(*args, **extra)
+            except click.ClickException as error:
+                say(_message(error))
+                status = error.exit_code
+            except (click.Abort, KeyboardInterrupt):
+                # Ctrl-C reached click itself, in the moments before and after a command.
+                say("interrupted")
+                status = Interrupted.exit_code
+        if status == Interrupted.exit_code and ending.status is not None:
+            status = ending.status
         if standalone_mode:
             sys.exit(status or 0)
         return status or 0

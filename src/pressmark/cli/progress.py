@@ -124,9 +124,13 @@ def duration(seconds: float) -> str:
 
 
 class Display:
-    """A bar on stderr, with lines above it."""
+    """A bar on stderr, with lines above it.
 
-    def __init__(self, size: int | None) -> None:
+    :param size: of what is to be done; :data:`None` where it is not known, or :meth:`update` says it
+    :param transient: the bar vanishes in the end
+    """
+
+    def __init__(self, size: int | None, transient: bool = False) -> None:
         # Here and not above: rich takes longer to import than all the rest of a short run.
         from rich.console import Console
         from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
@@ -137,7 +141,9 @@ class Display:
         if size:
             columns += [TaskProgressColumn(), TimeRemainingColumn()]
         # Nothing else writes to the terminal: data goes elsewhere, and every line comes through say_lines.
-        self._bar: Any = RichProgress(*columns, console=self._console, redirect_stdout=False, redirect_stderr=False)
+        self._bar: Any = RichProgress(
+            *columns, console=self._console, transient=transient, redirect_stdout=False, redirect_stderr=False
+        )
         self._task = self._bar.add_task("", total=size or None)
         self._bar.start()
 

@@ -13,8 +13,7 @@ from typing import BinaryIO, cast
 
 import click
 
-from pressmark.cli.fixity_options import chosen_algorithms, opened_ledger, run_options
-from pressmark.cli.hashing import how_to_go_on
+from pressmark.cli.fixity_options import chosen_algorithms, how_to_go_on, opened_ledger, run_options
 from pressmark.cli.program import give_up_stdout
 from pressmark.cli.progress import manner_of
 from pressmark.cli.streams import Source, open_sink, open_source
@@ -136,7 +135,7 @@ def verify_command(
         except LedgerError as error:
             raise Failure(str(error)) from None
         except KeyboardInterrupt:
-            raise Interrupted(how_to_go_on(journal, [])) from None
+            raise Interrupted(how_to_go_on(journal)) from None
     if _failed(counts):
         found = ", ".join(f"{counts[state]} {state}" for state in STATES if counts[state])
         say(f"{found}, {counts['ok']} ok")

@@ -10,12 +10,16 @@ from typing import Any, BinaryIO, ClassVar, Literal
 
 from pressmark import _kernels
 from pressmark.columns import ArrowArrayExportable, ArrowStreamExportable, StringColumn, StringTable
+from pressmark.cores import usable_threads
 from pressmark.errors import IdentifierError, LayoutConfigError, NotReversibleError, PathError
 from pressmark.layouts.door import Door
-from pressmark.layouts.lines import LineCounts, LineErrors, pass_lines, usable_threads
+from pressmark.layouts.lines import LineCounts, LineErrors, pass_lines
 from pressmark.layouts.parameters import REQUIRED, Check, camel_case, unknown_key
 
-__all__ = ["Layout", "Parameter"]
+__all__ = ["NAME_MAX", "Layout", "Parameter"]
+
+# Bytes that the name of a file or directory has at most, in nearly every file system.
+NAME_MAX = 255
 
 BatchErrors = Literal["raise", "none"]
 ArrowColumn = ArrowArrayExportable | ArrowStreamExportable

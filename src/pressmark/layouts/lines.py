@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple
 
 from pressmark._kernels.tables import Fault
 from pressmark.columns import thread_pool
+from pressmark.cores import usable_threads
 from pressmark.layouts.door import Door
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-__all__ = ["LineCounts", "LineErrors", "pass_lines", "usable_threads"]
+__all__ = ["LineCounts", "LineErrors", "pass_lines"]
 
 LineErrors = Literal["raise", "skip", "empty"]
 
@@ -41,17 +41,6 @@ class _Passed(NamedTuple):
     items: int
     failures: list[tuple[int, int, int, bytes]]
     bytes_read: int
-
-
-def usable_threads(threads: int | None) -> int:
-    """Return ``threads``, or for ``None`` and ``0`` the number of cores this process may use."""
-    if threads is not None and threads < 0:
-        raise ValueError(f"threads={threads}: expected 0 (as many as there are cores) or more")
-    if threads:
-        return threads
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def pass_lines(

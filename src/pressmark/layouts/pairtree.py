@@ -11,14 +11,12 @@ from typing import Any, ClassVar
 from pressmark import _kernels
 from pressmark._kernels.tables import WINDOWS_RESERVED, Fault
 from pressmark.errors import IdentifierError, LayoutConfigError, PathError, shown, shown_value
-from pressmark.layouts.base import Layout
+from pressmark.layouts.base import NAME_MAX, Layout
 from pressmark.layouts.door import Door
 from pressmark.layouts.parameters import Boolean, Check, Text, parameter
 
 __all__ = ["Encapsulation", "Pairtree", "clean", "unclean"]
 
-# The name of a component in most file systems; cleaning triples an octet at worst.
-NAME_MAX = 255
 # Rule A12 of rules/pairtree.md: what a policy cannot name, and what a split end is repaired with (section 2).
 OBJECT = "obj"
 _RESERVED_PREFIX = "pairtree"

@@ -8,12 +8,10 @@ from types import ModuleType
 from typing import Any, ClassVar
 
 from pressmark.errors import IdentifierError, PathError
-from pressmark.layouts.base import Layout
+from pressmark.layouts.base import NAME_MAX, Layout
 from pressmark.layouts.parameters import Namespaces, parameter
 
 __all__ = ["Vitro"]
-
-NAME_MAX = 255
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,0 +1,34 @@
+"""``pressmark bag``: one module a subcommand, loaded when it is called."""
+
+from __future__ import annotations
+
+import click
+
+from pressmark.cli.program import Commands
+
+__all__ = ["bag"]
+
+COMMANDS = {
+    "create": "pressmark.cli.bag.creation:create_command",
+    "validate": "pressmark.cli.bag.validation:validate_command",
+    "update": "pressmark.cli.bag.updating:update_command",
+    "complete": "pressmark.cli.bag.completion:complete_command",
+    "info": "pressmark.cli.bag.information:info_command",
+}
+
+EPILOG = """\
+Exit status: 0 all well, 1 a bag is invalid or incomplete or a file failed, 2 the call was wrong, 130 interrupted.
+
+\b
+Examples:
+  pressmark bag create files -o bag --info "Source-Organization=Example University"
+  pressmark bag validate bag
+"""
+
+
+@click.group(cls=Commands, commands_at=COMMANDS, epilog=EPILOG, short_help="BagIt: create, validate, update, complete.")
+def bag() -> None:
+    """Make, check and change bags: directories with a payload and manifests of its checksums, for transfer and storage.
+
+    Bags are made as the BagIt File Packaging Format 1.0 says, and read from version 0.93 on.
+    """

@@ -1,0 +1,70 @@
+"""Metadata elements as a call gives them, for bag-info.txt."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import click
+
+from pressmark.bagit.info import BagInfo
+from pressmark.cli.streams import open_source
+from pressmark.cli.talk import CallError
+from pressmark.errors import shown
+
+__all__ = ["given_elements", "info_options"]
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def info_options(meaning: str) -> Callable[[Function], Function]:
+    """Add ``--info``, with its ``meaning``, and ``--info-file``; :func:`given_elements` takes what they give."""
+
+    def added(function: Function) -> Function:
+        for decorator in (
+            click.option(
+                "--info-file",
+                metavar="FILE",
+                type=click.Path(readable=False, allow_dash=True),
+                help='Take the elements of FILE, lines like those of bag-info.txt ("-": from standard input); --info'
+                " comes after them. Its Payload-Oxum is not taken: that is counted.",
+            ),
+            click.option("--info", "settings", metavar="LABEL=VALUE", multiple=True, help=f"{meaning} LABEL."),
+        ):
+            function = decorator(function)
+        return function
+
+    return added
+
+
+def given_elements(settings: Sequence[str], file: str | None) -> list[tuple[str, str]]:
+    """Return the elements of ``file`` and, after them, of ``settings``, each ``label=value``."""
+    elements = [] if file is None else _read(file)
+    for setting in settings:
+        label, equals, value = setting.partition("=")
+        if not (label and equals):
+            raise CallError(f"--info {shown(setting)}: expected LABEL=VALUE")
+        try:
+            BagInfo([(label, value)])
+        except ValueError as error:
+            raise CallError(f"--info {shown(setting)}: {error}") from None
+        if _is_counted(label):
+            raise CallError(f"--info {shown(setting)}: it is counted, not given")
+        elements.append((label, value))
+    return elements
+
+
+def _read(file: str) -> list[tuple[str, str]]:
+    with open_source(file) as source:
+        data = b"".join(iter(source.read, b""))
+    info, problems = BagInfo.parse(data, name=os.fsencode(source.name))
+    for problem in problems:
+        if problem.severity == "error":
+            raise CallError(f"{source.name}: {problem.message}")
+    # That of another bag, whose bag-info.txt serves as a template.
+    return [(label, value) for label, value in info.elements if value and not _is_counted(label)]
+
+
+def _is_counted(label: str) -> bool:
+    return label.lower() == "payload-oxum"

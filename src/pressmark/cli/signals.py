@@ -1,0 +1,47 @@
+"""Signals that ask for the end of a command: they end it as Ctrl-C does, with everything cleaned up."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+from collections.abc import Iterator
+from types import FrameType
+
+__all__ = ["Ending", "like_ctrl_c"]
+
+# What "kill", "timeout" and a system that goes down send, and what a terminal sends when it is closed.
+_NAMES = ("SIGTERM", "SIGHUP")
+
+
+class Ending:
+    """Which signal has asked for the end.
+
+    :ivar status: the exit status for it, as shells count: 128 and its number; :data:`None` until there is one
+    """
+
+    status: int | None = None
+
+    def take(self, number: int, _frame: FrameType | None) -> None:
+        """Handle the signal ``number``."""
+        # "timeout" sends its signal twice, to the process and to its group: the second must not stop the cleaning up.
+        if self.status is None:
+            self.status = 128 + number
+            raise KeyboardInterrupt
+
+
+@contextlib.contextmanager
+def like_ctrl_c() -> Iterator[Ending]:
+    """Turn those signals into a :class:`KeyboardInterrupt` until the block ends."""
+    ending = Ending()
+    before = {}
+    # In another thread than the main one there are no handlers; a signal that is ignored ("nohup") stays so.
+    with contextlib.suppress(ValueError):
+        for name in _NAMES:
+            number = getattr(signal, name, None)
+            if number is not None and signal.getsignal(number) is signal.SIG_DFL:
+                before[number] = signal.signal(number, ending.take)
+    try:
+        yield ending
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

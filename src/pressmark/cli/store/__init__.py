@@ -1,0 +1,40 @@
+"""``pressmark store``: one module a subcommand, loaded when it is called."""
+
+from __future__ import annotations
+
+import click
+
+from pressmark.cli.program import Commands
+
+__all__ = ["store"]
+
+COMMANDS = {
+    "init": "pressmark.cli.store.making:init_command",
+    "ls": "pressmark.cli.store.listing:ls_command",
+    "check": "pressmark.cli.store.checking:check_command",
+    "repair": "pressmark.cli.store.repairing:repair_command",
+    "put": "pressmark.cli.store.filling:put_command",
+    "get": "pressmark.cli.store.getting:get_command",
+    "rm": "pressmark.cli.store.removing:rm_command",
+}
+
+EPILOG = """\
+Exit status: 0 all well, 1 an object failed or an error was found (each is listed), 2 the call was wrong, 130
+interrupted.
+
+\b
+Examples:
+  pressmark store init pairtree books
+  pressmark store put books ark:/13030/xt12t3 scans
+  pressmark store check books
+"""
+
+
+@click.group(
+    cls=Commands, commands_at=COMMANDS, epilog=EPILOG, short_help="Stores: init, ls, check, repair, put, get, rm."
+)
+def store() -> None:
+    """Walk, check, repair and fill stores: Pairtrees, Vitro stores, OCFL storage roots and folders of bags.
+
+    The kind of a store is found out by what is in it.
+    """

@@ -1,0 +1,87 @@
+"""``pressmark store get``: an object's files, copied out."""
+
+from __future__ import annotations
+
+import os
+
+import click
+
+from pressmark.cli.progress import manner_of
+from pressmark.cli.store.options import JSON, opened, store_endings, store_options
+from pressmark.cli.store.output import Objects
+from pressmark.cli.streams import open_sink
+from pressmark.cli.talk import CallError, Failure, Interrupted, cause, say
+from pressmark.cli.tally import Tally, counted
+from pressmark.errors import BagError, ObjectError, shown
+from pressmark.stores.directories import Refused, copy_source, flush_directory, flush_tree, remove_tree, rename_new
+
+__all__ = ["get_command"]
+
+EPILOG = """\
+DESTINATION appears whole or not at all. Of an OCFL object the newest version's files are copied, of a bag its payload,
+of a serialised bag the one file that it is.
+
+Exit status: 0 all well, 1 the object is not there, or reading or writing failed; 2 the call was wrong, 130 interrupted.
+
+\b
+Examples:
+  pressmark store get books ark:/13030/xt12t3 copy
+"""
+
+
+@click.command("get", epilog=EPILOG, short_help="Copy an object's files.")
+@store_options
+@click.argument("identifier", metavar="IDENTIFIER")
+@click.argument("destination", metavar="DESTINATION", type=click.Path(path_type=bytes))
+@click.option(
+    "--mode",
+    type=click.Choice(["auto", "copy", "reflink"]),
+    default="auto",
+    show_default=True,
+    help="Copy; share the blocks on the disk (reflink); or reflink where it goes and else copy (auto).",
+)
+@JSON
+def get_command(
+    path: bytes,
+    kind: str | None,
+    layout: str | None,
+    identifiers: str | None,
+    ignore: tuple[str, ...],
+    progress: bool | None,
+    identifier: str,
+    destination: bytes,
+    mode: str,
+    as_json: bool,
+) -> int:
+    """Copy the files of the object IDENTIFIER into the new directory DESTINATION."""
+    if os.path.lexists(destination):
+        raise CallError(f"{os.fsdecode(destination)}: it exists already; choose another name")
+    target = os.path.abspath(destination)
+    new = os.path.join(os.path.dirname(target), b".pressmark-%s.tmp" % os.urandom(8).hex().encode())
+    with store_endings():
+        store = opened(path, kind, layout, identifiers)
+        with open_sink(None, None) as sink, Tally(manner_of(progress, sink), None, transient=True):
+            try:
+                files = dict(store.get(identifier).files())
+                copy_source(files, new, mode=mode)
+                flush_tree(new)
+                rename_new(new, target)
+                flush_directory(os.path.dirname(target))
+            except Refused as refused:
+                raise Failure(str(ObjectError(path, identifier, refused.kind, refused.reason))) from None
+            except BagError as error:
+                raise Failure(str(error)) from None
+            except OSError as error:
+                raise Failure(f"{shown(destination)}: {cause(error)}") from None
+            except KeyboardInterrupt:
+                raise Interrupted("interrupted; nothing was made") from None
+            finally:
+                remove_tree(new)
+            if as_json:
+                objects = Objects(sink, None, True, False)
+                for name in files:
+                    objects.write_json({"name": name})
+                objects.write_json({"summary": {"ok": True, "files": len(files)}})
+                objects.flush()
+    say(f"{os.fsdecode(destination)}: {counted(len(files), 'file')}")
+    return 0

@@ -1,0 +1,845 @@
+"""``pressmark bag``: what the commands print, where, and how they end."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .conftest import COMMAND, PROFILE, Call, Run, environment
+
+posix = pytest.mark.skipif(os.name != "posix", reason="needs POSIX files, devices and signals")
+linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="names are bytes on Linux")
+
+DECLARATION = b"BagIt-Version: 1.0\nTag-File-Character-Encoding: UTF-8\n"
+
+
+def digest(data: bytes, algorithm: str = "sha512") -> str:
+    return hashlib.new(algorithm, data).hexdigest()
+
+
+def make_bag(
+    folder: Path,
+    files: dict[str, bytes],
+    info: str = "",
+    algorithm: str = "sha512",
+    fetch: str = "",
+    listed: dict[str, bytes] | None = None,
+) -> Path:
+    """Make a bag by hand; ``listed`` is in the manifest and not there."""
+    (folder / "data").mkdir(parents=True)
+    (folder / "bagit.txt").write_bytes(DECLARATION)
+    for name, data in files.items():
+        path = folder / "data" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    lines = [f"{digest(data, algorithm)}  data/{name}\n" for name, data in {**files, **(listed or {})}.items()]
+    (folder / f"manifest-{algorithm}.txt").write_bytes("".join(lines).encode())
+    if info:
+        (folder / "bag-info.txt").write_bytes(info.encode())
+    if fetch:
+        (folder / "fetch.txt").write_bytes(fetch.encode())
+    tags = [path for path in sorted(folder.iterdir()) if path.is_file()]
+    lines = [f"{digest(path.read_bytes(), algorithm)}  {path.name}\n" for path in tags]
+    (folder / f"tagmanifest-{algorithm}.txt").write_bytes("".join(lines).encode())
+    return folder
+
+
+def content(folder: Path) -> dict[str, bytes | None]:
+    """Return everything below ``folder``, directories as :data:`None`."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None
+        for path in sorted(folder.rglob("*"))
+        if not path.is_fifo()
+    }
+
+
+FILES = {"a": b"", "b": b"bee", "d/c": b"sea"}
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    folder = tmp_path / "files"
+    for name, data in FILES.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    return folder
+
+
+@pytest.fixture
+def bag(tmp_path: Path) -> Path:
+    return make_bag(tmp_path / "bag", FILES, "Source-Organization: Ex\nPayload-Oxum: 6.3\n")
+
+
+# --- the group --------------------------------------------------------------------------------------------------------
+
+
+def test_without_a_subcommand_there_is_help(run: Run) -> None:
+    """A call that does nothing says what there is, on stderr, and fails."""
+    done = run("bag")
+    assert (done.stdout, done.returncode) == (b"", 2)
+    for name in (b"create", b"validate", b"update", b"complete", b"info"):
+        assert name in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (["bag", "nope"], "no such command 'nope' (see 'pressmark bag --help')"),
+        (["bag", "create"], "missing argument 'SOURCE...' (see 'pressmark bag create --help')"),
+        (["bag", "create", "nowhere"], "nowhere: No such file or directory"),
+        (["bag", "create", "nowhere", "-o", "new"], "nowhere: No such file or directory"),
+        (["bag", "create", "files/b"], "files/b: it is not a directory"),
+        (["bag", "create", "files", "-a", "md6"], "algorithm 'md6': unknown; known are .*"),
+        (
+            ["bag", "create", "files", "files/b"],
+            "several SOURCE need -o DESTINATION, the directory to make the bag in",
+        ),
+        (["bag", "create", "files", "--mode", "copy"], "--mode goes with -o only: without it nothing is copied"),
+        (["bag", "create", "files", "--ledger", "files/l"], "--ledger files/l: it is in files; keep it elsewhere"),
+        (
+            ["bag", "create", "files", "-o", "new", "--ledger", "l"],
+            "--ledger: it does not go with -o, for what is copied has to be read",
+        ),
+        (["bag", "create", "files", "--info", "Contact"], "--info 'Contact': expected LABEL=VALUE"),
+        (
+            ["bag", "create", "files", "--info", "a:b=c"],
+            "--info 'a:b=c': label 'a:b': it holds a colon or a line break",
+        ),
+        (
+            ["bag", "create", "files", "--info", "Payload-Oxum=1.1"],
+            "--info 'Payload-Oxum=1.1': it is counted, not given",
+        ),
+        (["bag", "create", "files", "--info-file", "nowhere"], "nowhere: No such file or directory"),
+        (["bag", "create", "files", "--tag-file", "nowhere"], "nowhere: No such file or directory"),
+        (["bag", "create", "bag"], "'bag': it is a bag already; .*"),
+        (["bag", "create", "files", "-o", "bag"], "'.*bag': it exists already; choose another name"),
+        (["bag", "validate", "nowhere"], "nowhere: No such file or directory"),
+        (["bag", "validate", "bag", "files/b"], "files/b: it is not a directory"),
+        (["bag", "validate", "bag", "bag", "--ledger", "l"], "--ledger: it is for one bag; .*"),
+        (["bag", "validate", "bag", "--ledger", "bag/l"], "--ledger bag/l: it is in bag; keep it elsewhere"),
+        (["bag", "validate", "bag", "--profile", "nowhere"], "nowhere: No such file or directory"),
+        (["bag", "info", "files"], "'files': there is no bagit.txt in it; name a bag's base directory"),
+        (["bag", "info", "nowhere"], "'nowhere': No such file or directory"),
+        (
+            ["bag", "update", "bag", "--metadata-only", "--rewrite"],
+            "--metadata-only goes with --info, --remove-info and --drop-algorithm: the payload is not read",
+        ),
+        (["bag", "update", "files", "--rewrite"], "'files': there is no bagit.txt in it; name a bag's base directory"),
+        (
+            ["bag", "update", "bag", "--accept", "all"],
+            "--accept 'all': expected added, removed, changed, tag-files",
+        ),
+        (
+            ["bag", "update", "bag", "--drop-algorithm", "sha512"],
+            "'bag': it would have no payload manifest any more; .*",
+        ),
+        (["bag", "complete", "files"], "'files': there is no bagit.txt in it; name a bag's base directory"),
+    ],
+    ids=lambda value: " ".join(value[1:]) if isinstance(value, list) else "",
+)
+def test_wrong_calls(call: Call, files: Path, bag: Path, tmp_path: Path, words: list[str], line: str) -> None:
+    """Each is one line and exit 2, and nothing is changed."""
+    before = content(tmp_path)
+    result = call(*words)
+    assert (result.stdout_bytes, result.exit_code) == (b"", 2), result.stderr
+    assert result.stderr.count("\n") == 1
+    pattern = re.escape(line).replace(r"\.\*", ".*")
+    assert re.fullmatch(f"pressmark: {pattern}", result.stderr.rstrip()), result.stderr
+    assert content(tmp_path) == before
+
+
+# --- create -----------------------------------------------------------------------------------------------------------
+
+
+def manifest(bag: Path, algorithm: str = "sha512") -> str:
+    return (bag / f"manifest-{algorithm}.txt").read_text()
+
+
+def listed(files: dict[str, bytes], algorithm: str = "sha512") -> str:
+    return "".join(f"{digest(data, algorithm)}  data/{name}\n" for name, data in files.items())
+
+
+def test_create_in_place(run: Run, files: Path) -> None:
+    """The directory becomes the bag; stdout stays empty, stderr says what was made."""
+    done = run("bag", "create", "files", "--info", "Contact-Name=Ä. Archivist", "--info", "contact-name=Another")
+    assert (done.stdout, done.stderr.decode(), done.returncode) == (
+        b"",
+        "pressmark: files: it is a bag now: 3 files, 6 B; sha512\n",
+        0,
+    )
+    assert {name for name, data in content(files / "data").items() if data is not None} == set(FILES)
+    assert manifest(files) == listed(FILES)
+    info = (files / "bag-info.txt").read_text().splitlines()
+    assert info[:2] == ["Contact-Name: Ä. Archivist", "Contact-Name: Another"]
+    assert "Payload-Oxum: 6.3" in info
+    assert run("bag", "validate", "files").returncode == 0
+
+
+@pytest.mark.parametrize("mode", ["copy", "hardlink", "auto"])
+def test_create_elsewhere(run: Run, files: Path, tmp_path: Path, mode: str) -> None:
+    """The source is left alone; every algorithm has its manifest; tag files come along."""
+    (tmp_path / "readme.txt").write_text("read me")
+    before = content(files)
+    done = run("bag", "create", "files", "-o", "new", "-a", "SHA-256,md5", "--mode", mode, "--tag-file", "readme.txt")
+    assert (done.stdout, done.returncode) == (b"", 0), done.stderr
+    line = r"pressmark: new: it is a bag now: 3 files, 6 B, (copied|hard-linked|cloned \(reflink\)); md5, sha256\n"
+    assert re.fullmatch(line, done.stderr.decode())
+    assert content(files) == before
+    assert manifest(tmp_path / "new", "sha256") == listed(FILES, "sha256")
+    assert manifest(tmp_path / "new", "md5") == listed(FILES, "md5")
+    assert (tmp_path / "new" / "readme.txt").read_text() == "read me"
+    assert "readme.txt" in (tmp_path / "new" / "tagmanifest-md5.txt").read_text()
+    assert (os.stat(files / "b").st_nlink == 2) == (mode == "hardlink")
+    done = run("bag", "validate", "new")
+    assert (done.stdout, done.returncode) == (b"", 0)
+
+
+def test_create_of_several_sources(run: Run, files: Path, tmp_path: Path) -> None:
+    """Each source lies in the payload under its name."""
+    (tmp_path / "one.txt").write_bytes(b"one")
+    assert run("bag", "create", "files", "one.txt", "-o", "new").returncode == 0
+    wanted = {**{f"files/{name}": data for name, data in FILES.items()}, "one.txt": b"one"}
+    assert manifest(tmp_path / "new") == listed(wanted)
+
+
+@pytest.mark.parametrize("source", ["file", "stdin"])
+def test_create_takes_elements_from_a_file(run: Run, files: Path, tmp_path: Path, source: str) -> None:
+    """A bag-info.txt serves as a template: order, repeats and folded values are kept, what is counted is not taken."""
+    template = b"Source-Organization: Ex\nPayload-Oxum: 1.1\nExternal-Description: long\n  story\nContact-Name: A\n"
+    (tmp_path / "info").write_bytes(template)
+    done = run(
+        "bag",
+        "create",
+        "files",
+        "--info",
+        "Contact-Name=B",
+        "--info-file",
+        "info" if source == "file" else "-",
+        stdin=b"" if source == "file" else template,
+    )
+    assert done.returncode == 0, done.stderr
+    info = (files / "bag-info.txt").read_text().splitlines()
+    assert info[:4] == [
+        "Source-Organization: Ex",
+        "External-Description: long story",
+        "Contact-Name: A",
+        "Contact-Name: B",
+    ]
+    assert [line for line in info if line.startswith("Payload-Oxum")] == ["Payload-Oxum: 6.3"]
+
+
+def test_a_template_that_is_none(run: Run, files: Path, tmp_path: Path) -> None:
+    """Its first bad line is named, and nothing is done."""
+    (tmp_path / "info").write_bytes(b"Contact-Name: A\nnonsense\n")
+    done = run("bag", "create", "files", "--info-file", "info")
+    assert (done.stderr.decode(), done.returncode) == (
+        "pressmark: info: line 2: no label, colon and value: 'nonsense'\n",
+        2,
+    )
+    assert not (files / "data").exists()
+
+
+@linux
+def test_create_lists_what_it_refuses(run: Run, files: Path, tmp_path: Path) -> None:
+    """Every reason is a line, none of them hides another, and nothing was changed."""
+    os.mkfifo(files / "pipe")
+    (files / "link").symlink_to("/etc/passwd")
+    with open(os.path.join(os.fsencode(files), b"\xff\n"), "wb"):
+        pass
+    before = content(tmp_path)
+    for call in (["files"], ["files", "-o", "new"]):
+        done = run("bag", "create", *call)
+        *reasons, last = done.stderr.decode().splitlines()
+        assert done.returncode == 1
+        assert last == f"pressmark: {call[-1]}: no bag was made: 3 problems; nothing was changed"
+        assert {tuple(line.split(": ")[:2]) for line in reasons} == {("pressmark", "error")}
+        assert sorted(line.split(": ")[3] for line in reasons) == [r"\udcff\n", "link", "pipe"]
+        assert content(tmp_path) == before
+
+
+@linux
+def test_create_with_hostile_names(run: Run, files: Path) -> None:
+    """Names with line ends, percent signs and blanks are in the manifest as they must be, and the bag is valid."""
+    names = ["line\nfeed", "%0A", "100%", " blanks ", "~$_x", "-rf", "\r", 'quote"s', "ünï"]
+    for name in names:
+        (files / name).write_bytes(b"x")
+    done = run("bag", "create", "files")
+    assert done.returncode == 0, done.stderr
+    assert "data/line%0Afeed\n" in manifest(files)
+    assert "data/%250A\n" in manifest(files)
+    done = run("bag", "validate", "files")
+    assert (done.stdout, done.returncode) == (b"", 0)
+
+
+def test_create_warns(run: Run, files: Path) -> None:
+    """What makes a bag that some will not like is a warning on stderr."""
+    (files / "empty").mkdir()
+    done = run("bag", "create", "files", "-o", "new")
+    assert done.returncode == 0
+    assert done.stderr.decode().startswith("pressmark: warning: directory-empty: empty: ")
+
+
+@posix
+def test_create_says_how_far_it_is(call: Call, files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a log, each stage is told, and of the long ones how much is done of how much."""
+    monkeypatch.setattr("pressmark.cli.tally.LOG_EVERY", 0.0)
+    monkeypatch.setattr("pressmark.cli.tally.DISPLAY_AFTER", 0.0)
+    told = call("bag", "create", "files", "--progress").stderr.splitlines()
+    assert told[0] == "pressmark: looking at all names"
+    assert re.fullmatch("pressmark: hashing: 3 files, 6 B of 6 B, .*/s, 0:00 left", told[2])
+    assert told[-2:] == [
+        "pressmark: moving everything into place",
+        "pressmark: files: it is a bag now: 3 files, 6 B; sha512",
+    ]
+
+
+@posix
+def test_create_interrupted(call: Call, files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C is one line and 130; nothing was changed, and a ledger saves the next call from reading all again."""
+
+    def interrupted(*_args: object) -> None:
+        raise KeyboardInterrupt
+
+    before = content(tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr("pressmark.bagit.creation.write_tag_files", interrupted)
+        result = call("bag", "create", "files")
+        assert (result.stderr, result.exit_code) == ("pressmark: interrupted; nothing was changed\n", 130)
+        assert content(tmp_path) == before
+        result = call("bag", "create", "files", "--ledger", "l")
+        line = "pressmark: interrupted; nothing was changed, and the same call goes on from l\n"
+        assert (result.stderr, result.exit_code) == (line, 130)
+        assert before.items() <= content(tmp_path).items()
+    status = (files / "b").stat()
+    (files / "b").write_bytes(b"BEE")
+    os.utime(files / "b", ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert call("bag", "create", "files", "--ledger", "l").exit_code == 0
+    assert manifest(files) == listed(FILES), "it was not read again"
+
+
+# --- info -------------------------------------------------------------------------------------------------------------
+
+
+def test_info(run: Run, bag: Path) -> None:
+    """A person sees what the bag says of itself, its elements in their order."""
+    (bag / "bag-info.txt").write_text("Zeta: 1\nPayload-Oxum: 6.3\nAlpha: 2\nzeta: long\n  value\nAlpha: 3\n")
+    done = run("bag", "info", "bag")
+    assert (done.stdout.decode(), done.stderr, done.returncode) == (
+        "BagIt version      1.0\n"
+        "tag files in       UTF-8\n"
+        "payload manifests  sha512\n"
+        "tag manifests      sha512\n"
+        "payload            3 files, 6 B (Payload-Oxum 6.3)\n"
+        "\n"
+        "Zeta: 1\n"
+        "Payload-Oxum: 6.3\n"
+        "Alpha: 2\n"
+        "zeta: long value\n"
+        "Alpha: 3\n",
+        b"",
+        0,
+    )
+
+
+def test_info_as_json(run: Run, tmp_path: Path) -> None:
+    """A program gets the same, repeats and order kept."""
+    made = make_bag(
+        tmp_path / "bag",
+        {"a": b"a"},
+        info="B: \u001b[31m\nA: 2\nB: 3\n",
+        algorithm="md5",
+        fetch="https://example.org/b - data/b\n",
+        listed={"b": b"b"},
+    )
+    done = run("bag", "info", str(made), "--json")
+    assert json.loads(done.stdout) == {
+        "path": str(made),
+        "version": "1.0",
+        "encoding": "UTF-8",
+        "algorithms": ["md5"],
+        "tag_algorithms": ["md5"],
+        "payload_oxum": None,
+        "fetch": 1,
+        "elements": [
+            {"label": "B", "value": "\u001b[31m"},
+            {"label": "A", "value": "2"},
+            {"label": "B", "value": "3"},
+        ],
+    }
+    # No bag takes over a terminal.
+    assert r"B: \x1b[31m" in run("bag", "info", str(made)).stdout.decode().splitlines()
+
+
+# --- validate ---------------------------------------------------------------------------------------------------------
+
+
+def problems(stdout: bytes) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """Return the problems of a report in JSON lines, and its summary."""
+    *found, last = map(json.loads, stdout.splitlines())
+    assert list(last) == ["summary"]
+    return found, last["summary"]
+
+
+def test_a_valid_bag(run: Run, bag: Path) -> None:
+    """Without problems, stdout is empty; the verdict is on stderr."""
+    done = run("bag", "validate", "bag")
+    assert (done.stdout, done.stderr, done.returncode) == (b"", b"pressmark: bag: valid: 3 files, 6 B\n", 0)
+    found, summary = problems(run("bag", "validate", "bag", "--json").stdout)
+    assert found == []
+    assert (summary["ok"], summary["errors"], summary["files"], summary["bytes"]) == (True, 0, 3, 6)
+
+
+def damage(bag: Path) -> None:
+    """Do four things wrong: change a file, remove one, add one, and break the Payload-Oxum with that."""
+    (bag / "data" / "b").write_bytes(b"BEE")
+    (bag / "data" / "a").unlink()
+    (bag / "data" / "new").write_bytes(b"new")
+
+
+def test_every_problem_is_a_line(run: Run, bag: Path) -> None:
+    """No stage hides another: each problem is listed with its severity, kind and path."""
+    damage(bag)
+    done = run("bag", "validate", "bag")
+    lines = done.stdout.decode().splitlines()
+    assert sorted(line.split(": ")[:3] for line in lines) == [
+        ["error", "checksum-mismatch", "data/b"],
+        ["error", "file-missing", "data/a"],
+        ["error", "file-unlisted", "data/new"],
+        ["error", "oxum-mismatch", "bag-info.txt"],
+    ]
+    assert (done.stderr, done.returncode) == (b"pressmark: bag: invalid: 4 errors, 3 files, 9 B\n", 1)
+
+
+def test_problems_as_json(run: Run, bag: Path) -> None:
+    """A program gets each problem with everything that is known of it, and last the summary."""
+    damage(bag)
+    done = run("bag", "validate", "bag", "--json")
+    found, summary = problems(done.stdout)
+    assert done.returncode == 1
+    keys = ["kind", "severity", "section", "path", "algorithm", "expected", "found", "message"]
+    assert all(list(problem) == keys for problem in found)
+    mismatch = next(problem for problem in found if problem["kind"] == "checksum-mismatch")
+    assert (mismatch["severity"], mismatch["section"], mismatch["path"]) == ("error", "3", "data/b")
+    assert (mismatch["algorithm"], mismatch["expected"], mismatch["found"]) == (
+        "sha512",
+        digest(b"bee"),
+        digest(b"BEE"),
+    )
+    assert (summary["ok"], summary["errors"], summary["warnings"]) == (False, 4, 0)
+    assert (summary["missing"], summary["changed"], summary["untracked"]) == (1, 1, 1)
+    assert summary["kinds"] == {problem["kind"]: 1 for problem in sorted(found, key=lambda one: str(one["kind"]))}
+    assert "omitted" not in summary
+
+
+def test_warnings_are_marked_and_leave_a_bag_valid(run: Run, bag: Path) -> None:
+    """A file that no tag manifest lists is worth a word."""
+    (bag / "notes.txt").write_text("notes")
+    done = run("bag", "validate", "bag")
+    assert done.stdout.startswith(b"warning: tag-file-unlisted: notes.txt: ")
+    assert (done.stderr, done.returncode) == (b"pressmark: bag: valid: 1 warning, 3 files, 6 B\n", 0)
+
+
+def test_several_bags(run: Run, bag: Path, tmp_path: Path) -> None:
+    """Each has its verdict, each problem says of which bag it is, and the exit status is for all."""
+    bad = make_bag(tmp_path / "bad", {"a": b"a"}, listed={"gone": b""})
+    done = run("bag", "validate", "bag", "bad")
+    assert done.stdout.startswith(b"error: file-missing: bad/data/gone: ")
+    assert done.returncode == 1
+    assert done.stderr.decode().splitlines() == [
+        "pressmark: bag: valid: 3 files, 6 B",
+        "pressmark: bad: invalid: 1 error, 1 file, 1 B",
+        "pressmark: 2 bags, 1 of them invalid",
+    ]
+    done = run("bag", "validate", "bag", "bad", "--json")
+    first, problem, second, last = map(json.loads, done.stdout.splitlines())
+    assert (first["bag"], first["summary"]["ok"]) == ("bag", True)
+    assert (problem["bag"], problem["kind"], problem["path"]) == ("bad", "file-missing", "data/gone")
+    assert (second["bag"], second["summary"]["ok"], second["summary"]["files"]) == ("bad", False, 1)
+    assert list(last) == ["summary"]
+    summary = last["summary"]
+    assert (summary["bags"], summary["failed"], summary["ok"]) == (2, 1, False)
+    assert (summary["errors"], summary["files"], summary["kinds"]) == (1, 4, {"file-missing": 1})
+    assert bad.exists()
+
+
+@linux
+def test_hostile_names_stay_on_their_line(run: Run, bag: Path) -> None:
+    """What is not printable is escaped in text and exact in JSON; no file takes over a terminal."""
+    names = [b"line\nfeed", b"\xff", b"\x1b[31mred", "\u202etxt".encode(), b"error: file-missing: data"]
+    for name in names:
+        with open(os.path.join(os.fsencode(bag), b"data", name), "wb"):
+            pass
+    done = run("bag", "validate", "bag")
+    text = done.stdout.decode("ascii")
+    assert text.count("\n") == len(names) + 1  # and Payload-Oxum
+    for name in (r"data/line\nfeed", r"data/\udcff", r"data/\x1b[31mred", r"data/\u202etxt"):
+        assert f"error: file-unlisted: {name}: " in text
+    found, _ = problems(run("bag", "validate", "bag", "--json").stdout)
+    assert {os.fsencode(problem["path"]) for problem in found} == {b"data/" + name for name in names} | {
+        b"bag-info.txt"
+    }
+
+
+def test_levels(run: Run, bag: Path, tmp_path: Path) -> None:
+    """A quick look finds less, and does not call a bag valid."""
+    (bag / "data" / "b").write_bytes(b"BEE")
+    for level, word in (("complete", "complete"), ("oxum", "as its Payload-Oxum says")):
+        done = run("bag", "validate", "bag", "--level", level)
+        assert (done.stdout, done.returncode) == (b"", 0)
+        line = f"pressmark: bag: {word} (checksums were not verified): 3 files, 6 B\n"
+        assert done.stderr.decode() == line
+    (bag / "data" / "a").write_bytes(b"longer")
+    assert run("bag", "validate", "bag", "--level", "complete").stdout.startswith(b"error: oxum-mismatch: ")
+    done = run("bag", "validate", "bag", "--level", "oxum")
+    assert done.stderr == b"pressmark: bag: not as its Payload-Oxum says: 1 error, 3 files, 12 B\n"
+    assert done.returncode == 1
+    incomplete = make_bag(tmp_path / "incomplete", {"a": b"a"}, listed={"gone": b""})
+    assert run("bag", "validate", str(incomplete), "--level", "complete").returncode == 1
+
+
+def test_lenient(run: Run, tmp_path: Path) -> None:
+    """Old bags with blank lines are valid to those who say that they do not mind."""
+    made = make_bag(tmp_path / "bag", FILES)
+    (made / "tagmanifest-sha512.txt").unlink()
+    with open(made / "manifest-sha512.txt", "ab") as file:
+        file.write(b"\n")
+    done = run("bag", "validate", "bag")
+    assert done.stdout.startswith(b"error: line-blank: manifest-sha512.txt: ")
+    assert done.returncode == 1
+    done = run("bag", "validate", "bag", "--lenient")
+    assert done.stdout.startswith(b"warning: line-blank: manifest-sha512.txt: ")
+    assert done.returncode == 0
+
+
+def test_what_is_no_bag_is_invalid(run: Run, files: Path) -> None:
+    """A directory without bagit.txt is listed as such."""
+    done = run("bag", "validate", "files")
+    assert b"error: declaration-missing: bagit.txt: " in done.stdout
+    assert done.returncode == 1
+
+
+@posix
+def test_links(run: Run, bag: Path, tmp_path: Path) -> None:
+    """Links that lead out are not followed, unless they are trusted."""
+    (tmp_path / "outside").write_bytes(b"bee")
+    (bag / "data" / "b").unlink()
+    (bag / "data" / "b").symlink_to(tmp_path / "outside")
+    done = run("bag", "validate", "bag")
+    assert b"error: link-outside: data/b: " in done.stdout
+    assert done.returncode == 1
+    assert run("bag", "validate", "bag", "--links", "trusted").returncode == 0
+
+
+def test_profile(run: Run, bag: Path, tmp_path: Path) -> None:
+    """What a profile asks for and the bag has not is an error, too; what is no profile is a wrong call."""
+    (tmp_path / "profile.json").write_text(json.dumps(PROFILE))
+    done = run("bag", "validate", "bag", "--profile", "profile.json")
+    assert re.match(rb"error: profile-[a-z-]+: bag-info.txt: ", done.stdout), done.stderr
+    assert done.returncode == 1
+    (tmp_path / "profile.json").write_text("nonsense")
+    done = run("bag", "validate", "bag", "--profile", "profile.json")
+    assert (done.stdout, done.returncode) == (b"", 2)
+    assert done.stderr.startswith(b"pressmark: profile.json: ")
+
+
+@posix
+def test_validate_with_a_ledger(run: Run, bag: Path, tmp_path: Path) -> None:
+    """What was verified is not read again while it has kept size, time and inode; without a ledger it is."""
+    assert run("bag", "validate", "bag", "--ledger", "l").returncode == 0
+    status = (bag / "data" / "b").stat()
+    (bag / "data" / "b").write_bytes(b"BEE")
+    os.utime(bag / "data" / "b", ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert run("bag", "validate", "bag", "--ledger", "l").returncode == 0
+    assert run("bag", "validate", "bag").returncode == 1
+    (tmp_path / "noledger").write_text("nonsense")
+    done = run("bag", "validate", "bag", "--ledger", "noledger")
+    assert (done.stdout, done.stderr, done.returncode) == (b"", b"pressmark: noledger: it is not a ledger\n", 2)
+
+
+def test_threads_and_order(run: Run, bag: Path) -> None:
+    """The report does not depend on threads or on the way of reading."""
+    damage(bag)
+    wanted = run("bag", "validate", "bag").stdout
+    for options in (["--threads", "1"], ["--threads", "7"], ["--read", "sequential"]):
+        assert run("bag", "validate", "bag", *options).stdout == wanted
+
+
+@posix
+def test_validate_interrupted(call: Call, bag: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C is one line and 130, and says how to go on."""
+
+    def interrupted(*_args: object, **_more: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("pressmark.bagit.validation.hash_files", interrupted)
+    result = call("bag", "validate", "bag")
+    assert result.exit_code == 128 + signal.SIGINT
+    assert result.stderr == "pressmark: interrupted; it begins anew next time (with --ledger FILE it would go on)\n"
+    result = call("bag", "validate", "bag", "--ledger", "l")
+    assert result.stderr == "pressmark: interrupted; the same call goes on from l\n"
+
+
+@posix
+def test_broken_pipe_is_success(tmp_path: Path) -> None:
+    """A reader that leaves ends a validation silently; what it was told of an invalid bag stays true."""
+    made = make_bag(tmp_path / "bag", {"a": b"a"}, listed={f"gone-{number:05}": b"" for number in range(20_000)})
+    process = subprocess.Popen(
+        [*COMMAND, "bag", "validate", str(made)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment()
+    )
+    assert process.stdout
+    process.stdout.readline()
+    process.stdout.close()
+    assert process.stderr
+    assert (process.stderr.read(), process.wait(30)) == (b"", 1)
+    process.stderr.close()
+
+
+@posix
+def test_a_full_disk(run: Run, bag: Path) -> None:
+    """A report that cannot be written is one line and exit 1."""
+    damage(bag)
+    with open("/dev/full", "wb") as full:
+        done = run("bag", "validate", "bag", stdout=full)
+    assert (done.stderr, done.returncode) == (b"pressmark: <stdout>: No space left on device\n", 1)
+
+
+@posix
+def test_log_lines(bag: Path, tmp_path: Path) -> None:
+    """In a log, a long validation says now and then how far it is, over all bags."""
+    script = (
+        "import pressmark.cli.tally as tally, pressmark.bagit.validation as validation, time\n"
+        "tally.LOG_EVERY = 0.0; tally.DISPLAY_AFTER = 0.0\n"
+        "def slow(paths, *rest, **more):\n"
+        "    for path in original(paths, *rest, **more):\n"
+        "        time.sleep(0.15)\n"
+        "        yield path\n"
+        "original = validation.hash_files; validation.hash_files = slow\n"
+        "from pressmark.cli import main; main()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, "bag", "validate", "bag", "bag", "--progress"],
+        cwd=tmp_path,
+        env=environment(),
+        capture_output=True,
+        check=True,
+    )
+    lines = [line for line in done.stderr.decode().splitlines() if "/s" in line]
+    counts = [int(re.match(r"pressmark: (\d+) files, ", line)[1]) for line in lines]  # type: ignore[index]
+    assert counts == sorted(counts)
+    assert counts[-1] > 7, "three payload files and four tag files, twice"
+
+
+# --- update -----------------------------------------------------------------------------------------------------------
+
+
+def test_update_algorithms(run: Run, bag: Path) -> None:
+    """Algorithms come and go, and the bag stays valid; bag-info.txt keeps its bytes."""
+    before = (bag / "bag-info.txt").read_bytes()
+    done = run("bag", "update", "bag", "--add-algorithm", "sha256,md5", "--drop-algorithm", "sha512")
+    assert (done.stdout, done.stderr, done.returncode) == (
+        b"",
+        b"pressmark: bag: it is as it shall be; 3 files verified, 6 B; md5, sha256\n",
+        0,
+    )
+    names = sorted(path.name for path in bag.glob("*manifest-*"))
+    assert names == ["manifest-md5.txt", "manifest-sha256.txt", "tagmanifest-md5.txt", "tagmanifest-sha256.txt"]
+    assert manifest(bag, "sha256") == listed(FILES, "sha256")
+    assert (bag / "bag-info.txt").read_bytes() == before
+    assert run("bag", "validate", "bag").returncode == 0
+    done = run("bag", "update", "bag")
+    assert done.stderr == b"pressmark: bag: nothing had to be changed; 3 files verified, 6 B; md5, sha256\n"
+
+
+def test_update_metadata(run: Run, bag: Path) -> None:
+    """An element takes the place of all of its label; others keep theirs; the payload need not be read."""
+    (bag / "data" / "b").write_bytes(b"BEE")
+    (bag / "tagmanifest-sha512.txt").unlink()
+    (bag / "bag-info.txt").write_bytes(b"Zeta: 1\r\nContact-Name: A\r\nContact-Name: B\r\nContact-Email: e\r\n")
+    call = ["--info", "contact-name=C", "--info", "Bagging-Date=2026-11-21", "--remove-info", "Contact-Email"]
+    done = run("bag", "update", "bag", "--metadata-only", *call)
+    assert (done.stdout, done.stderr, done.returncode) == (b"", b"pressmark: bag: it is as it shall be; sha512\n", 0)
+    wanted = b"Zeta: 1\r\nContact-Name: C\r\nBagging-Date: 2026-11-21\r\n"
+    assert (bag / "bag-info.txt").read_bytes() == wanted
+    done = run("bag", "update", "bag", "--metadata-only", "--rewrite")
+    assert (done.returncode, done.stderr.count(b"\n")) == (2, 1)
+
+
+def test_update_never_blesses_damage(run: Run, bag: Path) -> None:
+    """A file that is not as the manifests say stops the update; all such files are listed, nothing is changed."""
+    damage(bag)
+    before = content(bag)
+    done = run("bag", "update", "bag", "--add-algorithm", "md5")
+    assert sorted(line.split(": ")[:3] for line in done.stdout.decode().splitlines()) == [
+        ["error", "file-missing", "data/a"],
+        ["error", "file-unlisted", "data/new"],
+    ]
+    assert done.returncode == 1
+    assert done.stderr.startswith(b"pressmark: 'bag': it is not as its manifests say, nothing was changed: ")
+    assert done.stderr.count(b"\n") == 1
+    assert content(bag) == before
+    done = run("bag", "update", "bag", "--accept", "added,removed", "--json")
+    found, summary = problems(done.stdout)
+    assert done.returncode == 1
+    assert [(one["severity"], one["kind"], one["path"]) for one in found if one["severity"] == "error"] == [
+        ("error", "checksum-mismatch", "data/b")
+    ]
+    assert (summary["ok"], summary["updated"], summary["errors"]) == (False, False, 1)
+    assert content(bag) == before
+
+
+def test_update_takes_over_what_is_accepted(run: Run, bag: Path) -> None:
+    """With --accept the payload is taken over as it is, each difference marked as a warning."""
+    damage(bag)
+    done = run("bag", "update", "bag", "--accept", "added,removed", "--accept", "changed", "--json")
+    found, summary = problems(done.stdout)
+    assert done.returncode == 0, done.stderr
+    assert {(one["severity"], one["path"]) for one in found} == {
+        ("warning", "data/a"),
+        ("warning", "data/b"),
+        ("warning", "data/new"),
+    }
+    assert (summary["ok"], summary["updated"], summary["warnings"]) == (True, True, 3)
+    assert "Payload-Oxum: 9.3\n" in (bag / "bag-info.txt").read_text()
+    done = run("bag", "validate", "bag")
+    assert (done.stdout, done.returncode) == (b"", 0)
+
+
+def test_update_mends_an_old_bag(run: Run, tmp_path: Path) -> None:
+    """What md5sum wrote long ago becomes a bag of version 1.0."""
+    made = make_bag(tmp_path / "bag", FILES, algorithm="md5")
+    (made / "tagmanifest-md5.txt").unlink()
+    (made / "bagit.txt").write_text("BagIt-Version: 0.97\nTag-File-Character-Encoding: UTF-8\n")
+    (made / "manifest-md5.txt").write_text(listed(FILES, "md5").replace("  data", " *data"))
+    assert run("bag", "validate", "bag").stdout.count(b"warning: md5sum-mark: ") >= 1
+    done = run("bag", "update", "bag", "--add-algorithm", "sha512")
+    assert done.returncode == 0, done.stderr
+    assert (made / "bagit.txt").read_bytes() == DECLARATION
+    assert manifest(made, "md5") == listed(FILES, "md5")
+    done = run("bag", "validate", "bag")
+    assert (done.stdout, done.returncode) == (b"", 0)
+
+
+@posix
+def test_update_with_a_ledger(call: Call, bag: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Interrupted, nothing was changed, and what was read need not be read again."""
+
+    def interrupted(*_args: object) -> None:
+        raise KeyboardInterrupt
+
+    before = content(bag)
+    with monkeypatch.context() as patch:
+        patch.setattr("pressmark.bagit.updating.write_tag_manifests", interrupted)
+        result = call("bag", "update", "bag", "--add-algorithm", "md5", "--ledger", "l")
+        line = "pressmark: interrupted; nothing was changed, and the same call goes on from l\n"
+        assert (result.stderr, result.exit_code) == (line, 130)
+        result = call("bag", "update", "bag", "--add-algorithm", "md5")
+        assert (result.stderr, result.exit_code) == ("pressmark: interrupted; nothing was changed\n", 130)
+    assert content(bag) == before
+    assert call("bag", "update", "bag", "--add-algorithm", "md5", "--ledger", "l").exit_code == 0
+    assert call("bag", "validate", "bag").exit_code == 0
+
+
+@posix
+def test_a_reader_who_leaves_does_not_stop_an_update(bag: Path) -> None:
+    """Broken pipes are for reports; a change of a bag is made all the same."""
+    damage(bag)
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run(
+        [*COMMAND, "bag", "update", str(bag), "--accept", "added,removed,changed"],
+        stdout=write,
+        stderr=subprocess.PIPE,
+        env=environment(),
+        timeout=60,
+        check=False,
+    )
+    os.close(write)
+    assert done.returncode == 0
+    assert done.stderr.count(b"\n") == 1
+    assert (bag / "manifest-sha512.txt").read_text().count("data/new") == 1
+
+
+# --- complete ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def holey(tmp_path: Path) -> Path:
+    """A bag with two files that are to be fetched, from a directory of this machine."""
+    (tmp_path / "store").mkdir()
+    (tmp_path / "store" / "x").write_bytes(b"ex")
+    (tmp_path / "store" / "y").write_bytes(b"why")
+    fetch = "".join(
+        f"{(tmp_path / 'store' / name).as_uri()} {size} data/{name}\n" for name, size in (("x", "2"), ("y", "-"))
+    )
+    return make_bag(tmp_path / "bag", {"a": b"a"}, fetch=fetch, listed={"x": b"ex", "y": b"why"})
+
+
+def test_complete(run: Run, holey: Path) -> None:
+    """What is missing comes, is checked, and is there; once more there is nothing to do."""
+    pytest.importorskip("urllib3")
+    done = run("bag", "validate", "bag")
+    assert done.stdout.count(b"error: file-not-fetched: data/") == 2
+    done = run("bag", "complete", "bag", "--allow-file")
+    assert (done.stdout, done.stderr, done.returncode) == (
+        b"",
+        b"pressmark: bag: nothing is left to be fetched: 2 files downloaded, 5 B\n",
+        0,
+    )
+    assert (holey / "data" / "y").read_bytes() == b"why"
+    assert run("bag", "validate", "bag").returncode == 0
+    done = run("bag", "complete", "bag", "--allow-file", "--json")
+    found, summary = problems(done.stdout)
+    assert (found, summary["ok"], summary["files"], summary["present"]) == ([], True, 0, 2)
+    assert done.stderr == b"pressmark: bag: nothing is left to be fetched: 2 files of fetch.txt there before\n"
+
+
+def test_complete_asks_only_where_it_may(run: Run, holey: Path) -> None:
+    """Files of this machine, and plain HTTP, are not asked for without leave; each refusal names the way out."""
+    pytest.importorskip("urllib3")
+    done = run("bag", "complete", "bag")
+    lines = done.stdout.decode().splitlines()
+    assert [line.split(": ")[:3] for line in lines] == [
+        ["error", "fetch-refused", "data/x"],
+        ["error", "fetch-refused", "data/y"],
+    ]
+    assert done.returncode == 1
+    assert done.stderr == b"pressmark: bag: not complete: 2 files not to be had\n"
+    assert not (holey / "data" / "x").exists()
+
+
+def test_complete_takes_nothing_wrong(run: Run, holey: Path, tmp_path: Path) -> None:
+    """A file with another checksum never gets its name; the others come all the same."""
+    pytest.importorskip("urllib3")
+    (tmp_path / "store" / "y").write_bytes(b"not")
+    done = run("bag", "complete", "bag", "--allow-file", "--json")
+    found, summary = problems(done.stdout)
+    assert [(one["severity"], one["path"]) for one in found] == [("error", "data/y")]
+    assert (summary["ok"], summary["files"], summary["failed"]) == (False, 1, 1)
+    assert done.returncode == 1
+    assert (holey / "data" / "x").exists()
+    assert not (holey / "data" / "y").exists()
+
+
+@posix
+def test_complete_interrupted(call: Call, holey: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C is one line and 130, and says that the same call goes on."""
+
+    def interrupted(*_args: object, **_more: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("pressmark.cli.bag.completion.complete", interrupted)
+    result = call("bag", "complete", "bag")
+    assert (result.stderr, result.exit_code) == (
+        "pressmark: interrupted; the same call goes on where it stopped\n",
+        130,
+    )

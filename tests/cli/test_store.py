@@ -1,0 +1,291 @@
+"""``pressmark store``: what the commands print, where, and how they end."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tarfile
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .conftest import COMMAND, Call, Run, environment
+
+KINDS = {
+    "pairtree": ["--prefix", "x:"],
+    "vitro": ["--namespace", "x:"],
+    "ocfl": ["--layout", "0003:tupleSize=2,numberOfTuples=2"],
+    "bags": [],
+}
+PLACES = {
+    "pairtree": "pairtree_root/12",
+    "vitro": "file_storage_root/a~1/2",
+    "bags": "x+12",
+}
+
+
+def lines(output: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in output.splitlines()]
+
+
+@pytest.fixture
+def given(tmp_path: Path) -> Path:
+    """A folder with a file, which is any object."""
+    (tmp_path / "given").mkdir()
+    (tmp_path / "given" / "one.txt").write_text("1")
+    return tmp_path / "given"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_from_init_to_rm(call: Call, given: Path, tmp_path: Path, kind: str) -> None:
+    """One store of each kind is made, filled, listed, checked, repaired, read and emptied."""
+    result = call("store", "init", kind, "store", *KINDS[kind])
+    assert (result.exit_code, result.stdout, result.stderr) == (
+        0,
+        "",
+        f"pressmark: store: an empty store of kind {kind}\n",
+    )
+    assert call("store", "init", kind, "store", *KINDS[kind]).exit_code == 2
+    result = call("store", "ls", "store")
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "", "pressmark: store: 0 objects\n")
+    result = call("store", "put", "store", "x:12", "given")
+    assert (result.exit_code, result.stderr) == (0, "")
+    identifier, path = result.stdout.rstrip("\n").split("\t")
+    assert identifier == "x:12"
+    assert (tmp_path / "store" / path).is_dir()
+    assert path == PLACES.get(kind, path)
+    result = call("store", "put", "store", "x:12", "given")
+    assert result.exit_code == 1
+    assert "replace it" in result.stderr or "exists" in result.stderr
+    assert call("store", "put", "store", "x:12", "given/one.txt", "--replace").exit_code == 0
+    result = call("store", "ls", "store", "--json")
+    [record, summary] = lines(result.stdout)
+    assert (record["id"], record["path"], record["proper"], record["problems"]) == ("x:12", path, True, [])
+    assert record["encapsulation"] == ("012" if kind == "pairtree" else None)
+    assert summary["summary"]["ok"] is True
+    assert summary["summary"]["objects"] == 1
+    result = call("store", "ls", "store", "-0")
+    assert result.stdout == f"x:12\t{path}\0"
+    result = call("store", "check", "store", "--digests", "--json")
+    assert result.exit_code == 0
+    assert {line["kind"] for line in lines(result.stdout)[:-1]} <= {"inventory-advice"}
+    result = call("store", "repair", "store")
+    assert result.exit_code == 0
+    result = call("store", "get", "store", "x:12", "copy")
+    assert (result.exit_code, result.stderr) == (0, "pressmark: copy: 1 file\n")
+    assert [file.name for file in (tmp_path / "copy").iterdir()] == ["one.txt"]
+    assert (tmp_path / "copy" / "one.txt").read_text() == "1"
+    assert call("store", "get", "store", "x:12", "copy").exit_code == 2
+    assert call("store", "get", "store", "x:13", "other").exit_code == 1
+    assert not (tmp_path / "other").exists()
+    result = call("store", "rm", "store", "x:12", "x:13")
+    assert result.exit_code == 1
+    assert result.stderr.splitlines()[-1] == "pressmark: 1 object removed"
+    assert "object 'x:13'" in result.stderr
+    assert call("store", "ls", "store").stdout == ""
+
+
+def test_many(call: Call, given: Path) -> None:
+    """Objects are put and removed by lists; what fails is named and costs the others nothing."""
+    call("store", "init", "bags", "store")
+    listed = b"a:1\tgiven\nbroken\nb:2\tgiven/one.txt\nc\tnone\nd\t\n\xff\tgiven"
+    result = call("store", "put", "store", "--from", "-", stdin=listed)
+    assert result.exit_code == 1
+    assert result.stdout == "a:1\ta+1\nb:2\tb+2\n"
+    assert result.stderr.startswith("pressmark: <stdin>:2: ")
+    assert len(result.stderr.splitlines()) == 4
+    result = call("store", "put", "store", "--from", "-", "-0", "--json", stdin=b"c\n3\tgiven\0d\tgiven\0")
+    assert result.exit_code == 1
+    assert lines(result.stdout)[-1] == {"summary": {"ok": False, "stored": 1, "failed": 1}}
+    result = call("store", "rm", "store", "--from", "-", "--json", stdin=b"a:1\nb:2\nd\n")
+    assert result.exit_code == 0
+    assert lines(result.stdout) == [{"summary": {"ok": True, "removed": 3, "failed": 0}}]
+
+
+def test_several_sources(call: Call, given: Path, tmp_path: Path) -> None:
+    """Each lies in the object under its own name; two of one name are refused."""
+    call("store", "init", "ocfl", "store", "--layout", "0004")
+    (tmp_path / "two.txt").write_text("2")
+    assert call("store", "put", "store", "a", "given", "two.txt").exit_code == 0
+    call("store", "get", "store", "a", "copy")
+    assert sorted(str(path.relative_to(tmp_path / "copy")) for path in (tmp_path / "copy").rglob("*")) == [
+        "given", os.path.join("given", "one.txt"), "two.txt"
+    ]  # fmt: skip
+    assert (
+        "two SOURCE are called one.txt" in call("store", "put", "store", "b", "given/one.txt", "./given/one.txt").stderr
+    )
+
+
+def test_check_and_repair(call: Call, given: Path, tmp_path: Path) -> None:
+    """A broken Pairtree is told of in text and JSON, repaired on request, and is well then."""
+    call("store", "init", "pairtree", "store")
+    call("store", "put", "store", "abc", "given")
+    tree = tmp_path / "store" / "pairtree_root"
+    (tree / "ab" / "note").write_text("x")
+    (tree / "zz").mkdir()
+    result = call("store", "check", "store")
+    assert result.exit_code == 1
+    assert [line.split(": ")[:3] for line in result.stdout.splitlines()] == [
+        ["error", "bare-file", "pairtree_root/ab"],
+        ["warning", "empty", "pairtree_root/zz"],
+    ]
+    assert result.stderr == "pressmark: store: 2 objects, 1 of them not proper, 1 error, 1 warning\n"
+    result = call("store", "check", "store", "--json")
+    assert [line.get("kind") for line in lines(result.stdout)] == ["bare-file", "empty", None]
+    assert lines(result.stdout)[-1]["summary"]["kinds"] == {"bare-file": 1, "empty": 1}
+    result = call("store", "ls", "store")
+    assert (result.exit_code, result.stdout) == (0, "ab\tpairtree_root/ab\nabc\tpairtree_root/ab/c\n")
+    assert result.stderr == (
+        'pressmark: store: 2 objects, 1 of them not proper, 1 problem besides; "pressmark store check" tells\n'
+    )
+    assert call("store", "check", "store", "--ignore", "no*").exit_code == 0
+    planned = call("store", "repair", "store", "--dry-run")
+    assert (planned.exit_code, (tree / "ab" / "note").exists()) == (0, True)
+    done = call("store", "repair", "store")
+    assert done.stdout == planned.stdout == "encapsulate: pairtree_root/ab: note\nprune: pairtree_root/zz\n"
+    assert (tree / "ab" / "obj" / "note").read_text() == "x"
+    result = call("store", "repair", "store", "--json")
+    assert (result.exit_code, len(lines(result.stdout))) == (0, 1)
+    assert call("store", "check", "store").stdout == ""
+
+
+def test_what_cannot_be_listed(call: Call, tmp_path: Path) -> None:
+    """An object without an identifier, or with one that has a line feed, is an item that failed; JSON has it."""
+    call("store", "init", "vitro", "store")
+    root = tmp_path / "store" / "file_storage_root"
+    for name in ("z~n/one", "^0a/one", "abc/one"):
+        (root / name).parent.mkdir(parents=True)
+        (root / name).write_text("1")
+    result = call("store", "ls", "store")
+    assert (result.exit_code, result.stdout) == (1, "abc\tfile_storage_root/abc\n")
+    assert len(result.stderr.splitlines()) == 3
+    result = call("store", "ls", "store", "--json")
+    assert result.exit_code == 1
+    assert [line["id"] for line in lines(result.stdout)[:-1]] == ["\n", "abc", None]
+    assert lines(result.stdout)[-1]["summary"]["ok"] is False
+
+
+def test_kinds_and_layouts(call: Call, given: Path, tmp_path: Path) -> None:
+    """A folder's kind and the layout of a call are obeyed, and refused where they mean nothing."""
+    call("store", "init", "bags", "store", "--layout", "0004")
+    assert call("store", "put", "store", "a", "given").stdout.startswith("a\tca9/781/")
+    call("store", "init", "bags", "names", "--identifiers", "name")
+    assert call("store", "put", "names", "a", "given").stdout == "a\ta\n"
+    assert call("store", "ls", "names", "--kind", "bags", "--identifiers", "external").stdout == "a\ta\n"
+    for wrong in (
+        ["ls", "none"],
+        ["ls", "given"],
+        ["ls", "given", "--kind", "pairtree"],
+        ["ls", "store", "--kind", "ocfl"],
+        ["ls", "store", "--kind", "x"],
+        ["ls", "store", "--layout", "9999"],
+        ["ls", "store", "--layout", "0004:tupleSize=99"],
+        ["ls", "store", "--layout", "0004:tupleSize"],
+        ["init", "pairtree", "new", "--layout", "0004"],
+        ["init", "pairtree", "new", "--namespace", "x"],
+        ["init", "vitro", "new", "--prefix", "x"],
+        ["init", "vitro", "new", "--namespace", " x"],
+        ["init", "ocfl", "new"],
+        ["init", "ocfl", "new", "--identifiers", "name"],
+        ["init", "bags", "given"],
+        ["put", "store"],
+        ["put", "store", "a"],
+        ["put", "store", "a", "none"],
+        ["put", "store", "a", "given", "--from", "-"],
+        ["put", "store", "--from", "none"],
+        ["rm", "store"],
+        ["rm", "store", "a", "--from", "-"],
+        ["get", "store", "a"],
+    ):
+        result = call("store", *wrong)
+        assert (wrong, result.exit_code, result.stdout) == (wrong, 2, "")
+        assert len(result.stderr.splitlines()) == 1, result.stderr
+    assert not (tmp_path / "new").exists()
+    call("store", "init", "pairtree", "tree")
+    assert call("store", "ls", "tree", "--layout", "0004").exit_code == 2
+    assert call("store", "ls", "tree", "--identifiers", "name").exit_code == 2
+
+
+def test_serialised_bags(call: Call, given: Path, tmp_path: Path) -> None:
+    """They are listed, warned of, checked with --digests, and got as one file."""
+    call("store", "init", "bags", "store")
+    call("store", "put", "store", "x:1", "given")
+    with tarfile.open(tmp_path / "store" / "y.tar.gz", "w:gz") as tar:
+        tar.add(tmp_path / "store" / "x+1", "x+1")
+    assert call("store", "rm", "store", "x:1").exit_code == 0
+    assert call("store", "ls", "store").stdout == "x:1\ty.tar.gz\n"
+    result = call("store", "check", "store")
+    assert (result.exit_code, result.stdout[:32]) == (0, "warning: archive-unchecked: y.ta")
+    result = call("store", "check", "store", "--digests")
+    assert (result.exit_code, result.stdout) == (0, "")
+    call("store", "get", "store", "x:1", "copy")
+    assert os.listdir(tmp_path / "copy") == ["y.tar.gz"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs POSIX pipes and signals")
+def test_a_reader_who_leaves(run: Run, given: Path, tmp_path: Path) -> None:
+    """It is success, and what is done to a store goes on."""
+    run("store", "init", "pairtree", "store")
+    for number in range(300):
+        (tmp_path / "store" / "pairtree_root" / f"{number // 100:02}" / f"{number % 100:02}").mkdir(parents=True)
+    for command in (["ls", "--json"], ["check"], ["repair"]):
+        process = subprocess.Popen(
+            [*COMMAND, "store", command[0], "store", *command[1:]],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=tmp_path,
+            env=environment(),
+        )
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.wait(timeout=60) == 0
+        assert b"rror" not in process.stderr.read()
+        process.stderr.close()
+    assert os.listdir(tmp_path / "store" / "pairtree_root") == []
+    process = subprocess.Popen(
+        [*COMMAND, "store", "put", "store", "--from", "-", "--json"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        cwd=tmp_path,
+        env=environment(),
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdout.close()
+    identifiers = [f"{number}" + "x" * 100 for number in range(220)]  # more than is written at once
+    process.stdin.write("".join(f"{identifier}\tgiven\n" for identifier in identifiers).encode())
+    process.stdin.close()
+    assert process.wait(timeout=120) == 0
+    assert len(run("store", "ls", "store").stdout.splitlines()) == 220
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs POSIX signals")
+def test_interrupted(given: Path, run: Run, tmp_path: Path) -> None:
+    """Ctrl-C says how far it came; everything that was stored is whole, and nothing is left."""
+    run("store", "init", "pairtree", "store")
+    process = subprocess.Popen(
+        [*COMMAND, "store", "put", "store", "--from", "-"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=tmp_path,
+        env=environment(),
+    )
+    assert process.stdin is not None
+    process.stdin.write(b"a:1\tgiven\n")
+    process.stdin.flush()
+    while not list((tmp_path / "store" / "pairtree_root").rglob("one.txt")):
+        assert process.poll() is None
+    time.sleep(0.5)  # it waits for the next line
+    process.send_signal(signal.SIGINT)
+    stdout, stderr = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert b"interrupted after 1 object" in stderr
+    assert stdout == b"a:1\tpairtree_root/a+/1\n"
+    assert run("store", "check", "store").stdout == b""
