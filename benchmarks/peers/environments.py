@@ -8,8 +8,12 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import NoReturn
 
-__all__ = ["Unavailable", "cargo", "go", "maven", "pressmark", "probe_gocfl", "python"]
+__all__ = [
+    *("Command", "Unavailable"),
+    *("cargo", "go", "interpreter", "maven", "pressmark", "probe_go", "probe_gocfl", "python", "run"),
+]
 
 HERE = Path(__file__).resolve().parent
 BUILD = HERE.parents[1] / "build" / "peers"
@@ -24,7 +28,7 @@ class Unavailable(Exception):
     """An environment cannot be made here; the text says why, in one line."""
 
 
-def _run(*command: str | Path, cwd: Path | None = None, **environment: str) -> None:
+def run(*command: str | Path, cwd: Path | None = None, **environment: str) -> None:
     """Run a build step, or raise ``Unavailable`` with the last thing that it said."""
     if shutil.which(str(command[0])) is None:
         raise Unavailable(f"{command[0]} is not installed")
@@ -55,26 +59,31 @@ def pressmark(peer: str) -> Command:
     return lambda config: (*switch, *program, str(config))
 
 
-def python(peer: str) -> Command:
-    """Make a virtual environment with the peer of ``python/<peer>.txt``, if there is such a file."""
+def interpreter(peer: str) -> Path:
+    """Make a virtual environment of what ``python/<peer>.txt`` names, and return its Python."""
     folder = BUILD / peer
-    interpreter = folder / ("Scripts" if os.name == "nt" else "bin") / "python"
+    found = folder / ("Scripts" if os.name == "nt" else "bin") / "python"
     requirements = HERE / "python" / f"{peer}.txt"
-    if not requirements.exists():
-        return lambda config: (sys.executable, str(HERE / "python" / "runner.py"), peer, str(config))
     stamp = folder / "made-from.txt"
     if not stamp.exists() or stamp.read_text() != requirements.read_text():
         shutil.rmtree(folder, ignore_errors=True)
-        _run(sys.executable, "-m", "venv", folder)
-        _run(interpreter, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r", requirements)
+        run(sys.executable, "-m", "venv", folder)
+        run(found, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r", requirements)
         stamp.write_text(requirements.read_text())
-    return lambda config: (str(interpreter), str(HERE / "python" / "runner.py"), peer, str(config))
+    return found
+
+
+def python(peer: str) -> Command:
+    """Make a virtual environment with the peer of ``python/<peer>.txt``, if there is such a file."""
+    has_requirements = (HERE / "python" / f"{peer}.txt").exists()
+    used = str(interpreter(peer)) if has_requirements else sys.executable
+    return lambda config: (used, str(HERE / "python" / "runner.py"), peer, str(config))
 
 
 def cargo(peer: str) -> Command:
     """Build a Rust runner in release mode, of the exact version that its Cargo.toml names."""
     target = BUILD / peer
-    _run("cargo", "build", "--release", "--quiet", cwd=HERE / peer, CARGO_TARGET_DIR=str(target))
+    run("cargo", "build", "--release", "--quiet", cwd=HERE / peer, CARGO_TARGET_DIR=str(target))
     return lambda config: (str(target / "release" / "pressmark-peer-rocfl"), str(config))
 
 
@@ -82,27 +91,31 @@ def go(peer: str) -> Command:
     """Build a Go runner from its module files."""
     runner = BUILD / peer / "runner"
     runner.parent.mkdir(parents=True, exist_ok=True)
-    _run("go", "build", "-mod=readonly", "-o", runner, ".", cwd=HERE / peer)
+    run("go", "build", "-mod=readonly", "-o", runner, ".", cwd=HERE / peer)
     return lambda config: (str(runner), str(config))
 
 
-def probe_gocfl(_peer: str) -> Command:
-    """Raise ``Unavailable``: gocfl 3 itself has no layouts, and the module that has them is not always to be had."""
+def probe_go(module: str) -> NoReturn:
+    """Raise ``Unavailable``: no runner is here for a Go module, of which it was not known whether it can be had."""
     folder = BUILD / "probe"
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "go.mod").write_text("module probe\n\ngo 1.22\n")
-    # The version that gocfl-cli requires.
-    module = "github.com/ocfl-archive/gocfl-extensions@v0.0.0-20260422161719-881c5367067f"
     try:
-        _run("go", "mod", "download", module, cwd=folder)
+        run("go", "mod", "download", module, cwd=folder)
     except Unavailable as error:
         raise Unavailable(f"{module}: {str(error).rpartition(': ')[2]}") from None
     raise Unavailable(f"{module} can be had here, but no runner has been written for want of a place to try it")
 
 
+def probe_gocfl(_peer: str) -> Command:
+    """Raise ``Unavailable``: gocfl 3 itself has no layouts, and the module that has them is not always to be had."""
+    # The version that gocfl-cli requires.
+    probe_go("github.com/ocfl-archive/gocfl-extensions@v0.0.0-20260422161719-881c5367067f")
+
+
 def maven(peer: str) -> Command:
     """Compile a Java runner and fetch its libraries."""
     folder = BUILD / peer
-    _run("mvn", "--quiet", "--batch-mode", "--file", HERE / peer / "pom.xml", f"-Dpeer.directory={folder}", "compile")
+    run("mvn", "--quiet", "--batch-mode", "--file", HERE / peer / "pom.xml", f"-Dpeer.directory={folder}", "compile")
     path = os.pathsep.join((str(folder / "classes"), str(folder / "lib" / "*")))
     return lambda config: ("java", "-cp", path, "Runner", str(config))

@@ -1,0 +1,99 @@
+"""One operation on a bag by one tool, timed after its imports: the process that ``bagit_bags.py`` starts for each run.
+
+    python bag_runner.py TOOL OPERATION BAG ALGORITHM WORKERS [DESTINATION]
+
+Prints JSON: the seconds at work, the number of payload files that the tool saw, the most memory that this process had
+(Linux), and the tool's version. A bag that the tool does not call valid or complete is an exception, and no result.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import re
+import shutil
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+# Gives the number of payload files that it saw; :data:`None` where the tool does not say.
+Action = Callable[[], int | None]
+
+
+def pressmark(operation: str, bag: str, algorithm: str, threads: int, destination: str | None) -> Action:
+    from pressmark.bagit import Bag, create, validate
+
+    def opened() -> int:
+        return len(Bag.open(bag).payload)
+
+    def checked() -> int:
+        report = validate(bag, "full" if operation == "validate" else "complete", threads=threads)
+        assert report.ok, report.summary()
+        return int(report.counts["files"])
+
+    def made() -> None:
+        create(bag, destination, algorithms=algorithm, mode="copy", threads=threads)
+
+    return {"open": opened, "validate": checked, "complete": checked, "create": made}[operation]
+
+
+def bagit(operation: str, path: str, algorithm: str, processes: int, destination: str | None) -> Action:
+    import bagit
+
+    def opened() -> int:
+        return len(bagit.Bag(path).payload_entries())
+
+    def checked() -> int:
+        bag = bagit.Bag(path)
+        bag.validate(processes=processes, completeness_only=operation == "complete")
+        return len(bag.payload_entries())
+
+    def made() -> None:
+        # It bags in place only; who wants the bag elsewhere copies first.
+        if destination is not None:
+            shutil.copytree(path, destination)
+        bagit.make_bag(destination or path, processes=processes, checksums=[algorithm])
+
+    return {"open": opened, "validate": checked, "complete": checked, "create": made}[operation]
+
+
+def bdbag(operation: str, path: str, algorithm: str, _processes: int, _destination: str | None) -> Action:
+    from bdbag import bdbag_api, bdbagit
+
+    def opened() -> int:
+        return len(bdbagit.BDBag(path).payload_entries())
+
+    def checked() -> int:
+        bag = bdbagit.BDBag(path)
+        bag.validate(completeness_only=operation == "complete")
+        return len(bag.payload_entries())
+
+    def made() -> None:
+        bdbag_api.make_bag(path, algs=[algorithm])
+
+    return {"open": opened, "validate": checked, "complete": checked, "create": made}[operation]
+
+
+def most_memory() -> int:
+    """Return the most memory that this process had at any moment, in bytes; 0 where the system does not say."""
+    try:
+        found = re.search(r"VmHWM:\s*(\d+)", Path("/proc/self/status").read_text())
+    except OSError:
+        found = None
+    return 1024 * int(found[1]) if found else 0
+
+
+def main() -> None:
+    tool, operation, bag, algorithm, workers, *destination = sys.argv[1:]
+    tools = {"pressmark": pressmark, "bagit": bagit, "bdbag": bdbag}
+    action = tools[tool](operation, bag, algorithm, int(workers), destination[0] if destination else None)
+    begin = time.perf_counter()
+    files = action()
+    seconds = time.perf_counter() - begin
+    version = sys.modules[tool].__version__ if tool == "pressmark" else importlib.metadata.version(tool)
+    print(json.dumps({"seconds": seconds, "files": files, "max_rss": most_memory(), "version": version}))
+
+
+if __name__ == "__main__":
+    main()
