@@ -23,10 +23,12 @@ from pressmark._kernels.native.direct import DirectMap
 from pressmark._kernels.native.files import Engine, lane_count, lane_level, sha_extensions
 from pressmark._kernels.native.hashed import HashAndIdMap, HashAndIdUnmap, HashedMap
 from pressmark._kernels.native.manifest_index import ManifestIndex
+from pressmark._kernels.native.mapped import mapped
 from pressmark._kernels.native.omit_prefix import DifferentialMap, FlatOmitPrefixMap, NTupleOmitPrefixMap
 from pressmark._kernels.native.packed import Packed
 from pressmark._kernels.native.pairtree import PairtreeClean, PairtreeMap, PairtreeUnclean, PairtreeUnmap
 from pressmark._kernels.native.pairtree_scan import scan_pairtree
+from pressmark._kernels.native.path_sort import PathMerge, PathSorter, beyond_ascii, questionable
 from pressmark._kernels.native.vitro import VitroDecodeFilename, VitroEncodeFilename, VitroMap, VitroUnmap
 from pressmark.errors import PressmarkError
 
@@ -52,12 +54,15 @@ __all__ = [
     "PairtreeMap",
     "PairtreeUnclean",
     "PairtreeUnmap",
+    "PathMerge",
+    "PathSorter",
     "Source",
     "Stream",
     "VitroDecodeFilename",
     "VitroEncodeFilename",
     "VitroMap",
     "VitroUnmap",
+    "beyond_ascii",
     "describe_schema",
     "export_array",
     "export_schema",
@@ -65,7 +70,9 @@ __all__ = [
     "lane_count",
     "lane_level",
     "map_part",
+    "mapped",
     "outstanding_exports",
+    "questionable",
     "scan_pairtree",
     "sha_extensions",
     "supported",

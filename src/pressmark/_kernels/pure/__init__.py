@@ -21,10 +21,12 @@ from pressmark._kernels.pure.direct import DirectMap
 from pressmark._kernels.pure.files import Engine, lane_count, lane_level, sha_extensions
 from pressmark._kernels.pure.hashed import HashAndIdMap, HashAndIdUnmap, HashedMap
 from pressmark._kernels.pure.manifest_index import ManifestIndex
+from pressmark._kernels.pure.mapped import mapped
 from pressmark._kernels.pure.omit_prefix import DifferentialMap, FlatOmitPrefixMap, NTupleOmitPrefixMap
 from pressmark._kernels.pure.packed import Packed
 from pressmark._kernels.pure.pairtree import PairtreeClean, PairtreeMap, PairtreeUnclean, PairtreeUnmap
 from pressmark._kernels.pure.pairtree_scan import scan_pairtree
+from pressmark._kernels.pure.path_sort import PathMerge, PathSorter, beyond_ascii, questionable
 from pressmark._kernels.pure.vitro import VitroDecodeFilename, VitroEncodeFilename, VitroMap, VitroUnmap
 
 __all__ = [
@@ -49,12 +51,15 @@ __all__ = [
     "PairtreeMap",
     "PairtreeUnclean",
     "PairtreeUnmap",
+    "PathMerge",
+    "PathSorter",
     "Source",
     "Stream",
     "VitroDecodeFilename",
     "VitroEncodeFilename",
     "VitroMap",
     "VitroUnmap",
+    "beyond_ascii",
     "describe_schema",
     "export_array",
     "export_schema",
@@ -62,7 +67,9 @@ __all__ = [
     "lane_count",
     "lane_level",
     "map_part",
+    "mapped",
     "outstanding_exports",
+    "questionable",
     "scan_pairtree",
     "sha_extensions",
     "supported",

@@ -447,6 +447,24 @@ class Chunk:
         """Return the items as ``str``, octets that are not UTF-8 as surrogates of ``os.fsdecode``, nulls as None."""
         return [None if item is None else item.decode("utf-8", "surrogateescape") for item in self.items]
 
+    def packed(self, start: int, items: int, octets: int) -> tuple[Packed, list[int]]:
+        """Return a copy of the items from ``start``, which is within, on, and the indices in it of nulls.
+
+        :param items: how many at most
+        :param octets: how many bytes of them at most; a single item may have more
+        """
+        taken: list[bytes] = []
+        nulls: list[int] = []
+        size = 0
+        for item in self.items[start : start + items]:
+            size += len(item or b"")
+            if taken and size > octets:
+                break
+            if item is None:
+                nulls.append(len(taken))
+            taken.append(item or b"")
+        return Packed(taken), nulls
+
 
 def map_part(
     kernel: Kernel, source: Source, start: int, stop: int, nullify: bool, keep: bool

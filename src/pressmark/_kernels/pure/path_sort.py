@@ -1,0 +1,243 @@
+"""Paths in the order of their folded keys: records for runs, and the merge that lets through what may clash.
+
+A record is a string that sorts as its octets do, and unlike any other: the key, a NUL, how the path is spelled where
+the key does not say it, a NUL, the path's number in eight octets. Key and spelling are written without NULs, the slash
+below every other octet, so that a path sorts directly before what is inside it:
+
+======== ===========
+octet    written
+======== ===========
+``/``    ``01``
+00       ``02 01``
+01       ``02 02``
+02 … 2e  one more
+30 … ff  as it is
+======== ===========
+"""
+
+from __future__ import annotations
+
+import heapq
+import re
+from collections.abc import Iterator, Sequence
+from functools import cache
+from struct import Struct
+
+from pressmark._kernels.pure.packed import Packed
+
+__all__ = ["PathMerge", "PathSorter", "beyond_ascii", "questionable"]
+
+# The number of the run that it needs, and the spellings so far: key, path, how many there are, the first numbers.
+Spelling = tuple[bytes, bytes, int, tuple[int, ...]]
+
+_WRITTEN = bytes([0, *range(2, 0x30), 1, *range(0x30, 0x100)])
+_READ = bytes([0, 0x2F, *range(1, 0x2F), *range(0x30, 0x100)])
+_LENGTH = Struct("<I")
+# What a list of bytes objects takes besides their octets.
+_OVERHEAD = 48
+
+
+def _write(path: bytes) -> bytes:
+    written = path.translate(_WRITTEN)
+    # What is 02 now was 01 before, and 00 is still itself.
+    return written.replace(b"\2", b"\2\2").replace(b"\0", b"\2\1") if b"\2" in written or b"\0" in written else written
+
+
+def _read(written: bytes) -> bytes:
+    if b"\2" not in written:
+        return written.translate(_READ)
+    # Pairs from the left: 02 01 is a NUL, 02 02 stays a 02 for the table to turn into 01.
+    return re.sub(rb"\2([\1\2])", lambda pair: b"\0" if pair[1] == b"\1" else b"\2", written).translate(_READ)
+
+
+def beyond_ascii(paths: Packed) -> list[int]:
+    """Return the ascending indices of the items that are not ASCII."""
+    return [index for index, path in enumerate(paths.items) if not path.isascii()]
+
+
+class PathSorter:
+    """The records of some paths, to be sorted in memory."""
+
+    def __init__(self) -> None:
+        self._records: list[bytes] = []
+        self._octets = 0
+        self._taken = 0
+
+    def add(self, paths: Packed, folded: Packed, number: int, skip: Sequence[int]) -> None:
+        """Take in paths, numbered from ``number`` on.
+
+        :param folded: for each path that is not ASCII, in order, what it folds to
+        :param skip: the ascending indices of items that are no paths; they have numbers all the same
+        """
+        others = iter(folded.items)
+        skipped = set(skip)
+        for index, path in enumerate(paths.items):
+            key = path.lower() if path.isascii() else next(others)
+            if index in skipped:
+                continue
+            spelling = b"" if key == path else _write(path)
+            record = b"%b\0%b\0%b" % (_write(key), spelling, (number + index).to_bytes(8, "big"))
+            self._records.append(record)
+            self._octets += len(record) + _OVERHEAD
+
+    def octets(self) -> int:
+        """Return how much memory the records take."""
+        return self._octets
+
+    def sort(self) -> None:
+        """Sort the records."""
+        self._records.sort()
+        self._taken = 0
+
+    def take(self, size: int) -> bytes:
+        """Return the next sorted records, each after its length: about ``size`` octets; none when all were taken.
+
+        With the last of them the sorter is empty again.
+        """
+        block = bytearray()
+        records, taken = self._records, self._taken
+        while taken < len(records) and len(block) < size:
+            record = records[taken]
+            block += _LENGTH.pack(len(record))
+            block += record
+            taken += 1
+        self._taken = taken
+        if taken == len(records):
+            self._records, self._octets, self._taken = [], 0, 0
+        return bytes(block)
+
+
+class PathMerge:
+    """The records of sorted runs in one order, of which it lets through only those that clash with others.
+
+    :param runs: how many there are, numbered from 0
+    :param first: how many numbers of one spelling to keep
+    """
+
+    def __init__(self, runs: int, first: int) -> None:
+        self._first = first
+        self._heap: list[tuple[bytes, int]] = []
+        self._blocks: list[Iterator[bytes]] = [iter(()) for _ in range(runs)]
+        self._hungry = list(range(runs))
+        self._spelled = b""
+        self._count = 0
+        self._numbers: list[int] = []
+        # The key of the last path that is inside no other, and its first spelling until it is let through.
+        self._outer: bytes | None = None
+        self._pending: Spelling | None = None
+
+    def feed(self, run: int, block: bytes) -> None:
+        """Give the run that :meth:`step` asked for its next records, whole ones; none where it has ended."""
+        self._hungry.remove(run)
+        if block:
+            self._blocks[run] = _records(block)
+            heapq.heappush(self._heap, (next(self._blocks[run]), run))
+
+    def step(self, most: int) -> tuple[int, list[Spelling]]:
+        """Go on until a run needs records or there are ``most`` spellings, or a few more.
+
+        Let through is every path whose key another one has, that is inside another, or that has another inside it.
+
+        :returns: the run, -1 at the end, or -2 where there is more to come; and the spellings: the key as it is
+            written in records, the path, how many paths are spelled so, and the numbers of the first of them
+        """
+        found: list[Spelling] = []
+        heap, blocks = self._heap, self._blocks
+        while not self._hungry:
+            if not heap:
+                self._end_spelling(found)
+                if self._pending is not None:
+                    self._pending = None
+                return -1, found
+            if len(found) >= most:
+                return -2, found
+            record, run = heap[0]
+            if record[:-8] != self._spelled or not self._count:
+                self._end_spelling(found)
+                self._spelled = record[:-8]
+            if self._count < self._first:
+                self._numbers.append(int.from_bytes(record[-8:], "big"))
+            self._count += 1
+            follows = next(blocks[run], None)
+            if follows is None:
+                heapq.heappop(heap)
+                self._hungry.append(run)
+            else:
+                heapq.heapreplace(heap, (follows, run))
+        return self._hungry[-1], found
+
+    def _end_spelling(self, found: list[Spelling]) -> None:
+        if not self._count:
+            return
+        key, spelling, _ = self._spelled.split(b"\0")
+        this = (key, _read(spelling or key), self._count, tuple(self._numbers))
+        outer = self._outer
+        if outer is not None and (key == outer or not outer or key.startswith(outer + b"\1")):
+            if self._pending is not None:
+                found.append(self._pending)
+                self._pending = None
+            found.append(this)
+        else:
+            self._outer = key
+            self._pending = None if self._count > 1 else this
+            if self._count > 1:
+                found.append(this)
+        self._count = 0
+        self._numbers = []
+
+
+def _records(block: bytes) -> Iterator[bytes]:
+    position = 0
+    while position < len(block):
+        (length,) = _LENGTH.unpack_from(block, position)
+        position += 4
+        yield block[position : position + length]
+        position += length
+
+
+# --- names that systems refuse ----------------------------------------------------------------------------------
+
+# Bits of the octets' classes.
+REFUSED, NOT_LAST, ADVISED_FIRST = 1, 2, 4
+
+
+def questionable(
+    paths: Packed, classes: bytes, longest_segment: int, longest_path: int, devices: bool
+) -> tuple[list[int], int]:
+    """Return the indices of the paths that have to be looked at, and how many begin a segment with an advised octet.
+
+    To be looked at are paths that are too long or have a segment that is empty, ``.``, ``..``, too long, holds a
+    refused octet, ends in one that must not be the last, or, where it matters, begins as the name of a device does.
+
+    :param classes: bits for each of the 256 octets: 1 refused, 2 not the last of a segment, 4 advised against as the
+        first of a segment
+    :param longest_segment: octets
+    :param longest_path: octets
+    :param devices: whether CON, PRN, AUX, NUL, COM and LPT matter, in either case
+    """
+    bad, advised = _patterns(classes, longest_segment, devices)
+    found, count = [], 0
+    for index, path in enumerate(paths.items):
+        if len(path) > longest_path or bad.search(path) is not None:
+            found.append(index)
+        if advised is not None and advised.search(path) is not None:
+            count += 1
+    return found, count
+
+
+@cache
+def _patterns(
+    classes: bytes, longest_segment: int, devices: bool
+) -> tuple[re.Pattern[bytes], re.Pattern[bytes] | None]:
+    def members(bit: int) -> bytes:
+        return b"".join(b"\\x%02x" % octet for octet in range(256) if classes[octet] & bit)
+
+    parts = [rb"(?:\A|/)\.{0,2}(?:/|\Z)", rb"[^/]{%d}" % (longest_segment + 1)]
+    if members(REFUSED):
+        parts.append(rb"[%b]" % members(REFUSED))
+    if members(NOT_LAST):
+        parts.append(rb"[%b](?:/|\Z)" % members(NOT_LAST))
+    if devices:
+        parts.append(rb"(?:\A|/)(?i:con|prn|aux|nul|com|lpt)")
+    advised = re.compile(rb"(?:\A|/)[%b]" % members(ADVISED_FIRST)) if members(ADVISED_FIRST) else None
+    return re.compile(b"|".join(parts)), advised
