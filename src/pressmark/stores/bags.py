@@ -27,7 +27,7 @@ import json
 import os
 import re
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import translate
 from typing import Any, ClassVar, Literal
 
@@ -37,6 +37,7 @@ from pressmark.bagit.creation import create as create_bag
 from pressmark.bagit.info import BagInfo
 from pressmark.bagit.validation import validate
 from pressmark.errors import BagError, IdentifierError, LayoutConfigError, ObjectError, PathError, StoreError
+from pressmark.fixity import Outcome
 from pressmark.layouts import Layout, Pairtree, layout_from_config
 from pressmark.layouts import layout as layout_by_name
 from pressmark.reports import Problem, Report
@@ -449,23 +450,108 @@ class BagFolder(Store):
         replace: bool = False,
         mode: CopyMode = "auto",
         links: Literal["refuse", "follow"] = "refuse",
+        info: Mapping[str, str] | None = None,
+        check: Callable[[bytes], object] | None = None,
     ) -> StoreObject:
         """Make a bag of a source, with the identifier as its ``External-Identifier``: whole or not at all.
 
         A bag is replaced in one step where the system can exchange two names (Linux).
 
+        :param info: more elements for this bag's bag-info.txt
+        :param check: called with the path of the bag before it appears; what it raises ends this
         :raises ObjectError: nothing was stored; its ``kind`` says why
         :raises IdentifierError: the identifier has no place in this folder
         """
         place = octets(self._place(identifier))
         name = text(identifier) if isinstance(identifier, bytes) else identifier
-        info = self._elements(name, place)
+        elements = [*self._elements(name, place), *(info or {}).items()]
+
+        def make(new: bytes) -> bytes:
+            self._make(identifier, source, new, elements, mode, links)
+            return new
+
+        return self._put(identifier, place, make, check, replace)
+
+    def adopt(
+        self,
+        identifier: str | bytes,
+        bag: bytes,
+        *,
+        mode: str = "copy",
+        replace: bool = False,
+        check: Callable[[bytes], object] | None = None,
+        algorithms: tuple[str, ...] = (),
+        on_file: Callable[[bytes, Outcome], object] | None = None,
+    ) -> StoreObject:
+        """Store a bag as it is, a directory or a serialised one: copied, or with ``rename`` moved in.
+
+        :param mode: as of :meth:`put`; or ``rename``: it lies on the same file system
+        :param check: called with the path of the bag before it appears; what it raises ends this
+        :param algorithms: of the digests that ``on_file`` gets
+        :param on_file: called with the name and the outcome of each file that was copied; what it raises ends this
+        :raises ObjectError: nothing was stored; of kind ``improper``: this folder would not find the identifier in it
+        :raises IdentifierError: the identifier has no place in this folder
+        """
+        place = octets(self._place(identifier))
+        name = text(identifier) if isinstance(identifier, bytes) else identifier
+        serialized = not os.path.isdir(bag)
+        if serialized:
+            stem = archives.stem(os.path.basename(bag)) or os.path.basename(bag)
+            place += os.path.basename(bag)[len(stem) :]
+
+        def make(new: bytes) -> bytes:
+            if mode != "rename":
+                new = os.path.join(new, os.path.basename(bag)) if serialized else new
+                try:
+                    copy_source(
+                        bag,
+                        os.path.dirname(new) if serialized else new,
+                        mode=mode,
+                        algorithms=algorithms,
+                        on_file=on_file,
+                    )
+                except Refused as refused:
+                    raise ObjectError(self.root, identifier, refused.kind, refused.reason) from refused
+            made = bag if mode == "rename" else new
+            own = self._own_identifier(made, place)
+            if own != name:
+                what = f"the bag's own identifier is {own!r}: it would not be found by the one that it should have"
+                raise ObjectError(self.root, identifier, "improper", what)
+            return made
+
+        return self._put(identifier, place, make, check, replace)
+
+    def _own_identifier(self, path: bytes, place: bytes) -> str | None:
+        """Return the identifier that a bag would have at ``place``."""
+        if not os.path.isdir(path):
+            stem = archives.stem(os.path.basename(place)) or os.path.basename(place)
+            info = archives.describe(path).info
+            return self._identified(os.path.join(os.path.dirname(place), stem), info, place)[0]
+        with Base(path) as base:
+            bag, _ = survey(base, [])
+        return self._identified(place, bag.info, place)[0]
+
+    def _put(
+        self,
+        identifier: str | bytes,
+        place: bytes,
+        make: Callable[[bytes], bytes],
+        check: Callable[[bytes], object] | None,
+        replace: bool,
+    ) -> StoreObject:
+        """Have a bag made aside, and move it in."""
+        name = text(identifier) if isinstance(identifier, bytes) else identifier
         with object_errors(self.root, identifier):
             old = self._find(name)
-            self._refuse(identifier, place, old, replace)
+            if old is not None:
+                self._refuse(identifier, place, old, replace)
             with Workshop(os.path.join(self._base, WORKSHOP)) as shop:
-                new = shop / b"bag"
-                self._make(identifier, source, new, info, mode, links)
+                # Before the bag is made, and again before it is moved in; what another run is moving is nobody's clash.
+                with shop.turn():
+                    self._refuse(identifier, place, self._find(name), replace)
+                new = make(shop / b"bag")
+                if check is not None:
+                    check(new)
                 with shop.turn():
                     old = self._find(name)
                     self._refuse(identifier, place, old, replace)
@@ -630,7 +716,7 @@ class BagFolder(Store):
         for record in self.objects(on_problem=lambda each: found([each]), ignore=ignore):
             report.counts["objects"] += 1
             report.counts["proper"] += record.proper
-            problems = list(self._validated(record, digests, threads, report))
+            problems = list(self.validated(record, digests, threads, report))
             # What its tag files were blamed for comes again when it is validated.
             found([one for one in record.problems if one not in problems])
             found(problems)
@@ -640,7 +726,11 @@ class BagFolder(Store):
             on_event(Progress(report.counts["objects"], len(report.problems)))
         return report
 
-    def _validated(self, record: StoreObject, digests: bool, threads: int | None, report: Report) -> Iterator[Problem]:
+    def validated(self, record: StoreObject, digests: bool, threads: int | None, report: Report) -> Iterator[Problem]:
+        """Validate the bag of a record of :meth:`objects`, and give what is wrong; see :meth:`check`.
+
+        :param report: whose counts of files and bytes go up
+        """
         place = octets(record.path)
         path = os.path.join(self._base, place)
         if os.path.isdir(path):

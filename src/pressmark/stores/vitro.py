@@ -19,11 +19,13 @@ import errno
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import stat
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import translate
 from typing import Any, BinaryIO, ClassVar, Literal, NamedTuple
 
 from pressmark.errors import IdentifierError, ObjectError, PathError, StoreError, shown
+from pressmark.fixity import Outcome
 from pressmark.layouts import Layout, Vitro
 from pressmark.reports import Problem, Report
 from pressmark.stores.base import (
@@ -375,12 +377,16 @@ class VitroStore(Store):
         replace: bool = False,
         mode: CopyMode = "auto",
         links: Literal["refuse", "follow"] = "refuse",
+        algorithms: tuple[str, ...] = (),
+        on_file: Callable[[bytes, Outcome], object] | None = None,
     ) -> StoreObject:
         """Store an object: whole or not at all.
 
         :param source: one file: by its path, in a directory that holds nothing else, or with the name that it shall
             have; names may have any characters up to U+00FF
         :param replace: the file that is there, whatever its name, in one step
+        :param algorithms: of the digests that ``on_file`` gets
+        :param on_file: called with the stored name and the outcome of the file; what it raises ends this
         :raises ObjectError: nothing was stored; its ``kind`` says why
         :raises IdentifierError: the identifier has no place in this store
         """
@@ -399,9 +405,17 @@ class VitroStore(Store):
             with Workshop(self._workshop()) as shop:
                 new = shop / b"object"
                 try:
-                    copy_source({text(stored): path}, new, mode=mode, links=links, threads=1)
+                    copy_source(
+                        {text(stored): path},
+                        new,
+                        mode=mode,
+                        links=links,
+                        threads=1,
+                        algorithms=algorithms,
+                        on_file=on_file,
+                    )
                 except Refused as refused:
-                    raise ObjectError(self.root, identifier, refused.kind, refused.reason) from None
+                    raise ObjectError(self.root, identifier, refused.kind, refused.reason) from refused
                 if not os.path.isfile(os.path.join(new, stored)):
                     raise ObjectError(self.root, identifier, "source", "it is no file, and a Vitro object is one")
                 if self._durable:
@@ -440,7 +454,7 @@ class VitroStore(Store):
         at = self._tree
         for name in octets(place).split(b"/"):
             at = os.path.join(at, name)
-            if os.path.lexists(at) and not os.path.isdir(at):
+            if _is_in_the_way(at):
                 shorter = text(os.path.relpath(at, self._base))
                 reason = f"{shorter} is a file of another object, and a directory is needed there; rename that file"
                 raise ObjectError(self.root, identifier, "collision", reason)
@@ -722,6 +736,15 @@ def _write(shop: Workshop, base: bytes, namespaces: Mapping[str, str], encoding:
         os.fsync(file.fileno())
     os.replace(new, os.path.join(base, NAMESPACES))
     flush_directory(base)
+
+
+def _is_in_the_way(path: bytes) -> bool:
+    """Return whether there is something that is no directory; asked once, since other runs make and remove them."""
+    try:
+        mode = os.lstat(path).st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return not (stat.S_ISDIR(mode) or (stat.S_ISLNK(mode) and os.path.isdir(path)))
 
 
 def _matcher(globs: Sequence[str]) -> Any:
