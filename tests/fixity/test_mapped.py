@@ -71,6 +71,17 @@ def test_changed_while_mapped(implementation: Implementation, large: Path, size:
 
 
 @maps
+def test_holes_are_read(large: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that takes less room than it is long is not mapped."""
+    os.truncate(large, 0)
+    os.truncate(large, SIZE)
+    with use(NATIVE):
+        monkeypatch.setattr(_kernels.active, "mapped", lambda *_: pytest.fail("a hole was mapped"))
+        (outcome,) = hash_files([large], ["blake3"], threads=2)
+    assert outcome.digests == {"blake3": expected(bytes(SIZE), "blake3")}
+
+
+@maps
 def test_spoiled(large: Path) -> None:
     """What is not there any more reads as zeros, each mapping for itself, whoever else handles the signal."""
     with use(NATIVE), large.open("rb") as file:

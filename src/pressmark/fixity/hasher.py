@@ -279,7 +279,9 @@ def _from_memory(descriptor: int, expected: int, hasher: Hasher) -> Generator[in
     :return: :data:`None`, or how many bytes are void because it must be read instead: it cannot be mapped, or something
         in it cannot be read, and reading says what
     """
-    file = _kernels.active.mapped(descriptor, expected)
+    # Reading a hole costs no memory, and mapping it does: on a file system in memory as much as the hole is large.
+    full = getattr(os.fstat(descriptor), "st_blocks", 0) * 512 >= expected
+    file = _kernels.active.mapped(descriptor, expected) if full else None
     if file is None:
         return 0
     done = 0
