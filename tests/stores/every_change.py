@@ -1,4 +1,4 @@
-"""Every change of a Vitro store or a folder of bags, killed or refused by the system at every single step.
+"""Every change of a store of any kind but Pairtree, killed or refused by the system at every single step.
 
     python every_change.py KIND FOLDER kill|ERRNO|-ERRNO [STRIDE]
 
@@ -18,9 +18,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pressmark
 import pressmark.stores.bags
 from pressmark import stores
 from pressmark.errors import ObjectError, StoreError
+from pressmark.reports import Problem, Report
 from pressmark.stores import Store
 from pressmark.stores.vitro import VitroStore
 
@@ -36,7 +38,7 @@ def state(store: Store) -> State:
     for record in store.objects():
         assert record.id is not None
         assert record.id not in found
-        stored = store.locate(record)  # type: ignore[attr-defined]
+        stored = store.locate(record)
         found[record.id] = {name: Path(os.fsdecode(path)).read_bytes() for name, path in stored.files()}
     return found
 
@@ -44,7 +46,8 @@ def state(store: Store) -> State:
 def build(kind: str, folder: Path) -> Store:
     """Make a store with objects above, below and beside the one that is changed, and things to repair."""
     shutil.rmtree(folder, ignore_errors=True)
-    store = stores.create(kind, folder / "store")
+    layout = pressmark.layout("0002") if kind == "ocfl" else None
+    store = stores.create(kind, folder / "store", layout)
     for name, data in {"old": b"old", **NEW}.items():
         (folder / name).write_bytes(data)
     for identifier in ("abc", "abcdef", "xyz"):
@@ -58,6 +61,7 @@ def build(kind: str, folder: Path) -> Store:
         store.declare("urn:")
     else:
         (at / "emp/ty").mkdir(parents=True)
+    if kind == "bags":
         os.rename(at / "xyz", at / "xyz.pressmark-old")
     return store
 
@@ -91,6 +95,11 @@ def repair(store: Store, _folder: Path) -> None:
 OPERATIONS: tuple[Operation, ...] = (put, replace, in_steps, replace_by_the_same_name, delete, repair)
 
 
+def wrong(report: Report) -> list[Problem]:
+    """Return a report's problems but what OCFL only advises: these identifiers are no URIs."""
+    return [problem for problem in report.problems if problem.kind != "inventory-advice"]
+
+
 def expected(operation: Operation, before: State) -> State:
     """Return what must be there afterwards."""
     after = dict(before)
@@ -109,7 +118,7 @@ def main() -> None:
     kill, number = (1, 0) if how == "kill" else (0, int(how))
     cases = 0
     for turn, operation in enumerate(OPERATIONS):
-        if kind == "vitro" and operation is in_steps:
+        if kind != "bags" and operation is in_steps:
             continue
         before = state(build(kind, folder))
         after = expected(operation, before)
@@ -143,7 +152,7 @@ def main() -> None:
                 break
             cases += 1
             report = store.repair()
-            assert not report.problems, (where, report.problems)
+            assert not wrong(report), (where, report.problems)
             assert state(store) == found, where
             # It is done again, or found done.
             try:
@@ -152,7 +161,7 @@ def main() -> None:
                 if error.kind != ("missing" if operation is delete else "exists"):
                     raise
             assert state(store) == after, where
-            assert not store.check(digests=True).problems, where
+            assert not wrong(store.check(digests=True)), where
             strangers = [name for name in os.listdir(store.root) if "pressmark" in name and not name.endswith("json")]
             assert not strangers, where
     print(cases)

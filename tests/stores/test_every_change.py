@@ -1,4 +1,4 @@
-"""Vitro stores and folders of bags, killed, full and read-only at every change; ``ci/stores-kill`` leaves out none."""
+"""Stores of all kinds but Pairtree, killed, full and read-only at every change; ``ci/stores-kill`` leaves out none."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ import pressmark
 pytestmark = pytest.mark.slow_under_sanitizers
 
 #: One step in so many is taken; a bag takes many.
-STRIDES = {kind: os.environ.get("PRESSMARK_FAULT_STRIDE", usual) for kind, usual in (("vitro", "7"), ("bags", "21"))}
+USUAL = {"vitro": "7", "ocfl": "13", "bags": "21"}
+STRIDES = {kind: os.environ.get("PRESSMARK_FAULT_STRIDE", usual) for kind, usual in USUAL.items()}
 
 
 @pytest.mark.parametrize("how", ["kill", f"{errno.EIO}", f"-{errno.ENOSPC}", f"-{errno.EROFS}"])
