@@ -1,6 +1,6 @@
 """Walking a Pairtree: ratios to what else lists one, in the same run and over the same tree.
 
-    python benchmarks/stores.py [COUNT] [--folder /dev/shm] [--runs 3] [--keep] [--pure]
+    python benchmarks/stores.py [COUNT] [--folder /dev/shm] [--runs 3] [--keep] [--pure] [--record] [--note TEXT]
 
 Makes a Pairtree of COUNT (200,000) properly encapsulated objects of two small files, from HathiTrust's identifiers
 where PRESSMARK_CORPORA has them and made ones, and lists it: with Pressmark on one thread and on all cores, with the
@@ -25,6 +25,7 @@ import corpora
 import pressmark
 from peers.environments import BUILD, Unavailable, python
 from pressmark import stores
+from report import Report
 
 OBJECTS = 200_000
 
@@ -126,6 +127,8 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--keep", action="store_true", help="leave the tree and say where it is")
     parser.add_argument("--pure", action="store_true", help="measure the pure twin")
+    parser.add_argument("--record", action="store_true", help="keep the table under benchmarks/record/")
+    parser.add_argument("--note", help="a remark for the record: was the machine quiet?")
     call = parser.parse_args()
     folder = call.tree or Path(tempfile.mkdtemp(prefix="pairtree-", dir=call.folder))
     try:
@@ -136,6 +139,9 @@ def main() -> None:
         found = {record.id for record in stores.open(tree).objects()}
         assert found == set(ids), "the walk does not give back what was put in"
         programs = [name for name in PROGRAMS if not _missing(name)]
+        report = Report(f"Walking a Pairtree{' (pure)' if call.pure else ''}")
+        if call.note:
+            report.say(f"Note: {call.note}", "")
         best: dict[str, tuple[float, int, int]] = {}
         for _ in range(call.runs):
             for name in [*programs, "find -type f"]:
@@ -147,12 +153,16 @@ def main() -> None:
                     figures = listed(name, tree, call.pure)
                 best[name] = min(best.get(name, figures), figures)
         twin = "pure" if call.pure else pressmark.implementation
-        print(f"pressmark {pressmark.__version__} ({twin}), {len(ids):,} objects")
+        report.say(f"pressmark {pressmark.__version__} ({twin}), {len(ids):,} objects, best of {call.runs}.", "")
         ours = best["pressmark"][0]
-        print("\n| | s | found | objects/s | MB | times ours |\n|---|---|---|---|---|---|")
-        for name, (seconds, count, megabytes) in best.items():
-            rate = f"{len(ids) / seconds:,.0f}"
-            print(f"| {name} | {seconds:.2f} | {count:,} | {rate} | {megabytes or ''} | {seconds / ours:.2f} |")
+        rows = [
+            (name, f"{s:.2f}", f"{count:,}", f"{len(ids) / s:,.0f}", str(megabytes or ""), f"{s / ours:.2f}")
+            for name, (s, count, megabytes) in best.items()
+        ]
+        report.table(("", "s", "found", "objects/s", "MB", "times ours"), rows)
+        report.finish()
+        if call.record:
+            print(f"kept in {report.keep()}")
     finally:
         if call.keep or call.tree:
             print(f"the tree is in {folder}", file=sys.stderr)
