@@ -25,9 +25,11 @@ __all__ = [
     "ArrowArrayExportable",
     "ArrowSchemaExportable",
     "ArrowStreamExportable",
+    "PackedColumn",
     "StringColumn",
     "StringTable",
     "map_column",
+    "packed_columns",
     "thread_pool",
 ]
 
@@ -492,6 +494,19 @@ class StringColumn:
                 item = chunk.item(index)
                 yield None if item is None else item.decode("utf-8", "surrogateescape")
 
+    def packed(self, kernels: ModuleType, items: int, octets: int) -> Iterator[tuple[Any, list[int]]]:
+        """Yield the items in pieces that ``kernels`` take, with the indices in each of its nulls, which are empty.
+
+        :param items: how many a piece has at most
+        :param octets: how many bytes a piece has at most; a single item may have more
+        """
+        for chunk in self._chunks:
+            start = 0
+            while start < len(chunk):
+                piece, nulls = chunk.packed(start, items, octets)
+                start += len(piece)
+                yield (piece if kernels is self._kernels else kernels.Packed.from_buffers(*piece.buffers())), nulls
+
     def to_list(self) -> list[str | None]:
         """Return all items as a list."""
         return [item for chunk in self._chunks for item in chunk.to_list()]
@@ -532,6 +547,55 @@ class StringColumn:
         chunks = self._chunks
         form = self._format(chunks, requested_schema)
         return self._kernels.export_stream(form, None, [(chunk,) for chunk in chunks])
+
+
+class PackedColumn:
+    """A block of strings and nulls in one buffer, as the kernels take it: for many that are passed on and forgotten.
+
+    :ivar kernels: whose block it is
+    :ivar piece: the items; nulls are empty
+    :ivar nulls: the ascending indices of nulls
+    """
+
+    __slots__ = ("kernels", "nulls", "piece")
+
+    def __init__(self, kernels: ModuleType, piece: Any, nulls: Sequence[int] = ()) -> None:
+        self.kernels = kernels
+        self.piece = piece
+        self.nulls = list(nulls)
+
+    def __len__(self) -> int:
+        return len(self.piece)
+
+    def __getitem__(self, index: int) -> bytes:
+        """Return the octets of one item, which is within."""
+        item: bytes = self.piece[index]
+        return item
+
+    def packed(self, kernels: ModuleType, items: int, octets: int) -> Iterator[tuple[Any, list[int]]]:
+        """Yield it as a whole, whatever its size: see :meth:`StringColumn.packed`."""
+        if len(self):
+            piece = self.piece if kernels is self.kernels else kernels.Packed.from_buffers(*self.piece.buffers())
+            yield piece, self.nulls
+
+
+def packed_columns(
+    kernels: ModuleType, column: Any, field: str | None, items: int, octets: int
+) -> Iterator[PackedColumn]:
+    """Yield the items of an Arrow column in blocks; a stream is read as they are asked for.
+
+    :param items: how many a block has at most
+    :param octets: how many bytes a block has at most; a single item may have more
+    :raises ColumnError: the column is malformed, holds no text, or has not the field
+    :raises TypeError: ``column`` offers neither protocol
+    """
+    # What its results are does not matter: the items are kept.
+    kernel = kernels.DirectMap()
+    for source in _sources(kernels, column, field):
+        for start in range(0, len(source), items):
+            _, kept, _ = kernels.map_part(kernel, source, start, min(start + items, len(source)), True, True)
+            for piece, nulls in StringColumn(kernels, (kept,)).packed(kernels, items, octets):
+                yield PackedColumn(kernels, piece, nulls)
 
 
 class StringTable:

@@ -16,8 +16,12 @@
     ├── BagError(path, reason)                                     a bag cannot be opened, made or changed
     │   └── BagInvalidError(path, reason, report)                  it is not as its manifests say: it is left alone
     ├── ProfileError(source, reason)                + ValueError   a BagIt Profile is malformed
-    └── StoreError(path, reason)                                   a store cannot be opened, made or changed
-        └── ObjectError(path, identifier, kind, reason)            one object of a store cannot be had or changed
+    ├── MigrationError(source, destination, reason)                a migration is refused before it starts
+    ├── SpillError(path, reason)                                   what memory does not hold finds no place on disk
+    ├── StoreError(path, reason)                                   a store cannot be opened, made or changed
+    │   └── ObjectError(path, identifier, kind, reason)            one object of a store cannot be had or changed
+    ├── JobError(path, reason)                                     a run's work folder or workers cannot be used
+    └── ReportError(path, reason)                                  a report cannot be written
 
 The data are attributes, the text is ``str(error)``: always one line, always naming the item.
 Both implementations raise the same class with the same text, because only shared code raises.
@@ -37,15 +41,19 @@ __all__ = [
     "FileError",
     "FixityError",
     "IdentifierError",
+    "JobError",
     "LayoutConfigError",
     "LayoutConfigWarning",
     "LedgerError",
     "ManifestError",
+    "MigrationError",
     "NotReversibleError",
     "ObjectError",
     "PathError",
     "PressmarkError",
     "ProfileError",
+    "ReportError",
+    "SpillError",
     "StoreError",
     "shown",
     "shown_value",
@@ -276,7 +284,7 @@ class LedgerError(FixityError):
 
 
 class _PlaceError(PressmarkError):
-    """What :class:`BagError` and :class:`StoreError` share."""
+    """What errors about a place on the disk share."""
 
     def __init__(self, path: str | bytes, reason: str) -> None:
         super().__init__(path, reason)
@@ -323,6 +331,35 @@ class ProfileError(PressmarkError, ValueError):
         return f"{self.source}: {self.reason}"
 
 
+class MigrationError(PressmarkError):
+    """A migration that is refused before it starts: nothing was written to the destination.
+
+    :ivar source: the source's directory
+    :ivar destination: the destination's directory
+    :ivar reason: one line that says why, and the way out
+    :ivar refused: the file that lists what is refused, if objects are
+    """
+
+    def __init__(self, source: str, destination: str, reason: str, refused: str | None = None) -> None:
+        super().__init__(source, destination, reason, refused)
+        self.source = source
+        self.destination = destination
+        self.reason = reason
+        self.refused = refused
+
+    def __str__(self) -> str:
+        places = f"{shown(self.source, PATH_CHARACTERS)} to {shown(self.destination, PATH_CHARACTERS)}"
+        return f"{places}: {self.reason}"
+
+
+class SpillError(_PlaceError):
+    """A temporary file that cannot be made, written or read.
+
+    :ivar path: the folder that it is in
+    :ivar reason: one line that says why, and the way out
+    """
+
+
 class StoreError(_PlaceError):
     """A store that cannot be opened, made or changed; nothing was.
 
@@ -348,3 +385,19 @@ class ObjectError(StoreError):
 
     def __str__(self) -> str:
         return f"{shown(self.path, PATH_CHARACTERS)}: object {shown(self.identifier)}: {self.reason}"
+
+
+class JobError(_PlaceError):
+    """A run that cannot begin or go on; what its receipts say is done stays done.
+
+    :ivar path: the work folder, or what a worker does not have; of a cluster its address
+    :ivar reason: one line that says why, and the way out
+    """
+
+
+class ReportError(_PlaceError):
+    """A report that cannot be written; what it is about is as it was.
+
+    :ivar path: its file, or one that it is made of
+    :ivar reason: one line that says why, and the way out
+    """

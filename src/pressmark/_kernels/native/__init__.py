@@ -28,7 +28,9 @@ from pressmark._kernels.native.omit_prefix import DifferentialMap, FlatOmitPrefi
 from pressmark._kernels.native.packed import Packed
 from pressmark._kernels.native.pairtree import PairtreeClean, PairtreeMap, PairtreeUnclean, PairtreeUnmap
 from pressmark._kernels.native.pairtree_scan import scan_pairtree
+from pressmark._kernels.native.path_lengths import PathLengths, beginning
 from pressmark._kernels.native.path_sort import PathMerge, PathSorter, beyond_ascii, questionable
+from pressmark._kernels.native.path_tree import PathTree
 from pressmark._kernels.native.vitro import VitroDecodeFilename, VitroEncodeFilename, VitroMap, VitroUnmap
 from pressmark.errors import PressmarkError
 
@@ -54,14 +56,17 @@ __all__ = [
     "PairtreeMap",
     "PairtreeUnclean",
     "PairtreeUnmap",
+    "PathLengths",
     "PathMerge",
     "PathSorter",
+    "PathTree",
     "Source",
     "Stream",
     "VitroDecodeFilename",
     "VitroEncodeFilename",
     "VitroMap",
     "VitroUnmap",
+    "beginning",
     "beyond_ascii",
     "describe_schema",
     "export_array",

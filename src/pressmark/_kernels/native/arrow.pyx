@@ -12,7 +12,7 @@ from libc.stdint cimport int64_t, uint8_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
-from pressmark._kernels.native.packed cimport Kernel, pm_column, pm_faults
+from pressmark._kernels.native.packed cimport Kernel, Packed, pm_column, pm_faults
 
 __all__ = [
     "Chunk",
@@ -97,6 +97,7 @@ cdef extern from "arrow.h":
     int pm_bit(const uint8_t *, int64_t) noexcept nogil
     bint pm_is_ascii(const uint8_t *, int64_t) noexcept nogil
     void pm_free_column(pm_column *) noexcept nogil
+    int pm_copy_items(const pm_column *, int64_t, int64_t, pm_column *) noexcept nogil
     void pm_drop_borrowed(pm_borrowed *) noexcept nogil
     void pm_drop_chunk(pm_chunk *) noexcept nogil
     int pm_open_source(pm_source *, const pm_selection *, pm_problem *) noexcept nogil
@@ -390,6 +391,26 @@ cdef class Chunk:
             Py_INCREF(text)
             PyList_SET_ITEM(texts, index, text)
         return texts
+
+    def packed(self, Py_ssize_t start, Py_ssize_t items, int64_t octets):
+        """Return a copy of the items from ``start``, which is within, on, and the indices in it of nulls.
+
+        :param items: how many at most
+        :param octets: how many bytes of them at most; a single item may have more
+        """
+        cdef Packed packed = Packed.__new__(Packed)
+        cdef pm_column *column = &self.chunk.column
+        cdef Py_ssize_t index, stop = start + 1, end = min(column.count, start + items)
+        cdef list nulls = []
+        while stop < end and column.offsets[stop + 1] - column.offsets[start] <= octets:
+            stop += 1
+        if pm_copy_items(column, start, stop, &packed.column) < 0:
+            raise MemoryError
+        if self.chunk.validity != NULL:
+            for index in range(start, stop):
+                if not pm_bit(self.chunk.validity, index):
+                    nulls.append(index - start)
+        return packed, nulls
 
 
 cdef Chunk _wrap(pm_chunk *chunk):

@@ -141,6 +141,19 @@ static inline void pm_end_item(pm_column *column)
     column->offsets[column->count] = column->bytes.size;
 }
 
+/* Makes a column of the items from `start` to `stop` of another. */
+static inline int pm_copy_items(const pm_column *from, int64_t start, int64_t stop, pm_column *to)
+{
+    int64_t first = from->offsets[start];
+    if (pm_new_column(to, stop - start, from->offsets[stop] - first) < 0 ||
+        pm_append(&to->bytes, from->bytes.data + first, from->offsets[stop] - first) < 0)
+        return PM_NO_MEMORY;
+    to->count = stop - start;
+    for (int64_t index = start; index <= stop; index++)
+        to->offsets[index - start] = from->offsets[index] - first;
+    return 0;
+}
+
 static inline int pm_add_fault(pm_faults *faults, int64_t index, int code, int64_t position)
 {
     if (faults->count == faults->capacity) {

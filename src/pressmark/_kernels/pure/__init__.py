@@ -26,7 +26,9 @@ from pressmark._kernels.pure.omit_prefix import DifferentialMap, FlatOmitPrefixM
 from pressmark._kernels.pure.packed import Packed
 from pressmark._kernels.pure.pairtree import PairtreeClean, PairtreeMap, PairtreeUnclean, PairtreeUnmap
 from pressmark._kernels.pure.pairtree_scan import scan_pairtree
+from pressmark._kernels.pure.path_lengths import PathLengths, beginning
 from pressmark._kernels.pure.path_sort import PathMerge, PathSorter, beyond_ascii, questionable
+from pressmark._kernels.pure.path_tree import PathTree
 from pressmark._kernels.pure.vitro import VitroDecodeFilename, VitroEncodeFilename, VitroMap, VitroUnmap
 
 __all__ = [
@@ -51,14 +53,17 @@ __all__ = [
     "PairtreeMap",
     "PairtreeUnclean",
     "PairtreeUnmap",
+    "PathLengths",
     "PathMerge",
     "PathSorter",
+    "PathTree",
     "Source",
     "Stream",
     "VitroDecodeFilename",
     "VitroEncodeFilename",
     "VitroMap",
     "VitroUnmap",
+    "beginning",
     "beyond_ascii",
     "describe_schema",
     "export_array",

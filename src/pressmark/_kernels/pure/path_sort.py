@@ -8,8 +8,8 @@ below every other octet, so that a path sorts directly before what is inside it:
 octet    written
 ======== ===========
 ``/``    ``01``
-00       ``02 01``
-01       ``02 02``
+00       ``02 02``
+01       ``02 03``
 02 … 2e  one more
 30 … ff  as it is
 ======== ===========
@@ -22,8 +22,12 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import cache
 from struct import Struct
+from typing import TYPE_CHECKING
 
 from pressmark._kernels.pure.packed import Packed
+
+if TYPE_CHECKING:
+    from pressmark._kernels.pure.path_tree import PathTree
 
 __all__ = ["PathMerge", "PathSorter", "beyond_ascii", "questionable"]
 
@@ -33,6 +37,7 @@ Spelling = tuple[bytes, bytes, int, tuple[int, ...]]
 _WRITTEN = bytes([0, *range(2, 0x30), 1, *range(0x30, 0x100)])
 _READ = bytes([0, 0x2F, *range(1, 0x2F), *range(0x30, 0x100)])
 _LENGTH = Struct("<I")
+_COUNTABLE = 1 << 31
 # What a list of bytes objects takes besides their octets.
 _OVERHEAD = 48
 
@@ -40,14 +45,14 @@ _OVERHEAD = 48
 def _write(path: bytes) -> bytes:
     written = path.translate(_WRITTEN)
     # What is 02 now was 01 before, and 00 is still itself.
-    return written.replace(b"\2", b"\2\2").replace(b"\0", b"\2\1") if b"\2" in written or b"\0" in written else written
+    return written.replace(b"\2", b"\2\3").replace(b"\0", b"\2\2") if b"\2" in written or b"\0" in written else written
 
 
-def _read(written: bytes) -> bytes:
+def read_path(written: bytes) -> bytes:
     if b"\2" not in written:
         return written.translate(_READ)
-    # Pairs from the left: 02 01 is a NUL, 02 02 stays a 02 for the table to turn into 01.
-    return re.sub(rb"\2([\1\2])", lambda pair: b"\0" if pair[1] == b"\1" else b"\2", written).translate(_READ)
+    # Pairs from the left: 02 02 is a NUL, 02 03 becomes a 02 for the table to turn into 01.
+    return re.sub(rb"\x02([\x02\x03])", lambda pair: b"\0" if pair[1] == b"\2" else b"\2", written).translate(_READ)
 
 
 def beyond_ascii(paths: Packed) -> list[int]:
@@ -112,10 +117,12 @@ class PathMerge:
 
     :param runs: how many there are, numbered from 0
     :param first: how many numbers of one spelling to keep
+    :param tree: what counts the directories of all paths, or None
     """
 
-    def __init__(self, runs: int, first: int) -> None:
+    def __init__(self, runs: int, first: int, tree: PathTree | None = None) -> None:
         self._first = first
+        self._tree = tree
         self._heap: list[tuple[bytes, int]] = []
         self._blocks: list[Iterator[bytes]] = [iter(()) for _ in range(runs)]
         self._hungry = list(range(runs))
@@ -146,8 +153,6 @@ class PathMerge:
         while not self._hungry:
             if not heap:
                 self._end_spelling(found)
-                if self._pending is not None:
-                    self._pending = None
                 return -1, found
             if len(found) >= most:
                 return -2, found
@@ -158,6 +163,8 @@ class PathMerge:
             if self._count < self._first:
                 self._numbers.append(int.from_bytes(record[-8:], "big"))
             self._count += 1
+            if self._tree is not None:
+                self._tree._member(int.from_bytes(record[-8:], "big"))
             follows = next(blocks[run], None)
             if follows is None:
                 heapq.heappop(heap)
@@ -170,7 +177,9 @@ class PathMerge:
         if not self._count:
             return
         key, spelling, _ = self._spelled.split(b"\0")
-        this = (key, _read(spelling or key), self._count, tuple(self._numbers))
+        if self._tree is not None:
+            self._tree._add(key, spelling or key)
+        this = (key, read_path(spelling or key), self._count, tuple(self._numbers))
         outer = self._outer
         if outer is not None and (key == outer or not outer or key.startswith(outer + b"\1")):
             if self._pending is not None:
@@ -232,7 +241,10 @@ def _patterns(
     def members(bit: int) -> bytes:
         return b"".join(b"\\x%02x" % octet for octet in range(256) if classes[octet] & bit)
 
-    parts = [rb"(?:\A|/)\.{0,2}(?:/|\Z)", rb"[^/]{%d}" % (longest_segment + 1)]
+    parts = [rb"(?:\A|/)\.{0,2}(?:/|\Z)"]
+    # What no path in memory is as long as cannot be counted by an expression.
+    if longest_segment < _COUNTABLE:
+        parts.append(rb"[^/]{%d}" % (longest_segment + 1))
     if members(REFUSED):
         parts.append(rb"[%b]" % members(REFUSED))
     if members(NOT_LAST):

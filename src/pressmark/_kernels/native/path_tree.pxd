@@ -1,0 +1,33 @@
+# cython: language_level=3
+"""What the merge of paths needs of their tree."""
+
+from libc.stdint cimport int64_t, uint8_t, uint32_t
+
+from pressmark._kernels.native.packed cimport pm_bytes
+
+
+cdef extern from "path_tree.h":
+    enum:
+        PM_TREE_SAMPLES
+        PM_TREE_ENTRIES
+
+    ctypedef struct pm_large:
+        int64_t entries
+        pm_bytes path
+
+    ctypedef struct pm_tree:
+        int64_t *levels
+        int64_t level_count
+        int64_t leaves
+        int64_t *fans
+        int64_t *crowds
+        int64_t crowd_count
+        pm_large *largest
+        int64_t largest_count
+        int64_t *sampled
+        int64_t *sampled_directories
+        int64_t *sampled_leaves
+
+
+cdef class PathTree:
+    cdef pm_tree tree

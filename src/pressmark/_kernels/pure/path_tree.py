@@ -1,0 +1,170 @@
+"""The directories of paths that are merged, counted without holding them.
+
+Paths come in the order of their folded keys, each once: so all that is in a directory comes together, but for one that
+is spelled in several ways, whose spellings come mixed. Counted are, of the root and every directory below it, the
+directories in it; of every depth, its directories; and both for samples of the paths' numbers, of which each holds
+about half of the one before, to see how a tree grows.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter
+
+from pressmark._kernels.pure.path_sort import read_path
+
+__all__ = ["PathTree"]
+
+SAMPLES = 24  # nested samples: each holds about half of the one before
+LARGEST = 20  # directories that are named
+
+_64_BITS = (1 << 64) - 1
+
+
+def sample_mask(number: int) -> int:
+    """Return the samples that an item is in, by its number: bit s with a probability of 2^-s, and all bits before it.
+
+    The number is mixed by the finaliser of splitmix64, for samples that have nothing to do with the order.
+    """
+    mixed = (number + 0x9E3779B97F4A7C15) & _64_BITS
+    mixed = ((mixed ^ mixed >> 30) * 0xBF58476D1CE4E5B9) & _64_BITS
+    mixed = ((mixed ^ mixed >> 27) * 0x94D049BB133111EB) & _64_BITS
+    mixed ^= mixed >> 31
+    mixed |= 1 << (SAMPLES - 1)
+    return 2 * (mixed & -mixed) - 1
+
+
+class _Directory:
+    """One spelling of a directory on the way to paths that still come."""
+
+    __slots__ = ("above", "entries", "seen", "segment")
+
+    def __init__(self, above: _Directory | None, segment: bytes) -> None:
+        self.above = above
+        self.segment = segment
+        self.entries = 0
+        self.seen = 0  # the samples that it is in
+
+    def path(self) -> bytes:
+        segments = []
+        one = self
+        while one.above is not None:
+            segments.append(one.segment)
+            one = one.above
+        return b"\1".join(reversed(segments))
+
+
+class _Worse:
+    """A directory to be named: less where it is rather left out, for it holds fewer, or as many with a greater path."""
+
+    __slots__ = ("entries", "path")
+
+    def __init__(self, entries: int, path: bytes) -> None:
+        self.entries = entries
+        self.path = path
+
+    def __lt__(self, other: _Worse) -> bool:
+        if self.entries != other.entries:
+            return self.entries < other.entries
+        return self.path > other.path
+
+
+class PathTree:
+    """The directories of the paths that pass a merge; the root is not counted."""
+
+    def __init__(self) -> None:
+        self._root = _Directory(None, b"")
+        # At each depth from 1 on, the folded segment of the last path, and every spelling of the directory there.
+        self._keys: list[bytes] = []
+        self._spelled: list[dict[tuple[int, bytes], _Directory]] = []
+        self._levels: list[int] = []
+        self._leaves = 0
+        self._fans: Counter[int] = Counter()
+        self._largest: list[_Worse] = []
+        self._mask = 0
+        self._samples = [[0, 0, 0] for _ in range(SAMPLES)]
+        self._ended = False
+
+    def _member(self, number: int) -> None:
+        """Take in the number of one of the records of the path that comes next."""
+        mask = sample_mask(number)
+        self._mask |= mask
+        for sample in range(mask.bit_length()):
+            self._samples[sample][0] += 1
+
+    def _add(self, key: bytes, path: bytes) -> None:
+        """Take in the next path, which is not like any before it, and its key, as they are written in records."""
+        keys = key.split(b"\1") if key else []
+        segments = path.split(b"\1") if path else []
+        depth = 0
+        while depth < min(len(keys), len(self._keys)) and keys[depth] == self._keys[depth]:
+            depth += 1
+        self._leave(depth)
+        self._keys += keys[depth:]
+        self._spelled += [{} for _ in range(depth, len(keys))]
+        way = [self._root]
+        for level, segment in enumerate(segments):
+            above = way[-1]
+            spelled = self._spelled[level]
+            one = spelled.get((id(above), segment))
+            if one is None:
+                one = spelled[id(above), segment] = _Directory(above, segment)
+                above.entries += 1
+                if level == len(self._levels):
+                    self._levels.append(0)
+                self._levels[level] += 1
+            way.append(one)
+        self._leaves += 1
+        mask, self._mask = self._mask, 0
+        for sample in range(mask.bit_length()):
+            self._samples[sample][2] += 1
+        for one in way[1:]:
+            fresh = mask & ~one.seen
+            one.seen |= mask
+            for sample in range(fresh.bit_length()):
+                self._samples[sample][1] += fresh >> sample & 1
+
+    def _leave(self, depth: int) -> None:
+        """End all directories below ``depth``."""
+        while len(self._spelled) > depth:
+            for one in self._spelled[-1].values():
+                self._done(one)
+            # The directories above are there until all below them are done: by their ids they are known.
+            self._spelled.pop()
+            self._keys.pop()
+
+    def _done(self, one: _Directory) -> None:
+        if not one.entries:
+            return
+        self._fans[one.entries] += 1
+        if len(self._largest) < LARGEST:
+            heapq.heappush(self._largest, _Worse(one.entries, one.path()))
+        elif one.entries >= self._largest[0].entries:
+            heapq.heappushpop(self._largest, _Worse(one.entries, one.path()))
+
+    def end(self) -> None:
+        """Say that no more paths come; what the other methods return is complete only then."""
+        if not self._ended:
+            self._ended = True
+            self._leave(0)
+            self._done(self._root)
+
+    def levels(self) -> list[int]:
+        """Return how many directories there are at each depth, from 1 on."""
+        return list(self._levels)
+
+    def leaves(self) -> int:
+        """Return how many different paths there are."""
+        return self._leaves
+
+    def fans(self) -> list[tuple[int, int]]:
+        """Return ascending pairs: a number of directories from 1 on, and how many (the root too) hold so many."""
+        return sorted(self._fans.items())
+
+    def largest(self) -> list[tuple[bytes, int]]:
+        """Return the directories that hold the most, the largest first, then by path: pairs of path and entries."""
+        return [(read_path(one.path), one.entries) for one in sorted(self._largest, reverse=True)]
+
+    def samples(self) -> list[tuple[int, int, int]]:
+        """Return of each nested sample, all first: how many paths with repetitions, directories, different paths."""
+        return [(members, directories, leaves) for members, directories, leaves in self._samples]

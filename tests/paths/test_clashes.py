@@ -1,0 +1,412 @@
+"""The clashes of many paths: what clashes, how it is counted, and what becomes of the disk."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import pressmark
+from pressmark.errors import PathError, SpillError
+from pressmark.paths import Clash, Member, PathIndex, Totals, clashes, pieces
+from support.implementations import Implementation, use
+
+from . import naive
+
+EVERYTHING = 1 << 30
+
+
+def listed(
+    paths: list[str | bytes], memory: int = EVERYTHING, first: int = 1000, labels: Any = None
+) -> tuple[list[Clash], Totals]:
+    with PathIndex(memory=memory) as index:
+        index.add(paths, labels)
+        found = list(index.clashes(first=first))
+        return found, index.totals()
+
+
+def plain(found: list[Clash]) -> list[tuple[str, int, list[int]]]:
+    return [(clash.kind, clash.count, [member.number for member in clash.members]) for clash in found]
+
+
+@pytest.mark.parametrize("memory", [1, EVERYTHING])
+def test_nothing_clashes(implementation: Implementation, memory: int) -> None:
+    """Of no path, of one, and of many that are all different, there is none."""
+    assert listed([], memory) == ([], Totals(0, 0, 0, 0, 0, 0, 0))
+    assert listed(["a"], memory) == ([], Totals(1, 0, 0, 0, 0, 0, 0))
+    paths: list[str | bytes] = ["a/b", "a/bb", "a b", "a-b/c", "a", "ab", "aa/b", "\u00e9", "b/a", "a!", "a0"]
+    paths.remove("a")
+    assert listed(paths, memory) == ([], Totals(10, 0, 0, 0, 0, 0, 0))
+
+
+@pytest.mark.parametrize(
+    ("paths", "expected", "totals"),
+    [
+        (["a", "a"], [("equal", 2, [0, 1])], (2, 2, 2, 2, 2, 0, 0)),
+        (["A", "a"], [("case", 2, [1, 0])], (2, 0, 2, 0, 2, 0, 0)),
+        (["\u00e9", "e\u0301"], [("normalization", 2, [1, 0])], (2, 0, 0, 2, 2, 0, 0)),
+        (["\u00c9", "e\u0301"], [("normalization", 2, [1, 0])], (2, 0, 0, 0, 2, 0, 0)),
+        (["\u00c9", "\u00e9"], [("case", 2, [0, 1])], (2, 0, 2, 0, 2, 0, 0)),
+        (["stra\u00dfe", "STRASSE"], [("case", 2, [1, 0])], (2, 0, 2, 0, 2, 0, 0)),
+        (["\u0131", "i", "\u0130", "I"], [("case", 2, [1, 3])], (4, 0, 2, 0, 2, 0, 0)),
+        (["\u0130", "i\u0307"], [("case", 2, [1, 0])], (2, 0, 2, 0, 2, 0, 0)),
+        (["a", "a/b"], [("inside", 2, [0, 1])], (2, 0, 0, 0, 0, 2, 2)),
+        (["A/b", "a"], [("inside", 2, [1, 0])], (2, 0, 0, 0, 0, 2, 0)),
+        (["\u00e9/b", "e\u0301"], [("inside", 2, [1, 0])], (2, 0, 0, 0, 0, 2, 0)),
+        (["a/b/c", "a/b", "a"], [("inside", 2, [1, 0]), ("inside", 3, [2, 1, 0])], (3, 0, 0, 0, 0, 3, 3)),
+        (["a", "a", "a/b"], [("equal", 2, [0, 1]), ("inside", 3, [0, 2])], (3, 2, 2, 2, 2, 3, 3)),
+        (
+            ["a", "A", "a/b", "c"],
+            [("case", 2, [0, 1]), ("inside", 3, [0, 2])],
+            (4, 0, 2, 0, 2, 3, 2),
+        ),
+        ([b"\xff", b"\xff", b"\xfe"], [("equal", 2, [0, 1])], (3, 2, 2, 2, 2, 0, 0)),
+        ([b"\xffA", b"\xffa", b"\xff"], [("case", 2, [1, 0])], (3, 0, 2, 0, 2, 0, 0)),
+        ([b"\xff", b"\xff/\xc3"], [("inside", 2, [0, 1])], (2, 0, 0, 0, 0, 2, 2)),
+        (["", "a"], [("inside", 2, [0, 1])], (2, 0, 0, 0, 0, 2, 2)),
+        (["", ""], [("equal", 2, [0, 1])], (2, 2, 2, 2, 2, 0, 0)),
+        (["a\0", "a\0/b", "a\1", "a\2"], [("inside", 2, [0, 1])], (4, 0, 0, 0, 0, 2, 2)),
+        (["a\1", "A\1", "a\2", "a\0"], [("case", 2, [0, 1])], (4, 0, 2, 0, 2, 0, 0)),
+    ],
+)
+@pytest.mark.parametrize("memory", [1, EVERYTHING])
+def test_kinds(
+    implementation: Implementation,
+    paths: list[str | bytes],
+    expected: list[tuple[str, int, list[int]]],
+    totals: tuple[int, ...],
+    memory: int,
+) -> None:
+    """Each kind is told from the others, counted, and named with its members."""
+    found, counted = listed(paths, memory)
+    assert plain(found) == expected
+    assert counted == totals
+    with PathIndex(memory=memory) as index:
+        index.add(paths)
+        assert index.totals() == totals
+
+
+def test_one_spelling_of_many_in_one_clash(implementation: Implementation) -> None:
+    """A group of a hundred thousand is one clash, with as many members as were asked for."""
+    count = 100_000
+    found, totals = listed(["a/b"] * count + ["A/b"], 1 << 20, first=20)
+    assert [(clash.kind, clash.count, len(clash.members)) for clash in found] == [
+        ("equal", count, 20),
+        ("case", count + 1, 20),
+    ]
+    assert [member.number for member in found[0].members] == list(range(20))
+    assert totals == (count + 1, count, count + 1, count, count + 1, 0, 0)
+
+
+def test_many_inside_one(implementation: Implementation) -> None:
+    """All that is inside a path is one clash, whose first member is the path."""
+    found, totals = listed([*(f"A/{number}" for number in range(1000)), "a"], 4096, first=3)
+    assert found == [Clash("inside", 1001, (Member(1000, "a", ""), Member(0, "A/0", ""), Member(1, "A/1", "")), False)]
+    assert totals.inside == 1001
+    assert totals.inside_exact == 0
+
+
+def test_every_clash_is_one_with_one_member(implementation: Implementation) -> None:
+    """With one member asked for there is one, and all is counted the same."""
+    paths: list[str | bytes] = ["a", "a", "A", "a/b", "a/B"]
+    found, totals = listed(paths, first=1)
+    assert [(clash.kind, clash.count, len(clash.members)) for clash in found] == [
+        ("equal", 2, 1),
+        ("case", 3, 1),
+        ("case", 2, 1),
+        ("inside", 5, 1),
+    ]
+    assert totals == listed(paths)[1]
+
+
+def test_labels(implementation: Implementation) -> None:
+    """Members have the labels that came with their paths, those of several calls, and none where none came."""
+    with PathIndex(memory=1) as index:
+        index.add(["x", "a"], ["one", b"\xff\xc3\xa9"])
+        index.add(["a", "b"])
+        index.add(["A", "y"], ["", "six"])
+        index.add(["A"], ["seven"])
+        assert len(index) == 7
+        found = list(index.clashes())
+    a, other = [Member(1, "a", "\udcff\u00e9"), Member(2, "a", "")], [Member(4, "A", ""), Member(6, "A", "seven")]
+    assert [(clash.kind, list(clash.members)) for clash in found] == [
+        ("equal", a),
+        ("equal", other),
+        ("case", [*a, *other]),
+    ]
+
+
+def test_labels_of_members(implementation: Implementation) -> None:
+    """Every member of every clash has its own label, however the labels were written."""
+    count = 3000
+    paths = [f"p/{number % 1000}" for number in range(count)]
+    with PathIndex(memory=1 << 12) as index:
+        for start in range(0, count, 700):
+            part = paths[start : start + 700]
+            index.add(part, [f"id {start + number}" for number in range(len(part))])
+        found = list(index.clashes())
+    assert len(found) == 1000
+    for clash in found:
+        assert [member.label for member in clash.members] == [f"id {member.number}" for member in clash.members]
+        assert {paths[member.number] for member in clash.members} == {clash.members[0].path}
+
+
+def test_columns(implementation: Implementation, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A column of Arrow gives the same as the list of its items; nulls have numbers and nothing else."""
+    layout = pressmark.Pairtree()
+    items = ["abc", "ABC", "", "abc", "ab", "\u00e9", None, None] * 3
+    nanoarrow = pytest.importorskip("nanoarrow")
+    column = layout.map_arrow(nanoarrow.Array(items, nanoarrow.string()), on_error="none")
+    texts = column.to_list()
+    given_list = [number for number, path in enumerate(texts) if path is not None]
+    monkeypatch.setattr(pieces, "ITEMS", 5)
+    monkeypatch.setattr(pieces, "OCTETS", 12)
+    with PathIndex(memory=64) as index:
+        index.add(column, column)
+        found = list(index.clashes())
+        totals = index.totals()
+    expected, expected_totals = listed([path for path in texts if path is not None])
+    assert totals == expected_totals
+    assert [
+        (clash.kind, clash.count, [given_list[member.number] for member in clash.members]) for clash in expected
+    ] == plain(found)
+    assert all(member.label == member.path for clash in found for member in clash.members)
+
+
+def test_a_column_of_the_other_twin(twins: tuple[Implementation, Implementation]) -> None:
+    """An index reads columns that the other implementation made."""
+    nanoarrow = pytest.importorskip("nanoarrow")
+    for one, other in (twins, twins[::-1]):
+        with use(one):
+            column = pressmark.Pairtree().map_arrow(nanoarrow.Array(["abc", "x", "abc"], nanoarrow.string()))
+        with use(other), PathIndex() as index:
+            index.add(column)
+            assert plain(list(index.clashes())) == [("equal", 2, [0, 2])]
+
+
+def test_what_cannot_be_added(implementation: Implementation) -> None:
+    """What is no text is refused, and an index that lacks paths gives no answer."""
+    for item, error in (("\ud800", PathError), (7, TypeError)):
+        with PathIndex() as index:
+            with pytest.raises(error, match=r"surrogate|expected str"):
+                index.add(["a", "a", item])  # type: ignore[list-item]
+            with pytest.raises(ValueError, match="incomplete"):
+                index.clashes()
+            with pytest.raises(ValueError, match="incomplete"):
+                index.totals()
+            with pytest.raises(ValueError, match="incomplete"):
+                index.add(["b"])
+    with PathIndex() as index:
+        with pytest.raises(ValueError, match="1 labels for 2 paths"):
+            index.add(["a", "b"], ["x"])
+        with pytest.raises(ValueError, match="first=0"):
+            index.clashes(first=0)
+        index.add(("a", "a"))
+        assert index.totals().equal == 2
+    with pytest.raises(ValueError, match="memory=0"):
+        PathIndex(memory=0)
+
+
+def test_once(implementation: Implementation) -> None:
+    """Clashes can be had once, nothing is added afterwards, and totals are known at the end."""
+    with PathIndex() as index:
+        index.add(["a", "a", "b", "b"])
+        found = index.clashes()
+        next(found)
+        for call in (index.totals, index.clashes, lambda: index.add(["c"])):
+            with pytest.raises(ValueError, match="being listed"):
+                call()
+        assert len(list(found)) == 1
+        with pytest.raises(ValueError, match="listed"):
+            index.clashes()
+        assert index.totals().equal == 4
+    assert index.totals().equal == 4
+    with PathIndex() as index:
+        index.add(["a", "a", "b", "b"])
+        found = index.clashes()
+    with pytest.raises(ValueError, match="closed"):
+        list(found)
+    with pytest.raises(ValueError, match="closed"):
+        index.totals()
+
+
+def test_most(implementation: Implementation) -> None:
+    """Of each kind no more are listed than were asked for; counted are all."""
+    with PathIndex() as index:
+        index.add(["a", "a", "b", "b", "B", "c", "C", "c/d"])
+        assert [clash.kind for clash in index.clashes(most=1)] == ["equal", "case", "inside"]
+        assert index.totals() == (8, 4, 7, 4, 7, 3, 2)
+
+
+# --- the disk ---------------------------------------------------------------------------------------------------
+
+
+def open_files() -> list[str]:
+    """Return what this process has open, where the system says it."""
+    places = []
+    for name in os.listdir("/proc/self/fd") if os.path.isdir("/proc/self/fd") else []:
+        # Among them was the listing itself.
+        with contextlib.suppress(OSError):
+            places.append(os.readlink(f"/proc/self/fd/{name}"))
+    return sorted(places)
+
+
+def test_nothing_is_left(implementation: Implementation, tmp_path: Path) -> None:
+    """What was written is in the folder asked for, under no name, and gone afterwards."""
+    before = open_files()
+    with PathIndex(tmp_path, memory=1000) as index:
+        index.add([f"path/{number // 2}" for number in range(1000)], [str(number) for number in range(1000)])
+        index.add(["x"])
+        if before:
+            assert sum(place.startswith(str(tmp_path)) for place in open_files()) == 2
+        listing = index.clashes()
+        next(listing)
+        assert os.name == "nt" or os.listdir(tmp_path) == []
+    assert os.listdir(tmp_path) == []
+    assert open_files() == before
+
+
+class FullDisk:
+    """A file that takes some octets and no more, a few at a time."""
+
+    def __init__(self, room: int) -> None:
+        self.room = room
+
+    def __enter__(self) -> FullDisk:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def write(self, data: Any) -> int:
+        taken = min(len(data), self.room, 7)
+        if not taken:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        self.room -= taken
+        return taken
+
+
+@pytest.mark.parametrize("labels", [None, ["label"] * 100])
+def test_a_full_disk(
+    implementation: Implementation, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, labels: list[str] | None
+) -> None:
+    """It is said in one line that names the folder, and there is no answer from what is left."""
+    monkeypatch.setattr(clashes.tempfile, "TemporaryFile", lambda **_: FullDisk(100))
+    with PathIndex(tmp_path, memory=64) as index:
+        with pytest.raises(SpillError) as caught:
+            index.add(["some path"] * 100, labels)
+        assert str(tmp_path) in str(caught.value)
+        assert os.strerror(errno.ENOSPC) in str(caught.value)
+        assert "\n" not in str(caught.value)
+        with pytest.raises(ValueError, match="incomplete"):
+            index.totals()
+
+
+def test_a_folder_that_is_not_there(implementation: Implementation, tmp_path: Path) -> None:
+    """A folder is needed only when memory is not enough, and then named."""
+    with PathIndex(tmp_path / "none", memory=1000) as index:
+        index.add(["a"])
+        with pytest.raises(SpillError, match=r"none.*cannot be made"):
+            index.add(["some path"] * 100)
+
+
+def test_what_was_written_is_gone(implementation: Implementation, tmp_path: Path) -> None:
+    """A file that is shorter than it was is an error, not an end."""
+    with PathIndex(tmp_path, memory=64) as index:
+        index.add(["some path"] * 100)
+        assert index._spill is not None
+        index._spill.truncate(10)
+        with pytest.raises(SpillError, match="cannot be read"):
+            index.totals()
+
+
+# --- against the definitions ------------------------------------------------------------------------------------
+
+SEGMENTS = st.sampled_from(
+    [
+        *("a", "A", "b", "ab", "\u00e9", "e\u0301", "\u00c9", "E\u0301", "\u00df", "ss", "SS", "\u1e9e", "\u212a", "k"),
+        *(
+            "K",
+            "i",
+            "I",
+            "\u0130",
+            "\u0131",
+            "i\u0307",
+            "a-",
+            "a.",
+            "a\1",
+            "a\2",
+            "",
+            ".",
+            "\u03c2",
+            "\u03c3",
+            "\u0345",
+        ),
+    ]
+).map(str.encode) | st.sampled_from([b"\xff", b"\xc3", b"\xe9", b"a\0", b"\0", b"\1", b"\2", b"\1\1", b"-", b"\x2e"])
+PATHS = st.lists(SEGMENTS, min_size=1, max_size=4).map(b"/".join)
+
+
+def members(found: list[Clash]) -> set[tuple[str, frozenset[int], bool]]:
+    return {(clash.kind, frozenset(member.number for member in clash.members), clash.exact) for clash in found}
+
+
+@given(st.lists(PATHS, max_size=30), st.integers(1, 3), st.sampled_from([1, 200, 1000, EVERYTHING]))
+def test_as_defined(implementations: list[Implementation], paths: list[bytes], size: int, memory: int) -> None:
+    """Both twins find what comparing every path with every other finds, in memory and with runs of every size."""
+    expected = naive.clashes(paths)
+    totals = naive.totals(paths)
+    results = []
+    for implementation in implementations:
+        with use(implementation), PathIndex(memory=memory) as index:
+            for start in range(0, len(paths), size):
+                index.add(paths[start : start + size])
+            found = list(index.clashes(first=1000))
+            assert index.totals() == totals
+        for clash in found:
+            numbers = [member.number for member in clash.members]
+            assert [member.path.encode("utf-8", "surrogateescape") for member in clash.members] == [
+                paths[number] for number in numbers
+            ]
+            assert len(set(numbers)) == len(numbers)
+        results.append(found)
+        assert {clash for clash in members(found) if clash[0] != "inside"} == {
+            clash for clash in expected if clash[0] != "inside"
+        }
+        # Of several outer paths one is a member: the others are those of its key.
+        inside = {
+            (frozenset(numbers - same | {min_outer(paths, numbers, same)}), exact, len(numbers))
+            for kind, numbers, exact in expected
+            if kind == "inside"
+            for same in [outermost(paths, numbers)]
+        }
+        listed_inside = [clash for clash in found if clash.kind == "inside"]
+        assert {(frozenset(same_key_once(paths, clash)), clash.exact, clash.count) for clash in listed_inside} == {
+            (frozenset(one), exact, count) for one, exact, count in inside
+        }
+    assert all(result == results[0] for result in results)
+
+
+def outermost(paths: list[bytes], numbers: frozenset[int]) -> frozenset[int]:
+    """Return those of the outer key."""
+    least = min((naive.key(paths[number]) for number in numbers), key=lambda one: (bool(one), one.count("/"), len(one)))
+    return frozenset(number for number in numbers if naive.key(paths[number]) == least)
+
+
+def min_outer(paths: list[bytes], numbers: frozenset[int], same: frozenset[int]) -> int:
+    return min(same)
+
+
+def same_key_once(paths: list[bytes], clash: Clash) -> Iterator[int]:
+    """Yield the members, instead of the outer one the first of its key."""
+    outer, *inner = clash.members
+    key = naive.key(paths[outer.number])
+    yield min(number for number, path in enumerate(paths) if naive.key(path) == key)
+    yield from (member.number for member in inner)

@@ -1,0 +1,161 @@
+"""What systems refuse: each rule at its edge, in single paths and in columns."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import pressmark
+from pressmark.errors import PathError
+from pressmark.paths import PROFILES, Refusal, Refusals, advice, pieces, refusal, refusals
+from strategies import identifiers
+from support.implementations import Implementation, use
+
+EVERYWHERE = ("unix", "windows", "azure", "s3")
+E, CLEF = "\u00e9", "\U0001d11e"  # two octets and one unit; four octets and two units
+
+# A path, and those of the four that refuse it.
+CASES: list[tuple[str | bytes, tuple[str, ...]]] = [
+    ("a/b.c/d e", ()),
+    ("", EVERYWHERE),
+    ("/a", EVERYWHERE),
+    ("a/", EVERYWHERE),
+    ("a//b", EVERYWHERE),
+    ("a/./b", EVERYWHERE),
+    ("..", EVERYWHERE),
+    ("...", ("windows", "azure")),
+    ("a\0", EVERYWHERE),
+    ("a\x1f/b", ("windows", "azure")),
+    ("a\x7f", ()),
+    *((f"a{character}b", ("windows",)) for character in '<>:"|?*'),
+    ("a\\b", ("windows", "azure")),
+    ("a./b", ("windows", "azure")),
+    ("a /b", ("windows",)),
+    (" a/.b", ()),
+    *((name, ("windows",)) for name in ("CON", "prn", "Aux", "nul", "COM1", "com9", "LPT1", "lpt9")),
+    *((name, ("windows",)) for name in ("x/con.txt", "nul.tar.gz", "aux .x", "com\u00b9", "LPT\u00b3.x", "con/x")),
+    *((name, ()) for name in ("CONN", "COM0", "COM10", "com", "xcon", "a.con", "LPT", "nul-", "com\u2074")),
+    ("x" * 254, ()),
+    ("x" * 255, ("azure",)),
+    ("x" * 256, ("unix", "windows", "azure")),
+    (E * 127, ()),
+    (E * 128, ("unix",)),
+    (E * 254, ("unix",)),
+    (E * 255, ("unix", "azure")),
+    (E * 256, ("unix", "windows", "azure")),
+    (CLEF * 127, ("unix",)),
+    (CLEF * 128, ("unix", "windows", "azure")),
+    ("x/" * 128 + "abc", ()),
+    ("x/" * 129 + "ab", ("windows",)),
+    ("x/" * 511 + "ab", ("windows",)),
+    ("x/" * 512 + "a", ("windows", "azure", "s3")),
+    (f"{E}/" * 341 + "x", ("windows",)),
+    (f"{E}/" * 341 + "xx", ("windows", "s3")),
+    ("x/" * 2047 + "a", ("windows", "azure", "s3")),
+    ("x/" * 2047 + "ab", EVERYWHERE),
+    (b"\xff", ("windows", "azure", "s3")),
+    (b"a/\xc3(", ("windows", "azure", "s3")),
+]
+
+
+@pytest.mark.parametrize(("path", "refusing"), CASES)
+def test_refusal(path: str | bytes, refusing: tuple[str, ...]) -> None:
+    """Each rule holds from its edge on, and nothing on this side of it is refused."""
+    reasons = {name: refusal(path, name) for name in EVERYWHERE}
+    assert tuple(name for name, reason in reasons.items() if reason is not None) == refusing
+    reason = refusal(path, "all")
+    assert (reason is not None) == bool(refusing)
+    for text in filter(None, [*reasons.values(), reason]):
+        assert "\n" not in text
+        assert text.startswith(("segment ", "path ", "the path is empty"))
+    if isinstance(path, str):
+        assert reasons == {name: refusal(path.encode(), name) for name in EVERYWHERE}
+
+
+def test_reasons() -> None:
+    """A reason names the segment or the lengths, and for several profiles whose it is."""
+    assert refusal("ok/aux.txt", "windows") == "segment 'aux.txt': the name of a device"
+    assert refusal("ok/a:b", "all") == "segment 'a:b': it holds ':' (windows)"
+    assert refusal("a./b", "azure") == "segment 'a.': it ends in '.'"
+    assert refusal("a\n", "windows") == "segment 'a\\n': it holds '\\n'"
+    assert refusal(b"\xff", "s3") == "segment '\\udcff': it is not UTF-8"
+    assert refusal("a//b", "unix") == "segment '': it is empty"
+    assert refusal("a/..", "unix") == "segment '..': it is no name"
+    long = "x/" * 128 + "x"
+    assert refusal(long, "windows", root_length=40) == (
+        f"path '{'x/' * 40}'\u2026: 257 UTF-16 units with the 40 of its root; "
+        "the limit is 260, of which the NUL behind the path is one"
+    )
+
+
+@pytest.mark.parametrize(("name", "longest"), [("unix", 4095), ("windows", 259), ("azure", 1024), ("s3", 1024)])
+def test_the_length_of_the_root(implementation: Implementation, name: str, longest: int) -> None:
+    """What is in front of a path and the slash between count; a root as long as the limit leaves nothing."""
+    for root in (0, 1, 100):
+        room = longest - (root + 1 if root else 0)
+        fits = ("x/" * longest)[-room:].lstrip("/").rjust(room, "w")[:-1] + "y"
+        over = f"w{fits}"
+        assert refusal(fits, name, root_length=root) is None
+        assert refusal(over, name, root_length=root) is not None
+        assert refusals([fits, over], name, root_length=root).count == 1
+    assert refusal("a", name, root_length=5000) is not None
+    assert refusals(["a"], name, root_length=5000).count == 1
+
+
+def test_what_is_no_profile() -> None:
+    """Profiles and lengths that cannot be are refused; profiles are a mapping of what they are called."""
+    assert list(PROFILES) == ["unix", "windows", "azure", "s3", "all"]
+    assert all(profile.name == name for name, profile in PROFILES.items())
+    for call in (lambda: refusal("a", "dos"), lambda: refusals(["a"], "dos")):
+        with pytest.raises(ValueError, match=r"dos.*unix, windows, azure, s3, all"):
+            call()
+    with pytest.raises(ValueError, match="root_length=-1"):
+        refusal("a", "unix", root_length=-1)
+    with pytest.raises(PathError, match="surrogate"):
+        refusal("\ud800", "unix")
+    with pytest.raises(PathError, match="surrogate"):
+        refusals(["\ud800"], "unix")
+
+
+def test_advice() -> None:
+    """A leading hyphen is worth a word, and no refusal."""
+    assert advice("a/b-c/d") is None
+    assert advice("a/-b") == "segment '-b': begins with '-', as options of commands do"
+    assert refusal("-a", "all") is None
+    assert refusals(["-a", "b/-c/-d", "e-", "-f:"], "windows") == Refusals(
+        1, (Refusal(3, "-f:", "segment '-f:': it holds ':'"),), 3
+    )
+
+
+@given(
+    st.lists(st.sampled_from([path for path, _ in CASES]) | identifiers(), max_size=30),
+    st.sampled_from(list(PROFILES)),
+    st.sampled_from([0, 1, 100, 250, 5000]),
+    st.integers(0, 3),
+)
+def test_columns(
+    implementations: list[Implementation], paths: list[str | bytes], name: str, root: int, first: int
+) -> None:
+    """Of many paths those are refused, and advised against, that are so one by one."""
+    reasons = [(number, path, refusal(path, name, root_length=root)) for number, path in enumerate(paths)]
+    named = [
+        Refusal(number, path.decode("utf-8", "surrogateescape") if isinstance(path, bytes) else path, reason)
+        for number, path, reason in reasons
+        if reason is not None
+    ]
+    expected = Refusals(len(named), tuple(named[:first]), sum(advice(path) is not None for path in paths))
+    for implementation in implementations:
+        with use(implementation):
+            assert refusals(paths, name, root_length=root, first=first) == expected
+
+
+def test_a_column_of_arrow(implementation: Implementation, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Numbers are those of the column, over pieces and nulls."""
+    nanoarrow = pytest.importorskip("nanoarrow")
+    items = ["fine", None, "x" * 300, None, "-", "x" * 300, ""]
+    monkeypatch.setattr(pieces, "ITEMS", 2)
+    column = pressmark.FlatDirect().map_arrow(nanoarrow.Array(items, nanoarrow.string()), on_error="none")
+    found = refusals(column, "unix", first=9)
+    assert [one.number for one in found.first] == [2, 5]
+    assert (found.count, found.advised) == (2, 1)

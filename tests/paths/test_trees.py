@@ -1,0 +1,185 @@
+"""The directories that paths need, and their lengths: counted one by one, and by both implementations."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from pressmark.paths import PathIndex, PathLengths, Tree
+from support.implementations import Implementation, use
+
+NAMED = 20
+EVERYTHING = 1 << 30
+
+# Few different characters make many paths share directories, in one spelling or in several.
+SEGMENTS = st.text("aAbé\u0301\u00c9ß!0~\x01\x02\x00\u017f", min_size=1, max_size=3).map(lambda text: text.encode())
+PATHS = st.lists(SEGMENTS | st.sampled_from([b"\xff", b"a", b"A"]), min_size=1, max_size=5).map(b"/".join)
+
+
+def tree_of(paths: list[bytes], memory: int = EVERYTHING) -> Tree:
+    with PathIndex(memory=memory, tree=True) as index:
+        for start in range(0, len(paths), 7):
+            index.add(paths[start : start + 7])
+        return index.tree()
+
+
+def directories(paths: Any) -> set[bytes]:
+    found = set()
+    for path in paths:
+        segments = path.split(b"/") if path else []
+        found.update(b"/".join(segments[: depth + 1]) for depth in range(len(segments)))
+    return found
+
+
+def naive_tree(paths: list[bytes]) -> Tree:
+    found = directories(paths)
+    levels = Counter(path.count(b"/") for path in found)
+    held = Counter(path.rpartition(b"/")[0] for path in found)
+    # The order of the kernels, in which the slash comes before all else.
+    largest = sorted(held.items(), key=lambda item: (-item[1], item[0].translate(SLASH_FIRST)))
+    return Tree(
+        tuple(levels[depth] for depth in range(len(levels))),
+        len(set(paths)),
+        tuple(sorted(Counter(held.values()).items())),
+        tuple((path.decode("utf-8", "surrogateescape"), count) for path, count in largest[:NAMED]),
+        (),
+    )
+
+
+SLASH_FIRST = bytes([*range(1, 0x30), 0, *range(0x30, 0x100)])
+
+
+@pytest.mark.parametrize("memory", [1, EVERYTHING])
+def test_few_paths(implementation: Implementation, memory: int) -> None:
+    """What can be counted on the fingers."""
+    assert tree_of([], memory)[:4] == ((), 0, (), ())
+    assert tree_of([b""], memory)[:4] == ((), 1, (), ())
+    assert tree_of([b"a"], memory)[:4] == ((1,), 1, ((1, 1),), (("", 1),))
+    assert tree_of([b"a/b", b"a/c", b"a"], memory)[:4] == ((1, 2), 3, ((1, 1), (2, 1)), (("a", 2), ("", 1)))
+    # Two on a file system that tells case apart.
+    assert tree_of([b"A/x", b"a/y", b"A/z", b"a/x"], memory)[:4] == (
+        (2, 4),
+        4,
+        ((2, 3),),
+        (("", 2), ("A", 2), ("a", 2)),
+    )
+
+
+@given(st.lists(PATHS, max_size=60), st.sampled_from([1, 300, EVERYTHING]))
+@example([b"A/b/c", b"a/b/c", b"a/B/c", b"A/b/d", b"a/c"], EVERYTHING)
+@example([b"a", b"A/b", b"a/b/c", b"A", b"a/B"], 1)
+def test_trees_of_all_kinds(implementations: list[Implementation], paths: list[bytes], memory: int) -> None:
+    """Every number is that of the set of all directories; samples are the trees of some of the paths."""
+    expected = naive_tree(paths)
+    trees = []
+    for implementation in implementations:
+        with use(implementation):
+            trees.append(tree_of(paths, memory))
+    for tree in trees:
+        assert tree[:4] == expected[:4]
+        assert tree.directories == len(directories(paths))
+        assert tree.samples[0] == (len(paths), len(directories(paths)), len(set(paths)))
+        assert tree == trees[0]
+
+
+def test_samples_are_nested(implementation: Implementation) -> None:
+    """Each is about half of the one before, and counted as if it were alone."""
+    from pressmark._kernels.pure.path_tree import sample_mask
+
+    paths = [f"{number * 7919 % 1000 // 100}/{number * 7919 % 1000}".encode() for number in range(3000)]
+    tree = tree_of(paths)
+    for sample, counts in enumerate(tree.samples):
+        chosen = [path for number, path in enumerate(paths) if sample_mask(number) >> sample & 1]
+        assert counts == (len(chosen), len(directories(chosen)), len(set(chosen)))
+    sizes = [members for members, _, _ in tree.samples]
+    assert sizes[0] == 3000
+    assert 1350 < sizes[1] < 1650
+    assert 300 < sizes[3] < 450
+
+
+def test_many_spellings_of_one_directory(implementation: Implementation) -> None:
+    """Each is a directory of its own, however many there are."""
+    names = [
+        "".join(letter.upper() if bits >> place & 1 else letter for place, letter in enumerate("abcdefghij"))
+        for bits in range(1 << 10)
+    ]
+    paths = [f"{name}/{last}/z".encode() for last in "xyX" for name in names]
+    tree = tree_of(paths)
+    assert tree.levels == (1024, 3072, 3072)
+    assert tree.fans == ((1, 3072), (3, 1024), (1024, 1))
+    assert tree.largest[:2] == (("", 1024), ("ABCDEFGHIJ", 3))
+
+
+def test_crowds(implementation: Implementation) -> None:
+    """Directories of more entries than are counted in a table."""
+    tree = tree_of([b"a/%d" % number for number in range(70_000)] + [b"b/%d" % number for number in range(3)])
+    assert tree.fans == ((2, 1), (3, 1), (70_000, 1))
+    assert tree.largest == (("a", 70_000), ("b", 3), ("", 2))
+
+
+def test_a_tree_is_there_where_it_was_asked_for() -> None:
+    """Only an index that was made for it counts directories."""
+    with PathIndex() as index, pytest.raises(ValueError, match="without tree=True"):
+        index.tree()
+
+
+def test_deep_paths(implementation: Implementation) -> None:
+    """A path of very many segments takes no more memory than itself, nearly."""
+    deep = b"/".join([b"x"] * 50_000)
+    tree = tree_of([deep, deep[:-1] + b"X", deep[:-2]])
+    assert len(tree.levels) == 50_000
+    assert tree.directories == 50_001
+
+
+# --- lengths ------------------------------------------------------------------------------------------------------
+
+
+def units(octets: bytes) -> int:
+    return len(octets.decode("utf-8", "surrogateescape").encode("utf-16-le", "surrogatepass")) // 2
+
+
+def lengths_of(paths: list[bytes]) -> PathLengths:
+    lengths = PathLengths()
+    for start in range(0, len(paths), 5):
+        lengths.add(paths[start : start + 5])
+    return lengths
+
+
+@given(st.lists(PATHS | st.just(b"") | st.just("\U0001f350/\uffff".encode()), max_size=30))
+@example([b"a/b", b"a/b", b"a/bc", b"a/b/c", b"a", b"a\xc3"])
+def test_lengths(implementations: list[Implementation], paths: list[bytes]) -> None:
+    """Every histogram and every sum, from the definitions."""
+    segments = [path.split(b"/") if path else [] for path in paths]
+    flat = [segment for each in segments for segment in each]
+    shared = 0
+    for one, other in pairwise(segments):
+        for left, right in zip(one, other, strict=False):
+            if left != right:
+                break
+            shared += 1
+    parents = {path.rpartition(b"/")[0] for path in paths}
+    for implementation in implementations:
+        with use(implementation):
+            lengths = lengths_of(paths)
+            assert lengths.octets == tuple(sorted(Counter(map(len, paths)).items()))
+            assert lengths.units == tuple(sorted(Counter(map(units, paths)).items()))
+            assert lengths.segment_octets == tuple(sorted(Counter(map(len, flat)).items()))
+            assert lengths.segment_units == tuple(sorted(Counter(map(units, flat)).items()))
+            assert lengths.depth == tuple(sorted(Counter(map(len, segments)).items()))
+            lasts = Counter(len(each[-1]) if each else 0 for each in segments)
+            assert lengths.last_octets == tuple(sorted(lasts.items()))
+            assert lengths.neighbours() == (len(paths), shared, len(parents))
+
+
+def test_long_paths_and_windows(implementation: Implementation) -> None:
+    """Lengths beyond the table are counted as well; parents are counted afresh for each thousand."""
+    paths = [b"x" * 4095, b"x" * 4096, b"x" * 100_000, b"x" * 100_000]
+    assert lengths_of(paths).octets == ((4095, 1), (4096, 1), (100_000, 2))
+    assert lengths_of(paths).segment_units == ((4095, 1), (4096, 1), (100_000, 2))
+    many = [b"%d/%d" % (number % 10, number) for number in range(2500)]
+    assert lengths_of(many).neighbours() == (2500, 0, 30)
