@@ -39,6 +39,7 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | geta
 # What the ioctl says where a file system cannot clone, or not from that one, or not a file like this.
 _NO_CLONE = {errno.EOPNOTSUPP, errno.ENOTSUP, errno.EXDEV, errno.EINVAL, errno.ENOTTY, errno.ENOSYS, errno.EPERM}
 FICLONE = 0x40049409  # linux/fs.h
+_BY_DESCRIPTOR = {os.chmod, os.utime} <= os.supports_fd
 
 
 class Job(NamedTuple):
@@ -187,8 +188,8 @@ def _ficlone(source: int, target: int) -> None:
     fcntl.ioctl(target, FICLONE, source)
 
 
-def keep_status(target: bytes, status: os.stat_result) -> None:
-    """Give a file or directory the permission bits and times of ``status``."""
+def keep_status(target: bytes | int, status: os.stat_result) -> None:
+    """Give a file or directory, or what a descriptor is open for, the permission bits and times of ``status``."""
     with contextlib.suppress(PermissionError, NotImplementedError):  # a file system that has none of its own
         os.chmod(target, stat.S_IMODE(status.st_mode) & KEPT_BITS)
     with contextlib.suppress(PermissionError, NotImplementedError):
@@ -262,6 +263,8 @@ def copy_file(
         before = os.fstat(source)
         if (kind := manner.refuses(before.st_mode)) is not None:
             return failure(job.source, kind, status=before)
+        if 0 < before.st_size < READ_SIZE:
+            return _copy_small(source, before, job, names, manner, on_bytes)
         hashers = {name: ALGORITHMS[name].make(1) for name in names}
         updates = [hasher.update for hasher in hashers.values()]
         try:
@@ -283,6 +286,42 @@ def copy_file(
         os.close(source)
     digests = {name: hashers[name].hexdigest() for name in names}
     return Outcome(job.source, digests, total, before.st_mtime_ns, before.st_ino)
+
+
+def _copy_small(
+    source: int,
+    before: os.stat_result,
+    job: Job,
+    names: Sequence[str],
+    manner: Manner,
+    on_bytes: Callable[[int], object],
+) -> Outcome:
+    """Copy a file that one read takes in: of many small ones, what surrounds the copying is what costs."""
+    size, mtime_ns = before.st_size, before.st_mtime_ns
+    try:
+        # One byte more than there should be: a file that has grown shows itself without a second read.
+        data = os.read(source, size + 1)
+        while len(data) < size and (more := os.read(source, size + 1 - len(data))):
+            data += more
+        after = os.fstat(source)
+    except OSError as error:
+        return refusal(job.source, error.errno or 0, manner)
+    reason = changes(size, mtime_ns, after.st_size, after.st_mtime_ns, len(data), 0)
+    if reason is not None:
+        return Outcome(job.source, None, size, mtime_ns, before.st_ino, CHANGED, reason)
+    digests = {}
+    for name in names:
+        hasher = ALGORITHMS[name].make(1)
+        hasher.update(data)
+        digests[name] = hasher.hexdigest()
+    target = os.open(job.target, _NEW, 0o600)
+    try:
+        _writer(target)(memoryview(data))
+        keep_status(target if _BY_DESCRIPTOR else job.target, before)
+    finally:
+        os.close(target)
+    on_bytes(size)
+    return Outcome(job.source, digests, size, mtime_ns, before.st_ino)
 
 
 class _ReadError(Exception):

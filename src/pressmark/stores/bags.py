@@ -76,7 +76,7 @@ from pressmark.stores.directories import (
 )
 from pressmark.stores.kinds import problem
 
-__all__ = ["CONFIG", "BagFolder", "BagObject"]
+__all__ = ["CONFIG", "BagFolder", "BagObject", "can_be_said"]
 
 CONFIG = b".pressmark-bags.json"
 WORKSHOP = b".pressmark-work"
@@ -86,6 +86,15 @@ IDENTIFIER = "External-Identifier"
 IDENTIFIERS = ("external", "name", "layout")
 PROGRESS_EVERY = 100  # bags
 _CONFIG_LIMIT = 1 << 20
+
+
+def can_be_said(identifier: str) -> bool:
+    """Return whether a bag-info.txt can hold an identifier."""
+    try:
+        written = BagInfo([(IDENTIFIER, identifier)]).to_bytes()
+        return BagInfo.parse(written)[0].all(IDENTIFIER) == [identifier]
+    except (BagError, ValueError):
+        return False
 
 
 class BagObject(StoredObject):
@@ -452,6 +461,7 @@ class BagFolder(Store):
         links: Literal["refuse", "follow"] = "refuse",
         info: Mapping[str, str] | None = None,
         check: Callable[[bytes], object] | None = None,
+        on_event: Callable[[object], object] | None = None,
     ) -> StoreObject:
         """Make a bag of a source, with the identifier as its ``External-Identifier``: whole or not at all.
 
@@ -459,6 +469,7 @@ class BagFolder(Store):
 
         :param info: more elements for this bag's bag-info.txt
         :param check: called with the path of the bag before it appears; what it raises ends this
+        :param on_event: called with events of the copying
         :raises ObjectError: nothing was stored; its ``kind`` says why
         :raises IdentifierError: the identifier has no place in this folder
         """
@@ -467,7 +478,7 @@ class BagFolder(Store):
         elements = [*self._elements(name, place), *(info or {}).items()]
 
         def make(new: bytes) -> bytes:
-            self._make(identifier, source, new, elements, mode, links)
+            self._make(identifier, source, new, elements, mode, links, on_event)
             return new
 
         return self._put(identifier, place, make, check, replace)
@@ -475,18 +486,21 @@ class BagFolder(Store):
     def adopt(
         self,
         identifier: str | bytes,
-        bag: bytes,
+        bag: bytes | Mapping[str, Path],
         *,
         mode: str = "copy",
         replace: bool = False,
         check: Callable[[bytes], object] | None = None,
         algorithms: tuple[str, ...] = (),
         on_file: Callable[[bytes, Outcome], object] | None = None,
+        on_event: Callable[[object], object] | None = None,
     ) -> StoreObject:
         """Store a bag as it is, a directory or a serialised one: copied, or with ``rename`` moved in.
 
+        :param bag: its base directory or file; or all of its files, by their names in it
         :param mode: as of :meth:`put`; or ``rename``: it lies on the same file system
         :param check: called with the path of the bag before it appears; what it raises ends this
+        :param on_event: called with events of the copying
         :param algorithms: of the digests that ``on_file`` gets
         :param on_file: called with the name and the outcome of each file that was copied; what it raises ends this
         :raises ObjectError: nothing was stored; of kind ``improper``: this folder would not find the identifier in it
@@ -494,25 +508,28 @@ class BagFolder(Store):
         """
         place = octets(self._place(identifier))
         name = text(identifier) if isinstance(identifier, bytes) else identifier
-        serialized = not os.path.isdir(bag)
-        if serialized:
-            stem = archives.stem(os.path.basename(bag)) or os.path.basename(bag)
-            place += os.path.basename(bag)[len(stem) :]
+        file = b""
+        if isinstance(bag, bytes) and not os.path.isdir(bag):
+            file = os.path.basename(bag)
+            place += file[len(archives.stem(file) or file) :]
 
         def make(new: bytes) -> bytes:
-            if mode != "rename":
-                new = os.path.join(new, os.path.basename(bag)) if serialized else new
+            made = bag
+            if mode != "rename" or isinstance(made, Mapping):
                 try:
                     copy_source(
                         bag,
-                        os.path.dirname(new) if serialized else new,
+                        new,
                         mode=mode,
                         algorithms=algorithms,
                         on_file=on_file,
+                        on_event=on_event,
                     )
                 except Refused as refused:
                     raise ObjectError(self.root, identifier, refused.kind, refused.reason) from refused
-            made = bag if mode == "rename" else new
+                made = os.path.join(new, file) if file else new
+                if isinstance(bag, Mapping):
+                    os.makedirs(os.path.join(made, b"data"), exist_ok=True)  # of a bag without payload
             own = self._own_identifier(made, place)
             if own != name:
                 what = f"the bag's own identifier is {own!r}: it would not be found by the one that it should have"
@@ -568,12 +585,8 @@ class BagFolder(Store):
     def _elements(self, identifier: str, place: bytes) -> list[tuple[str, str]]:
         """Return the elements of a new bag's bag-info.txt."""
         elements = [(label, value) for label, value in self._info.items() if label.lower() != IDENTIFIER.lower()]
-        try:
-            written = BagInfo([(IDENTIFIER, identifier)]).to_bytes()
-            if BagInfo.parse(written)[0].all(IDENTIFIER) == [identifier]:
-                return [(IDENTIFIER, identifier), *elements]
-        except (BagError, ValueError):
-            pass
+        if can_be_said(identifier):
+            return [(IDENTIFIER, identifier), *elements]
         if self.layout is not None and self._from_place(place) == identifier:
             return elements
         raise IdentifierError(identifier, None, f"it cannot be written as an {IDENTIFIER}, on one line of text")
@@ -617,19 +630,20 @@ class BagFolder(Store):
         info: list[tuple[str, str]],
         mode: str,
         links: str,
+        on_event: Callable[[object], object] | None,
     ) -> None:
         """Make the bag ``new``."""
         try:
             if isinstance(source, Mapping):
-                copy_source(source, new, mode=mode, links=links)
+                copy_source(source, new, mode=mode, links=links, on_event=on_event)
                 create_bag(new, None, self._algorithms, info, nested=True)
             else:
                 given = os.fsencode(source)
                 # Whoever names a link means what it leads to.
                 one = given if os.path.isdir(given) else [given]
-                create_bag(one, new, self._algorithms, info, mode=mode, links=links, nested=True)
+                create_bag(one, new, self._algorithms, info, mode=mode, links=links, nested=True, on_event=on_event)
         except Refused as refused:
-            raise ObjectError(self.root, identifier, refused.kind, refused.reason) from None
+            raise ObjectError(self.root, identifier, refused.kind, refused.reason) from refused
         except BagError as error:
             if isinstance(error.__cause__, OSError):
                 raise error.__cause__ from None

@@ -196,6 +196,13 @@ class Store(ABC):
         """
 
     @abstractmethod
+    def locate(self, record: StoreObject) -> StoredObject:
+        """Return the object of a record of :meth:`objects`: also one that is not where its identifier belongs.
+
+        :raises ObjectError: of kind ``missing``: it is no longer there
+        """
+
+    @abstractmethod
     def put(
         self,
         identifier: str | bytes,

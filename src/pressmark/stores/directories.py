@@ -30,7 +30,7 @@ from functools import cache
 from types import TracebackType
 from typing import Any, NamedTuple
 
-from pressmark.bagit.copying import Job, copy_files
+from pressmark.bagit.copying import Event, Job, copy_files
 from pressmark.fixity import Outcome
 from pressmark.fixity.outcomes import kind_of_mode, message_of
 from pressmark.stores.base import Path, Source, octets
@@ -40,11 +40,14 @@ __all__ = [
     "Entry",
     "Lock",
     "Refused",
+    "Unreadable",
     "Workshop",
+    "can_flush_filesystem",
     "clear",
     "copy_source",
     "exchange",
     "flush_directory",
+    "flush_filesystem",
     "flush_tree",
     "folds_case",
     "leftovers",
@@ -80,6 +83,17 @@ class Refused(Exception):
         super().__init__(kind, reason)
         self.kind = kind
         self.reason = reason
+
+
+class Unreadable(Refused):
+    """A file of a source that could not be copied.
+
+    :ivar outcome: what became of it
+    """
+
+    def __init__(self, outcome: Outcome) -> None:
+        super().__init__("source", f"{os.fsdecode(octets(outcome.path))}: {outcome.message}")
+        self.outcome = outcome
 
 
 # --- looking ----------------------------------------------------------------------------------------------------------
@@ -194,6 +208,40 @@ def flush_tree(top: bytes) -> None:
             finally:
                 os.close(descriptor)
         flush_directory(directory)
+
+
+@cache
+def _syncfs() -> Callable[[int], int] | None:
+    """Return what the C library offers to flush one file system; :data:`None` where it offers nothing."""
+    if not sys.platform.startswith("linux"):
+        return None
+    try:
+        function: Callable[[int], int] = ctypes.CDLL(None, use_errno=True).syncfs
+    except (OSError, AttributeError):
+        return None
+    return function
+
+
+def can_flush_filesystem() -> bool:
+    """Return whether :func:`flush_filesystem` can do it here."""
+    return _syncfs() is not None
+
+
+def flush_filesystem(directory: bytes) -> None:
+    """Have everything on the disk that was written to the file system of ``directory``, by one call for all of it.
+
+    :raises OSError: something of it could not be written, or the system has no such call
+    """
+    flush = _syncfs()
+    if flush is None:
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS), directory)
+    descriptor = os.open(directory, _OPEN_DIRECTORY)
+    try:
+        if flush(descriptor) != 0:
+            number = ctypes.get_errno()
+            raise OSError(number, os.strerror(number), directory)
+    finally:
+        os.close(descriptor)
 
 
 # --- moving -----------------------------------------------------------------------------------------------------------
@@ -501,6 +549,7 @@ def copy_source(
     threads: int | None = None,
     algorithms: tuple[str, ...] = (),
     on_file: Callable[[bytes, Outcome], object] | None = None,
+    on_event: Callable[[Event], object] | None = None,
 ) -> int:
     """Copy what a source is made of into the new directory ``target``.
 
@@ -509,6 +558,7 @@ def copy_source(
     :param links: symbolic links: ``"refuse"`` or ``"follow"``; what the source itself names is followed
     :param algorithms: of the digests that ``on_file`` gets
     :param on_file: called with each file's name below ``target``, and its outcome
+    :param on_event: called with the events of :func:`pressmark.bagit.copying.copy_files`
     :return: how many files there are
     :raises Refused: the source cannot be stored
     :raises OSError: the copy cannot be written
@@ -522,10 +572,10 @@ def copy_source(
             yield Job(path, os.path.join(target, name))
 
     count = 0
-    outcomes = copy_files(jobs(), algorithms or _CHEAPEST, mode=mode, threads=threads, links=links)
+    outcomes = copy_files(jobs(), algorithms or _CHEAPEST, mode=mode, threads=threads, links=links, on_event=on_event)
     for outcome in outcomes:
         if not outcome.ok:
-            raise Refused("source", f"{os.fsdecode(octets(outcome.path))}: {outcome.message}")
+            raise Unreadable(outcome)
         if on_file is not None:
             on_file(names[count], outcome)
         count += 1

@@ -124,7 +124,7 @@ def head_state(document: Mapping[str, Any]) -> tuple[dict[str, list[str]], dict[
 
 
 def _are_texts(paths: list[Any]) -> bool:
-    return all(isinstance(path, str) for path in paths)
+    return set(map(type, paths)) <= {str}
 
 
 def logical_files(document: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
@@ -146,8 +146,9 @@ def inventory_bytes(document: Mapping[str, Any]) -> bytes:
     return ("\n".join(lines) + "\n").encode()
 
 
-# The encoder of C, which cannot indent; only objects are broken into lines, and there are few of them.
+# The encoders of C, which cannot indent; only objects are broken into lines, and there are few of them.
 _encode = json.JSONEncoder(ensure_ascii=False).encode
+_encode_text = json.encoder.encode_basestring
 
 
 def _write(value: Mapping[str, Any], before: str, indent: str, lines: list[str]) -> None:
@@ -157,8 +158,12 @@ def _write(value: Mapping[str, Any], before: str, indent: str, lines: list[str])
     lines.append(f"{before}{{")
     inner = f"{indent}  "
     for key, item in value.items():
-        name = f"{inner}{_encode(key)}: "
-        if isinstance(item, Mapping):
+        name = f"{inner}{_encode_text(key)}: "
+        if isinstance(item, str):
+            lines.append(name + _encode_text(item))
+        elif isinstance(item, list) and _are_texts(item):
+            lines.append(f"{name}[{', '.join(map(_encode_text, item))}]")
+        elif isinstance(item, Mapping):
             _write(item, name, inner, lines)
         else:
             lines.append(f"{name}{_encode(item)}")

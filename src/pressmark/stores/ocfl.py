@@ -66,6 +66,7 @@ from pressmark.stores.inventory_rules import path_fault
 from pressmark.stores.kinds import problem
 from pressmark.stores.ocfl_declarations import OBJECT, VERSIONS, declaration
 from pressmark.stores.ocfl_layout import EXTENSIONS, LAYOUT, WORKSHOP, create_root, read_root, refused_layout
+from pressmark.stores.ocfl_loading import Loading
 from pressmark.stores.ocfl_object import check_object, is_object_name, is_object_root
 from pressmark.stores.ocfl_walk import Found, Walk
 from pressmark.stores.ocfl_writer import Manners, Provenance, write_object, write_version
@@ -146,6 +147,7 @@ class OcflRoot(Store):
     :param flush: have each object on the disk before it appears; without, a power failure may leave empty files
 
     :ivar version: of OCFL
+    :ivar copied: devices from which files turned out to be copied, where sharing blocks was tried
     :ivar layout_is_given: whether the layout is not that of ``ocfl_layout.json``
     :raises StoreError: it is no storage root, or an argument cannot be used
     """
@@ -187,12 +189,12 @@ class OcflRoot(Store):
             if why is not None:
                 raise StoreError(self.root, why)
             self.layout = layout
-        self._algorithm = algorithm
-        self._user = user
-        self._message = message
-        self._content_paths = content_paths
-        self._flush = flush
-        self._copied: set[int] = set()
+        self.algorithm = algorithm
+        self.user = user
+        self.message = message
+        self.content_paths = content_paths
+        self.flush = flush
+        self.copied: set[int] = set()
         self._shared: Workshop | None = None
         self._numbers = count()
 
@@ -252,6 +254,20 @@ class OcflRoot(Store):
             return None
         other = octets(_LONG_ESCAPE.sub(lambda match: match[0].upper(), text(place)))
         return None if other == place else other
+
+    def place(self, identifier: str | bytes) -> bytes:
+        """Return where a new object belongs, relative to the root.
+
+        :raises ObjectError: of kind ``reserved`` or ``bad-name``: nothing can be there
+        :raises IdentifierError: the identifier has no place in this store
+        :raises StoreError: the layout is not known
+        """
+        return self._place(self._identifier(identifier), "put")
+
+    def is_elsewhere(self, place: bytes) -> bool:
+        """Return whether something is where ocfl-java puts the object that belongs at ``place``."""
+        other = self._foreign_place(place)
+        return other is not None and os.path.lexists(self._absolute(other))
 
     def _absolute(self, place: bytes) -> bytes:
         return os.path.join(self._root, place)
@@ -383,6 +399,18 @@ class OcflRoot(Store):
             raise ObjectError(self.root, name, "missing", f"there is no object at {text(place)!r}")
         return OcflObject(self.root, name, os.path.abspath(self._absolute(found[0])), found[1])
 
+    def locate(self, record: StoreObject) -> OcflObject:
+        """Return the object of a record of :meth:`objects`: also one that is not where its identifier belongs.
+
+        :raises ObjectError: of kind ``missing``: there is none, or one of another identifier; or ``improper``
+        """
+        directory = os.path.abspath(self._absolute(octets(record.path)))
+        document = self._read_inventory(record.id or "", directory)
+        if document is None or (record.id is not None and document.get("id") != record.id):
+            what = "there is no object" if document is None else f"there is {shown(str(document.get('id')))} instead"
+            raise ObjectError(self.root, record.id or "", "missing", f"{what} at {record.path!r}")
+        return OcflObject(self.root, str(document.get("id")), directory, document)
+
     def put(
         self,
         identifier: str | bytes,
@@ -415,12 +443,12 @@ class OcflRoot(Store):
             raise StoreError(self.root, "OCFL forbids hard links (E090); take copy, reflink or auto")
         name = self._identifier(identifier)
         place = self._place(name, "put")
-        provenance = Provenance(created, self._message if message is None else message, user or self._user)
+        provenance = Provenance(created, self.message if message is None else message, user or self.user)
         how: dict[str, Any] = {
             "provenance": provenance,
             "fixity": fixity or {},
-            "content_paths": self._content_paths,
-            "manners": Manners(mode, links, threads, self._copied),
+            "content_paths": self.content_paths,
+            "manners": Manners(mode, links, threads, self.copied),
         }
         for _ in range(TRIES):
             found = self._find(name, place)
@@ -428,7 +456,12 @@ class OcflRoot(Store):
                 what = f"it is there already, at {text(found[0])!r}; replace it, or remove it first"
                 raise ObjectError(self.root, name, "exists", what)
             if found is None:
-                self._make_sure(name, place)
+                try:
+                    self.make_sure(name, place)
+                except ObjectError:
+                    # What another run is moving is nobody's fault: asked again while none moves anything.
+                    with self._changing(name) as workshop, workshop.turn():
+                        self.make_sure(name, place)
             try:
                 return self._store(name, place, found, source, how)
             except ObjectError:
@@ -450,10 +483,10 @@ class OcflRoot(Store):
         :param found: where it is and its inventory, if it is there
         """
         with self._changing(name) as workshop:
-            new = workshop / self._name()
+            new = workshop / self.new_name()
             try:
                 if found is None:
-                    written = write_object(new, name, source, version=self.version, algorithm=self._algorithm, **how)
+                    written = write_object(new, name, source, version=self.version, algorithm=self.algorithm, **how)
                 else:
                     place = found[0]
                     written = self._next_version(name, place, found[1], new, source, how)
@@ -473,15 +506,15 @@ class OcflRoot(Store):
         self, workshop: Workshop, identifier: str, new: bytes, place: bytes, before: dict[str, Any] | None
     ) -> None:
         """Move an object that is written into its place, or exchange it with its earlier version."""
-        if self._flush:
+        if self.flush:
             flush_tree(new)
         with workshop.turn():
             if before is None:
-                self._make_sure(identifier, place)
-                self._move_in(identifier, new, place)
+                self.make_sure(identifier, place)
+                self.move_in(identifier, new, place)
             else:
                 self._exchange(identifier, new, place, before)
-        if self._flush:
+        if self.flush:
             while place:
                 place = os.path.dirname(place)
                 flush_directory(self._absolute(place))
@@ -501,6 +534,10 @@ class OcflRoot(Store):
             finally:
                 self._shared = None
 
+    def loading(self, flush_places: bool = True) -> Loading:
+        """Return what takes many new objects in at a time; see :mod:`pressmark.stores.ocfl_loading`."""
+        return Loading(self, flush_places)
+
     @contextmanager
     def workshop(self) -> Iterator[Workshop]:
         """Give a private directory to prepare changes in.
@@ -510,7 +547,7 @@ class OcflRoot(Store):
         folder = os.path.join(self._root, EXTENSIONS)
         with ExitStack() as stack:
             # A root whose layout has no parameters has no extensions: nothing empty must stay behind.
-            stack.callback(prune_upward, self._root, EXTENSIONS)
+            stack.callback(self._tidy)
             for _ in range(TRIES):
                 with suppress(FileExistsError):
                     os.mkdir(folder)
@@ -522,6 +559,10 @@ class OcflRoot(Store):
             else:
                 raise OSError(errno.EBUSY, os.strerror(errno.EBUSY), folder)
             yield workshop
+
+    def _tidy(self) -> None:
+        with suppress(OSError):  # the change itself is made or not made already
+            prune_upward(self._root, EXTENSIONS)
 
     @contextmanager
     def _changing(self, identifier: str) -> Iterator[Workshop]:
@@ -536,11 +577,11 @@ class OcflRoot(Store):
         except Refused as error:
             raise ObjectError(self.root, identifier, error.kind, error.reason) from None
 
-    def _name(self) -> bytes:
+    def new_name(self) -> bytes:
         """Return a name in a private directory that no other change has."""
         return str(next(self._numbers)).encode()
 
-    def _make_sure(self, identifier: str, place: bytes) -> None:
+    def make_sure(self, identifier: str, place: bytes) -> None:
         """Make sure that an object can be at ``place``: it is free, and neither above nor below another.
 
         :raises ObjectError: it cannot
@@ -555,7 +596,7 @@ class OcflRoot(Store):
             if os.path.islink(path) or not os.path.isdir(path):
                 what = f"{text(above)!r}, above its place, is no directory; move it out of the storage root"
                 raise ObjectError(self.root, identifier, "object-inside", what)
-            if self._declares_object(path):
+            if self.declares_object(path):
                 what = f"its place {text(place)!r} is inside of the object {text(above)!r}, and objects cannot nest"
                 raise ObjectError(self.root, identifier, "object-inside", what)
         path = os.path.join(path, parts[-1])
@@ -580,14 +621,15 @@ class OcflRoot(Store):
             raise ObjectError(self.root, identifier, "object-inside", what)
 
     @staticmethod
-    def _declares_object(directory: bytes) -> bool:
+    def declares_object(directory: bytes) -> bool:
+        """Return whether a directory is an object's, or says so."""
         # Asked for by name: intermediate directories may have thousands of entries.
         return any(
             os.path.lexists(os.path.join(directory, name))
             for name in (_INVENTORY, *(declaration(OBJECT, version)[0] for version in VERSIONS))
         )
 
-    def _move_in(self, identifier: str, new: bytes, place: bytes) -> None:
+    def move_in(self, identifier: str, new: bytes, place: bytes) -> None:
         """Make the directories above a place, and move an object there."""
         parent, target = os.path.dirname(place), self._absolute(place)
         try:
@@ -599,7 +641,7 @@ class OcflRoot(Store):
         except OSError as error:
             prune_upward(self._root, parent)
             if isinstance(error, FileExistsError):
-                self._make_sure(identifier, place)
+                self.make_sure(identifier, place)
             raise
 
     def _next_version(
@@ -641,7 +683,7 @@ class OcflRoot(Store):
         name = self._identifier(identifier)
         place = self._place(name, "remove")
         with self._changing(name) as workshop:
-            removed = workshop / self._name()
+            removed = workshop / self.new_name()
             with workshop.turn():
                 found = self._find(name, place)
                 if found is None:

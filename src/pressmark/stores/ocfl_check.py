@@ -19,7 +19,7 @@ from pressmark.errors import shown
 from pressmark.fixity import Outcome, hash_files
 from pressmark.reports import Problem, Report
 from pressmark.stores.base import OnEvent, OnProblem, Progress, text
-from pressmark.stores.directories import Entry, leftovers
+from pressmark.stores.directories import Entry, leftovers, scan
 from pressmark.stores.kinds import problem
 from pressmark.stores.ocfl_layout import EXTENSIONS, WORKSHOP, read_root
 from pressmark.stores.ocfl_object import Advice, Checked, ContentFile, check_object
@@ -111,6 +111,28 @@ class Check:
         self._report.counts.update(counts)
         self._tell_progress()
         return self._report
+
+    def report_on(self, places: Iterable[tuple[bytes, bytes | None]], digests: bool, threads: int) -> Report:
+        """Check some objects and nothing else, and return the report.
+
+        :param places: of each object, with that of the object that it is in
+        """
+        opened = (self._looked_at(place, inside) for place, inside in places)
+        for one in self._verified(opened, threads) if digests else opened:
+            self._settle(one)
+        self._tell_advice()
+        self._report.counts.update(objects=self._objects, files=self._files, bytes=self._bytes)
+        return self._report
+
+    def _looked_at(self, place: bytes, inside: bytes | None) -> _Open:
+        directory = os.path.join(self._root, place)
+        try:
+            entries = scan(directory, follow=False)
+        except OSError as error:
+            return _Open(place, None, [problem("unreadable", place, error.strerror or str(error))])
+        checked = check_object(directory, place, entries, self._store.version)
+        checked.problems[:0] = self._store.misplacements([(place, inside, checked.identifier)])[0]
+        return _Open(place, checked, checked.problems, checked.files)
 
     # --- the walk -------------------------------------------------------------------------------------------------
 

@@ -76,7 +76,7 @@ def create_root(root: bytes, layout: Layout, version: str, description: str | No
     if why is not None:
         raise StoreError(root, why)
     try:
-        os.mkdir(root)
+        os.makedirs(root)
     except FileExistsError:
         _clear_unfinished(root)
     if layout.parameters():  # ocfl-py 2.1.0 stops at a configuration of 0002, which has nothing to configure

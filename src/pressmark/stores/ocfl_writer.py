@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import os
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from itertools import chain, islice
 from typing import Any
 
@@ -21,7 +21,7 @@ from pressmark.fixity.hasher import Manner
 from pressmark.fixity.outcomes import message_of
 from pressmark.layouts import Layout
 from pressmark.stores.base import Path, Source, octets, text
-from pressmark.stores.directories import Refused, scan
+from pressmark.stores.directories import Refused, Unreadable, scan
 from pressmark.stores.inventory import (
     CONTENT_DIRECTORY,
     INVENTORY,
@@ -35,12 +35,24 @@ from pressmark.stores.inventory import (
 from pressmark.stores.inventory_rules import path_fault, version_number
 from pressmark.stores.ocfl_declarations import OBJECT, declaration
 
-__all__ = ["Manners", "Provenance", "Written", "now", "write_extension", "write_object", "write_version"]
+__all__ = [
+    "Files",
+    "Manners",
+    "Provenance",
+    "Written",
+    "now",
+    "write_extension",
+    "write_object",
+    "write_version",
+]
 
 Fixity = Mapping[str, Mapping[str, str]]
+#: Names within an object and the files that are copied there, from whoever has looked at them already.
+Files = list[tuple[bytes, bytes]]
 # So few files are copied by the calling thread: starting others would take longer.
 FEW = 16
 _EXTENSIONS = b"extensions"
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
 
 @dataclass(frozen=True)
@@ -74,37 +86,45 @@ class Manners:
     :ivar links: ``refuse`` or ``follow``
     :ivar threads: how many copy at a time; :data:`None` for as many as there are cores
     :ivar copied: devices from which ``auto`` has turned out to copy
+    :ivar used: how the files of the last source came: ``copy`` or ``reflink``; :data:`None` where there were none
     """
 
     mode: str = "auto"
     links: str = "refuse"
     threads: int | None = None
     copied: set[int] = field(default_factory=set)
+    used: str | None = None
 
     def copy(self, jobs: Iterator[Job], algorithms: tuple[str, ...]) -> Iterator[Outcome]:
         """Copy files, and give their outcomes in order."""
         first = list(islice(jobs, FEW))
         if not first:
+            self.used = None
             return
-        jobs = chain(first, jobs)
-        mode, device = self.mode, os.stat(first[0].source).st_dev
-        if mode == "auto" and device in self.copied:
+        mode = self.mode
+        device = os.stat(first[0].source).st_dev if mode == "auto" else -1
+        if device in self.copied:
             mode = "copy"
         if mode == "copy" and len(first) < FEW:
+            self.used = mode
             manner = Manner(self.links == "follow")
-            yield from (copy_file(job, algorithms, manner) for job in jobs)
+            for job in first:
+                yield copy_file(job, algorithms, manner)
             return
+        jobs = chain(first, jobs)
 
         def note(event: object) -> None:
-            if isinstance(event, Copying) and event.mode == "copy":
-                self.copied.add(device)
+            if isinstance(event, Copying):
+                self.used = event.mode
+                if event.mode == "copy":
+                    self.copied.add(device)
 
         yield from copy_files(jobs, algorithms, mode=mode, links=self.links, threads=self.threads, on_event=note)
 
 
 def now() -> str:
     """Return the present moment as inventories have it: in UTC, to the second."""
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
 @dataclass
@@ -113,16 +133,18 @@ class Written:
 
     :ivar document: the inventory; :data:`None` where a new version would be the same as the newest
     :ivar dropped: directories of the source without any file, which OCFL cannot hold
+    :ivar outcomes: of each file, by its logical path, with all digests that were computed
     """
 
     document: dict[str, Any] | None
     dropped: list[bytes] = field(default_factory=list)
+    outcomes: dict[str, Outcome] = field(default_factory=dict)
 
 
 def write_object(
     top: bytes,
     identifier: str,
-    source: Source,
+    source: Source | Files,
     *,
     version: str,
     algorithm: str,
@@ -130,6 +152,7 @@ def write_object(
     fixity: Fixity,
     content_paths: Layout | None,
     manners: Manners,
+    also: tuple[str, ...] = (),
 ) -> Written:
     """Write version 1 of an object into the new directory ``top``.
 
@@ -139,12 +162,13 @@ def write_object(
         noted in the inventory; an algorithm without any is computed for all files
     :param content_paths: maps logical paths to content paths; :data:`None` for the same
     :param manners: how the source is copied
+    :param also: more algorithms for the outcomes, which are not noted
     :raises Refused: the source cannot be stored
     :raises OSError: the object cannot be written
     """
     os.mkdir(top)
-    os.mkdir(os.path.join(top, b"v1"))
-    copied = _Copied(algorithm, fixity, content_paths, {})
+    os.mkdir(top + b"/v1")
+    copied = _Copied(algorithm, fixity, content_paths, {}, also)
     copied.copy(source, top, f"v1/{CONTENT_DIRECTORY}", manners)
     document: dict[str, Any] = {
         "id": identifier,
@@ -159,20 +183,21 @@ def write_object(
     if content_paths is not None:
         write_extension(top, content_paths)
     _finish(top, document, version)
-    return Written(document, copied.dropped)
+    return Written(document, copied.dropped, copied.outcomes)
 
 
 def write_version(
     top: bytes,
     old: bytes,
     document: Mapping[str, Any],
-    source: Source,
+    source: Source | Files,
     *,
     version: str,
     provenance: Provenance,
     fixity: Fixity,
     content_paths: Layout | None,
     manners: Manners,
+    also: tuple[str, ...] = (),
 ) -> Written:
     """Write an object again into the new directory ``top``, with a version more.
 
@@ -190,13 +215,13 @@ def write_version(
     algorithm = document["digestAlgorithm"]
     _link_tree(old, top)
     manifest = {digest: list(paths) for digest, paths in document["manifest"].items()}
-    copied = _Copied(algorithm, fixity, content_paths, manifest)
+    copied = _Copied(algorithm, fixity, content_paths, manifest, also)
     os.mkdir(os.path.join(top, octets(name)))
     copied.copy(source, top, f"{name}/{content_directory(document)}", manners)
     before = {path: digest for path, _content, digest in logical_files(document)}
     after = {path: digest for digest, paths in copied.state.items() for path in paths}
     if before == after:
-        return Written(None, copied.dropped)
+        return Written(None, copied.dropped, copied.outcomes)
     fixities = {
         name: {key: list(paths) for key, paths in block.items()} for name, block in document.get("fixity", {}).items()
     }
@@ -213,7 +238,7 @@ def write_version(
     if fixities:
         new["fixity"] = fixities
     _finish(top, new, version)
-    return Written(new, copied.dropped)
+    return Written(new, copied.dropped, copied.outcomes)
 
 
 def _finish(top: bytes, document: Mapping[str, Any], version: str) -> None:
@@ -221,16 +246,21 @@ def _finish(top: bytes, document: Mapping[str, Any], version: str) -> None:
     algorithm = document["digestAlgorithm"]
     data = inventory_bytes(document)
     sidecar = sidecar_bytes(hashlib.new(algorithm, data, usedforsecurity=False).hexdigest())
-    for folder in (os.path.join(top, octets(document["head"])), top):
-        _write(os.path.join(folder, octets(INVENTORY)), data)
-        _write(os.path.join(folder, octets(sidecar_name(algorithm))), sidecar)
+    inventory, beside = octets(f"/{INVENTORY}"), octets(f"/{sidecar_name(algorithm)}")
+    for folder in (top + b"/" + octets(document["head"]), top):
+        _write(folder + inventory, data)
+        _write(folder + beside, sidecar)
     name, content = declaration(OBJECT, version)
-    _write(os.path.join(top, name), content)
+    _write(top + b"/" + name, content)
 
 
 def _write(path: bytes, data: bytes) -> None:
-    with open(path, "xb", buffering=0) as file:
-        file.write(data)
+    descriptor = os.open(path, _NEW, 0o666)
+    try:
+        while data:
+            data = data[os.write(descriptor, data) :]
+    finally:
+        os.close(descriptor)
 
 
 def write_extension(top: bytes, layout: Layout) -> None:
@@ -259,35 +289,44 @@ class _Copied:
     :ivar state: digests to logical paths
     :ivar fixity: digests that are to be noted in the inventory, by their algorithms
     :ivar dropped: directories without files
+    :ivar outcomes: of each file, by its logical path
     """
 
     def __init__(
-        self, algorithm: str, fixity: Fixity, content_paths: Layout | None, manifest: dict[str, list[str]]
+        self,
+        algorithm: str,
+        fixity: Fixity,
+        content_paths: Layout | None,
+        manifest: dict[str, list[str]],
+        also: tuple[str, ...],
     ) -> None:
         self.manifest = manifest
         self.state: dict[str, list[str]] = {}
         self.fixity: dict[str, dict[str, list[str]]] = {}
         self.dropped: list[bytes] = []
+        self.outcomes: dict[str, Outcome] = {}
         self._algorithm = algorithm
         self._known = {algorithm_name(name): dict(block) for name, block in fixity.items()}
         # Digests that were asked for without any being known: of all files.
         self._all = {name for name, block in self._known.items() if not block}
+        self._algorithms = tuple(dict.fromkeys((algorithm, *self._known, *also)))
         self._content_paths = content_paths
         self._files: dict[str, str] = {}  # content path below the content directory -> logical path
         self._folders: set[str] = set()
         self._names: list[tuple[str, str, bytes]] = []
 
-    def copy(self, source: Source, top: bytes, folder: str, manners: Manners) -> None:
+    def copy(self, source: Source | Files, top: bytes, folder: str, manners: Manners) -> None:
         """Copy all files of ``source`` below ``folder``, and note their digests."""
-        algorithms = (self._algorithm, *(name for name in self._known if name != self._algorithm))
         spelling = {digest.lower(): digest for digest in self.manifest}
         duplicates = False
         jobs = self._jobs(source, top, folder, manners.links == "follow")
-        for number, outcome in enumerate(manners.copy(jobs, algorithms)):
+        for number, outcome in enumerate(manners.copy(jobs, self._algorithms)):
             logical, content, target = self._names[number]
             if outcome.digests is None:
-                raise Refused("source", f"{text(octets(outcome.path))}: {outcome.message}")
-            self._compare(logical, outcome.digests)
+                raise Unreadable(outcome)
+            self.outcomes[logical] = outcome
+            if self._known:
+                self._compare(logical, outcome.digests)
             digest = outcome.digests[self._algorithm]
             digest = spelling.setdefault(digest, digest)
             if digest in self.manifest:
@@ -296,7 +335,8 @@ class _Copied:
             else:
                 self.manifest[digest] = [content]
             self.state.setdefault(digest, []).append(logical)
-            self._note(logical, outcome.digests, self.manifest[digest][0])
+            if self._known:
+                self._note(logical, outcome.digests, self.manifest[digest][0])
         for name, block in self._known.items():
             for logical in block:
                 raise Refused("mismatch", f"{name} of {shown(logical)} is given, but the source has no such file")
@@ -326,17 +366,17 @@ class _Copied:
             _rmdir(os.path.join(base, octets(below)))
         _rmdir(base)
 
-    def _jobs(self, source: Source, top: bytes, folder: str, follow: bool) -> Iterator[Job]:
-        base = os.path.join(top, octets(folder))
+    def _jobs(self, source: Source | Files, top: bytes, folder: str, follow: bool) -> Iterator[Job]:
+        base = top + b"/" + octets(folder)
         made = False
         for name, path in _files(source, follow, self.dropped):
             if not made:
                 os.mkdir(base)
                 made = True
             logical = _logical(name)
-            content = self._content_path(logical)
+            content = logical if self._content_paths is None else self._content_path(logical)
             self._claim(content, logical)
-            target = os.path.join(base, octets(content))
+            target = base + b"/" + octets(content)
             parent = content.rpartition("/")[0]
             if parent and parent not in self._folders:
                 os.makedirs(os.path.join(base, octets(parent)), exist_ok=True)
@@ -347,8 +387,7 @@ class _Copied:
             yield Job(path, target)
 
     def _content_path(self, logical: str) -> str:
-        if self._content_paths is None:
-            return logical
+        assert self._content_paths is not None
         try:
             return self._content_paths.map_id(logical)
         except IdentifierError as error:
@@ -357,8 +396,10 @@ class _Copied:
     def _claim(self, content: str, logical: str) -> None:
         """Make sure that no other file has this content path, or one that needs it to be a directory."""
         other = self._files.setdefault(content, logical)
-        parents = content.split("/")[:-1]
-        above = next((path for path in _prefixes(parents) if path in self._files), None)
+        above = None
+        if "/" in content:
+            parents = content.split("/")[:-1]
+            above = next((path for path in _prefixes(parents) if path in self._files), None)
         if other != logical or content in self._folders or above is not None:
             what = f"{text(octets(logical))}: its content path {shown(content)} is taken by another file"
             raise Refused("collision", f"{what}; rename one of them, or encode names (encodeUTF)")
@@ -394,8 +435,11 @@ def _logical(name: bytes) -> str:
     return logical
 
 
-def _files(source: Source, follow: bool, dropped: list[bytes]) -> Iterator[tuple[bytes, bytes]]:
+def _files(source: Source | Files, follow: bool, dropped: list[bytes]) -> Iterator[tuple[bytes, bytes]]:
     """Give names and paths of all files of a source; directories without any are added to ``dropped``."""
+    if isinstance(source, list):
+        yield from source
+        return
     if isinstance(source, Mapping):
         seen = set()
         for logical, given in source.items():

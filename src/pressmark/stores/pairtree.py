@@ -14,10 +14,12 @@ import contextlib
 import heapq
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import BinaryIO, ClassVar, Literal
 
+from pressmark.bagit.copying import Event as CopyEvent
 from pressmark.errors import ObjectError, StoreError
+from pressmark.fixity import Outcome
 from pressmark.layouts import Layout, Pairtree
 from pressmark.reports import Problem, Report
 from pressmark.stores import pairtree_dialects as dialects
@@ -273,33 +275,67 @@ class PairtreeStore(Store):
         replace: bool = False,
         mode: CopyMode = "auto",
         links: Literal["refuse", "follow"] = "refuse",
+        encapsulation: str | None = None,
+        algorithms: tuple[str, ...] = (),
+        on_file: Callable[[bytes, Outcome], object] | None = None,
+        on_event: Callable[[CopyEvent], object] | None = None,
     ) -> StoreObject:
         """Store an object in an encapsulating directory: whole or not at all.
 
         An object that is replaced keeps the name of its encapsulating directory, and is replaced in one step where the
         system can exchange two names (Linux).
 
+        :param encapsulation: the directory's name, instead of the one that the store gives
+        :param algorithms: of the digests that ``on_file`` gets
+        :param on_file: called with the name and the outcome of each file that was copied; what it raises ends this
+        :param on_event: called with the events of :func:`pressmark.bagit.copying.copy_files`
         :raises ObjectError: nothing was stored; its ``kind`` says why
         :raises IdentifierError: the identifier has no place in this tree
         """
-        self._writable()
-        place, _, name = self.layout.object_path(identifier).rpartition("/")
-        reason = too_long(self._tree, octets(f"{place}/{name}"))
-        if reason:
-            raise ObjectError(self.root, identifier, "bad-name", f"{reason}; use a shorter identifier")
+        place, name = self._new_place(identifier, encapsulation)
         with object_errors(self.root, identifier):
             if not replace and self._is_object(place):
                 raise self._exists(identifier, place)
             with Workshop(self._workshop(place)) as shop:
                 new = shop / b"object"
                 try:
-                    copy_source(source, new, mode=mode, links=links)
+                    copy_source(
+                        source, new, mode=mode, links=links, algorithms=algorithms, on_file=on_file, on_event=on_event
+                    )
                 except Refused as refused:
-                    raise ObjectError(self.root, identifier, refused.kind, refused.reason) from None
+                    raise ObjectError(self.root, identifier, refused.kind, refused.reason) from refused
                 if self._durable:
                     flush_tree(new)
                 with shop.turn():
                     name = self._move_in(shop, identifier, new, place, name, replace)
+        return self._proper(place, name)
+
+    def adopt(self, identifier: str | bytes, directory: bytes, encapsulation: str | None = None) -> StoreObject:
+        """Have a directory, on the same file system, moved in as it is: it becomes the encapsulating directory.
+
+        :raises ObjectError: nothing was moved; its ``kind`` says why
+        :raises IdentifierError: the identifier has no place in this tree
+        """
+        place, name = self._new_place(identifier, encapsulation)
+        with object_errors(self.root, identifier):
+            if self._is_object(place):
+                raise self._exists(identifier, place)
+            with Workshop(self._workshop(place)) as shop, shop.turn():
+                name = self._move_in(shop, identifier, directory, place, name, False)
+        return self._proper(place, name)
+
+    def _new_place(self, identifier: str | bytes, encapsulation: str | None) -> tuple[str, str]:
+        """Return the ppath of an object that is put, and the name of its encapsulating directory."""
+        self._writable()
+        place, _, name = self.layout.object_path(identifier).rpartition("/")
+        name = encapsulation or name
+        reason = too_long(self._tree, octets(f"{place}/{name}"))
+        if reason:
+            raise ObjectError(self.root, identifier, "bad-name", f"{reason}; use a shorter identifier")
+        return place, name
+
+    def _proper(self, place: str, name: str) -> StoreObject:
+        """Return the record of an object that was put."""
         problems = self._walk().identified(place)[1]
         return StoreObject(self.layout.unmap_path(place), f"{ROOT}/{place}", True, name, tuple(problems))
 

@@ -24,6 +24,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import translate
 from typing import Any, BinaryIO, ClassVar, Literal, NamedTuple
 
+from pressmark.bagit.copying import Event as CopyEvent
 from pressmark.errors import IdentifierError, ObjectError, PathError, StoreError, shown
 from pressmark.fixity import Outcome
 from pressmark.layouts import Layout, Vitro
@@ -379,6 +380,7 @@ class VitroStore(Store):
         links: Literal["refuse", "follow"] = "refuse",
         algorithms: tuple[str, ...] = (),
         on_file: Callable[[bytes, Outcome], object] | None = None,
+        on_event: Callable[[CopyEvent], object] | None = None,
     ) -> StoreObject:
         """Store an object: whole or not at all.
 
@@ -387,6 +389,7 @@ class VitroStore(Store):
         :param replace: the file that is there, whatever its name, in one step
         :param algorithms: of the digests that ``on_file`` gets
         :param on_file: called with the stored name and the outcome of the file; what it raises ends this
+        :param on_event: called with the events of :func:`pressmark.bagit.copying.copy_files`
         :raises ObjectError: nothing was stored; its ``kind`` says why
         :raises IdentifierError: the identifier has no place in this store
         """
@@ -413,6 +416,7 @@ class VitroStore(Store):
                         threads=1,
                         algorithms=algorithms,
                         on_file=on_file,
+                        on_event=on_event,
                     )
                 except Refused as refused:
                     raise ObjectError(self.root, identifier, refused.kind, refused.reason) from refused
