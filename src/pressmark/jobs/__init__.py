@@ -1,0 +1,63 @@
+"""Long runs in chunks: on this machine, in any executor or on a Dask cluster, and resumed after any end.
+
+>>> from pressmark import jobs
+>>> chunk = jobs.Chunk("000000", "rows", "/data/ids.parquet", 0, 4, 10_000_000)
+>>> jobs.Chunk.parse(chunk.line()) == chunk
+True
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from pressmark.jobs.chunks import BYTES, FILES, ROWS, Chunk, Cutter
+from pressmark.jobs.cluster import dask_client, run_dask
+from pressmark.jobs.driver import OnReceipt, Stop, Summary, run
+from pressmark.jobs.folder import Done, Job, WorkFolder, job_key
+from pressmark.jobs.local import run_executor, run_local
+from pressmark.jobs.receipts import Receipt
+from pressmark.jobs.work import Failed, perform
+
+if TYPE_CHECKING:
+    from pressmark.jobs.bags import ValidateBags
+    from pressmark.jobs.checking import CheckStore
+    from pressmark.jobs.hashing import HashFiles
+    from pressmark.jobs.mapping import MapIds
+
+__all__ = [
+    "BYTES",
+    "FILES",
+    "ROWS",
+    "CheckStore",
+    "Chunk",
+    "Cutter",
+    "Done",
+    "Failed",
+    "HashFiles",
+    "Job",
+    "MapIds",
+    "OnReceipt",
+    "Receipt",
+    "Stop",
+    "Summary",
+    "ValidateBags",
+    "WorkFolder",
+    "dask_client",
+    "job_key",
+    "perform",
+    "run",
+    "run_dask",
+    "run_executor",
+    "run_local",
+]
+
+# Kinds of jobs, which a run of another kind need not wait for.
+_KINDS = {"CheckStore": "checking", "HashFiles": "hashing", "MapIds": "mapping", "ValidateBags": "bags"}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a kind of job when it is first asked for."""
+    if name in _KINDS:
+        return getattr(importlib.import_module(f"{__name__}.{_KINDS[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,97 @@
+"""Jobs whose workers do as the test says; importable in every worker."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from pressmark import jobs
+from pressmark.jobs import Chunk, Receipt, WorkFolder
+
+
+def plan(count: int) -> list[Chunk]:
+    return [Chunk(f"{number:03d}", "numbers", "", number * 10, number * 10 + 10, 10) for number in range(count)]
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """Writes the numbers of its chunk. A word in the file ``<work folder>/do-<chunk>`` says what happens besides.
+
+    ``kill``: the worker is killed before anything is written, once; ``poison``: each time; ``kill-late``: between
+    output and receipt, once; ``kill-half``: in the middle of the output, once; ``busy``: a transient error, once;
+    ``eio``: each time; ``bad``: an error that stays; ``slow``: until there is a file ``go``.
+    """
+
+    factor: int = 1
+
+    @property
+    def key(self) -> str:
+        return jobs.job_key("numbers", {"factor": self.factor})
+
+    def roots(self) -> tuple[str, ...]:
+        return ()
+
+    def run(self, chunk: Chunk, work: WorkFolder) -> Receipt:
+        order = work.path / f"do-{chunk.id}"
+        what = order.read_text() if order.exists() else ""
+        (work.path / f"began-{chunk.id}").touch()
+        if what in ("kill", "kill-late", "kill-half", "busy"):
+            order.unlink()
+        if what in ("kill", "poison"):
+            os.kill(os.getpid(), signal.SIGKILL)
+        if what in ("busy", "eio"):
+            raise OSError(errno.EIO, "the disk fails")
+        if what == "bad":
+            raise UnsendableError(chunk.id, "of no use")
+        while what == "slow" and not (work.path / "go").exists():
+            time.sleep(0.01)
+        name = f"{chunk.id}.txt"
+        with work.writing(name) as file:
+            for number in range(chunk.start, chunk.stop):
+                if what == "kill-half" and number == chunk.start + 5:
+                    file._file.flush()
+                    os.kill(os.getpid(), signal.SIGKILL)
+                file.write(b"%d\n" % (number * self.factor))
+        if what == "kill-late":
+            os.kill(os.getpid(), signal.SIGKILL)
+        count = chunk.stop - chunk.start
+        return Receipt(
+            chunk.id, self.key, count, chunk.nbytes, by_status={"ok": count}, output=name, sha256=file.sha256
+        )
+
+
+class UnsendableError(Exception):
+    """An exception that cannot be made again from its pickle."""
+
+    def __init__(self, chunk: str, why: str) -> None:
+        super().__init__(f"{chunk}: {why}")
+
+
+def work_folder(folder: Path, count: int, job: jobs.Job | None = None, **orders: str) -> WorkFolder:
+    """Make a work folder of ``count`` chunks; ``c003="kill"`` is an order for chunk 003."""
+    work = WorkFolder.create(folder, job or Numbers(), plan(count), {"factor": getattr(job, "factor", 1)})
+    for chunk, what in orders.items():
+        (work.path / f"do-{chunk[1:]}").write_text(what)
+    return work
+
+
+def check_numbers(work: WorkFolder, count: int, factor: int = 1) -> None:
+    """Every number is there once, receipts and outputs agree, and nothing else is there."""
+    import hashlib
+
+    numbers = []
+    named = set()
+    for receipt in work.receipts():
+        assert receipt.output is not None
+        data = work.output_path(receipt.output).read_bytes()
+        assert hashlib.sha256(data).hexdigest() == receipt.sha256
+        numbers += [int(line) for line in data.splitlines()]
+        named.add(receipt.output)
+    assert numbers == [number * factor for number in range(count * 10)]
+    assert set(os.listdir(work.path / "output")) == named
+    assert sorted(os.listdir(work.path / "receipts")) == [f"{number:03d}.json" for number in range(count)]
+    assert list(work.remaining()) == []

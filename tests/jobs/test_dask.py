@@ -1,0 +1,157 @@
+"""Dask clusters on this machine: their workers and their scheduler are killed, and nothing is lost or there twice."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pressmark import jobs
+from pressmark.errors import JobError
+from pressmark.jobs import WorkFolder
+from support.processes import PACKAGE
+
+from .samples import Numbers, check_numbers, work_folder
+
+distributed: Any = pytest.importorskip("distributed")
+
+TESTS = Path(__file__).parents[1]
+# What its threads and sockets leave to the garbage collector is Dask's affair, as is what it finds out of date.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning", "ignore::UserWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """Two workers, each a process that its nanny replaces."""
+    folder = str(tmp_path_factory.mktemp("dask"))
+    path = os.pathsep.join([str(PACKAGE.parent), str(TESTS)])
+    with distributed.LocalCluster(
+        n_workers=2,
+        threads_per_worker=1,
+        host="127.0.0.1",
+        dashboard_address=None,
+        local_directory=folder,
+        env={"PYTHONPATH": path},
+    ) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def client(cluster: Any) -> Iterator[Any]:
+    with jobs.dask_client(cluster.scheduler_address) as client:
+        yield client
+
+
+def test_a_run_and_the_same_on_the_local_pool(tmp_path: Path, client: Any) -> None:
+    """A cluster and threads give the same output, and the same receipts but for who did it."""
+    work = work_folder(tmp_path / "work", 12)
+    local = work_folder(tmp_path / "local", 12)
+    summary = jobs.run_dask(Numbers(), work, client)
+    assert summary.ok
+    assert summary[:6] == jobs.run_local(Numbers(), local, 2, threads=True)[:6]
+    check_numbers(work, 12)
+    receipts, others = ([(one.chunk, one.n, one.sha256) for one in folder.receipts()] for folder in (work, local))
+    assert receipts == others
+    assert {one.pid for one in work.receipts()} <= set(client.run(os.getpid).values())
+
+
+def test_killed_workers(tmp_path: Path, client: Any) -> None:
+    """Workers that are killed are replaced; what they had in hand, and what they had done, is there once."""
+    work = work_folder(tmp_path / "work", 12, c002="kill", c008="kill-late", c009="bad")
+    summary = jobs.run_dask(Numbers(), work, client)
+    assert [one.kind for one in summary.failed] == ["UnsendableError"]
+    assert jobs.run_dask(Numbers(), _without_orders(work), client).ok
+    check_numbers(work, 12)
+
+
+def _without_orders(work: WorkFolder) -> WorkFolder:
+    for path in work.path.glob("do-*"):
+        path.unlink()
+    return WorkFolder.open(work.path)
+
+
+def test_any_executor(tmp_path: Path, client: Any) -> None:
+    """The executor that Dask gives does as well."""
+    work = work_folder(tmp_path / "work", 5)
+    assert jobs.run_executor(Numbers(), work, client.get_executor(), 2).ok
+    check_numbers(work, 5)
+
+
+def test_a_killed_scheduler(tmp_path: Path) -> None:
+    """When the scheduler dies the run ends with an error that says so, and goes on where it was on another cluster."""
+    work = work_folder(tmp_path / "work", 8, c004="slow", c005="slow")
+    file = tmp_path / "scheduler.json"
+    path = os.pathsep.join([str(PACKAGE.parent), str(TESTS)])
+    environment = {**os.environ, "PYTHONPATH": path, "DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT": "3s"}
+    options: dict[str, Any] = {"env": environment, "stderr": subprocess.DEVNULL, "stdout": subprocess.DEVNULL}
+    common = ["--no-dashboard", "--scheduler-file", str(file)]
+    with subprocess.Popen([*_dask("scheduler"), "--host", "127.0.0.1", "--port", "0", *common], **options) as scheduler:
+        worker_options = [
+            "--nworkers",
+            "1",
+            "--nthreads",
+            "2",
+            "--no-nanny",
+            "--death-timeout",
+            "1",
+            "--host",
+            "127.0.0.1",
+        ]
+        with subprocess.Popen(
+            [*_dask("worker"), *worker_options, *common, "--local-directory", str(tmp_path)], **options
+        ) as worker:
+            try:
+                _until(file.exists)
+                with jobs.dask_client(scheduler_file=file) as client:
+                    address = client.scheduler.address
+
+                    def kill() -> bool:
+                        if work.receipt("001") is not None and (work.path / "began-004").exists():
+                            scheduler.send_signal(signal.SIGKILL)
+                        return False
+
+                    with pytest.raises(JobError) as caught:
+                        jobs.run_dask(Numbers(), work, client, stop=kill)
+                    assert str(caught.value).startswith(f"'{address}': the connection to the Dask scheduler is lost")
+                done = work.done().done
+                assert 0 < done < 8
+            finally:
+                (work.path / "go").touch()
+                scheduler.kill()
+                worker.kill()
+    assert jobs.run_local(Numbers(), WorkFolder.open(work.path), 2, threads=True).ok
+    check_numbers(work, 8)
+
+
+def _dask(command: str) -> list[str]:
+    return [sys.executable, "-m", "dask", command]
+
+
+def _until(condition: Any) -> None:
+    end = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def test_clusters_that_cannot_be_had(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One line says what is missing: an address, the scheduler, its file, its workers, the package."""
+    with pytest.raises(ValueError, match="the address of a scheduler or its file"):
+        jobs.dask_client()
+    with pytest.raises(JobError, match=r"127\.0\.0\.1:9'?: the Dask scheduler cannot be reached"):
+        jobs.dask_client("tcp://127.0.0.1:9", timeout=0.3)
+    with pytest.raises(JobError, match="there is no such file"):
+        jobs.dask_client(scheduler_file=tmp_path / "none.json")
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(JobError, match=r"pip install 'pressmark\[dask\]'"):
+        jobs.dask_client("tcp://127.0.0.1:9")

@@ -1,0 +1,302 @@
+"""Drivers and local workers: killed, failing, interrupted, started again; every number is there once in the end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pressmark import jobs
+from pressmark.errors import JobError
+from pressmark.jobs import Receipt, WorkFolder
+from support.processes import PACKAGE
+
+from .samples import Numbers, check_numbers, plan, work_folder
+
+TESTS = Path(__file__).parents[1]
+
+
+@pytest.mark.parametrize("threads", [False, True], ids=["processes", "threads"])
+def test_a_run(tmp_path: Path, threads: bool) -> None:
+    """All chunks are done, told of as they are, and not done again."""
+    work = work_folder(tmp_path / "work", 12)
+    seen: list[Receipt] = []
+    summary = jobs.run_local(Numbers(), work, 2, threads, on_receipt=seen.append)
+    assert summary.ok
+    assert summary[:6] == (12, 12, 120, 120, 0, {"ok": 120})
+    assert {one.chunk for one in seen} == {chunk.id for chunk in plan(12)}
+    assert ({one.pid for one in seen} == {os.getpid()}) is threads
+    check_numbers(work, 12)
+    assert jobs.run_local(Numbers(), WorkFolder.open(work.path), 2, True, on_receipt=seen.append) == summary
+    assert len(seen) == 12
+
+
+def test_killed_workers(tmp_path: Path) -> None:
+    """Workers that are killed at three moments are replaced, and their chunks done again."""
+    work = work_folder(tmp_path / "work", 12, c002="kill", c005="kill-half", c008="kill-late")
+    assert jobs.run_local(Numbers(), work, 2).ok
+    check_numbers(work, 12)
+
+
+def test_a_chunk_that_kills(tmp_path: Path) -> None:
+    """A chunk that kills each of its workers is given up, and it alone."""
+    work = work_folder(tmp_path / "work", 12, c004="poison")
+    summary = jobs.run_local(Numbers(), work, 2, retries=1)
+    assert [(one.chunk, one.kind) for one in summary.failed] == [("004", "lost")]
+    assert (summary.done, summary.n, summary.ok) == (11, 110, False)
+    (work.path / "do-004").unlink()
+    assert jobs.run_local(Numbers(), work, 1, threads=True).ok
+    check_numbers(work, 12)
+
+
+def test_failing_chunks(tmp_path: Path) -> None:
+    """What may pass is tried again, as often as was said; what stays is not; the others are done."""
+    work = work_folder(tmp_path / "work", 5, c001="busy", c002="eio", c003="bad")
+    summary = jobs.run_local(Numbers(), work, 1, threads=True, retries=1)
+    assert {one.chunk: (one.kind, one.reason) for one in summary.failed} == {
+        "002": ("OSError", "[Errno 5] the disk fails"),
+        "003": ("UnsendableError", "003: of no use"),
+    }
+    assert (summary.done, summary.stopped, summary.complete, summary.ok) == (3, None, False, False)
+    assert summary.record()["failed"][0].keys() == {"chunk", "kind", "reason", "retryable", "fatal"}
+
+
+def test_errors_do_not_come_back_as_exceptions(tmp_path: Path) -> None:
+    """An exception that no process can send to another is a failure like any other."""
+    work = work_folder(tmp_path / "work", 2, c001="bad")
+    summary = jobs.run_local(Numbers(), work, 1)
+    assert [one.kind for one in summary.failed] == ["UnsendableError"]
+
+
+def test_max_errors(tmp_path: Path) -> None:
+    """After more errors than were allowed nothing new begins."""
+    work = work_folder(tmp_path / "work", 20, c001="bad", c002="bad")
+    summary = jobs.run_local(Numbers(), work, 1, threads=True, window=1, max_errors=1)
+    assert (summary.stopped, summary.done, len(summary.failed)) == ("max_errors", 1, 2)
+    assert jobs.run_local(Numbers(), work, 1, threads=True, max_errors=2).done == 18
+
+
+def test_stop(tmp_path: Path) -> None:
+    """Once told to stop, nothing new begins, and what was begun ends."""
+    work = work_folder(tmp_path / "work", 20)
+    seen: list[Receipt] = []
+    summary = jobs.run_local(
+        Numbers(), work, 1, threads=True, window=1, on_receipt=seen.append, stop=lambda: len(seen) >= 3
+    )
+    assert (summary.stopped, summary.done, summary.ok) == ("stop", 3, False)
+
+
+@pytest.mark.parametrize("arguments", [{"workers": -1}, {"window": 0}, {"retries": -1}])
+def test_arguments_that_cannot_be(tmp_path: Path, arguments: dict[str, Any]) -> None:
+    """They are refused before anything is done."""
+    with pytest.raises(ValueError, match="expected"):
+        jobs.run_local(Numbers(), work_folder(tmp_path / "work", 1), threads=True, **arguments)
+
+
+class Watched(Executor):
+    """An executor as any library may have it, which remembers how many calls were in flight."""
+
+    def __init__(self, workers: int) -> None:
+        self._pool = ThreadPoolExecutor(workers)
+        self.most = self._now = 0
+        self._lock = threading.Lock()
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        with self._lock:
+            self._now += 1
+            self.most = max(self.most, self._now)
+        future = self._pool.submit(fn, *args, **kwargs)
+        future.add_done_callback(self._done)
+        return future
+
+    def _done(self, _future: Future[Any]) -> None:
+        with self._lock:
+            self._now -= 1
+
+
+def test_a_sliding_window(tmp_path: Path) -> None:
+    """Any executor will do, and it never has more than a few chunks for each worker."""
+    work = work_folder(tmp_path / "work", 40)
+    executor = Watched(2)
+    summary = jobs.run_executor(Numbers(), work, executor, 2, window=3)
+    assert summary.ok
+    assert executor.most == 6
+    check_numbers(work, 40)
+    again = work_folder(tmp_path / "again", 5)
+    assert jobs.run(Numbers(), again, submit=executor.submit, workers=2).ok
+
+
+def test_an_executor_that_breaks(tmp_path: Path) -> None:
+    """It cannot be made again from here: the error says so, and a new one goes on."""
+
+    class Broken(Executor):
+        def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+            from concurrent.futures import BrokenExecutor
+
+            raise BrokenExecutor
+
+    class Unable(Executor):
+        def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+            future: Future[Any] = Future()
+            future.set_exception(ModuleNotFoundError("No module named 'pressmark'"))
+            return future
+
+    work = work_folder(tmp_path / "work", 2)
+    with pytest.raises(JobError, match=r"executor'?: it is broken: make a new one and run again"):
+        jobs.run_executor(Numbers(), work, Broken(), 1)
+    with pytest.raises(JobError, match=r"workers cannot be given chunk 000 \(ModuleNotFoundError: No module named"):
+        jobs.run_executor(Numbers(), work, Unable(), 1)
+    with ThreadPoolExecutor(1) as executor:
+        assert jobs.run_executor(Numbers(), work, executor, 1).ok
+
+
+# --- drivers in processes of their own ----------------------------------------------------------------------------
+
+SCRIPT = """
+import sys
+from pathlib import Path
+from pressmark import jobs
+from jobs.samples import Numbers
+
+def main():
+    work = jobs.WorkFolder.open(sys.argv[1])
+    try:
+        print(jobs.run_local(Numbers(), work, int(sys.argv[2]), on_receipt=lambda _: print("done", flush=True)).ok)
+    except KeyboardInterrupt:
+        print("interrupted")
+        sys.exit(130)
+
+"""
+GUARDED = 'if __name__ == "__main__":\n    main()\n'
+
+
+def started(
+    folder: Path, work: WorkFolder, guard: str = GUARDED, workers: int = 2, **options: Any
+) -> subprocess.Popen[str]:
+    script = folder / "script.py"
+    script.write_text(SCRIPT + guard)
+    path = os.pathsep.join([str(PACKAGE.parent), str(TESTS)])
+    environment = {**os.environ, "PYTHONPATH": path}
+    command = [sys.executable, str(script), str(work.path), str(workers)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment, **options)
+
+
+def until(condition: Any) -> None:
+    """Wait for what another process does."""
+    end = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def has_gone(pid: int) -> bool:
+    """Whether a process has ended: if its parent died, nobody may have asked for its status yet."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text()
+    except FileNotFoundError:
+        return True
+    return text.rpartition(")")[2].split()[0] == "Z"
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at processes")
+def test_a_killed_driver(tmp_path: Path) -> None:
+    """Workers end with their driver, and the run goes on with another one."""
+    work = work_folder(tmp_path / "work", 8, c003="slow", c004="slow")
+    with started(tmp_path, work) as process:
+        until(lambda: (work.path / "began-003").exists() and (work.path / "began-004").exists())
+        children = [int(name) for name in os.listdir("/proc") if name.isdigit() and _ancestor(int(name), process.pid)]
+        process.kill()
+    assert len(children) >= 2
+    until(lambda: all(map(has_gone, children)))
+    done = work.done().done
+    assert 0 < done < 8
+    (work.path / "go").touch()
+    assert jobs.run_local(Numbers(), WorkFolder.open(work.path), 2, threads=True).ok
+    check_numbers(work, 8)
+
+
+def _ancestor(pid: int, ancestor: int) -> bool:
+    """Whether a process descends from another one."""
+    while pid > 1:
+        try:
+            text = Path(f"/proc/{pid}/stat").read_text()
+        except (FileNotFoundError, ProcessLookupError):
+            return False
+        pid = int(text.rpartition(")")[2].split()[1])
+        if pid == ancestor:
+            return True
+    return False
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no process groups")
+def test_an_interrupted_driver(tmp_path: Path) -> None:
+    """Ctrl-C, which a terminal sends to all processes: what is in flight ends and has its receipt, nothing begins."""
+    work = work_folder(tmp_path / "work", 30, c002="slow", c003="slow")
+    with started(tmp_path, work, start_new_session=True) as process:
+        until(lambda: (work.path / "began-002").exists() and (work.path / "began-003").exists())
+        os.killpg(process.pid, signal.SIGINT)
+        time.sleep(0.3)
+        (work.path / "go").touch()
+        out, _ = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert out.splitlines()[-1] == "interrupted"
+    done = work.done().done
+    assert work.receipt("002") is not None
+    assert work.receipt("003") is not None
+    assert done < 30
+    assert out.count("done") == done
+    assert jobs.run_local(Numbers(), work, 2, threads=True).ok
+    check_numbers(work, 30)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no process groups")
+def test_an_impatient_user(tmp_path: Path) -> None:
+    """Ctrl-C for the second time does not wait for what is in flight."""
+    work = work_folder(tmp_path / "work", 3, c001="slow")
+    with started(tmp_path, work, workers=1, start_new_session=True) as process:
+        until(lambda: (work.path / "began-001").exists())
+        while process.poll() is None:
+            os.killpg(process.pid, signal.SIGINT)
+            time.sleep(0.1)
+    # The last one may come when nobody catches it any more.
+    assert process.returncode in (130, -signal.SIGINT)
+    assert [chunk.id for chunk in work.remaining()][:1] == ["001"]
+    with work.held():
+        pass
+
+
+def test_a_script_without_a_guard(tmp_path: Path) -> None:
+    """Workers import the main script: where that runs the job itself, the error says so, and nothing is lost."""
+    work = work_folder(tmp_path / "work", 3)
+    with started(tmp_path, work, "main()\n", 1, stderr=subprocess.PIPE) as process:
+        _out, err = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert 'they die as they start: in a script, work is done below if __name__ == "__main__": only' in err
+    with started(tmp_path, work, workers=1) as process:
+        assert process.communicate(timeout=60)[0].split() == ["done"] * 3 + ["True"]
+    check_numbers(work, 3)
+
+
+def test_importing_loads_no_engine() -> None:
+    """Jobs can be imported where no engine is installed, and load none."""
+    code = """
+        import sys
+        import pressmark.jobs
+        loaded = {"distributed", "dask", "pyarrow", "click", "rich"} & set(sys.modules)
+        assert not loaded, loaded
+    """
+    run = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        env={**os.environ, "PYTHONPATH": str(PACKAGE.parent)},
+        check=False,
+    )
+    assert run.returncode == 0

@@ -1,0 +1,410 @@
+"""Work folders: plans and receipts that are whole, one driver at a time, no other run's work taken for one's own."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pressmark import jobs
+from pressmark.errors import JobError
+from pressmark.jobs import Chunk, Cutter, Failed, Receipt, WorkFolder, perform
+from pressmark.jobs.places import unseen
+from support.processes import PACKAGE
+
+from .samples import Numbers, check_numbers, plan, work_folder
+
+
+def done(work: WorkFolder, count: int, job: Numbers | None = None) -> None:
+    """Do the first chunks in this process."""
+    job = job or Numbers()
+    for chunk in plan(count):
+        assert isinstance(perform(job, chunk, work.place(job)), Receipt)
+
+
+def test_what_a_folder_holds(tmp_path: Path) -> None:
+    """A folder that is opened again has the plan, the key and the parameters it was made with."""
+    work = work_folder(tmp_path / "work", 3)
+    again = WorkFolder.open(work.path)
+    assert list(again.chunks()) == list(again.remaining()) == plan(3)
+    assert (again.job_key, again.plan_sha256, again.parameters) == (Numbers().key, work.plan_sha256, {"factor": 1})
+    done(work, 2)
+    assert [chunk.id for chunk in again.remaining()] == ["002"]
+    assert again.done()[:6] == (3, 2, 20, 20, 0, {"ok": 20})
+    # Nobody's locks on a shared disk are trusted to a database.
+    assert not [name for name in os.listdir(work.path) if "sqlite" in name or name.endswith((".db", "-wal"))]
+
+
+def test_plans_are_streamed(tmp_path: Path) -> None:
+    """Chunks are written as they come; listings that the plan makes may be written into the folder meanwhile."""
+
+    def chunks() -> Iterator[Chunk]:
+        (tmp_path / "work" / "listing").write_text("x")
+        yield from plan(2)
+
+    work = WorkFolder.create(tmp_path / "work", Numbers(), chunks())
+    assert (work.path / "listing").exists()
+
+
+def test_an_unfinished_plan_is_no_run(tmp_path: Path) -> None:
+    """Where planning failed there is no run, and planning again is no problem."""
+
+    def chunks() -> Iterator[Chunk]:
+        yield from plan(1)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        WorkFolder.create(tmp_path, Numbers(), chunks())
+    with pytest.raises(JobError, match=r"no run was begun there \(run.json is missing\)"):
+        WorkFolder.open(tmp_path)
+    assert list(work_folder(tmp_path, 2).chunks()) == plan(2)
+
+
+@pytest.mark.parametrize(
+    ("chunk", "reason"),
+    [
+        (Chunk("../x", "k", "", 0, 1, 0), "cannot be called '../x'"),
+        (Chunk("a.b", "k", "", 0, 1, 0), "cannot be called 'a.b'"),
+        (Chunk("a", "k", "", 2, 1, 0), "cannot go from 2 to 1"),
+        (Chunk("a", "k", "", 0, True, 0), "stop cannot be True"),
+        (Chunk("A0", "k", "", 0, 1, 0), "two chunks are called 'A0'"),
+    ],
+)
+def test_chunks_that_cannot_be(tmp_path: Path, chunk: Chunk, reason: str) -> None:
+    """Receipts are called by chunks' ids: these must be names, and differ in more than case."""
+    with pytest.raises(ValueError, match=reason):
+        WorkFolder.create(tmp_path, Numbers(), [Chunk("a0", "k", "", 0, 1, 0), chunk])
+
+
+# --- refusals -----------------------------------------------------------------------------------------------------
+
+
+def test_a_second_run_in_the_same_folder(tmp_path: Path) -> None:
+    """A run that is there is not written over, nor are outputs that belong to nobody."""
+    work_folder(tmp_path / "work", 1)
+    with pytest.raises(JobError, match="a run is there already: resume it"):
+        work_folder(tmp_path / "work", 1)
+    (tmp_path / "other" / "output").mkdir(parents=True)
+    (tmp_path / "other" / "output" / "mine.txt").touch()
+    with pytest.raises(JobError, match="there is something in its output"):
+        work_folder(tmp_path / "other", 1)
+
+
+def test_other_parameters(tmp_path: Path) -> None:
+    """A run does not go on with a job of other parameters, and the error says which."""
+    work = work_folder(tmp_path / "work", 2)
+    with pytest.raises(JobError, match="another job or other parameters"):
+        jobs.run_local(Numbers(2), work, 1, threads=True)
+    with pytest.raises(JobError, match=r"began with other parameters \(factor\)"):
+        work.check(Numbers(2), {"factor": 2})
+    assert not os.listdir(work.path / "output")
+
+
+def test_another_plan(tmp_path: Path) -> None:
+    """A run does not go on with a plan that somebody changed."""
+    work = work_folder(tmp_path / "work", 2)
+    path = work.path / "plan.jsonl"
+    path.write_bytes(path.read_bytes().replace(b'"stop":10', b'"stop":11'))
+    with pytest.raises(JobError, match=r"plan\.jsonl is not the one that the run began with"):
+        WorkFolder.open(work.path)
+
+
+@pytest.mark.parametrize("text", [b"", b"{", b"[]", b'{"format": 1}', b'{"format": 1, "plan_sha256": ""}'])
+def test_a_damaged_run(tmp_path: Path, text: bytes) -> None:
+    """A run.json that is not whole is an error that says so."""
+    work = work_folder(tmp_path / "work", 1)
+    (work.path / "run.json").write_bytes(text)
+    with pytest.raises(JobError, match=r"its run\.json is damaged"):
+        WorkFolder.open(work.path)
+
+
+# --- receipts -----------------------------------------------------------------------------------------------------
+
+
+def test_receipts_travel() -> None:
+    """A receipt is the same after a journey through a file."""
+    receipt = Receipt("a", "key", 3, 4, 1, {"ok": 2, "failed": 1}, "a.txt", "00", seconds=1.5)
+    assert Receipt.parse(receipt.text()) == receipt
+    assert Receipt.from_record(json.loads(json.dumps(receipt.record()))) == receipt
+
+
+def test_torn_receipts_do_not_count(tmp_path: Path) -> None:
+    """However a receipt is cut or flipped, its chunk is done again."""
+    work = work_folder(tmp_path / "work", 1)
+    done(work, 1)
+    path = work.path / "receipts" / "000.json"
+    whole = path.read_bytes()
+    damaged = [whole[:cut] for cut in range(len(whole) - 1)]
+    damaged += [whole.replace(b'"n":10', b'"n":90'), b"null", b"[]", b"\xff\xfe", whole + whole, b'{"chunk": "000"}']
+    for text in damaged:
+        path.write_bytes(text)
+        assert work.receipt("000") is None, text
+    assert jobs.run_local(Numbers(), work, 1, threads=True).ok
+    check_numbers(work, 1)
+
+
+def test_a_receipt_without_its_output(tmp_path: Path) -> None:
+    """A receipt whose output is gone does not count."""
+    work = work_folder(tmp_path / "work", 2)
+    done(work, 2)
+    next((work.path / "output").glob("001.*")).unlink()
+    assert [chunk.id for chunk in work.remaining()] == ["001"]
+    assert jobs.run_local(Numbers(), work, 1, threads=True).ok
+    check_numbers(work, 2)
+
+
+def test_a_receipt_of_another_run(tmp_path: Path) -> None:
+    """Receipts of another job, or of another chunk, are refused: somebody mixed two folders."""
+    for name, job, chunk in (("a", Numbers(2), "000"), ("b", Numbers(), "001")):
+        other = work_folder(tmp_path / f"other-{name}", 2, job)
+        done(other, 2, job)
+        work = work_folder(tmp_path / name, 2)
+        (work.path / "receipts" / "000.json").write_bytes((other.path / "receipts" / f"{chunk}.json").read_bytes())
+        with pytest.raises(JobError, match="it is a receipt of another run"):
+            jobs.run_local(Numbers(), work, 1, threads=True)
+
+
+def test_a_chunk_that_is_done_twice(tmp_path: Path) -> None:
+    """A chunk that is given to a second worker is answered with the first receipt: totals stay what they are."""
+    work = work_folder(tmp_path / "work", 1)
+    job, chunk = Numbers(), plan(1)[0]
+    first = perform(job, chunk, work.place(job))
+    assert perform(job, chunk, work.place(job)) == first
+    assert work.done().n == 10
+    check_numbers(work, 1)
+
+
+def test_a_chunk_that_is_done_twice_at_once(tmp_path: Path) -> None:
+    """Of several workers with the same chunk one receipt counts, and only its output stays."""
+    work = work_folder(tmp_path / "work", 1, c000="slow")
+    job, chunk = Numbers(), plan(1)[0]
+    found: list[Any] = []
+    threads = [
+        threading.Thread(target=lambda: found.append(perform(job, chunk, work.place(job)))) for _number in range(6)
+    ]
+    for thread in threads:
+        thread.start()
+    (work.path / "go").touch()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 6
+    assert set(map(repr, found)) == {repr(work.receipt("000"))}
+    check_numbers(work, 1)
+
+
+def test_a_late_worker(tmp_path: Path) -> None:
+    """A worker that nobody waits for any more finds the receipt of another one, and removes what it wrote itself."""
+    work = work_folder(tmp_path / "work", 1)
+    job, chunk = Numbers(), plan(1)[0]
+    late = WorkFolder.at(work.place(job))
+    receipt = job.run(chunk, late)
+    done(work, 1)
+    assert len(os.listdir(work.path / "output")) == 2
+    assert late.write_receipt(receipt) == work.receipt("000")
+    check_numbers(work, 1)
+
+
+def test_names_of_temporary_files(tmp_path: Path) -> None:
+    """They differ between machines, processes and attempts."""
+    work = work_folder(tmp_path / "work", 1)
+    with work.writing("000.txt") as one, work.writing("000.txt") as two:
+        names = [name for name in os.listdir(work.path / "output") if name.endswith(".tmp")]
+        assert len(names) == len({one._temporary, two._temporary}) == 2
+        assert all(f"-{os.getpid()}-" in name for name in names)
+    assert os.listdir(work.path / "output") == ["000.txt"]
+
+
+def test_what_is_on_the_disk_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file is on the disk before it has its name, its name before the receipt is written."""
+    work = work_folder(tmp_path / "work", 1)
+    place = work.place(Numbers())
+    calls: list[str] = []
+
+    def noted(name: str, real: Any) -> Any:
+        def call(*arguments: Any) -> Any:
+            calls.append(name)
+            return real(*arguments)
+
+        return call
+
+    for name in ("fsync", "replace", "link"):
+        monkeypatch.setattr(os, name, noted(name, getattr(os, name)))
+    perform(Numbers(), plan(1)[0], place)
+    directories = ["fsync"] if os.name != "nt" else []
+    assert calls == ["fsync", "replace", *directories, "fsync", "link", *directories]
+
+
+def test_failed_writing_leaves_nothing(tmp_path: Path) -> None:
+    """A job that fails leaves neither output nor receipt."""
+    work = work_folder(tmp_path / "work", 1, c000="bad")
+    failed = perform(Numbers(), plan(1)[0], work.place(Numbers()))
+    assert isinstance(failed, Failed)
+    assert failed[:3] == ("000", "UnsendableError", "000: of no use")
+
+    def lines() -> Iterator[bytes]:
+        yield b"x"
+        raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        work.write_output("000.txt", lines())
+    assert os.listdir(work.path / "output") == os.listdir(work.path / "receipts") == []
+
+
+def test_orphans_are_swept(tmp_path: Path) -> None:
+    """What killed workers left is removed when the next driver begins, outputs without receipt when all is done."""
+    work = work_folder(tmp_path / "work", 2)
+    orphans = [".001.json.node7-4711-0123abcd.tmp", ".000.0123456789ab.txt.node7-4711-0123.tmp"]
+    for folder in ("receipts", "output"):
+        for name in orphans:
+            (work.path / folder / name).write_bytes(b"{")
+    (work.path / "output" / "000.0123456789ab.txt").write_bytes(b"half of it")
+    assert jobs.run_local(Numbers(), work, 1, threads=True, stop=lambda: True).stopped == "stop"
+    # Its worker may be alive, and about to write its receipt.
+    assert os.listdir(work.path / "output") == ["000.0123456789ab.txt"]
+    assert os.listdir(work.path / "receipts") == []
+    assert jobs.run_local(Numbers(), work, 1, threads=True).ok
+    check_numbers(work, 2)
+
+
+def test_no_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a file system has no hard links, receipts are renamed into place."""
+
+    def refuse(*_arguments: object) -> None:
+        raise OSError(errno.EPERM, "no links here")
+
+    monkeypatch.setattr(os, "link", refuse)
+    test_a_chunk_that_is_done_twice(tmp_path)
+    test_a_late_worker(tmp_path / "late")
+
+
+# --- one driver ---------------------------------------------------------------------------------------------------
+
+HOLD = """
+import sys
+from pressmark.jobs import WorkFolder
+with WorkFolder.open(sys.argv[1]).held():
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_two_drivers(tmp_path: Path) -> None:
+    """A second driver is refused while the first is at work, and not when it is gone, even by force."""
+    work = work_folder(tmp_path / "work", 1)
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(work.path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(PACKAGE.parent)},
+    )
+    with process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"held\n"
+        with pytest.raises(JobError, match=rf"process {process.pid} on .+ is at work in it"):
+            jobs.run_local(Numbers(), work, 1, threads=True)
+        assert os.listdir(work.path / "receipts") == []
+        process.kill()
+    assert jobs.run_local(Numbers(), work, 1, threads=True).ok
+
+
+def test_a_driver_on_another_machine(tmp_path: Path) -> None:
+    """What another machine wrote into the lock counts, though its lock cannot be seen; the error says what to do."""
+    work = work_folder(tmp_path / "work", 1)
+    (work.path / "driver.lock").write_text('["elsewhere", 12]')
+    with pytest.raises(JobError, match=r"process 12 on elsewhere .+ if it is gone, remove driver.lock"):
+        jobs.run_local(Numbers(), work, 1, threads=True)
+    (work.path / "driver.lock").unlink()
+    assert jobs.run_local(Numbers(), work, 1, threads=True).ok
+
+
+def test_no_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a file system without locks, what is written in the file counts."""
+    fcntl = pytest.importorskip("fcntl")
+    work = work_folder(tmp_path / "work", 1)
+
+    def refuse(*_arguments: object) -> None:
+        raise OSError(errno.ENOLCK, "no locks here")
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    with work.held():
+        with pytest.raises(JobError, match="is at work in it"):
+            jobs.run_local(Numbers(), WorkFolder.open(work.path), 1, threads=True)
+        with work.held():
+            pass
+    (work.path / "driver.lock").write_text(json.dumps([os.uname().nodename, 2**22 + 1]))
+    assert jobs.run_local(Numbers(), work, 1, threads=True).ok
+
+
+# --- what workers see ---------------------------------------------------------------------------------------------
+
+
+class Rooted(Numbers):
+    """A job that reads a directory beside its work folder."""
+
+    root = ""
+
+    def roots(self) -> tuple[str, ...]:
+        return (type(self).root,)
+
+
+def test_a_worker_that_does_not_see(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker whose work folder or root is another one, or empty, takes no work; the run ends and says where."""
+    root = tmp_path / "root"
+    (root / "x").mkdir(parents=True)
+    (root / "declaration").touch()
+    monkeypatch.setattr(Rooted, "root", str(root))
+    work = work_folder(tmp_path / "work", 3)
+    place = work.place(Rooted())
+    assert unseen(place) is None
+    assert unseen(place._replace(path=str(tmp_path / "elsewhere"))) == f"the work folder {tmp_path / 'elsewhere'}"
+    other = work_folder(tmp_path / "other", 1)
+    assert "another one of that name" in (unseen(place._replace(path=str(other.path))) or "")
+    (root / "x").rmdir()
+    assert unseen(place) is None
+    (root / "declaration").unlink()
+    assert unseen(place) == f"what is in {root} (is it mounted?)"
+    root.rmdir()
+    assert unseen(place) == str(root)
+    failed = perform(Rooted(), plan(1)[0], place)
+    assert isinstance(failed, Failed)
+    assert failed.fatal
+    assert failed.reason.startswith("a worker on ")
+    assert os.listdir(work.path / "output") == []
+    with pytest.raises(JobError, match="the run needs this directory"):
+        jobs.run_local(Rooted(), work, 1, threads=True)
+    with ThreadPoolExecutor(1) as pool, pytest.raises(JobError, match=r"a worker on .+ does not see the work folder"):
+        jobs.run(
+            Numbers(),
+            work,
+            submit=lambda function, job, chunk, place: pool.submit(function, job, chunk, place._replace(nonce="other")),
+            workers=1,
+        )
+    assert os.listdir(work.path / "receipts") == []
+    old = perform(Numbers(), plan(1)[0], place._replace(sights=(), version="0.0"))
+    assert isinstance(old, Failed)
+    assert "install the same one" in old.reason
+
+
+# --- chunks of listings -------------------------------------------------------------------------------------------
+
+
+def test_chunks_end_where_directories_do() -> None:
+    """A chunk ends with a directory, unless that is far too large for one; nothing is left out."""
+    cutter = Cutter("paths", "listing", 3, 100)
+    entries = [("a", 1)] * 5 + [("b", 1)] * 2 + [("c", 90)] + [("d", 20)] + [("e", 1)] * 13
+    found = [cutter.add(10, nbytes, directory) for directory, nbytes in entries]
+    chunks = [chunk for chunk in [*found, cutter.rest()] if chunk is not None]
+    assert [(chunk.start // 10, chunk.stop // 10) for chunk in chunks] == [(0, 5), (5, 8), (8, 14), (14, 20), (20, 22)]
+    assert [chunk.nbytes for chunk in chunks] == [5, 92, 25, 6, 2]
+    assert cutter.rest() is None
+    with pytest.raises(ValueError, match="expected 1 or more"):
+        Cutter("paths", "listing", 0)

@@ -1,0 +1,165 @@
+"""The code in docs/jobs.md, run as it stands there."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import re
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import pressmark
+from pressmark import jobs
+from support.processes import PACKAGE
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "jobs.md"
+pytestmark = pytest.mark.skipif(not DOCUMENT.exists(), reason="the tests stand apart from the documents")
+
+LAYOUT = pressmark.layout("0003")
+IDENTIFIERS = [f"mdp.{number:04d}" for number in range(2000)]
+COLUMN = [*IDENTIFIERS, None, ""]
+PATHS = [*LAYOUT.map_ids(IDENTIFIERS), None, None]
+
+
+def recipe(name: str) -> str:
+    """Return the code that stands behind ``<!-- name -->``."""
+    found = re.search(rf"<!-- {name} -->\n```python\n(.*?)```\n", DOCUMENT.read_text(encoding="utf-8"), re.DOTALL)
+    assert found is not None
+    return found[1]
+
+
+def done_here(name: str, **names: Any) -> dict[str, Any]:
+    """Run a recipe in this process, and return its names."""
+    names["__name__"] = __name__
+    exec(compile(recipe(name), name, "exec", dont_inherit=True), names)
+    return names
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory with ids.parquet, which is the current one."""
+    pa = pytest.importorskip("pyarrow")
+    pq = pytest.importorskip("pyarrow.parquet")
+    pq.write_table(pa.table({"id": COLUMN, "year": [1999] * len(COLUMN)}), tmp_path / "ids.parquet", row_group_size=500)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run_script(folder: Path, name: str, code: str, *arguments: str) -> str:
+    (folder / f"{name}.py").write_text(code)
+    environment = {**os.environ, "PYTHONPATH": str(PACKAGE.parent)}
+    command = [sys.executable, f"{name}.py", *arguments]
+    done = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def written(pattern: str = "paths.parquet") -> list[tuple[Any, Any]]:
+    pq = pytest.importorskip("pyarrow.parquet")
+    rows = [row for path in sorted(Path().glob(pattern)) for row in pq.read_table(path).to_pylist()]
+    return [(row.get("identifier", row.get("id")), row["path"]) for row in rows]
+
+
+def test_local_and_resumed(folder: Path) -> None:
+    """The script maps a file; the other one goes on where it was, and finds nothing to do."""
+    assert run_script(folder, "local", recipe("local")) == "2002 identifiers, 1 without a path\n"
+    assert written("work/output/*.parquet") == list(zip(COLUMN, PATHS, strict=True))
+    next((folder / "work" / "receipts").iterdir()).unlink()
+    out = run_script(folder, "resume", recipe("resume")).splitlines()
+    assert out[0] == "1 chunks to go"
+    assert out[1].endswith(" 2002")
+    assert written("work/output/*.parquet") == list(zip(COLUMN, PATHS, strict=True))
+
+
+def trees(folder: Path, code: str) -> str:
+    """Write a tree, and return the code for it."""
+    (folder / "tree").mkdir()
+    (folder / "tree" / "one").write_text("1")
+    return code.replace("/data/tree", str(folder / "tree"))
+
+
+def test_mpi(tmp_path: Path) -> None:
+    """The script needs nothing of mpi4py but its executor."""
+    (tmp_path / "mpi4py").mkdir()
+    (tmp_path / "mpi4py" / "__init__.py").touch()
+    (tmp_path / "mpi4py" / "futures.py").write_text(
+        "from concurrent.futures import ThreadPoolExecutor as MPIPoolExecutor"
+    )
+    out = run_script(tmp_path, "script", trees(tmp_path, recipe("mpi")))
+    assert out.startswith("Summary(chunks=1, done=1, n=1, bytes=1, errors=0, by_status={'ok': 1}")
+
+
+def test_dask(tmp_path: Path) -> None:
+    """The script runs on a cluster that it is given the address of."""
+    distributed = pytest.importorskip("distributed")
+    code = trees(tmp_path, recipe("dask"))
+    with distributed.LocalCluster(
+        n_workers=1, threads_per_worker=1, processes=False, host="127.0.0.1", protocol="tcp", dashboard_address=None
+    ) as cluster:
+        out = run_script(tmp_path, "script", code, cluster.scheduler_address)
+    assert out.startswith("Summary(chunks=1, done=1, n=1, bytes=1, errors=0, by_status={'ok': 1}")
+
+
+def test_a_job_of_ones_own(tmp_path: Path) -> None:
+    """The class does as a job."""
+    job = done_here("own")["CountBytes"]()
+    (tmp_path / "list").write_bytes(b"a\nbb\n")
+    work = jobs.WorkFolder.create(tmp_path / "work", job, [jobs.Chunk("000", "lines", str(tmp_path / "list"), 0, 5, 5)])
+    assert jobs.run_local(job, work, 1, threads=True).n == 2
+    receipt = next(work.receipts())
+    assert work.output_path(receipt.output or "").read_bytes() == b"1\n2\n"
+
+
+class Frame:
+    """A table of Spark's, as far as ``mapInArrow`` goes: the function travels to where the batches are."""
+
+    def __init__(self, batches: Iterable[Any]) -> None:
+        self._batches = list(batches)
+
+    def mapInArrow(self, function: Any, schema: str) -> list[Any]:
+        import pyarrow as pa
+
+        names = [part.split()[0] for part in schema.split(", ")]
+        expected = pa.schema([(name, pa.string()) for name in names])
+
+        def once() -> Iterator[Any]:
+            yield from self._batches
+
+        results = list(function(once()))
+        assert all(isinstance(one, pa.RecordBatch) and one.schema == expected for one in results)
+        return results
+
+
+def test_spark() -> None:
+    """The function takes and gives record batches, as Spark hands them to it and expects them."""
+    pa = pytest.importorskip("pyarrow")
+    table = pa.table({"id": COLUMN, "year": [1999] * len(COLUMN)})
+    empty = pa.RecordBatch.from_pydict({"id": [], "year": []}, schema=table.schema)
+    names = done_here("spark", frame=Frame([*table.to_batches(300), empty]))
+    found = pa.Table.from_batches(names["paths"])
+    assert found.column("identifier").to_pylist() == COLUMN
+    assert found.column("path").to_pylist() == PATHS
+    # What it refers to goes with it.
+    assert pickle.loads(pickle.dumps(names["layout"])) == LAYOUT
+
+
+@pytest.mark.parametrize("engine", ["polars", "duckdb"])
+def test_engines(folder: Path, engine: str) -> None:
+    """The engine writes a file with the paths."""
+    pytest.importorskip(engine)
+    done_here(engine)
+    assert written() == list(zip(COLUMN, PATHS, strict=True))
+
+
+def test_every_recipe_is_tried() -> None:
+    """No code in the document is without a name."""
+    text = DOCUMENT.read_text(encoding="utf-8")
+    names = re.findall(r"<!-- (\w+) -->\n```python\n", text)
+    assert len(names) == text.count("```python") == 8
