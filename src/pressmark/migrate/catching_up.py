@@ -1,0 +1,92 @@
+"""Two phases: copy while the old system is live, catch up with what was changed since, then switch.
+
+What is caught up with are objects that are new, that were not done, or whose number of files, size or time of change
+is not as the first run found it. Times are those of the newest change to a file's content or status.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from pressmark.errors import MigrationError
+from pressmark.migrate.events import OnEvent
+from pressmark.migrate.index import IdentifierIndex
+from pressmark.migrate.measuring import Measure
+from pressmark.migrate.planning import Plan, make_options, make_plan
+from pressmark.migrate.rows import GOOD, Row
+from pressmark.migrate.running import ROWS, state
+
+__all__ = ["Before", "plan_catch_up"]
+
+
+def plan_catch_up(
+    first: Plan, work: str | os.PathLike[str], *, threads: int | None, on_event: OnEvent | None, how: Mapping[str, Any]
+) -> Plan:
+    """Plan what was changed since a first run.
+
+    :param first: its plan
+    :param how: options that are to differ
+    :raises MigrationError: it is not finished, or the plan is refused
+    """
+    if state(first.work) != "finished":
+        what = f"the run in {first.work} is not finished: run or resume it first"
+        raise MigrationError(first.options.source, first.options.destination, what)
+    options = make_options(**{**asdict(first.options), "replace": True, **how})
+    with IdentifierIndex(first.work) as index:
+        return make_plan(options, work, threads=threads, wanted=Before(first, index), on_event=on_event)
+
+
+class Before:
+    """What a first run has done: a plan's :class:`~pressmark.migrate.planning.Selection`.
+
+    :param plan: of the first run, which is finished
+    :param index: empty; filled with what is done
+    """
+
+    def __init__(self, plan: Plan, index: IdentifierIndex) -> None:
+        self._plan = plan
+        self._index = index
+        with IdentifierIndex(plan.work) as done:
+            done.fill((identifier, "") for identifier in self._done())
+            index.fill(self._sizes(done))
+
+    def _done(self) -> Iterator[str]:
+        with open(os.path.join(self._plan.work, ROWS), "rb") as lines:
+            for line in lines:
+                row = Row.parse(line)
+                if row.status in GOOD and row.error_code is None:
+                    yield row.source_id
+
+    def _sizes(self, done: IdentifierIndex) -> Iterator[tuple[str, str]]:
+        block: list[tuple[str, str]] = []
+        for entry in self._plan.entries():
+            block.append((entry.source_id, _size(entry.files, entry.bytes, entry.changed)))
+            if len(block) == 1000:
+                yield from _kept(block, done)
+                block = []
+        yield from _kept(block, done)
+
+    def changed(self, identifiers: Sequence[str], sizes: Sequence[Measure]) -> list[bool]:
+        """Return of each object whether it is to be migrated again."""
+        before = self._index.ask(identifiers)
+        return [
+            known != _size(one.files, one.bytes, one.changed) or one.fault is not None
+            for known, one in zip(before, sizes, strict=True)
+        ]
+
+    def gone(self) -> Iterator[str]:
+        """Give the identifiers of objects that were there and are not any more, once all were asked for."""
+        for identifier, _ in self._index.unasked():
+            yield identifier
+
+
+def _size(files: int, nbytes: int, changed: int) -> str:
+    return f"{files} {nbytes} {changed}"
+
+
+def _kept(block: list[tuple[str, str]], done: IdentifierIndex) -> Iterator[tuple[str, str]]:
+    found = done.ask([identifier for identifier, _ in block])
+    return (item for item, value in zip(block, found, strict=True) if value is not None)

@@ -1,0 +1,136 @@
+"""The jobs of a migration, each over a chunk of lines: moving objects, reading them again, removing their sources."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from time import monotonic
+
+from pressmark.jobs.chunks import Chunk
+from pressmark.jobs.folder import WorkFolder, job_key
+from pressmark.jobs.receipts import Receipt
+from pressmark.migrate.comparing import verified
+from pressmark.migrate.entries import Entry
+from pressmark.migrate.options import Options
+from pressmark.migrate.removing import removed
+from pressmark.migrate.rows import GOOD, Row
+from pressmark.migrate.transfer import carry
+
+__all__ = ["Migrate", "Remove", "Verify"]
+
+
+@dataclass(frozen=True)
+class _Job:
+    """What the jobs share.
+
+    :ivar options: of the migration
+    """
+
+    options: Options
+
+    kind = ""
+
+    @property
+    def key(self) -> str:
+        """What it does."""
+        return job_key(self.kind, self.options.record())
+
+    def roots(self) -> Iterable[str]:
+        """Return the directories that every worker must see."""
+        return (self.options.source, self.options.destination)
+
+
+@dataclass(frozen=True)
+class Migrate(_Job):
+    """Objects of a plan into the destination: a row each in ``<chunk>.jsonl``.
+
+    The lines of a chunk are those of :class:`~pressmark.migrate.entries.Entry`, from ``start`` to ``stop`` in bytes.
+    """
+
+    kind = "migrate"
+
+    def run(self, chunk: Chunk, work: WorkFolder) -> Receipt:
+        """Migrate the objects of a chunk.
+
+        :raises StoreError: source or destination cannot be used
+        """
+        started = monotonic()
+        rows = carry(self.options, map(Entry.parse, _lines(work, chunk)))
+        return _of_rows(self, chunk, work, started, rows)
+
+
+@dataclass(frozen=True)
+class Verify(_Job):
+    """Objects of a migration's rows, read again in the destination: a row each, the same but for what was found.
+
+    The lines of a chunk are those of :class:`~pressmark.migrate.rows.Row`, from ``start`` to ``stop`` in bytes.
+    """
+
+    kind = "migrate-verify"
+
+    def roots(self) -> Iterable[str]:
+        """Return the directory that every worker must see: the source may be gone."""
+        return (self.options.destination,)
+
+    def run(self, chunk: Chunk, work: WorkFolder) -> Receipt:
+        """Verify the objects of a chunk.
+
+        :raises StoreError: the destination cannot be used
+        """
+        started = monotonic()
+        store = self.options.open_destination()
+        rows = [verified(store, Row.parse(line)) for line in _lines(work, chunk)]
+        return _of_rows(self, chunk, work, started, rows)
+
+
+@dataclass(frozen=True)
+class Remove(_Job):
+    """Sources of objects that arrived and were verified: all rows again, with an error where one had to be kept.
+
+    The lines of a chunk are those of :class:`~pressmark.migrate.rows.Row`, from ``start`` to ``stop`` in bytes.
+    """
+
+    kind = "migrate-remove"
+
+    def run(self, chunk: Chunk, work: WorkFolder) -> Receipt:
+        """Remove the sources of a chunk's objects.
+
+        :raises StoreError: source or destination cannot be used
+        """
+        started = monotonic()
+        rows = list(removed(self.options, (Row.parse(line) for line in _lines(work, chunk))))
+        return _of_rows(self, chunk, work, started, rows)
+
+
+def _of_rows(job: _Job, chunk: Chunk, work: WorkFolder, started: float, rows: list[Row]) -> Receipt:
+    """Write rows, and return the receipt."""
+    name = f"{chunk.id}.jsonl"
+    sha256 = work.write_output(name, (row.line() for row in rows))
+    return Receipt(
+        chunk.id,
+        job.key,
+        n=len(rows),
+        bytes=sum(row.bytes for row in rows if row.mode is not None or row.verify == "reread"),
+        errors=sum(row.status not in GOOD for row in rows),
+        by_status=dict(Counter(row.status for row in rows)),
+        output=name,
+        sha256=sha256,
+        seconds=Receipt.since(started),
+    )
+
+
+def _lines(work: WorkFolder, chunk: Chunk) -> Iterator[bytes]:
+    """Give the lines of a chunk.
+
+    :raises ValueError: the file is not the one that was written
+    """
+    with (work.path / chunk.source).open("rb") as file:
+        file.seek(chunk.start)
+        left = chunk.stop - chunk.start
+        while left > 0:
+            line = file.readline(left)
+            if not line.endswith(b"\n"):
+                raise ValueError(f"{chunk.source} is damaged at byte {file.tell()}: begin again in another work folder")
+            left -= len(line)
+            yield line

@@ -1,0 +1,273 @@
+"""What a migration was told: from where, to where, and how."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from pressmark import stores
+from pressmark.errors import StoreError
+from pressmark.layouts import Layout, Pairtree, Vitro, layout_from_config
+from pressmark.stores import Store
+from pressmark.stores.bags import BagFolder
+from pressmark.stores.namespaces import with_declared
+
+__all__ = ["COPY_MODES", "IMPROPER", "LINKS", "VERIFICATIONS", "Options", "existing"]
+
+COPY_MODES = ("auto", "rename", "reflink", "copy", "hardlink")
+VERIFICATIONS = ("none", "copy", "reread")
+IMPROPER = ("skip", "take", "refuse")
+LINKS = ("refuse", "follow")
+
+# What is said when a store is made, and read from it afterwards.
+_CREATION = {
+    "pairtree": {"prefix"},
+    "vitro": {"namespaces"},
+    "ocfl": {"version", "description"},
+    "bags": {"identifiers"},
+}
+# A store of these kinds takes an object of its own kind as it is, by moving its directory.
+_VERBATIM = frozenset({"pairtree", "ocfl", "bags"})
+
+
+@dataclass(frozen=True)
+class Options:
+    """Everything that decides what a migration does; picklable, and the same in JSON.
+
+    :ivar source: the source's directory, absolute
+    :ivar source_kind: one of :data:`pressmark.stores.KINDS`
+    :ivar source_options: for opening it
+    :ivar source_layout: an OCFL ``config.json`` mapping that places the source's objects instead of its own
+    :ivar destination: the destination's directory, absolute
+    :ivar to: its kind
+    :ivar layout: the ``config.json`` mapping of the destination's layout; :data:`None` where the kind has only one
+    :ivar destination_options: for creating and opening it: ``prefix``, ``namespaces``, ``version``, …
+    :ivar copy_mode: one of :data:`COPY_MODES`
+    :ivar verify: ``none``, ``copy``: compare what was copied with what is known, ``reread``: and read it again
+    :ivar move: remove sources after verification
+    :ivar replace: objects that are there and different
+    :ivar profile: whose rules names must keep, see :mod:`pressmark.paths`
+    :ivar links: symbolic links in objects: ``refuse`` or ``follow``
+    :ivar algorithms: of a folder of bags
+    :ivar improper: objects of the source that are not as its specification says: ``skip`` them and report them as
+        ``source_invalid``, ``take`` them where they can be read, or ``refuse`` to start
+    """
+
+    source: str
+    source_kind: str
+    destination: str
+    to: str
+    layout: Mapping[str, Any] | None = None
+    source_layout: Mapping[str, Any] | None = None
+    source_options: Mapping[str, Any] = field(default_factory=dict)
+    destination_options: Mapping[str, Any] = field(default_factory=dict)
+    copy_mode: str = "auto"
+    verify: str = "copy"
+    move: bool = False
+    replace: bool = False
+    profile: str = "unix"
+    links: str = "refuse"
+    algorithms: tuple[str, ...] = ("sha512",)
+    improper: str = "skip"
+
+    def record(self) -> dict[str, Any]:
+        """Return them as they stand in JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> Options:
+        """Return the options of a JSON object.
+
+        :raises TypeError: it is none
+        """
+        return cls(**{**record, "algorithms": tuple(record["algorithms"])})
+
+    def text(self) -> str:
+        """Return them as one line, the same for the same options."""
+        return json.dumps(self.record(), sort_keys=True)
+
+    @property
+    def verbatim(self) -> bool:
+        """Whether the destination takes objects of the source as they are, directory by directory."""
+        return self.source_kind == self.to and self.to in _VERBATIM
+
+    def same_file_system(self) -> bool:
+        """Return whether source and destination, or what is to hold it, are on one file system.
+
+        :raises OSError: the source cannot be looked at
+        """
+        return os.stat(self.source).st_dev == os.stat(existing(self.destination)).st_dev
+
+    def renames(self) -> bool:
+        """Return whether objects are moved by renaming them: no byte of them goes anywhere.
+
+        ``auto`` does so where sources are to be removed and the destination takes them as they are.
+
+        :raises OSError: the source cannot be looked at
+        """
+        if self.copy_mode == "auto":
+            return self.move and self.verbatim and self.same_file_system()
+        return self.copy_mode == "rename"
+
+    def destination_layout(self) -> Layout | None:
+        """Return the destination's layout, if one was given."""
+        return None if self.layout is None else layout_from_config(self.layout)
+
+    def places(self) -> Layout | None:
+        """Return what maps identifiers to places in a destination that is made as these options say.
+
+        :data:`None` for a folder of bags that are called by their cleaned identifiers.
+
+        :raises StoreError: a namespace cannot be declared
+        """
+        layout = self.destination_layout()
+        said = self.destination_options
+        if self.to == "pairtree":
+            given = layout if isinstance(layout, Pairtree) else Pairtree()
+            return Pairtree(
+                said.get("prefix") or given.prefix,
+                said.get("encapsulation", given.encapsulation),
+                given.prefix_required,
+            )
+        if self.to == "vitro":
+            named = dict(layout.namespaces) if isinstance(layout, Vitro) else {}
+            return Vitro(with_declared(os.fsencode(self.destination), named, said.get("namespaces", ())))
+        return layout
+
+    def open_source(self) -> Store:
+        """Open the source.
+
+        :raises StoreError: it cannot be read
+        """
+        layout = {} if self.source_layout is None else {"layout": layout_from_config(self.source_layout)}
+        return stores.open(self.source, self.source_kind, **layout, **self.source_options)
+
+    def open_destination(self, **options: Any) -> Store:
+        """Open the destination, which is there.
+
+        :param options: of the kind's class, instead of those that were given
+        :raises StoreError: it is not there, or cannot be read
+        """
+        return stores.open(self.destination, self.to, **{**self._opening(), **options})
+
+    def create_destination(self, **options: Any) -> Store:
+        """Make the destination, or open it where it is there already.
+
+        :param options: of the kind's class, for opening it
+        :raises StoreError: it cannot be made, or is there and places objects otherwise
+        """
+        if self.destination_is_there():
+            store = self.open_destination(**options)
+            why = self.difference(store)
+            if why is not None:
+                raise StoreError(self.destination, why)
+            return store
+        said = {key: value for key, value in self.destination_options.items() if key in _CREATION[self.to]}
+        layout = self.destination_layout()
+        return stores.create(self.to, self.destination, layout, **said, **{**self._opening(), **options})
+
+    def destination_is_there(self) -> bool:
+        """Return whether the destination is a store already, and not a directory that is empty or not there.
+
+        :raises StoreError: it is there and no store of the kind
+        """
+        try:
+            empty = not os.listdir(self.destination)
+        except FileNotFoundError:
+            return False
+        except NotADirectoryError:
+            raise StoreError(self.destination, "it is not a directory; name another destination") from None
+        except OSError as error:
+            what = f"it cannot be read ({error.strerror}); run it as somebody who may, or name another destination"
+            raise StoreError(self.destination, what) from error
+        if empty:
+            return False
+        try:
+            found = stores.kind_of(self.destination)
+        except StoreError as error:
+            if self._is_unfinished():
+                return False  # made by a run that was killed before it was done with that; creating goes on
+            raise StoreError(self.destination, f"it is not empty, and no store: {error.reason}") from None
+        if found != self.to:
+            raise StoreError(
+                self.destination, f"it is a store of kind {found}, not {self.to}; name another destination"
+            )
+        return True
+
+    def _is_unfinished(self) -> bool:
+        """Return whether there is nothing but what creating a store writes before it becomes one."""
+        names = set(os.listdir(self.destination))
+        first = {
+            "pairtree": {"pairtree_version0_1", "pairtree_prefix"},
+            "vitro": {"file_storage_namespaces.properties", "file_storage_pressmark"},
+            "ocfl": {"ocfl_layout.json", "extensions"},
+            "bags": {".pressmark-bags.json.new"},
+        }
+        return names <= first[self.to]
+
+    def unknown(self) -> str | None:
+        """Return which options source or destination do not have, :data:`None` where they have all."""
+        sides: tuple[tuple[str, str, set[str], set[str]], ...] = (
+            ("source", self.source_kind, {*self.source_options, *(["layout"] if self.source_layout else [])}, set()),
+            ("destination", self.to, set(self.destination_options), _CREATION[self.to]),
+        )
+        for name, kind, said, more in sides:
+            known = set(inspect.signature(stores.store_class(kind)).parameters) - {"path", "root"} | more
+            if strangers := sorted(said - known):
+                what = "no layout of its own" if strangers[0] == "layout" else f"no option {strangers[0]!r}"
+                options = ", ".join(sorted(known))
+                return f"a {name} of kind {kind} takes {what}; there are {options}"
+        return None
+
+    def _opening(self) -> dict[str, Any]:
+        """Return the options for opening the destination."""
+        opening = {key: value for key, value in self.destination_options.items() if key not in _CREATION[self.to]}
+        if self.to == "bags":
+            opening.setdefault("algorithms", self.algorithms)
+        if opening.get("content_paths") is not None and not isinstance(opening["content_paths"], Layout):
+            opening["content_paths"] = layout_from_config(opening["content_paths"])
+        layout = self.destination_layout()
+        if isinstance(layout, Pairtree):
+            opening.setdefault("encapsulation", layout.encapsulation)
+        return opening
+
+    def difference(self, store: Store) -> str | None:
+        """Return why a destination that is there places objects otherwise than these options say, or :data:`None`."""
+        if self.to == "pairtree":
+            wanted, found = self.places(), store.layout
+            assert isinstance(wanted, Pairtree)
+            assert isinstance(found, Pairtree)
+            if wanted.prefix == found.prefix:
+                return None
+            return f"it has the prefix {found.prefix!r}, not {wanted.prefix!r}; give that one, or another destination"
+        if self.to == "vitro":
+            wanted, found = self.places(), store.layout
+            assert isinstance(wanted, Vitro)
+            assert isinstance(found, Vitro)
+            if set(dict(wanted.namespaces).values()) <= set(dict(found.namespaces).values()):
+                return None
+            return "it does not have all the namespaces; declare them there first, or name another destination"
+        if isinstance(store, BagFolder):
+            said = self.destination_options.get("identifiers", store.identifiers)
+            if said != store.identifiers:
+                return f"its identifiers come from {store.identifiers!r}, not {said!r}; name another destination"
+        layout = self.destination_layout()
+        if layout is None or layout == store.layout:
+            return None
+        is_laid_out = "none" if store.layout is None else json.dumps(store.layout.config())
+        return f"its layout is {is_laid_out}, not {json.dumps(layout.config())}; one store has one layout: name another"
+
+
+def existing(path: str) -> str:
+    """Return a path, or the nearest directory above it that is there."""
+    path = os.path.abspath(path)
+    while not os.path.isdir(path):
+        above = os.path.dirname(path)
+        if above == path:
+            break
+        path = above
+    return path

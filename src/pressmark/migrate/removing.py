@@ -1,0 +1,72 @@
+"""Sources of objects that have arrived, removed: those only that are still what was copied."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+
+from pressmark.errors import ObjectError, PressmarkError
+from pressmark.migrate.entries import Entry
+from pressmark.migrate.options import Options
+from pressmark.migrate.rows import GOOD, KEPT, Row
+from pressmark.migrate.transfer.failures import Trouble, failure_of
+from pressmark.migrate.transfer.reading import Reader
+from pressmark.migrate.transfer.way import all_files, target_files
+from pressmark.stores import Store
+from pressmark.stores.base import object_errors
+
+__all__ = ["removed"]
+
+#: How an object must have been verified.
+_VERIFIED = frozenset({"copy", "reread"})
+
+
+def removed(options: Options, rows: Iterable[Row]) -> Iterator[Row]:
+    """Remove the sources of objects, and give all rows: with an error where a source had to be kept.
+
+    Objects that were moved have no source any more, and those that failed keep theirs. What is gone is removed.
+
+    :raises StoreError: source or destination cannot be used
+    """
+    source, destination = options.open_source(), options.open_destination()
+    reader = Reader(options, source)
+    for row in rows:
+        if row.status not in GOOD or row.verify not in _VERIFIED:
+            yield row
+            continue
+        try:
+            _remove(row, source, destination, reader)
+            yield row
+        except (PressmarkError, Trouble, OSError) as error:
+            failure = failure_of(error)
+            yield row._replace(error_code=KEPT, error=f"its source was kept: {failure.message}")
+
+
+def _remove(row: Row, source: Store, destination: Store, reader: Reader) -> None:
+    """Remove the source of one object.
+
+    :raises Trouble: it is not what was copied, or cannot be removed by its identifier
+    """
+    entry = Entry(row.id, row.source_id, row.source, row.target, None, row.files, row.bytes, row.changed)
+    try:
+        if source.kind == destination.kind == "ocfl":
+            files = all_files(source, entry.source_id, entry.source)
+        else:
+            files = reader.content(entry).files
+        with object_errors(source.root, row.source_id):
+            statuses = [os.stat(path) for _name, path in files]
+    except ObjectError as error:
+        if error.kind == "missing":
+            return
+        raise
+    size, changed = sum(one.st_size for one in statuses), max((one.st_mtime_ns for one in statuses), default=0)
+    if (len(statuses), size, changed) != (row.files, row.bytes, row.changed):
+        raise Trouble("kept", "changed", "it was changed after it was copied; migrate it again")
+    # Nothing is read again here: whether it is what was copied was found out, that it is still there is not.
+    target_files(destination, entry)
+    if source.layout is not None:
+        place = source.layout.map_id(row.source_id)
+        if not row.source.endswith(place):
+            what = f"it is not where its identifier belongs, at {place!r}; remove it by hand"
+            raise Trouble("kept", "misplaced", what)
+    source.delete(row.source_id)

@@ -1,0 +1,233 @@
+"""One page for people: what became of a migration, and what to do about the rest.
+
+The page is one file and asks for nothing else: no script, no image, no font. It can be read on a telephone, on paper
+and by a screen reader.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+from collections import Counter
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from importlib.resources import files
+from typing import Any, NamedTuple
+
+from pressmark.migrate.options import Options
+from pressmark.migrate.refusals import KINDS
+from pressmark.migrate.reporting.formats import replaced
+from pressmark.migrate.reporting.outcome import Outcome
+from pressmark.migrate.reporting.summary import FIRST, Summary
+from pressmark.migrate.reporting.ways import ways_out
+from pressmark.migrate.rows import GOOD, STATUSES
+from pressmark.version import __version__
+
+__all__ = ["Verdict", "page_text", "verdict_of", "write_page"]
+
+_TEMPLATE = "page.html"
+
+# How an object's files came, and how they were verified, in words.
+_MODES = {
+    "rename": "moved, without touching a byte",
+    "reflink": "cloned: source and copy share blocks on the disk until one of them changes",
+    "copy": "copied",
+    "hardlink": "linked: source and destination are the same file under two names",
+}
+_VERIFIED = {
+    "none": "not verified",
+    "copy": "hashed while they were copied, and compared with the digests that were known",
+    "reread": "hashed while they were copied, then read again in the destination and compared",
+    "moved": "moved as they were, with names and sizes compared; no byte was read",
+}
+# What was asked for, in words; what is not here has its own part of the page.
+_OPTIONS = {
+    "copy_mode": "How files are to come",
+    "verify": "How they are to be verified",
+    "move": "Remove sources after verification",
+    "replace": "Replace objects that are there and different",
+    "profile": "Names must suit",
+    "links": "Symbolic links in objects",
+    "improper": "Objects of the source that are not as they should be",
+    "algorithms": "Digest algorithms of bags",
+    "source_options": "Options of the source",
+    "destination_options": "Options of the destination",
+}
+
+
+class Verdict(NamedTuple):
+    """How it went, in plain words.
+
+    :ivar kind: ``good``, ``attention`` or ``unfinished``
+    :ivar word: in one word
+    :ivar text: in a sentence or two
+    """
+
+    kind: str
+    word: str
+    text: str
+
+
+def verdict_of(outcome: Outcome, summary: Summary) -> Verdict:
+    """Say in plain words how a run went."""
+    total, done = summary.whole.objects, summary.done.objects
+    what = "read again in the destination" if outcome.verification else "migrated"
+    if outcome.state != "finished":
+        planned = outcome.plan.objects + outcome.plan.invalid + outcome.plan.missing
+        left = max(0, planned - total)
+        if left or not outcome.verification:
+            text = f"{_objects(left)} of {planned:,} {'has' if left == 1 else 'have'} not been {what} yet."
+            if summary.undone:
+                text += f" Of the others, {_objects(summary.undone)} {_need(summary.undone)} attention."
+            return Verdict("unfinished", "Not finished", f"{text} Nothing is lost: the run can be resumed.")
+    if not total:
+        return Verdict("good", "Nothing to do", "There was no object to migrate.")
+    if not summary.undone:
+        text = "All of them are" if total > 1 else "It is"
+        if outcome.verification:
+            text = f"{_objects(total)} {_was(total)} {what}. {text} as migrated."
+        else:
+            text = f"{_objects(total)} {_was(total)} to be migrated. {text} in the destination, and verified."
+        if not summary.kept.objects:
+            return Verdict("good", "All is well", text)
+        text += f" The source of {_objects(summary.kept.objects)} could not be removed: why is said below."
+        return Verdict("attention", "Done, but sources are left", text)
+    unverified = summary.by_status.get("unverified")
+    text = f"{done:,} of {_objects(total)} {'is' if done == 1 else 'are'} in the destination, and verified."
+    if unverified is not None and unverified.objects == summary.undone:
+        text += f" {_objects(summary.undone)} {_was(summary.undone)} not verified: whether all arrived is not known."
+        return Verdict("attention", "Not verified", text)
+    count = summary.undone + summary.kept.objects
+    text += f" {_objects(count)} {_need(count)} attention: what to do is said below."
+    return Verdict("attention", "Needs attention", text)
+
+
+def _objects(count: int) -> str:
+    return f"{count:,} object{'' if count == 1 else 's'}"
+
+
+def _was(count: int) -> str:
+    return "was" if count == 1 else "were"
+
+
+def _need(count: int) -> str:
+    return "needs" if count == 1 else "need"
+
+
+def page_text(outcome: Outcome, summary: Summary) -> str:
+    """Return the page; jinja2 must be there, see :meth:`Format.check`."""
+    jinja2 = importlib.import_module("jinja2")
+    environment = jinja2.Environment(
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, auto_reload=False
+    )
+    environment.filters |= {"visible": _visible, "number": _number, "duration": _duration, "stamp": _stamp}
+    source = files("pressmark.migrate.reporting").joinpath(_TEMPLATE).read_text(encoding="utf-8")
+    text: str = environment.from_string(source).render(_context(outcome, summary))
+    return text
+
+
+def write_page(path: str, outcome: Outcome, summary: Summary) -> None:
+    """Write the page as a file.
+
+    :raises ReportError: it cannot be written
+    """
+    text = page_text(outcome, summary)
+    with replaced(path) as file:
+        file.write(text.encode())
+
+
+def _context(outcome: Outcome, summary: Summary) -> dict[str, Any]:
+    """Return all that the page says."""
+    plan = outcome.plan
+    options = plan.options
+    busy = summary.clock.busy
+    return {
+        "verdict": verdict_of(outcome, summary),
+        "outcome": outcome,
+        "plan": plan,
+        "options": options,
+        "summary": summary,
+        "undone": {status: group for status, group in summary.by_status.items() if status not in GOOD},
+        "statuses": STATUSES,
+        "good": GOOD,
+        "ways": ways_out(outcome.verification),
+        "modes": _MODES,
+        "verified": _VERIFIED,
+        "first": FIRST,
+        "busy": busy,
+        "rate": summary.done.objects / busy if busy >= 1 else None,
+        "speed": summary.done.bytes / busy if busy >= 1 else None,
+        "warnings": _warnings(outcome),
+        "settings": list(_settings(options)),
+        "version": __version__,
+        "now": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
+def _warnings(outcome: Outcome) -> list[tuple[str, int, str, list[str]]]:
+    """Return kind, number, meaning and the first few of what the plan warns of."""
+    counts: Counter[str] = Counter()
+    examples: dict[str, list[str]] = {}
+    for one in outcome.warnings():
+        kind = str(one["kind"])
+        counts[kind] += 1
+        some = examples.setdefault(kind, [])
+        sides: Any = one["objects"]
+        if len(some) < 5 and sides:
+            some.append(" and ".join(side["source_id"] or side["source"] for side in sides[:2]))
+    return [(kind, count, KINDS[kind].meaning, examples.get(kind, [])) for kind, count in sorted(counts.items())]
+
+
+def _settings(options: Options) -> Iterator[tuple[str, str]]:
+    """Give what was asked for: its name and its value."""
+    yield "Layout of the source", _layout(options.source_layout) if options.source_layout else "its own"
+    yield "Layout of the destination", _layout(options.layout)
+    record = options.record()
+    for name, words in _OPTIONS.items():
+        value = record[name]
+        if name == "algorithms" and options.to != "bags":
+            continue
+        if isinstance(value, bool):
+            yield words, "yes" if value else "no"
+        elif isinstance(value, str):
+            yield words, value
+        elif value:
+            yield words, ", ".join(value) if name == "algorithms" else json.dumps(value, ensure_ascii=False)
+
+
+def _layout(config: Any) -> str:
+    if config is None:
+        return "none: bags are called by their identifiers"
+    more = ", ".join(
+        f"{key} {json.dumps(value, ensure_ascii=False)}" for key, value in config.items() if key != "extensionName"
+    )
+    return f"{config.get('extensionName', '')}{f' ({more})' if more else ''}"
+
+
+# --- filters ----------------------------------------------------------------------------------------------------------
+
+
+def _visible(text: str | None) -> str:
+    """Return a text with everything escaped that is not printable, such as controls that turn the direction around."""
+    return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text or "")
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 10 or value == int(value) else f"{value:.1f}"
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 1:
+        return "under 1 s"
+    words = []
+    rest = round(seconds)
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "min"), (1, "s")):
+        count, rest = divmod(rest, size)
+        if count:
+            words.append(f"{count} {unit}")
+    return " ".join(words[:2])
+
+
+def _stamp(moment: str | None) -> str:
+    """Return a time of RFC 3339 as people write it."""
+    return "" if moment is None else datetime.fromisoformat(moment).strftime("%Y-%m-%d %H:%M:%S UTC")

@@ -1,0 +1,87 @@
+"""What became of each object: one row, with a status from a short list."""
+
+from __future__ import annotations
+
+import builtins
+import json
+from typing import Any, NamedTuple
+
+__all__ = ["GOOD", "KEPT", "STATUSES", "Row"]
+
+#: What can become of an object, and what that means.
+STATUSES = {
+    "ok": "it is in the destination, and was verified as asked",
+    "exists_same": "it was in the destination already, and is the same",
+    "exists_different": "another object, or other files, are in its place: nothing was changed",
+    "collision": "its place in the destination is another object's, or inside of one",
+    "refused_name": "its identifier or one of its files cannot have its name in the destination",
+    "source_missing": "it is not in the source",
+    "source_invalid": "the source's object is not as its specification says, or changed while it was read",
+    "digest_mismatch": "its bytes are not those that a digest was given for",
+    "copy_failed": "reading or writing failed",
+    "unverified": "it is in the destination, but was not verified",
+}
+#: The statuses of objects that need nothing more.
+GOOD = frozenset({"ok", "exists_same"})
+#: The error code of an object that arrived, and whose source could not be removed.
+KEPT = "source_kept"
+
+
+class Row(NamedTuple):
+    """One object of a migration's report.
+
+    :ivar id: its identifier in the destination
+    :ivar source_id: its identifier in the source
+    :ivar source: its place, relative to the source's root
+    :ivar target: its place, relative to the destination's root
+    :ivar status: one of :data:`STATUSES`
+    :ivar mode: how its files came: ``rename``, ``reflink``, ``copy`` or ``hardlink``; :data:`None` where none did
+    :ivar files: how many it has
+    :ivar bytes: how many they have together
+    :ivar algorithm: of the digest
+    :ivar digest: of the whole object; :data:`None` where no byte of it was read
+    :ivar verify: what was done: ``none``, ``copy``, ``reread``, or ``moved``: no byte of it went anywhere
+    :ivar error_code: a stable word for what went wrong
+    :ivar error: one line for people; without a code, of what could not be kept though all is well
+    :ivar started: date and time of RFC 3339, in UTC
+    :ivar seconds: it took
+    :ivar host: the machine that did it
+    :ivar changed: when the newest of the source's files that were read was modified, in nanoseconds since 1970
+    """
+
+    id: str
+    source_id: str
+    source: str
+    target: str
+    status: str
+    mode: str | None = None
+    files: int = 0
+    bytes: int = 0
+    algorithm: str | None = None
+    digest: str | None = None
+    verify: str = "none"
+    error_code: str | None = None
+    error: str | None = None
+    started: str = ""
+    seconds: float = 0.0
+    host: str = ""
+    changed: int = 0
+
+    def record(self) -> dict[str, Any]:
+        """Return it as it stands in JSON."""
+        return self._asdict()
+
+    def line(self) -> builtins.bytes:
+        """Return the row as a line of JSON; lone surrogates, which stand for octets, are escaped."""
+        return json.dumps(self.record(), separators=(",", ":")).encode() + b"\n"
+
+    @classmethod
+    def parse(cls, line: builtins.bytes) -> Row:
+        """Return the row of a line.
+
+        :raises ValueError: it is no line of a report
+        """
+        try:
+            return cls(**json.loads(line))
+        except TypeError as error:
+            raise ValueError(str(error)) from None

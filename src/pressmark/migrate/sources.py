@@ -1,0 +1,171 @@
+"""Lists of identifiers, read as they come: lines, CSV, JSON lines, Parquet, or anything that can be iterated.
+
+================== ===================================================================================================
+name ends in       it has
+================== ===================================================================================================
+``.csv``, ``.tsv`` a header, and identifiers in the column that is named, else ``source_id``, ``id`` or ``identifier``
+``.jsonl``         a JSON string a line, or an object with such a key: the rows of a report are one
+``.parquet``       as CSV; needs pyarrow
+anything else      an identifier a line, or ended by NUL where there is one
+``.gz`` after it   the same, compressed
+================== ===================================================================================================
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import importlib
+import io
+import json
+import os
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, BinaryIO, Literal
+
+from pressmark.stores.base import text
+
+__all__ = ["COLUMNS", "Identifiers", "ListError", "quoting", "read_identifiers", "reading"]
+
+Identifiers = str | os.PathLike[str] | Iterable[str | bytes]
+#: Columns and keys that hold a source's identifiers, the first that is there.
+COLUMNS = ("source_id", "id", "identifier")
+_BLOCK = 1 << 20  # bytes
+# Longer ones are no identifiers: what is read is no list.
+_LONGEST = 1 << 20
+
+
+class ListError(ValueError):
+    """A list of identifiers that cannot be read; the text says where and why."""
+
+
+def read_identifiers(given: Identifiers, column: str | None = None) -> Iterator[str]:
+    """Give the identifiers of a list, in their order; empty lines are passed over.
+
+    :param given: a file, or identifiers
+    :param column: of a table
+    :raises ListError: it is malformed, or cannot be read
+    """
+    if not isinstance(given, (str, os.PathLike)):
+        for item in given:
+            yield text(item) if isinstance(item, bytes) else item
+        return
+    path = os.fspath(given)
+    name = path.removesuffix(".gz").lower()
+    if name.endswith(".parquet"):
+        yield from _parquet(path, column)
+        return
+    with reading(path) as file:
+        if name.endswith((".csv", ".tsv")):
+            yield from _table(path, file, "\t" if name.endswith(".tsv") else ",", column)
+        elif name.endswith(".jsonl"):
+            yield from _json_lines(path, file, column)
+        else:
+            yield from _lines(path, file)
+
+
+@contextmanager
+def reading(path: str) -> Iterator[BinaryIO]:
+    """Open a file for reading, and uncompress it where its name ends in ``.gz``.
+
+    :raises ListError: it cannot be read
+    """
+    try:
+        with gzip.open(path, "rb") if path.lower().endswith(".gz") else open(path, "rb") as file:
+            yield file  # type: ignore[misc]
+    except OSError as error:
+        raise ListError(f"{path}: {error.strerror or error}; name a file that can be read") from error
+    except (EOFError, zlib.error) as error:
+        raise ListError(f"{path}: it is damaged ({error}); compress it again") from error
+
+
+def quoting(delimiter: str) -> Literal[0, 3]:
+    """Return how :mod:`csv` is to read fields: those between tabs are never quoted."""
+    return csv.QUOTE_NONE if delimiter == "\t" else csv.QUOTE_MINIMAL
+
+
+def _lines(path: str, file: BinaryIO) -> Iterator[str]:
+    left = b""
+    end = None
+    number = 0
+    while block := file.read(_BLOCK):
+        # Identifiers hold no NUL: where there is one, they may hold line ends.
+        if end is None:
+            end = b"\0" if b"\0" in block else b"\n"
+        *whole, left = (left + block).split(end)
+        if len(left) > _LONGEST:
+            raise ListError(f"{path}: an identifier of more than {_LONGEST} bytes; this is no list of identifiers")
+        for line in whole:
+            number += 1
+            if end == b"\n":
+                if b"\0" in line:
+                    raise ListError(f"{path}:{number}: a NUL; end all identifiers with NUL, or all with a line end")
+                line = line.removesuffix(b"\r")
+            if line:
+                yield text(line)
+    if left and end == b"\n":
+        left = left.removesuffix(b"\r")
+    if left:
+        yield text(left)
+
+
+def _chosen(where: str, names: list[str], column: str | None) -> str:
+    """Return the column that holds the identifiers."""
+    for one in COLUMNS if column is None else (column,):
+        if one in names:
+            return one
+    wanted = f"no column {column!r}" if column is not None else f"no column {', '.join(COLUMNS[:-1])} or {COLUMNS[-1]}"
+    raise ListError(f"{where}: there is {wanted}; there are {', '.join(map(repr, names[:20]))}: name one")
+
+
+def _table(path: str, file: BinaryIO, delimiter: str, column: str | None) -> Iterator[str]:
+    with io.TextIOWrapper(file, "utf-8-sig", "surrogateescape", newline="") as lines:
+        rows = csv.reader(lines, delimiter=delimiter, quoting=quoting(delimiter))
+        try:
+            names = next(rows, [])
+            at = names.index(_chosen(path, names, column))
+            for row in rows:
+                if len(row) > at and row[at]:
+                    yield row[at]
+                elif row and len(row) <= at:
+                    raise ListError(
+                        f"{path}:{rows.line_num}: it has {len(row)} fields, and the identifier is in {at + 1}"
+                    )
+        except csv.Error as error:
+            raise ListError(f"{path}:{rows.line_num}: {error}") from None
+
+
+def _json_lines(path: str, file: BinaryIO, column: str | None) -> Iterator[str]:
+    for number, line in enumerate(file, 1):
+        if not line.strip():
+            continue
+        try:
+            item: Any = json.loads(line)
+        except ValueError as error:
+            raise ListError(f"{path}:{number}: it is no JSON: {error}") from None
+        if isinstance(item, dict):
+            item = item[_chosen(f"{path}:{number}", list(item), column)]
+        if not isinstance(item, str):
+            raise ListError(f"{path}:{number}: it is no identifier, which is a JSON string")
+        if item:
+            yield item
+
+
+def _parquet(path: str, column: str | None) -> Iterator[str]:
+    try:
+        pyarrow = importlib.import_module("pyarrow")
+        parquet = importlib.import_module("pyarrow.parquet")
+    except ModuleNotFoundError:
+        raise ListError(f"{path}: Parquet needs pyarrow; install pressmark[arrow], or give lines or CSV") from None
+    try:
+        with parquet.ParquetFile(path) as file:
+            name = _chosen(path, file.schema_arrow.names, column)
+            for batch in file.iter_batches(columns=[name]):
+                for item in batch.column(0).to_pylist():
+                    if item is not None and not isinstance(item, (str, bytes)):
+                        raise ListError(f"{path}: the column {name!r} holds no text")
+                    if item:
+                        yield text(item) if isinstance(item, bytes) else item
+    except (OSError, pyarrow.ArrowException) as error:
+        raise ListError(f"{path}: {str(error).splitlines()[0]}") from None

@@ -1,0 +1,106 @@
+"""What went wrong with an object: its status, a stable word, a line for people, and whether to try again."""
+
+from __future__ import annotations
+
+import errno
+from typing import NamedTuple
+
+from pressmark.errors import BagError, FileError, IdentifierError, ObjectError
+from pressmark.stores.directories import Unreadable
+
+__all__ = ["Failure", "Trouble", "failure_of"]
+
+#: Errors that pass: a network that was away, a server that had too much to do.
+TRANSIENT = frozenset({errno.EIO, errno.ESTALE, errno.ETIMEDOUT, errno.EAGAIN, errno.EBUSY, errno.EINTR})
+FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
+
+# What an object's error is called here, by its kind.
+_STATUSES = {
+    "mismatch": "digest_mismatch",
+    "collision": "collision",
+    "object-inside": "collision",
+    "reserved": "refused_name",
+    "bad-name": "refused_name",
+    "exists": "exists_different",
+    "missing": "source_missing",
+    "ambiguous": "source_invalid",
+    "improper": "source_invalid",
+    "link": "source_invalid",
+    "source": "source_invalid",
+}
+# Of files, by the kinds of fixity; what is not here failed to be read.
+_OF_FILES = {
+    "changed-while-read": "source_invalid",
+    "missing": "source_invalid",
+    "link": "source_invalid",
+    "dangling-link": "source_invalid",
+    "link-loop": "source_invalid",
+    "directory": "source_invalid",
+    "directory-loop": "source_invalid",
+    "fifo": "source_invalid",
+    "socket": "source_invalid",
+    "device": "source_invalid",
+    "bad-name": "refused_name",
+}
+
+
+class Failure(NamedTuple):
+    """Why an object did not arrive.
+
+    :ivar status: of its row
+    :ivar code: a stable word
+    :ivar message: one line
+    :ivar transient: whether it may go well another time
+    :ivar full: whether there is no room for any other object either
+    """
+
+    status: str
+    code: str
+    message: str
+    transient: bool = False
+    full: bool = False
+
+
+class Trouble(Exception):
+    """An object that cannot be migrated.
+
+    :ivar failure: why
+    """
+
+    def __init__(self, status: str, code: str, message: str) -> None:
+        super().__init__(status, code, message)
+        self.failure = Failure(status, code, message)
+
+
+def failure_of(error: Exception) -> Failure:
+    """Return what an exception means for the object that was worked on."""
+    if isinstance(error, Trouble):
+        return error.failure
+    if isinstance(error, IdentifierError):
+        return Failure("refused_name", "unmapped", str(error))
+    if isinstance(error, FileError):
+        return Failure(_OF_FILES.get(error.kind, "copy_failed"), error.kind, str(error), error.kind == "io-error")
+    if isinstance(error, OSError):
+        return _of_system(error, str(error))
+    if isinstance(error, BagError):
+        return Failure("source_invalid", "bag", str(error))
+    if not isinstance(error, ObjectError):
+        raise error
+    cause = error.__cause__
+    if isinstance(cause, Unreadable):
+        kind = cause.outcome.kind or "io-error"
+        return Failure(_OF_FILES.get(kind, "copy_failed"), kind, error.reason, kind == "io-error")
+    if isinstance(cause, OSError):
+        found = _of_system(cause, error.reason)
+        known = _STATUSES.get(error.kind)
+        return found if known is None else found._replace(status=known, code=error.kind)
+    return Failure(_STATUSES.get(error.kind, "copy_failed"), error.kind, error.reason, error.kind == "changed")
+
+
+def _of_system(error: OSError, message: str) -> Failure:
+    number = error.errno or 0
+    if number in FULL:
+        return Failure("copy_failed", "no-space", message, full=True)
+    if number in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return Failure("copy_failed", "permission", message)
+    return Failure("copy_failed", "io-error", message, number in TRANSIENT)

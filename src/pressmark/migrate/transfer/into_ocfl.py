@@ -1,0 +1,93 @@
+"""Objects of any store into an OCFL storage root, each as version 1 of a new object."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+from pressmark.errors import ObjectError
+from pressmark.migrate.digests import ALGORITHM, object_digest
+from pressmark.migrate.options import Options
+from pressmark.migrate.transfer.draft import Draft
+from pressmark.migrate.transfer.reading import Content
+from pressmark.migrate.transfer.way import Way, names, note_empty
+from pressmark.stores import Store
+from pressmark.stores.base import octets
+from pressmark.stores.directories import can_flush_filesystem
+from pressmark.stores.ocfl import OcflRoot
+
+__all__ = ["IntoOcfl"]
+
+
+class IntoOcfl(Way):
+    """Writes objects aside, and moves them in many at a time."""
+
+    destination: OcflRoot
+
+    def __init__(self, options: Options, source: Store, destination: OcflRoot) -> None:
+        super().__init__(options, source, destination)
+        self._base = os.fsencode(destination.root)
+        self._loading = destination.loading(flush_places=not can_flush_filesystem())
+        self._drafts: list[Draft] = []
+        self._also = () if destination.algorithm == ALGORITHM else (ALGORITHM,)
+
+    def __enter__(self) -> IntoOcfl:
+        self._loading.__enter__()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._loading.__exit__(*error)
+
+    def begin(self, draft: Draft, replace: bool = False) -> bool:
+        entry = draft.entry
+        content = self.reader.content(entry)
+        known = {algorithm: block for algorithm, block in content.known.items() if block}
+        if replace:
+            self._replace(draft, content, known)
+            return True
+        if os.path.lexists(os.path.join(self._base, octets(entry.target))):
+            # So that nothing is written for nothing; an empty directory is in nobody's way.
+            self.destination.make_sure(entry.id, octets(entry.target))
+        staged = self._loading.stage(
+            entry.id, content.files, mode=self.mode, links=self.options.links, fixity=known, also=self._also
+        )
+        written = staged.written
+        assert written is not None
+        digests: dict[str, str] = {}
+        size = changed = 0
+        for logical, outcome in written.outcomes.items():
+            assert outcome.digests is not None
+            digests[logical] = outcome.digests[ALGORITHM]
+            size += outcome.size or 0
+            changed = max(changed, outcome.mtime_ns or 0)
+        draft.files, draft.bytes, draft.changed = len(digests), size, changed
+        draft.digest, draft.mode = object_digest(digests), staged.mode
+        note_empty(draft, content)
+        self._drafts.append(draft)
+        return False
+
+    def _replace(self, draft: Draft, content: Content, known: dict[str, dict[str, str]]) -> None:
+        """Write the object as a new version of the one that is there."""
+        read = self.of_source(draft.entry)
+        draft.files = len(read.digests)
+        draft.bytes = sum(os.stat(path).st_size for _name, path in content.files)
+        self.destination.put(
+            draft.entry.id,
+            names(content.files),
+            replace=True,
+            mode=self.mode,
+            links="follow",  # those that are refused were refused when the source was looked at
+            fixity={**known, ALGORITHM: {name: one[ALGORITHM] for name, one in read.digests.items()}},
+        )
+        draft.digest, draft.mode = read.whole, "copy"
+        draft.changed = max((os.stat(path).st_mtime_ns for _name, path in content.files), default=0)
+        note_empty(draft, content)
+
+    def settle(self) -> Iterator[tuple[Draft, ObjectError | None]]:
+        drafts, self._drafts = self._drafts, []
+        for draft, (_staged, error) in zip(drafts, self._loading.admit(), strict=True):
+            yield draft, error
+
+    def waiting(self) -> int:
+        return len(self._drafts)

@@ -1,0 +1,84 @@
+"""Objects of any store into a Pairtree or a Vitro store."""
+
+from __future__ import annotations
+
+from pressmark.migrate.transfer.draft import Draft
+from pressmark.migrate.transfer.failures import Trouble
+from pressmark.migrate.transfer.way import Copied, Way, names, note_empty
+from pressmark.stores.base import octets, text
+from pressmark.stores.pairtree import PairtreeStore
+from pressmark.stores.vitro import VitroStore
+
+__all__ = ["IntoPairtree", "IntoVitro"]
+
+
+class IntoPairtree(Way):
+    """Puts objects into encapsulating directories, which keep the names that they have in a Pairtree."""
+
+    destination: PairtreeStore
+
+    def begin(self, draft: Draft, replace: bool = False) -> bool:
+        entry = draft.entry
+        if self.options.renames() and not replace and entry.encapsulation is not None:
+            content = self.reader.content(entry)
+            if content.top is not None:
+                self._rename(draft, content.top, len(content.files))
+                return True
+        content = self.reader.content(entry)
+        copied = Copied(draft, content)
+        # A directory is copied with those in it that are empty.
+        source = content.top if content.top is not None else names(content.files)
+        self.destination.put(
+            entry.id,
+            source,
+            replace=replace,
+            mode=self.mode,
+            links=self.options.links if content.top is not None else "follow",  # type: ignore[arg-type]
+            encapsulation=content.encapsulation,
+            algorithms=copied.algorithms,
+            on_file=copied.file,
+            on_event=copied.event,
+        )
+        copied.finish()
+        if content.top is None:
+            note_empty(draft, content)
+        return True
+
+    def _rename(self, draft: Draft, top: bytes, files: int) -> None:
+        draft.files, draft.bytes = files, draft.entry.bytes
+        self.destination.adopt(draft.entry.id, top, draft.entry.encapsulation)
+        draft.mode = "rename"
+
+
+class IntoVitro(Way):
+    """Puts objects that are one file."""
+
+    destination: VitroStore
+
+    def begin(self, draft: Draft, replace: bool = False) -> bool:
+        entry = draft.entry
+        content = self.reader.content(entry)
+        if len(content.files) != 1:
+            what = f"it has {len(content.files)} files, and a Vitro object is one"
+            raise Trouble("refused_name", "not-one-file", f"{what}; migrate it to another kind of store")
+        ((name, path),) = content.files
+        if b"/" in name:
+            what = f"its file {text(name)!r} is in a directory, and a Vitro object is one file"
+            raise Trouble("refused_name", "not-one-file", f"{what}; migrate it to another kind of store")
+        logical = text(name)
+        copied = Copied(draft, content)
+
+        self.destination.put(
+            entry.id,
+            {logical: path},
+            replace=replace,
+            mode=self.mode,
+            links="follow",  # one that is refused was refused when the source was looked at
+            algorithms=copied.algorithms,
+            # It is stored under another spelling of its name.
+            on_file=lambda _stored, outcome: copied.file(octets(logical), outcome),
+            on_event=copied.event,
+        )
+        copied.finish()
+        note_empty(draft, content)
+        return True

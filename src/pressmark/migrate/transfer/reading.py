@@ -1,0 +1,238 @@
+"""What an object of a source is made of, and the digests that are known of it before a byte is read.
+
+A bag is all of its files, tag files included, and its manifests say what they must be. A bag that a migration has made
+around an object of another store says so in its bag-info.txt (:data:`WRAPPED`); on the way to another store it is
+unwrapped, if nobody has added to it since.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from pressmark.bagit.bag import Bag, open_listing
+from pressmark.bagit.base import Base
+from pressmark.bagit.validation import validate
+from pressmark.fixity import ALGORITHMS
+from pressmark.migrate.entries import Entry
+from pressmark.migrate.options import Options
+from pressmark.migrate.transfer.failures import Trouble
+from pressmark.stores import Store
+from pressmark.stores.bags import IDENTIFIER, BagObject
+from pressmark.stores.base import object_errors, octets, text
+from pressmark.stores.inventory import logical_files
+from pressmark.stores.ocfl import OcflObject
+
+__all__ = ["WRAPPED", "Content", "Reader", "is_bag", "tree_files", "wrapping"]
+
+#: The element of a bag's bag-info.txt that says of what kind of store its payload was an object.
+WRAPPED = "Pressmark-Wrapped"
+# What else such a bag has.
+_ELEMENTS = {IDENTIFIER, WRAPPED, "Bagging-Date", "Bag-Size", "Bag-Software-Agent", "Payload-Oxum"}
+_PAYLOAD = b"data/"
+
+
+class Content(NamedTuple):
+    """The files of an object.
+
+    :ivar files: names within the object, and paths, by the octets of the names
+    :ivar known: digests, by algorithm and name
+    :ivar empty: directories without any file
+    :ivar encapsulation: of a Pairtree's object, or of one that was unwrapped
+    :ivar top: the directory that holds just these files under these names; :data:`None` where none does
+    """
+
+    files: list[tuple[bytes, bytes]]
+    known: dict[str, dict[str, str]]
+    empty: list[bytes]
+    encapsulation: str | None = None
+    top: bytes | None = None
+
+
+class Reader:
+    """Looks into the objects of a source.
+
+    :param options: of the migration
+    :param store: the source
+    """
+
+    def __init__(self, options: Options, store: Store) -> None:
+        self._store = store
+        self._base = os.fsencode(store.root)
+        self._follow = options.links == "follow"
+        self._unwrap = options.to != "bags"
+
+    def content(self, entry: Entry) -> Content:
+        """Return what an object is made of.
+
+        :raises ObjectError: it is not there, or cannot be looked at
+        :raises Trouble: it is not as it should be
+        """
+        if entry.encapsulation is not None and self._store.kind == "pairtree":
+            top = self._encapsulated(entry)
+            if top is not None:
+                return self._tree(entry, top, entry.encapsulation)
+        found = self._store.locate(entry.record())
+        if isinstance(found, OcflObject):
+            return _of_ocfl(found)
+        if isinstance(found, BagObject) and not found.serialized:
+            return self._of_bag(entry, found)
+        if self._store.kind == "pairtree" and not self._follow:
+            self._refuse_links(entry, found.path, [name for name, _path in found.files()])
+        return Content([(octets(name), path) for name, path in found.files()], {}, [])
+
+    def _encapsulated(self, entry: Entry) -> bytes | None:
+        """Return the directory of an object that is alone at its place, as the plan has it; :data:`None` otherwise."""
+        place = os.path.join(self._base, octets(entry.source))
+        name = octets(entry.encapsulation or "")
+        try:
+            beside = os.listdir(place)
+        except OSError:
+            return None
+        if len(entry.source.rpartition("/")[2]) == 1:
+            return place + b"/" + name if beside == [name] else None
+        for one in beside:
+            # What extends the ppath has one character or two.
+            if one != name and (len(one) > 2 or not os.path.isdir(place + b"/" + one)):
+                return None
+        return place + b"/" + name if name in beside else None
+
+    def _tree(self, entry: Entry, top: bytes, encapsulation: str | None) -> Content:
+        files: list[tuple[bytes, bytes]] = []
+        empty: list[bytes] = []
+        with object_errors(self._store.root, entry.source_id):
+            links = tree_files(top, files, empty)
+        if links and self._follow:
+            found = self._store.locate(entry.record())
+            return Content([(octets(name), path) for name, path in found.files()], {}, empty, encapsulation)
+        if links:
+            raise _link(links[0])
+        files.sort()
+        return Content(files, {}, empty, encapsulation, top)
+
+    def _refuse_links(self, entry: Entry, top: bytes, names: list[str]) -> None:
+        for name in names:
+            path = top
+            for part in octets(name).split(b"/"):
+                path = os.path.join(path, part)
+                if os.path.islink(path):
+                    raise _link(path)
+
+    # --- bags -----------------------------------------------------------------------------------------------------
+
+    def _of_bag(self, entry: Entry, found: BagObject) -> Content:
+        """Return the content of a bag, with the digests of its manifests.
+
+        :raises Trouble: it is not complete
+        """
+        report = validate(found.bag_path, "complete", threads=1)
+        if not report.ok:
+            wrong = report.errors[0]
+            what = f"{text(wrong.path)}: {wrong.message}" if wrong.path else wrong.message
+            raise Trouble("source_invalid", wrong.kind, f"the bag is not complete: {what}; validate it")
+        content = self._tree(entry, found.bag_path, None)
+        bag = Bag.open(found.bag_path)
+        known: dict[str, dict[str, str]] = {}
+        with Base(found.bag_path) as base:
+            for manifests, tag in ((bag.manifests, False), (bag.tag_manifests, True)):
+                kept = [manifest for manifest in manifests if manifest.known]
+                with open_listing(base, bag, kept, [], tag=tag) as listing:
+                    for name, _path in content.files:
+                        digests = listing.find(name, mark=True)
+                        if not digests and name.startswith(_PAYLOAD) != tag:
+                            again = listing.find_again(name)
+                            digests = {} if again is None else again.digests
+                        for algorithm, digest in digests.items():
+                            if algorithm in ALGORITHMS:
+                                known.setdefault(algorithm, {})[text(name)] = digest
+        encapsulation = wrapping(bag, content) if self._unwrap else None
+        if encapsulation is None:
+            return content._replace(known=known)
+        return _payload(content, known, found.bag_path, encapsulation)
+
+
+def _payload(content: Content, known: Mapping[str, Mapping[str, str]], bag: bytes, encapsulation: str) -> Content:
+    """Return what a bag was made around."""
+    prefix = text(_PAYLOAD)
+    return Content(
+        [(name.removeprefix(_PAYLOAD), path) for name, path in content.files if name.startswith(_PAYLOAD)],
+        {
+            algorithm: {name.removeprefix(prefix): digest for name, digest in block.items() if name.startswith(prefix)}
+            for algorithm, block in known.items()
+        },
+        [name.removeprefix(_PAYLOAD) for name in content.empty if name.startswith(_PAYLOAD)],
+        encapsulation or None,
+        os.path.join(bag, b"data"),
+    )
+
+
+def wrapping(bag: Bag, content: Content) -> str | None:
+    """Return how the object was encapsulated that a migration has made a bag of, empty where it was not.
+
+    :data:`None` for any other bag, and for one with anything in it that such a bag does not have.
+    """
+    said = bag.info.all(WRAPPED)
+    if len(said) != 1 or {label for label, _value in bag.info.elements} - _ELEMENTS:
+        return None
+    usual = {b"bagit.txt", b"bag-info.txt", *(one.name for one in (*bag.manifests, *bag.tag_manifests))}
+    if any(not name.startswith(_PAYLOAD) and name not in usual for name, _path in content.files):
+        return None
+    return said[0].partition(" ")[2]
+
+
+def _of_ocfl(found: OcflObject) -> Content:
+    """Return the files of an object's newest version, with the digests of its inventory."""
+    document = found.inventory
+    algorithm = str(document.get("digestAlgorithm"))
+    known: dict[str, dict[str, str]] = {algorithm: {}} if algorithm in ALGORITHMS else {}
+    contents: dict[str, list[str]] = {}
+    for logical, content, digest in logical_files(document):
+        contents.setdefault(content, []).append(logical)
+        if known:
+            known[algorithm][logical] = digest.lower()
+    fixity = document.get("fixity")
+    for name, block in fixity.items() if isinstance(fixity, dict) else ():
+        if name not in ALGORITHMS or not isinstance(block, dict):
+            continue
+        for digest, paths in block.items():
+            for path in paths if isinstance(paths, list) else ():
+                for logical in contents.get(path, ()):
+                    known.setdefault(name, {})[logical] = str(digest).lower()
+    return Content([(octets(name), path) for name, path in found.files()], known, [])
+
+
+def is_bag(content: Content) -> bool:
+    """Return whether an object is a bag: its files are all that a bag must have."""
+    names = {name for name, _path in content.files if b"/" not in name}
+    payload = any(name.startswith(_PAYLOAD) for name, _path in content.files) or b"data" in content.empty
+    return b"bagit.txt" in names and payload and any(name.startswith(b"manifest-") for name in names)
+
+
+def tree_files(top: bytes, files: list[tuple[bytes, bytes]], empty: list[bytes], below: bytes = b"") -> list[bytes]:
+    """Add all files of a tree to ``files``, and directories with nothing in them to ``empty``.
+
+    :param below: what names begin with
+    :return: links, and what is neither file nor directory
+    :raises OSError: a directory cannot be read
+    """
+    others: list[bytes] = []
+    count = 0
+    with os.scandir(top) as entries:
+        for entry in entries:
+            count += 1
+            if entry.is_file(follow_symlinks=False):
+                files.append((below + entry.name, entry.path))
+            elif entry.is_dir(follow_symlinks=False):
+                others += tree_files(entry.path, files, empty, below + entry.name + b"/")
+            else:
+                others.append(entry.path)
+    if not count and below:
+        empty.append(below[:-1])
+    return others
+
+
+def _link(path: bytes) -> Trouble:
+    is_link = os.path.islink(path)
+    what = "a symbolic link; follow links, or leave it out" if is_link else "neither file nor directory; leave it out"
+    return Trouble("source_invalid", "link" if is_link else "special-file", f"{text(path)} is {what}")

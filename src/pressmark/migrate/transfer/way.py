@@ -1,0 +1,253 @@
+"""What every direction of a migration does with one object: have it arrive, and look at what is there."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pressmark.bagit.copying import Copying
+from pressmark.errors import ObjectError
+from pressmark.fixity import Outcome
+from pressmark.migrate.digests import ALGORITHM, Read, object_digest, read_files
+from pressmark.migrate.entries import Entry
+from pressmark.migrate.options import Options
+from pressmark.migrate.transfer.draft import Draft
+from pressmark.migrate.transfer.failures import Trouble
+from pressmark.migrate.transfer.reading import Content, Reader, tree_files
+from pressmark.stores import Store, StoreObject
+from pressmark.stores.bags import BagObject
+from pressmark.stores.base import object_errors, octets, text
+from pressmark.stores.directories import Refused
+from pressmark.stores.inventory import logical_files
+from pressmark.stores.ocfl import OcflObject
+
+__all__ = ["Copied", "Way", "all_files", "read_target", "target_files"]
+
+
+class Way(ABC):
+    """One direction; a context manager that lasts for a chunk.
+
+    :param options: of the migration
+    :param source: the store that objects come from
+    :param destination: the store that they go to
+    """
+
+    #: Whether whole objects go as they are.
+    verbatim = False
+
+    def __init__(self, options: Options, source: Store, destination: Any) -> None:
+        self.options = options
+        self.source = source
+        self.destination = destination
+        self.reader = Reader(options, source)
+        self.mode: Any = "auto" if options.copy_mode == "rename" else options.copy_mode
+
+    def __enter__(self) -> Way:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        return None
+
+    @abstractmethod
+    def begin(self, draft: Draft, replace: bool = False) -> bool:
+        """Have an object arrive, and note what is known of it then.
+
+        :param replace: in the place of the one that is there
+        :return: whether it is there; otherwise :meth:`settle` tells what became of it
+        :raises ObjectError: it is not; of kind ``exists`` where something is in its place
+        """
+
+    def settle(self) -> Iterator[tuple[Draft, ObjectError | None]]:
+        """Have those arrive that wait, and give what stood in the way of each."""
+        return iter(())
+
+    def waiting(self) -> int:
+        """Return how many wait."""
+        return 0
+
+    def of_source(self, entry: Entry) -> Read:
+        """Read an object of the source again, to compare it with what is there.
+
+        :raises FileError: one of its files cannot be read
+        """
+        content = self.reader.content(entry)
+        read = read_files(((text(name), path) for name, path in content.files), _algorithms(content.known))
+        compare(read, content.known)
+        return read
+
+    def of_target(self, entry: Entry) -> list[Read]:
+        """Read what is in an object's place, to compare it; see :func:`read_target`."""
+        return read_target(self.destination, entry)
+
+    def measured(self, entry: Entry) -> tuple[int, int]:
+        """Return how many bytes an object of the source has, and when the newest of its files was modified."""
+        with object_errors(self.source.root, entry.source_id):
+            statuses = [os.stat(path) for _name, path in self.reader.content(entry).files]
+        return sum(one.st_size for one in statuses), max((one.st_mtime_ns for one in statuses), default=0)
+
+
+def compare(read: Read, known: Mapping[str, Mapping[str, str]]) -> None:
+    """Compare files that were read with digests that are known of them.
+
+    :raises Refused: of kind ``mismatch``
+    """
+    for algorithm, block in known.items():
+        for name, expected in block.items():
+            found = read.digests.get(name, {}).get(algorithm)
+            if found != expected:
+                raise Refused("mismatch", _mismatch(name, algorithm, found, expected))
+
+
+def _mismatch(name: str, algorithm: str, found: str | None, expected: str) -> str:
+    return f"{name!r}: its {algorithm} is {found}, not {expected} as the source says"
+
+
+def _algorithms(known: Mapping[str, object]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((ALGORITHM, *known)))
+
+
+class Copied:
+    """Notes files as they are copied, and compares them with what is known.
+
+    :param draft: of the object
+    :param content: what it is made of
+    """
+
+    def __init__(self, draft: Draft, content: Content) -> None:
+        self.algorithms = _algorithms(content.known)
+        self._draft = draft
+        self._known = content.known
+        self._digests: dict[str, str] = {}
+        draft.files = draft.bytes = draft.changed = 0
+
+    def file(self, name: bytes, outcome: Outcome) -> None:
+        """Note a file.
+
+        :raises Refused: of kind ``mismatch``
+        """
+        digests = outcome.digests
+        assert digests is not None
+        logical = text(name)
+        for algorithm, block in self._known.items():
+            expected = block.get(logical)
+            if expected is not None and digests[algorithm] != expected:
+                raise Refused("mismatch", _mismatch(logical, algorithm, digests[algorithm], expected))
+        self._digests[logical] = digests[ALGORITHM]
+        draft = self._draft
+        draft.files += 1
+        draft.bytes += outcome.size or 0
+        draft.changed = max(draft.changed, outcome.mtime_ns or 0)
+
+    def event(self, event: object) -> None:
+        """Note how files are copied."""
+        if isinstance(event, Copying):
+            self._draft.mode = event.mode
+
+    def finish(self) -> None:
+        """Note the digest of the whole, and check that nothing was left out.
+
+        :raises Refused: of kind ``mismatch``
+        """
+        for algorithm, block in self._known.items():
+            for name in block.keys() - self._digests.keys():
+                raise Refused("mismatch", f"{algorithm} of {name!r} is known, but there is no such file")
+        self._draft.digest = object_digest(self._digests)
+
+
+def note_empty(draft: Draft, content: Content) -> None:
+    """Note that directories without files were left out."""
+    if content.empty:
+        count = len(content.empty)
+        what = "an empty directory was" if count == 1 else f"{count} empty directories were"
+        names = ", ".join(repr(text(name)) for name in content.empty[:3])
+        draft.note = f"{what} left out, which the destination cannot hold: {names}"
+
+
+# --- what is there ----------------------------------------------------------------------------------------------------
+
+
+def target_files(store: Store, entry: Entry) -> tuple[list[tuple[str, bytes]], Mapping[str, Mapping[str, str]]]:
+    """Return the files of an object of the destination, and the digests that the store itself holds of them.
+
+    Of a bag these are all files.
+
+    :raises ObjectError: it is not there
+    """
+    record = StoreObject(entry.id, entry.target, True, None, ())
+    found = store.locate(record)
+    if isinstance(found, OcflObject):
+        algorithm = str(found.inventory.get("digestAlgorithm"))
+        known = {name: digest.lower() for name, _content, digest in logical_files(found.inventory)}
+        return list(found.files()), {algorithm: known}
+    if isinstance(found, BagObject):
+        if not os.path.lexists(found.bag_path):
+            raise ObjectError(store.root, entry.id, "missing", f"there is nothing at {entry.target!r}")
+        if not found.serialized:
+            return [(text(name), path) for name, path in all_files(store, entry.id, entry.target)], {}
+    return list(found.files()), {}
+
+
+def all_files(store: Store, identifier: str, place: str) -> list[tuple[bytes, bytes]]:
+    """Return all files of an object that is a directory, by their octets.
+
+    :raises ObjectError: it is not there
+    :raises Trouble: there is anything in it but files and directories
+    """
+    found: list[tuple[bytes, bytes]] = []
+    top = os.path.join(os.path.abspath(os.fsencode(store.root)), octets(place))
+    if not os.path.lexists(top):
+        raise ObjectError(store.root, identifier, "missing", f"there is nothing at {place!r}")
+    with object_errors(store.root, identifier):
+        others = tree_files(top, found, [])
+    if others:
+        raise Trouble("source_invalid", "special-file", f"{text(others[0])} is neither file nor directory")
+    return sorted(found)
+
+
+def read_target(store: Store, entry: Entry, *, from_disk: bool = False) -> list[Read]:
+    """Read an object of the destination, and return what it may be as an object of the source.
+
+    A bag may be the object itself, or what was made around it.
+
+    :param from_disk: not what the system remembers of it, where that can be asked for
+    :raises ObjectError: it is not there
+    :raises FileError: a file cannot be read
+    :raises Refused: of kind ``mismatch``: it is not what the store itself says
+    """
+    files, known = target_files(store, entry)
+    if from_disk:
+        for _name, path in files:
+            _forget(path)
+    read = read_files(files, _algorithms(known))
+    compare(read, known)
+    payload = read.below("data/") if store.kind == "bags" else None
+    return [read] if payload is None else [read, payload]
+
+
+def _forget(path: bytes) -> None:
+    """Have the system read a file from the disk next time."""
+    advise = getattr(os, "posix_fadvise", None)
+    if advise is None:
+        return
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except OSError:
+        return  # whoever reads it says why not
+    try:
+        advise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+    except OSError:
+        pass
+    finally:
+        os.close(descriptor)
+
+
+def names(files: list[tuple[bytes, bytes]]) -> dict[str, bytes]:
+    """Return files as a source that names each of them."""
+    return {text(name): path for name, path in files}
+
+
+def place_of(store: Store, entry: Entry) -> bytes:
+    """Return where an object of the source is, absolute."""
+    return os.path.join(os.path.abspath(os.fsencode(store.root)), octets(entry.source))

@@ -1,0 +1,38 @@
+"""A migration of one chunk in a process of its own, with a library of faults preloaded.
+
+    python faulty.py OPTIONS [CHANGE ERRNO]
+
+OPTIONS is a file with the options in JSON. With CHANGE, the first change of the disk that fails once the destination is
+there, see disk_faults.c; a negative ERRNO means that one and all later ones. The rows are printed.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import sys
+from pathlib import Path
+
+from migrate.samples import entries
+from pressmark.migrate import transfer
+from pressmark.migrate.options import Options
+
+
+def main() -> None:
+    options = Options.from_record(json.loads(Path(sys.argv[1]).read_text()))
+    options.create_destination()
+    plan = entries(options)
+    transfer.WAITS = (0.001, 0.001, 0.001)
+    library = ctypes.CDLL(None)
+    if len(sys.argv) > 2:
+        library.disk_arm(0, int(sys.argv[2]), int(sys.argv[3]))
+    try:
+        rows = transfer.carry(options, plan)
+    finally:
+        if len(sys.argv) > 2:
+            library.disk_arm(0, 0, 0)
+    sys.stdout.buffer.writelines(row.line() for row in rows)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,29 @@
+"""A migration that is killed: run by test_killed.py.
+
+    python killing.py OPTIONS
+
+OPTIONS is a file with the options in JSON. Objects go a few at a time, again and again until none is left to go.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+
+from migrate.samples import entries
+from pressmark.migrate.options import Options
+from pressmark.migrate.transfer import carry
+
+
+def main() -> None:
+    options = Options.from_record(json.loads(Path(sys.argv[1]).read_text()))
+    plan = entries(options)
+    os.write(1, b"ready\n")
+    for start in range(0, len(plan), 7):
+        carry(options, plan[start : start + 7])
+
+
+if __name__ == "__main__":
+    main()

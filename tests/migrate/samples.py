@@ -1,0 +1,150 @@
+"""Objects with hostile identifiers and file names, stores that hold them, and migrations of one chunk."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from pressmark import layout, stores
+from pressmark.migrate.entries import Entry
+from pressmark.migrate.options import Options
+from pressmark.migrate.rows import Row
+from pressmark.migrate.targets import Targets
+from pressmark.migrate.transfer import carry
+from pressmark.stores import Store
+
+#: What an object holds: names and bytes.
+Files = dict[str, bytes]
+
+IDENTIFIERS = (
+    "ark:/13030/xt12t3",
+    "what-the-*@?#!^!?",
+    "info:fedora/a b",
+    "http://example.org/file/n1",
+    "\u00e9\u4f8b\U0001f350",
+    "e\u0301 decomposed",
+    "CON",
+    "a",
+    "ab",
+    "abcd",
+    "..",
+    "-leading/and/trailing",
+    "100% ^20 %41 ~",
+    "tab\there",
+    "x" * 90,
+    "line\u2028separator",
+)
+#: Names that every kind of store but Vitro takes.
+NAMES = (
+    "a.txt",
+    "deep/er/and deeper/b",
+    ".hidden",
+    "-rf",
+    "new\nline",
+    "back\\slash",
+    "percent%20%0A",
+    "\u00e9 e\u0301 \u4f8b",
+    "data/manifest-sha512.txt",
+    "quo\"te'",
+    "*?",
+    "inventory.json",
+    "trailing. ",
+)
+
+
+def objects(count: int = 20) -> dict[str, Files]:
+    """Return objects by their identifiers: each hostile name, empty files, equal files, and one larger than a read."""
+    found: dict[str, Files] = {}
+    for number in range(count):
+        base = IDENTIFIERS[number % len(IDENTIFIERS)]
+        identifier = base if number < len(IDENTIFIERS) else f"{base}:{number}"
+        files: Files = {"same": b"same", "again/same": b"same", "empty": b""}
+        files[NAMES[number % len(NAMES)]] = f"{number}".encode() * (number + 1)
+        if number == 3:
+            files["large"] = os.urandom(1 << 19)
+        found[identifier] = files
+    return found
+
+
+def write(folder: Path, files: Mapping[str, bytes]) -> Path:
+    """Write files below a directory."""
+    for name, data in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    return folder
+
+
+def make(kind: str, folder: Path, given: Mapping[str, Files], scratch: Path) -> Store:
+    """Make a store that holds objects."""
+    options: dict[str, Any] = {"layout": layout("0004")} if kind == "ocfl" else {}
+    if kind in ("pairtree", "vitro"):
+        options["durable"] = False
+    store = stores.create(kind, folder, **options)
+    if kind == "ocfl":
+        store = stores.open(folder, kind, flush=False)
+    for number, (identifier, files) in enumerate(given.items()):
+        source = write(scratch / f"{kind}-{number}", files)
+        store.put(identifier, source)
+    return store
+
+
+def one_file(given: Mapping[str, Files]) -> dict[str, Files]:
+    """Return the objects with one file each, called as Vitro can have it."""
+    names = ("a b.txt", "\u00e9.txt", "100%.txt", "-x", "^20", ".b")
+    return {
+        identifier: {names[number % len(names)]: b"%d" % number * (number + 1)}
+        for number, identifier in enumerate(given)
+        if max(identifier) <= "\u00ff"  # the last that Vitro can encode
+    }
+
+
+def options(source: Store, to: str, folder: Path, **more: Any) -> Options:
+    """Return the options of a migration."""
+    if to == "ocfl":
+        more.setdefault("layout", layout("0003").config())
+    return Options(os.path.abspath(source.root), source.kind, os.path.abspath(folder), to, **more)
+
+
+def entries(chosen: Options, only: Iterable[str] | None = None) -> list[Entry]:
+    """Return a plan: every object under its own identifier."""
+    source = chosen.open_source()
+    records = [one for one in source.objects() if one.id is not None and (only is None or one.id in only)]
+    places = Targets(chosen).places([str(one.id) for one in records])
+    return [
+        Entry(str(one.id), str(one.id), one.path, str(place[0]), one.encapsulation, 0, 0, 0)
+        for one, place in zip(records, places, strict=True)
+    ]
+
+
+def migrate(source: Store, to: str, folder: Path, **more: Any) -> tuple[dict[str, Row], Store]:
+    """Migrate all objects of a store, and return the rows by identifier, and the destination."""
+    chosen = options(source, to, folder, **more)
+    chosen.create_destination()
+    rows = carry(chosen, entries(chosen))
+    return {row.id: row for row in rows}, chosen.open_destination()
+
+
+def held(store: Store) -> dict[str, Files]:
+    """Return what a store holds: of bags their payload."""
+    found: dict[str, Files] = {}
+    for record in store.objects():
+        assert record.id is not None
+        assert record.id not in found
+        found[record.id] = {name: Path(os.fsdecode(path)).read_bytes() for name, path in store.locate(record).files()}
+    return found
+
+
+def tree(folder: Path) -> dict[str, bytes | None]:
+    """Return everything below a directory."""
+    found: dict[str, bytes | None] = {}
+    for path in folder.rglob("*"):
+        found[os.fspath(path.relative_to(folder))] = path.read_bytes() if path.is_file() else None
+    return found
+
+
+def errors(store: Store) -> list[Any]:
+    """Return what a strict check finds, with all digests."""
+    return [one for one in store.check(digests=True).problems if one.severity == "error"]

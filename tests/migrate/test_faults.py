@@ -1,0 +1,254 @@
+"""What goes wrong with one object is its own status, and the rest is done."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import pressmark
+from pressmark import stores
+from pressmark.migrate import transfer
+from pressmark.migrate.rows import Row
+from pressmark.stores import Store
+from pressmark.stores.bags import BagFolder
+from pressmark.stores.ocfl import OcflRoot
+
+from .samples import Files, errors, held, make, migrate, options, tree, write
+
+GIVEN: dict[str, Files] = {
+    name: {"one": name.encode(), "two/three": b"23" * 50} for name in ("aa1", "bb2", "cc3", "dd4")
+}
+
+Faulty = Callable[..., dict[str, Row]]
+
+
+def library(source: Path, folder: Path) -> str:
+    compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+    if compiler is None or not sys.platform.startswith("linux"):
+        pytest.skip("no C compiler, or no way to preload a library")
+    built = folder / f"{source.stem}.so"
+    subprocess.run([compiler, "-shared", "-fPIC", "-O1", "-o", built, source, "-ldl"], check=True, capture_output=True)
+    return " ".join(filter(None, [os.environ.get("LD_PRELOAD"), str(built)]))
+
+
+@pytest.fixture(scope="session")
+def reads(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The library by which files cannot be opened or read."""
+    return library(Path(__file__).with_name("faults.c"), tmp_path_factory.mktemp("faults"))
+
+
+@pytest.fixture(scope="session")
+def changes(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The library by which changes of the disk fail."""
+    source = Path(__file__).parents[1] / "stores" / "disk_faults.c"
+    return library(source, tmp_path_factory.mktemp("faults"))
+
+
+def faulty(source: Store, to: str, folder: Path, preload: str, *arguments: str, **more: object) -> dict[str, Row]:
+    """Migrate in a process of its own, and return the rows."""
+    file = folder.with_name("options.json")
+    file.write_text(json.dumps(options(source, to, folder, **more).record()))  # type: ignore[arg-type]
+    tests = Path(__file__).parents[1]
+    path = os.pathsep.join(
+        filter(None, [str(Path(pressmark.__file__).parent.parent), str(tests), os.environ.get("PYTHONPATH")])
+    )
+    done = subprocess.run(
+        [sys.executable, Path(__file__).with_name("faulty.py"), file, *arguments],
+        env={**os.environ, "PYTHONPATH": path, "LD_PRELOAD": preload},
+        stdout=subprocess.PIPE,
+        check=True,
+        timeout=120,
+    )
+    rows = map(Row.parse, done.stdout.splitlines(keepends=True))
+    return {row.id: row for row in rows}
+
+
+@pytest.mark.parametrize("to", ["ocfl", "pairtree", "bags"])
+def test_files_that_cannot_be_read(tmp_path: Path, reads: str, to: str) -> None:
+    """Failing disks, closed files, files that change: each its own status; what passes is tried again."""
+    given = {
+        **GIVEN,
+        "io": {"one": b"1", "eio-x": b"2"},
+        "closed": {"denied-x": b"1"},
+        "changing": {"append-x": b"12345", "other": b"1"},
+        "passing": {"passing-x": b"1"},
+    }
+    source = make("pairtree", tmp_path / "source", given, tmp_path / "given")
+    rows = faulty(source, to, tmp_path / "destination", reads)
+    found = {name: (row.status, row.error_code) for name, row in rows.items()}
+    bad = {name: found.pop(name) for name in ("io", "closed", "changing")}
+    if to == "bags":
+        assert {status for status, _code in bad.values()} <= {"source_invalid", "copy_failed"}
+    else:
+        assert bad == {
+            "io": ("copy_failed", "io-error"),
+            "closed": ("copy_failed", "permission"),
+            "changing": ("source_invalid", "changed-while-read"),
+        }
+        assert found.pop("passing") == ("ok", None)
+    found.pop("passing", None)
+    assert set(found.values()) == {("ok", None)}
+    assert all("\n" not in str(row.error) for row in rows.values())
+    store = stores.open(tmp_path / "destination")
+    assert errors(store) == []
+    assert {name: held(store)[name] for name in GIVEN} == GIVEN
+    assert not set(held(store)) & set(bad)
+
+
+@pytest.mark.parametrize("to", ["ocfl", "pairtree"])
+def test_a_full_disk_ends_it_quickly(tmp_path: Path, changes: str, to: str) -> None:
+    """What is there is whole, and the rest failed for want of room."""
+    source = make("pairtree", tmp_path / "source", GIVEN, tmp_path / "given")
+    rows = faulty(source, to, tmp_path / "destination", changes, "40" if to == "ocfl" else "30", str(-errno.ENOSPC))
+    found = {(row.status, row.error_code) for row in rows.values()}
+    assert ("copy_failed", "no-space") in found
+    assert found <= {("copy_failed", "no-space"), ("ok", None)}
+    store = stores.open(tmp_path / "destination")
+    store.repair()
+    assert errors(store) == []
+    assert set(held(store)) == {name for name, row in rows.items() if row.status == "ok"}
+
+
+def test_a_destination_that_may_not_be_written_to(tmp_path: Path, changes: str) -> None:
+    """A single refusal is one object's."""
+    source = make("pairtree", tmp_path / "source", GIVEN, tmp_path / "given")
+    rows = faulty(source, "ocfl", tmp_path / "destination", changes, "20", str(errno.EACCES))
+    assert sorted((row.status, row.error_code) for row in rows.values()) == [
+        ("copy_failed", "permission"),
+        *[("ok", None)] * 3,
+    ]
+
+
+def test_a_flipped_byte_is_found_by_reading_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What lies in the destination is compared with what was copied, not with what its inventory might say."""
+    source = make("pairtree", tmp_path / "source", GIVEN, tmp_path / "given")
+
+    def flip(root: bytes) -> None:
+        for record in stores.open(root).objects():
+            if record.id == "bb2":
+                path = Path(os.fsdecode(root), record.path, "v1", "content", "one")
+                path.write_bytes(b"xx2")
+
+    monkeypatch.setattr(transfer, "flush_filesystem", flip)
+    rows, _ = migrate(source, "ocfl", tmp_path / "root", verify="reread")
+    assert {name: row.status for name, row in rows.items()} == {
+        name: "digest_mismatch" if name == "bb2" else "ok" for name in GIVEN
+    }
+    # Found again, and never taken for the same.
+    again, _ = migrate(source, "ocfl", tmp_path / "root")
+    assert {name: row.status for name, row in again.items()} == {
+        name: "digest_mismatch" if name == "bb2" else "exists_same" for name in GIVEN
+    }
+
+
+@pytest.mark.parametrize("to", ["ocfl", "pairtree", "bags"])
+def test_objects_that_are_there(tmp_path: Path, to: str) -> None:
+    """An equal object is the same, a different one is left alone, or replaced where that is asked for."""
+    source = make("pairtree", tmp_path / "source", GIVEN, tmp_path / "given")
+    migrate(source, to, tmp_path / "there")
+    write(tmp_path / "source" / "pairtree_root" / "bb" / "2" / "bb2", {"one": b"changed"})
+    before = tree(tmp_path / "there")
+    rows, store = migrate(source, to, tmp_path / "there")
+    assert {name: row.status for name, row in rows.items()} == {
+        name: "exists_different" if name == "bb2" else "exists_same" for name in GIVEN
+    }
+    assert tree(tmp_path / "there") == before
+    rows, store = migrate(source, to, tmp_path / "there", replace=True)
+    assert {name: row.status for name, row in rows.items()} == {
+        name: "ok" if name == "bb2" else "exists_same" for name in GIVEN
+    }
+    assert held(store)["bb2"]["one"] == b"changed"
+    assert errors(store) == []
+
+
+def test_places_that_others_hold(tmp_path: Path) -> None:
+    """Another object's place, and what is within an object, are collisions."""
+    from pressmark import layout
+
+    flat = layout("0012", delimiters=["."])
+    source = make("pairtree", tmp_path / "source", {"n1.abc": {"one": b"1"}, "n2.abc": {"two": b"2"}}, tmp_path / "in")
+    rows, root = migrate(source, "ocfl", tmp_path / "root", layout=flat.config())
+    assert sorted(row.status for row in rows.values()) == ["collision", "ok"]
+    assert errors(root) == []
+
+
+def test_bags_that_are_not_what_their_manifests_say(tmp_path: Path) -> None:
+    """Payload and tag files are compared on the way; incomplete bags are not taken."""
+    bags = BagFolder.create(tmp_path / "bags")
+    for name in ("good", "payload", "tag", "incomplete", "more"):
+        bags.put(name, write(tmp_path / "in" / name, {"one": b"1"}))
+    write(tmp_path / "bags", {"payload/data/one": b"2", "more/data/two": b"2"})
+    (tmp_path / "bags" / "incomplete" / "data" / "one").unlink()
+    text = (tmp_path / "bags" / "tag" / "bag-info.txt").read_text()
+    (tmp_path / "bags" / "tag" / "bag-info.txt").write_text(text.replace("Payload-Oxum", "Payload-Oxum "))
+    for to in ("ocfl", "pairtree", "bags"):
+        rows, store = migrate(bags, to, tmp_path / f"to-{to}")
+        found = {name: row.status for name, row in rows.items()}
+        assert found["tag"] in ("digest_mismatch", "source_invalid")
+        assert {**found, "tag": ""} == {
+            "good": "ok",
+            "payload": "digest_mismatch",
+            "tag": "",
+            "incomplete": "source_invalid",
+            "more": "source_invalid",
+        }
+        assert set(held(store)) == {"good"}
+
+
+def test_ocfl_objects_that_are_not_what_their_inventories_say(tmp_path: Path) -> None:
+    """Moved or copied whole, or as their newest version: nothing broken arrives as if it were good."""
+    source = make("ocfl", tmp_path / "source", GIVEN, tmp_path / "given")
+    for name in ("aa1", "bb2"):
+        place = tmp_path / "source" / pressmark.layout("0004").map_id(name)
+        if name == "aa1":
+            write(place / "v1" / "content", {"one": b"xxx"})
+        else:
+            (place / "inventory.json.sha512").write_text("0" * 128 + " inventory.json\n")
+    rows, _ = migrate(source, "ocfl", tmp_path / "copied")
+    assert {name: row.status for name, row in rows.items()} == {
+        "aa1": "digest_mismatch",
+        "bb2": "source_invalid",
+        "cc3": "ok",
+        "dd4": "ok",
+    }
+    rows, _ = migrate(source, "pairtree", tmp_path / "tree")
+    assert rows["aa1"].status == "digest_mismatch"
+    rows, root = migrate(source, "ocfl", tmp_path / "moved", move=True)
+    # What is moved is not read; that is for a verification.
+    assert {name: row.status for name, row in rows.items()} == {
+        "aa1": "ok",
+        "bb2": "source_invalid",
+        "cc3": "ok",
+        "dd4": "ok",
+    }
+    assert isinstance(root, OcflRoot)
+    assert [record.id for record in source.objects()] == ["bb2"]
+
+
+def test_what_is_gone_or_linked(tmp_path: Path) -> None:
+    """Objects that were removed since the plan, and symbolic links, which are refused or followed."""
+    from pressmark.migrate.transfer import carry
+
+    from .samples import entries
+
+    source = make("pairtree", tmp_path / "source", GIVEN, tmp_path / "given")
+    place = tmp_path / "source" / "pairtree_root" / "bb" / "2" / "bb2"
+    (tmp_path / "elsewhere").write_bytes(b"elsewhere")
+    (place / "link").symlink_to(tmp_path / "elsewhere")
+    chosen = options(source, "ocfl", tmp_path / "root")
+    chosen.create_destination()
+    plan = entries(chosen)
+    source.delete("aa1")
+    found = {row.id: row.status for row in carry(chosen, plan)}
+    assert found == {"aa1": "source_missing", "bb2": "source_invalid", "cc3": "ok", "dd4": "ok"}
+    rows, store = migrate(source, "ocfl", tmp_path / "root", links="follow")
+    assert rows["bb2"].status == "ok"
+    assert held(store)["bb2"]["link"] == b"elsewhere"

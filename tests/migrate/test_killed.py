@@ -1,0 +1,145 @@
+"""Migrations that are killed at random moments, or twice at work: nothing is lost, half there, or there twice."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import pressmark
+from pressmark import stores
+from pressmark.migrate.rows import GOOD
+from pressmark.stores import Store
+from support.implementations import Implementation
+
+from .samples import Files, held, make, migrate, objects, options, tree
+
+pytestmark = pytest.mark.slow_under_sanitizers
+
+#: How many processes are killed in each direction; ``ci/migrate-kill`` has it higher.
+KILLS = int(os.environ.get("PRESSMARK_KILLS", "3"))
+# What a killed run may leave, and a repair removes.
+LEFT = {"leftover", "empty", "unfinished", "directory-empty", "extensions-file"}
+
+DIRECTIONS: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "pairtree to OCFL": ("pairtree", "ocfl", {}),
+    "relayout by copying": ("ocfl", "ocfl", {}),
+    "relayout by renaming": ("ocfl", "ocfl", {"move": True}),
+    "OCFL to pairtree": ("ocfl", "pairtree", {}),
+    "pairtree to bags": ("pairtree", "bags", {}),
+    "pairtree by renaming": ("pairtree", "pairtree", {"move": True}),
+}
+
+
+def started(file: Path, implementation: Implementation | None = None) -> subprocess.Popen[bytes]:
+    tests = str(Path(__file__).parents[1])
+    path = os.pathsep.join(
+        filter(None, [str(Path(pressmark.__file__).parent.parent), tests, os.environ.get("PYTHONPATH")])
+    )
+    environment = {**os.environ, "PYTHONPATH": path}
+    if implementation is not None:
+        environment["PRESSMARK_IMPLEMENTATION"] = str(implementation)
+    script = [sys.executable, str(Path(__file__).with_name("killing.py")), str(file)]
+    process = subprocess.Popen(script, stdout=subprocess.PIPE, env=environment)
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"ready\n"
+    return process
+
+
+def faults(store: Store) -> set[str]:
+    return {one.kind for one in store.check(digests=True).problems if one.severity == "error"}
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_killed_at_any_moment(tmp_path: Path, direction: str, implementations: list[Implementation]) -> None:
+    """Whatever is in the destination is whole, the source is harmed in nothing, and another run finishes it."""
+    kind, to, more = DIRECTIONS[direction]
+    given = objects(60)
+    chosen = random.Random(direction)
+    pristine = make(kind, tmp_path / "pristine", given, tmp_path / "given")
+    source_path, destination_path = tmp_path / "source", tmp_path / "destination"
+    file = tmp_path / "options.json"
+    longest = 1.0
+    rounds = 0
+    for number in range(KILLS):
+        if not rounds:
+            for path in (source_path, destination_path):
+                shutil.rmtree(path, ignore_errors=True)
+            shutil.copytree(tmp_path / "pristine", source_path)
+            source = stores.open(source_path)
+            settings = options(source, to, destination_path, **more)
+            settings.create_destination()
+            file.write_text(json.dumps(settings.record()))
+        process = started(file, implementations[number % len(implementations)])
+        begun = time.monotonic()
+        time.sleep(chosen.uniform(0, longest))
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        if process.returncode == 0:
+            longest = min(longest, time.monotonic() - begun)
+        look(given, source, settings.open_destination(), moved=bool(more))
+        # Now and then it is killed again on its way on, before it is finished.
+        rounds = 0 if rounds == 2 or number == KILLS - 1 or process.returncode == 0 else rounds + 1
+        if not rounds:
+            finish(given, source, to, destination_path, more, pristine)
+
+
+def look(given: dict[str, Files], source: Store, destination: Store, moved: bool) -> None:
+    """Look at both stores before anybody has cleaned up."""
+    assert faults(destination) <= LEFT
+    assert faults(source) <= LEFT
+    there, here = held(destination), held(source)
+    assert there.items() <= given.items()
+    if moved:
+        assert not there.keys() & here.keys()
+        assert {**there, **here} == given
+    else:
+        assert here == given
+
+
+def finish(
+    given: dict[str, Files], source: Store, to: str, folder: Path, more: dict[str, Any], pristine: Store
+) -> None:
+    """Let it go on to the end: it is as if nothing had happened."""
+    before = tree(Path(source.root))
+    rows, destination = migrate(source, to, folder, **more)
+    assert {row.status for row in rows.values()} <= GOOD
+    assert held(destination) == given
+    for store in (source, destination):
+        store.repair()
+        assert faults(store) <= set()
+    if not more:
+        assert rows.keys() == given.keys()
+        assert tree(Path(source.root)) == before == tree(Path(pristine.root))
+    else:
+        assert list(source.objects()) == []
+    assert not [name for name in os.listdir(folder) if "pressmark" in name and not name.endswith(".json")]
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_two_at_once(tmp_path: Path, direction: str) -> None:
+    """The same chunk by two processes: every object is there once, and whole."""
+    kind, to, more = DIRECTIONS[direction]
+    given = objects(60)
+    source = make(kind, tmp_path / "source", given, tmp_path / "given")
+    settings = options(source, to, tmp_path / "destination", **more)
+    settings.create_destination()
+    file = tmp_path / "options.json"
+    file.write_text(json.dumps(settings.record()))
+    processes = [started(file) for _ in range(2)]
+    for process in processes:
+        process.communicate(timeout=120)
+        assert process.returncode == 0
+    destination = settings.open_destination()
+    assert held(destination) == given
+    assert faults(destination) == set()
+    assert faults(stores.open(source.root)) == set()

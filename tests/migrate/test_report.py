@@ -1,0 +1,488 @@
+"""The report: rows as tables, in short, and as a page for people."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import importlib.util
+import json
+import os
+import re
+import tracemalloc
+from collections.abc import Iterable, Sequence
+from html.parser import HTMLParser
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pressmark import layout, migrate
+from pressmark.errors import JobError, MigrationError, ReportError
+from pressmark.migrate.planning import write_record
+from pressmark.migrate.reporting import (
+    FIRST,
+    FORMATS,
+    WAYS_OUT,
+    Outcome,
+    Summary,
+    check_report,
+    format_of,
+    outcome_of,
+    summarize,
+)
+from pressmark.migrate.reporting.page import page_text, verdict_of
+from pressmark.migrate.reporting.summary import Clock
+
+from .stores_to_migrate import made
+
+JINJA2 = importlib.util.find_spec("jinja2") is not None
+PYARROW = importlib.util.find_spec("pyarrow") is not None
+needs_jinja2 = pytest.mark.skipif(not JINJA2, reason="the page needs jinja2")
+
+MARKUP = "<script>alert('x')</script>&amp;"
+HOSTILE = f"a\u202eb{MARKUP}\n{{{{ 7 * 7 }}}}"
+
+
+def row(identifier: str, status: str = "ok", **more: Any) -> migrate.Row:
+    """Return a row, as a run has it."""
+    good = status in migrate.GOOD
+    given: dict[str, Any] = {
+        "source": f"pairtree_root/{identifier}",
+        "target": f"abc/{identifier}",
+        "mode": "copy" if status == "ok" else None,
+        "files": 2,
+        "bytes": 1000,
+        "algorithm": "sha512",
+        "digest": "ab" * 64,
+        "verify": "copy" if good else "none",
+        "error_code": None if good else "a-code",
+        "error": None if good else f"why {identifier}",
+        "started": "2026-11-21T10:00:00.500Z",
+        "seconds": 0.25,
+        "host": "node1",
+        "changed": 1_700_000_000_000_000_000,
+    }
+    return migrate.Row(**{"id": identifier, "source_id": identifier, "status": status, **given, **more})
+
+
+def finished(folder: Path, rows: Iterable[migrate.Row], state: str = "finished", **plan: Any) -> Path:
+    """Write the work folder of a run that has ended with these rows."""
+    work = folder / "root.migration"
+    work.mkdir()
+    written = 0
+    with (work / "rows.jsonl").open("wb") as file:
+        for one in rows:
+            file.write(one.line())
+            written += 1
+    options = migrate.Options(
+        "/data/books", "pairtree", "/data/root", "ocfl", layout=layout("0003").config(), verify="reread", profile="s3"
+    )
+    given = {"objects": written, "files": 2 * written, "bytes": 1000 * written, "chunks": 1, "mode": "copy", **plan}
+    write_record(str(work / "plan.json"), migrate.Plan(str(work), options, **given).record())
+    (work / "remaining.txt").write_text("a\n")
+    if state == "finished":
+        write_record(str(work / "finished.json"), {})
+    return work
+
+
+# --- in short ---------------------------------------------------------------------------------------------------------
+
+
+def test_every_status_has_a_way_out() -> None:
+    """No status leaves a person without a next step."""
+    assert list(WAYS_OUT) == list(migrate.STATUSES)
+    assert all(WAYS_OUT[status] == "nothing" for status in migrate.GOOD)
+
+
+def test_rows_in_short() -> None:
+    """Objects, files and bytes by status, mode, verification and machine; only the first few rows are kept."""
+    rows = [
+        *(row(f"f{number}", "copy_failed", host="node2") for number in range(FIRST + 7)),
+        *(row(f"o{number}") for number in range(3)),
+        row("s", "exists_same"),
+        row("r", mode="rename", verify="moved"),
+        row("k", error_code=migrate.KEPT, error="its source was kept"),
+        row("n", error="its times could not be kept"),
+        row("m", "source_missing", host="", started=""),
+    ]
+    found = summarize(one.line() for one in rows)
+    assert list(found.by_status) == ["ok", "exists_same", "source_missing", "copy_failed"]
+    assert (found.whole.objects, found.done.objects, found.undone) == (len(rows), 7, FIRST + 8)
+    assert found.by_status["copy_failed"].objects == FIRST + 7
+    assert found.by_status["copy_failed"].codes == {"a-code": FIRST + 7}
+    assert [one.id for one in found.by_status["copy_failed"].first] == [f"f{number}" for number in range(FIRST)]
+    assert found.by_status["ok"].first == []
+    assert {mode: group.objects for mode, group in found.by_mode.items()} == {"copy": 5, "rename": 1}
+    assert {way: group.objects for way, group in found.by_verify.items()} == {"copy": 6, "moved": 1}
+    assert {host: group.objects for host, group in found.by_host.items()} == {"node1": 7, "node2": FIRST + 7}
+    assert ([one.id for one in found.kept.first], [one.id for one in found.noted.first]) == (["k"], ["n"])
+    record = json.loads(json.dumps(found.record()))
+    assert (record["objects"], record["done"], record["kept"]) == (
+        len(rows),
+        {"objects": 7, "files": 14, "bytes": 7000},
+        1,
+    )
+    assert (record["started"], record["ended"]) == ("2026-11-21T10:00:00+00:00",) * 2
+    assert record["seconds"] == 0.25
+    assert record["objects_per_second"] == 28
+
+
+def test_pauses_do_not_count() -> None:
+    """What is measured is work: a run that was resumed a day later was not slow."""
+    clock = Clock()
+    assert (clock.busy, clock.started, clock.ended) == (0, None, None)
+    for day in ("21", "22"):
+        for second in range(50):
+            clock.add(f"2026-11-{day}T10:00:{second:02}.000+00:00", 1.0)
+    assert 100 <= clock.busy <= 104
+    assert (clock.started, clock.ended) == ("2026-11-21T10:00:00+00:00", "2026-11-22T10:00:50+00:00")
+    clock.add("yesterday", 1)
+    assert clock.busy <= 104
+
+
+def test_a_long_run_is_measured_in_little_memory() -> None:
+    """Of a run of weeks, only so many stretches of time are kept."""
+    clock = Clock()
+    for day in range(1, 29):
+        clock.add(f"2026-11-{day:02}T00:00:00Z", 86_400.0)
+    assert clock.busy == pytest.approx(28 * 86_400, rel=0.01)
+    assert len(clock._busy) <= 50_000
+
+
+# --- tables -----------------------------------------------------------------------------------------------------------
+
+ROWS = [row("a:1"), row('caf\u00e9,"1"\n2'), row("x\udc80y", "copy_failed"), row("b", digest=None, started="")]
+
+
+def reported(work: Path, name: str) -> Path:
+    path = work.parent / name
+    summary = migrate.report(work, path)
+    assert isinstance(summary, Summary)
+    assert sorted(os.listdir(work.parent)) == sorted({"root.migration", name})
+    return path
+
+
+@pytest.mark.parametrize("name", ["rows.jsonl", "rows.jsonl.gz", "ROWS.NDJSON"])
+def test_json_lines(tmp_path: Path, name: str) -> None:
+    """All rows, as they are."""
+    path = reported(finished(tmp_path, ROWS), name)
+    data = gzip.decompress(path.read_bytes()) if name.endswith(".gz") else path.read_bytes()
+    assert [migrate.Row.parse(line) for line in data.splitlines()] == ROWS
+
+
+@pytest.mark.parametrize("name", ["rows.csv", "rows.csv.gz"])
+def test_csv(tmp_path: Path, name: str) -> None:
+    """A header and a line a row; identifiers can be given back as a list, octet by octet."""
+    work = finished(tmp_path, ROWS)
+    path = reported(work, name)
+    data = gzip.decompress(path.read_bytes()) if name.endswith(".gz") else path.read_bytes()
+    text = data.decode("utf-8", "surrogateescape")
+    header, *lines = csv.reader(text.splitlines(keepends=True))
+    assert tuple(header) == migrate.Row._fields
+    assert [line[0] for line in lines] == [one.id for one in ROWS]
+    assert [line[:5] for line in lines] == [list(one[:5]) for one in ROWS]
+    assert lines[3][header.index("digest")] == ""
+
+    from pressmark.migrate.sources import read_identifiers
+
+    assert list(read_identifiers(path)) == [one.source_id for one in ROWS]
+
+
+@pytest.mark.skipif(not PYARROW, reason="Parquet needs pyarrow")
+def test_parquet(tmp_path: Path) -> None:
+    """Numbers are numbers and times are times; octets that are not UTF-8 are visible."""
+    import pyarrow.parquet
+
+    table = pyarrow.parquet.read_table(reported(finished(tmp_path, ROWS), "rows.parquet"))
+    assert tuple(table.column_names) == migrate.Row._fields
+    found = table.to_pylist()
+    assert [one["id"] for one in found] == ["a:1", ROWS[1].id, "x\\udc80y", "b"]
+    assert (found[0]["bytes"], found[0]["seconds"], found[0]["changed"]) == (1000, 0.25, ROWS[0].changed)
+    assert found[0]["started"].isoformat() == "2026-11-21T10:00:00.500000+00:00"
+    assert (found[3]["started"], found[3]["digest"]) == (None, None)
+    assert len(pyarrow.parquet.read_table(reported(finished_again(tmp_path, []), "rows.parquet"))) == 0
+
+
+def finished_again(folder: Path, rows: Sequence[migrate.Row]) -> Path:
+    inside = folder / "again"
+    inside.mkdir()
+    return finished(inside, rows)
+
+
+@pytest.mark.parametrize("name", ["rows.csv", "rows.jsonl"])
+def test_rows_are_never_all_in_memory(tmp_path: Path, name: str) -> None:
+    """Rows go through one after another."""
+    work = finished(tmp_path, (row(f"id{number}") for number in range(8_000)))
+    migrate.report(work, tmp_path / f"before-{name}")
+    tracemalloc.start()
+    try:
+        migrate.report(work, tmp_path / name)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert (work / "rows.jsonl").stat().st_size > 3 << 20
+    assert peak < 1 << 20
+
+
+def test_rows_of_a_run_that_has_not_ended(tmp_path: Path) -> None:
+    """Then they are those of the chunks that are done, not those of an earlier end."""
+    source = made(tmp_path / "source", ["a1", "b2"])
+    plan = migrate.plan(source, tmp_path / "root", to="ocfl", layout="0003")
+    migrate.report(plan, tmp_path / "none.jsonl")
+    assert (tmp_path / "none.jsonl").read_bytes() == b""
+    migrate.run(plan, threads=True)
+    Path(plan.work, "finished.json").unlink()
+    Path(plan.work, "rows.jsonl").write_bytes(b"old")
+    summary = migrate.report(plan.work, tmp_path / "rows.jsonl")
+    assert summary.whole.objects == 2
+    found = [migrate.Row.parse(line).id for line in (tmp_path / "rows.jsonl").read_bytes().splitlines()]
+    assert sorted(found) == ["a1", "b2"]
+
+
+# --- refused ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["report", "report.doc", "report.html.gz", "report.parquet.gz", ".html", "report.gz"])
+def test_unknown_endings(tmp_path: Path, name: str) -> None:
+    """What a name does not tell is asked for, before anything is written."""
+    with pytest.raises(ReportError, match=r"a report is a \.html, \.csv, \.jsonl or \.parquet"):
+        check_report(tmp_path / name)
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize(("name", "package"), [("a.html", "jinja2"), ("a.parquet", "pyarrow")])
+def test_a_package_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, package: str) -> None:
+    """One line says what is missing, how to get it, and what goes without."""
+    found = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda one: None if one == package else found(one))
+    work = finished(tmp_path, ROWS)
+    with pytest.raises(ReportError) as caught:
+        migrate.report(work, tmp_path / name)
+    with pytest.raises(ReportError) as early:
+        check_report(tmp_path / name)
+    extra = {"jinja2": "report", "pyarrow": "arrow"}[package]
+    text = f"it needs {package}: pip install 'pressmark[{extra}]', or name a file that ends in .csv or .jsonl"
+    assert caught.value.reason == early.value.reason == text
+    assert not (tmp_path / name).exists()
+
+
+def test_places_that_cannot_be_written(tmp_path: Path) -> None:
+    """A directory that is not there is found out before a run of days; what was there stays where writing fails."""
+    with pytest.raises(ReportError, match="there is no directory"):
+        check_report(tmp_path / "no" / "report.csv")
+    (tmp_path / "folder.csv").mkdir()
+    with pytest.raises(ReportError, match="it is a directory"):
+        check_report(tmp_path / "folder.csv")
+    with pytest.raises(MigrationError, match="there is no plan in it"):
+        migrate.report(tmp_path, tmp_path / "rows.csv")
+    work = finished(tmp_path, ROWS)
+    with pytest.raises(ReportError, match="it cannot be written"):
+        migrate.report(work, tmp_path / "no" / "rows.csv")
+    (tmp_path / "rows.csv").write_text("as it was")
+    (work / "rows.jsonl").write_bytes(ROWS[0].line() + b"{}\n")
+    with pytest.raises(ValueError, match="missing"):
+        migrate.report(work, tmp_path / "rows.csv")
+    (work / "rows.jsonl").unlink()
+    with pytest.raises(ReportError, match="resume the run, which writes it"):
+        migrate.report(work, tmp_path / "rows.csv")
+    assert (tmp_path / "rows.csv").read_text() == "as it was"
+    assert sorted(os.listdir(tmp_path)) == ["folder.csv", "root.migration", "rows.csv"]
+
+
+def test_a_work_folder_without_its_run(tmp_path: Path) -> None:
+    """A plan whose chunks are gone is an error of one line."""
+    work = finished(tmp_path, ROWS, "begun")
+    with pytest.raises(JobError):
+        migrate.report(work, tmp_path / "rows.csv")
+
+
+# --- the page ---------------------------------------------------------------------------------------------------------
+
+# Elements without an end.
+VOID = {"meta", "link", "br", "img", "input", "hr"}
+
+
+class Page(HTMLParser):
+    """A page, checked while it is read: everything that is opened is closed."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.headings: list[tuple[int, str]] = []
+        self.text = ""
+        self._open: list[str] = []
+        self.feed(text)
+        self.close()
+        assert self._open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self._open.append(tag)
+        if re.fullmatch("h[1-6]", tag):
+            self.headings.append((int(tag[1]), ""))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if "style" in self._open:
+            return
+        self.text += data
+        if any(re.fullmatch("h[1-6]", tag) for tag in self._open):
+            level, text = self.headings[-1]
+            self.headings[-1] = (level, text + data)
+
+    def count(self, tag: str) -> int:
+        return sum(found == tag for found, _ in self.tags)
+
+
+def page_of(work: Path | migrate.Run) -> Page:
+    outcome = outcome_of(work)
+    return Page(page_text(outcome, summarize(outcome.lines())))
+
+
+@needs_jinja2
+def test_the_page_says_everything(tmp_path: Path) -> None:
+    """Verdict, totals, what failed and the way out, options, machines and times: on one page that asks for nothing."""
+    rows = [
+        *(row(f"f{number}", "copy_failed") for number in range(FIRST + 20)),
+        row(HOSTILE, "source_invalid", id="new", error="why\u202e"),
+        row("k", error_code=migrate.KEPT, error="its source was kept: locked"),
+        row("n", error="its times could not be kept"),
+        row("x\udc80"),
+    ]
+    work = finished(tmp_path, rows, invalid=1)
+    warning = {"kind": "stray", "objects": [{"source_id": None, "source": "pairtree_root/Thumbs.db"}]}
+    (work / "warnings.jsonl").write_text(json.dumps(warning) + "\n")
+    migrate.report(work, tmp_path / "report.html")
+    text = (tmp_path / "report.html").read_text(encoding="utf-8")
+    page = Page(text)
+    for words in (
+        "Needs attention",
+        f"3 of {len(rows)} objects are in the destination, and verified.",
+        "122 objects need attention",
+        "/data/books",
+        "/data/root",
+        f"copy_failed: {FIRST + 20} objects",
+        "source_invalid: 1 object",
+        WAYS_OUT["copy_failed"],
+        WAYS_OUT["source_invalid"],
+        f"The first {FIRST} of {FIRST + 20}",
+        "its source was kept: locked",
+        "its times could not be kept",
+        "Thumbs.db",
+        "0003-hash-and-id-n-tuple-storage-layout",
+        "reread",
+        "node1",
+        "2026-11-21 10:00:00 UTC",
+        str(work / "remaining.txt"),
+        str(work / "rows.jsonl"),
+        f"a\\u202eb{MARKUP}\\n{{{{ 7 * 7 }}}}",
+        "why\\u202e",
+    ):
+        assert words in page.text, words
+    assert f"f{FIRST - 1}" in page.text
+    assert f"why f{FIRST}" not in page.text
+    assert page.count("script") == page.count("img") == page.count("link") == page.count("iframe") == 0
+
+
+@needs_jinja2
+def test_the_page_can_be_read_by_anybody(tmp_path: Path) -> None:
+    """Its language is said, headings go down one by one, tables have captions and heads, and nothing is fetched."""
+    work = finished(tmp_path, [row("a"), row("b", "unverified"), row("c", "exists_different")])
+    outcome = outcome_of(work)
+    text = page_text(outcome, summarize(outcome.lines()))
+    page = Page(text)
+    tags = dict(page.tags)
+    assert tags["html"] == {"lang": "en"}
+    assert text.startswith("<!doctype html>\n")
+    metas = [attributes for tag, attributes in page.tags if tag == "meta"]
+    assert {"charset": "utf-8"} in metas
+    assert {"name": "viewport", "content": "width=device-width, initial-scale=1"} in metas
+    policy = next(one["content"] for one in metas if one.get("http-equiv") == "Content-Security-Policy")
+    assert policy == "default-src 'none'; style-src 'unsafe-inline'"
+    assert [level for level, _ in page.headings].count(1) == 1
+    levels = [level for level, _ in page.headings]
+    assert all(below <= above + 1 for above, below in pairwise(levels))
+    assert page.count("main") == page.count("header") == page.count("footer") == 1
+    assert page.count("table") == page.count("caption") == page.count("thead") > 3
+    assert all(attributes.get("scope") in ("col", "row") for tag, attributes in page.tags if tag == "th")
+    names = [attributes["id"] for _, attributes in page.tags if "id" in attributes]
+    assert len(names) == len(set(names))
+    for _, attributes in page.tags:
+        assert not {"src", "srcset", "action", "style", "onclick"} & set(attributes)
+        href = attributes.get("href")
+        assert href is None or (href.startswith("#") and href[1:] in names)
+    assert "url(" not in text
+    assert "@import" not in text
+    for medium in ("@media print", "@media (max-width", "prefers-color-scheme: dark"):
+        assert medium in text
+
+
+@pytest.mark.parametrize(
+    ("rows", "kind", "words"),
+    [
+        (
+            [row("a"), row("b")],
+            "good",
+            "2 objects were to be migrated. All of them are in the destination, and verified.",
+        ),
+        ([row("a")], "good", "1 object was to be migrated. It is in the destination, and verified."),
+        ([], "good", "There was no object to migrate."),
+        (
+            [row("a"), row("b", error_code=migrate.KEPT, error="locked")],
+            "attention",
+            "and verified. The source of 1 object could not be removed: why is said below.",
+        ),
+        (
+            [row("a"), row("b", "unverified")],
+            "attention",
+            "1 of 2 objects is in the destination, and verified. 1 object was not verified",
+        ),
+        ([row("a", "copy_failed"), row("b", "unverified")], "attention", "0 of 2 objects are in the destination"),
+    ],
+)
+def test_verdicts(tmp_path: Path, rows: list[migrate.Row], kind: str, words: str) -> None:
+    """A sentence in plain words; all is well only where it is."""
+    outcome = outcome_of(finished(tmp_path, rows))
+    verdict = verdict_of(outcome, summarize(outcome.lines()))
+    assert verdict.kind == kind
+    assert words in verdict.text
+
+
+def test_verdict_of_a_run_that_has_not_ended(tmp_path: Path) -> None:
+    """It never reads as if it had."""
+    work = finished(tmp_path, [row("a"), row("b", "copy_failed")], "begun", objects=5)
+    outcome = Outcome(migrate.Plan.open(work), "begun", str(work / "rows.jsonl"))
+    verdict = verdict_of(outcome, summarize(outcome.lines()))
+    assert verdict.kind == "unfinished"
+    assert verdict.text == (
+        "3 objects of 5 have not been migrated yet. Of the others, 1 object needs attention."
+        " Nothing is lost: the run can be resumed."
+    )
+
+
+@needs_jinja2
+def test_the_page_of_a_verification(tmp_path: Path) -> None:
+    """It is about reading again, and says which objects are not as they were migrated."""
+    source = made(tmp_path / "source", ["a1", "b2"])
+    migrate.run(migrate.plan(source, tmp_path / "root", to="ocfl", layout="0003"), threads=True)
+    work = tmp_path / "root.migration"
+    verified = migrate.verify(work, threads=True)
+    page = page_of(verified)
+    assert "2 objects were read again in the destination. All of them are as migrated." in page.text
+    [file] = (path for path in (tmp_path / "root").glob("**/a1/v1/content/data.txt"))
+    file.chmod(0o644)
+    file.write_bytes(b"CONTENT")
+    page = page_of(migrate.verify(work, threads=True))
+    assert "Needs attention" in page.text
+    assert "digest_mismatch: 1 object" in page.text
+    assert "the object is damaged in the destination" in page.text
+    assert "remaining.txt" not in page.text
+
+
+def test_formats_are_known_by_their_endings() -> None:
+    """Every ending is one of a format, in any case."""
+    assert {format_of(f"A{ending.upper()}") for ending in FORMATS} == set(FORMATS.values())

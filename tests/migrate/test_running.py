@@ -1,0 +1,464 @@
+"""Runs: from a plan to the end, whoever does the chunks and however often it is interrupted."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pressmark import migrate, stores
+from pressmark.errors import JobError, MigrationError, StoreError
+from pressmark.migrate import running
+from pressmark.migrate.planning import make_plan
+from pressmark.migrate.rows import KEPT
+
+from .stores_to_migrate import contents, layout_or_none, listed, made
+
+# Each in a directory of its own, so that chunks may end at any of them.
+IDS = [f"ark:/13030/b{number:02}x" for number in range(12)]
+FILES = {"one.txt": b"1", "sub/two.bin": b"22" * 300}
+
+
+@pytest.fixture
+def pairtree(source: Path) -> Path:
+    return made(source, IDS, FILES)
+
+
+def planned(source: Path, destination: Path, objects: int = 3, **how: Any) -> migrate.Plan:
+    """Plan with small chunks."""
+    given = {name: how.pop(name) for name in ("ids", "new_ids", "work") if name in how}
+    given.setdefault("work", migrate.work_folder(destination))
+    return make_plan(migrate.make_options(source, destination, **how), chunk_objects=objects, **given)
+
+
+def to_ocfl(source: Path, destination: Path, **how: Any) -> migrate.Plan:
+    return planned(source, destination, to="ocfl", layout="0003", **how)
+
+
+def stopping(after: int) -> Callable[[], bool]:
+    """Return what says, after so many questions, that it is enough."""
+    left = after
+
+    def stop() -> bool:
+        nonlocal left
+        left -= 1
+        return left < 0
+
+    return stop
+
+
+def remaining(run: migrate.Run) -> list[str]:
+    return (Path(run.work) / "remaining.txt").read_text().splitlines()
+
+
+# --- who does it ------------------------------------------------------------------------------------------------------
+
+
+def check(run: migrate.Run, source: Path, destination: Path) -> None:
+    assert run.ok
+    assert run.exit_code == 0
+    assert run.by_status == {"ok": 12}
+    assert (run.objects, run.files, run.bytes) == (12, 24, 12 * 601)
+    assert contents(destination) == contents(source)
+    rows = list(run.rows())
+    assert [row.source_id for row in rows] == [entry.source_id for entry in run.plan.entries()]
+    assert remaining(run) == []
+    assert migrate.state(run.work) == "finished"
+    json.dumps(run.record())
+
+
+@pytest.mark.parametrize("workers", ["threads", "executor", "processes"])
+def test_workers_of_every_kind(pairtree: Path, tmp_path: Path, workers: str) -> None:
+    plan = to_ocfl(pairtree, tmp_path / "root")
+    events: list[migrate.Progress] = []
+    if workers == "executor":
+        with ThreadPoolExecutor(2) as executor:
+            run = migrate.run(plan, executor=executor, on_event=events.append)
+    else:
+        run = migrate.run(plan, workers=2, threads=workers == "threads", on_event=events.append)
+    check(run, pairtree, tmp_path / "root")
+    assert [one.phase for one in events] == ["run"] * (plan.chunks + 1) + ["merge"]
+    assert events[-2].objects == events[-2].of_objects == 12
+
+
+# What its threads and sockets leave to the garbage collector is Dask's affair.
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning", "ignore::UserWarning")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_dask(pairtree: Path, tmp_path: Path) -> None:
+    distributed: Any = pytest.importorskip("distributed")
+    with distributed.Client(
+        processes=False, n_workers=1, threads_per_worker=2, dashboard_address=None, set_as_default=False
+    ) as client:
+        run = migrate.run(to_ocfl(pairtree, tmp_path / "root"), client=client)
+    check(run, pairtree, tmp_path / "root")
+
+
+def test_a_plan_is_run_from_its_folder(pairtree: Path, tmp_path: Path) -> None:
+    plan = to_ocfl(pairtree, tmp_path / "root")
+    check(migrate.run(plan.work, threads=True), pairtree, tmp_path / "root")
+    with pytest.raises(MigrationError, match="no plan in it"):
+        migrate.run(tmp_path, threads=True)
+
+
+def test_nothing_to_do(source: Path, tmp_path: Path) -> None:
+    made(source, [])
+    run = migrate.run(to_ocfl(source, tmp_path / "root"), threads=True)
+    assert run.ok
+    assert run.objects == 0
+    assert stores.open(tmp_path / "root").check().ok
+
+
+def test_layout_files_are_there_first(pairtree: Path, tmp_path: Path) -> None:
+    run = migrate.run(to_ocfl(pairtree, tmp_path / "root"), threads=True, stop=lambda: True)
+    assert (run.stopped, run.remaining, run.exit_code) == ("stop", 12, 1)
+    assert not run.complete
+    layout = json.loads((tmp_path / "root" / "ocfl_layout.json").read_text())
+    assert layout["extension"] == "0003-hash-and-id-n-tuple-storage-layout"
+    assert sorted(remaining(run)) == IDS
+
+
+# --- interrupted ------------------------------------------------------------------------------------------------------
+
+
+def test_a_run_is_resumed_and_not_begun_again(pairtree: Path, tmp_path: Path) -> None:
+    plan = to_ocfl(pairtree, tmp_path / "root")
+    first = migrate.run(plan, workers=1, threads=True, stop=stopping(1))
+    assert first.stopped == "stop"
+    done = {receipt.name: receipt.read_bytes() for receipt in (Path(plan.work) / "receipts").iterdir()}
+    assert 0 < len(done) < plan.chunks
+    assert len(remaining(first)) == first.remaining == 12 - first.objects
+    assert migrate.state(plan.work) == "begun"
+    with pytest.raises(MigrationError, match="not finished: resume it"):
+        migrate.run(plan, threads=True)
+    with pytest.raises(MigrationError, match="begun; if it is not finished resume it"):
+        to_ocfl(pairtree, tmp_path / "root")
+    with pytest.raises(MigrationError, match="not finished"):
+        migrate.verify(plan, threads=True)
+    run = migrate.resume(plan.work, threads=True)
+    check(run, pairtree, tmp_path / "root")
+    for name, content in done.items():
+        assert (Path(plan.work) / "receipts" / name).read_bytes() == content
+    with pytest.raises(MigrationError, match="is finished"):
+        migrate.run(plan, threads=True)
+    # Resuming what is finished says how it ended.
+    assert migrate.resume(plan, threads=True).by_status == {"ok": 12}
+
+
+def test_a_run_is_resumed_with_its_own_options_only(pairtree: Path, tmp_path: Path) -> None:
+    plan = to_ocfl(pairtree, tmp_path / "root")
+    migrate.run(plan, threads=True, stop=lambda: True)
+    others = migrate.make_options(pairtree, tmp_path / "root", to="ocfl", verify="reread", move=True)
+    with pytest.raises(MigrationError, match=r'move was false, not true.*verify was "copy", not "reread"'):
+        migrate.resume(plan, options=others, threads=True)
+    same = migrate.make_options(pairtree, tmp_path / "root", to="ocfl", layout="0003")
+    check(migrate.resume(plan, options=same, threads=True), pairtree, tmp_path / "root")
+
+
+def test_a_chunk_that_is_done_but_has_no_receipt(pairtree: Path, tmp_path: Path) -> None:
+    plan = to_ocfl(pairtree, tmp_path / "root")
+    migrate.run(plan, threads=True)
+    lost = sorted((Path(plan.work) / "receipts").iterdir())[1]
+    lost.unlink()
+    run = migrate.resume(plan, threads=True)
+    assert run.ok
+    assert run.by_status["exists_same"] == 12 - run.by_status["ok"] > 0
+    assert contents(tmp_path / "root") == contents(pairtree)
+
+
+@pytest.mark.parametrize(
+    "step", ["_merge", "_remove", "_merge_removal", "_prune", "_write_remaining", "_write_rows", "write_record"]
+)
+def test_a_run_that_ends_anywhere_is_resumed(
+    pairtree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    before = contents(pairtree)
+    plan = to_ocfl(pairtree, tmp_path / "root", move=True)
+    done = getattr(running, step)
+    for moment in ("before", "after"):
+
+        def ending(*arguments: Any, moment: str = moment) -> Any:
+            if moment == "after":
+                done(*arguments)
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(running, step, ending)
+        with pytest.raises(KeyboardInterrupt):
+            migrate.resume(plan, threads=True)
+        assert migrate.state(plan.work) in ("planned", "begun", "finished")
+    monkeypatch.setattr(running, step, done)
+    run = migrate.resume(plan, threads=True)
+    assert run.ok
+    assert run.by_status == {"ok": 12}
+    assert [row.source_id for row in run.rows()] == [entry.source_id for entry in plan.entries()]
+    assert contents(tmp_path / "root") == before
+    assert os.listdir(pairtree / "pairtree_root") == []
+    assert not [name for name in os.listdir(plan.work) if name.endswith(".new")]
+
+
+def test_a_destination_that_was_not_made_whole(pairtree: Path, tmp_path: Path) -> None:
+    plan = to_ocfl(pairtree, tmp_path / "root")
+    (tmp_path / "root").mkdir()
+    (tmp_path / "root" / "ocfl_layout.json").write_text("{")
+    check(migrate.run(plan, threads=True), pairtree, tmp_path / "root")
+
+
+def test_a_destination_that_became_another(pairtree: Path, tmp_path: Path) -> None:
+    plan = to_ocfl(pairtree, tmp_path / "root")
+    stores.create("ocfl", tmp_path / "root", layout_or_none("0004"))
+    with pytest.raises(MigrationError, match="one store has one layout"):
+        migrate.run(plan, threads=True)
+    shutil.rmtree(tmp_path / "root")
+    (tmp_path / "root").mkdir()
+    (tmp_path / "root" / "thesis.txt").write_text("mine")
+    with pytest.raises((MigrationError, StoreError), match="not empty"):
+        migrate.resume(plan, threads=True)
+    assert os.listdir(tmp_path / "root") == ["thesis.txt"]
+
+
+def test_a_plan_that_was_changed(pairtree: Path, tmp_path: Path) -> None:
+    plan = to_ocfl(pairtree, tmp_path / "root")
+    entries = Path(plan.work) / "entries.jsonl"
+    entries.write_bytes(entries.read_bytes().replace(b"b07x", b"b70x"))
+    with pytest.raises(JobError, match="not as it was planned"):
+        migrate.run(plan, threads=True)
+    assert not (tmp_path / "root").exists()
+
+
+def test_an_output_that_was_changed(pairtree: Path, tmp_path: Path) -> None:
+    plan = to_ocfl(pairtree, tmp_path / "root")
+    migrate.run(plan, threads=True)
+    output = sorted((Path(plan.work) / "output").iterdir())[0]
+    output.write_bytes(output.read_bytes().replace(b'"ok"', b'"no"'))
+    with pytest.raises(JobError, match="remove it and resume"):
+        migrate.resume(plan, threads=True)
+    output.unlink()
+    assert migrate.resume(plan, threads=True).ok
+
+
+# --- what is not done -------------------------------------------------------------------------------------------------
+
+
+def test_identifiers_that_are_not_there(pairtree: Path, tmp_path: Path) -> None:
+    wanted = [IDS[3], "not-there", IDS[5]]
+    run = migrate.run(to_ocfl(pairtree, tmp_path / "root", ids=wanted), threads=True)
+    assert run.by_status == {"ok": 2, "source_missing": 1}
+    assert run.complete
+    assert run.exit_code == 1
+    assert [(row.source_id, row.status) for row in run.rows()] == [
+        (IDS[3], "ok"),
+        (IDS[5], "ok"),
+        ("not-there", "source_missing"),
+    ]
+    assert remaining(run) == ["not-there"]
+    assert contents(tmp_path / "root").keys() == {IDS[3], IDS[5]}
+
+
+def test_what_remains_is_a_list_for_another_plan(source: Path, tmp_path: Path) -> None:
+    made(source, ["good", "bad", "line\nend", "cr\r"], FILES)
+    for place in ("ba/d", "li/ne/^0/ae/nd", "cr/^0/d"):
+        directory = source / "pairtree_root" / place
+        (directory / "beside.txt").write_text("the object is split")
+    run = migrate.run(to_ocfl(source, tmp_path / "root"), threads=True)
+    assert run.by_status == {"ok": 1, "source_invalid": 3}
+    left = (Path(run.work) / "remaining.txt").read_bytes()
+    assert set(left.split(b"\0")) == {b"bad", b"line\nend", b"cr\r", b""}
+    stores.open(source).repair()
+    again = to_ocfl(source, tmp_path / "root", ids=Path(run.work) / "remaining.txt")
+    assert again.work == f"{run.work}-2"
+    assert migrate.run(again, threads=True).by_status == {"ok": 3}
+    assert contents(tmp_path / "root") == contents(source)
+
+
+def test_too_many_errors(pairtree: Path, tmp_path: Path) -> None:
+    plan = to_ocfl(pairtree, tmp_path / "root", objects=2)
+    shutil.rmtree(pairtree / "pairtree_root" / "ar" / "k+" / "=1" / "30" / "30")
+    run = migrate.run(plan, workers=1, threads=True, max_errors=3)
+    assert (run.stopped, run.complete, run.exit_code) == ("max_errors", False, 1)
+    assert run.by_status.keys() == {"source_missing"}
+    assert 3 < run.objects < 12
+    assert sorted(remaining(run)) == IDS
+
+
+# --- moves ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("to", ["ocfl", "pairtree"])
+def test_a_move_leaves_an_empty_source(pairtree: Path, tmp_path: Path, to: str) -> None:
+    before = contents(pairtree)
+    layout = "0004" if to == "ocfl" else None
+    plan = planned(pairtree, tmp_path / "root", to=to, layout=layout, move=True)
+    run = migrate.run(plan, threads=True)
+    assert run.ok
+    assert run.by_mode == {plan.mode: 12}
+    assert contents(tmp_path / "root") == before
+    assert os.listdir(pairtree / "pairtree_root") == []
+    assert sorted(os.listdir(pairtree)) == ["pairtree_root", "pairtree_version0_1"]
+    assert migrate.resume(plan, threads=True).ok
+
+
+def test_a_move_keeps_what_did_not_arrive(pairtree: Path, tmp_path: Path) -> None:
+    (pairtree / "pairtree_root" / "ar" / "k+" / "=1" / "30" / "30" / "=b" / "07" / "x" / "beside").write_text("split")
+    plan = planned(pairtree, tmp_path / "root", to="bags", move=True)
+    run = migrate.run(plan, threads=True)
+    assert run.by_status == {"ok": 11, "source_invalid": 1}
+    assert {record.id for record in stores.open(pairtree).objects()} == {IDS[7]}
+    assert remaining(run) == [IDS[7]]
+
+
+def test_a_move_that_is_interrupted_before_sources_are_removed(pairtree: Path, tmp_path: Path) -> None:
+    before = contents(pairtree)
+    plan = planned(pairtree, tmp_path / "root", to="bags", move=True)
+    first = migrate.run(plan, workers=1, threads=True, stop=stopping(1))
+    assert not first.complete
+    # Nothing is removed before all is there.
+    assert contents(pairtree) == before
+    second = migrate.resume(plan, workers=1, threads=True, stop=stopping(plan.chunks + 1))
+    third = migrate.resume(plan, threads=True)
+    assert third.ok, second
+    assert os.listdir(pairtree / "pairtree_root") == []
+    assert {name: files["data/one.txt"] for name, files in _bags(tmp_path / "root").items()} == {
+        name: files["one.txt"] for name, files in before.items()
+    }
+
+
+def _bags(folder: Path) -> dict[str, dict[str, bytes]]:
+    return {
+        name: {f"data/{file}": content for file, content in files.items()} for name, files in contents(folder).items()
+    }
+
+
+def test_rows_stay_as_they_are_once_sources_go(pairtree: Path, tmp_path: Path) -> None:
+    plan = planned(pairtree, tmp_path / "root", to="bags", move=True)
+    migrate.run(plan, threads=True)
+    work = Path(plan.work)
+    # A chunk that is done again finds nothing in the source any more.
+    sorted((work / "output").iterdir())[0].unlink()
+    assert migrate.resume(plan, threads=True).by_status == {"ok": 12}
+    (work / "copied.jsonl").write_bytes((work / "copied.jsonl").read_bytes()[1:])
+    with pytest.raises(JobError, match="bring that back"):
+        migrate.resume(plan, threads=True)
+
+
+def test_a_work_folder_may_be_moved(pairtree: Path, tmp_path: Path) -> None:
+    plan = planned(pairtree, tmp_path / "root", to="bags", move=True, work=tmp_path / "work")
+    migrate.run(plan, workers=1, threads=True, stop=stopping(plan.chunks + 4))
+    os.rename(tmp_path / "work", tmp_path / "moved")
+    assert migrate.resume(tmp_path / "moved", threads=True).ok
+    assert migrate.verify(tmp_path / "moved", threads=True).ok
+
+
+def test_a_source_that_changed_is_kept(pairtree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = planned(pairtree, tmp_path / "root", to="bags", move=True)
+    remove = running._remove
+    file = next((pairtree / "pairtree_root").rglob("ark+=13030=b07x/one.txt"))
+
+    def changing(*arguments: Any) -> Any:
+        file.write_bytes(b"changed since")
+        return remove(*arguments)
+
+    monkeypatch.setattr(running, "_remove", changing)
+    run = migrate.run(plan, threads=True)
+    assert run.by_status == {"ok": 12}
+    assert (run.kept, run.ok, run.exit_code) == (1, False, 1)
+    assert remaining(run) == [IDS[7]]
+    (kept,) = [row for row in run.rows() if row.error_code == KEPT]
+    assert kept.source_id == IDS[7]
+    assert file.read_bytes() == b"changed since"
+    assert {record.id for record in stores.open(pairtree).objects()} == {IDS[7]}
+
+
+# --- directions -----------------------------------------------------------------------------------------------------
+
+
+def test_a_pairtree_in_a_dialect_becomes_one_as_specified(source: Path, tmp_path: Path) -> None:
+    stores.create("pairtree", source)
+    # pypairtree writes a space as ^9d.
+    written = source / "pairtree_root" / "a^" / "9d" / "b" / "object"
+    written.mkdir(parents=True)
+    (written / "file").write_bytes(b"x")
+    for move in (False, True):
+        destination = tmp_path / f"root-{move}"
+        plan = planned(source, destination, to="pairtree", source_options={"dialect": "unt"}, move=move)
+        assert migrate.run(plan, threads=True).ok
+        assert contents(destination) == {"a b": {"file": b"x"}}
+        assert (destination / "pairtree_root" / "a^" / "20" / "b" / "object" / "file").exists()
+    assert os.listdir(source / "pairtree_root") == []
+
+
+def test_a_root_gets_another_layout(tmp_path: Path) -> None:
+    source = made(tmp_path / "source", IDS, FILES, kind="ocfl", layout=layout_or_none("0003"))
+    before = contents(source)
+    run = migrate.run(planned(source, tmp_path / "root", to="ocfl", layout="0004", move=True), threads=True)
+    assert run.ok
+    assert run.by_mode == {"rename": 12}
+    assert contents(tmp_path / "root") == before
+    for root in (source, tmp_path / "root"):
+        assert stores.open(root).check(digests=True).ok
+    assert list(stores.open(source).objects()) == []
+
+
+def test_objects_arrive_under_other_identifiers(pairtree: Path, tmp_path: Path) -> None:
+    names = {old: f"new {number}" for number, old in enumerate(IDS[:5])}
+    run = migrate.run(to_ocfl(pairtree, tmp_path / "root", new_ids=names), threads=True)
+    assert run.ok
+    there = contents(tmp_path / "root")
+    assert there == {names.get(old, old): files for old, files in contents(pairtree).items()}
+    assert {row.source_id: row.id for row in run.rows() if row.id != row.source_id} == names
+    assert stores.open(tmp_path / "root").check().ok
+
+
+# --- verification -----------------------------------------------------------------------------------------------------
+
+
+def test_verification_finds_what_was_damaged(pairtree: Path, tmp_path: Path) -> None:
+    plan = to_ocfl(pairtree, tmp_path / "root")
+    migrate.run(plan, threads=True)
+    assert migrate.verify(plan, threads=True).ok
+    damaged = next((tmp_path / "root").rglob("two.bin"))
+    damaged.write_bytes(damaged.read_bytes().replace(b"2", b"3", 1))
+    interrupted = migrate.verify(plan.work, workers=1, threads=True, stop=stopping(1))
+    assert not interrupted.complete
+    run = migrate.verify(plan.work, threads=True)
+    assert run.complete
+    assert run.exit_code == 1
+    assert run.objects == 12
+    assert run.by_status == {"ok": 11, "digest_mismatch": 1}
+    assert sorted(name for name in os.listdir(plan.work) if name.startswith("verify")) == ["verify-1", "verify-2"]
+    # The report of the run itself stays.
+    assert migrate.resume(plan, threads=True).by_status == {"ok": 12}
+
+
+# --- in two phases ----------------------------------------------------------------------------------------------------
+
+
+def test_catching_up(pairtree: Path, tmp_path: Path) -> None:
+    first = to_ocfl(pairtree, tmp_path / "root")
+    with pytest.raises(MigrationError, match="not finished"):
+        migrate.catch_up(first)
+    migrate.run(first, threads=True)
+    # Nothing was changed.
+    plan = migrate.catch_up(first, work=tmp_path / "nothing")
+    assert (plan.objects, plan.unchanged) == (0, 12)
+    # The old system goes on: one is changed, one is new, one goes.
+    store = stores.open(pairtree)
+    (tmp_path / "new.txt").write_bytes(b"new")
+    store.put(IDS[4], {"one.txt": tmp_path / "new.txt"}, replace=True)
+    store.put("new", {"one.txt": tmp_path / "new.txt"})
+    store.delete(IDS[9])
+    plan = migrate.catch_up(first.work)
+    assert sorted(entry.id for entry in plan.entries()) == [IDS[4], "new"]
+    assert plan.unchanged == 10
+    gone = [one for one in listed(Path(plan.work) / "warnings.jsonl") if one["kind"] == "gone"]
+    assert [one["objects"][0]["source_id"] for one in gone] == [IDS[9]]
+    run = migrate.run(plan, threads=True)
+    assert run.by_status == {"ok": 2}
+    there = contents(tmp_path / "root")
+    assert there.pop(IDS[9])
+    assert there == contents(pairtree)
+    assert stores.open(tmp_path / "root").check(digests=True).ok

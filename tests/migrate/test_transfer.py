@@ -1,0 +1,231 @@
+"""Objects in every direction: the same identifiers, names, bytes and digests, in a store that a check accepts."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from pressmark import layout, stores
+from pressmark.bagit.bag import Bag
+from pressmark.migrate.digests import object_digest, read_files
+from pressmark.migrate.transfer import carry
+from pressmark.stores.bags import BagFolder
+from pressmark.stores.ocfl import OcflRoot
+
+from .samples import Files, entries, errors, held, make, migrate, objects, one_file, options, tree, write
+
+TO = ("ocfl", "pairtree", "bags")
+
+
+def statuses(rows: dict[str, object]) -> Counter[str]:
+    return Counter(row.status for row in rows.values())  # type: ignore[attr-defined]
+
+
+@pytest.fixture
+def given() -> dict[str, Files]:
+    return objects()
+
+
+@pytest.mark.parametrize("to", [*TO, "vitro"])
+@pytest.mark.parametrize("kind", ["pairtree", "vitro", "ocfl", "bags"])
+def test_every_direction(tmp_path: Path, kind: str, to: str, given: dict[str, Files]) -> None:
+    """Whatever goes comes back under the same names with the same bytes, and each row has the object's digest."""
+    if "vitro" in (kind, to):
+        given = one_file(given)
+    if kind == "bags" and to == "vitro":
+        pytest.skip("a bag is more than one file")
+    source = make(kind, tmp_path / "source", given, tmp_path / "given")
+    before = tree(tmp_path / "source")
+    rows, destination = migrate(source, to, tmp_path / "destination", verify="reread")
+    assert {row.id: (row.status, row.error) for row in rows.values() if row.status != "ok"} == {}
+    assert {row.verify for row in rows.values()} == {"reread"}
+    assert {row.mode for row in rows.values()} <= {"copy", "reflink"}
+    assert tree(tmp_path / "source") == before
+    assert errors(destination) == []
+    found = held(destination)
+    if kind == "bags" and to != "bags":
+        assert {name for files in found.values() for name in files} >= {"bagit.txt", "bag-info.txt"}
+        found = {
+            identifier: {name.removeprefix("data/"): data for name, data in files.items() if name.startswith("data/")}
+            for identifier, files in found.items()
+        }
+    assert found == given
+    if kind != "bags":
+        for identifier, files in given.items():
+            read = read_files(write_all(tmp_path / "again", files))
+            assert rows[identifier].digest == read.whole
+            assert (rows[identifier].files, rows[identifier].bytes) == (
+                (len(files), sum(map(len, files.values())))
+                if (kind, to) != ("ocfl", "ocfl")
+                else (rows[identifier].files, rows[identifier].bytes)
+            )
+
+
+def write_all(folder: Path, files: Files) -> list[tuple[str, bytes]]:
+    folder = folder / str(len(os.listdir(folder)) if folder.is_dir() else 0)
+    write(folder, files)
+    return [(name, os.fsencode(folder / name)) for name in files]
+
+
+@pytest.mark.parametrize("over", ["ocfl", "bags", "pairtree"])
+def test_there_and_back_again(tmp_path: Path, over: str, given: dict[str, Files]) -> None:
+    """A Pairtree that went to another kind of store and came back is the first one, byte by byte."""
+    source = make("pairtree", tmp_path / "source", given, tmp_path / "given")
+    there, middle = migrate(source, over, tmp_path / "there")
+    back, _ = migrate(middle, "pairtree", tmp_path / "back")
+    assert statuses(there) == statuses(back) == {"ok": len(given)}
+    assert {row.id: row.digest for row in there.values()} == {row.id: row.digest for row in back.values()}
+    assert tree(tmp_path / "back") == tree(tmp_path / "source")
+
+
+@pytest.mark.parametrize("over", ["ocfl", "bags", "pairtree"])
+def test_encapsulating_directories_with_names_of_their_own(tmp_path: Path, over: str) -> None:
+    """Pairtrees and bags keep the name of an encapsulating directory; OCFL has none, so it is given again."""
+    store = stores.create("pairtree", tmp_path / "source", encapsulation="fixed:obj")
+    store.put("abc", write(tmp_path / "in", {"one": b"1", "two/three": b"23"}))
+    _, middle = migrate(store, over, tmp_path / "there")
+    more = {"destination_options": {"encapsulation": "fixed:obj"}} if over == "ocfl" else {}
+    migrate(middle, "pairtree", tmp_path / "back", **more)
+    assert tree(tmp_path / "back") == tree(tmp_path / "source")
+
+
+def test_empty_directories(tmp_path: Path) -> None:
+    """A Pairtree keeps them; OCFL has none, and the row says that they were left out."""
+    source = make("pairtree", tmp_path / "source", {"abc": {"one": b"1"}}, tmp_path / "given")
+    place = tmp_path / "source" / "pairtree_root" / "ab" / "c" / "abc"
+    (place / "empty" / "er").mkdir(parents=True)
+    migrate(source, "pairtree", tmp_path / "same")
+    assert tree(tmp_path / "same") == tree(tmp_path / "source")
+    rows, root = migrate(source, "ocfl", tmp_path / "root")
+    assert rows["abc"].status == "ok"
+    assert rows["abc"].error_code is None
+    assert "empty/er" in str(rows["abc"].error)
+    assert errors(root) == []
+
+
+def test_bags_into_ocfl_carry_their_checksums(tmp_path: Path) -> None:
+    """Payload and tag files; what the manifests say is compared on the way, and noted in fixity blocks."""
+    bags = BagFolder.create(tmp_path / "bags")
+    BagFolder(tmp_path / "bags", algorithms=("md5", "sha256")).put(
+        "x:1", write(tmp_path / "in", objects(1)["ark:/13030/xt12t3"])
+    )
+    rows, root = migrate(bags, "ocfl", tmp_path / "root")
+    assert rows["x:1"].status == "ok"
+    assert isinstance(root, OcflRoot)
+    inventory = root.get("x:1").inventory
+    assert set(inventory["fixity"]) == {"md5", "sha256"}
+    contents = {path for paths in inventory["manifest"].values() for path in paths}
+    noted = {path for paths in inventory["fixity"]["md5"].values() for path in paths}
+    # Tag manifests are in none themselves.
+    assert {path.rpartition("/")[2] for path in contents - noted} == {"tagmanifest-md5.txt", "tagmanifest-sha256.txt"}
+    assert errors(root) == []
+
+
+@pytest.mark.parametrize("over", ["ocfl", "pairtree"])
+def test_bags_arrive_as_the_same_bags(tmp_path: Path, over: str) -> None:
+    """A bag that was an object of another store is the same bag again, whatever is in it."""
+    bags = BagFolder.create(tmp_path / "bags")
+    for number, files in enumerate(objects(14).values()):
+        bags.put(f"bag:{number}", write(tmp_path / "in" / str(number), files))
+        top = tmp_path / "bags" / bags.get(f"bag:{number}").bag_path.decode()
+        (top / "about").mkdir()
+        (top / "about" / "tag.txt").write_text("a tag file in no manifest")
+    there, middle = migrate(bags, over, tmp_path / "there")
+    back, again = migrate(middle, "bags", tmp_path / "back", verify="reread")
+    assert statuses(there) == statuses(back) == {"ok": 14}
+    assert {row.id: row.digest for row in there.values()} == {row.id: row.digest for row in back.values()}
+    assert tree(tmp_path / "back") == tree(tmp_path / "bags")
+    assert errors(again) == []
+
+
+def test_bags_by_another_identifier_are_wrapped(tmp_path: Path) -> None:
+    """A folder of bags that would not find a bag by its object's identifier gets a bag around it."""
+    bags = BagFolder.create(tmp_path / "bags")
+    bags.put("inner", write(tmp_path / "in", {"one": b"1"}))
+    root = OcflRoot.create(tmp_path / "root", layout("0003"))
+    root.put("outer", tmp_path / "bags" / "inner")
+    rows, folder = migrate(root, "bags", tmp_path / "back")
+    assert rows["outer"].status == "ok"
+    assert set(held(folder)["outer"]) >= {"bagit.txt", "data/one", "manifest-sha512.txt"}
+    migrate(folder, "pairtree", tmp_path / "tree")
+    assert held(stores.open(tmp_path / "tree")) == held(folder)
+
+
+def test_wrapped_bags_that_were_added_to_stay_bags(tmp_path: Path) -> None:
+    """What somebody has added to a bag that a migration made is not left behind."""
+    source = make("pairtree", tmp_path / "source", {"abc": {"one": b"1"}, "def": {"one": b"1"}}, tmp_path / "given")
+    _, folder = migrate(source, "bags", tmp_path / "bags")
+    Bag.open(tmp_path / "bags" / "abc").update(info=[("Contact-Name", "A Curator")])
+    migrate(folder, "pairtree", tmp_path / "tree")
+    found = held(stores.open(tmp_path / "tree"))
+    assert set(found["abc"]) >= {"bagit.txt", "bag-info.txt", "data/one"}
+    assert found["def"] == {"one": b"1"}
+
+
+@pytest.mark.parametrize("mode", ["copy", "auto"])
+@pytest.mark.parametrize("move", [False, True])
+def test_relayout_keeps_all_versions(tmp_path: Path, mode: str, move: bool) -> None:
+    """Objects of an OCFL root come into another layout as they are, moved where that was asked for."""
+    source = make("ocfl", tmp_path / "source", objects(20), tmp_path / "given")
+    source.put("a", write(tmp_path / "new", {"one": b"new"}), replace=True)
+    source = stores.open(tmp_path / "source")
+    inside = {record.id: tree(tmp_path / "source" / record.path) for record in source.objects()}
+    rows, root = migrate(source, "ocfl", tmp_path / "root", copy_mode=mode, move=move)
+    assert statuses(rows) == {"ok": 20}
+    renamed = move and mode == "auto"
+    assert {(row.mode, row.verify) for row in rows.values()} == {("rename", "moved") if renamed else ("copy", "copy")}
+    assert {record.id: tree(tmp_path / "root" / record.path) for record in root.objects()} == inside
+    assert errors(root) == errors(source) == []
+    assert len(list(source.objects())) == (0 if renamed else 20)
+    if renamed:
+        assert {path.name for path in (tmp_path / "source").iterdir()} <= {
+            "0=ocfl_1.1",
+            "ocfl_layout.json",
+            "extensions",
+        }
+
+
+@pytest.mark.parametrize("kind", ["pairtree", "bags"])
+def test_renames_of_other_stores(tmp_path: Path, kind: str) -> None:
+    """Pairtrees and folders of bags move their objects without reading them."""
+    source = make(kind, tmp_path / "source", objects(8), tmp_path / "given")
+    before = held(source)
+    rows, destination = migrate(source, kind, tmp_path / "destination", move=True)
+    assert {(row.status, row.mode, row.verify) for row in rows.values()} == {("ok", "rename", "moved")}
+    assert held(destination) == before
+    assert list(source.objects()) == []
+
+
+def test_hardlinks_between_pairtrees_only(tmp_path: Path) -> None:
+    """Pairtrees may share files; OCFL forbids it, and nothing is written."""
+    source = make("pairtree", tmp_path / "source", {"abc": {"one": b"1"}}, tmp_path / "given")
+    rows, destination = migrate(source, "pairtree", tmp_path / "tree", copy_mode="hardlink")
+    assert rows["abc"].mode == "hardlink"
+    ((_, path),) = destination.get("abc").files()
+    assert os.stat(path).st_nlink == 2
+    chosen = options(source, "ocfl", tmp_path / "root", copy_mode="hardlink")
+    chosen.create_destination()
+    with pytest.raises(stores.StoreError, match="E090"):
+        carry(chosen, entries(chosen))
+    assert list(stores.open(tmp_path / "root").objects()) == []
+
+
+@pytest.mark.parametrize("verify", ["none", "copy", "reread"])
+def test_verification_is_what_was_asked_for(tmp_path: Path, verify: str) -> None:
+    """Without any an object is unverified, and that is not ok."""
+    source = make("pairtree", tmp_path / "source", {"abc": {"one": b"1"}}, tmp_path / "given")
+    rows, _ = migrate(source, "ocfl", tmp_path / "root", verify=verify)
+    assert (rows["abc"].status, rows["abc"].verify) == ("unverified" if verify == "none" else "ok", verify)
+
+
+def test_object_digest_is_what_sha512sum_says() -> None:
+    """Escaped as sha512sum does, sorted by octets."""
+    one = "a" * 128
+    assert object_digest({"b\nc": one, "a": one}) == object_digest({"a": one, "b\nc": one})
+    import hashlib
+
+    text = f"{one}  a\n\\{one}  b\\nc\n".encode()
+    assert object_digest({"b\nc": one, "a": one}) == hashlib.sha512(text).hexdigest()
