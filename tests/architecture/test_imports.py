@@ -18,11 +18,13 @@ PACKAGE = Path(pressmark.__file__).parent
 ALLOWED: dict[str, set[str]] = {
     "__main__": {"cli"},
     "cli": {"*"},
-    "migrate": {"stores", "bagit", "layouts", "fixity", "jobs", "reports", "errors", "version"},
-    "compare": {"layouts", "jobs", "errors", "version"},
+    "migrate": {"stores", "bagit", "layouts", "fixity", "jobs", "paths", "pages", "cores", "reports", "errors", "version"},
+    "compare": {"stores", "layouts", "columns", "jobs", "paths", "pages", "cores", "reports", "errors", "version"},
+    "bench": {"layouts", "fixity", "columns", "cores", "errors", "version"},
     "stores": {"_kernels", "bagit", "layouts", "fixity", "cores", "reports", "errors", "version"},
     "bagit": {"_kernels", "_kernels.tables", "fixity", "reports", "errors", "version"},
-    "jobs": {"errors", "version"},
+    "jobs": {"stores", "bagit", "layouts", "columns", "fixity", "cores", "reports", "errors", "version"},
+    "paths": {"_kernels", "_kernels.tables", "columns", "errors"},
     "layouts": {"_kernels", "_kernels.tables", "columns", "cores", "errors"},
     "fixity": {"_kernels", "_kernels.tables", "cores", "errors"},
     "columns": {"_kernels", "_kernels.tables", "errors"},
@@ -31,6 +33,7 @@ ALLOWED: dict[str, set[str]] = {
     "_kernels.native": {"_kernels.tables", "errors"},
     "_kernels.pure": {"_kernels.tables", "errors"},
     "_kernels.tables": set(),
+    "pages": {"errors"},
     "reports": {"errors"},
     "cores": set(),
     "errors": set(),
@@ -48,6 +51,7 @@ ALLOWED: dict[str, set[str]] = {
         "migrate",
         "compare",
         "jobs",
+        "paths",
         "reports",
     },
 }
@@ -141,9 +145,9 @@ BAD = {
     "from a package": ("layouts", "from .. import cli", ["layouts -> cli"]),
     "in a function": ("bagit.bag", "def f():\n    from pressmark.stores import open", ["bagit.bag -> stores"]),
     "for types": (
-        "jobs.local",
+        "fixity.pool",
         "if TYPE_CHECKING:\n    from pressmark.layouts import Layout",
-        ["jobs.local -> layouts"],
+        ["fixity.pool -> layouts"],
     ),
 }
 GOOD = {
