@@ -111,7 +111,7 @@ class Layout(ABC):
         """Return the kernel from paths to identifiers; called only where :attr:`reversible`."""
         raise NotImplementedError
 
-    def _door(self, purpose: str, make: Callable[[ModuleType], Any], error: type) -> Door:
+    def _door(self, purpose: str, make: Callable[[ModuleType], Any], error: type[IdentifierError | PathError]) -> Door:
         """Return the door of ``purpose``, compiled once for each layout object and implementation."""
         kernels = _kernels.active
         # Not a field: neither compared nor pickled. Two threads may compile it twice, which is harmless.
@@ -119,7 +119,8 @@ class Layout(ABC):
         key = (purpose, kernels.NAME)
         if key not in doors:
             doors[key] = Door(kernels, make(kernels), error, self)
-        return doors[key]
+        found: Door = doors[key]
+        return found
 
     def _mapping(self) -> Door:
         return self._door("map", self._map_kernel, IdentifierError)

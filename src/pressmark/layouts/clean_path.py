@@ -25,10 +25,10 @@ class _Folder(Text):
         self.allowed = "a relative path of plain segments (none empty, '.' or '..', no NUL)"
 
     def __call__(self, key: str, value: Any) -> str:
-        value = super().__call__(key, value)
-        if "\0" in value or any(segment in ("", ".", "..") for segment in value.split("/")):
+        text = super().__call__(key, value)
+        if "\0" in text or any(segment in ("", ".", "..") for segment in text.split("/")):
             raise self.refusal(key, value)
-        return value
+        return text
 
 
 @dataclasses.dataclass(frozen=True)

@@ -9,6 +9,7 @@ from typing import Any
 
 from pressmark._kernels.tables import Fault
 from pressmark.columns import StringColumn, StringTable, map_column
+from pressmark.errors import IdentifierError, PathError
 from pressmark.layouts.reasons import reason
 
 __all__ = ["Door"]
@@ -21,7 +22,7 @@ BLOCK_ITEMS = 2048
 class Door:
     """A compiled kernel with what is needed to word its faults."""
 
-    def __init__(self, kernels: ModuleType, kernel: Any, error: type, layout: Any) -> None:
+    def __init__(self, kernels: ModuleType, kernel: Any, error: type[IdentifierError | PathError], layout: Any) -> None:
         self.kernels = kernels
         self.packed = kernels.Packed
         self.releases_gil = kernels.RELEASES_GIL

@@ -51,7 +51,7 @@ class _Hashed(Layout):
 class _AbsentOrTexts(Texts):
     """The delimiters of 0012; :data:`None` is 0003, which has no such parameter."""
 
-    def __call__(self, key: str, value: Any) -> tuple[str, ...] | None:
+    def __call__(self, key: str, value: Any) -> tuple[str, ...] | None:  # type: ignore[override]
         return None if value is None else super().__call__(key, value)
 
 

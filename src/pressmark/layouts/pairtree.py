@@ -173,6 +173,7 @@ class Pairtree(Layout):
                 if position < len(component):
                     raise door.error_of(path, None, code, start + position)
                 position -= len(component)
+        assert isinstance(found, str)
         rest = b"/".join(component for component, _ in components[end:])
         return self.prefix + found, rest.decode("utf-8", "surrogateescape")
 

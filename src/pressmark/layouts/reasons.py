@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from pressmark._kernels.tables import ASCII_FIRST, ASCII_LAST, MAX_IDENTIFIER_BYTES, MAX_PATH_BYTES, Fault
@@ -9,7 +10,7 @@ from pressmark.errors import shown
 
 __all__ = ["reason"]
 
-_FIXED = {
+_FIXED: dict[int, str] = {
     Fault.EMPTY: "it is empty",
     Fault.EMPTY_PATH: "the path is empty",
     Fault.TOO_LONG: (f"it is too long: identifiers may have {MAX_IDENTIFIER_BYTES} bytes, paths {MAX_PATH_BYTES}"),
@@ -19,7 +20,7 @@ _FIXED = {
     Fault.HOLDS_SEPARATOR: "a TAB in it would make three columns of two; give one column, or delimit by NUL (-0)",
 }
 
-_AT_POSITION = {
+_AT_POSITION: dict[int, str] = {
     Fault.SEGMENT_EMPTY: "an empty segment at offset {} of the path",
     Fault.SEGMENT_DOT: "a segment '.' at offset {} of the path",
     Fault.SEGMENT_DOTDOT: "a segment '..' at offset {} of the path",
@@ -35,7 +36,7 @@ _AT_POSITION = {
 
 def reason(code: int, position: int, item: str | bytes, layout: Any) -> str:
     """Return one line that says why ``item`` has no result under ``layout``."""
-    if code == Fault.SURROGATE:
+    if code == Fault.SURROGATE and isinstance(item, str):
         return f"the lone surrogate U+{ord(item[position]):04X} at character {position} stands for no byte"
     octets = item.encode("utf-8", "surrogateescape") if isinstance(item, str) else item
     if code in _AT_POSITION:
@@ -92,7 +93,7 @@ def _unknown_prefix(_position: int, octets: bytes, layout: Any) -> str:
     return f"the namespace prefix {shown(octets[:1])} is not among those given ({known})"
 
 
-_WORDED = {
+_WORDED: dict[int, Callable[[int, bytes, Any], str]] = {
     Fault.NOT_UTF8: _not_utf8,
     Fault.NOT_ASCII: _not_ascii,
     Fault.PREFIX_MISSING: _prefix_missing,

@@ -95,7 +95,8 @@ def _choose_level() -> str:
         if wanted not in runnable:
             raise PressmarkError(f"PRESSMARK_SIMD={wanted}: this machine and build run {', '.join(runnable)}")
         use_level(wanted)
-    return level()
+    name: str = level()
+    return name
 
 
 LEVEL = _choose_level()

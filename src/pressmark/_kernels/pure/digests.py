@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from pressmark._kernels.tables import DIGESTS
 
@@ -20,6 +21,7 @@ def supported(algorithm: str) -> bool:
 def hexdigest_function(algorithm: str) -> Callable[[bytes], bytes]:
     """Return the function from a message to its digest in lower-case hex."""
     name, size, _ = DIGESTS[algorithm]
+    new: Callable[[bytes], Any]
     if name == "blake2b":
         new = partial(hashlib.blake2b, digest_size=size)
     else:
@@ -27,6 +29,7 @@ def hexdigest_function(algorithm: str) -> Callable[[bytes], bytes]:
         new = partial(hashlib.new, name, usedforsecurity=False)
 
     def hexdigest(message: bytes) -> bytes:
-        return new(message).hexdigest().encode()
+        digest: str = new(message).hexdigest()
+        return digest.encode()
 
     return hexdigest
