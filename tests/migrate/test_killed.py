@@ -27,6 +27,7 @@ pytestmark = pytest.mark.slow_under_sanitizers
 
 #: How many processes are killed in each direction; ``ci/migrate-kill`` has it higher.
 KILLS = int(os.environ.get("PRESSMARK_KILLS", "3"))
+OBJECTS = 30 if KILLS < 10 else 60
 # What a killed run may leave, and a repair removes.
 LEFT = {"leftover", "empty", "unfinished", "directory-empty", "extensions-file"}
 
@@ -63,7 +64,7 @@ def faults(store: Store) -> set[str]:
 def test_killed_at_any_moment(tmp_path: Path, direction: str, implementations: list[Implementation]) -> None:
     """Whatever is in the destination is whole, the source is harmed in nothing, and another run finishes it."""
     kind, to, more = DIRECTIONS[direction]
-    given = objects(60)
+    given = objects(OBJECTS)
     chosen = random.Random(direction)
     pristine = make(kind, tmp_path / "pristine", given, tmp_path / "given")
     source_path, destination_path = tmp_path / "source", tmp_path / "destination"
@@ -129,7 +130,7 @@ def finish(
 def test_two_at_once(tmp_path: Path, direction: str) -> None:
     """The same chunk by two processes: every object is there once, and whole."""
     kind, to, more = DIRECTIONS[direction]
-    given = objects(60)
+    given = objects(OBJECTS)
     source = make(kind, tmp_path / "source", given, tmp_path / "given")
     settings = options(source, to, tmp_path / "destination", **more)
     settings.create_destination()

@@ -394,6 +394,15 @@ def test_work_folders_of_others_are_left_alone(source: Path, tmp_path: Path) -> 
     with pytest.raises(MigrationError, match=r"holds 'thesis\.txt'"):
         migrate.plan(source, tmp_path / "root", to="pairtree", work=tmp_path / "work")
     assert os.listdir(tmp_path / "work") == ["thesis.txt"]
+    # Names that a plan has, too, do not make it one; and what is in a directory stays there.
+    (tmp_path / "work" / "thesis.txt").rename(tmp_path / "work" / "plan.json")
+    with pytest.raises(MigrationError, match=r"holds 'plan\.json'"):
+        migrate.plan(source, tmp_path / "root", to="pairtree", work=tmp_path / "work")
+    migrate.plan(source, tmp_path / "root", to="pairtree", work=tmp_path / "other")
+    (tmp_path / "other" / "output" / "mine.txt").write_text("mine")
+    with pytest.raises(MigrationError, match="cannot be written"):
+        migrate.plan(source, tmp_path / "root", to="pairtree", work=tmp_path / "other")
+    assert (tmp_path / "other" / "output" / "mine.txt").read_text() == "mine"
 
 
 @pytest.fixture

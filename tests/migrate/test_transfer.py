@@ -229,3 +229,29 @@ def test_object_digest_is_what_sha512sum_says() -> None:
 
     text = f"{one}  a\n\\{one}  b\\nc\n".encode()
     assert object_digest({"b\nc": one, "a": one}) == hashlib.sha512(text).hexdigest()
+
+
+def test_places_all_at_once(tmp_path: Path) -> None:
+    """What has no place, or must be looked at closely, is told apart; all else is where it would be one by one."""
+    root = OcflRoot.create(tmp_path / "root", layout("0002"))
+    identifiers = ["a", "\u00e9", "\udcff", "extensions", "0=ocfl_1.1", "ocfl_layout.json", "x" * 300, "x" * 250, ".."]
+    places = root.places(identifiers)
+    assert places == [b"a", "\u00e9".encode(), *[None] * 5, b"x" * 250, None]
+    for identifier, place in zip(identifiers, places, strict=True):
+        if place is None:
+            with pytest.raises((stores.StoreError, ValueError)):
+                root.place(identifier)
+        else:
+            assert root.place(identifier) == place
+
+
+def test_identifiers_that_are_not_utf_8(tmp_path: Path) -> None:
+    """A Pairtree has them, and OCFL cannot."""
+    source = stores.create("pairtree", tmp_path / "source")
+    for identifier in (b"\xff\xfe", b"abc"):
+        source.put(identifier, write(tmp_path / "in", {"one": b"1"}))
+    rows, _ = migrate(source, "ocfl", tmp_path / "root")
+    assert [row.status for row in rows.values()] == ["refused_name", "ok"]
+    rows, _ = migrate(source, "pairtree", tmp_path / "there")
+    assert {row.status for row in rows.values()} == {"ok"}
+    assert tree(tmp_path / "there") == tree(tmp_path / "source")

@@ -6,7 +6,6 @@ A copy keeps its original's permission bits and times. What goes wrong with an o
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
 import stat
@@ -190,10 +189,15 @@ def _ficlone(source: int, target: int) -> None:
 
 def keep_status(target: bytes | int, status: os.stat_result) -> None:
     """Give a file or directory, or what a descriptor is open for, the permission bits and times of ``status``."""
-    with contextlib.suppress(PermissionError, NotImplementedError):  # a file system that has none of its own
+    # A file system may have none of its own. By contextlib, this would be much of what a small file costs.
+    try:  # noqa: SIM105
         os.chmod(target, stat.S_IMODE(status.st_mode) & KEPT_BITS)
-    with contextlib.suppress(PermissionError, NotImplementedError):
+    except (PermissionError, NotImplementedError):
+        pass
+    try:  # noqa: SIM105
         os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns))
+    except (PermissionError, NotImplementedError):
+        pass
 
 
 # --- copies -----------------------------------------------------------------------------------------------------------

@@ -80,6 +80,8 @@ _OURS = frozenset(
         *("run.json", "plan.jsonl", "nonce", "driver.lock", "receipts", "output"),
     }
 )
+# The first of them that are made.
+_FIRST = {"refused.jsonl", "warnings.jsonl"}
 _EVERY = 0.5  # seconds between two events
 # Objects that are looked at together, and by one thread.
 _BATCH, _HANDFUL = 1024, 128
@@ -420,15 +422,19 @@ def _prepare(options: Options, folder: str) -> None:
         names = os.listdir(folder)
         if BEGUN in names:
             raise refused(f"{folder} holds a run that was begun; if it is not finished resume it")
-        stranger = next((name for name in sorted(names) if name not in _OURS and not is_index(name)), None)
+        # The names of a plan's files alone do not say that they are a plan's.
+        ours = _OURS if set(names) >= _FIRST else frozenset()
+        stranger = next((name for name in sorted(names) if name not in ours and not is_index(name)), None)
         if stranger is not None:
             raise refused(f"the work folder {folder} holds {stranger!r}, which is nothing of a plan")
         for name in names:
             path = os.path.join(folder, name)
-            if os.path.isdir(path) and not os.path.islink(path):
+            if os.path.islink(path) or not os.path.isdir(path):
+                os.unlink(path)
+            elif is_index(name):
                 shutil.rmtree(path)
             else:
-                os.unlink(path)
+                os.rmdir(path)  # before a run is begun, there is nothing in it
     except OSError as error:
         raise refused(f"the work folder {folder} cannot be written ({error.strerror})") from error
 

@@ -11,7 +11,7 @@ from pressmark.migrate.options import Options
 from pressmark.migrate.rows import GOOD, KEPT, Row
 from pressmark.migrate.transfer.failures import Trouble, failure_of
 from pressmark.migrate.transfer.reading import Reader
-from pressmark.migrate.transfer.way import all_files, target_files
+from pressmark.migrate.transfer.way import all_files, changed_at, target_files
 from pressmark.stores import Store
 from pressmark.stores.base import object_errors
 
@@ -59,7 +59,7 @@ def _remove(row: Row, source: Store, destination: Store, reader: Reader) -> None
         if error.kind == "missing":
             return
         raise
-    size, changed = sum(one.st_size for one in statuses), max((one.st_mtime_ns for one in statuses), default=0)
+    size, changed = sum(one.st_size for one in statuses), changed_at(statuses)
     if (len(statuses), size, changed) != (row.files, row.bytes, row.changed):
         raise Trouble("kept", "changed", "it was changed after it was copied; migrate it again")
     # Nothing is read again here: whether it is what was copied was found out, that it is still there is not.

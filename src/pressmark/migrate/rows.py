@@ -46,7 +46,8 @@ class Row(NamedTuple):
     :ivar started: date and time of RFC 3339, in UTC
     :ivar seconds: it took
     :ivar host: the machine that did it
-    :ivar changed: when the newest of the source's files that were read was modified, in nanoseconds since 1970
+    :ivar changed: when the newest of the source's files was changed last before they were read, content or status, in
+        nanoseconds since 1970; 0 where sources stay
     """
 
     id: str

@@ -205,10 +205,11 @@ def run_plan(
         merged = _copied(plan, work) if moving else _merge(plan, work, ROWS)
         pruned = 0
         if moving:
-            removal = _remove(plan, workers, tell, how)
-            summary = summary._replace(failed=removal.failed, stopped=removal.stopped)
-            if removal.complete:
-                merged = _merge_removal(plan, merged.objects)
+            removal = _remove(plan, workers, tell, how) if merged.removable else None
+            if removal is not None:
+                summary = summary._replace(failed=removal.failed, stopped=removal.stopped)
+            if removal is None or removal.complete:
+                merged = _merge_removal(plan, merged)
                 tell(Progress("prune", merged.objects, merged.bytes, plan.objects, plan.bytes, merged.by_status))
                 pruned = _prune(plan)
         _write_remaining(plan, work, os.path.join(plan.work, merged.name))
@@ -289,6 +290,7 @@ class _Merged:
     def __init__(self, name: str) -> None:
         self.name = name
         self.objects = self.files = self.bytes = self.kept = self.planned = 0
+        self.removable = False
         self.by_status: Counter[str] = Counter()
         self.by_mode: Counter[str] = Counter()
 
@@ -302,6 +304,8 @@ class _Merged:
             self.files += row.files
             self.bytes += row.bytes
             self.kept += row.error_code == KEPT
+            # What was renamed has no source any more.
+            self.removable = self.removable or row.verify != "moved"
 
     def run(self, plan: Plan, summary: jobs.Summary, pruned: int, seconds: float, folder: str = "") -> Run:
         return Run(
@@ -445,13 +449,17 @@ def _remove(plan: Plan, workers: Workers, tell: OnEvent, how: dict[str, Any]) ->
         return workers.drive(job, work, on_receipt=_Teller("remove", plan, work, tell), **how)
 
 
-def _merge_removal(plan: Plan, objects: int) -> _Merged:
+def _merge_removal(plan: Plan, before: _Merged) -> _Merged:
     """Write the rows as they are after the removal.
 
-    :param objects: how many there were before
+    :param before: those that it was given
     """
+    if not before.removable:
+        os.replace(os.path.join(plan.work, before.name), os.path.join(plan.work, ROWS))
+        before.name = ROWS
+        return before
     work = jobs.WorkFolder.open(os.path.join(plan.work, _REMOVAL))
-    if work.done().n != objects:
+    if work.done().n != before.objects:
         raise JobError(str(work.path), "it is not the removal of this run's objects: remove the folder and resume")
     merged = _Merged(ROWS)
     # The rows of what the plan left out are among them.

@@ -378,8 +378,13 @@ class BagFolder(Store):
         return BagObject(self.root, shown, path, not os.path.isdir(path))
 
     def locate(self, record: StoreObject) -> BagObject:
-        """Return the bag of a record of :meth:`objects`."""
+        """Return the bag of a record of :meth:`objects`.
+
+        :raises ObjectError: of kind ``missing``: it is no longer there
+        """
         path = os.path.abspath(os.path.join(self._base, octets(record.path)))
+        if not os.path.lexists(path):
+            raise ObjectError(self.root, record.id or "", "missing", f"there is nothing at {record.path!r}")
         return BagObject(self.root, record.id or "", path, not os.path.isdir(path))
 
     def _missing(self, identifier: str | bytes) -> ObjectError:

@@ -37,6 +37,8 @@ from pressmark.stores.base import Path, Source, octets
 
 __all__ = [
     "LOCK",
+    "NAME_MAX",
+    "PATH_MAX",
     "Entry",
     "Lock",
     "Refused",

@@ -41,6 +41,8 @@ from pressmark.stores.base import (
     text,
 )
 from pressmark.stores.directories import (
+    NAME_MAX,
+    PATH_MAX,
     Entry,
     Refused,
     Workshop,
@@ -263,6 +265,24 @@ class OcflRoot(Store):
         :raises StoreError: the layout is not known
         """
         return self._place(self._identifier(identifier), "put")
+
+    def places(self, identifiers: Sequence[str]) -> list[bytes | None]:
+        """Return where new objects belong, :data:`None` where :meth:`place` says why that is nowhere: all at once.
+
+        :raises StoreError: the layout is not known
+        """
+        paths = self._layout("put").map_ids(identifiers, on_error="none")
+        # What every path may have below the root, if no name is longer than a file system takes.
+        room = PATH_MAX - len(os.path.abspath(self._root)) - 1
+        found: list[bytes | None] = []
+        for identifier, path in zip(identifiers, paths, strict=True):
+            # An identifier that is not UTF-8 has no place, whatever the layout makes of it.
+            place = octets(path or "") if identifier.isascii() or _is_text(identifier) else b""
+            first = place.partition(b"/")[0]
+            usual = first and first.lower() not in (EXTENSIONS, LAYOUT) and not first.startswith(b"0=")
+            is_short = len(place) < NAME_MAX or (len(place) < room and max(map(len, place.split(b"/"))) <= NAME_MAX)
+            found.append(place if usual and is_short and len(place) < room else None)
+        return found
 
     def is_elsewhere(self, place: bytes) -> bool:
         """Return whether something is where ocfl-java puts the object that belongs at ``place``."""
@@ -725,3 +745,11 @@ class OcflRoot(Store):
 
         with store_errors(self.root):
             return repair(self, self._root, dry_run, on_event, ignore)
+
+
+def _is_text(identifier: str) -> bool:
+    try:
+        identifier.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -88,6 +88,7 @@ class Loading:
         identifier: str,
         files: Files,
         *,
+        place: bytes | None = None,
         mode: CopyMode = "auto",
         links: str = "refuse",
         fixity: Mapping[str, Mapping[str, str]] | None = None,
@@ -96,6 +97,7 @@ class Loading:
         """Write version 1 of an object aside.
 
         :param files: names within the object, and the files that are copied there
+        :param place: what :meth:`OcflRoot.places` has said, if that was asked
         :param mode: as for :meth:`OcflRoot.put`
         :param fixity: as for :meth:`OcflRoot.put`
         :param also: more algorithms whose digests are wanted, and not noted in the inventory
@@ -106,7 +108,8 @@ class Loading:
         root = self._root
         if mode == "hardlink":
             raise StoreError(root.root, "OCFL forbids hard links (E090); take copy, reflink or auto")
-        place = root.place(identifier)
+        if place is None:
+            place = root.place(identifier)
         new = self._shop / root.new_name()
         manners = Manners(mode, links, None, root.copied)
         try:
@@ -132,13 +135,13 @@ class Loading:
         self._waiting.append(staged)
         return staged
 
-    def adopt(self, identifier: str, directory: bytes) -> Staged:
+    def adopt(self, identifier: str, directory: bytes, place: bytes | None = None) -> Staged:
         """Have an object that is complete, on the same file system, moved in from ``directory`` as it is.
 
         :raises ObjectError: it has no place
         :raises IdentifierError: the identifier has no place in this root
         """
-        staged = Staged(identifier, self._root.place(identifier), directory, None, None)
+        staged = Staged(identifier, place or self._root.place(identifier), directory, None, None)
         self._waiting.append(staged)
         return staged
 

@@ -16,6 +16,7 @@ from pressmark.migrate.reporting.outcome import Outcome, outcome_of
 from pressmark.migrate.reporting.summary import FIRST, Group, Summary, summarize
 from pressmark.migrate.reporting.ways import WAYS_OUT
 from pressmark.migrate.running import Run
+from pressmark.pages import check_writable, write_page
 
 __all__ = [
     "FIRST",
@@ -49,9 +50,9 @@ def write_report(what: Run | Plan | str | os.PathLike[str], path: str | os.PathL
     outcome = outcome_of(what)
     summary = summarize(outcome.lines())
     if chosen is Format.HTML:
-        from pressmark.migrate.reporting.page import write_page
+        from pressmark.migrate.reporting.page import page_text
 
-        write_page(target, outcome, summary)
+        write_page(target, page_text(outcome, summary))
     else:
         write_rows(target, chosen, outcome.lines())
     return summary
@@ -64,8 +65,4 @@ def check_report(path: str | os.PathLike[str]) -> None:
     """
     target = os.fspath(path)
     format_of(target).check(target)
-    folder = os.path.dirname(os.path.abspath(target))
-    if not os.path.isdir(folder):
-        raise ReportError(target, f"there is no directory {folder}; make it")
-    if os.path.isdir(target):
-        raise ReportError(target, "it is a directory; name a file")
+    check_writable(target)

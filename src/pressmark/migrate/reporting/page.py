@@ -1,29 +1,27 @@
 """One page for people: what became of a migration, and what to do about the rest.
 
-The page is one file and asks for nothing else: no script, no image, no font. It can be read on a telephone, on paper
-and by a screen reader.
+What all pages have in common is in :mod:`pressmark.pages`.
 """
 
 from __future__ import annotations
 
-import importlib
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from importlib.resources import files
 from typing import Any, NamedTuple
 
 from pressmark.migrate.options import Options
 from pressmark.migrate.refusals import KINDS
-from pressmark.migrate.reporting.formats import replaced
 from pressmark.migrate.reporting.outcome import Outcome
 from pressmark.migrate.reporting.summary import FIRST, Summary
 from pressmark.migrate.reporting.ways import ways_out
 from pressmark.migrate.rows import GOOD, STATUSES
+from pressmark.pages import rendered
 from pressmark.version import __version__
 
-__all__ = ["Verdict", "page_text", "verdict_of", "write_page"]
+__all__ = ["Verdict", "page_text", "verdict_of"]
 
 _TEMPLATE = "page.html"
 
@@ -116,24 +114,8 @@ def _need(count: int) -> str:
 
 def page_text(outcome: Outcome, summary: Summary) -> str:
     """Return the page; jinja2 must be there, see :meth:`Format.check`."""
-    jinja2 = importlib.import_module("jinja2")
-    environment = jinja2.Environment(
-        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, auto_reload=False
-    )
-    environment.filters |= {"visible": _visible, "number": _number, "duration": _duration, "stamp": _stamp}
-    source = files("pressmark.migrate.reporting").joinpath(_TEMPLATE).read_text(encoding="utf-8")
-    text: str = environment.from_string(source).render(_context(outcome, summary))
-    return text
-
-
-def write_page(path: str, outcome: Outcome, summary: Summary) -> None:
-    """Write the page as a file.
-
-    :raises ReportError: it cannot be written
-    """
-    text = page_text(outcome, summary)
-    with replaced(path) as file:
-        file.write(text.encode())
+    template = files("pressmark.migrate.reporting").joinpath(_TEMPLATE).read_text(encoding="utf-8")
+    return rendered(template, _context(outcome, summary), {"duration": _duration, "stamp": _stamp})
 
 
 def _context(outcome: Outcome, summary: Summary) -> dict[str, Any]:
@@ -180,8 +162,9 @@ def _warnings(outcome: Outcome) -> list[tuple[str, int, str, list[str]]]:
 
 def _settings(options: Options) -> Iterator[tuple[str, str]]:
     """Give what was asked for: its name and its value."""
-    yield "Layout of the source", _layout(options.source_layout) if options.source_layout else "its own"
-    yield "Layout of the destination", _layout(options.layout)
+    yield "Layout of the source", _layout(options.source_layout, "its own")
+    own = "none: bags are called by their identifiers" if options.to == "bags" else "that of its kind"
+    yield "Layout of the destination", _layout(options.layout, own)
     record = options.record()
     for name, words in _OPTIONS.items():
         value = record[name]
@@ -195,9 +178,9 @@ def _settings(options: Options) -> Iterator[tuple[str, str]]:
             yield words, ", ".join(value) if name == "algorithms" else json.dumps(value, ensure_ascii=False)
 
 
-def _layout(config: Any) -> str:
+def _layout(config: Mapping[str, Any] | None, own: str) -> str:
     if config is None:
-        return "none: bags are called by their identifiers"
+        return own
     more = ", ".join(
         f"{key} {json.dumps(value, ensure_ascii=False)}" for key, value in config.items() if key != "extensionName"
     )
@@ -205,15 +188,6 @@ def _layout(config: Any) -> str:
 
 
 # --- filters ----------------------------------------------------------------------------------------------------------
-
-
-def _visible(text: str | None) -> str:
-    """Return a text with everything escaped that is not printable, such as controls that turn the direction around."""
-    return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text or "")
-
-
-def _number(value: float) -> str:
-    return f"{value:,.0f}" if value >= 10 or value == int(value) else f"{value:.1f}"
 
 
 def _duration(seconds: float) -> str:

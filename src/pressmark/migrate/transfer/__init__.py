@@ -51,7 +51,9 @@ class Transfer:
     def carry(self, entries: Iterable[Entry]) -> list[Row]:
         """Have objects arrive, and return what became of them, when everything of them is on the disk."""
         drafts = []
+        entries = list(entries)
         with self._way:
+            self._way.prepare(entries)
             for entry in entries:
                 draft = Draft(entry)
                 drafts.append(draft)

@@ -31,6 +31,7 @@ class IntoBags(Way):
 
     def begin(self, draft: Draft, replace: bool = False) -> bool:
         content = self.reader.content(draft.entry)
+        self.note_time(draft, content)
         whole = self.options.source_kind == "bags"
         if whole or is_bag(content):
             try:
@@ -74,6 +75,8 @@ class IntoBags(Way):
             draft.files, draft.bytes, draft.mode = len(content.files), entry.bytes, "rename"
         else:
             copied.finish()
+            if draft.mode == "hardlink":
+                self.note_time(draft, content)
 
     def _wrap(self, draft: Draft, content: Content, replace: bool) -> None:
         """Make a bag around the object."""
@@ -99,10 +102,10 @@ class IntoBags(Way):
         )
         (read,) = found
         draft.files = len(read.digests)
-        statuses = [os.stat(path) for _name, path in content.files]
-        draft.bytes = sum(status.st_size for status in statuses)
-        draft.changed = max((status.st_mtime_ns for status in statuses), default=0)
+        draft.bytes = sum(os.stat(path).st_size for _name, path in content.files)
         draft.digest = read.whole
+        if draft.mode == "hardlink":
+            self.note_time(draft, content)  # a second name is a change of status
         note_empty(draft, content)
 
 

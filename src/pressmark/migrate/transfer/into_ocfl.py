@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pressmark.errors import ObjectError
 from pressmark.migrate.digests import ALGORITHM, object_digest
+from pressmark.migrate.entries import Entry
 from pressmark.migrate.options import Options
 from pressmark.migrate.transfer.draft import Draft
 from pressmark.migrate.transfer.reading import Content
@@ -30,6 +31,7 @@ class IntoOcfl(Way):
         self._base = os.fsencode(destination.root)
         self._loading = destination.loading(flush_places=not can_flush_filesystem())
         self._drafts: list[Draft] = []
+        self._places: dict[str, bytes | None] = {}
         self._also = () if destination.algorithm == ALGORITHM else (ALGORITHM,)
 
     def __enter__(self) -> IntoOcfl:
@@ -39,9 +41,14 @@ class IntoOcfl(Way):
     def __exit__(self, *error: Any) -> None:
         self._loading.__exit__(*error)
 
+    def prepare(self, entries: Sequence[Entry]) -> None:
+        identifiers = [entry.id for entry in entries]
+        self._places = dict(zip(identifiers, self.destination.places(identifiers), strict=True))
+
     def begin(self, draft: Draft, replace: bool = False) -> bool:
         entry = draft.entry
         content = self.reader.content(entry)
+        self.note_time(draft, content)
         known = {algorithm: block for algorithm, block in content.known.items() if block}
         if replace:
             self._replace(draft, content, known)
@@ -50,18 +57,23 @@ class IntoOcfl(Way):
             # So that nothing is written for nothing; an empty directory is in nobody's way.
             self.destination.make_sure(entry.id, octets(entry.target))
         staged = self._loading.stage(
-            entry.id, content.files, mode=self.mode, links=self.options.links, fixity=known, also=self._also
+            entry.id,
+            content.files,
+            place=self._places.get(entry.id),
+            mode=self.mode,
+            links=self.options.links,
+            fixity=known,
+            also=self._also,
         )
         written = staged.written
         assert written is not None
         digests: dict[str, str] = {}
-        size = changed = 0
+        size = 0
         for logical, outcome in written.outcomes.items():
             assert outcome.digests is not None
             digests[logical] = outcome.digests[ALGORITHM]
             size += outcome.size or 0
-            changed = max(changed, outcome.mtime_ns or 0)
-        draft.files, draft.bytes, draft.changed = len(digests), size, changed
+        draft.files, draft.bytes = len(digests), size
         draft.digest, draft.mode = object_digest(digests), staged.mode
         note_empty(draft, content)
         self._drafts.append(draft)
@@ -81,7 +93,6 @@ class IntoOcfl(Way):
             fixity={**known, ALGORITHM: {name: one[ALGORITHM] for name, one in read.digests.items()}},
         )
         draft.digest, draft.mode = read.whole, "copy"
-        draft.changed = max((os.stat(path).st_mtime_ns for _name, path in content.files), default=0)
         note_empty(draft, content)
 
     def settle(self) -> Iterator[tuple[Draft, ObjectError | None]]:

@@ -25,6 +25,7 @@ class IntoPairtree(Way):
                 self._rename(draft, content.top, len(content.files))
                 return True
         content = self.reader.content(entry)
+        self.note_time(draft, content)
         copied = Copied(draft, content)
         # A directory is copied with those in it that are empty.
         source = content.top if content.top is not None else names(content.files)
@@ -40,6 +41,8 @@ class IntoPairtree(Way):
             on_event=copied.event,
         )
         copied.finish()
+        if draft.mode == "hardlink":
+            self.note_time(draft, content)  # a second name is a change of status
         if content.top is None:
             note_empty(draft, content)
         return True
@@ -66,8 +69,8 @@ class IntoVitro(Way):
             what = f"its file {text(name)!r} is in a directory, and a Vitro object is one file"
             raise Trouble("refused_name", "not-one-file", f"{what}; migrate it to another kind of store")
         logical = text(name)
+        self.note_time(draft, content)
         copied = Copied(draft, content)
-
         self.destination.put(
             entry.id,
             {logical: path},
@@ -80,5 +83,7 @@ class IntoVitro(Way):
             on_event=copied.event,
         )
         copied.finish()
+        if draft.mode == "hardlink":
+            self.note_time(draft, content)
         note_empty(draft, content)
         return True

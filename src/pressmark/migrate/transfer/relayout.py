@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, suppress
 from typing import Any
 
@@ -20,7 +20,7 @@ from pressmark.migrate.options import Options
 from pressmark.migrate.transfer.draft import Draft
 from pressmark.migrate.transfer.failures import Trouble
 from pressmark.migrate.transfer.reading import Content
-from pressmark.migrate.transfer.way import Copied, Way, all_files, place_of
+from pressmark.migrate.transfer.way import Copied, Way, all_files, changed_at, newest, place_of
 from pressmark.stores import Store
 from pressmark.stores.base import object_errors, octets, text
 from pressmark.stores.directories import Refused, can_flush_filesystem, copy_source, prune_upward, remove_tree, scan
@@ -55,6 +55,7 @@ class Relayout(Way):
         self._from = os.fsencode(source.root)
         self._loading = destination.loading(flush_places=not can_flush_filesystem())
         self._drafts: list[Draft] = []
+        self._places: dict[str, bytes | None] = {}
         self._renames = options.renames()
         self._stack = ExitStack()
 
@@ -66,6 +67,10 @@ class Relayout(Way):
 
     def __exit__(self, *error: Any) -> None:
         self._stack.__exit__(*error)
+
+    def prepare(self, entries: Sequence[Entry]) -> None:
+        identifiers = [entry.id for entry in entries]
+        self._places = dict(zip(identifiers, self.destination.places(identifiers), strict=True))
 
     def begin(self, draft: Draft, replace: bool = False) -> bool:
         entry = draft.entry
@@ -82,7 +87,7 @@ class Relayout(Way):
             if not self._is_sound(entry, path):
                 _checked(entry, path, self.destination.version)
             draft.files, draft.bytes, draft.mode = entry.files, entry.bytes, "rename"
-            self._loading.adopt(entry.id, path)
+            self._loading.adopt(entry.id, path, self._places.get(entry.id))
         else:
             self._copy(draft, path)
         self._drafts.append(draft)
@@ -129,6 +134,8 @@ class Relayout(Way):
     def _copy(self, draft: Draft, path: bytes) -> None:
         """Copy an object aside, and compare all that was copied with its inventories."""
         entry = draft.entry
+        if self.options.move:
+            draft.changed = newest(all_files(self.source, entry.source_id, entry.source))
         room = self._loading.room()
         copied = Copied(draft, Content([], {}, []))
         digests: dict[bytes, dict[str, str]] = {}
@@ -155,7 +162,7 @@ class Relayout(Way):
             draft.digest = object_digest(
                 {logical: digests[octets(content)][ALGORITHM] for logical, content, _digest in logical_files(document)}
             )
-            self._loading.adopt(entry.id, room)
+            self._loading.adopt(entry.id, room, self._places.get(entry.id))
         except BaseException:
             with suppress(OSError):  # what cannot be removed now goes with the run's directory
                 remove_tree(room)
@@ -184,7 +191,7 @@ class Relayout(Way):
     def measured(self, entry: Entry) -> tuple[int, int]:
         with object_errors(self.source.root, entry.source_id):
             statuses = [os.stat(path) for _name, path in all_files(self.source, entry.source_id, entry.source)]
-        return sum(one.st_size for one in statuses), max(one.st_mtime_ns for one in statuses)
+        return sum(one.st_size for one in statuses), changed_at(statuses)
 
     def settle(self) -> Iterator[tuple[Draft, ObjectError | None]]:
         drafts, self._drafts = self._drafts, []

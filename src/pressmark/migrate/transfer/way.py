@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pressmark.bagit.copying import Copying
@@ -23,7 +23,19 @@ from pressmark.stores.directories import Refused
 from pressmark.stores.inventory import logical_files
 from pressmark.stores.ocfl import OcflObject
 
-__all__ = ["Copied", "Way", "all_files", "read_target", "target_files"]
+__all__ = [
+    "Copied",
+    "Way",
+    "all_files",
+    "changed_at",
+    "compare",
+    "names",
+    "newest",
+    "note_empty",
+    "place_of",
+    "read_target",
+    "target_files",
+]
 
 
 class Way(ABC):
@@ -50,6 +62,10 @@ class Way(ABC):
     def __exit__(self, *_error: object) -> None:
         return None
 
+    def prepare(self, entries: Sequence[Entry]) -> None:
+        """Find out at once what would take longer one by one."""
+        return None
+
     @abstractmethod
     def begin(self, draft: Draft, replace: bool = False) -> bool:
         """Have an object arrive, and note what is known of it then.
@@ -67,6 +83,12 @@ class Way(ABC):
         """Return how many wait."""
         return 0
 
+    def note_time(self, draft: Draft, content: Content) -> None:
+        """Note when the object was changed last, where its source is to be removed: only what stayed like that is."""
+        if self.options.move:
+            with object_errors(self.source.root, draft.entry.source_id):
+                draft.changed = newest(content.files)
+
     def of_source(self, entry: Entry) -> Read:
         """Read an object of the source again, to compare it with what is there.
 
@@ -82,10 +104,10 @@ class Way(ABC):
         return read_target(self.destination, entry)
 
     def measured(self, entry: Entry) -> tuple[int, int]:
-        """Return how many bytes an object of the source has, and when the newest of its files was modified."""
+        """Return how many bytes an object of the source has, and when the newest of its files was changed."""
         with object_errors(self.source.root, entry.source_id):
             statuses = [os.stat(path) for _name, path in self.reader.content(entry).files]
-        return sum(one.st_size for one in statuses), max((one.st_mtime_ns for one in statuses), default=0)
+        return sum(one.st_size for one in statuses), changed_at(statuses)
 
 
 def compare(read: Read, known: Mapping[str, Mapping[str, str]]) -> None:
@@ -120,7 +142,7 @@ class Copied:
         self._draft = draft
         self._known = content.known
         self._digests: dict[str, str] = {}
-        draft.files = draft.bytes = draft.changed = 0
+        draft.files = draft.bytes = 0
 
     def file(self, name: bytes, outcome: Outcome) -> None:
         """Note a file.
@@ -138,7 +160,6 @@ class Copied:
         draft = self._draft
         draft.files += 1
         draft.bytes += outcome.size or 0
-        draft.changed = max(draft.changed, outcome.mtime_ns or 0)
 
     def event(self, event: object) -> None:
         """Note how files are copied."""
@@ -181,11 +202,8 @@ def target_files(store: Store, entry: Entry) -> tuple[list[tuple[str, bytes]], M
         algorithm = str(found.inventory.get("digestAlgorithm"))
         known = {name: digest.lower() for name, _content, digest in logical_files(found.inventory)}
         return list(found.files()), {algorithm: known}
-    if isinstance(found, BagObject):
-        if not os.path.lexists(found.bag_path):
-            raise ObjectError(store.root, entry.id, "missing", f"there is nothing at {entry.target!r}")
-        if not found.serialized:
-            return [(text(name), path) for name, path in all_files(store, entry.id, entry.target)], {}
+    if isinstance(found, BagObject) and not found.serialized:
+        return [(text(name), path) for name, path in all_files(store, entry.id, entry.target)], {}
     return list(found.files()), {}
 
 
@@ -241,6 +259,19 @@ def _forget(path: bytes) -> None:
         pass
     finally:
         os.close(descriptor)
+
+
+def newest(files: Iterable[tuple[bytes, bytes]]) -> int:
+    """Return when the newest of some files was changed: its content, or its status, whose time nobody can set.
+
+    :raises OSError: one is not there
+    """
+    return changed_at([os.stat(path) for _name, path in files])
+
+
+def changed_at(statuses: Iterable[os.stat_result]) -> int:
+    """Return the same of files that were looked at, in nanoseconds since 1970."""
+    return max((max(one.st_mtime_ns, one.st_ctime_ns) for one in statuses), default=0)
 
 
 def names(files: list[tuple[bytes, bytes]]) -> dict[str, bytes]:
