@@ -12,8 +12,10 @@ from pressmark.errors import (
     BagInvalidError,
     ColumnError,
     IdentifierError,
+    JobError,
     LayoutConfigError,
     LayoutConfigWarning,
+    MigrationError,
     NotReversibleError,
     ObjectError,
     PathError,
@@ -39,7 +41,7 @@ from pressmark.layouts import (
 from pressmark.version import __version__
 
 if TYPE_CHECKING:
-    from pressmark import bagit, fixity, stores
+    from pressmark import bagit, compare, fixity, jobs, migrate, stores
 
 __all__ = [
     "BagError",
@@ -52,10 +54,12 @@ __all__ = [
     "HashAndIdNTuple",
     "HashedNTuple",
     "IdentifierError",
+    "JobError",
     "Layout",
     "LayoutConfigError",
     "LayoutConfigWarning",
     "LineCounts",
+    "MigrationError",
     "NTupleOmitPrefix",
     "NotReversibleError",
     "ObjectError",
@@ -69,10 +73,13 @@ __all__ = [
     "Vitro",
     "__version__",
     "bagit",
+    "compare",
     "fixity",
     "implementation",
+    "jobs",
     "layout",
     "layout_from_config",
+    "migrate",
     "stores",
 ]
 
@@ -80,7 +87,7 @@ __all__ = [
 implementation: str
 
 # Parts that a program which only maps identifiers need not wait for.
-_LAZY = frozenset({"bagit", "fixity", "stores"})
+_LAZY = frozenset({"bagit", "compare", "fixity", "jobs", "migrate", "stores"})
 
 
 def __getattr__(name: str) -> Any:

@@ -189,6 +189,14 @@ def test_csv(tmp_path: Path, name: str) -> None:
     assert list(read_identifiers(path)) == [one.source_id for one in ROWS]
 
 
+def test_csv_of_what_is_no_text(tmp_path: Path) -> None:
+    """Octets are themselves, and a surrogate that stands for none is visible; neither spoils the other."""
+    path = reported(finished(tmp_path, [row("x\udc80"), row("y\ud800z\udcff")]), "rows.csv")
+    first, second = path.read_bytes().splitlines()[1:]
+    assert first.startswith(b"x\x80,x\x80,")
+    assert second.startswith(b"y\\ud800z\xff,y\\ud800z\xff,")
+
+
 @pytest.mark.skipif(not PYARROW, reason="Parquet needs pyarrow")
 def test_parquet(tmp_path: Path) -> None:
     """Numbers are numbers and times are times; octets that are not UTF-8 are visible."""

@@ -19,6 +19,9 @@ COMMANDS = {
     "verify": "pressmark.cli.verifying:verify_command",
     "bag": "pressmark.cli.bag:bag",
     "store": "pressmark.cli.store:store",
+    "migrate": "pressmark.cli.migrate:migrate_command",
+    "compare": "pressmark.cli.comparing:compare_command",
+    "bench": "pressmark.cli.benching:bench_command",
 }
 
 EPILOG = """\

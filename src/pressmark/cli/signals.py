@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import FrameType
 
-__all__ = ["Ending", "like_ctrl_c"]
+__all__ = ["Ending", "like_ctrl_c", "told_of_ctrl_c"]
 
 # What "kill", "timeout" and a system that goes down send, and what a terminal sends when it is closed.
 _NAMES = ("SIGTERM", "SIGHUP")
@@ -45,3 +45,23 @@ def like_ctrl_c() -> Iterator[Ending]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@contextlib.contextmanager
+def told_of_ctrl_c(tell: Callable[[], object]) -> Iterator[None]:
+    """Call ``tell`` when Ctrl-C is pressed, before it is what it always is, until the block ends."""
+
+    def handler(_number: int, _frame: FrameType | None) -> None:
+        tell()
+        raise KeyboardInterrupt
+
+    before = None
+    with contextlib.suppress(ValueError):
+        # Where Ctrl-C is ignored, as in the background of a shell's script, or is somebody else's, it stays so.
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            before = signal.signal(signal.SIGINT, handler)
+    try:
+        yield
+    finally:
+        if before is not None:
+            signal.signal(signal.SIGINT, before)

@@ -212,7 +212,7 @@ def run_plan(
                 merged = _merge_removal(plan, merged)
                 tell(Progress("prune", merged.objects, merged.bytes, plan.objects, plan.bytes, merged.by_status))
                 pruned = _prune(plan)
-        _write_remaining(plan, work, os.path.join(plan.work, merged.name))
+        _write_remaining(plan, work, None if merged.all_done else os.path.join(plan.work, merged.name))
         run = merged.run(plan, summary, pruned, round(monotonic() - started, 3))
         if run.complete:
             write_record(os.path.join(plan.work, FINISHED), {"at": _now(), **run.record()})
@@ -295,17 +295,23 @@ class _Merged:
         self.by_mode: Counter[str] = Counter()
 
     def add(self, line: bytes) -> None:
-        row = Row.parse(line)
+        # Not as a Row: one process does this for all of them, while the others have nothing to do.
+        row = json.loads(line)
         self.objects += 1
-        self.by_status[row.status] += 1
-        if row.mode is not None:
-            self.by_mode[row.mode] += 1
-        if row.status in GOOD:
-            self.files += row.files
-            self.bytes += row.bytes
-            self.kept += row.error_code == KEPT
+        self.by_status[row["status"]] += 1
+        if row["mode"] is not None:
+            self.by_mode[row["mode"]] += 1
+        if row["status"] in GOOD:
+            self.files += row["files"]
+            self.bytes += row["bytes"]
+            self.kept += row["error_code"] == KEPT
             # What was renamed has no source any more.
-            self.removable = self.removable or row.verify != "moved"
+            self.removable = self.removable or row["verify"] != "moved"
+
+    @property
+    def all_done(self) -> bool:
+        """Whether nothing remains to be done with any of them."""
+        return not self.kept and not self.by_status.keys() - GOOD
 
     def run(self, plan: Plan, summary: jobs.Summary, pruned: int, seconds: float, folder: str = "") -> Run:
         return Run(
@@ -369,11 +375,14 @@ def _merge(plan: Plan, work: jobs.WorkFolder, name: str) -> _Merged:
     return merged
 
 
-def _write_remaining(plan: Plan, work: jobs.WorkFolder, rows: str) -> None:
-    """Write the source's identifiers of what is not done; ended by NUL where one of them has a line end."""
+def _write_remaining(plan: Plan, work: jobs.WorkFolder, rows: str | None) -> None:
+    """Write the source's identifiers of what is not done; ended by NUL where one of them has a line end.
+
+    :param rows: the file of those that are not; :data:`None` where all of them are done
+    """
 
     def remaining() -> Iterator[bytes]:
-        with open(rows, "rb") as lines:
+        with open(os.devnull if rows is None else rows, "rb") as lines:
             for line in lines:
                 row = Row.parse(line)
                 if (row.status not in GOOD or row.error_code == KEPT) and row.source_id:

@@ -13,7 +13,7 @@ from pressmark.errors import ReportError
 from pressmark.migrate.planning import Plan
 from pressmark.migrate.reporting.formats import FORMATS, Format, format_of, write_rows
 from pressmark.migrate.reporting.outcome import Outcome, outcome_of
-from pressmark.migrate.reporting.summary import FIRST, Group, Summary, summarize
+from pressmark.migrate.reporting.summary import FIRST, Group, Summary, counted, summarize
 from pressmark.migrate.reporting.ways import WAYS_OUT
 from pressmark.migrate.running import Run
 from pressmark.pages import check_writable, write_page
@@ -48,13 +48,14 @@ def write_report(what: Run | Plan | str | os.PathLike[str], path: str | os.PathL
     chosen = format_of(target)
     chosen.check(target)
     outcome = outcome_of(what)
-    summary = summarize(outcome.lines())
     if chosen is Format.HTML:
         from pressmark.migrate.reporting.page import page_text
 
+        summary = summarize(outcome.lines())
         write_page(target, page_text(outcome, summary))
     else:
-        write_rows(target, chosen, outcome.lines())
+        summary = Summary()
+        write_rows(target, chosen, counted(summary, outcome.lines()))
     return summary
 
 

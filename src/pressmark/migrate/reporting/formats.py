@@ -23,6 +23,8 @@ __all__ = ["FORMATS", "Format", "format_of", "replaced", "write_rows"]
 
 # Rows in a row group of Parquet, all of them in memory.
 _ROWS = 20_000
+# Rows that are written together as text.
+_LINES = 100
 
 
 class _Needs(NamedTuple):
@@ -83,23 +85,23 @@ def format_of(path: str) -> Format:
     return found
 
 
-def write_rows(path: str, format: Format, lines: Iterable[bytes]) -> None:
+def write_rows(path: str, format: Format, rows: Iterable[tuple[bytes, Row]]) -> None:
     """Write rows as a file.
 
-    :param lines: a row each, as JSON
+    :param rows: each with its line of JSON
     :raises ReportError: it cannot be written
     """
     if format is Format.PARQUET:
         with replaced(path) as file:
-            _write_parquet(file, lines)
+            _write_parquet(file, rows)
         return
     with replaced(path) as file:
         if path.lower().endswith(".gz"):
             # Without the time, the same rows are the same file.
             with gzip.GzipFile("", "wb", 6, file, mtime=0) as packed:
-                _write_text(packed, format, lines)
+                _write_text(packed, format, rows)
         else:
-            _write_text(file, format, lines)
+            _write_text(file, format, rows)
 
 
 @contextmanager
@@ -124,49 +126,57 @@ def replaced(path: str) -> Iterator[BinaryIO]:
 # --- text -------------------------------------------------------------------------------------------------------------
 
 
-def _write_text(file: Any, format: Format, lines: Iterable[bytes]) -> None:
+def _write_text(file: Any, format: Format, rows: Iterable[tuple[bytes, Row]]) -> None:
     if format is Format.JSONL:
-        for line in lines:
+        for line, _row in rows:
             file.write(line)
         return
-    for block in _csv(lines):
+    for block in _csv(row for _line, row in rows):
         file.write(block)
 
 
-def _csv(lines: Iterable[bytes]) -> Iterator[bytes]:
-    """Give the lines of a CSV file; octets that are not UTF-8 are themselves, as in a list of identifiers."""
+def _csv(rows: Iterator[Row]) -> Iterator[bytes]:
+    """Give a CSV file in parts; octets that are not UTF-8 are themselves, as in a list of identifiers."""
     held = io.StringIO(newline="")
-    write = csv.writer(held, lineterminator="\n").writerow
-    write(Row._fields)
-    for line in lines:
-        write(Row.parse(line))
-        yield _octets(held.getvalue())
+    table = csv.writer(held, lineterminator="\n")
+    table.writerow(Row._fields)
+    while True:
+        table.writerows(islice(rows, _LINES))
+        text = held.getvalue()
+        if not text:
+            return
+        yield _octets(text)
         held.seek(0)
         held.truncate()
-    yield _octets(held.getvalue())
 
 
 def _octets(text: str) -> bytes:
-    try:
-        return text.encode("utf-8", "surrogateescape")
-    except UnicodeEncodeError:
-        return text.encode("utf-8", "backslashreplace")
+    """Return a text as octets; surrogates that stand for none are made visible."""
+    parts = []
+    while True:
+        try:
+            parts.append(text.encode("utf-8", "surrogateescape"))
+            return b"".join(parts)
+        except UnicodeEncodeError as error:
+            parts.append(text[: error.start].encode("utf-8", "surrogateescape"))
+            parts.append(text[error.start : error.end].encode("utf-8", "backslashreplace"))
+            text = text[error.end :]
 
 
 # --- Parquet ----------------------------------------------------------------------------------------------------------
 
 
-def _write_parquet(file: BinaryIO, lines: Iterable[bytes]) -> None:
+def _write_parquet(file: BinaryIO, rows: Iterable[tuple[bytes, Row]]) -> None:
     """Write rows as Parquet; octets that are not UTF-8, which its texts cannot hold, as ``\\udc80`` to ``\\udcff``."""
     pyarrow = importlib.import_module("pyarrow")
     parquet = importlib.import_module("pyarrow.parquet")
     types = {"files": pyarrow.int64(), "bytes": pyarrow.int64(), "changed": pyarrow.int64()}
     types |= {"seconds": pyarrow.float64(), "started": pyarrow.timestamp("us", "UTC")}
     schema = pyarrow.schema([(name, types.get(name, pyarrow.string())) for name in Row._fields])
-    rows = map(Row.parse, lines)
+    left = (row for _line, row in rows)
     try:
         with parquet.ParquetWriter(file, schema, compression="zstd") as writer:
-            while some := list(islice(rows, _ROWS)):
+            while some := list(islice(left, _ROWS)):
                 columns = [
                     pyarrow.array(map(_CELLS.get(field.name, _cell), values), field.type)
                     for field, values in zip(schema, zip(*some, strict=True), strict=True)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
 from pressmark.migrate.rows import GOOD, KEPT, STATUSES, Row
 
-__all__ = ["FIRST", "Clock", "Group", "Summary", "summarize"]
+__all__ = ["FIRST", "Clock", "Group", "Summary", "counted", "summarize"]
 
 #: So many rows of each status that is not good are kept.
 FIRST = 100
@@ -143,6 +143,13 @@ class Summary:
         if row.started:
             self.clock.add(row.started, row.seconds)
 
+    def arrange(self) -> None:
+        """Put statuses in their order, and everything else in that of its names."""
+        order = {status: number for number, status in enumerate(STATUSES)}
+        self.by_status = dict(sorted(self.by_status.items(), key=lambda item: order.get(item[0], len(order))))
+        for name in ("by_mode", "by_verify", "by_host"):
+            setattr(self, name, dict(sorted(getattr(self, name).items())))
+
     @property
     def undone(self) -> int:
         """Objects that are not in the destination, or not verified."""
@@ -166,6 +173,19 @@ class Summary:
         }
 
 
+def counted(summary: Summary, lines: Iterable[bytes]) -> Iterator[tuple[bytes, Row]]:
+    """Give each line with its row, after it was counted.
+
+    :param lines: a row each, as JSON
+    :raises ValueError: a line is no row
+    """
+    for line in lines:
+        row = Row.parse(line)
+        summary.add(row)
+        yield line, row
+    summary.arrange()
+
+
 def summarize(lines: Iterable[bytes]) -> Summary:
     """Return what rows say together.
 
@@ -173,10 +193,6 @@ def summarize(lines: Iterable[bytes]) -> Summary:
     :raises ValueError: a line is no row
     """
     summary = Summary()
-    for line in lines:
-        summary.add(Row.parse(line))
-    order = {status: number for number, status in enumerate(STATUSES)}
-    summary.by_status = dict(sorted(summary.by_status.items(), key=lambda item: order.get(item[0], len(order))))
-    for name in ("by_mode", "by_verify", "by_host"):
-        setattr(summary, name, dict(sorted(getattr(summary, name).items())))
+    for _ in counted(summary, lines):
+        pass
     return summary

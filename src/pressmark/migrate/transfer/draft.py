@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from time import monotonic
+from functools import lru_cache
+from time import gmtime, monotonic, strftime, time
 
 from pressmark.migrate.digests import ALGORITHM
 from pressmark.migrate.entries import Entry
@@ -31,7 +31,7 @@ class Draft:
     changed: int = 0
     failure: Failure | None = None
     note: str | None = None
-    _started: datetime = field(default_factory=lambda: datetime.now(UTC))
+    _started: float = field(default_factory=time)
     _begun: float = field(default_factory=monotonic)
     _seconds: float | None = None
 
@@ -63,8 +63,19 @@ class Draft:
             self.verify,
             None if self.failure is None else self.failure.code,
             self.note if self.failure is None else self.failure.message,
-            self._started.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+            _moment(self._started),
             round(self._seconds or 0.0, 6),
             host,
             self.changed,
         )
+
+
+def _moment(seconds: float) -> str:
+    """Return seconds since 1970 as date and time of RFC 3339, in UTC."""
+    thousandths = int(seconds * 1000)
+    return f"{_second(thousandths // 1000)}.{thousandths % 1000:03d}Z"
+
+
+@lru_cache(maxsize=64)
+def _second(seconds: int) -> str:
+    return strftime("%Y-%m-%dT%H:%M:%S", gmtime(seconds))

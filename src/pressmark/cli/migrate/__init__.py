@@ -1,0 +1,69 @@
+"""``pressmark migrate``: objects of one store into another."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from pressmark import migrate
+from pressmark.cli.migrate.calls import Call
+from pressmark.cli.migrate.options import given_options, migrate_options
+from pressmark.cli.migrate.output import Lines
+from pressmark.cli.migrate.watch import Watch
+from pressmark.cli.progress import manner_of
+from pressmark.cli.store.options import store_endings
+from pressmark.cli.streams import open_sink
+from pressmark.cli.talk import Failure, Interrupted
+from pressmark.errors import JobError
+
+__all__ = ["migrate_command"]
+
+_MEANINGS = "\n".join(f"  {status:<16}  {meaning}" for status, meaning in migrate.STATUSES.items())
+EPILOG = f"""\
+A plan is made first: where each object goes. What cannot go well (two objects at one place, one inside of another,
+names that the target does not take, too little space) is refused as a whole, with all objects concerned, and
+nothing is written to DESTINATION. Then objects are copied, verified, and each gets a status:
+
+\b
+{_MEANINGS}
+
+A line on standard output for each that is neither ok nor exists_same: status, identifier, reason. The identifiers of
+all that is not done are in remaining.txt in the work folder, for --ids. A run that was interrupted, or killed, goes on
+with --resume; the same call without it is refused.
+
+Exit status: 0 every object is in DESTINATION and verified, 1 some are not (each is listed) or the run has not ended, 2
+the call was wrong or the plan is refused, 130 interrupted.
+
+\b
+Examples:
+  pressmark migrate books newroot --to ocfl --layout 0003 --dry-run
+  pressmark migrate books newroot --to ocfl --layout 0003:tupleSize=2 --report report.html
+  pressmark migrate root newroot --to ocfl --layout 0004 --move --json
+"""
+
+
+@click.command("migrate", epilog=EPILOG, short_help="Migrate objects from one store to another.")
+@migrate_options
+@click.pass_context
+def migrate_command(context: click.Context, /, **call: Any) -> int:
+    """Migrate the objects of the store SOURCE into the store DESTINATION, under their identifiers.
+
+    SOURCE is a Pairtree, a Vitro store, an OCFL storage root or a folder of bags. DESTINATION is made, or is a store
+    of the same kind and layout already. SOURCE stays as it is, unless --move is given.
+    """
+    asked = Call(call, given_options(context, call))
+    with store_endings(), open_sink(None, None) as sink, Watch(manner_of(call["progress"], sink)) as watch:
+        lines = Lines(sink, call["as_json"], call["everything"])
+        try:
+            return asked.go(lines, watch)
+        except KeyboardInterrupt:
+            watch.hide()
+            raise Interrupted(asked.how_to_go_on(watch)) from None
+        except JobError as error:
+            # Once objects are at work, it is not the call that was wrong.
+            if watch.phase in ("", "plan"):
+                raise
+            raise Failure(f"{error}; the same call with --resume goes on") from None
+        finally:
+            lines.flush()

@@ -1,0 +1,315 @@
+"""What a call asks for: a new run, its plan alone, going on with one, catching up, or verifying."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from typing import Any
+
+from pressmark import migrate
+from pressmark.cli.migrate.options import asked_for, refuse_mixed
+from pressmark.cli.migrate.output import Lines
+from pressmark.cli.migrate.watch import Watch
+from pressmark.cli.progress import duration
+from pressmark.cli.signals import told_of_ctrl_c
+from pressmark.cli.talk import CallError, Failure, say
+from pressmark.cli.tally import counted, shown_bytes
+from pressmark.errors import MigrationError, ReportError
+from pressmark.migrate.reporting import Summary, check_report, outcome_of
+
+__all__ = ["Call"]
+
+_STOPPED = {"max_errors": "too many objects went wrong", "stop": "it was stopped"}
+
+
+class Call:
+    """One call of the command.
+
+    :param call: the values of all options
+    :param given: what was said of the library's options
+    :raises CallError: options do not go together
+    """
+
+    def __init__(self, call: Mapping[str, Any], given: dict[str, Any]) -> None:
+        self._call = call
+        self._source: str = call["source"]
+        self._destination: str = call["destination"]
+        self._to: str | None = call["to"]
+        self._given = given
+        self._work: str | None = None
+        # The call that is gone on with may have been any other.
+        later = ("dry_run", "verify_again") if call["resume"] else ("catch_up", "verify_again")
+        verbs = [name for name in ("resume", *later) if call[name]]
+        if call["dry_run"] and call["verify_again"]:
+            verbs = ["dry_run", "verify_again"]
+        if len(verbs) > 1:
+            raise CallError(f"{_option(verbs[0])} and {_option(verbs[1])} do not go together")
+        self._verb = verbs[0] if verbs else "migrate"
+        self._check()
+
+    def _check(self) -> None:
+        call = self._call
+        if sum(call[name] is not None for name in ("workers", "dask", "dask_scheduler_file")) > 1:
+            raise CallError("--workers, --dask and --dask-scheduler-file: give one of them")
+        if call["dry_run"] and call["reports"]:
+            raise CallError("--report does not go with --dry-run: nothing has become of any object yet")
+        if call["column"] is not None and call["ids"] is None:
+            raise CallError("--column goes with --ids only")
+        if self._verb in ("catch_up", "verify_again"):
+            for name, option in (("ids", "--ids"), ("new_ids", "--map")):
+                if call[name] is not None:
+                    raise CallError(
+                        f"{option} does not go with {_option(self._verb)}: it is about all of the first run"
+                    )
+        for report in call["reports"]:
+            self._check_report(report)
+        if self._verb == "migrate":
+            if self._to is None:
+                raise CallError("say what DESTINATION is to be: --to pairtree, --to vitro, --to ocfl or --to bags")
+            refuse_mixed(self._to, self._given)
+
+    def _check_report(self, path: str) -> None:
+        """Make sure that a report can be written, and is nothing that a store cannot account for."""
+        real = os.path.realpath(path)
+        for store in (self._source, self._destination):
+            root = os.path.realpath(store)
+            if os.path.commonpath([real, root]) == root:
+                raise CallError(f"--report {path}: it would lie in the store {store}; name a place outside of it")
+        check_report(path)
+
+    def go(self, lines: Lines, watch: Watch) -> int:
+        """Do what was asked for, and return the exit status."""
+        if self._verb == "resume":
+            return self._run(migrate.Plan.open(self._unfinished()), lines, watch)
+        if self._verb == "verify_again":
+            return self._verify(lines, watch)
+        work = self._next()
+        try:
+            plan = self._catch_up(work, watch) if self._verb == "catch_up" else self._plan(work, watch)
+        except MigrationError as error:
+            watch.hide()
+            raise self._refused(error, lines) from None
+        watch.hide()
+        if self._call["dry_run"]:
+            return self._planned(plan, lines)
+        if plan.warnings:
+            say(f"the plan warns of {_kinds(plan)}; {_warnings(plan)} lists them")
+        return self._run(plan, lines, watch)
+
+    def how_to_go_on(self, watch: Watch) -> str:
+        """Return the last words of a call that was interrupted."""
+        if self._work is None or migrate.state(self._work) in ("none", "planned"):
+            return "interrupted; nothing was written to the destination"
+        if self._verb == "verify_again":
+            return "interrupted; the same call goes on"
+        far = watch.last if watch.phase == "run" else None
+        done = f"{far.objects:,} of {far.of_objects or 0:,} objects done; " if far is not None else ""
+        return f"interrupted; {done}the same call with --resume goes on"
+
+    # --- where ----------------------------------------------------------------------------------------------------
+
+    def _next(self) -> str:
+        """Return the work folder of a new run.
+
+        :raises CallError: there is one that has not ended
+        """
+        folder = migrate.work_folder(self._destination, self._call["work"])
+        if migrate.state(folder) == "begun":
+            what = "the same call with --resume goes on with it; to begin another one, name another --work"
+            raise CallError(f"the run in {folder} has not ended; {what}")
+        return folder
+
+    def _unfinished(self) -> str:
+        """Return the work folder of the run that is gone on with; where all are finished, of the last one.
+
+        :raises CallError: there is none
+        """
+        folder = migrate.work_folder(self._destination, self._call["work"])
+        if migrate.state(folder) == "none":
+            finished = migrate.finished_folder(self._destination, self._call["work"])
+            if finished is None:
+                raise CallError(f"{folder}: there is no run to go on with; leave out --resume to begin one")
+            folder = finished
+        return folder
+
+    def _finished(self) -> migrate.Plan:
+        """Return the plan of the last run that is finished.
+
+        :raises CallError: there is none
+        """
+        folder = migrate.finished_folder(self._destination, self._call["work"])
+        if folder is None:
+            folder = migrate.work_folder(self._destination, self._call["work"])
+            raise CallError(f"{folder}: no run is finished in it; {_option(self._verb)} is for afterwards")
+        return migrate.Plan.open(folder)
+
+    # --- the plan -------------------------------------------------------------------------------------------------
+
+    def _plan(self, work: str, watch: Watch) -> migrate.Plan:
+        call = self._call
+        assert self._to is not None
+        return migrate.plan(
+            self._source,
+            self._destination,
+            to=self._to,
+            work=work,
+            ids=call["ids"],
+            column=call["column"],
+            new_ids=call["new_ids"],
+            order=call["order"],
+            check_space=call["check_space"],
+            threads=call["workers"],
+            on_event=watch.on_event,
+            **self._given,
+        )
+
+    def _catch_up(self, work: str, watch: Watch) -> migrate.Plan:
+        first = self._finished()
+        # Where the two are, and what the destination is, stays; how objects get there may be another way now.
+        there = asked_for(first.options, self._source, self._destination, self._to, {})
+        migrate.refuse_others(first, there)
+        threads = self._call["workers"]
+        return migrate.catch_up(first, work=work, threads=threads, on_event=watch.on_event, **self._given)
+
+    def _refused(self, error: MigrationError, lines: Lines) -> CallError:
+        """List what is refused, and return the error that says so."""
+        count = 0
+        for record in _records(error.refused) if error.refused is not None else ():
+            count += 1
+            lines.refusal(record)
+        lines.summary({"ok": False, "refused": count, "reason": error.reason, "refused_path": error.refused})
+        if not count:
+            return CallError(str(error))
+        what = f"{counted(count, 'reason')}, each on standard output and in {error.refused}"
+        return CallError(f"{self._destination}: refused, and nothing was written there: {what}")
+
+    def _planned(self, plan: migrate.Plan, lines: Lines) -> int:
+        """Tell what would be done."""
+        for record in _records(_warnings(plan)):
+            lines.refusal(record)
+        if self._call["everything"]:
+            for entry in plan.entries():
+                lines.entry(entry)
+        lines.summary({"ok": True, "dry_run": True, **plan.summary()})
+        pieces = [
+            f"{counted(plan.objects, 'object')} would be migrated by {plan.mode}",
+            f"{counted(plan.files, 'file')}, {shown_bytes(plan.bytes)}",
+        ]
+        for number, what in (
+            (plan.invalid, "left out as not proper"),
+            (plan.missing, "not in the source"),
+            (plan.unchanged, "not changed since"),
+        ):
+            if number:
+                pieces.append(f"{number:,} {what}")
+        say(f"{self._destination}: {'; '.join(pieces)}; nothing was written")
+        return 0
+
+    # --- the run --------------------------------------------------------------------------------------------------
+
+    def _run(self, plan: migrate.Plan, lines: Lines, watch: Watch) -> int:
+        self._work = plan.work
+        with self._workers(plan) as workers, told_of_ctrl_c(lambda: _tell_of_end(watch)):
+            how: dict[str, Any] = {
+                "max_errors": self._call["max_errors"],
+                "on_event": watch.on_event,
+                **workers,
+            }
+            if self._verb == "resume":
+                run = migrate.resume(plan, options=self._asked(plan), **how)
+            else:
+                run = migrate.run(plan, **how)
+        return self._end(run, lines, watch)
+
+    def _verify(self, lines: Lines, watch: Watch) -> int:
+        plan = self._finished()
+        self._work = plan.work
+        migrate.refuse_others(plan, self._asked(plan))
+        with self._workers(plan) as workers, told_of_ctrl_c(lambda: _tell_of_end(watch)):
+            run = migrate.verify(plan, max_errors=self._call["max_errors"], on_event=watch.on_event, **workers)
+        return self._end(run, lines, watch)
+
+    def _asked(self, plan: migrate.Plan) -> migrate.Options:
+        return asked_for(plan.options, self._source, self._destination, self._to, self._given)
+
+    @contextmanager
+    def _workers(self, plan: migrate.Plan) -> Iterator[dict[str, Any]]:
+        """Give who does the work, as the library takes it."""
+        address, file = self._call["dask"], self._call["dask_scheduler_file"]
+        if address is None and file is None:
+            # A single chunk is one worker's anyway, and a thread begins at once.
+            yield {"workers": self._call["workers"], "threads": plan.chunks <= 1}
+            return
+        from pressmark.jobs import dask_client
+
+        with closing(dask_client(address, file)) as client:
+            yield {"client": client}
+
+    def _end(self, run: migrate.Run, lines: Lines, watch: Watch) -> int:
+        """Tell how it ended, and return the exit status."""
+        watch.hide()
+        summary = Summary()
+        for row in run.rows():
+            lines.row(row)
+            summary.add(row)
+        status = run.exit_code
+        for path in self._call["reports"]:
+            try:
+                migrate.report(run, path)
+            except ReportError as error:
+                say(str(error))
+                status = Failure.exit_code
+        # Rows say when objects were migrated, not when they were read again.
+        busy = run.seconds if self._verb == "verify_again" else summary.clock.busy
+        rates = {
+            "objects_per_second": round(run.objects / busy, 1) if busy else None,
+            "bytes_per_second": round(run.bytes / busy) if busy else None,
+        }
+        lines.summary({**run.record(), **rates, "rows_path": run.rows_path, "reports": list(self._call["reports"])})
+        for text in self._last_words(run, summary, busy):
+            say(text)
+        return status
+
+    def _last_words(self, run: migrate.Run, summary: Summary, busy: float) -> Iterator[str]:
+        statuses = ", ".join(f"{run.by_status[one]:,} {one}" for one in migrate.STATUSES if one in run.by_status)
+        read = " read again" if self._verb == "verify_again" else ""
+        pieces = [f"{counted(run.objects, 'object')}{read}{f': {statuses}' if statuses else ''}"]
+        by = f" by {', '.join(run.by_mode)}" if run.by_mode and not read else ""
+        pieces.append(f"{counted(run.files, 'file')}, {shown_bytes(run.bytes)}{by}")
+        if busy >= 1:
+            pieces.append(f"{duration(busy)}, {run.objects / busy:,.0f} objects/s, {shown_bytes(run.bytes / busy)}/s")
+        yield f"{self._destination}: {'; '.join(pieces)}"
+        for failed in run.failed:
+            yield f"part {failed.chunk} was given up: {failed.reason}"
+        if not run.complete:
+            why = _STOPPED.get(run.stopped or "", "parts of it were given up")
+            call = "the same call" if self._verb == "verify_again" else "the same call with --resume"
+            yield f"the run has not ended: {why}; {call} goes on"
+        elif outcome_of(run).remaining_path and self._verb != "verify_again":
+            left = summary.undone + summary.kept.objects
+            path = outcome_of(run).remaining_path
+            yield f"{left:,} not done: mend what is listed, then give the same call with --ids {path}"
+
+
+def _tell_of_end(watch: Watch) -> None:
+    watch.hide()
+    say("ending as soon as the parts at work are done; once more ends it at once")
+
+
+def _option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+def _records(path: str) -> Iterator[dict[str, Any]]:
+    with open(path, "rb") as lines:
+        yield from map(json.loads, lines)
+
+
+def _kinds(plan: migrate.Plan) -> str:
+    return ", ".join(f"{count:,} {kind}" for kind, count in plan.warnings.items())
+
+
+def _warnings(plan: migrate.Plan) -> str:
+    return os.path.join(plan.work, "warnings.jsonl")

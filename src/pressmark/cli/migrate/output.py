@@ -1,0 +1,97 @@
+"""What a migration says on standard output: objects, refusals and warnings, a line each, and a summary in JSON."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from pressmark.cli.program import give_up_stdout
+from pressmark.cli.streams import Sink
+from pressmark.cli.talk import one_line
+from pressmark.errors import shown
+from pressmark.migrate import GOOD, KEPT, STATUSES, Entry, Row
+
+__all__ = ["Lines", "refusal_text", "row_text"]
+
+WRITE_SIZE = 1 << 16  # 64 KiB
+# So many objects of a clash are named on its line; the file has more.
+_SIDES = 10
+
+
+class Lines:
+    """Writes lines, some of them at a time; a reader who leaves does not end the migration.
+
+    :param as_json: JSON instead of text
+    :param everything: rows of objects that are done, too
+    """
+
+    def __init__(self, sink: Sink, as_json: bool, everything: bool) -> None:
+        self._sink: Sink | None = sink
+        self._as_json = as_json
+        self._everything = everything
+        self._held: list[bytes] = []
+        self._size = 0
+
+    def row(self, row: Row) -> None:
+        """Write what became of an object, if that is wanted."""
+        if self._everything or row.status not in GOOD or row.error_code == KEPT:
+            self._add(row.record() if self._as_json else row_text(row))
+
+    def entry(self, entry: Entry) -> None:
+        """Write what would be done with an object, if that is wanted."""
+        if self._everything:
+            text = f"{shown(entry.source_id)}: {shown(entry.source)} to {shown(entry.target)}"
+            self._add(entry._asdict() if self._as_json else text)
+
+    def refusal(self, record: dict[str, Any]) -> None:
+        """Write what a plan refuses, or warns of."""
+        self._add(record if self._as_json else refusal_text(record))
+
+    def summary(self, record: dict[str, Any]) -> None:
+        """Write the summary, where that is wanted, and everything before."""
+        if self._as_json:
+            self._add({"summary": record})
+        self.flush()
+
+    def flush(self) -> None:
+        """Write what waits."""
+        data, self._held, self._size = b"".join(self._held), [], 0
+        if data and self._sink is not None:
+            try:
+                self._sink.write(data)
+                self._sink.flush()
+            except BrokenPipeError:
+                give_up_stdout()
+                self._sink = None
+
+    def _add(self, what: dict[str, Any] | str) -> None:
+        line = one_line(what) if isinstance(what, str) else json.dumps(what)
+        self._held.append(line.encode() + b"\n")
+        self._size += len(line)
+        if self._size >= WRITE_SIZE or (self._sink is not None and self._sink.terminal):
+            self.flush()
+
+
+def row_text(row: Row) -> str:
+    """Return what became of an object, for people."""
+    who = shown(row.source_id) if row.source_id else shown(row.source)
+    also = f" as {shown(row.id)}" if row.id != row.source_id else ""
+    if row.status in GOOD:
+        return f"{row.status} {who}{also}: {row.error or f'{shown(row.source)} to {shown(row.target)}'}"
+    return f"{row.status} {who}{also}: {row.error or STATUSES[row.status]}"
+
+
+def refusal_text(record: dict[str, Any]) -> str:
+    """Return what a plan refuses, or warns of, for people: with all sides."""
+    sides = record["objects"]
+    named = [_side(side) for side in sides[:_SIDES]]
+    more = record["count"] - len(named)
+    who = " and ".join([*named, *([f"{more:,} more"] if more > 0 else [])])
+    return f"{record['severity']} {record['kind']}{f' {who}' if who else ''}: {record['message']}"
+
+
+def _side(side: dict[str, Any]) -> str:
+    place = shown(side["source"]) if side["source"] else ""
+    if side["source_id"] is not None:
+        place = f"{shown(side['source_id'])} ({side['source']})" if side["source"] else shown(side["source_id"])
+    return f"{place} at {shown(side['target'])}" if side["target"] is not None else place

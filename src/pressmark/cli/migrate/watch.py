@@ -1,0 +1,110 @@
+"""Progress of a migration: objects, bytes, rate, time left."""
+
+from __future__ import annotations
+
+import time
+from types import TracebackType
+
+from pressmark.cli.progress import DISPLAY_AFTER, LOG_EVERY, Display, Manner, duration
+from pressmark.cli.talk import say
+from pressmark.cli.tally import counted, shown_bytes
+from pressmark.migrate import GOOD, Progress
+
+__all__ = ["PHASES", "Watch", "text_of"]
+
+# What is done in each phase, as people are told.
+PHASES = {
+    "plan": "planning",
+    "run": "migrating",
+    "remove": "removing sources",
+    "prune": "removing empty directories",
+    "merge": "putting rows together",
+    "verify": "verifying",
+}
+# Statuses of a removal that are well.
+_WELL = GOOD | {"removed", "gone"}
+
+
+class Watch:
+    """Tells how far a migration is; a context manager.
+
+    :ivar phase: that it is in; empty before the first one
+    :ivar last: what was told last
+    """
+
+    def __init__(self, manner: Manner) -> None:
+        self.phase = ""
+        self.last: Progress | None = None
+        self._manner = manner
+        self._display: Display | None = None
+        self._begin = time.monotonic()
+        self._next_log = self._begin + LOG_EVERY
+        self._first = Progress("", 0, 0)
+        self._since = self._begin
+
+    def __enter__(self) -> Watch:
+        return self
+
+    def __exit__(
+        self, _type: type[BaseException] | None, _value: BaseException | None, _traceback: TracebackType | None
+    ) -> None:
+        self.hide()
+
+    def hide(self) -> None:
+        """Take the display away: there is something else to be said."""
+        if self._display is not None:
+            self._display.stop()
+            self._display = None
+
+    def on_event(self, event: Progress) -> None:
+        """Take in how far it is, and where it is time, tell it."""
+        now = time.monotonic()
+        if event.phase != self.phase:
+            # What an earlier call has done says nothing about the speed of this one.
+            self.phase, self._since = event.phase, now
+            self._first = event if event.of_objects is not None else Progress(event.phase, 0, 0)
+        self.last = event
+        if self._manner is Manner.NONE or now - self._begin < DISPLAY_AFTER:
+            return
+        if self._manner is Manner.LOG:
+            if now >= self._next_log:
+                self._next_log = now + LOG_EVERY
+                say(text_of(event, self._first, now - self._since))
+            return
+        if self._display is None:
+            self._display = Display(None, True)
+        self._display.update(event.objects, text_of(event, self._first, now - self._since), event.of_objects)
+
+
+def text_of(event: Progress, first: Progress, seconds: float) -> str:
+    """Return how far it is, in one line.
+
+    :param first: what there was already when the phase began
+    :param seconds: since then
+    """
+    objects, size = event.objects - first.objects, event.bytes - first.bytes
+    text = f"{PHASES[event.phase]}: "
+    if event.of_objects is None:
+        text += f"{counted(event.objects, 'object')}, {shown_bytes(event.bytes)}"
+    else:
+        text += f"{event.objects:,} of {counted(event.of_objects, 'object')}"
+        text += f", {shown_bytes(event.bytes)} of {shown_bytes(event.of_bytes or 0)}"
+    if seconds > 0 and objects:
+        text += f", {objects / seconds:,.0f} objects/s"
+        if size:
+            text += f", {shown_bytes(size / seconds)}/s"
+        left = _left(event, objects, size, seconds)
+        if left is not None:
+            text += f", {duration(left)} left"
+    failed = sum(count for status, count in event.by_status.items() if status not in _WELL)
+    return f"{text}, {failed:,} failed" if failed else text
+
+
+def _left(event: Progress, objects: int, size: int, seconds: float) -> float | None:
+    """Return the seconds that are left: by objects or by bytes, whichever says more."""
+    if event.of_objects is None:
+        return None
+    left = max(0, event.of_objects - event.objects) * seconds / objects
+    if size and event.of_bytes:
+        left = max(left, max(0, event.of_bytes - event.bytes) * seconds / size)
+    return left

@@ -1,0 +1,560 @@
+"""``pressmark migrate``: what it does, what it says, and how it ends."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import importlib.util
+import json
+import os
+import re
+import shlex
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pressmark import layout, migrate, stores
+from pressmark.cli.migrate import watch
+from pressmark.cli.migrate.output import refusal_text, row_text
+from pressmark.cli.migrate.watch import Watch, text_of
+from pressmark.cli.progress import Manner
+from pressmark.errors import JobError, ReportError
+from pressmark.migrate import Progress
+
+from .conftest import COMMAND, Call, environment
+
+IDS = ["ark:/13030/b", "ark:/13030/xt12", "ark:/13030/xt12t3"]
+TO = {
+    "ocfl": ["--layout", "0003:tupleSize=2,numberOfTuples=2"],
+    "pairtree": ["--prefix", "ark:/13030/"],
+    "bags": ["--identifiers", "external", "-a", "md5,sha512"],
+}
+OCFL = ["--to", "ocfl", "--layout", "0003"]
+needs_jinja2 = pytest.mark.skipif(importlib.util.find_spec("jinja2") is None, reason="the page needs jinja2")
+
+
+def lines(output: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in output.splitlines()]
+
+
+def tree(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.fixture
+def books(tmp_path: Path) -> Path:
+    """A Pairtree with three objects of two files."""
+    store = stores.create("pairtree", tmp_path / "books", durable=False, prefix="ark:/13030/")
+    given = tmp_path / "given"
+    (given / "sub").mkdir(parents=True)
+    for number, identifier in enumerate(IDS):
+        (given / "one.txt").write_text(str(number))
+        (given / "sub" / "two.txt").write_text("2" * number)
+        store.put(identifier, given)
+    return tmp_path / "books"
+
+
+@pytest.fixture
+def root(books: Path, call: Call) -> Path:
+    """An OCFL root into which they were migrated."""
+    assert call("migrate", "books", "root", *OCFL).exit_code == 0
+    return books.parent / "root"
+
+
+def spoil(books: Path) -> Path:
+    """Put an object into the root that is not what it would become."""
+    store = stores.create("ocfl", books.parent / "root", layout("0003"))
+    return Path(os.fsdecode(store.put(IDS[0], books.parent / "given" / "one.txt").path))
+
+
+# --- from one to the other --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", TO)
+def test_there_and_back(call: Call, books: Path, kind: str) -> None:
+    """Into each kind of store, and back into what it was."""
+    result = call("migrate", "books", "other", "--to", kind, *TO[kind])
+    assert (result.exit_code, result.stdout) == (0, "")
+    [line] = result.stderr.splitlines()
+    assert line.startswith("pressmark: other: 3 objects: 3 ok; 6 files, 6 B by ")
+    result = call("migrate", "other", "back", "--to", "pairtree", "--prefix", "ark:/13030/")
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert tree(books.parent / "back") == tree(books)
+    assert call("store", "check", "other").exit_code == 0
+
+
+def test_json(call: Call, books: Path) -> None:
+    """Nothing but a summary where all is well; with --all, a line an object."""
+    result = call("migrate", "books", "root", *OCFL, "--json")
+    assert result.exit_code == 0
+    [last] = lines(result.stdout)
+    summary = last["summary"]
+    assert (summary["ok"], summary["complete"], summary["objects"], summary["by_status"]) == (True, True, 3, {"ok": 3})
+    assert summary["work"] == str(books.parent / "root.migration")
+    assert summary["rows_path"] == str(books.parent / "root.migration" / "rows.jsonl")
+    result = call("migrate", "books", "root", *OCFL, "--json", "--all")
+    *rows, _last = lines(result.stdout)
+    assert result.exit_code == 0
+    assert sorted(row["id"] for row in rows) == IDS
+    assert {row["status"] for row in rows} == {"exists_same"}
+    assert set(rows[0]) == set(migrate.Row._fields)
+    result = call("migrate", "books", "root", *OCFL, "--all")
+    assert sorted(line.partition(":/")[0] for line in result.stdout.splitlines()) == ["exists_same 'ark"] * 3
+
+
+def test_a_relayout_by_renaming(call: Call, root: Path) -> None:
+    """With --move, an OCFL root becomes one of another layout, and nothing is left of the first but its own files."""
+    digests = sorted(path.read_bytes() for path in root.glob("**/inventory.json.sha512"))
+    result = call("migrate", "root", "new", "--to", "ocfl", "--layout", "0004", "--move")
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert "by rename" in result.stderr
+    new = root.parent / "new"
+    assert sorted(path.read_bytes() for path in new.glob("**/inventory.json.sha512")) == digests
+    assert list(root.glob("**/inventory.json")) == []
+    assert call("store", "check", "new", "--digests").exit_code == 0
+
+
+def test_some_objects_under_other_identifiers(call: Call, books: Path) -> None:
+    """--ids says which, --map what they become."""
+    (books.parent / "ids.csv").write_text(f"number,ark\n1,{IDS[1]}\n2,{IDS[2]}\n3,ark:/13030/none\n")
+    (books.parent / "map.tsv").write_text(f"{IDS[1]}\tbook:1\n")
+    how = ["--ids", "ids.csv", "--column", "ark", "--map", "map.tsv", "--all"]
+    result = call("migrate", "books", "root", *OCFL, *how)
+    assert result.exit_code == 1
+    found = sorted(result.stdout.splitlines())
+    assert [line.split(":")[0] for line in found] == ["ok 'ark", "ok 'ark", "source_missing 'ark"]
+    assert f"ok '{IDS[1]}' as 'book:1': " in result.stdout
+    assert sorted(str(one.id) for one in stores.open(books.parent / "root").objects()) == [IDS[2], "book:1"]
+
+
+# --- the plan ---------------------------------------------------------------------------------------------------------
+
+
+def test_dry_run(call: Call, books: Path) -> None:
+    """What would be done is said, and what is worth a look; nothing is written to the destination."""
+    (books / "pairtree_root" / "Thumbs.db").write_text("")
+    result = call("migrate", "books", "root", *OCFL, "--dry-run", "--all")
+    assert result.exit_code == 0
+    warning, *entries = result.stdout.splitlines()
+    assert warning.startswith("warning improper ")
+    assert "Thumbs.db" in warning
+    assert len(entries) == 3
+    assert f"'{IDS[0]}': 'pairtree_root/b' to 'c17/2b1/054/ark%3a%2f13030%2fb'" in entries
+    assert result.stderr == (
+        "pressmark: root: 3 objects would be migrated by copy; 6 files, 6 B; 1 left out as not proper;"
+        " nothing was written\n"
+    )
+    result = call("migrate", "books", "root", *OCFL, "--dry-run", "--json")
+    *warnings, last = lines(result.stdout)
+    assert [one["kind"] for one in warnings] == ["improper"]
+    assert (last["summary"]["ok"], last["summary"]["dry_run"], last["summary"]["objects"]) == (True, True, 3)
+    assert not (books.parent / "root").exists()
+    assert call("migrate", "books", "root", *OCFL).exit_code == 1
+
+
+def test_refused(call: Call, books: Path) -> None:
+    """Each refusal is a line with all sides; nothing is written, and the exit status says so."""
+    (books.parent / "map").write_text("".join(f"{identifier}\tsame\n" for identifier in IDS[:2]))
+    result = call("migrate", "books", "root", *OCFL, "--map", "map")
+    assert result.exit_code == 2
+    [line] = result.stdout.splitlines()
+    assert line.startswith("error equal ")
+    for part in (f"'{IDS[0]}' (pairtree_root/b)", f"'{IDS[1]}' (pairtree_root/xt/12)", "several objects"):
+        assert part in line
+    refused = books.parent / "root.migration" / "refused.jsonl"
+    assert result.stderr == (
+        f"pressmark: root: refused, and nothing was written there: 1 reason, each on standard output and in {refused}\n"
+    )
+    assert not (books.parent / "root").exists()
+    result = call("migrate", "books", "root", *OCFL, "--map", "map", "--json")
+    assert result.exit_code == 2
+    [record, last] = lines(result.stdout)
+    assert (record["kind"], [side["source_id"] for side in record["objects"]]) == ("equal", IDS[:2])
+    assert (last["summary"]["ok"], last["summary"]["refused"]) == (False, 1)
+    # The plan is made again once the cause is mended.
+    assert call("migrate", "books", "root", *OCFL).exit_code == 0
+
+
+def test_refusals_name_all_sides() -> None:
+    """Up to ten objects of a clash are named, the others counted; a refusal may be about none."""
+    sides = [{"source_id": f"i{number}", "source": f"p{number}", "target": None} for number in range(12)]
+    record = {"kind": "case", "severity": "error", "count": 30, "message": "why", "objects": sides}
+    text = refusal_text(record)
+    assert text.startswith("error case 'i0' (p0) and 'i1' (p1) and ")
+    assert text.endswith(" and 'i9' (p9) and 20 more: why")
+    assert refusal_text({**record, "objects": [], "count": 0, "kind": "space"}) == "error space: why"
+    stray = [{"source_id": None, "source": "a\nb", "target": None}]
+    assert refusal_text({**record, "objects": stray, "count": 1}) == "error case 'a\\nb': why"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["books", "root"], "say what DESTINATION is to be: --to pairtree, --to vitro, --to ocfl or --to bags"),
+        (["books", "root", "--to", "ocfl"], "an OCFL storage root needs a layout"),
+        (["books", "root", *OCFL, "--prefix", "x"], "--prefix: with --to pairtree only"),
+        (["books", "root", *OCFL, "--namespace", "x"], "--namespace: with --to vitro only"),
+        (["books", "root", *OCFL, "--identifiers", "name"], "--identifiers: with --to bags only"),
+        (["books", "root", *OCFL, "-a", "md5"], "--algorithm: with --to bags only"),
+        (["books", "root", "--to", "bags", "--content-paths", "0011"], "--content-paths: with --to ocfl only"),
+        (["books", "root", *OCFL, "--column", "x"], "--column goes with --ids only"),
+        (["books", "root", *OCFL, "--workers", "2", "--dask", "tcp://x"], "give one of them"),
+        (["books", "root", *OCFL, "--dry-run", "--report", "a.csv"], "--report does not go with --dry-run"),
+        (["books", "root", "--resume", "--dry-run"], "--resume and --dry-run do not go together"),
+        (["books", "root", "--resume", "--verify-again"], "--resume and --verify-again do not go together"),
+        (["books", "root", "--verify-again", "--dry-run"], "--dry-run and --verify-again do not go together"),
+        (["books", "root", "--catch-up", "--verify-again"], "--catch-up and --verify-again do not go together"),
+        (["books", "root", "--catch-up", "--ids", "x"], "--ids does not go with --catch-up"),
+        (["books", "root", "--verify-again", "--map", "x"], "--map does not go with --verify-again"),
+        (["books", "root", *OCFL, "--report", "a.doc"], "a report is a .html, .csv, .jsonl or .parquet"),
+        (["books", "root", *OCFL, "--report", "no/a.csv"], "its directory does not exist"),
+        (["books", "root", *OCFL, "--report", "books/a.csv"], "it would lie in the store books; name a place outside"),
+        (["books", "root", *OCFL, "--report", "root/a.csv"], "it would lie in the store root; name a place outside"),
+        (["books", "root", "--resume"], "there is no run to go on with; leave out --resume to begin one"),
+        (["books", "root", "--catch-up"], "no run is finished in it; --catch-up is for afterwards"),
+        (["books", "root", "--verify-again"], "no run is finished in it; --verify-again is for afterwards"),
+        (["none", "root", *OCFL], "'none': it is not there"),
+        (["books", "books/inside", *OCFL], "the destination is inside of the source; name another one"),
+        (["books", "root", *OCFL, "--copy-mode", "hardlink"], "OCFL forbids hard links (E090)"),
+        (["books", "root", *OCFL, "--ids", "none"], "none"),
+        (["books", "root", "--to", "ocfl", "--layout", "0099"], "0099"),
+        (["books", "root", *OCFL, "--dask-scheduler-file", "none"], "there is no such file"),
+    ],
+)
+def test_wrong_calls(call: Call, books: Path, arguments: list[str], said: str) -> None:
+    """One line says what is wrong; nothing is written to the destination, and the exit status is 2."""
+    result = call("migrate", *arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    [line] = result.stderr.splitlines()
+    assert said in line
+    assert not (books.parent / "root").exists()
+
+
+# --- what goes wrong --------------------------------------------------------------------------------------------------
+
+
+def test_what_is_not_done(call: Call, books: Path) -> None:
+    """It is listed with the reason, the rest is done, and what remains can be migrated alone."""
+    spoil(books)
+    result = call("migrate", "books", "root", *OCFL, "--report", "rows.csv")
+    assert result.exit_code == 1
+    [line] = result.stdout.splitlines()
+    assert line.startswith(f"exists_different '{IDS[0]}': ")
+    first, second = result.stderr.splitlines()
+    assert first.startswith("pressmark: root: 3 objects: 2 ok, 1 exists_different; 4 files, 5 B by ")
+    remaining = books.parent / "root.migration" / "remaining.txt"
+    assert second == f"pressmark: 1 not done: mend what is listed, then give the same call with --ids {remaining}"
+    with (books.parent / "rows.csv").open(newline="") as file:
+        assert sorted((row["id"], row["status"]) for row in csv.DictReader(file)) == [
+            (IDS[0], "exists_different"),
+            (IDS[1], "ok"),
+            (IDS[2], "ok"),
+        ]
+    result = call("migrate", "books", "root", *OCFL, "--ids", str(remaining), "--replace", "--json")
+    assert result.exit_code == 0
+    assert lines(result.stdout)[-1]["summary"]["work"] == str(books.parent / "root.migration-2")
+    assert call("migrate", "books", "root", *OCFL).exit_code == 0
+
+
+def test_rows_of_people() -> None:
+    """A row is one line, whatever is in it."""
+    row = migrate.Row("new", "old\n", "p", "t", "copy_failed", error="no\nroom")
+    assert row_text(row) == "copy_failed 'old\\n' as 'new': no\nroom"
+    assert row_text(row._replace(source_id="", id="", error=None)) == "copy_failed 'p': reading or writing failed"
+    assert row_text(row._replace(id="old\n", status="ok", error=None)) == "ok 'old\\n': 'p' to 't'"
+
+
+def test_verify_again(call: Call, root: Path) -> None:
+    """What was migrated is read again; what has changed since is named."""
+    result = call("migrate", "books", "root", "--verify-again")
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert result.stderr == "pressmark: root: 3 objects read again: 3 ok; 6 files, 6 B\n"
+    [file] = root.glob("**/*13030%2fb/v1/content/one.txt")
+    file.chmod(0o644)
+    file.write_text("X")
+    result = call("migrate", "books", "root", "--verify-again", "--report", "rows.jsonl")
+    assert result.exit_code == 1
+    assert result.stdout.startswith(f"digest_mismatch '{IDS[0]}': ")
+    assert len((root.parent / "rows.jsonl").read_text().splitlines()) == 3
+    result = call("migrate", "books", "root", "--verify-again", "--to", "bags")
+    assert result.exit_code == 2
+    assert "began with other options" in result.stderr
+
+
+def test_catch_up(call: Call, root: Path, books: Path) -> None:
+    """What has come or changed since the first run is migrated, and nothing else."""
+    result = call("migrate", "books", "root", "--catch-up", "--dry-run")
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert "0 objects would be migrated" in result.stderr
+    assert "3 not changed since" in result.stderr
+    store = stores.open(books, durable=False)
+    store.put("ark:/13030/new", books.parent / "given")
+    store.put(IDS[0], books.parent / "given", replace=True)
+    result = call("migrate", "books", "root", "--catch-up", "--json", "--all")
+    assert result.exit_code == 0
+    *rows, _last = lines(result.stdout)
+    assert [(row["id"], row["status"]) for row in rows] == [(IDS[0], "ok"), ("ark:/13030/new", "ok")]
+    assert call("store", "check", "root", "--digests").exit_code == 0
+    result = call("migrate", "books", "elsewhere", "--catch-up", "--work", "root.migration")
+    assert result.exit_code == 2
+    assert "began with other options" in result.stderr
+
+
+# --- ends before the end ----------------------------------------------------------------------------------------------
+
+
+def begun(books: Path) -> str:
+    """Plan a migration, and leave it as a run that was killed does."""
+    plan = migrate.plan(books, books.parent / "root", to="ocfl", layout="0003")
+    Path(plan.work, "begun.json").write_text("{}")
+    return plan.work
+
+
+def test_going_on(call: Call, books: Path) -> None:
+    """A run that has not ended is gone on with only where that is asked for, and only as it was begun."""
+    work = begun(books)
+    result = call("migrate", "books", "root", *OCFL)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == (
+        f"pressmark: the run in {work} has not ended; the same call with --resume goes on with it;"
+        " to begin another one, name another --work\n"
+    )
+    assert call("migrate", "books", "root", "--catch-up").exit_code == 2
+    result = call("migrate", "books", "root", *OCFL, "--resume", "--verify", "reread")
+    assert result.exit_code == 2
+    assert 'verify was "copy", not "reread"' in result.stderr
+    result = call("migrate", "books", "root", "--to", "ocfl", "--layout", "0004", "--resume")
+    assert result.exit_code == 2
+    assert not list(books.parent.glob("root/**/inventory.json"))
+    result = call("migrate", "books", "root", *OCFL, "--resume")
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert "3 objects: 3 ok" in result.stderr
+    # What is finished is told again.
+    result = call("migrate", "books", "root", "--resume", "--report", "rows.jsonl")
+    assert result.exit_code == 0
+    assert len((books.parent / "rows.jsonl").read_text().splitlines()) == 3
+
+
+def test_another_work_folder(call: Call, books: Path) -> None:
+    """A run can be left alone, and another one begun; --work names where."""
+    begun(books)
+    assert call("migrate", "books", "root", *OCFL, "--work", "work").exit_code == 0
+    assert call("migrate", "books", "root", *OCFL, "--work", "work").exit_code == 0
+    assert sorted(path.name for path in books.parent.glob("work*")) == ["work", "work-2"]
+    assert call("migrate", "books", "root", "--verify-again", "--work", "work").exit_code == 0
+
+
+def test_interrupted(call: Call, books: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C ends it, and the last line says how it goes on."""
+    real = migrate.run
+
+    def interrupted(plan: migrate.Plan, **how: Any) -> migrate.Run:
+        Path(plan.work, "begun.json").write_text("{}")
+        how["on_event"](Progress("run", 2, 4, 3, 6, {"ok": 2}))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(migrate, "run", interrupted)
+    result = call("migrate", "books", "root", *OCFL)
+    assert (result.exit_code, result.stdout) == (130, "")
+    assert result.stderr == ("pressmark: interrupted; 2 of 3 objects done; the same call with --resume goes on\n")
+
+    def lost(plan: migrate.Plan, **how: Any) -> migrate.Run:
+        how["on_event"](Progress("run", 2, 4, 3, 6, {"ok": 2}))
+        raise JobError("tcp://x", "the connection to the Dask scheduler is lost")
+
+    monkeypatch.setattr(migrate, "run", lost)
+    result = call("migrate", "books", "root", *OCFL, "--work", "lost")
+    assert result.exit_code == 1
+    assert "is lost; the same call with --resume goes on" in result.stderr
+
+    def ended(plan: migrate.Plan, **how: Any) -> migrate.Run:
+        assert how["max_errors"] == 1
+        return dataclasses.replace(real(plan, **how), stopped="max_errors")
+
+    monkeypatch.setattr(migrate, "run", ended)
+    result = call("migrate", "books", "root", *OCFL, "--max-errors", "1", "--work", "ended")
+    assert result.exit_code == 1
+    assert "the run has not ended: too many objects went wrong; the same call with --resume goes on" in result.stderr
+
+
+def test_interrupted_while_planning(call: Call, books: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Then nothing was written, and there is nothing to go on with."""
+
+    def interrupted(*_arguments: Any, **_how: Any) -> migrate.Plan:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(migrate, "plan", interrupted)
+    result = call("migrate", "books", "root", *OCFL)
+    assert (result.exit_code, result.stdout) == (130, "")
+    assert result.stderr == "pressmark: interrupted; nothing was written to the destination\n"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals are POSIX's")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signals(books: Path, number: signal.Signals) -> None:
+    """Wherever a signal comes, the same call with --resume ends what was begun."""
+    arguments = [*COMMAND, "migrate", "books", "root", *OCFL]
+    options: dict[str, Any] = {"cwd": books.parent, "env": environment(), "stderr": subprocess.PIPE}
+    with subprocess.Popen(arguments, **options) as process:
+        limit = time.monotonic() + 30
+        begun = books.parent / "root.migration" / "begun.json"
+        while not begun.exists() and process.poll() is None and time.monotonic() < limit:
+            time.sleep(0.002)
+        process.send_signal(number)
+        assert process.stderr is not None
+        said = process.stderr.read().decode()
+    status = 130 if number == signal.SIGINT else 143
+    assert process.returncode in (0, status)
+    if process.returncode:
+        assert "the same call with --resume goes on" in said
+        assert "Traceback" not in said
+    done = subprocess.run([*arguments, "--resume"], **options, check=False, timeout=60)
+    assert (done.returncode, done.stderr.splitlines()[-1].split(b";")[0]) == (
+        0,
+        b"pressmark: root: 3 objects: 3 ok",
+    )
+
+
+# --- what is told -----------------------------------------------------------------------------------------------------
+
+
+@needs_jinja2
+def test_the_page(call: Call, books: Path) -> None:
+    """--report writes the page, and the rows beside it."""
+    result = call("migrate", "books", "root", *OCFL, "--report", "report.html", "--report", "rows.jsonl", "--json")
+    assert result.exit_code == 0
+    assert lines(result.stdout)[-1]["summary"]["reports"] == ["report.html", "rows.jsonl"]
+    assert "All is well" in (books.parent / "report.html").read_text(encoding="utf-8")
+
+
+def test_a_report_that_cannot_be_written(call: Call, books: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Objects are migrated all the same, and the exit status says that something failed."""
+    real = migrate.report
+
+    def full(run: migrate.Run, path: str) -> Any:
+        if path == "a.csv":
+            raise ReportError(path, "it cannot be written (No space left on device)")
+        return real(run, path)
+
+    monkeypatch.setattr(migrate, "report", full)
+    result = call("migrate", "books", "root", *OCFL, "--report", "a.csv", "--report", "b.csv")
+    assert result.exit_code == 1
+    assert result.stderr.startswith("pressmark: 'a.csv': it cannot be written (No space left on device)\n")
+    assert "3 objects: 3 ok" in result.stderr
+    assert (books.parent / "b.csv").exists()
+
+
+def test_a_report_that_needs_more(call: Call, books: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is missing is said before anything is done."""
+    found = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "jinja2" else found(name))
+    result = call("migrate", "books", "root", *OCFL, "--report", "report.html")
+    assert result.exit_code == 2
+    assert result.stderr == (
+        "pressmark: 'report.html': it needs jinja2: pip install 'pressmark[report]',"
+        " or name a file that ends in .csv or .jsonl\n"
+    )
+    assert not (books.parent / "root").exists()
+
+
+@pytest.mark.parametrize(
+    ("event", "first", "seconds", "text"),
+    [
+        (Progress("plan", 4000, 10**9), Progress("plan", 0, 0), 0.0, "planning: 4,000 objects, 1 GB"),
+        (
+            Progress("plan", 4000, 10**9),
+            Progress("plan", 0, 0),
+            10.0,
+            "planning: 4,000 objects, 1 GB, 400 objects/s, 100 MB/s",
+        ),
+        (
+            Progress("run", 4000, 10**9, 6000, 3 * 10**9, {"ok": 3990, "copy_failed": 10}),
+            Progress("run", 2000, 5 * 10**8, 6000, 3 * 10**9),
+            10.0,
+            "migrating: 4,000 of 6,000 objects, 1 GB of 3 GB, 200 objects/s, 50 MB/s, 0:40 left, 10 failed",
+        ),
+        (
+            Progress("remove", 3000, 0, 6000, 9, {"removed": 3000}),
+            Progress("remove", 0, 0, 6000, 9),
+            60.0,
+            "removing sources: 3,000 of 6,000 objects, 0 B of 9 B, 50 objects/s, 1:00 left",
+        ),
+    ],
+)
+def test_progress_is_told(event: Progress, first: Progress, seconds: float, text: str) -> None:
+    """Objects, bytes, rate and time left, by what this call has done; failures of this phase."""
+    assert text_of(event, first, seconds) == text
+
+
+def test_every_phase_has_words() -> None:
+    """No phase of a migration is without a name for people."""
+    assert list(watch.PHASES) == list(migrate.PHASES)
+
+
+def test_a_line_in_a_log(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """A line now and then; what an earlier call has done is not this one's speed."""
+    clock = iter([0.0, 0.5, 5.5, 11.0, 12.0, 22.0])
+    monkeypatch.setattr(watch.time, "monotonic", lambda: next(clock))
+    with Watch(Manner.LOG) as told:
+        for objects in (1000, 1100, 1210, 1300, 1430):
+            told.on_event(Progress("run", objects, 0, 2000, 0))
+    assert capsys.readouterr().err.splitlines() == [
+        "pressmark: migrating: 1,210 of 2,000 objects, 0 B of 0 B, 20 objects/s, 0:40 left",
+        "pressmark: migrating: 1,430 of 2,000 objects, 0 B of 0 B, 20 objects/s, 0:28 left",
+    ]
+
+
+# --- the guide --------------------------------------------------------------------------------------------------------
+
+GUIDE = Path(__file__).resolve().parent.parent.parent / "docs" / "migrating.md"
+
+
+@needs_jinja2
+@pytest.mark.skipif(os.name != "posix" or not GUIDE.exists(), reason="the guide is for a POSIX shell")
+def test_the_guide(call: Call, books: Path) -> None:
+    """Every command of the guide ends as it says there, one after another; then its Python."""
+    folder = books.parent
+    (folder / "given").rename(folder / "scans")
+    text = GUIDE.read_text(encoding="utf-8")
+    for command in "".join(re.findall(r"^```sh\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)).splitlines():
+        said = re.search(r"# exit status (\d)$", command)
+        words = shlex.split(command, comments=True)
+        if words[0] == "pressmark":
+            status = call(*words[1:]).exit_code
+        else:
+            status = subprocess.run(["sh", "-c", command], cwd=folder, check=False).returncode
+        assert (command, status) == (command, int(said[1]) if said else 0)
+    [program] = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    found: dict[str, Any] = {}
+    exec(program, found)
+    assert (found["run"].ok, found["run"].by_status) == (True, {"ok": 4})
+    assert found["summary"].whole.objects == 4
+
+
+# --- a cluster --------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def cluster() -> Iterator[Any]:
+    """A Dask cluster of one worker, in this process."""
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(
+        n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None, protocol="tcp"
+    ) as started:
+        yield started
+
+
+@pytest.mark.peers
+@pytest.mark.filterwarnings("ignore")
+def test_dask(call: Call, books: Path, cluster: Any) -> None:
+    """On a cluster, the destination is the same, and so is what is said."""
+    result = call("migrate", "books", "root", *OCFL, "--dask", cluster.scheduler_address)
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert "3 objects: 3 ok" in result.stderr
+    assert call("migrate", "root", "back", "--to", "pairtree", "--prefix", "ark:/13030/").exit_code == 0
+    assert tree(books.parent / "back") == tree(books)
