@@ -279,15 +279,24 @@ def _refusal(error: OSError) -> tuple[str, str]:
     return kind, f"{reason}; {way_out}" if way_out else reason
 
 
-@contextmanager
-def object_errors(store: str | bytes, identifier: str | bytes) -> Iterator[None]:
-    """Turn what the operating system refuses inside into an :class:`ObjectError`."""
-    try:
-        yield
-    except OSError as error:
-        raise ObjectError(store, identifier, *_refusal(error)) from error
-    except BagError as error:  # from copying, which bags share
-        raise ObjectError(store, identifier, "source", f"{text(octets(error.path))}: {error.reason}") from None
+class object_errors:  # noqa: N801 - used as a function; a generator costs more than most of what it surrounds
+    """Turn what the operating system refuses inside into an :class:`ObjectError`; a context manager."""
+
+    __slots__ = ("_identifier", "_store")
+
+    def __init__(self, store: str | bytes, identifier: str | bytes) -> None:
+        self._store = store
+        self._identifier = identifier
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        if isinstance(error, OSError):
+            raise ObjectError(self._store, self._identifier, *_refusal(error)) from error
+        if isinstance(error, BagError):  # from copying, which bags share
+            reason = f"{text(octets(error.path))}: {error.reason}"
+            raise ObjectError(self._store, self._identifier, "source", reason) from None
 
 
 @contextmanager

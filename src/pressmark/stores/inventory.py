@@ -141,9 +141,7 @@ def logical_files(document: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]
 
 def inventory_bytes(document: Mapping[str, Any]) -> bytes:
     """Return an inventory as it is stored: a line for each key, and for each digest."""
-    lines: list[str] = []
-    _write(document, "", "", lines)
-    return ("\n".join(lines) + "\n").encode()
+    return (_object(document, "") + "\n").encode()
 
 
 # The encoders of C, which cannot indent; only objects are broken into lines, and there are few of them.
@@ -151,25 +149,23 @@ _encode = json.JSONEncoder(ensure_ascii=False).encode
 _encode_text = json.encoder.encode_basestring
 
 
-def _write(value: Mapping[str, Any], before: str, indent: str, lines: list[str]) -> None:
+def _object(value: Mapping[str, Any], indent: str) -> str:
     if not value:
-        lines.append(f"{before}{{}}")
-        return
-    lines.append(f"{before}{{")
+        return "{}"
     inner = f"{indent}  "
+    lines = []
     for key, item in value.items():
-        name = f"{inner}{_encode_text(key)}: "
         if isinstance(item, str):
-            lines.append(name + _encode_text(item))
+            text = _encode_text(item)
         elif isinstance(item, list) and _are_texts(item):
-            lines.append(f"{name}[{', '.join(map(_encode_text, item))}]")
-        elif isinstance(item, Mapping):
-            _write(item, name, inner, lines)
+            text = f"[{', '.join(map(_encode_text, item))}]"
+        elif isinstance(item, (dict, Mapping)):
+            text = _object(item, inner)
         else:
-            lines.append(f"{name}{_encode(item)}")
-        lines[-1] += ","
-    lines[-1] = lines[-1][:-1]
-    lines.append(f"{indent}}}")
+            text = _encode(item)
+        lines.append(f"{inner}{_encode_text(key)}: {text}")
+    body = ",\n".join(lines)
+    return f"{{\n{body}\n{indent}}}"
 
 
 def sidecar_name(algorithm: str) -> str:

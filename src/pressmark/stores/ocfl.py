@@ -76,6 +76,8 @@ from pressmark.stores.ocfl_writer import Manners, Provenance, write_object, writ
 __all__ = ["OcflObject", "OcflRoot"]
 
 _INVENTORY = octets(INVENTORY)
+# What is in every object's directory, or should be.
+_SIGNS = (b"/" + _INVENTORY, *(b"/" + declaration(OBJECT, version)[0] for version in VERSIONS))
 _OPEN_CONTENT = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 _NO_EMPTY = "it is an empty directory, and OCFL has none"
 TRIES = 100  # how often something is begun again because another run was quicker
@@ -644,10 +646,7 @@ class OcflRoot(Store):
     def declares_object(directory: bytes) -> bool:
         """Return whether a directory is an object's, or says so."""
         # Asked for by name: intermediate directories may have thousands of entries.
-        return any(
-            os.path.lexists(os.path.join(directory, name))
-            for name in (_INVENTORY, *(declaration(OBJECT, version)[0] for version in VERSIONS))
-        )
+        return any(os.path.lexists(directory + name) for name in _SIGNS)
 
     def move_in(self, identifier: str, new: bytes, place: bytes) -> None:
         """Make the directories above a place, and move an object there."""

@@ -6,7 +6,6 @@ content, inventories and their sidecars, and the declaration last.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -17,6 +16,7 @@ from typing import Any
 from pressmark.bagit.copying import Copying, Job, copy_file, copy_files
 from pressmark.errors import IdentifierError, shown
 from pressmark.fixity import Outcome, algorithm_name
+from pressmark.fixity.algorithms import ALGORITHMS
 from pressmark.fixity.hasher import Manner
 from pressmark.fixity.outcomes import message_of
 from pressmark.layouts import Layout
@@ -245,7 +245,9 @@ def _finish(top: bytes, document: Mapping[str, Any], version: str) -> None:
     """Write inventories, sidecars and declaration."""
     algorithm = document["digestAlgorithm"]
     data = inventory_bytes(document)
-    sidecar = sidecar_bytes(hashlib.new(algorithm, data, usedforsecurity=False).hexdigest())
+    hasher = ALGORITHMS[algorithm].make(1)
+    hasher.update(data)
+    sidecar = sidecar_bytes(hasher.hexdigest())
     inventory, beside = octets(f"/{INVENTORY}"), octets(f"/{sidecar_name(algorithm)}")
     for folder in (top + b"/" + octets(document["head"]), top):
         _write(folder + inventory, data)
