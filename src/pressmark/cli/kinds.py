@@ -12,7 +12,17 @@ import click
 from pressmark.cli.talk import CallError
 from pressmark.errors import shown
 
-__all__ = ["Files", "Kind", "Wanted", "chosen_files", "column_options", "index_of", "wanted_column"]
+__all__ = [
+    "Files",
+    "Kind",
+    "Wanted",
+    "chosen_files",
+    "chosen_source",
+    "column_options",
+    "index_of",
+    "source_options",
+    "wanted_column",
+]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -46,6 +56,7 @@ class Wanted(NamedTuple):
 
     :ivar column: its name, or its number counted from 1
     :ivar header: the first row of CSV and TSV names the columns
+    :ivar result: empty where none is made
     """
 
     column: str | int
@@ -55,13 +66,18 @@ class Wanted(NamedTuple):
 
 def column_options(function: Function) -> Function:
     """Add ``--column``, ``--format``, ``--header`` and ``--as`` to a command."""
+    as_option = click.option(
+        "--as",
+        "as_name",
+        metavar="NAME",
+        help='Name the new column NAME instead of "path" (unmap: "identifier").',
+    )
+    return source_options(as_option(function))
+
+
+def source_options(function: Function) -> Function:
+    """Add the options that say what FILE is, and where in it the items are."""
     for decorator in (
-        click.option(
-            "--as",
-            "as_name",
-            metavar="NAME",
-            help='Name the new column NAME instead of "path" (unmap: "identifier").',
-        ),
         click.option(
             "--header/--no-header",
             default=None,
@@ -90,24 +106,17 @@ def chosen_files(
     file: str | None, output: str | None, format_name: str | None, column: str | None, null: bool, both: bool
 ) -> Files:
     """Return what FILE and OUTPUT are, or refuse what does not go together."""
-    name = "<stdin>" if file is None or file == "-" else file
-    kind = Kind(format_name) if format_name else _by_ending(file)
-    gunzip, gzip = _is_gzip(file), _is_gzip(output)
+    gzip = _is_gzip(output)
     target = _by_ending(output)
-    if column is None:
-        if kind not in (None, Kind.LINES):
-            raise CallError(f"{name}: {kind} needs --column, to say which one to take (or --format lines)")
+    if column is not None:
+        for given, option in ((null, "-0"), (both, "--both")):
+            if given:
+                raise CallError(f"{option} does not go with --column: a table has its own rows and columns")
+    kind, gunzip = chosen_source(file, format_name, column)
+    if kind is Kind.LINES:
         if target is Kind.PARQUET:
             raise CallError(f"{output}: Parquet is made of tables only (--column), not of lines")
         return Files(Kind.LINES, gunzip, Kind.LINES, gzip)
-    for given, option in ((null, "-0"), (both, "--both")):
-        if given:
-            raise CallError(f"{option} does not go with --column: a table has its own rows and columns")
-    if kind is None:
-        raise CallError(f"{name}: nothing tells what kind of table it is; give --format csv, tsv or parquet")
-    if kind is Kind.LINES:
-        reason = "--format says" if format_name else "its name says"
-        raise CallError(f"{name}: {reason} that it has no columns; give --format csv, tsv or parquet")
     if target in (None, Kind.LINES):
         if target and kind is Kind.PARQUET:
             raise CallError(f"{output}: a table is written as .csv, .tsv or .parquet")
@@ -118,9 +127,26 @@ def chosen_files(
             raise CallError("Parquet is not written to standard output; give -o OUTPUT (.csv and .tsv give text)")
         if gzip:
             raise CallError(f"{output}: Parquet compresses by itself; leave out the .gz")
+    return Files(kind, gunzip, target, gzip)
+
+
+def chosen_source(file: str | None, format_name: str | None, column: str | None) -> tuple[Kind, bool]:
+    """Return what FILE is, and whether it is gzipped; lines where no column is asked for."""
+    name = _name_of(file)
+    kind = Kind(format_name) if format_name else _by_ending(file)
+    gunzip = _is_gzip(file)
+    if column is None:
+        if kind not in (None, Kind.LINES):
+            raise CallError(f"{name}: {kind} needs --column, to say which one to take (or --format lines)")
+        return Kind.LINES, gunzip
+    if kind is None:
+        raise CallError(f"{name}: nothing tells what kind of table it is; give --format csv, tsv or parquet")
+    if kind is Kind.LINES:
+        reason = "--format says" if format_name else "its name says"
+        raise CallError(f"{name}: {reason} that it has no columns; give --format csv, tsv or parquet")
     if kind is Kind.PARQUET and gunzip:
         raise CallError(f"{name}: Parquet cannot be read through gzip; unpack it first")
-    return Files(kind, gunzip, target, gzip)
+    return kind, gunzip
 
 
 def wanted_column(
@@ -165,7 +191,7 @@ def index_of(wanted: Wanted, names: list[str], file: str) -> int:
         if found > 1:
             raise CallError(f"{file}: {found} columns are called {shown(wanted.column)}; give the number of one")
         index = names.index(wanted.column)
-    if wanted.result in names:
+    if wanted.result and wanted.result in names:
         raise CallError(f"{file}: it has a column {shown(wanted.result)} already; name the new one with --as")
     return index
 
@@ -185,6 +211,10 @@ def _is_text(name: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def _name_of(file: str | None) -> str:
+    return "<stdin>" if file is None or file == "-" else file
 
 
 def _is_gzip(path: str | None) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
@@ -15,9 +16,12 @@ from pressmark.errors import LayoutConfigError, LayoutConfigWarning, shown
 from pressmark.layouts import REGISTRY, Entry, Layout, entry, layout, layout_from_config
 from pressmark.layouts.parameters import unknown_key
 
-__all__ = ["chosen_layout", "layout_argument", "layout_options"]
+__all__ = ["chosen_layout", "layout_argument", "layout_option", "layout_options", "named_layout"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+
+# A comma within a value is none that parts settings.
+_NEXT_SETTING = re.compile(r",(?=[A-Za-z]+=)")
 
 
 def layout_argument(metavar: str, required: bool) -> Callable[[Function], Function]:
@@ -76,6 +80,21 @@ def chosen_layout(entry: Entry, settings: Sequence[str], config: str | None) -> 
     for warning in caught:
         say(f"warning: {_placed(str(warning.message), config)}")
     return made
+
+
+def named_layout(text: str) -> Layout:
+    """Return the layout that ``NAME[:KEY=VALUE,...]`` names, with its parameters."""
+    name, colon, settings = text.partition(":")
+    return chosen_layout(entry(name), _NEXT_SETTING.split(settings) if colon else (), None)
+
+
+def layout_option(text: str) -> Layout:
+    """Return the layout of an option ``--layout``, one of several, or say which of them is wrong."""
+    try:
+        return named_layout(text)
+    except LayoutConfigError as error:
+        reason = error.reason if error.key == "layout" else str(error)
+        raise CallError(f"--layout {shown(text)}: {reason}") from None
 
 
 def _overrides(entry: Entry, settings: Sequence[str]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from pressmark.layouts.door import Door
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-__all__ = ["LineCounts", "LineErrors", "pass_lines"]
+__all__ = ["LineCounts", "LineErrors", "cut_blocks", "pass_lines"]
 
 LineErrors = Literal["raise", "skip", "empty"]
 
@@ -97,7 +97,7 @@ def pass_lines(
     pending: deque[Future[_Passed]] = deque()
     executor = thread_pool(workers) if workers > 1 else None
     try:
-        for block, consumed, full in _blocks(src, delimiter, door.kernel.limit):
+        for block, consumed, full in cut_blocks(src, delimiter, door.kernel.limit):
             # Less than a full block means a pipe or a terminal, whose writer may wait for us: map it here and now.
             if executor is None or not full:
                 while pending:
@@ -124,7 +124,7 @@ def _write_all(dst: BinaryIO, lines: bytes) -> None:
         left = left[len(left) if written is None else written :]
 
 
-def _blocks(src: BinaryIO, delimiter: bytes, limit: int) -> Iterator[tuple[bytes, int, bool]]:
+def cut_blocks(src: BinaryIO, delimiter: bytes, limit: int) -> Iterator[tuple[bytes, int, bool]]:
     """Yield blocks that end behind a delimiter (the last perhaps not), bytes read for each, and whether it was full.
 
     An item longer than ``limit`` is cut just behind it, which is enough for the kernel to refuse it: a stream

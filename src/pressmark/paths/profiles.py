@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -37,6 +38,7 @@ _DEVICES = frozenset(
 )
 # The classes of octets that the kernel knows.
 _REFUSED, _NOT_LAST, _ADVISED_FIRST = 1, 2, 4
+_UNLIMITED = 1 << 62
 
 
 @dataclass(frozen=True)
@@ -159,23 +161,19 @@ def refusals(paths: Texts, profile: str, *, root_length: int = 0, first: int = 2
     """
     profiles = _profiles(profile, root_length)
     kernels = _kernels.active
-    filters = [(_filter(one, root_length), one) for one in profiles]
-    # One look with what is common to all of them: it may find too many, never too few.
-    classes = bytes(
-        _ADVISED_FIRST * (octet == 0x2D) | _union(classes[octet] for (classes, _, _), _ in filters)
-        for octet in range(256)
-    )
-    longest_segment = min(segment for (_, segment, _), _ in filters)
-    longest_path = min(path for (_, _, path), _ in filters)
-    devices = any(one.devices for one in profiles)
+    look, certain = _look(profile, root_length)
     count = advised = number = 0
     named: list[Refusal] = []
     for piece, nulls in pieces(kernels, paths):
-        found, dashes = kernels.questionable(piece, classes, longest_segment, longest_path, devices)
+        found, dashes = kernels.questionable(piece, *look)
         advised += dashes
         skipped = set(nulls)
+        refused = set(kernels.questionable(piece, *certain)[0]) if found else ()
         for index in found:
             if index in skipped:
+                continue
+            if index in refused and len(named) >= first:
+                count += 1
                 continue
             path = piece[index]
             reason = _refusal(path, profiles, root_length)
@@ -260,6 +258,30 @@ def _units(octets: bytes) -> int:
 # --- columns ----------------------------------------------------------------------------------------------------
 
 
+# What the kernel is told to look for: classes of octets, the longest segment and path, whether devices matter.
+_Look = tuple[bytes, int, int, bool]
+
+
+@cache
+def _look(name: str, root_length: int) -> tuple[_Look, _Look]:
+    """Return a look that finds all that is refused and more, and one that finds only what is refused.
+
+    Most of it is refused for an ASCII character, which is certain without a look at the text.
+    """
+    profiles = _profiles(name, root_length)
+    filters = [_filter(one, root_length) for one in profiles]
+    classes = bytes(
+        _ADVISED_FIRST * (octet == 0x2D) | _union(classes[octet] for classes, _, _ in filters) for octet in range(256)
+    )
+    longest_segment = min(segment for _, segment, _ in filters)
+    longest_path = min(path for _, _, path in filters)
+    ascii_only = bytes(bits & (_REFUSED | _NOT_LAST) for bits in classes[:128]) + bytes(128)
+    return (
+        (classes, longest_segment, longest_path, any(one.devices for one in profiles)),
+        (ascii_only, _UNLIMITED, _UNLIMITED, False),
+    )
+
+
 def _filter(profile: Profile, root_length: int) -> tuple[bytes, int, int]:
     """Return what the kernel can tell without reading text: the classes of octets, and lengths that are safe.
 
@@ -274,9 +296,8 @@ def _filter(profile: Profile, root_length: int) -> tuple[bytes, int, int]:
         # Whether they are UTF-8, and which device has a superscript digit, is for the look at the text.
         for octet in range(0x80, 0x100):
             classes[octet] |= _REFUSED
-    unlimited = 1 << 62
-    segment = min(limit for limit in (profile.segment_octets, profile.segment_units, unlimited) if limit is not None)
-    path = min(limit for limit in (profile.path_octets, profile.path_units, unlimited) if limit is not None)
+    segment = min(limit for limit in (profile.segment_octets, profile.segment_units, _UNLIMITED) if limit is not None)
+    path = min(limit for limit in (profile.path_octets, profile.path_units, _UNLIMITED) if limit is not None)
     before = root_length + 1 if root_length else 0
     return bytes(classes), segment, max(path - before - profile.with_nul, 0)
 

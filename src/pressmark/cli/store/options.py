@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -11,12 +10,12 @@ import click
 
 from pressmark import stores
 from pressmark.cli.fixity_options import PROGRESS
-from pressmark.cli.options import chosen_layout
+from pressmark.cli.options import named_layout
 from pressmark.cli.streams import Source
 from pressmark.cli.talk import CallError, Failure
 from pressmark.errors import ObjectError, StoreError
 from pressmark.fixity import Progress
-from pressmark.layouts import Layout, entry
+from pressmark.layouts import Layout
 from pressmark.stores import Store
 
 __all__ = [
@@ -57,8 +56,6 @@ _IGNORE = click.option(
     multiple=True,
     help="Pass over what is called so anywhere in the store, such as .DS_Store; repeatable.",
 )
-# A comma within a value is none that parts settings.
-_NEXT_SETTING = re.compile(r",(?=[A-Za-z]+=)")
 
 
 def store_options(function: Function) -> Function:
@@ -77,10 +74,7 @@ def store_options(function: Function) -> Function:
 
 def layout_of(text: str | None) -> Layout | None:
     """Return the layout that ``--layout`` names, with its parameters."""
-    if text is None:
-        return None
-    name, colon, settings = text.partition(":")
-    return chosen_layout(entry(name), _NEXT_SETTING.split(settings) if colon else (), None)
+    return None if text is None else named_layout(text)
 
 
 def opened(path: bytes, kind: str | None, layout: str | None, identifiers: str | None) -> Store:

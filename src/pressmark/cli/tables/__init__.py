@@ -17,7 +17,7 @@ from pressmark.cli.tables.mapper import Mapper
 from pressmark.cli.talk import CallError, Failure
 from pressmark.layouts import LineCounts
 
-__all__ = ["pass_table"]
+__all__ = ["pass_table", "table_column"]
 
 
 class Block(Protocol):
@@ -97,6 +97,18 @@ def pass_table(
         writer.abandon()
         raise
     return counts
+
+
+def table_column(kind: Kind, wanted: Wanted, source: Source, data: Any) -> Any:
+    """Return the wanted column of the table ``source``: an Arrow stream, or an iterator of octets.
+
+    :param data: where the bytes of ``source`` come from: itself, or what unpacks it
+    """
+    if kind is Kind.PARQUET:
+        return _parquet("reading").ParquetReader(source, wanted).column()
+    from pressmark.cli.tables import text
+
+    return text.TextReader(data, text.DIALECTS[kind], wanted).items()
 
 
 def _pass_block(

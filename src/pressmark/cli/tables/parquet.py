@@ -131,6 +131,23 @@ class ParquetReader:
                 yield ArrowBlock(batch, self, row, group)
                 row += batch.num_rows
 
+    def column(self) -> Any:
+        """Return the wanted column alone, as an Arrow stream."""
+        field = self.schema.field(self.index)
+
+        def batches() -> Iterator[Any]:
+            for group in range(self.file.num_row_groups):
+                with _named(self.name):
+                    some = self.file.iter_batches(self._batch_rows(group), row_groups=[group], columns=[field.name])
+                while True:
+                    with _named(self.name):
+                        batch = next(some, None)
+                    if batch is None:
+                        break
+                    yield batch
+
+        return pa.RecordBatchReader.from_batches(pa.schema([field]), batches())
+
     def _batch_rows(self, group: int) -> int:
         """Return how many rows of a row group to read at once: few where they are long."""
         described = self.file.metadata.row_group(group)

@@ -100,6 +100,7 @@ DIALECTS = {Kind.CSV: Dialect(Kind.CSV, b",", True), Kind.TSV: Dialect(Kind.TSV,
 class TextBlock:
     """Some rows of CSV or TSV: see ``Block``.
 
+    :ivar items: the wanted fields, as what they mean
     :ivar group: the same for all, because text has no groups of rows
     """
 
@@ -121,7 +122,7 @@ class TextBlock:
             self._ends = [b"\r\n" if row.endswith(b"\r") else b"\n" for row in rows]
             rows = [row[:-1] if row.endswith(b"\r") else row for row in rows]
         self._rows = rows
-        self._items = self._cut(reader.index)
+        self.items = self._cut(reader.index)
         self._malformed = set(self.faults)
 
     def __len__(self) -> int:
@@ -152,7 +153,7 @@ class TextBlock:
 
     def map(self, mapper: Mapper) -> None:
         """Map the wanted fields."""
-        self.results, faults = mapper.texts(self._items)
+        self.results, faults = mapper.texts(self.items)
         self.faults = {**faults, **self.faults}
         for index in self.faults:
             self.results[index] = b""
@@ -168,7 +169,7 @@ class TextBlock:
 
     def item(self, index: int) -> bytes:
         """Return the wanted field, or of a malformed row the row."""
-        return self._rows[index] if index in self._malformed else self._items[index]
+        return self._rows[index] if index in self._malformed else self.items[index]
 
     def refuse_results(self) -> None:
         """Fail the rows whose result cannot stand in a field of their own kind of file."""
@@ -262,6 +263,13 @@ class TextReader:
             yield self._block(*first)
         for chunk in self._chunks:
             yield self._block(*chunk)
+
+    def items(self) -> Iterator[bytes]:
+        """Yield the wanted field of every row; a row that is malformed ends it with a failure."""
+        for block in self.blocks():
+            for index, reason in sorted(block.faults.items())[:1]:
+                raise Failure(f"{self.name}:{block.number(index)}: {shown(block.item(index))}: {reason}")
+            yield from block.items
 
     def _block(self, rows: list[bytes], quoted: bool, open_end: bool) -> TextBlock:
         block = TextBlock(self, rows, self._line, quoted, open_end)

@@ -1,0 +1,193 @@
+"""Identifiers in blocks: read once, from wherever they are, and passed through many layouts each."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from time import thread_time
+from typing import Any, NamedTuple
+
+from pressmark import _kernels
+from pressmark._kernels.tables import Fault
+from pressmark.columns import (
+    ArrowArrayExportable,
+    ArrowStreamExportable,
+    PackedColumn,
+    StringColumn,
+    packed_columns,
+)
+from pressmark.errors import IdentifierError
+from pressmark.layouts.base import Layout
+from pressmark.layouts.lines import cut_blocks
+
+__all__ = [
+    "Block",
+    "MappedBlock",
+    "Running",
+    "failure_reason",
+    "identifier_blocks",
+    "map_block",
+    "running",
+    "starting_with",
+]
+
+# Few enough for identifiers and paths to stay in the processor's cache, many enough to spread the cost of the calls.
+ITEMS = 1 << 16
+OCTETS = 8 << 20
+
+
+class Block(NamedTuple):
+    """Identifiers that follow each other.
+
+    :ivar column: their octets; null is no identifier
+    :ivar faults: why an item, null in the column, cannot be an identifier of any layout: index, and the error
+    """
+
+    column: PackedColumn
+    faults: dict[int, IdentifierError]
+
+    @property
+    def identifiers(self) -> int:
+        """How many there are: nulls are not counted, faults are."""
+        return len(self.column) - len(self.column.nulls) + len(self.faults)
+
+    def text(self, index: int) -> str:
+        """Return one identifier as text."""
+        if index in self.faults:
+            item = self.faults[index].identifier
+            return item if isinstance(item, str) else os.fsdecode(item)
+        return self.column[index].decode("utf-8", "surrogateescape")
+
+
+class MappedBlock(NamedTuple):
+    """The paths of a block.
+
+    :ivar paths: null where there is none
+    :ivar failures: why an identifier has none, in order: its index, code and position for the layout's door
+    :ivar seconds: of processor time that mapping took
+    """
+
+    paths: PackedColumn
+    failures: list[tuple[int, int, int]]
+    seconds: float
+
+
+def map_block(layout: Layout, block: Block) -> MappedBlock:
+    """Return the paths of a block under a layout."""
+    door = layout._mapping()
+    begin = thread_time()
+    results, faults = door.kernel(block.column.piece)
+    seconds = thread_time() - begin
+    null = set(block.column.nulls)
+    # Nulls were packed empty: what the kernel says of them is beside the point.
+    failures = [fault for fault in faults if fault[0] not in null]
+    absent = sorted({*null, *(index for index, _, _ in failures)})
+    return MappedBlock(PackedColumn(door.kernels, results, absent), failures, seconds)
+
+
+def failure_reason(layout: Layout, block: Block, failure: tuple[int, int, int]) -> str:
+    """Return why an identifier of a block has no path: one of :attr:`MappedBlock.failures`."""
+    index, code, position = failure
+    error = layout._mapping().error_of(block.column[index], None, code, position)
+    return error.reason if isinstance(error, IdentifierError) else str(error)
+
+
+def starting_with(column: PackedColumn, octets: bytes) -> list[int]:
+    """Return the ascending indices of the items that begin with ``octets``."""
+    found: list[int] = column.kernels.beginning(column.piece, octets)
+    return found
+
+
+def identifier_blocks(ids: Any, *, field: str | None = None, delimiter: bytes = b"\n") -> Iterator[Block]:
+    """Yield identifiers in blocks, from any door.
+
+    ``ids`` is the path (:class:`os.PathLike`) or the binary stream of a file of lines, an Arrow column (see
+    :meth:`Layout.map_arrow`), a :class:`StringColumn`, or an iterable of ``str`` and ``bytes``. It is read as the
+    blocks are asked for, once.
+
+    :param field: which column of an Arrow table
+    :param delimiter: the octet that ends a line
+    :raises TypeError: it is none of these, or an item of it is neither ``str`` nor ``bytes``
+    :raises ColumnError: an Arrow column is malformed, holds no text, or has not the field
+    :raises OSError: the file cannot be read
+    """
+    kernels = _kernels.active
+    if isinstance(ids, (str, bytes)):
+        raise TypeError(
+            f"expected identifiers, not one {type(ids).__name__}: put it in a list, or the name of a file in a Path"
+        )
+    if len(delimiter) != 1:
+        raise ValueError(f"delimiter={delimiter!r}: expected one byte")
+    if isinstance(ids, os.PathLike):
+        with open(ids, "rb") as file:
+            yield from _of_lines(file, delimiter)
+    elif hasattr(ids, "read"):
+        yield from _of_lines(ids, delimiter)
+    elif isinstance(ids, StringColumn):
+        for piece, nulls in ids.packed(kernels, ITEMS, OCTETS):
+            yield Block(PackedColumn(kernels, piece, nulls), {})
+    elif isinstance(ids, (ArrowStreamExportable, ArrowArrayExportable)):
+        for column in packed_columns(kernels, ids, field, ITEMS, OCTETS):
+            yield Block(column, {})
+    elif isinstance(ids, Iterable):
+        yield from _of_texts(ids)
+    else:
+        raise TypeError(f"expected identifiers, a file of them or a column, not {type(ids).__name__}")
+
+
+def _of_lines(source: Any, delimiter: bytes) -> Iterator[Block]:
+    kernels = _kernels.active
+    for block, _, _ in cut_blocks(source, delimiter, kernels.DirectMap().limit):
+        yield Block(PackedColumn(kernels, kernels.Packed.from_lines(block, delimiter)), {})
+
+
+def _of_texts(texts: Iterable[Any]) -> Iterator[Block]:
+    kernels = _kernels.active
+    iterator = iter(texts)
+    number = 0
+    for items in _gathered(iterator):
+        piece, faults = kernels.Packed.from_texts(items)
+        wrong: dict[int, IdentifierError] = {}
+        for index, code, position in faults:
+            item = items[index]
+            if code == Fault.NOT_TEXT:
+                raise TypeError(f"identifier {number + index}: expected str or bytes, not {type(item).__name__}")
+            reason = f"the lone surrogate at {position} stands for no octet"
+            wrong[index] = IdentifierError(item, number + index, reason)
+        yield Block(PackedColumn(kernels, piece, sorted(wrong)), wrong)
+        number += len(items)
+
+
+def _gathered(iterator: Iterator[Any]) -> Iterator[list[Any]]:
+    """Yield items in lists that are neither too many nor too long."""
+    held: list[Any] = []
+    size = 0
+    # Short lists at a time, so that long items are noticed before they fill the memory.
+    while items := list(islice(iterator, 1 << 10)):
+        held += items
+        size += sum(len(item) for item in items if isinstance(item, (str, bytes)))
+        if len(held) >= ITEMS or size >= OCTETS:
+            yield held
+            held, size = [], 0
+    if held:
+        yield held
+
+
+class Running(NamedTuple):
+    """Which kernels run.
+
+    :ivar implementation: ``native`` or ``pure``
+    :ivar level: the vector level on which digests are computed; ``none`` in plain Python
+    :ivar side_by_side: whether threads that run them do so at the same time
+    """
+
+    implementation: str
+    level: str
+    side_by_side: bool
+
+
+def running() -> Running:
+    """Return which kernels run."""
+    kernels = _kernels.active
+    return Running(kernels.NAME, kernels.LEVEL, kernels.RELEASES_GIL)

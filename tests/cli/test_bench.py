@@ -1,0 +1,168 @@
+"""``pressmark bench``: what is measured, as a table and as JSON; how fast anything is, no test says."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pressmark.bench import CASES, bench_digest, bench_files, first_read, sample_files
+from pressmark.bench.digests import hash_plainly
+from pressmark.bench.timing import best
+from pressmark.fixity import ALGORITHMS, hash_file
+from pressmark.layouts import REGISTRY
+
+from .conftest import Call
+
+# So short that each measurement is made about once.
+SHORT = ("--seconds", "0.01")
+
+
+def lines(output: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in output.splitlines()]
+
+
+def test_every_layout_is_measured() -> None:
+    """Each has a case, and a plain loop that gives the same paths."""
+    assert {case.layout.name for case in CASES} == set(REGISTRY)
+    for case in CASES:
+        ids = case.sample(1000)
+        assert len(set(ids)) == 1000
+        assert case.loop is not None
+        assert case.loop(ids) == case.layout.map_ids(ids), case.title
+
+
+def test_the_plain_loop_hashes_what_is_hashed() -> None:
+    with sample_files() as (small, large):
+        assert small.bytes == 1000 * 4096
+        assert len(large.paths) == 1
+        for name in ("sha512/256", "blake2b-160", "xxh128"):
+            assert hash_plainly(small.paths[:3], name) == [hash_file(path, name)[name] for path in small.paths[:3]]
+        folder = Path(large.paths[0]).parent  # type: ignore[arg-type]
+        assert folder.is_dir()
+    assert not folder.exists()
+
+
+def test_the_best_of_some_rounds() -> None:
+    """Everything is called in turn, twice at least."""
+    calls: list[int] = []
+    times = best([lambda: calls.append(0), lambda: calls.append(1)], 1e-9)
+    assert calls[:2] == [0, 1]
+    assert all(time > 0 for time in times)
+
+
+def test_layouts(call: Call) -> None:
+    """One object a layout, with every door; those asked for, and with parameters of one's own."""
+    result = call(
+        "bench",
+        "--only",
+        "layouts",
+        "--layout",
+        "0004",
+        "--layout",
+        "0003:tupleSize=2",
+        "--json",
+        "--threads",
+        "1",
+        *SHORT,
+    )
+    assert result.exit_code == 0
+    one, other, last = lines(result.stdout)
+    assert (one["kind"], one["layout"], other["layout"]) == ("layout", "0004", "0003:tupleSize=2")
+    for door in ("list", "lines", "loop", "hashlib", "ratio"):
+        assert one[door] > 0
+    assert one["arrow"] is None or one["arrow"] > 0
+    assert other["loop"] is None
+    assert other["ratio"] is None
+    assert last["summary"]["machine"]["cores"] >= 1
+    assert last["summary"]["seconds"] > 0
+
+
+def test_digests(call: Call) -> None:
+    result = call("bench", "--only", "digests", "-a", "md5,SHA-256", "--json", *SHORT)
+    assert result.exit_code == 0
+    *rows, _ = lines(result.stdout)
+    assert [row["algorithm"] for row in rows] == ["md5", "sha256"]
+    for row in rows:
+        for size in ("small", "large"):
+            assert all(row[size][name] > 0 for name in ("pressmark", "loop", "memory", "ratio"))
+
+
+def test_a_folder(call: Call, tmp_path: Path) -> None:
+    """Its files are hashed, and stay as they are."""
+    (tmp_path / "files").mkdir()
+    for name in ("one", "two"):
+        (tmp_path / "files" / name).write_text(name * 1000)
+    result = call("bench", "files", "--only", "folder", "-a", "sha512,blake3", "--json", *SHORT)
+    assert result.exit_code == 0
+    sha512, blake3, _ = lines(result.stdout)
+    # How many of them there was time for, no test says.
+    assert (sha512["folder"], sha512["bytes"]) == ("files", 3000 * sha512["files"])
+    assert sha512["first_read"] > 0
+    assert blake3["first_read"] is None
+    assert sorted(one.name for one in (tmp_path / "files").iterdir()) == ["one", "two"]
+
+
+def test_the_first_read(tmp_path: Path) -> None:
+    """What cannot be read is counted, and all the rest is there."""
+    for name in ("one", "two"):
+        (tmp_path / name).write_text(name * 1000)
+    (tmp_path / "gone").symlink_to("nowhere")
+    files, rate = first_read(str(tmp_path), "sha512", 3600)
+    assert [Path(os.fsdecode(path)).name for path in files.paths] == ["one", "two"]
+    assert (files.bytes, files.left_out, files.failed, files.whole) == (6000, 0, 0, True)
+    assert rate is not None
+
+
+def test_tables(call: Call, tmp_path: Path) -> None:
+    """People get the machine, and a table of each kind."""
+    (tmp_path / "files").write_text("one")
+    arguments = ("--only", "layouts", "--only", "digests", "--only", "folder", "--layout", "0002", "-a", "md5")
+    result = call("bench", "files", *arguments, *SHORT)
+    assert result.exit_code == 0
+    assert result.stdout.startswith("pressmark ")
+    for text in (
+        "Identifiers a second",
+        "Bytes a second: 1,000 files",
+        "Bytes a second: 1 file of files, 3 B",
+        "0002",
+        "md5",
+    ):
+        assert text in result.stdout
+
+
+def test_every_algorithm_can_be_measured() -> None:
+    with sample_files() as samples:
+        for name in ALGORITHMS:
+            assert bench_files(samples[1], name, 1e-9).ratio > 0
+        assert bench_digest("md5", samples, 1e-9).small.memory is not None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--only", "folder"), "pressmark: --only folder: give the FOLDER to measure\n"),
+        (("nowhere",), "pressmark: nowhere: no such file or directory\n"),
+        (("-a", "md6"), "pressmark: algorithm 'md6': unknown"),
+        (("--layout", "0099"), "pressmark: --layout '0099': unknown layout '0099'; known are"),
+        (("--layout", "0003:size=2"), "pressmark: --layout '0003:size=2': size: unknown parameter"),
+        (("--seconds", "0"), "pressmark: "),
+    ],
+)
+def test_wrong_calls(call: Call, arguments: tuple[str, ...], message: str) -> None:
+    result = call("bench", *arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith(message)
+    assert result.stderr.count("\n") == 1
+
+
+def test_a_folder_without_bytes(call: Call, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "empty" / "nothing").touch()
+    assert first_read(str(tmp_path / "empty"), "md5")[1] is None
+    result = call("bench", "empty", "--only", "folder", *SHORT)
+    assert result.exit_code == 1
+    assert result.stderr == "pressmark: empty: no file there has bytes that can be read\n"

@@ -1,0 +1,296 @@
+"""``pressmark compare``: every door for identifiers, the same numbers in three forms, and errors in one line."""
+
+from __future__ import annotations
+
+import gzip
+import importlib.util
+import io
+import json
+import os
+import re
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pressmark import layout, pages, stores
+from pressmark.cli.rich_tables import Table, print_tables
+
+from .conftest import Call, Run
+
+# Two of the shape of which 0012 with the delimiter "." loses all but one.
+IDS = ["miun.aje1563.0001.001", "miun.aje1563.0002.001", "uc1.b1", "uc1.b12", "mdp.39015004042316"]
+LAYOUTS = ("--layout", "0004", "--layout", "0012:delimiters=.")
+HAS_REPORT = all(importlib.util.find_spec(package) for package in ("matplotlib", "jinja2"))
+needs_report = pytest.mark.skipif(not HAS_REPORT, reason="the extra report is not installed")
+
+
+@pytest.fixture
+def ids(tmp_path: Path) -> Path:
+    path = tmp_path / "ids.txt"
+    path.write_text("".join(f"{identifier}\n" for identifier in IDS))
+    return path
+
+
+def records(output: str) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """Return the layouts of ``--json``, and the summary."""
+    *layouts, last = (json.loads(line) for line in output.splitlines())
+    return layouts, last["summary"]
+
+
+def test_json(call: Call, ids: Path) -> None:
+    """One object a layout and line, then what concerns all, with the verdict."""
+    result = call("compare", "ids.txt", *LAYOUTS, "--json", "--directory-limit", "3")
+    (first, second), summary = records(result.stdout)
+    assert result.exit_code == 1
+    assert (first["name"], first["layout"]) == ("0004", layout("0004").name)
+    assert second["config"] == layout("0012", delimiters=["."]).config()
+    assert (first["clashes"]["equal"], second["clashes"]["equal"]) == (0, 2)
+    assert (first["mapped"], first["directories"]["leaf"], second["directories"]["leaf"]) == (5, 5, 4)
+    assert (summary["identifiers"], summary["source"], summary["directory_limit"]) == (5, "ids.txt", 3)
+    assert summary["ok"] is True
+    assert summary["verdict"]["word"] == "1 of 2 layouts loses objects"
+    assert "shared" in [statement["rule"] for statement in summary["verdict"]["statements"]]
+
+
+def test_tables(call: Call, ids: Path) -> None:
+    """People get the verdict, and the same numbers."""
+    result = call("compare", "ids.txt", *LAYOUTS)
+    assert result.exit_code == 1
+    lines = result.stdout.splitlines()
+    assert lines[0] == "1 of 2 layouts loses objects."
+    assert any(line.startswith("- 0012:delimiters=.: 2 identifiers share a path with another") for line in lines)
+    safety = [line.split() for line in lines if line.split()[:1] == ["0012:delimiters=."]]
+    assert safety[0][1:4] == ["no", "2", "0"]
+    assert "'miun.aje1563.0001.001', 'miun.aje1563.0002.001'" in result.stdout
+
+
+def test_all_is_well(call: Call, ids: Path) -> None:
+    result = call("compare", "ids.txt", "--layout", "0004", "--layout", "pairtree")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout.startswith("Each of these layouts has a place for every object.\n")
+
+
+def test_every_door(call: Call, tmp_path: Path) -> None:
+    """Lines, NUL-ended, from a pipe, gzipped; CSV, TSV, Parquet; the objects of a store: the same comparison."""
+    lines = "".join(f"{identifier}\n" for identifier in IDS).encode()
+    (tmp_path / "ids.txt").write_bytes(lines)
+    (tmp_path / "ids.txt.gz").write_bytes(gzip.compress(lines))
+    (tmp_path / "nul").write_bytes(lines.replace(b"\n", b"\0"))
+    (tmp_path / "table.csv").write_text("n,id\n" + "".join(f'1,"{identifier}"\n' for identifier in IDS))
+    (tmp_path / "table.tsv.gz").write_bytes(gzip.compress(b"".join(f"{one}\tx\n".encode() for one in IDS)))
+    doors = [
+        ("ids.txt",),
+        ("ids.txt.gz",),
+        ("nul", "-0"),
+        ("table.csv", "--column", "id"),
+        ("table.csv", "--column", "2", "--header"),
+        ("table.tsv.gz", "--column", "1"),
+        ("-",),
+    ]
+    if importlib.util.find_spec("pyarrow"):
+        import pyarrow
+        import pyarrow.parquet
+
+        table = pyarrow.table({"n": [1, 2, None, 3, 4, 5], "id": [*IDS[:3], None, *IDS[3:]]})
+        pyarrow.parquet.write_table(table, tmp_path / "table.parquet", row_group_size=2)
+        doors.append(("table.parquet", "--column", "id"))
+    (tmp_path / "file").write_text("content")
+    books = stores.create("pairtree", tmp_path / "books")
+    for identifier in IDS:
+        books.put(identifier, tmp_path / "file")
+    doors.append(("books",))
+    wanted = None
+    for door in doors:
+        result = call("compare", *door, *LAYOUTS, "--json", stdin=lines)
+        layouts, summary = records(result.stdout)
+        assert (door, result.exit_code, summary["identifiers"]) == (door, 1, 5)
+        numbers = [
+            (one["clashes"]["equal"], one["directories"], one["lengths"], one["fan_out"]["max"]) for one in layouts
+        ]
+        wanted = wanted or numbers
+        assert (door, numbers) == (door, wanted)
+
+
+@needs_report
+def test_the_report(call: Call, ids: Path, tmp_path: Path) -> None:
+    """It holds the same numbers, and replaces what was there."""
+    (tmp_path / "report.html").write_text("old")
+    result = call("compare", "ids.txt", *LAYOUTS, "--report", "report.html", "--json")
+    assert result.exit_code == 1
+    assert result.stderr == "pressmark: report.html: the report is written\n"
+    text = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert text.startswith("<!doctype html>")
+    data = json.loads(text.rpartition('id="data">')[2].partition("</script>")[0])
+    layouts, summary = records(result.stdout)
+    assert data["layouts"] == layouts
+    assert {**data, "verdict": summary["verdict"]} == {**summary, "layouts": layouts}
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["ids.txt", "report.html"]
+
+
+def test_parameters_reach_the_comparison(call: Call, ids: Path, tmp_path: Path) -> None:
+    result = call(
+        *("compare", "ids.txt", "--layout", "0004", "--files-per-object", "7", "--versions", "3", "--json"),
+        *(
+            "--profile",
+            "windows",
+            "--root",
+            "/" + "r" * 299 + "/",
+            "--probe",
+            ".",
+            "--temporary",
+            ".",
+            "--threads",
+            "1",
+        ),
+    )
+    [one], summary = records(result.stdout)
+    assert (one["costs"]["files_per_object"], one["costs"]["versions"]) == (7, 3)
+    assert list(one["refused"]) == ["windows"]
+    # No path has room behind a root of 300 octets.
+    assert one["refused"]["windows"]["count"] == 5
+    assert (summary["profile"], summary["threads"]) == ("windows", 1)
+    assert one["probe"]["objects"] == 5
+    assert [one.name for one in tmp_path.iterdir()] == ["ids.txt"]
+
+
+def test_the_same_layout_twice(call: Call, ids: Path) -> None:
+    """Each row has a name of its own."""
+    layouts, _ = records(call("compare", "ids.txt", "--layout", "0004", "--layout", "0004", "--json").stdout)
+    assert len({one["name"] for one in layouts}) == 2
+
+
+def test_identifiers_that_are_all_equal(call: Call, tmp_path: Path) -> None:
+    (tmp_path / "ids.txt").write_text("same\n" * 1000)
+    result = call("compare", "ids.txt", "--layout", "0004", "--json")
+    [one], summary = records(result.stdout)
+    assert result.exit_code == 1
+    assert (one["clashes"]["equal"], summary["duplicates"]) == (1000, 1000)
+    assert summary["verdict"]["statements"][0]["rule"] == "duplicates"
+
+
+def test_identifiers_without_a_path(call: Call, tmp_path: Path) -> None:
+    (tmp_path / "ids.txt").write_bytes(b"..\n\n\xff\xfe\na\n")
+    result = call("compare", "ids.txt", "--layout", "0002")
+    assert result.exit_code == 1
+    assert "no path" in result.stdout
+    assert "'..'" in result.stdout
+
+
+def test_hostile_identifiers_on_a_terminal(call: Call, tmp_path: Path) -> None:
+    """What is not printable is escaped, and markup is text."""
+    (tmp_path / "ids.txt").write_bytes("[bold]\x1b[31m\u202e\n".encode() * 2)
+    result = call("compare", "ids.txt", "--layout", "0004")
+    assert "'[bold]\\x1b[31m\\u202e'" in result.stdout
+    assert all(one.isprintable() or one == "\n" for one in result.stdout)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("ids.txt",), "missing option '--layout' (see 'pressmark compare --help')"),
+        (("ids.txt", "--layout", "0099"), "--layout '0099': unknown layout '0099'; known are pairtree"),
+        (("ids.txt", "--layout", "0003:tupleSize=40"), "--layout '0003:tupleSize=40': tupleSize: 40 is not an integer"),
+        (("ids.txt", "--layout", "0006"), "--layout '0006': delimiter: required by"),
+        (("nowhere.txt", "--layout", "0004"), "nowhere.txt: No such file or directory"),
+        (("empty.txt", "--layout", "0004"), "empty.txt: there is no identifier in it"),
+        (("empty.csv", "--column", "id", "--layout", "0004"), "empty.csv: it is empty: there is no header row"),
+        (("ids.csv", "--layout", "0004"), "ids.csv: CSV needs --column"),
+        (("ids.csv", "--column", "no", "--layout", "0004"), "ids.csv: no column 'no'; it has id"),
+        (("ids.csv", "--column", "id", "-0", "--layout", "0004"), "-0 does not go with --column"),
+        ((".", "--column", "1", "--layout", "0004"), ".: it is a directory, so it is read as a store"),
+        (("plain", "--layout", "0004"), "'plain': "),
+        (("ids.txt", "--layout", "0004", "--probe", "nowhere"), "--probe nowhere: no such directory"),
+        (("ids.txt", "--layout", "0004", "--temporary", "nowhere"), "--temporary nowhere: no such directory"),
+        (("ids.txt", "--layout", "0004", "--directory-limit", "0"), "invalid value for '--directory-limit'"),
+    ],
+)
+def test_wrong_calls(call: Call, tmp_path: Path, arguments: tuple[str, ...], message: str) -> None:
+    (tmp_path / "ids.txt").write_text("a\n")
+    (tmp_path / "ids.csv").write_text("id\na\n")
+    (tmp_path / "empty.txt").touch()
+    (tmp_path / "empty.csv").touch()
+    (tmp_path / "plain").mkdir()
+    result = call("compare", *arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith(f"pressmark: {message}")
+    assert result.stderr.count("\n") == 1
+
+
+@needs_report
+@pytest.mark.parametrize(
+    ("report", "message"),
+    [
+        ("nowhere/report.html", "'nowhere/report.html': its directory does not exist; make it, or name another file"),
+        ("folder", "'folder': it is a directory; name a file"),
+        ("ids.txt", "ids.txt: input and report are the same file"),
+    ],
+)
+def test_a_report_that_cannot_be_written(call: Call, ids: Path, tmp_path: Path, report: str, message: str) -> None:
+    """It is refused before the work."""
+    (tmp_path / "folder").mkdir()
+    result = call("compare", "ids.txt", "--layout", "0004", "--report", report)
+    assert (result.exit_code, result.stdout, result.stderr) == (2, "", f"pressmark: {message}\n")
+    assert ids.read_text().splitlines() == IDS
+
+
+@needs_report
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="nothing is read-only to this user")
+def test_a_read_only_folder(call: Call, ids: Path, tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir(mode=0o555)
+    result = call("compare", "ids.txt", "--layout", "0004", "--report", "folder/report.html")
+    assert result.exit_code == 2
+    assert result.stderr == (
+        "pressmark: 'folder/report.html': it cannot be written (Permission denied); name another file\n"
+    )
+
+
+def test_a_missing_package(call: Call, ids: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pages.importlib.util, "find_spec", lambda name: None)
+    result = call("compare", "ids.txt", "--layout", "0004", "--report", "report.html")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == "pressmark: 'report.html': it needs matplotlib: pip install \"pressmark[report]\"\n"
+
+
+def test_a_malformed_row(call: Call, tmp_path: Path) -> None:
+    """It ends the run, so that no number leaves it out."""
+    (tmp_path / "table.csv").write_text("id,n\na,1\nb\n")
+    result = call("compare", "table.csv", "--column", "id", "--layout", "0004")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == "pressmark: table.csv:3: 'b': its row has 1 field, the first one has 2\n"
+
+
+@pytest.mark.parametrize("columns", [60, 22, 14])
+def test_tables_on_narrow_terminals(monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
+    """What is too wide is turned around, and what is still too wide printed row by row: no number is folded."""
+
+    class Terminal(io.StringIO):
+        encoding = "utf-8"
+
+        def isatty(self) -> bool:
+            return True
+
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stdout", terminal)
+    monkeypatch.setattr(shutil, "get_terminal_size", lambda: os.terminal_size((columns, 20)))
+    monkeypatch.setenv("TERM", "xterm")
+    table = Table("T", ["name", "one", "two", "three"])
+    table.add("a", "1.1", "1.2", "1.3")
+    table.add("b", "2.1", "2.2", "2.3")
+    print_tables(table)
+    text = re.sub(r"\x1b\[[0-9;]*m", "", terminal.getvalue())
+    for number in ("1.1", "1.2", "1.3", "2.1", "2.2", "2.3"):
+        assert number in text
+    assert all(len(line) <= columns for line in text.splitlines())
+    assert ("one: 1.1" in text) == (columns == 14)
+    assert bool(re.search(r"^ +a +b *$", text, re.MULTILINE)) == (columns == 22)
+
+
+def test_a_run_of_its_own(run: Run, tmp_path: Path) -> None:
+    """A short one tells of no progress."""
+    (tmp_path / "ids.txt").write_text("".join(f"a:{number}\n" for number in range(1000)))
+    done = run("compare", "ids.txt", "--layout", "0004", "--progress")
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"This layout suits." in done.stdout

@@ -1,0 +1,61 @@
+"""Every number of a comparison is what making the trees and counting them gives."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from pressmark.compare import compare
+from pressmark.errors import IdentifierError
+from pressmark.layouts import Layout
+from pressmark.paths import refusal
+from support.implementations import Implementation
+
+from . import samples, trees
+
+pytestmark = [
+    pytest.mark.skipif(sys.platform != "linux", reason="names of any octets, and find -printf"),
+    pytest.mark.skipif(shutil.which("find") is None, reason="without find there is nothing to compare with"),
+]
+
+IDS: list[str | bytes] = [*samples.hostile(), *samples.hathitrust()]
+
+
+def path_of(layout: Layout, identifier: str | bytes) -> str | None:
+    try:
+        return layout.map_id(identifier)
+    except IdentifierError:
+        return None
+
+
+@pytest.mark.parametrize("name", samples.layouts())
+def test_every_number(implementation: Implementation, tmp_path: Path, name: str) -> None:
+    """Directories by depth, fan-out, the largest; and of the paths lengths, depth, clashes, locality."""
+    layout = samples.layouts()[name]
+    # What no file system makes cannot be counted there; that it is refused is told apart.
+    paths = {identifier: path_of(layout, identifier) for identifier in IDS}
+    ids = [one for one, path in paths.items() if path is None or refusal(path, "unix") is None]
+    assert len(ids) > 400 if name == "0002" else len(ids) > 380
+    possible = [path for one in ids if (path := paths[one]) is not None]
+    (result,) = compare(ids, [layout], directory_limit=10, memory=20_000, folder=tmp_path).layouts
+    assert result.mapped == len(possible)
+    assert result.unmapped.count == len(ids) - len(possible)
+    assert trees.said_of_paths(result) == trees.of_paths(possible)
+    root = os.fsencode(tmp_path / "tree")
+    os.mkdir(root)
+    trees.make(root, map(os.fsencode, possible))
+    assert trees.said(result) == trees.counted(root)
+    assert result.directories.leaf == len(set(possible))
+    assert result.directories.interim == result.directories.total - len(set(possible))
+    assert result.fan_out.mean == pytest.approx(result.directories.total / max(result.fan_out.directories, 1))
+    # All of them, with those that no file system makes.
+    (whole,) = compare(IDS, [layout], profile="unix").layouts
+    assert whole.refused["unix"].count == len(IDS) - len(ids)
+    assert (whole.mapped, whole.unmapped.count) == (
+        sum(path is not None for path in paths.values()),
+        sum(path is None for path in paths.values()),
+    )

@@ -1,0 +1,457 @@
+"""The report: what its verdict says and why, and a page that is whole, safe and readable wherever it is opened."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import re
+import shutil
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from html.parser import HTMLParser
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import pressmark
+from pressmark import pages
+from pressmark.compare import (
+    Clashes,
+    Comparison,
+    Costs,
+    FanOut,
+    Group,
+    Growth,
+    LayoutResult,
+    Named,
+    Refused,
+    compare,
+)
+from pressmark.compare.report import check_report, faults, verdict
+from pressmark.errors import ReportError
+
+HAS_REPORT = all(importlib.util.find_spec(package) for package in ("matplotlib", "jinja2"))
+needs_report = pytest.mark.skipif(not HAS_REPORT, reason="the extra report is not installed")
+
+HOSTILE = [
+    "</script><script>alert(1)</script>",
+    '<img src="http://example.org/x.png" onerror=alert(1)>',
+    "\u202eabc\u2066def",
+    "a\x1b[31mb\x07\x7f\u2028",
+    "&amp;&lt;",
+    "אבג-1",
+    b"\xff\xfe\x80".decode("utf-8", "surrogateescape"),
+    "'\"><svg/onload=alert(1)>",
+    "{{ 7 * 7 }}{% raw %}",
+    "x" * 5000,
+]
+
+
+# --- the verdict ------------------------------------------------------------------------------------------------------
+
+
+def layout(name: str = "one", **numbers: Any) -> LayoutResult:
+    """Return a layout without faults, except for what is given."""
+    return replace(LayoutResult(name, name, {}, mapped=100, reversible="always"), **numbers)
+
+
+def comparison(*layouts: LayoutResult, **numbers: Any) -> Comparison:
+    return Comparison(**{"identifiers": 100, "duplicates": 0, "layouts": layouts, "directory_limit": 1000, **numbers})
+
+
+def clash(kind: str, count: int, *pairs: tuple[str, str]) -> Group:
+    members = tuple(Named(number, identifier, path) for number, (identifier, path) in enumerate(pairs))
+    return Group(kind, count, True, members)
+
+
+SHARED = Clashes(
+    equal=78,
+    folded=78,
+    groups={"equal": 1},
+    first={"equal": (clash("equal", 78, ("a.001", "f/001"), ("b.001", "f/001")),)},
+)
+
+
+def rules(found: Comparison) -> dict[str, str]:
+    """Return the sentences of a verdict by their rules."""
+    return {statement.rule: statement.text for statement in verdict(found).statements}
+
+
+def test_nothing_to_compare() -> None:
+    found = verdict(comparison(layout(), identifiers=0))
+    assert (found.kind, found.word) == ("attention", "Nothing to compare")
+
+
+def test_all_is_well() -> None:
+    """A good verdict has no more to say than why."""
+    found = verdict(comparison(layout("a"), layout("b")))
+    assert found.kind == "good"
+    assert [statement.rule for statement in found.statements] == ["safe", "limit"]
+    assert found.statements[0].text == "Both layouts give every identifier a path of its own."
+    assert found.statements[1].text == "No directory of these has more entries than your limit of 1,000."
+
+
+def test_one_layout_loses_objects() -> None:
+    found = comparison(layout("a"), layout("b", clashes=SHARED))
+    assert verdict(found).kind == "attention"
+    assert verdict(found).word == "1 of 2 layouts loses objects"
+    assert rules(found)["safe"] == "Only a gives every identifier a path of its own."
+    assert rules(found)["shared"] == (
+        "b: 78 identifiers share a path with another, all the same one, such as 'a.001' and 'b.001', at 'f/001'."
+        " One object would replace another."
+    )
+
+
+def test_every_layout_loses_objects() -> None:
+    found = verdict(comparison(layout("a", clashes=SHARED), layout("b", clashes=SHARED)))
+    assert (found.kind, found.word) == ("bad", "Every one of these layouts loses objects")
+    assert verdict(comparison(layout(clashes=SHARED))).word == "This layout loses objects"
+
+
+def test_duplicates_count_against_no_layout() -> None:
+    twice = Clashes(equal=2, folded=2, groups={"equal": 1})
+    found = comparison(layout("a", clashes=twice), duplicates=2)
+    assert faults(found.layouts[0], 2) == ()
+    assert faults(found.layouts[0]) == ("shared",)
+    assert verdict(found).kind == "attention"
+    assert rules(found)["duplicates"].startswith("2 identifiers of 100 are in the input more than once")
+
+
+def test_objects_within_others() -> None:
+    """They are a fault, except where the kind of store allows it."""
+    inside = Clashes(
+        inside=2,
+        inside_exact=2,
+        groups={"inside": 1},
+        first={"inside": (clash("inside", 2, ("a", "a"), ("b", "a/b")),)},
+    )
+    assert "'a' and 'b'" in rules(comparison(layout(clashes=inside)))["inside"]
+    allowed = comparison(layout(clashes=inside, nesting=True))
+    assert "which this kind of store allows" in rules(allowed)["nested"]
+    assert verdict(allowed).kind == "good"
+
+
+def test_identifiers_without_a_path() -> None:
+    refused = Refused(3, (Named(0, "..", reason="a segment is '..'"),))
+    text = rules(comparison(layout(unmapped=refused)))["unmapped"]
+    assert text == "one: 3 identifiers have no path, the first of them '..' (a segment is '..')."
+
+
+def test_paths_that_systems_refuse() -> None:
+    """Unix refusing a path is a fault; that of others a remark, where it was asked for."""
+    refused = {"unix": Refused(1, (Named(0, "a", "b", "too long"),)), "windows": Refused(5)}
+    assert faults(layout(refused=refused)) == ("refused",)
+    other = {"unix": Refused(), "windows": Refused(5)}
+    found = comparison(layout(refused=other))
+    assert verdict(found).kind == "attention"
+    assert rules(found)["profile"] == "one: other systems refuse some of its paths: Windows 5."
+    assert "profile" not in rules(replace(found, profile="unix"))
+
+
+def test_paths_that_differ_in_case_only() -> None:
+    clashes = Clashes(case=4, folded=4, first={"case": (clash("case", 2, ("A", "A"), ("a", "a")),)})
+    found = comparison(layout(clashes=clashes))
+    assert verdict(found).kind == "attention"
+    assert "4 identifiers would share a path" in rules(found)["folded"]
+    assert "'A' and 'a'" in rules(found)["folded"]
+
+
+def test_large_directories() -> None:
+    fan_out = FanOut(max=5000, limit=1000, over_limit=1)
+    found = comparison(layout(fan_out=fan_out))
+    assert rules(found)["limit"] == "one: 1 directory has more entries than your limit of 1,000, the largest 5,000."
+    assert verdict(found).kind == "attention"
+    without = replace(found, directory_limit=None, layouts=(layout(fan_out=FanOut(max=5000)),))
+    assert "in the tree of one, with 5,000 entries; no limit was given" in rules(without)["limit"]
+    assert verdict(without).kind == "good"
+
+
+def test_inodes_are_compared_within_a_structure() -> None:
+    few, many = Costs(inodes_per_object=8.0), Costs(inodes_per_object=10.0)
+    other = Costs(structure="pairtree", inodes_per_object=4.0)
+    found = comparison(layout("a", costs=few), layout("b", costs=many), layout("c", costs=other))
+    assert (
+        rules(found)["inodes"] == "With OCFL objects, a takes the fewest inodes, 8.0 an object; b takes the most, 10.0."
+    )
+
+
+def test_growth_is_told_where_it_is_known() -> None:
+    def growing(total: int, **more: Any) -> Growth:
+        return Growth(model="fitted", points=((10**9, total // 2, total),), **more)
+
+    sure = comparison(
+        layout("a", growth=growing(2 * 10**9, error=0.01)), layout("b", growth=growing(3 * 10**9, error=0.02))
+    )
+    assert rules(sure)["growth"] == "At a billion objects a would have about 2 billion directories, b about 3 billion."
+    for unsure in (growing(10**9), growing(10**9, error=0.5)):
+        assert "growth" not in rules(comparison(layout("a", growth=unsure), sure.layouts[1]))
+
+
+def test_irreversible_layouts_are_named() -> None:
+    found = comparison(layout("a", irreversible=100), layout("b"))
+    assert rules(found)["reversible"].startswith("a does not let every identifier be told from its path")
+
+
+# --- the page ---------------------------------------------------------------------------------------------------------
+
+
+class Page(HTMLParser):
+    """What a page is made of; nesting is checked on the way."""
+
+    VOID = frozenset({"meta", "br", "wbr", "path", "use", "line", "rect"})
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: dict[str, list[str]] = {}
+        self._open: list[str] = []
+        self.feed(text)
+        self.close()
+        assert self._open == []
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        self.texts.setdefault(tag, []).append("")
+        if tag not in self.VOID:
+            self._open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open
+        assert self._open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        for tag in set(self._open):
+            self.texts[tag][-1] += data
+
+    def all(self, tag: str) -> Iterator[dict[str, str | None]]:
+        return (attributes for name, attributes in self.elements if name == tag)
+
+
+@pytest.fixture(scope="module")
+def found() -> Comparison:
+    """A comparison of hostile identifiers, with every kind of trouble."""
+    ids = [*HOSTILE, "A", "a", "é", "e\u0301", "..", "", *(f"miun.{number}.001" for number in range(40)), "b", "b/c"]
+    layouts = [
+        pressmark.layout("0002"),
+        pressmark.layout("0012", delimiters=["."]),
+        pressmark.layout("0004"),
+        pressmark.layout("pairtree"),
+        pressmark.layout("0007", delimiter="<"),
+    ]
+    names = ["0002", "0012:delimiters=.", "0004", "pairtree", "0007:delimiter=<\u202e"]
+    return compare(ids, layouts, names=names, directory_limit=10, source="<b>\u202eids</b>.txt")
+
+
+@pytest.fixture(scope="module")
+def text(found: Comparison, tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    found.report(path)
+    return path.read_text(encoding="utf-8")
+
+
+@needs_report
+def test_the_page_is_whole(text: str) -> None:
+    """It is one file: well nested, every id once, every link and label to one of them, and nothing from elsewhere."""
+    page = Page(text)
+    ids = [attributes["id"] for _, attributes in page.elements if attributes.get("id")]
+    assert len(ids) == len(set(ids))
+    for _, attributes in page.elements:
+        for reference in (attributes.get("aria-labelledby") or "").split():
+            assert reference in ids
+        href = attributes.get("href")
+        assert href is None or (href.startswith("#") and href[1:] in ids)
+        assert not {"src", "srcset", "action", "data", "poster"} & attributes.keys()
+        assert not [name for name in attributes if name.startswith("on")]
+    assert not re.search(r"url\((?!#)|@import", text)
+    assert not {"img", "iframe", "link", "object", "embed", "form", "audio", "video"} & {
+        tag for tag, _ in page.elements
+    }
+
+
+@needs_report
+def test_the_page_runs_no_script(text: str) -> None:
+    """Its one script is data, and its policy refuses everything but its own style."""
+    page = Page(text)
+    assert [attributes.get("type") for attributes in page.all("script")] == ["application/json"]
+    policy = next(one["content"] for one in page.all("meta") if one.get("http-equiv") == "Content-Security-Policy")
+    assert policy == "default-src 'none'; style-src 'unsafe-inline'"
+
+
+@needs_report
+def test_the_data_are_all_there(text: str, found: Comparison) -> None:
+    [data] = Page(text).texts["script"]
+    assert json.loads(data) == json.loads(json.dumps(found.record()))
+    assert not set(data) & set("<>&")
+
+
+@needs_report
+def test_texts_are_shown_and_not_obeyed(text: str) -> None:
+    """No text of the user's becomes markup or turns the direction; what cannot be seen is escaped."""
+    page = Page(text)
+    assert "alert" not in "".join(tag for tag, _ in page.elements)
+    shown = re.sub(r"<script.*?</script>", "", text, flags=re.DOTALL)
+    assert "&lt;/script&gt;&lt;script&gt;alert(1)&lt;/script&gt;" in shown
+    assert "\\u202eabc\\u2066def" in shown
+    assert "\\udcff\\udcfe\\udc80" in shown
+    assert "{{ 7 * 7 }}" in shown
+    unseen = [one for one in shown if not one.isprintable() and one not in "\n\u00a0\u2002"]
+    assert unseen == []
+
+
+@needs_report
+def test_the_page_can_be_heard(text: str) -> None:
+    """Headings descend one level at a time, tables have captions and heads with scopes, pictures names and words."""
+    page = Page(text)
+    assert next(page.all("html"))["lang"] == "en"
+    levels = [int(tag[1]) for tag, _ in page.elements if re.fullmatch("h[1-6]", tag)]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after <= before + 1 for before, after in pairwise(levels))
+    tables = list(page.all("table"))
+    assert len(page.texts["caption"]) == len(tables)
+    assert all(page.texts["caption"])
+    assert all(attributes.get("scope") for attributes in page.all("th"))
+    pictures = list(page.all("svg"))
+    assert len(pictures) == len(page.texts["desc"]) == 25
+    assert all(attributes["role"] == "img" for attributes in pictures)
+    assert all(words.strip() for words in page.texts["desc"])
+
+
+@needs_report
+def test_first_collisions_are_listed(text: str) -> None:
+    """Each kind has its table, which says how many there are."""
+    captions = [" ".join(caption.split()) for caption in Page(text).texts["caption"]]
+    for begin in (
+        "The same path: 1 group",
+        "The same path where case is not told apart: 1 group",
+        "The same path where forms of characters (NFC, NFD) are not told apart: 1 group",
+        "One object within another: 1 group",
+        "Identifiers without a path: ",
+        "Paths that Windows refuses: ",
+    ):
+        assert any(caption.startswith(begin) for caption in captions), begin
+
+
+def test_colours_can_be_told_apart() -> None:
+    """Text has a contrast of 4.5 to what is behind it, lines and areas one of 3, by day and by night."""
+    style = (Path(pages.__file__).parent / "style.css").read_text(encoding="utf-8")
+    for block in re.findall(r":root \{([^}]*)\}", style)[:2]:
+        colours = dict(re.findall(r"--([\w-]+): (#[0-9a-f]{3,6})", block))
+        for name, behind, least in (
+            *((name, behind, 4.5) for name in ("text", "soft", "link", "good", "bad", "limit") for behind in ("back",)),
+            ("text", "band", 4.5),
+            ("text", "wait-back", 4.5),
+            ("wait", "wait-back", 4.5),
+            ("good", "good-back", 4.5),
+            ("bad", "bad-back", 4.5),
+            *((name, "back", 3) for name in ("first", "second", "third")),
+        ):
+            assert contrast(colours[name], colours[behind]) >= least, (name, behind)
+
+
+def contrast(one: str, two: str) -> float:
+    lights = sorted(map(luminance, (one, two)))
+    return (lights[1] + 0.05) / (lights[0] + 0.05)
+
+
+def luminance(colour: str) -> float:
+    digits = colour[1:] if len(colour) == 7 else "".join(digit * 2 for digit in colour[1:])
+    shares = [int(digits[at : at + 2], 16) / 255 for at in (0, 2, 4)]
+    red, green, blue = (share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4 for share in shares)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+# --- when it cannot be made -------------------------------------------------------------------------------------------
+
+
+def test_a_missing_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pages.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(ReportError, match=r'it needs matplotlib: pip install "pressmark\[report\]"'):
+        check_report(tmp_path / "report.html")
+
+
+@needs_report
+def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    for path, reason in (
+        (tmp_path / "nowhere" / "report.html", "its directory does not exist"),
+        (tmp_path / "folder", "it is a directory"),
+    ):
+        with pytest.raises(ReportError, match=reason):
+            check_report(path)
+
+
+@needs_report
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="nothing is read-only to this user")
+def test_a_read_only_folder(tmp_path: Path) -> None:
+    tmp_path.chmod(0o555)
+    with pytest.raises(ReportError, match="it cannot be written"):
+        check_report(tmp_path / "report.html")
+    tmp_path.chmod(0o755)
+
+
+@needs_report
+def test_nothing_is_left_when_writing_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The old report stays, and no temporary file."""
+    path = tmp_path / "report.html"
+    path.write_text("old")
+
+    def replace(_source: str, _target: str) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(os, "replace", replace)
+    with pytest.raises(ReportError, match=r"it cannot be written \(Permission denied\)"):
+        pages.write_page(str(path), "new")
+    assert [one.name for one in tmp_path.iterdir()] == ["report.html"]
+    assert path.read_text() == "old"
+
+
+@needs_report
+@pytest.mark.parametrize("ids", [[], ["one"], ["same"] * 50])
+def test_few_identifiers(ids: list[str]) -> None:
+    """None, one, and always the same: each has a page."""
+    from pressmark.compare.report import page_text
+
+    found = compare(ids, [pressmark.layout("0004"), pressmark.layout("0002")])
+    assert Page(page_text(found)).texts["h1"][0].startswith("2 layouts compared on")
+
+
+# --- in a browser -----------------------------------------------------------------------------------------------------
+
+BROWSER = os.environ.get("PRESSMARK_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+
+
+@needs_report
+@pytest.mark.skipif(
+    BROWSER is None or importlib.util.find_spec("playwright") is None or sys.platform != "linux",
+    reason="no Chromium here (PRESSMARK_CHROMIUM), or no playwright",
+)
+@pytest.mark.parametrize("width", [1280, 375])
+def test_in_chromium(text: str, tmp_path: Path, width: int) -> None:
+    """It asks for nothing but itself, says nothing on the console, and is no wider than the screen."""
+    playwright = importlib.import_module("playwright.sync_api")
+    path = tmp_path / "report.html"
+    path.write_text(text, encoding="utf-8")
+    said: list[str] = []
+    asked: list[str] = []
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=BROWSER, args=["--no-sandbox", "--disable-gpu"])
+        page = browser.new_page(viewport={"width": width, "height": 900})
+        page.on("console", lambda message: said.append(message.text))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.on("request", lambda request: asked.append(request.url))
+        page.goto(path.as_uri())
+        wide = page.evaluate("document.documentElement.scrollWidth")
+        data = page.evaluate("JSON.parse(document.getElementById('data').textContent).identifiers")
+        browser.close()
+    assert said == []
+    assert asked == [path.as_uri()]
+    assert wide <= width
+    assert data > 0

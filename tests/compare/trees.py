@@ -1,0 +1,156 @@
+"""Trees that are really made, and counted by ``os.walk`` and ``find``: what a comparison is held against."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from itertools import accumulate, pairwise
+from operator import and_, eq
+from typing import Any
+
+from pressmark.compare import LayoutResult
+
+# In the kernels' order the slash comes before all else.
+SLASH_FIRST = bytes([*range(1, 0x30), 0, *range(0x30, 0x100)])
+NAMED = 20
+
+
+def make(root: bytes, paths: Iterable[bytes]) -> None:
+    """Make the directory of every path; those that are there already are not made again."""
+    known = {root}
+    for path in paths:
+        name = b"/".join((root, path))
+        missing = []
+        while name not in known:
+            missing.append(name)
+            name = os.path.dirname(name)
+        for one in reversed(missing):
+            os.mkdir(one)
+            known.add(one)
+
+
+def walked(root: bytes) -> Iterator[tuple[bytes, int, int]]:
+    """Yield every directory below ``root`` and the root: its path below it, its depth, how many are in it."""
+    for place, directories, files in os.walk(root):
+        assert not files
+        path = place[len(root) + 1 :]
+        yield path, path.count(b"/") + 1 if path else 0, len(directories)
+
+
+def found(root: bytes) -> int:
+    """Return how many directories ``find`` finds below ``root``."""
+    find = shutil.which("find")
+    assert find is not None
+    done = subprocess.run([find, root, "-mindepth", "1", "-type", "d", "-printf", "."], capture_output=True, check=True)
+    return len(done.stdout)
+
+
+def counted(root: bytes) -> dict[str, Any]:
+    """Return what is in a tree, in the shape of :func:`said`."""
+    levels: Counter[int] = Counter()
+    fans: Counter[int] = Counter()
+    held: list[tuple[int, bytes]] = []
+    for path, depth, directories in walked(root):
+        if depth:
+            levels[depth] += 1
+        if directories:
+            fans[directories] += 1
+            held.append((-directories, path))
+    held.sort(key=lambda one: (one[0], one[1].translate(SLASH_FIRST)))
+    bins: Counter[int] = Counter()
+    for entries, times in fans.items():
+        bins[entries.bit_length()] += times
+    return {
+        "total": found(root),
+        "levels": [levels[depth] for depth in range(1, len(levels) + 1)],
+        "fans": sum(fans.values()),
+        "fan_max": max(fans, default=0),
+        "fan_bins": {2 ** (bits - 1): times for bits, times in sorted(bins.items())},
+        "fan_ranks": [rank(fans, hundredths) for hundredths in (50, 90, 99)],
+        "over_10": sum(times for entries, times in fans.items() if entries > 10),
+        "largest": [(os.fsdecode(path), -entries) for entries, path in held[:NAMED]],
+    }
+
+
+def rank(counts: Counter[int], hundredths: int) -> int:
+    """Return the percentile by the nearest rank, from all numbers in order."""
+    numbers = sorted(counts.elements())
+    return numbers[-(-len(numbers) * hundredths // 100) - 1] if numbers else 0
+
+
+def said(result: LayoutResult) -> dict[str, Any]:
+    """Return what a comparison with ``directory_limit=10`` said of the same."""
+    fan = result.fan_out
+    return {
+        "total": result.directories.total,
+        "levels": list(result.directories.levels),
+        "fans": fan.directories,
+        "fan_max": fan.max,
+        "fan_bins": {low: times for low, _, times in fan.histogram if times},
+        "fan_ranks": [fan.p50, fan.p90, fan.p99],
+        "over_10": fan.over_limit,
+        "largest": [(one.path, one.entries) for one in fan.largest],
+    }
+
+
+def units(text: str) -> int:
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2
+
+
+def of_paths(paths: list[str]) -> dict[str, Any]:
+    """Return what does not need a tree, counted path by path, in the shape of :func:`said_of_paths`."""
+    octets = [os.fsencode(path) for path in paths]
+    segments = [path.split("/") for path in paths]
+    pairs = list(pairwise(segments))
+    shared = sum(sum(accumulate(map(eq, one, other), and_)) for one, other in pairs)
+    thousands = [octets[start : start + 1000] for start in range(0, len(octets), 1000)]
+    parents = sum(len({os.path.dirname(path) for path in some}) for some in thousands)
+    same = Counter(octets)
+    return {
+        "paths": len(same),
+        "equal": sum(times for times in same.values() if times > 1),
+        "groups": sum(times > 1 for times in same.values()),
+        "inside": inside(octets),
+        "octets": sorted(Counter(map(len, octets)).items()),
+        "units": sorted(Counter(map(units, paths)).items()),
+        "segment_octets": sorted(Counter(len(os.fsencode(one)) for each in segments for one in each).items()),
+        "segment_units": sorted(Counter(units(one) for each in segments for one in each).items()),
+        "depth": sorted(Counter(map(len, segments)).items()),
+        "shared": shared / len(pairs) if pairs else 0.0,
+        "parents": 1000 * parents / len(paths) if paths else 0.0,
+    }
+
+
+def inside(paths: list[bytes]) -> int:
+    """Return how many paths are inside another, or have another inside them."""
+    there = set(paths)
+    outer = set()
+    inner = set()
+    for path in there:
+        above = os.path.dirname(path)
+        while above:
+            if above in there:
+                outer.add(above)
+                inner.add(path)
+            above = os.path.dirname(above)
+    return sum(path in outer or path in inner for path in paths)
+
+
+def said_of_paths(result: LayoutResult) -> dict[str, Any]:
+    """Return what a comparison said of the same."""
+    return {
+        "paths": result.clashes.paths,
+        "equal": result.clashes.equal,
+        "groups": result.clashes.groups["equal"],
+        "inside": result.clashes.inside_exact,
+        "octets": list(result.lengths.path_octets.histogram),
+        "units": list(result.lengths.path_units.histogram),
+        "segment_octets": list(result.lengths.segment_octets.histogram),
+        "segment_units": list(result.lengths.segment_units.histogram),
+        "depth": list(result.depth.histogram),
+        "shared": result.locality.shared_segments,
+        "parents": result.locality.last_directories_per_1000,
+    }
