@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import Any
 
+from pressmark import _kernels
 from pressmark.bagit.copying import Copying, Job, copy_file, copy_files
 from pressmark.errors import IdentifierError, shown
 from pressmark.fixity import Outcome, algorithm_name
@@ -166,8 +167,7 @@ def write_object(
     :raises Refused: the source cannot be stored
     :raises OSError: the object cannot be written
     """
-    os.mkdir(top)
-    os.mkdir(top + b"/v1")
+    _write_all([top, top + b"/v1"], [None, None])
     copied = _Copied(algorithm, fixity, content_paths, {}, also)
     copied.copy(source, top, f"v1/{CONTENT_DIRECTORY}", manners)
     document: dict[str, Any] = {
@@ -249,11 +249,26 @@ def _finish(top: bytes, document: Mapping[str, Any], version: str) -> None:
     hasher.update(data)
     sidecar = sidecar_bytes(hasher.hexdigest())
     inventory, beside = octets(f"/{INVENTORY}"), octets(f"/{sidecar_name(algorithm)}")
-    for folder in (top + b"/" + octets(document["head"]), top):
-        _write(folder + inventory, data)
-        _write(folder + beside, sidecar)
+    folder = top + b"/" + octets(document["head"])
     name, content = declaration(OBJECT, version)
-    _write(top + b"/" + name, content)
+    _write_all(
+        [folder + inventory, folder + beside, top + inventory, top + beside, top + b"/" + name],
+        [data, sidecar, data, sidecar, content],
+    )
+
+
+def _write_all(paths: list[bytes], contents: list[bytes | None]) -> None:
+    """Write new files, and make the directories that have :data:`None` for content, in this order."""
+    done = _kernels.active.write_small(paths, contents)
+    if done is False:
+        for path, data in zip(paths, contents, strict=True):
+            if data is None:
+                os.mkdir(path)
+            else:
+                _write(path, data)
+    elif done is not True:
+        index, number = done
+        raise OSError(number, os.strerror(number), paths[index])
 
 
 def _write(path: bytes, data: bytes) -> None:

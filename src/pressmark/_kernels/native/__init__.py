@@ -31,6 +31,7 @@ from pressmark._kernels.native.pairtree_scan import scan_pairtree
 from pressmark._kernels.native.path_lengths import PathLengths, beginning
 from pressmark._kernels.native.path_sort import PathMerge, PathSorter, beyond_ascii, questionable
 from pressmark._kernels.native.path_tree import PathTree
+from pressmark._kernels.native.small_files import copy_small, write_small
 from pressmark._kernels.native.vitro import VitroDecodeFilename, VitroEncodeFilename, VitroMap, VitroUnmap
 from pressmark.errors import PressmarkError
 
@@ -68,6 +69,7 @@ __all__ = [
     "VitroUnmap",
     "beginning",
     "beyond_ascii",
+    "copy_small",
     "describe_schema",
     "export_array",
     "export_schema",
@@ -82,6 +84,7 @@ __all__ = [
     "sha_extensions",
     "supported",
     "take_array",
+    "write_small",
 ]
 
 NAME = "native"

@@ -8,6 +8,7 @@
 enum {
     PM_TREE_SAMPLES = 24,      /* nested samples: each holds about half of the one before */
     PM_TREE_LARGEST = 20,      /* directories that are named */
+    PM_TREE_NAME = 4096,       /* octets: a longer path is not named, for no system has it */
     PM_TREE_ENTRIES = 1 << 16, /* up to so many entries, directories are counted by their number of entries */
 };
 
@@ -16,6 +17,7 @@ typedef struct {
     int64_t parent; /* which spelling of the directory above, or -1 for the only one */
     int64_t text;   /* of its segment, in the level's texts */
     int64_t length;
+    int64_t size; /* of its whole path */
     int64_t entries;
     uint32_t seen;
     uint64_t hash;
@@ -211,6 +213,12 @@ static int pm_tree_write_path(pm_tree *tree, int64_t depth, int64_t which)
     return 0;
 }
 
+/* The size of a directory's path. */
+static inline int64_t pm_tree_size(const pm_tree *tree, int64_t depth, int64_t which)
+{
+    return which >= 0 ? tree->depths[depth].spelled[which].size : depth > 0 ? tree->depths[depth].end : 0;
+}
+
 static int pm_tree_done(pm_tree *tree, int64_t depth, int64_t which, int64_t entries)
 {
     if (entries == 0)
@@ -228,7 +236,8 @@ static int pm_tree_done(pm_tree *tree, int64_t depth, int64_t which, int64_t ent
         }
         tree->crowds[tree->crowd_count++] = entries;
     }
-    if (tree->largest_count == PM_TREE_LARGEST && entries < tree->largest[0].entries)
+    if ((tree->largest_count == PM_TREE_LARGEST && entries < tree->largest[0].entries) ||
+        pm_tree_size(tree, depth, which) > PM_TREE_NAME)
         return 0;
     if (which >= 0) {
         if (pm_tree_write_path(tree, depth, which) < 0)
@@ -289,19 +298,20 @@ static inline void pm_depth_place(pm_depth *level, int64_t which)
     level->slots[slot] = which;
 }
 
-/* Keeps a spelling that is not there yet and returns its number, or PM_NO_MEMORY - 1 (numbers begin at 0). */
-static int64_t pm_depth_keep(pm_depth *level, int64_t parent, const uint8_t *segment, int64_t length)
+/* Keeps a spelling that is not there yet and returns its number, or PM_NO_MEMORY. */
+static int64_t pm_depth_keep(pm_tree *tree, int64_t depth, int64_t parent, const uint8_t *segment, int64_t length)
 {
+    pm_depth *level = &tree->depths[depth];
     if (level->spelled_count == level->spelled_room) {
         int64_t room = level->spelled_room ? 2 * level->spelled_room : 4;
         pm_spelled *spelled = (pm_spelled *)realloc(level->spelled, (size_t)room * sizeof(pm_spelled));
         if (spelled == NULL)
-            return PM_NO_MEMORY - 1;
+            return PM_NO_MEMORY;
         level->spelled = spelled;
         level->spelled_room = room;
         int64_t *slots = (int64_t *)realloc(level->slots, (size_t)(2 * room) * sizeof(int64_t));
         if (slots == NULL)
-            return PM_NO_MEMORY - 1;
+            return PM_NO_MEMORY;
         level->slots = slots;
         level->slot_count = 2 * room;
         for (int64_t slot = 0; slot < level->slot_count; slot++)
@@ -310,13 +320,14 @@ static int64_t pm_depth_keep(pm_depth *level, int64_t parent, const uint8_t *seg
             pm_depth_place(level, which);
     }
     if (pm_reserve(&level->texts, length + 1) < 0)
-        return PM_NO_MEMORY - 1;
+        return PM_NO_MEMORY;
     int64_t which = level->spelled_count++;
     pm_spelled *one = &level->spelled[which];
     memset(one, 0, sizeof *one);
     one->parent = parent;
     one->text = level->texts.size;
     one->length = length;
+    one->size = pm_tree_size(tree, depth - 1, parent) + (depth > 1) + length;
     one->hash = pm_segment_hash(parent, segment, length);
     (void)pm_append(&level->texts, segment, length);
     pm_depth_place(level, which);
@@ -359,7 +370,7 @@ static int pm_tree_turn(pm_tree *tree, const uint8_t *path, int64_t length, int6
         int64_t old = level->current;
         if (old < 0) {
             int64_t old_start = depth > 1 ? tree->depths[depth - 1].end + 1 : 0;
-            old = pm_depth_keep(level, old_parent, tree->path.data + old_start, level->end - old_start);
+            old = pm_depth_keep(tree, depth, old_parent, tree->path.data + old_start, level->end - old_start);
             if (old < 0)
                 return PM_NO_MEMORY;
         }
@@ -369,7 +380,7 @@ static int pm_tree_turn(pm_tree *tree, const uint8_t *path, int64_t length, int6
         uint64_t hash = pm_segment_hash(parent, path + start, end - start);
         int64_t which = pm_depth_find(level, parent, path + start, end - start, hash);
         if (which < 0) {
-            which = pm_depth_keep(level, parent, path + start, end - start);
+            which = pm_depth_keep(tree, depth, parent, path + start, end - start);
             if (which < 0 || pm_tree_count_level(tree, depth) < 0)
                 return PM_NO_MEMORY;
             tree->depths[depth - 1].entries++;

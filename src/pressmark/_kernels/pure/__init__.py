@@ -29,6 +29,7 @@ from pressmark._kernels.pure.pairtree_scan import scan_pairtree
 from pressmark._kernels.pure.path_lengths import PathLengths, beginning
 from pressmark._kernels.pure.path_sort import PathMerge, PathSorter, beyond_ascii, questionable
 from pressmark._kernels.pure.path_tree import PathTree
+from pressmark._kernels.pure.small_files import copy_small, write_small
 from pressmark._kernels.pure.vitro import VitroDecodeFilename, VitroEncodeFilename, VitroMap, VitroUnmap
 
 __all__ = [
@@ -65,6 +66,7 @@ __all__ = [
     "VitroUnmap",
     "beginning",
     "beyond_ascii",
+    "copy_small",
     "describe_schema",
     "export_array",
     "export_schema",
@@ -79,6 +81,7 @@ __all__ = [
     "sha_extensions",
     "supported",
     "take_array",
+    "write_small",
 ]
 
 NAME = "pure"

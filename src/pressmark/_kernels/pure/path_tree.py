@@ -17,6 +17,7 @@ __all__ = ["PathTree"]
 
 SAMPLES = 24  # nested samples: each holds about half of the one before
 LARGEST = 20  # directories that are named
+NAME = 4096  # octets: a longer path is not named, for no system has it
 
 _64_BITS = (1 << 64) - 1
 
@@ -37,11 +38,13 @@ def sample_mask(number: int) -> int:
 class _Directory:
     """One spelling of a directory on the way to paths that still come."""
 
-    __slots__ = ("above", "entries", "seen", "segment")
+    __slots__ = ("above", "entries", "seen", "segment", "size")
 
     def __init__(self, above: _Directory | None, segment: bytes) -> None:
         self.above = above
         self.segment = segment
+        # Of its whole path.
+        self.size = len(segment) + (above.size + (above.above is not None) if above is not None else 0)
         self.entries = 0
         self.seen = 0  # the samples that it is in
 
@@ -137,6 +140,8 @@ class PathTree:
         if not one.entries:
             return
         self._fans[one.entries] += 1
+        if one.size > NAME:
+            return
         if len(self._largest) < LARGEST:
             heapq.heappush(self._largest, _Worse(one.entries, one.path()))
         elif one.entries >= self._largest[0].entries:

@@ -1,0 +1,99 @@
+"""Small files in one call: copies like those of the shared code, and a word for all that is not for that call."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from pressmark.bagit.copying import Job, copy_file
+from pressmark.errors import BagError
+from pressmark.fixity.hasher import Manner
+from support.implementations import PURE, Implementation, use
+
+posix = pytest.mark.skipif(os.name != "posix", reason="needs POSIX files")
+SIZES = [0, 1, 127, 128, 4096, 16383, 16384, 16385, 40000]
+
+
+def copied(implementation: Implementation, source: Path, target: Path) -> object:
+    """Copy a file through the shared code; return its outcome, or what it raised."""
+    with use(implementation):
+        try:
+            return copy_file(Job(os.fsencode(source), os.fsencode(target)), ["sha512"], Manner(follow=False))
+        except (OSError, BagError) as error:
+            return type(error), str(error).replace(target.name, "target")
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_copies_are_the_same(tmp_path: Path, implementations: list[Implementation], size: int) -> None:
+    """Bytes, digest, permission bits and times, whichever twin copies."""
+    source = tmp_path / "source"
+    source.write_bytes(os.urandom(size))
+    source.chmod(0o4754)
+    os.utime(source, ns=(1_234_567_890_123_456_789, 987_654_321_987_654_321))
+    outcomes = [copied(one, source, tmp_path / str(one)) for one in implementations]
+    assert outcomes[0] == outcomes[-1]
+    for one in implementations:
+        target = tmp_path / str(one)
+        assert target.read_bytes() == source.read_bytes()
+        status = target.stat()
+        assert stat.S_IMODE(status.st_mode) == 0o754
+        assert status.st_mtime_ns == 987_654_321_987_654_321
+    assert outcomes[0].digests == {"sha512": hashlib.sha512(source.read_bytes()).hexdigest()}  # type: ignore[attr-defined]
+
+
+@posix
+def test_what_cannot_be_copied(tmp_path: Path, implementations: list[Implementation]) -> None:
+    """The same outcome or error from both twins, and nothing half-written."""
+    (tmp_path / "file").write_bytes(b"data")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "link").symlink_to("file")
+    (tmp_path / "dangling").symlink_to("nothing")
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "there").write_bytes(b"kept")
+    for name in ("folder", "link", "dangling", "pipe", "missing"):
+        found = [copied(one, tmp_path / name, tmp_path / f"to {one}") for one in implementations]
+        assert found[0] == found[-1]
+        assert found[0].digests is None  # type: ignore[attr-defined]
+        assert not list(tmp_path.glob("to *"))
+    for target in ("there", "no/folder"):
+        found = [copied(one, tmp_path / "file", tmp_path / target) for one in implementations]
+        assert found[0] == found[-1]
+        assert isinstance(found[0], tuple)
+    assert (tmp_path / "there").read_bytes() == b"kept"
+
+
+@posix
+def test_files_and_directories_in_order(implementation: Implementation, tmp_path: Path) -> None:
+    """All of them, or up to the first that fails; the readable twin leaves them to others."""
+    write = implementation.kernels.write_small
+    base = os.fsencode(tmp_path)
+    paths = [base + b"/a", base + b"/a/b", base + b"/a/empty", base + b"/a/large"]
+    contents = [None, b"data", b"", bytes(1 << 20)]
+    if implementation == PURE:
+        assert write(paths, contents) is False
+        assert not list(tmp_path.iterdir())
+        return
+    assert write(paths, contents) is True
+    assert [os.path.isdir(path) for path in paths] == [True, False, False, False]
+    assert [Path(os.fsdecode(path)).read_bytes() for path in paths[1:]] == contents[1:]
+    assert write([base + b"/c", base + b"/a", base + b"/d"], [b"new", None, b"not"]) == (1, errno.EEXIST)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "c"]
+    assert write([base + b"/a/b"], [b"over"]) == (0, errno.EEXIST)
+    assert write([base + b"/nul\0"], [b""]) == (0, errno.EINVAL)
+    assert (tmp_path / "a" / "b").read_bytes() == b"data"
+
+
+def test_what_is_not_for_it(implementation: Implementation, tmp_path: Path) -> None:
+    """Large and empty files, and names that no file has, go the long way."""
+    copy = implementation.kernels.copy_small
+    base = os.fsencode(tmp_path)
+    (tmp_path / "large").write_bytes(bytes(16385))
+    (tmp_path / "empty").touch()
+    for name in (b"large", b"empty", b"nul\0"):
+        assert copy(base + b"/" + name, base + b"/target", os.O_RDONLY) is None
+    assert not (tmp_path / "target").exists()
