@@ -17,6 +17,7 @@ import pytest
 
 from pressmark import layout, pages, stores
 from pressmark.cli.rich_tables import Table, print_tables
+from pressmark.compare import Probe, ProbeTimes, comparing
 
 from .conftest import Call, Run
 
@@ -130,7 +131,14 @@ def test_the_report(call: Call, ids: Path, tmp_path: Path) -> None:
     assert sorted(one.name for one in tmp_path.iterdir()) == ["ids.txt", "report.html"]
 
 
-def test_parameters_reach_the_comparison(call: Call, ids: Path, tmp_path: Path) -> None:
+def test_parameters_reach_the_comparison(
+    call: Call, ids: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def probe_tree(folder: Path, paths: list[str]) -> Probe:
+        # The real one drops the caches of the whole machine where it may.
+        return Probe(str(folder), objects=len(paths), walk_cold=ProbeTimes(reason="caches cannot be dropped"))
+
+    monkeypatch.setattr(comparing, "probe_tree", probe_tree)
     result = call(
         *("compare", "ids.txt", "--layout", "0004", "--files-per-object", "7", "--versions", "3", "--json"),
         *(
@@ -152,8 +160,20 @@ def test_parameters_reach_the_comparison(call: Call, ids: Path, tmp_path: Path) 
     # No path has room behind a root of 300 octets.
     assert one["refused"]["windows"]["count"] == 5
     assert (summary["profile"], summary["threads"]) == ("windows", 1)
-    assert one["probe"]["objects"] == 5
+    assert (one["probe"]["objects"], one["probe"]["folder"]) == (5, ".")
     assert [one.name for one in tmp_path.iterdir()] == ["ids.txt"]
+
+
+def test_a_probe_as_a_table(call: Call, ids: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Times that there are, and why there are none."""
+    times = ProbeTimes(0.5, 12.5)
+    probe = Probe("here", "ext4", 5, 20, create=times, walk_cold=ProbeTimes(reason="caches cannot be dropped"))
+    monkeypatch.setattr(comparing, "probe_tree", lambda folder, paths: probe)
+    result = call("compare", "ids.txt", "--layout", "0004", "--probe", ".")
+    assert result.exit_code == 0
+    assert "Microseconds a directory, in here (ext4)" in result.stdout
+    assert "12.5" in result.stdout
+    assert result.stdout.rstrip().endswith("caches cannot be dropped")
 
 
 def test_the_same_layout_twice(call: Call, ids: Path) -> None:

@@ -130,11 +130,13 @@ def test_a_tree_is_there_where_it_was_asked_for() -> None:
 
 
 def test_deep_paths(implementation: Implementation) -> None:
-    """A path of very many segments takes no more memory than itself, nearly."""
-    deep = b"/".join([b"x"] * 3000)
-    tree = tree_of([deep, deep[:-1] + b"X", deep[:-2]])
-    assert len(tree.levels) == 3000
-    assert tree.directories == 3001
+    """A path of very many segments takes little more memory than itself; too long a one is not named."""
+    deep = b"/".join([b"x"] * 100_000)
+    tree = tree_of([deep, deep[:-1] + b"X", deep[:-2], b"X" + deep[1:]])
+    assert len(tree.levels) == 100_000
+    assert tree.directories == 200_001
+    assert tree.fans == ((1, 199_997), (2, 2))
+    assert tree.largest[:3] == (("", 2), ("X", 1), ("X/x", 1))
 
 
 # --- lengths ------------------------------------------------------------------------------------------------------

@@ -54,8 +54,8 @@ Exit status: 0 all well, 1 a file of FOLDER could not be read, or none was, 2 th
 
 \b
 Examples:
-  pressmark bench --layout 0003:tupleSize=2 --layout pairtree -a sha512 --seconds 1
-  pressmark bench --only layouts --json --seconds 1
+  pressmark bench --only layouts --layout 0003:tupleSize=2 --layout pairtree --seconds 1
+  pressmark bench --only digests -a sha512,blake3 --json --seconds 1
   pressmark bench files --only folder -a sha512,blake3 --seconds 1
 """
 

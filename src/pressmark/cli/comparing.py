@@ -64,7 +64,7 @@ Examples:
   pressmark compare identifiers.txt --layout pairtree --layout 0003 --layout 0003:tupleSize=2,numberOfTuples=2
   pressmark compare identifiers.txt --layout 0004 --layout 0012:delimiters=: --json
   pressmark compare table.csv --column id --layout pairtree --layout 0004 --directory-limit 10000
-  pressmark compare identifiers.txt --layout 0003 --files-per-object 20 --versions 3 --probe .
+  pressmark compare identifiers.txt --layout 0003 --files-per-object 20 --versions 3 --root /data/store
 """
 
 

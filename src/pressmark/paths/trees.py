@@ -14,7 +14,7 @@ class Tree(NamedTuple):
     :ivar leaves: how many of them are paths themselves; different ones are counted
     :ivar fans: ascending pairs: a number of directories from 1 on, and how many directories (the root too) hold so many
     :ivar largest: the directories that hold the most, the largest first, then by path: pairs of path and number; the
-        path of the root is empty
+        path of the root is empty, and one of more than 4096 octets is left out
     :ivar samples: nested samples of the paths, all of them first, each about half of the one before, down to none: how
         many paths with repetitions, directories, different paths
     """
