@@ -1,4 +1,4 @@
-"""Large files as memory: the same digests, and a file that becomes shorter is an outcome, not the end of the process."""
+"""Large files as memory: the same digests, and a file that becomes shorter is an outcome, not the end of a process."""
 
 from __future__ import annotations
 

@@ -279,8 +279,11 @@ def _refusal(error: OSError) -> tuple[str, str]:
     return kind, f"{reason}; {way_out}" if way_out else reason
 
 
-class object_errors:  # noqa: N801 - used as a function; a generator costs more than most of what it surrounds
-    """Turn what the operating system refuses inside into an :class:`ObjectError`; a context manager."""
+class object_errors:
+    """Turn what the operating system refuses inside into an :class:`ObjectError`; a context manager.
+
+    No generator: of many small objects that would cost more than most of what it surrounds.
+    """
 
     __slots__ = ("_identifier", "_store")
 

@@ -44,7 +44,7 @@ class _Directory:
         self.above = above
         self.segment = segment
         # Of its whole path.
-        self.size = len(segment) + (above.size + (above.above is not None) if above is not None else 0)
+        self.size: int = len(segment) + (above.size + (above.above is not None) if above is not None else 0)
         self.entries = 0
         self.seen = 0  # the samples that it is in
 
