@@ -82,7 +82,7 @@ def make(folder: Path, ids: list[str]) -> None:
         place = root / store.layout.object_path(identifier)  # type: ignore[attr-defined]
         place.mkdir(parents=True)
         for suffix in ("zip", "mets.xml"):
-            (place / f"{place.name}.{suffix}").write_bytes(b"x")
+            (place / f"{place.name}.{suffix}").write_text(f"{suffix} of {identifier}\n", encoding="utf-8")
     # The peers want one, and an empty prefix is none of ours to write.
     (folder / "pairtree_prefix").write_bytes(b"")
 

@@ -2,18 +2,17 @@
 
 Each figure stands beside that of the loop that one writes without this library. ``pressmark bench`` prints them.
 
->>> from pressmark.bench import CASES
->>> CASES[0].title
+>>> from pressmark.bench import cases
+>>> cases()[0].title
 'pairtree'
 """
 
 from __future__ import annotations
 
 from pressmark.bench.digests import DigestRates, Files, Rates, bench_digest, bench_files, first_read, sample_files
-from pressmark.bench.layouts import CASES, Case, LayoutRates, bench_layout
+from pressmark.bench.layouts import Case, LayoutRates, bench_layout, cases
 
 __all__ = [
-    "CASES",
     "Case",
     "DigestRates",
     "Files",
@@ -22,6 +21,7 @@ __all__ = [
     "bench_digest",
     "bench_files",
     "bench_layout",
+    "cases",
     "first_read",
     "sample_files",
 ]

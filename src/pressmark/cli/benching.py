@@ -11,7 +11,6 @@ from typing import Any
 import click
 
 from pressmark.bench import (
-    CASES,
     Case,
     DigestRates,
     Files,
@@ -20,6 +19,7 @@ from pressmark.bench import (
     bench_digest,
     bench_files,
     bench_layout,
+    cases,
     first_read,
     sample_files,
 )
@@ -112,15 +112,15 @@ def bench_command(
         raise CallError("--only folder: give the FOLDER to measure")
     if folder is not None and not os.path.exists(folder):
         raise CallError(f"{os.fsdecode(folder)}: no such file or directory")
-    cases = [_case(text) for text in layouts] or list(CASES)
+    measured = [_case(text) for text in layouts] or list(cases())
     names = chosen_algorithms(algorithms)
     begin = time.perf_counter()
     output = _Output(as_json)
     part = seconds / len(chosen)
     try:
         if "layouts" in chosen:
-            for case in cases:
-                output.layout(bench_layout(case, part / len(cases), threads))
+            for case in measured:
+                output.layout(bench_layout(case, part / len(measured), threads))
             output.end_layouts()
         if "digests" in chosen:
             available = names or _available()
@@ -141,11 +141,11 @@ def bench_command(
 def _case(text: str) -> Case:
     """Return the case that has the layout called ``text``, or a new one without a loop."""
     layout = layout_option(text)
-    for case in CASES:
+    for case in cases():
         if case.layout == layout:
             return case
     # What 0010 maps has one length: that of its own case's identifiers.
-    sample = next(case.sample for case in CASES if type(case.layout) is type(layout))
+    sample = next(case.sample for case in cases() if type(case.layout) is type(layout))
     return Case(text, layout, sample)
 
 

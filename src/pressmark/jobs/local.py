@@ -44,7 +44,7 @@ def run_local(
     :raises JobError: the run cannot begin or go on, or a second driver is at work
     """
     count = usable_threads(workers)
-    pool = ThreadPool(count) if threads else ProcessPool(count)
+    pool = ThreadPool(count) if threads else ProcessPool(count, type(job).__module__)
     try:
         return drive(job, work, pool, window, retries, on_receipt, max_errors, stop)
     except KeyboardInterrupt:
@@ -91,13 +91,19 @@ class ThreadPool(SubmitPool):
 
 
 class ProcessPool:
-    """Processes on this machine, which are replaced when one of them dies."""
+    """Processes on this machine, which are replaced when one of them dies.
 
-    def __init__(self, workers: int) -> None:
+    :param workers: how many
+    :param module: what they need, imported once for all of them
+    """
+
+    def __init__(self, workers: int, module: str = "pressmark.jobs.work") -> None:
         self.workers = workers
         # Not fork: this process may have threads, and locks that a copy of it would wait for in vain.
         method = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
         self._context = multiprocessing.get_context(method)
+        if method == "forkserver":
+            self._context.set_forkserver_preload(["__main__", module])
         self._executor = self._started()
 
     def _started(self) -> ProcessPoolExecutor:
