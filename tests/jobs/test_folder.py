@@ -18,7 +18,7 @@ import pytest
 from pressmark import jobs
 from pressmark.errors import JobError
 from pressmark.jobs import Chunk, Cutter, Failed, Receipt, WorkFolder, perform
-from pressmark.jobs.places import unseen
+from pressmark.jobs.places import Sight, unseen
 from support.processes import PACKAGE
 
 from .samples import Numbers, check_numbers, plan, work_folder
@@ -408,3 +408,11 @@ def test_chunks_end_where_directories_do() -> None:
     assert cutter.rest() is None
     with pytest.raises(ValueError, match="expected 1 or more"):
         Cutter("paths", "listing", 0)
+
+
+def test_a_file_is_remembered_among_many_directories(tmp_path: Path) -> None:
+    """What a root says of itself is what stays when all objects are moved away."""
+    for number in range(1500):
+        (tmp_path / f"{number:04}").mkdir()
+    (tmp_path / "declared").touch()
+    assert "declared" in Sight.of(str(tmp_path)).names

@@ -12,8 +12,9 @@ __all__ = ["Place", "Sight", "unseen"]
 NONCE = "nonce"
 # Of a root so many names are remembered; a worker must see one of them, for others may go while the run does its work.
 _NAMES = 16
-# How many names are looked at to find some that are of files: declarations stay, directories of objects may be moved.
-_LOOK_AT = 1000
+# How many names are looked at, at least and at most, to find some that are of files: declarations stay, directories of
+# objects may be moved away, all of those that were seen first.
+_LOOK_AT, _LOOK_AT_MOST = 1000, 1_000_000
 
 
 class Sight(NamedTuple):
@@ -33,8 +34,15 @@ class Sight(NamedTuple):
         :raises OSError: nothing is
         """
         with os.scandir(path) as entries:
-            found = sorted(islice(entries, _LOOK_AT), key=lambda entry: entry.is_dir(follow_symlinks=False))
-        return cls(path, tuple(entry.name for entry in found[:_NAMES]))
+            files: list[str] = []
+            directories: list[str] = []
+            for number, entry in enumerate(islice(entries, _LOOK_AT_MOST), 1):
+                some = directories if entry.is_dir(follow_symlinks=False) else files
+                if len(some) < _NAMES:
+                    some.append(entry.name)
+                if len(files) == _NAMES or (files and number >= _LOOK_AT):
+                    break
+        return cls(path, tuple([*files, *directories][:_NAMES]))
 
 
 class Place(NamedTuple):
