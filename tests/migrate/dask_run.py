@@ -1,0 +1,166 @@
+"""A migration on the local pool and on a Dask cluster of two workers: the same, also when parts of that are killed.
+
+    python dask_run.py FOLDER [COUNT]
+
+Makes a Pairtree of COUNT (12,000) objects in FOLDER and migrates it into OCFL roots: with two local processes; on a
+cluster on the loopback interface; while one of its workers is killed; and while its scheduler is, where the run ends
+with an error and is resumed on another cluster. Each root must hold the same objects, byte for byte but for the moment
+in the inventories, with the same rows but for who did it when; nothing may be left over, and the source is unharmed.
+Where a chunk was begun twice, its rows may say that an object was there already, and is the same.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pressmark import stores
+
+COMMAND = [sys.executable, "-m", "pressmark", "migrate"]
+# What differs between two runs that do the same.
+MOMENT = re.compile(rb'"created": "[^"]*"')
+OWN = ("started", "seconds", "host")
+# And after a kill, of objects that had arrived by then.
+AGAIN = ("status", "mode", "verify", "changed")
+
+
+def make(folder: Path, count: int) -> None:
+    """Write a Pairtree of objects of two small files."""
+    layout = stores.create("pairtree", folder).layout
+    assert layout is not None
+    for number in range(count):
+        identifier = f"uc2.ark:/13960/t{number * 7919:08d}"
+        place = folder / "pairtree_root" / layout.object_path(identifier)  # type: ignore[attr-defined]
+        place.mkdir(parents=True)
+        for name in ("text.zip", "mets.xml"):
+            (place / name).write_text(f"{name} of {identifier}\n" * (number % 50 + 1))
+
+
+def state(folder: Path) -> str:
+    """Return a digest of all names and bytes below a folder, moments and digests of inventories aside."""
+    whole = hashlib.sha256()
+    for directory, folders, files in os.walk(folder):
+        folders.sort()
+        for name in sorted(files):
+            data = (Path(directory) / name).read_bytes()
+            if name.startswith("inventory.json"):
+                data = MOMENT.sub(b"", data) if name == "inventory.json" else b""
+            path = os.path.relpath(os.path.join(directory, name), folder)
+            whole.update(json.dumps([path, hashlib.sha256(data).hexdigest()]).encode())
+        if not folders and not files:
+            whole.update(f"empty {os.path.relpath(directory, folder)}".encode())
+    return whole.hexdigest()
+
+
+def rows(work: Path) -> list[dict[str, object]]:
+    """Return the rows of a run without what is its own."""
+    with (work / "rows.jsonl").open() as lines:
+        return [without(json.loads(line), OWN) for line in lines]
+
+
+def without(row: dict[str, object], keys: tuple[str, ...]) -> dict[str, object]:
+    return {key: value for key, value in row.items() if key not in keys}
+
+
+@contextmanager
+def cluster(folder: Path) -> Iterator[tuple[Path, subprocess.Popen[bytes], list[subprocess.Popen[bytes]]]]:
+    """Start a scheduler and two workers, each below a nanny; give the scheduler's file and the processes."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    file = folder / "scheduler.json"
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    dask = [sys.executable, "-m", "dask"]
+    common = ["--host", "127.0.0.1", "--no-dashboard", "--scheduler-file", str(file)]
+    scheduler = subprocess.Popen([*dask, "scheduler", "--port", "0", *common], **quiet)  # type: ignore[call-overload]
+    local = ["--nworkers", "1", "--nthreads", "1", "--death-timeout", "5", "--local-directory", str(folder)]
+    workers = [subprocess.Popen([*dask, "worker", *local, *common], **quiet) for _ in range(2)]  # type: ignore[call-overload]
+    try:
+        while not file.exists():
+            time.sleep(0.05)
+        yield file, scheduler, workers
+    finally:
+        for process in (*workers, scheduler):
+            process.kill()
+            process.wait()
+
+
+def child_of(process: subprocess.Popen[bytes]) -> int:
+    """Return the worker's process below a nanny."""
+    listed = subprocess.run(["ps", "-o", "pid=,args=", "--ppid", str(process.pid)], capture_output=True, check=False)
+    pids = [int(line.split()[0]) for line in listed.stdout.splitlines() if b"resource_tracker" not in line]
+    return pids[-1]
+
+
+def migrated(source: Path, root: Path, *how: str, once: Callable[[], None] | None = None, expected: int = 0) -> float:
+    """Run the command, do something once a chunk has its receipt, and return the seconds it took."""
+    receipts = Path(f"{root}.migration", "receipts")
+    command = [*COMMAND, str(source), str(root), "--to", "ocfl", "--layout", "0003", *how]
+    begin = time.perf_counter()
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        while once is not None and process.poll() is None:
+            if receipts.is_dir() and any(name.endswith(".json") for name in os.listdir(receipts)):
+                once()
+                once = None
+            time.sleep(0.002)
+        talk = process.communicate()[1].decode()
+    seconds = time.perf_counter() - begin
+    assert once is None, "the run ended before anything could be killed: take more objects"
+    assert process.returncode == expected, (process.returncode, talk)
+    return seconds
+
+
+def main() -> None:
+    folder, count = Path(sys.argv[1]), int((*sys.argv, "12000")[2])
+    source = folder / "pairtree"
+    make(source, count)
+    before = state(source)
+
+    def told(name: str, seconds: float, again: tuple[str, ...] = ()) -> None:
+        root = folder / name
+        found = rows(Path(f"{root}.migration"))
+        assert [without(row, again) for row in found] == [without(row, again) for row in wanted_rows], f"{name}: rows"
+        assert {row["status"] for row in found} <= {"ok", "exists_same"}, name
+        twice = sum(row["status"] == "exists_same" for row in found)
+        assert state(root) == wanted, f"{name}: another root"
+        assert state(source) == before, f"{name}: the source was changed"
+        assert not stores.open(root).check(digests=True).errors, f"{name}: not valid"
+        assert not (Path(f"{root}.migration") / "remaining.txt").read_bytes(), f"{name}: something remains"
+        rate = f"{count:,} objects in {seconds:.1f} s with plan and start, {count / seconds:,.0f} a second"
+        print(f"{name}: {rate}; {twice:,} were there already", flush=True)
+        shutil.rmtree(root)
+
+    seconds = migrated(source, folder / "local", "--workers", "2")
+    wanted, wanted_rows = state(folder / "local"), rows(folder / "local.migration")
+    assert len(wanted_rows) == count
+    assert {row["status"] for row in wanted_rows} == {"ok"}
+    told("local", seconds)
+    with cluster(folder / "cluster") as (file, _scheduler, workers):
+        told("dask", migrated(source, folder / "dask", "--dask-scheduler-file", str(file)))
+
+        def kill_worker() -> None:
+            os.kill(child_of(workers[0]), signal.SIGKILL)
+
+        how = ("--dask-scheduler-file", str(file))
+        told("worker-killed", migrated(source, folder / "worker-killed", *how, once=kill_worker), AGAIN)
+    with cluster(folder / "cluster") as (file, scheduler, _workers):
+        how = ("--dask-scheduler-file", str(file))
+        seconds = migrated(source, folder / "scheduler-killed", *how, once=scheduler.kill, expected=1)
+    done = len(list((folder / "scheduler-killed.migration" / "receipts").glob("*.json")))
+    print(f"the scheduler was killed with {done} chunks done")
+    with cluster(folder / "cluster") as (file, _scheduler, _workers):
+        how = ("--dask-scheduler-file", str(file), "--resume")
+        told("scheduler-killed", seconds + migrated(source, folder / "scheduler-killed", *how), AGAIN)
+
+
+if __name__ == "__main__":
+    main()
