@@ -28,8 +28,8 @@ COMMON = settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 settings.register_profile("dev", COMMON, max_examples=100)
-settings.register_profile("ci", COMMON, max_examples=100, derandomize=True)
-settings.register_profile("sanitize", COMMON, max_examples=50, derandomize=True)
+settings.register_profile("ci", COMMON, max_examples=60, derandomize=True)
+settings.register_profile("sanitize", COMMON, max_examples=30, derandomize=True)
 settings.register_profile("nightly", COMMON, max_examples=20_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
 
