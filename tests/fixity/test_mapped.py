@@ -15,7 +15,7 @@ from pressmark import _kernels
 from pressmark.fixity import hash_files
 from pressmark.fixity import hasher as hasher_module
 from pressmark.fixity.hasher import Manner, hash_path
-from support.implementations import NATIVE, Implementation, use
+from support.implementations import NATIVE, Implementation, native_is_missing, use
 
 from .conftest import environment
 from .trees import content, expected
@@ -23,7 +23,9 @@ from .trees import content, expected
 SIZE = (1 << 20) + 12345
 PIECE = 1 << 16
 
-maps = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="files are mapped on Linux only")
+maps = pytest.mark.skipif(
+    not sys.platform.startswith("linux") or native_is_missing(), reason="only the fast twin maps, and on Linux"
+)
 
 
 @pytest.fixture

@@ -144,7 +144,9 @@ def compare(
         raise ValueError(f"memory={memory}: expected a number of octets from 1 on")
     begin = perf_counter()
     made = datetime.now(UTC).isoformat(timespec="seconds")
-    workers = usable_threads(threads) if running().side_by_side else 1
+    workers = usable_threads(threads)
+    if not running().side_by_side:
+        workers = 1
     tell = on_event or (lambda event: None)
     profiles = [name for name in PROFILES if name != "all"] if profile == "all" else [profile]
     place = None if folder is None else Path(folder)

@@ -52,6 +52,7 @@ __all__ = [
     "flush_filesystem",
     "flush_tree",
     "folds_case",
+    "is_in_the_way",
     "leftovers",
     "make_parents",
     "misspelled",
@@ -296,6 +297,15 @@ def exchange(one: bytes, other: bytes) -> bool:
     return _rename_by(_EXCHANGE, one, other)
 
 
+def is_in_the_way(path: bytes) -> bool:
+    """Return whether there is something that is no directory; asked once, since other runs make and remove them."""
+    try:
+        mode = os.lstat(path).st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return not (stat.S_ISDIR(mode) or (stat.S_ISLNK(mode) and os.path.isdir(path)))
+
+
 def make_parents(base: bytes, relative: bytes) -> list[bytes]:
     """Make the directories of the path ``relative`` below ``base`` that are not there.
 
@@ -314,7 +324,7 @@ def make_parents(base: bytes, relative: bytes) -> list[bytes]:
                     os.mkdir(path)
                     made.append(b"/".join(names[:depth]))
                 except FileExistsError:
-                    if not os.path.isdir(path) and os.path.lexists(path):
+                    if is_in_the_way(path):
                         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), path) from None
         except FileNotFoundError:
             if not os.path.isdir(base):

@@ -19,7 +19,6 @@ import errno
 import json
 import os
 import re
-import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import translate
 from typing import Any, BinaryIO, ClassVar, Literal, NamedTuple
@@ -53,6 +52,7 @@ from pressmark.stores.directories import (
     flush_directory,
     flush_tree,
     folds_case,
+    is_in_the_way,
     leftovers,
     make_parents,
     misspelled,
@@ -458,7 +458,7 @@ class VitroStore(Store):
         at = self._tree
         for name in octets(place).split(b"/"):
             at = os.path.join(at, name)
-            if _is_in_the_way(at):
+            if is_in_the_way(at):
                 shorter = text(os.path.relpath(at, self._base))
                 reason = f"{shorter} is a file of another object, and a directory is needed there; rename that file"
                 raise ObjectError(self.root, identifier, "collision", reason)
@@ -740,15 +740,6 @@ def _write(shop: Workshop, base: bytes, namespaces: Mapping[str, str], encoding:
         os.fsync(file.fileno())
     os.replace(new, os.path.join(base, NAMESPACES))
     flush_directory(base)
-
-
-def _is_in_the_way(path: bytes) -> bool:
-    """Return whether there is something that is no directory; asked once, since other runs make and remove them."""
-    try:
-        mode = os.lstat(path).st_mode
-    except (FileNotFoundError, NotADirectoryError):
-        return False
-    return not (stat.S_ISDIR(mode) or (stat.S_ISLNK(mode) and os.path.isdir(path)))
 
 
 def _matcher(globs: Sequence[str]) -> Any:
