@@ -13,7 +13,7 @@ from pressmark.jobs.chunks import BYTES, FILES, Chunk, Cutter
 from pressmark.jobs.folder import WorkFolder
 from pressmark.jobs.writing import OutputFile
 
-__all__ = ["Listed", "listed_chunks", "read_listing", "refuse_inside"]
+__all__ = ["Listed", "chunk_lines", "listed_chunks", "read_listing", "refuse_inside"]
 
 
 def refuse_inside(folder: str | os.PathLike[str], root: str) -> None:
@@ -67,10 +67,10 @@ def listed_chunks(
         yield last
 
 
-def read_listing(work: WorkFolder, chunk: Chunk) -> Iterator[Any]:
-    """Give the records of a chunk.
+def chunk_lines(work: WorkFolder, chunk: Chunk) -> Iterator[bytes]:
+    """Give the lines of a chunk that is a stretch of a file in the work folder.
 
-    :raises ValueError: the listing is not the one that was written
+    :raises ValueError: the file is not the one that was written
     """
     with (work.path / chunk.source).open("rb") as file:
         file.seek(chunk.start)
@@ -80,4 +80,12 @@ def read_listing(work: WorkFolder, chunk: Chunk) -> Iterator[Any]:
             if not line.endswith(b"\n"):
                 raise ValueError(f"{chunk.source} is damaged at byte {file.tell()}: begin again in another work folder")
             left -= len(line)
-            yield json.loads(line)
+            yield line
+
+
+def read_listing(work: WorkFolder, chunk: Chunk) -> Iterator[Any]:
+    """Give the records of a chunk.
+
+    :raises ValueError: the listing is not the one that was written
+    """
+    return map(json.loads, chunk_lines(work, chunk))

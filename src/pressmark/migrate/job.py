@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from time import monotonic
 
 from pressmark.jobs.chunks import Chunk
 from pressmark.jobs.folder import WorkFolder, job_key
+from pressmark.jobs.listing import chunk_lines
 from pressmark.jobs.receipts import Receipt
 from pressmark.migrate.comparing import verified
 from pressmark.migrate.entries import Entry
@@ -56,7 +57,7 @@ class Migrate(_Job):
         :raises StoreError: source or destination cannot be used
         """
         started = monotonic()
-        rows = carry(self.options, map(Entry.parse, _lines(work, chunk)))
+        rows = carry(self.options, map(Entry.parse, chunk_lines(work, chunk)))
         return _of_rows(self, chunk, work, started, rows)
 
 
@@ -80,7 +81,7 @@ class Verify(_Job):
         """
         started = monotonic()
         store = self.options.open_destination()
-        rows = [verified(store, Row.parse(line)) for line in _lines(work, chunk)]
+        rows = [verified(store, Row.parse(line)) for line in chunk_lines(work, chunk)]
         return _of_rows(self, chunk, work, started, rows)
 
 
@@ -99,7 +100,7 @@ class Remove(_Job):
         :raises StoreError: source or destination cannot be used
         """
         started = monotonic()
-        rows = list(removed(self.options, (Row.parse(line) for line in _lines(work, chunk))))
+        rows = list(removed(self.options, (Row.parse(line) for line in chunk_lines(work, chunk))))
         return _of_rows(self, chunk, work, started, rows)
 
 
@@ -118,19 +119,3 @@ def _of_rows(job: _Job, chunk: Chunk, work: WorkFolder, started: float, rows: li
         sha256=sha256,
         seconds=Receipt.since(started),
     )
-
-
-def _lines(work: WorkFolder, chunk: Chunk) -> Iterator[bytes]:
-    """Give the lines of a chunk.
-
-    :raises ValueError: the file is not the one that was written
-    """
-    with (work.path / chunk.source).open("rb") as file:
-        file.seek(chunk.start)
-        left = chunk.stop - chunk.start
-        while left > 0:
-            line = file.readline(left)
-            if not line.endswith(b"\n"):
-                raise ValueError(f"{chunk.source} is damaged at byte {file.tell()}: begin again in another work folder")
-            left -= len(line)
-            yield line
