@@ -58,10 +58,14 @@ CHANGE(int, symlink, (const char *link, const char *path), (link, path))
 CHANGE(int, fsync, (int file), (file))
 CHANGE(ssize_t, write, (int file, const void *buffer, size_t size), (file, buffer, size))
 
-static int opened(const char *name, const char *path, int flags, mode_t mode)
+static int opened(const char *name, int directory, const char *path, int flags, mode_t mode)
 {
     if ((flags & (O_CREAT | O_WRONLY | O_RDWR)) && refused())
         return -1;
+    if (directory != AT_FDCWD) {
+        int (*below)(int, const char *, int, ...) = (int (*)(int, const char *, int, ...))dlsym(RTLD_NEXT, name);
+        return below(directory, path, flags, mode);
+    }
     int (*real)(const char *, int, ...) = (int (*)(const char *, int, ...))dlsym(RTLD_NEXT, name);
     return real(path, flags, mode);
 }
@@ -72,7 +76,7 @@ int open(const char *path, int flags, ...)
     va_start(more, flags);
     const mode_t mode = (mode_t)va_arg(more, int);
     va_end(more);
-    return opened("open", path, flags, mode);
+    return opened("open", AT_FDCWD, path, flags, mode);
 }
 
 int open64(const char *path, int flags, ...)
@@ -81,5 +85,25 @@ int open64(const char *path, int flags, ...)
     va_start(more, flags);
     const mode_t mode = (mode_t)va_arg(more, int);
     va_end(more);
-    return opened("open64", path, flags, mode);
+    return opened("open64", AT_FDCWD, path, flags, mode);
+}
+
+int openat(int directory, const char *path, int flags, ...)
+{
+    va_list more;
+    va_start(more, flags);
+    const mode_t mode = (mode_t)va_arg(more, int);
+    va_end(more);
+    return directory == AT_FDCWD ? opened("open", directory, path, flags, mode)
+                                 : opened("openat", directory, path, flags, mode);
+}
+
+int openat64(int directory, const char *path, int flags, ...)
+{
+    va_list more;
+    va_start(more, flags);
+    const mode_t mode = (mode_t)va_arg(more, int);
+    va_end(more);
+    return directory == AT_FDCWD ? opened("open64", directory, path, flags, mode)
+                                 : opened("openat64", directory, path, flags, mode);
 }

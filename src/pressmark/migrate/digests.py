@@ -24,14 +24,14 @@ def object_digest(digests: Mapping[str, str]) -> str:
 
     :param digests: SHA-512 of each file, in hex, by its name within the object
     """
-    whole = hashlib.sha512(usedforsecurity=False)
-    for name, digest in sorted((octets(name), digest) for name, digest in digests.items()):
+    lines = []
+    for name, digest in sorted([(octets(name), digest) for name, digest in digests.items()]):
         if b"\\" in name or b"\n" in name or b"\r" in name:
             outcome = Outcome(name, {ALGORITHM: digest}, None, None, None)
-            whole.update(manifest_line(outcome, "coreutils"))
+            lines.append(manifest_line(outcome, "coreutils"))
         else:
-            whole.update(b"%b  %b\n" % (digest.encode(), name))
-    return whole.hexdigest()
+            lines.append(b"%b  %b\n" % (digest.encode(), name))
+    return hashlib.sha512(b"".join(lines), usedforsecurity=False).hexdigest()
 
 
 class Read(NamedTuple):

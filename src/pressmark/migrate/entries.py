@@ -11,6 +11,7 @@ from pressmark.stores import StoreObject
 __all__ = ["Entry"]
 
 _encode = json.JSONEncoder(separators=(",", ":")).encode
+_decode = json.JSONDecoder().decode
 
 
 class Entry(NamedTuple):
@@ -46,7 +47,7 @@ class Entry(NamedTuple):
         :raises ValueError: it is no line of a plan
         """
         try:
-            return cls(**json.loads(line))
+            return cls(**_decode(line.decode()))
         except TypeError as error:
             raise ValueError(str(error)) from None
 

@@ -27,6 +27,9 @@ GOOD = frozenset({"ok", "exists_same"})
 KEPT = "source_kept"
 
 
+_encode = json.JSONEncoder(separators=(",", ":")).encode
+
+
 class Row(NamedTuple):
     """One object of a migration's report.
 
@@ -74,7 +77,7 @@ class Row(NamedTuple):
 
     def line(self) -> builtins.bytes:
         """Return the row as a line of JSON; lone surrogates, which stand for octets, are escaped."""
-        return json.dumps(self.record(), separators=(",", ":")).encode() + b"\n"
+        return _encode(self._asdict()).encode() + b"\n"
 
     @classmethod
     def parse(cls, line: builtins.bytes) -> Row:

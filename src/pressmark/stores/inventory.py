@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 __all__ = [
@@ -17,8 +17,10 @@ __all__ = [
     "INVENTORY",
     "InventoryError",
     "content_directory",
+    "first_version",
     "head_state",
     "inventory_bytes",
+    "inventory_pieces",
     "inventory_type",
     "logical_files",
     "read_inventory",
@@ -26,6 +28,7 @@ __all__ = [
     "sidecar_bytes",
     "sidecar_digest",
     "sidecar_name",
+    "text_octets",
 ]
 
 INVENTORY = "inventory.json"
@@ -144,6 +147,48 @@ def inventory_bytes(document: Mapping[str, Any]) -> bytes:
     return (_object(document, "") + "\n").encode()
 
 
+def first_version(
+    identifier: str, version: str, algorithm: str, manifest: Mapping[str, list[str]], block: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the inventory of an object's first version.
+
+    :param version: of OCFL
+    :param block: of the version
+    """
+    return {
+        "id": identifier,
+        "type": inventory_type(version),
+        "digestAlgorithm": algorithm,
+        "head": "v1",
+        "manifest": manifest,
+        "versions": {"v1": block},
+    }
+
+
+def inventory_pieces(document: Mapping[str, Any], changing: Sequence[str]) -> tuple[bytes, ...] | None:
+    """Return what stays the same in inventories that differ only in some texts, in the order in which these come.
+
+    :param changing: what stands for these texts in ``document``
+    :return: one piece more than there are texts; :data:`None` where one of them is found elsewhere as well
+    """
+    rest = inventory_bytes(document)
+    found = []
+    for text in changing:
+        piece, _, rest = rest.partition(text.encode())
+        found.append(piece)
+    if any(text.encode() in piece for piece in (*found, rest) for text in changing):
+        return None
+    return (*found, rest)
+
+
+def text_octets(value: str) -> bytes:
+    """Return a text as it stands in an inventory between its quotation marks.
+
+    :raises UnicodeEncodeError: it has lone surrogates
+    """
+    return _encode_text(value)[1:-1].encode()
+
+
 # The encoders of C, which cannot indent; only objects are broken into lines, and there are few of them.
 _encode = json.JSONEncoder(ensure_ascii=False).encode
 _encode_text = json.encoder.encode_basestring
@@ -155,12 +200,16 @@ def _object(value: Mapping[str, Any], indent: str) -> str:
     inner = f"{indent}  "
     lines = []
     for key, item in value.items():
-        if isinstance(item, str):
+        kind = type(item)
+        # The usual ones first: there is an inventory for each of millions of objects.
+        if kind is str:
             text = _encode_text(item)
-        elif isinstance(item, list) and _are_texts(item):
-            text = f"[{', '.join(map(_encode_text, item))}]"
-        elif isinstance(item, (dict, Mapping)):
+        elif kind is list and len(item) == 1 and type(item[0]) is str:
+            text = f"[{_encode_text(item[0])}]"
+        elif kind is dict or isinstance(item, Mapping):
             text = _object(item, inner)
+        elif kind is list and _are_texts(item):
+            text = f"[{', '.join(map(_encode_text, item))}]"
         else:
             text = _encode(item)
         lines.append(f"{inner}{_encode_text(key)}: {text}")

@@ -152,11 +152,13 @@ class OcflRoot(Store):
 
     :ivar version: of OCFL
     :ivar copied: devices from which files turned out to be copied, where sharing blocks was tried
+    :ivar signs: what makes a directory an object's: names of files in it, with a slash before each
     :ivar layout_is_given: whether the layout is not that of ``ocfl_layout.json``
     :raises StoreError: it is no storage root, or an argument cannot be used
     """
 
     kind = "ocfl"
+    signs = _SIGNS
 
     def __init__(
         self,

@@ -10,8 +10,9 @@ import os
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache, lru_cache
 from itertools import chain, islice
-from typing import Any
+from typing import Any, NamedTuple
 
 from pressmark import _kernels
 from pressmark.bagit.copying import Copying, Job, copy_file, copy_files
@@ -27,11 +28,13 @@ from pressmark.stores.inventory import (
     CONTENT_DIRECTORY,
     INVENTORY,
     content_directory,
+    first_version,
     inventory_bytes,
-    inventory_type,
+    inventory_pieces,
     logical_files,
     sidecar_bytes,
     sidecar_name,
+    text_octets,
 )
 from pressmark.stores.inventory_rules import path_fault, version_number
 from pressmark.stores.ocfl_declarations import OBJECT, declaration
@@ -41,9 +44,11 @@ __all__ = [
     "Manners",
     "Provenance",
     "Written",
+    "WrittenSmall",
     "now",
     "write_extension",
     "write_object",
+    "write_small_object",
     "write_version",
 ]
 
@@ -53,6 +58,9 @@ Files = list[tuple[bytes, bytes]]
 # So few files are copied by the calling thread: starting others would take longer.
 FEW = 16
 _EXTENSIONS = b"extensions"
+_CONTENT = b"/v1/" + octets(CONTENT_DIRECTORY)
+_SHA512 = "sha512"
+_SMALL = Manner(follow=False)
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
 
@@ -125,7 +133,12 @@ class Manners:
 
 def now() -> str:
     """Return the present moment as inventories have it: in UTC, to the second."""
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    return _moment(int(time.time()))
+
+
+@lru_cache(maxsize=16)
+def _moment(seconds: int) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
 
 
 @dataclass
@@ -140,6 +153,19 @@ class Written:
     document: dict[str, Any] | None
     dropped: list[bytes] = field(default_factory=list)
     outcomes: dict[str, Outcome] = field(default_factory=dict)
+
+
+class WrittenSmall(NamedTuple):
+    """What was written of a small object.
+
+    :ivar digests: SHA-512 of each file, in hex, by its logical path
+    :ivar octets: of all files together
+    :ivar changed: when the newest of them was changed last before it was read, content or status, in nanoseconds
+    """
+
+    digests: dict[str, str]
+    octets: int
+    changed: int
 
 
 def write_object(
@@ -170,20 +196,77 @@ def write_object(
     _write_all([top, top + b"/v1"], [None, None])
     copied = _Copied(algorithm, fixity, content_paths, {}, also)
     copied.copy(source, top, f"v1/{CONTENT_DIRECTORY}", manners)
-    document: dict[str, Any] = {
-        "id": identifier,
-        "type": inventory_type(version),
-        "digestAlgorithm": algorithm,
-        "head": "v1",
-        "manifest": copied.manifest,
-        "versions": {"v1": provenance.block(copied.state)},
-    }
+    document = first_version(identifier, version, algorithm, copied.manifest, provenance.block(copied.state))
     if copied.fixity:
         document["fixity"] = copied.fixity
     if content_paths is not None:
         write_extension(top, content_paths)
     _finish(top, document, version)
     return Written(document, copied.dropped, copied.outcomes)
+
+
+def write_small_object(
+    top: bytes,
+    identifier: str,
+    above: bytes,
+    name: bytes,
+    place: bytes,
+    *,
+    version: str,
+    provenance: Provenance,
+    device: int,
+) -> WrittenSmall | None:
+    """Write version 1 of an object of a few small files, with SHA-512, by one call of a kernel.
+
+    What :func:`write_object` does, where that is nothing out of the ordinary.
+
+    :param above: a directory with nothing in it but that of the object's files
+    :param name: of that
+    :param place: where it is to be in the end: nothing is written where something is
+    :param device: that the source's files are on; any where it is negative
+    :return: :data:`None` where it is for :func:`write_object`, which says what is wrong with it if anything is; what
+        was made of ``top`` is for the caller to remove
+    """
+    user = None if provenance.user is None else tuple(provenance.user.items())
+    pieces = _pieces(version, provenance.created or now(), provenance.message, user)
+    try:
+        called = text_octets(identifier)
+    except UnicodeEncodeError:
+        return None
+    if pieces is None:
+        return None
+    folders = (top, top + b"/v1", top + _CONTENT)
+    parts = _parts(_SHA512, version)
+    found = _kernels.active.write_small_object(above, name, place, folders, parts, pieces, called, device, _SMALL.flags)
+    if found is None:
+        return None
+    changed, files = found
+    digests = {}
+    octets = 0
+    for file, digest, size in files:
+        digests[file.decode()] = digest
+        octets += size
+    return WrittenSmall(digests, octets, changed)
+
+
+@lru_cache(maxsize=16)
+def _pieces(
+    version: str, created: str, message: str | None, user: tuple[tuple[str, str], ...] | None
+) -> tuple[bytes, ...] | None:
+    """Return what all inventories have in common that are written in one second, for the kernel."""
+    identifier, *files = (f"<pressmark:{number}>" for number in range(5))
+    digests, paths = files[:2], files[2:]
+    manifest = {digest: [f"{_CONTENT[1:].decode()}/{path}"] for digest, path in zip(digests, paths, strict=True)}
+    state = {digest: [path] for digest, path in zip(digests, paths, strict=True)}
+    block = Provenance(created, message, None if user is None else dict(user)).block(state)
+    document = first_version(identifier, version, _SHA512, manifest, block)
+    each = [text for pair in zip(digests, paths, strict=True) for text in pair]
+    found = inventory_pieces(document, [identifier, *each, *each])
+    if found is None:
+        return None
+    start, first, path, following, same_path, then, state_path, state_following, _same, end = found
+    assert path == same_path
+    return start, first, path, following, then, state_path, state_following, end
 
 
 def write_version(
@@ -248,13 +331,23 @@ def _finish(top: bytes, document: Mapping[str, Any], version: str) -> None:
     hasher = ALGORITHMS[algorithm].make(1)
     hasher.update(data)
     sidecar = sidecar_bytes(hasher.hexdigest())
-    inventory, beside = octets(f"/{INVENTORY}"), octets(f"/{sidecar_name(algorithm)}")
+    inventory, beside, _ending, name, content = _parts(algorithm, version)
     folder = top + b"/" + octets(document["head"])
-    name, content = declaration(OBJECT, version)
     _write_all(
-        [folder + inventory, folder + beside, top + inventory, top + beside, top + b"/" + name],
+        [folder + inventory, folder + beside, top + inventory, top + beside, top + name],
         [data, sidecar, data, sidecar, content],
     )
+
+
+@cache
+def _parts(algorithm: str, version: str) -> tuple[bytes, bytes, bytes, bytes, bytes]:
+    """Return the names of inventory and sidecar, with a slash before each, and what is behind a sidecar's digest.
+
+    Then the name of the declaration, with a slash, and its content.
+    """
+    name, content = declaration(OBJECT, version)
+    beside = octets(sidecar_name(algorithm))
+    return b"/" + octets(INVENTORY), b"/" + beside, sidecar_bytes(""), b"/" + name, content
 
 
 def _write_all(paths: list[bytes], contents: list[bytes | None]) -> None:

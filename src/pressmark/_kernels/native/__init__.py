@@ -32,6 +32,7 @@ from pressmark._kernels.native.path_lengths import PathLengths, beginning
 from pressmark._kernels.native.path_sort import PathMerge, PathSorter, beyond_ascii, questionable
 from pressmark._kernels.native.path_tree import PathTree
 from pressmark._kernels.native.small_files import copy_small, write_small
+from pressmark._kernels.native.small_objects import move_object, write_small_object
 from pressmark._kernels.native.vitro import VitroDecodeFilename, VitroEncodeFilename, VitroMap, VitroUnmap
 from pressmark.errors import PressmarkError
 
@@ -78,6 +79,7 @@ __all__ = [
     "lane_level",
     "map_part",
     "mapped",
+    "move_object",
     "outstanding_exports",
     "questionable",
     "scan_pairtree",
@@ -85,6 +87,7 @@ __all__ = [
     "supported",
     "take_array",
     "write_small",
+    "write_small_object",
 ]
 
 NAME = "native"

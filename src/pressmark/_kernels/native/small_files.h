@@ -31,13 +31,15 @@ typedef struct {
 #endif
 #define PM_SMALL_NS(time) ((int64_t)(time).tv_sec * 1000000000 + (time).tv_nsec)
 
-/* Read a file that holds something, but not much; data has room for one octet more than PM_SMALL_MOST. */
-static int pm_small_read(const char *path, int flags, struct stat *before, uint8_t *data, pm_small *small)
+/* Read a file that holds something, but not much; data has room for one octet more than PM_SMALL_MOST.
+ * The path is relative to the directory that a descriptor is open for. */
+static int pm_small_read_at(int directory, const char *path, int flags, struct stat *before, uint8_t *data,
+                            pm_small *small)
 {
     struct stat after;
     int64_t done = 0;
     int ended = PM_SMALL_DONE;
-    const int file = open(path, flags);
+    const int file = openat(directory, path, flags);
     if (file < 0) {
         small->error = errno;
         return PM_SMALL_SOURCE;
@@ -77,6 +79,11 @@ static int pm_small_read(const char *path, int flags, struct stat *before, uint8
     }
     close(file);
     return ended;
+}
+
+static int pm_small_read(const char *path, int flags, struct stat *before, uint8_t *data, pm_small *small)
+{
+    return pm_small_read_at(AT_FDCWD, path, flags, before, data, small);
 }
 
 static int pm_small_put(int file, const uint8_t *data, int64_t size)

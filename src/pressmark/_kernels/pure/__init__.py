@@ -30,6 +30,7 @@ from pressmark._kernels.pure.path_lengths import PathLengths, beginning
 from pressmark._kernels.pure.path_sort import PathMerge, PathSorter, beyond_ascii, questionable
 from pressmark._kernels.pure.path_tree import PathTree
 from pressmark._kernels.pure.small_files import copy_small, write_small
+from pressmark._kernels.pure.small_objects import move_object, write_small_object
 from pressmark._kernels.pure.vitro import VitroDecodeFilename, VitroEncodeFilename, VitroMap, VitroUnmap
 
 __all__ = [
@@ -75,6 +76,7 @@ __all__ = [
     "lane_level",
     "map_part",
     "mapped",
+    "move_object",
     "outstanding_exports",
     "questionable",
     "scan_pairtree",
@@ -82,6 +84,7 @@ __all__ = [
     "supported",
     "take_array",
     "write_small",
+    "write_small_object",
 ]
 
 NAME = "pure"

@@ -17,6 +17,7 @@ from pressmark.stores import Store
 from pressmark.stores.base import octets
 from pressmark.stores.directories import can_flush_filesystem
 from pressmark.stores.ocfl import OcflRoot
+from pressmark.stores.ocfl_writer import Written, WrittenSmall
 
 __all__ = ["IntoOcfl"]
 
@@ -47,6 +48,8 @@ class IntoOcfl(Way):
 
     def begin(self, draft: Draft, replace: bool = False) -> bool:
         entry = draft.entry
+        if not replace and self._begin_small(draft):
+            return False
         content = self.reader.content(entry)
         self.note_time(draft, content)
         known = {algorithm: block for algorithm, block in content.known.items() if block}
@@ -66,7 +69,7 @@ class IntoOcfl(Way):
             also=self._also,
         )
         written = staged.written
-        assert written is not None
+        assert isinstance(written, Written)
         digests: dict[str, str] = {}
         size = 0
         for logical, outcome in written.outcomes.items():
@@ -78,6 +81,25 @@ class IntoOcfl(Way):
         note_empty(draft, content)
         self._drafts.append(draft)
         return False
+
+    def _begin_small(self, draft: Draft) -> bool:
+        """Write an object of a few small files aside; return whether it was one, and nothing was in its way."""
+        entry = draft.entry
+        place = self._places.get(entry.id)
+        if place is None or self._also:
+            return False
+        above, name = self.reader.encapsulated(entry)
+        staged = self._loading.stage_small(entry.id, above, name, place, self.mode) if name else None
+        if staged is None:
+            return False
+        written = staged.written
+        assert isinstance(written, WrittenSmall)
+        draft.files, draft.bytes = len(written.digests), written.octets
+        draft.digest, draft.mode = object_digest(written.digests), staged.mode
+        if self.options.move:
+            draft.changed = written.changed
+        self._drafts.append(draft)
+        return True
 
     def _replace(self, draft: Draft, content: Content, known: dict[str, dict[str, str]]) -> None:
         """Write the object as a new version of the one that is there."""

@@ -69,8 +69,9 @@ class Reader:
         :raises ObjectError: it is not there, or cannot be looked at
         :raises Trouble: it is not as it should be
         """
-        if entry.encapsulation is not None and self._store.kind == "pairtree":
-            top = self._encapsulated(entry)
+        place, name = self.encapsulated(entry)
+        if name:
+            top = self._alone(entry, place, name)
             if top is not None:
                 return self._tree(entry, top, entry.encapsulation)
         found = self._store.locate(entry.record())
@@ -82,10 +83,18 @@ class Reader:
             self._refuse_links(entry, found.path, [name for name, _path in found.files()])
         return Content([(octets(name), path) for name, path in found.files()], {}, [])
 
-    def _encapsulated(self, entry: Entry) -> bytes | None:
-        """Return the directory of an object that is alone at its place, as the plan has it; :data:`None` otherwise."""
-        place = os.path.join(self._base, octets(entry.source))
-        name = octets(entry.encapsulation or "")
+    def encapsulated(self, entry: Entry) -> tuple[bytes, bytes]:
+        """Return where the plan has seen an object of a Pairtree: its place, and the name of its directory there.
+
+        No name, where it has none, or the source is of another kind.
+        """
+        if entry.encapsulation is None or self._store.kind != "pairtree":
+            return b"", b""
+        return self._base + b"/" + octets(entry.source), octets(entry.encapsulation)
+
+    @staticmethod
+    def _alone(entry: Entry, place: bytes, name: bytes) -> bytes | None:
+        """Return the directory of an object that is alone at its place; :data:`None` where something else is there."""
         try:
             beside = os.listdir(place)
         except OSError:

@@ -1,0 +1,211 @@
+"""Whole small objects in one call: as the shared code writes them, and only where nothing is out of the way."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pressmark.fixity.hasher import Manner
+from support.implementations import PURE, Implementation
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="the readable twin does it all there")
+
+FLAGS = Manner(follow=False).flags
+FILES = {
+    b"a.xml": b"<mets/>",
+    b"b.zip": bytes(range(256)) * 64,
+    b"c'<&~ ": b"x" * 127,
+    b"sub/deeper/c": b"c",
+    b"sub/d": b"d" * 1000,
+    b"sub.txt": b"before sub/ by its octets",
+}
+PARTS = (b"/list", b"/list.sum", b" list\n", b"/0=made", b"made\n")
+PIECES = (b"<", b"> manifest ", b" at v1/", b", ", b" state ", b" is ", b"; ", b" end\n")
+
+
+def make(top: Path, files: dict[bytes, bytes]) -> None:
+    """Make files below a directory, each with times of its own."""
+    for number, (name, data) in enumerate(files.items()):
+        path = os.path.join(os.fsencode(top), name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "wb") as file:
+            file.write(data)
+        os.chmod(path, 0o640)
+        os.utime(path, ns=(1_600_000_000_000_000_000, 1_500_000_000_000_000_000 + number))
+
+
+def written(
+    implementation: Implementation, source: Path, into: Path, place: Path | None = None, device: int = -1
+) -> Any:
+    """Write an object, whose source is alone in its directory."""
+    folders = tuple(map(os.fsencode, (into, into / "v1", into / "v1" / "content")))
+    there = os.fsencode(into.parent / "place" if place is None else place)
+    above, name = os.fsencode(source.parent), os.fsencode(source.name)
+    write = implementation.kernels.write_small_object
+    return write(above, name, there, folders, PARTS, PIECES, b"id:1", device, FLAGS)
+
+
+def inventory(files: dict[bytes, bytes]) -> bytes:
+    """Return what the pieces say of files."""
+    digests = [(hashlib.sha512(files[name]).hexdigest().encode(), name) for name in sorted(files)]
+    manifest = b", ".join(digest + b" at v1/" + name for digest, name in digests)
+    state = b"; ".join(digest + b" is " + name for digest, name in digests)
+    return b"<id:1> manifest " + manifest + b" state " + state + b" end\n"
+
+
+@pytest.mark.parametrize("count", [1, 2, len(FILES)])
+def test_all_of_it_is_written(implementation: Implementation, tmp_path: Path, count: int) -> None:
+    """Names, bytes, permission bits, times and digests; files in the order of their octets; and what describes them."""
+    files = dict(list(FILES.items())[-count:])
+    source, into = tmp_path / "source", tmp_path / "into"
+    make(source, files)
+    found = written(implementation, source, into, device=source.stat().st_dev)
+    if implementation == PURE:
+        assert found is None
+        assert not into.exists()
+        return
+    changed, noted = found
+    assert noted == [(name, hashlib.sha512(files[name]).hexdigest(), len(files[name])) for name in sorted(files)]
+    newest = 0
+    for name in files:
+        original = os.stat(os.path.join(os.fsencode(source), name))
+        copy = os.path.join(os.fsencode(into), b"v1/content", name)
+        with open(copy, "rb") as file:
+            assert file.read() == files[name]
+        assert stat.S_IMODE(os.stat(copy).st_mode) == 0o640
+        assert os.stat(copy).st_mtime_ns == original.st_mtime_ns
+        newest = max(newest, original.st_ctime_ns, original.st_mtime_ns)
+    assert changed == newest
+    for folder in (into, into / "v1"):
+        data = (folder / "list").read_bytes()
+        assert data == inventory(files)
+        assert (folder / "list.sum").read_bytes() == hashlib.sha512(data).hexdigest().encode() + b" list\n"
+    assert (into / "0=made").read_bytes() == b"made\n"
+    assert sorted(path.name for path in into.iterdir()) == ["0=made", "list", "list.sum", "v1"]
+    assert sorted(path.name for path in (into / "v1").iterdir()) == ["content", "list", "list.sum"]
+
+
+def test_what_is_not_for_it(implementation: Implementation, tmp_path: Path) -> None:
+    """Links, pipes, what is empty, too much of anything, names that JSON escapes, and what is not there."""
+    outside = tmp_path / "outside"
+    outside.write_bytes(b"secret")
+
+    def tried(name: str, prepare: Any) -> None:
+        source, into = tmp_path / name / "source", tmp_path / f"into {name}"
+        make(source, {b"file": b"data"})
+        prepare(source)
+        assert written(implementation, source, into) is None, name
+        assert not into.exists(), name
+
+    tried("link", lambda top: (top / "link").symlink_to(outside))
+    tried("folder link", lambda top: (top / "link").symlink_to(tmp_path, target_is_directory=True))
+    tried("fifo", lambda top: os.mkfifo(top / "pipe"))
+    tried("empty", lambda top: (top / "empty").touch())
+    tried("empty folder", lambda top: (top / "folder").mkdir())
+    tried("large", lambda top: (top / "large").write_bytes(bytes(16385)))
+    tried("many", lambda top: make(top, {b"%d" % number: b"%d" % number for number in range(15)}))
+    tried("much", lambda top: make(top, {b"%d" % number: bytes(16000) for number in range(9)}))
+    tried("long names", lambda top: make(top, {b"%d" % n + b"n" * 250 + b"/" + b"m" * 250: b"x" for n in range(9)}))
+    tried("beside", lambda top: (top.parent / "x").mkdir())
+    tried("twice", lambda top: make(top, {b"again": b"data"}))
+    for number, name in enumerate((b'"', b"\\", b"\n", b"\x7f", b"caf\xc3\xa9", b"\xff", b"sub/\t")):
+        tried(f"name {number}", lambda top, name=name: make(top, {name: b"other"}))
+    assert written(implementation, tmp_path / "missing" / "source", tmp_path / "into") is None
+    source = tmp_path / "alone" / "source"
+    make(source, FILES)
+    assert written(implementation, source, tmp_path / "into", device=source.stat().st_dev + 1) is None
+    (tmp_path / "taken").symlink_to("nowhere")
+    assert written(implementation, source, tmp_path / "into", place=tmp_path / "taken") is None
+    for name in ("way", "plain", "pipe"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "way" / "source").symlink_to(source, target_is_directory=True)
+    (tmp_path / "plain" / "source").write_bytes(b"data")
+    os.mkfifo(tmp_path / "pipe" / "source")
+    for name in ("way", "plain", "pipe"):
+        assert written(implementation, tmp_path / name / "source", tmp_path / "into") is None
+    assert not (tmp_path / "into").exists()
+    assert outside.read_bytes() == b"secret"
+    if implementation != PURE:
+        assert written(implementation, source, tmp_path / "into") is not None
+
+
+def test_nothing_is_written_over(implementation: Implementation, tmp_path: Path) -> None:
+    """Where a folder is there already, all of it stays as it is; and what cannot be a path is none."""
+    source, into = tmp_path / "alone" / "source", tmp_path / "into"
+    make(source, FILES)
+    make(into / "v1", {b"a.xml": b"kept"})
+    assert written(implementation, source, into) is None
+    assert {path.name for path in into.rglob("*")} == {"v1", "a.xml"}
+    assert (into / "v1" / "a.xml").read_bytes() == b"kept"
+    write, above = implementation.kernels.write_small_object, os.fsencode(source.parent)
+    new = os.fsencode(tmp_path / "new")
+    folders = (new, new + b"/1", new + b"/2")
+    for place in (above + b"\0", above[:-6]):
+        assert write(place, b"source", b"/no", folders, PARTS, PIECES, b"id", -1, FLAGS) is None
+    assert write(above, b"source", b"/no\0", folders, PARTS, PIECES, b"id", -1, FLAGS) is None
+    assert write(os.fsencode(tmp_path), b"alone/source", b"/no", folders, PARTS, PIECES, b"id", -1, FLAGS) is None
+    assert write(above, b"source", b"/no", (new, new + b"\0", new), PARTS, PIECES, b"id", -1, FLAGS) is None
+    assert not (tmp_path / "new").exists()
+    if implementation != PURE:
+        with pytest.raises(ValueError, match="missing"):
+            write(above, b"source", b"/no", folders[:2], PARTS, PIECES, b"id", -1, FLAGS)
+
+
+SIGNS = (b"/inventory.json", b"/0=ocfl_object_1.0")
+
+
+def moved(implementation: Implementation, old: Path, base: Path, place: bytes) -> bool:
+    """Move an object."""
+    return bool(implementation.kernels.move_object(os.fsencode(old), os.fsencode(base), place, SIGNS))
+
+
+@pytest.mark.parametrize("place", [b"one", b"one/two", b"a/b/c/d", b"\xff/new\nline", b"a/" + b"n" * 255])
+def test_objects_are_moved(implementation: Implementation, tmp_path: Path, place: bytes) -> None:
+    """With the directories above them, of which some are there."""
+    base = tmp_path / "base"
+    (base / "a" / "b").mkdir(parents=True)
+    new = tmp_path / "new"
+    make(new, FILES)
+    done = moved(implementation, new, base, place)
+    assert done == (implementation != PURE)
+    target = os.path.join(os.fsencode(base), place)
+    assert os.path.isdir(target) == done
+    assert new.exists() != done
+    if done:
+        with open(target + b"/a.xml", "rb") as file:
+            assert file.read() == b"<mets/>"
+
+
+def test_what_is_in_the_way(implementation: Implementation, tmp_path: Path) -> None:
+    """Objects above, files and links above, and anything at the place: nothing is moved, nothing is lost."""
+    base = tmp_path / "base"
+    make(base, {
+        b"declared/0=ocfl_object_1.0": b"",
+        b"damaged/inventory.json": b"{}",
+        b"deep/plain/inventory.json": b"{}",
+        b"file": b"kept",
+        b"object/file": b"kept",
+    })  # fmt: skip
+    (base / "empty").mkdir()
+    (base / "sign").mkdir()
+    (base / "sign" / "inventory.json").symlink_to("nowhere")
+    (base / "link").symlink_to("deep", target_is_directory=True)
+    new = tmp_path / "new"
+    make(new, FILES)
+    before = sorted(base.rglob("*"))
+    for place in (
+        b"declared/x", b"damaged/x/y", b"deep/plain/x", b"file/x", b"file", b"object", b"object/file", b"empty",
+        b"sign/x", b"link/x", b"link", b"n" * 256, b"/".join([b"d" * 250] * 20), b"nul\0",
+    ):  # fmt: skip
+        assert not moved(implementation, new, base, place), place
+        assert sorted(path.name for path in new.iterdir()) == sorted(os.fsdecode(n.split(b"/")[0]) for n in {
+            name.split(b"/")[0] for name in FILES
+        })  # fmt: skip
+    assert [path for path in sorted(base.rglob("*")) if path.name != "x"] == before
+    assert (base / "object" / "file").read_bytes() == b"kept"
+    assert not moved(implementation, tmp_path / "missing", base, b"here")
