@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import signal
@@ -145,6 +146,8 @@ class ProcessPool:
 def _begin() -> None:
     """Prepare a worker: the driver alone answers Ctrl-C, and when it is killed nobody goes on without it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # What was imported stays: not to be looked at again and again, nor to be copied because of that.
+    gc.freeze()
     driver = multiprocessing.parent_process()
     if driver is not None:
         threading.Thread(target=_follow, args=(driver.sentinel,), daemon=True).start()
