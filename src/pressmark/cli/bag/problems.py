@@ -8,13 +8,11 @@ from typing import Any
 
 from pressmark.bagit.report import BagReport
 from pressmark.cli.bag.options import problem_text
-from pressmark.cli.program import give_up_stdout
+from pressmark.cli.held_lines import HeldLines
 from pressmark.cli.streams import Sink
 from pressmark.reports import Problem, Report
 
 __all__ = ["Problems"]
-
-WRITE_SIZE = 1 << 16  # 64 KiB
 
 
 class Problems:
@@ -29,13 +27,10 @@ class Problems:
 
     def __init__(self, sink: Sink, as_json: bool, *, several: bool = False, go_on: bool = False) -> None:
         self.report = BagReport(keep=0)
-        self._sink: Sink | None = sink
+        self._lines = HeldLines(sink, go_on=go_on)
         self._as_json = as_json
         self._several = several
-        self._go_on = go_on
         self._bag = b""
-        self._held: list[bytes] = []
-        self._size = 0
 
     def begin(self, bag: bytes) -> None:
         """Say that what follows is about ``bag``."""
@@ -47,11 +42,11 @@ class Problems:
         if self._as_json:
             self._add_json(problem.record(), of_bag=True)
         else:
-            self._add(problem_text(problem, self._bag if self._several else b"").encode())
+            self.write_line(problem_text(problem, self._bag if self._several else b"").encode())
 
     def write_line(self, line: bytes) -> None:
         """Write a line that is no problem, soon."""
-        self._add(line)
+        self._lines.add(line + b"\n")
 
     def summarize(self, report: Report, *, of_bag: bool = True, **more: Any) -> None:
         """Write the summary of a report in JSON, where that is wanted, with ``more`` in front.
@@ -66,24 +61,9 @@ class Problems:
 
     def flush(self) -> None:
         """Write what waits."""
-        data, self._held, self._size = b"".join(self._held), [], 0
-        if data and self._sink is not None:
-            try:
-                self._sink.write(data)
-                self._sink.flush()
-            except BrokenPipeError:
-                if not self._go_on:
-                    raise
-                give_up_stdout()
-                self._sink = None
+        self._lines.flush()
 
     def _add_json(self, record: dict[str, Any], of_bag: bool) -> None:
         if self._several and of_bag:
             record = {"bag": os.fsdecode(self._bag), **record}
-        self._add(json.dumps(record).encode())
-
-    def _add(self, line: bytes) -> None:
-        self._held += (line, b"\n")
-        self._size += len(line)
-        if self._size >= WRITE_SIZE or (self._sink is not None and self._sink.terminal):
-            self.flush()
+        self.write_line(json.dumps(record).encode())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from pressmark.cli.program import give_up_stdout
+from pressmark.cli.held_lines import HeldLines
 from pressmark.cli.streams import Sink
 from pressmark.cli.talk import one_line
 from pressmark.errors import shown
@@ -13,7 +13,6 @@ from pressmark.migrate import GOOD, KEPT, STATUSES, Entry, Row
 
 __all__ = ["Lines", "refusal_text", "row_text"]
 
-WRITE_SIZE = 1 << 16  # 64 KiB
 # So many objects of a clash are named on its line; the file has more.
 _SIDES = 10
 
@@ -26,11 +25,9 @@ class Lines:
     """
 
     def __init__(self, sink: Sink, as_json: bool, everything: bool) -> None:
-        self._sink: Sink | None = sink
+        self._lines = HeldLines(sink, go_on=True)
         self._as_json = as_json
         self._everything = everything
-        self._held: list[bytes] = []
-        self._size = 0
 
     def row(self, row: Row) -> None:
         """Write what became of an object, if that is wanted."""
@@ -55,21 +52,11 @@ class Lines:
 
     def flush(self) -> None:
         """Write what waits."""
-        data, self._held, self._size = b"".join(self._held), [], 0
-        if data and self._sink is not None:
-            try:
-                self._sink.write(data)
-                self._sink.flush()
-            except BrokenPipeError:
-                give_up_stdout()
-                self._sink = None
+        self._lines.flush()
 
     def _add(self, what: dict[str, Any] | str) -> None:
         line = one_line(what) if isinstance(what, str) else json.dumps(what)
-        self._held.append(line.encode() + b"\n")
-        self._size += len(line)
-        if self._size >= WRITE_SIZE or (self._sink is not None and self._sink.terminal):
-            self.flush()
+        self._lines.add(line.encode() + b"\n")
 
 
 def row_text(row: Row) -> str:

@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from pressmark.cli.program import give_up_stdout
+from pressmark.cli.held_lines import HeldLines
 from pressmark.cli.streams import Sink
 from pressmark.cli.tally import Tally
 from pressmark.errors import shown
 from pressmark.stores import StoreObject
 
 __all__ = ["Objects"]
-
-WRITE_SIZE = 1 << 16  # 64 KiB
 
 
 class Objects:
@@ -27,13 +25,10 @@ class Objects:
 
     def __init__(self, sink: Sink, tally: Tally | None, as_json: bool, null: bool, *, go_on: bool = False) -> None:
         self.unwritten = 0
-        self._sink: Sink | None = sink
-        self._go_on = go_on
+        self._lines = HeldLines(sink, go_on=go_on)
         self._tally = tally
         self._as_json = as_json
         self._end = b"\0" if null else b"\n"
-        self._held: list[bytes] = []
-        self._size = 0
 
     def write(self, record: StoreObject) -> None:
         """Write one object, soon: identifier, TAB and path."""
@@ -47,35 +42,20 @@ class Objects:
         elif self._end in identifier + path or b"\t" in identifier:
             self._fail(f"{shown(record.id)}: it does not go on a line; use --json")
         else:
-            self._add(identifier + b"\t" + path + self._end)
+            self._lines.add(identifier + b"\t" + path + self._end)
 
     def write_json(self, record: dict[str, Any]) -> None:
         """Write a JSON object on a line of its own."""
-        self._add(json.dumps(record).encode() + b"\n")
+        self._lines.add(json.dumps(record).encode() + b"\n")
 
     def flush(self) -> None:
         """Write what waits."""
-        data, self._held, self._size = b"".join(self._held), [], 0
-        if data and self._sink is not None:
-            try:
-                self._sink.write(data)
-                self._sink.flush()
-            except BrokenPipeError:
-                if not self._go_on:
-                    raise
-                give_up_stdout()
-                self._sink = None
+        self._lines.flush()
 
     def _fail(self, text: str) -> None:
         self.unwritten += 1
         if self._tally is not None:
             self._tally.fail(text)
-
-    def _add(self, line: bytes) -> None:
-        self._held.append(line)
-        self._size += len(line)
-        if self._size >= WRITE_SIZE or (self._sink is not None and self._sink.terminal):
-            self.flush()
 
 
 def _octets(text: str) -> bytes:
