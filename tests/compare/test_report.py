@@ -319,7 +319,7 @@ def test_the_page_can_be_heard(text: str) -> None:
     assert all(page.texts["caption"])
     assert all(attributes.get("scope") for attributes in page.all("th"))
     pictures = list(page.all("svg"))
-    assert len(pictures) == len(page.texts["desc"]) == 25
+    assert len(pictures) == len(page.texts["desc"]) == 30
     assert all(attributes["role"] == "img" for attributes in pictures)
     assert all(words.strip() for words in page.texts["desc"])
 

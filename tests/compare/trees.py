@@ -114,6 +114,8 @@ def of_paths(paths: list[str]) -> dict[str, Any]:
         "equal": sum(times for times in same.values() if times > 1),
         "groups": sum(times > 1 for times in same.values()),
         "inside": inside(octets),
+        "firsts": sorted(Counter(Counter(path.split(b"/")[0] for path in same if path).values()).items()),
+        "half": half([path.split(b"/")[0] for path in same if path]),
         "octets": sorted(Counter(map(len, octets)).items()),
         "units": sorted(Counter(map(units, paths)).items()),
         "segment_octets": sorted(Counter(len(os.fsencode(one)) for each in segments for one in each).items()),
@@ -122,6 +124,12 @@ def of_paths(paths: list[str]) -> dict[str, Any]:
         "shared": shared / len(pairs) if pairs else 0.0,
         "parents": 1000 * parents / len(paths) if paths else 0.0,
     }
+
+
+def half(firsts: list[bytes]) -> int:
+    """Return in how many of the first directories, the fullest, half of all paths are."""
+    so_far = accumulate(times for _, times in Counter(firsts).most_common())
+    return 1 + sum(2 * times < len(firsts) for times in so_far) if firsts else 0
 
 
 def inside(paths: list[bytes]) -> int:
@@ -146,6 +154,8 @@ def said_of_paths(result: LayoutResult) -> dict[str, Any]:
         "equal": result.clashes.equal,
         "groups": result.clashes.groups["equal"],
         "inside": result.clashes.inside_exact,
+        "firsts": list(result.first_segments.histogram),
+        "half": result.first_segments.half,
         "octets": list(result.lengths.path_octets.histogram),
         "units": list(result.lengths.path_units.histogram),
         "segment_octets": list(result.lengths.segment_octets.histogram),

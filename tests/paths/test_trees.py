@@ -41,11 +41,13 @@ def naive_tree(paths: list[bytes]) -> Tree:
     levels = Counter(path.count(b"/") for path in found)
     held = Counter(path.rpartition(b"/")[0] for path in found)
     # The order of the kernels, in which the slash comes before all else.
+    firsts = Counter(path.split(b"/")[0] for path in set(paths) if path)
     largest = sorted(held.items(), key=lambda item: (-item[1], item[0].translate(SLASH_FIRST)))
     return Tree(
         tuple(levels[depth] for depth in range(len(levels))),
         len(set(paths)),
         tuple(sorted(Counter(held.values()).items())),
+        tuple(sorted(Counter(firsts.values()).items())),
         tuple((path.decode("utf-8", "surrogateescape"), count) for path, count in largest[:NAMED]),
         (),
     )
@@ -57,15 +59,16 @@ SLASH_FIRST = bytes([*range(1, 0x30), 0, *range(0x30, 0x100)])
 @pytest.mark.parametrize("memory", [1, EVERYTHING])
 def test_few_paths(implementation: Implementation, memory: int) -> None:
     """What can be counted on the fingers."""
-    assert tree_of([], memory)[:4] == ((), 0, (), ())
-    assert tree_of([b""], memory)[:4] == ((), 1, (), ())
-    assert tree_of([b"a"], memory)[:4] == ((1,), 1, ((1, 1),), (("", 1),))
-    assert tree_of([b"a/b", b"a/c", b"a"], memory)[:4] == ((1, 2), 3, ((1, 1), (2, 1)), (("a", 2), ("", 1)))
+    assert tree_of([], memory)[:5] == ((), 0, (), (), ())
+    assert tree_of([b""], memory)[:5] == ((), 1, (), (), ())
+    assert tree_of([b"a"], memory)[:5] == ((1,), 1, ((1, 1),), ((1, 1),), (("", 1),))
+    assert tree_of([b"a/b", b"a/c", b"a"], memory)[:5] == ((1, 2), 3, ((1, 1), (2, 1)), ((3, 1),), (("a", 2), ("", 1)))
     # Two on a file system that tells case apart.
-    assert tree_of([b"A/x", b"a/y", b"A/z", b"a/x"], memory)[:4] == (
+    assert tree_of([b"A/x", b"a/y", b"A/z", b"a/x"], memory)[:5] == (
         (2, 4),
         4,
         ((2, 3),),
+        ((2, 2),),
         (("", 2), ("A", 2), ("a", 2)),
     )
 
@@ -81,7 +84,7 @@ def test_trees_of_all_kinds(implementations: list[Implementation], paths: list[b
         with use(implementation):
             trees.append(tree_of(paths, memory))
     for tree in trees:
-        assert tree[:4] == expected[:4]
+        assert tree[:5] == expected[:5]
         assert tree.directories == len(directories(paths))
         assert tree.samples[0] == (len(paths), len(directories(paths)), len(set(paths)))
         assert tree == trees[0]
@@ -112,6 +115,7 @@ def test_many_spellings_of_one_directory(implementation: Implementation) -> None
     tree = tree_of(paths)
     assert tree.levels == (1024, 3072, 3072)
     assert tree.fans == ((1, 3072), (3, 1024), (1024, 1))
+    assert tree.firsts == ((3, 1024),)
     assert tree.largest[:2] == (("", 1024), ("ABCDEFGHIJ", 3))
 
 
@@ -120,6 +124,7 @@ def test_crowds(twins: tuple[Implementation, Implementation]) -> None:
     with use(twins[0]):
         tree = tree_of([b"a/%d" % number for number in range(70_000)] + [b"b/%d" % number for number in range(3)])
     assert tree.fans == ((2, 1), (3, 1), (70_000, 1))
+    assert tree.firsts == ((3, 1), (70_000, 1))
     assert tree.largest == (("a", 70_000), ("b", 3), ("", 2))
 
 

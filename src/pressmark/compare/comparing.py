@@ -361,6 +361,7 @@ class _Column:
             depth=metrics.depth(self._lengths),
             directories=found,
             fan_out=metrics.fan_out(tree, limit),
+            first_segments=metrics.first_segments(tree),
             costs=metrics.costs(layout, found, mapped, files, versions),
             reversible=layout.reversible_when,
             irreversible=truncated + self._fallback if layout.reversible else mapped,

@@ -10,6 +10,7 @@ from pressmark.compare.result import (
     Directories,
     Distribution,
     FanOut,
+    FirstSegments,
     LargeDirectory,
     Lengths,
     Locality,
@@ -23,6 +24,7 @@ __all__ = [
     "directories",
     "distribution",
     "fan_out",
+    "first_segments",
     "lengths",
     "locality",
     "object_parts",
@@ -125,6 +127,29 @@ def fan_out(tree: Tree, limit: int | None) -> FanOut:
         largest=tuple(LargeDirectory(path, entries) for path, entries in tree.largest),
         limit=limit,
         over_limit=0 if limit is None else spread.above(limit),
+    )
+
+
+def first_segments(tree: Tree) -> FirstSegments:
+    """Return how paths are spread over the directories directly below the root."""
+    spread = distribution(tree.firsts)
+    paths = sum(held * times for held, times in tree.firsts)
+    half = so_far = 0
+    for held, times in reversed(tree.firsts):
+        # So many of these are enough, or all of them are not.
+        wanted = min(times, -(-max(paths - 2 * so_far, 0) // (2 * held)))
+        half += wanted
+        so_far += held * wanted
+        if 2 * so_far >= paths:
+            break
+    return FirstSegments(
+        directories=spread.count,
+        mean=spread.mean,
+        p50=spread.p50,
+        max=spread.max,
+        max_share=spread.max / paths if paths else 0.0,
+        half=half,
+        histogram=spread.histogram,
     )
 
 

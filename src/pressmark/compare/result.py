@@ -26,6 +26,7 @@ __all__ = [
     "Directories",
     "Distribution",
     "FanOut",
+    "FirstSegments",
     "Group",
     "Growth",
     "LargeDirectory",
@@ -295,6 +296,38 @@ class FanOut(_Recorded):
 
 
 @dataclass(frozen=True)
+class FirstSegments(_Recorded):
+    """How different paths are spread over the directories directly below the root; all are 0 where there are none.
+
+    :ivar directories: how many there are
+    :ivar mean: paths by directories
+    :ivar p50: half of the directories hold at most so many paths
+    :ivar max: the fullest holds so many
+    :ivar max_share: of all paths (0.5 is half of them)
+    :ivar half: half of all paths are in so many directories, the fullest
+    :ivar histogram: pairs of a number of paths and how many directories hold so many, ascending
+    """
+
+    directories: int = 0
+    mean: float = 0.0
+    p50: int = 0
+    max: int = 0
+    max_share: float = 0.0
+    half: int = 0
+    histogram: tuple[tuple[int, int], ...] = ()
+
+    def shares(self) -> list[tuple[float, float]]:
+        """Return which share of all paths the fullest directories hold, as pairs: share of directories, of paths."""
+        paths = sum(held * times for held, times in self.histogram)
+        points, directories, so_far = [(0.0, 0.0)], 0, 0
+        for held, times in reversed(self.histogram):
+            directories += times
+            so_far += held * times
+            points.append((directories / self.directories, so_far / paths))
+        return points
+
+
+@dataclass(frozen=True)
 class Costs(_Recorded):
     """What all objects take of a file system: inodes, and the space of directories. Counted of identifiers with a path.
 
@@ -435,6 +468,7 @@ class LayoutResult(_Recorded):
     :ivar depth: segments of paths
     :ivar directories: how many must be made
     :ivar fan_out: how many are in one
+    :ivar first_segments: how paths are spread over those directly below the root
     :ivar costs: inodes and space
     :ivar reversible: when identifiers can be told from paths, in words: ``always``, ``never``, ``unless truncated``, …
     :ivar irreversible: how many of these identifiers cannot be told from their paths: all where that is ``never``,
@@ -460,6 +494,7 @@ class LayoutResult(_Recorded):
     depth: Depth = Depth()
     directories: Directories = Directories()
     fan_out: FanOut = FanOut()
+    first_segments: FirstSegments = FirstSegments()
     costs: Costs = Costs()
     reversible: str = "never"
     irreversible: int = 0

@@ -9,8 +9,16 @@ enum {
     PM_TREE_SAMPLES = 24,      /* nested samples: each holds about half of the one before */
     PM_TREE_LARGEST = 20,      /* directories that are named */
     PM_TREE_NAME = 4096,       /* octets: a longer path is not named, for no system has it */
-    PM_TREE_ENTRIES = 1 << 16, /* up to so many entries, directories are counted by their number of entries */
+    PM_TREE_ENTRIES = 1 << 16, /* up to so many, directories are counted in a table by what they hold */
 };
+
+/* How many directories hold how much. */
+typedef struct {
+    int64_t *table;  /* by what they hold */
+    int64_t *crowds; /* what each holds that has more than PM_TREE_ENTRIES */
+    int64_t crowd_count;
+    int64_t crowd_room;
+} pm_holding;
 
 /* One spelling of a directory, kept while others of the same folded path are about. */
 typedef struct {
@@ -19,6 +27,7 @@ typedef struct {
     int64_t length;
     int64_t size; /* of its whole path */
     int64_t entries;
+    int64_t paths;
     uint32_t seen;
     uint64_t hash;
 } pm_spelled;
@@ -28,6 +37,7 @@ typedef struct {
     int64_t end;     /* of its path in the last path */
     int64_t key_end; /* of its key in the last key */
     int64_t entries; /* directories in it */
+    int64_t paths;   /* in it, and its own; counted at depth 1 only */
     uint32_t seen;   /* the samples that it is in */
     int64_t current; /* which of its spellings the last path has; -1 while it has only one */
     pm_spelled *spelled;
@@ -53,10 +63,8 @@ typedef struct {
     int64_t level_count;
     int64_t level_room;
     int64_t leaves;
-    int64_t *fans; /* how many directories have so many entries */
-    int64_t *crowds; /* entries of each directory that has more than PM_TREE_ENTRIES */
-    int64_t crowd_count;
-    int64_t crowd_room;
+    pm_holding fans;   /* directories in a directory */
+    pm_holding firsts; /* paths in a directory directly below the root */
     pm_large largest[PM_TREE_LARGEST]; /* the least of them first: a heap */
     int64_t largest_count;
     pm_bytes named; /* room to write a path in */
@@ -67,12 +75,38 @@ typedef struct {
     int ended;
 } pm_tree;
 
+/* Counts one directory that holds so much. */
+static int pm_holding_add(pm_holding *holding, int64_t much)
+{
+    if (much <= PM_TREE_ENTRIES) {
+        holding->table[much]++;
+        return 0;
+    }
+    if (holding->crowd_count == holding->crowd_room) {
+        int64_t room = holding->crowd_room ? 2 * holding->crowd_room : 16;
+        int64_t *crowds = (int64_t *)realloc(holding->crowds, (size_t)room * sizeof(int64_t));
+        if (crowds == NULL)
+            return PM_NO_MEMORY;
+        holding->crowds = crowds;
+        holding->crowd_room = room;
+    }
+    holding->crowds[holding->crowd_count++] = much;
+    return 0;
+}
+
+static void pm_holding_free(pm_holding *holding)
+{
+    free(holding->table);
+    free(holding->crowds);
+}
+
 static int pm_tree_init(pm_tree *tree)
 {
-    tree->fans = (int64_t *)calloc(PM_TREE_ENTRIES + 1, sizeof(int64_t));
+    tree->fans.table = (int64_t *)calloc(PM_TREE_ENTRIES + 1, sizeof(int64_t));
+    tree->firsts.table = (int64_t *)calloc(PM_TREE_ENTRIES + 1, sizeof(int64_t));
     tree->depths = (pm_depth *)calloc(16, sizeof(pm_depth));
     tree->room = 16;
-    if (tree->fans == NULL || tree->depths == NULL || pm_reserve(&tree->path, 256) < 0 ||
+    if (tree->fans.table == NULL || tree->firsts.table == NULL || tree->depths == NULL || pm_reserve(&tree->path, 256) < 0 ||
         pm_reserve(&tree->key, 256) < 0)
         return PM_NO_MEMORY;
     tree->depths[0].current = -1;
@@ -96,8 +130,8 @@ static void pm_tree_free(pm_tree *tree)
         pm_free_bytes(&tree->largest[index].path);
     free(tree->depths);
     free(tree->levels);
-    free(tree->fans);
-    free(tree->crowds);
+    pm_holding_free(&tree->fans);
+    pm_holding_free(&tree->firsts);
     pm_free_bytes(&tree->path);
     pm_free_bytes(&tree->key);
     pm_free_bytes(&tree->named);
@@ -223,19 +257,8 @@ static int pm_tree_done(pm_tree *tree, int64_t depth, int64_t which, int64_t ent
 {
     if (entries == 0)
         return 0;
-    if (entries <= PM_TREE_ENTRIES) {
-        tree->fans[entries]++;
-    } else {
-        if (tree->crowd_count == tree->crowd_room) {
-            int64_t room = tree->crowd_room ? 2 * tree->crowd_room : 16;
-            int64_t *crowds = (int64_t *)realloc(tree->crowds, (size_t)room * sizeof(int64_t));
-            if (crowds == NULL)
-                return PM_NO_MEMORY;
-            tree->crowds = crowds;
-            tree->crowd_room = room;
-        }
-        tree->crowds[tree->crowd_count++] = entries;
-    }
+    if (pm_holding_add(&tree->fans, entries) < 0)
+        return PM_NO_MEMORY;
     if ((tree->largest_count == PM_TREE_LARGEST && entries < tree->largest[0].entries) ||
         pm_tree_size(tree, depth, which) > PM_TREE_NAME)
         return 0;
@@ -253,14 +276,20 @@ static int pm_tree_leave(pm_tree *tree, int64_t depth)
     for (; tree->top > depth; tree->top--) {
         pm_depth *level = &tree->depths[tree->top];
         if (level->current < 0) {
+            if (tree->top == 1 && pm_holding_add(&tree->firsts, level->paths) < 0)
+                return PM_NO_MEMORY;
             if (pm_tree_done(tree, tree->top, -1, level->entries) < 0)
                 return PM_NO_MEMORY;
             continue;
         }
         level->spelled[level->current].entries = level->entries;
-        for (int64_t which = 0; which < level->spelled_count; which++)
+        level->spelled[level->current].paths = level->paths;
+        for (int64_t which = 0; which < level->spelled_count; which++) {
+            if (tree->top == 1 && pm_holding_add(&tree->firsts, level->spelled[which].paths) < 0)
+                return PM_NO_MEMORY;
             if (pm_tree_done(tree, tree->top, which, level->spelled[which].entries) < 0)
                 return PM_NO_MEMORY;
+        }
         pm_depth_forget(level);
     }
     return 0;
@@ -375,6 +404,7 @@ static int pm_tree_turn(pm_tree *tree, const uint8_t *path, int64_t length, int6
                 return PM_NO_MEMORY;
         }
         level->spelled[old].entries = level->entries;
+        level->spelled[old].paths = level->paths;
         level->spelled[old].seen = level->seen;
         int64_t end = pm_segment_end(path, length, start);
         uint64_t hash = pm_segment_hash(parent, path + start, end - start);
@@ -387,6 +417,7 @@ static int pm_tree_turn(pm_tree *tree, const uint8_t *path, int64_t length, int6
         }
         level->current = which;
         level->entries = level->spelled[which].entries;
+        level->paths = level->spelled[which].paths;
         level->seen = level->spelled[which].seen;
         old_parent = old;
         parent = which;
@@ -452,7 +483,7 @@ static int pm_tree_add(pm_tree *tree, const uint8_t *key, int64_t key_length, co
         pm_depth *level = &tree->depths[tree->top];
         level->end = pm_segment_end(path, length, start);
         level->key_end = pm_segment_end(key, key_length, key_start);
-        level->entries = 0;
+        level->entries = level->paths = 0;
         level->seen = 0;
         level->current = -1;
         tree->depths[above].entries++;
@@ -462,6 +493,8 @@ static int pm_tree_add(pm_tree *tree, const uint8_t *key, int64_t key_length, co
         key_start = level->key_end + 1;
     }
     tree->leaves++;
+    if (tree->top > 0)
+        tree->depths[1].paths++;
     uint32_t mask = tree->mask;
     for (int sample = 0; mask >> sample != 0; sample++)
         tree->sampled_leaves[sample]++;

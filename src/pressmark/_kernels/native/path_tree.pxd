@@ -15,13 +15,17 @@ cdef extern from "path_tree.h":
         int64_t entries
         pm_bytes path
 
+    ctypedef struct pm_holding:
+        int64_t *table
+        int64_t *crowds
+        int64_t crowd_count
+
     ctypedef struct pm_tree:
         int64_t *levels
         int64_t level_count
         int64_t leaves
-        int64_t *fans
-        int64_t *crowds
-        int64_t crowd_count
+        pm_holding fans
+        pm_holding firsts
         pm_large *largest
         int64_t largest_count
         int64_t *sampled

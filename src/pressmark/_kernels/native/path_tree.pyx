@@ -22,6 +22,16 @@ cdef extern from "path_sort.h":
     void pm_free_bytes(pm_bytes *) noexcept nogil
 
 
+cdef list _held(const pm_holding *holding):
+    cdef int64_t much
+    cdef dict crowds = {}
+    found = [(much, holding.table[much]) for much in range(1, PM_TREE_ENTRIES + 1) if holding.table[much]]
+    for index in range(holding.crowd_count):
+        much = holding.crowds[index]
+        crowds[much] = crowds.get(much, 0) + 1
+    return found + sorted(crowds.items())
+
+
 cdef class PathTree:
     """The directories of the paths that pass a merge; the root is not counted."""
 
@@ -29,7 +39,7 @@ cdef class PathTree:
         pm_tree_free(&self.tree)
 
     def __init__(self):
-        if self.tree.fans != NULL:
+        if self.tree.fans.table != NULL:
             raise ValueError("made already")
         if pm_tree_init(&self.tree) < 0:
             raise MemoryError
@@ -52,17 +62,14 @@ cdef class PathTree:
 
     def fans(self):
         """Return ascending pairs: a number of directories from 1 on, and how many (the root too) hold so many."""
-        cdef int64_t entries
-        cdef dict crowds = {}
-        found = [
-            (entries, self.tree.fans[entries])
-            for entries in range(1, PM_TREE_ENTRIES + 1)
-            if self.tree.fans[entries]
-        ]
-        for index in range(self.tree.crowd_count):
-            entries = self.tree.crowds[index]
-            crowds[entries] = crowds.get(entries, 0) + 1
-        return found + sorted(crowds.items())
+        return _held(&self.tree.fans)
+
+    def firsts(self):
+        """Return ascending pairs: a number of different paths, and in how many directories below the root so many are.
+
+        The path of such a directory itself is one of them.
+        """
+        return _held(&self.tree.firsts)
 
     def largest(self):
         """Return the directories that hold the most, the largest first, then by path: pairs of path and entries."""

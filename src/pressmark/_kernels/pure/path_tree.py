@@ -2,8 +2,8 @@
 
 Paths come in the order of their folded keys, each once: so all that is in a directory comes together, but for one that
 is spelled in several ways, whose spellings come mixed. Counted are, of the root and every directory below it, the
-directories in it; of every depth, its directories; and both for samples of the paths' numbers, of which each holds
-about half of the one before, to see how a tree grows.
+directories in it; of those directly below the root, the paths; of every depth, its directories; and of depths and paths
+also for samples of the paths' numbers, of which each holds about half of the one before, to see how a tree grows.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def sample_mask(number: int) -> int:
 class _Directory:
     """One spelling of a directory on the way to paths that still come."""
 
-    __slots__ = ("above", "entries", "seen", "segment", "size")
+    __slots__ = ("above", "entries", "paths", "seen", "segment", "size")
 
     def __init__(self, above: _Directory | None, segment: bytes) -> None:
         self.above = above
@@ -46,6 +46,7 @@ class _Directory:
         # Of its whole path.
         self.size: int = len(segment) + (above.size + (above.above is not None) if above is not None else 0)
         self.entries = 0
+        self.paths = 0  # in it, and its own; counted directly below the root only
         self.seen = 0  # the samples that it is in
 
     def path(self) -> bytes:
@@ -83,6 +84,7 @@ class PathTree:
         self._levels: list[int] = []
         self._leaves = 0
         self._fans: Counter[int] = Counter()
+        self._firsts: Counter[int] = Counter()
         self._largest: list[_Worse] = []
         self._mask = 0
         self._samples = [[0, 0, 0] for _ in range(SAMPLES)]
@@ -118,6 +120,8 @@ class PathTree:
                 self._levels[level] += 1
             way.append(one)
         self._leaves += 1
+        if len(way) > 1:
+            way[1].paths += 1
         mask, self._mask = self._mask, 0
         for sample in range(mask.bit_length()):
             self._samples[sample][2] += 1
@@ -137,6 +141,8 @@ class PathTree:
             self._keys.pop()
 
     def _done(self, one: _Directory) -> None:
+        if one.above is self._root:
+            self._firsts[one.paths] += 1
         if not one.entries:
             return
         self._fans[one.entries] += 1
@@ -165,6 +171,13 @@ class PathTree:
     def fans(self) -> list[tuple[int, int]]:
         """Return ascending pairs: a number of directories from 1 on, and how many (the root too) hold so many."""
         return sorted(self._fans.items())
+
+    def firsts(self) -> list[tuple[int, int]]:
+        """Return ascending pairs: a number of different paths, and in how many directories below the root so many are.
+
+        The path of such a directory itself is one of them.
+        """
+        return sorted(self._firsts.items())
 
     def largest(self) -> list[tuple[bytes, int]]:
         """Return the directories that hold the most, the largest first, then by path: pairs of path and entries."""

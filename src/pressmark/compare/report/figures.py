@@ -77,10 +77,10 @@ def pictures(comparison: Comparison) -> list[Series]:
     if not any(one.mapped for one in comparison.layouts):
         return []
     with _drawing():
-        return [make(comparison) for make in (_levels, _fan_out, _lengths, _inodes, _growth)]
+        return [make(comparison) for make in (_levels, _fan_out, _first_segments, _lengths, _inodes, _growth)]
 
 
-# --- the five kinds ---------------------------------------------------------------------------------------------------
+# --- the six kinds ---------------------------------------------------------------------------------------------------
 
 
 def _levels(comparison: Comparison) -> Series:
@@ -167,6 +167,38 @@ def _fan_out(comparison: Comparison) -> Series:
         words,
         (),
         _panels("fan-out", "Entries of directories", layouts, draw, text),
+    )
+
+
+def _first_segments(comparison: Comparison) -> Series:
+    layouts = comparison.layouts
+
+    def draw(axes: Any, one: LayoutResult) -> None:
+        axes.plot([0, 1], [0, 1], color=_OTHERS, linewidth=1, linestyle="--")
+        axes.plot(*zip(*one.first_segments.shares(), strict=True), color=_FIRST, linewidth=1.8)
+        axes.set_xlim(0, 1)
+        axes.set_ylim(0, 1.03)
+        axes.set_xticks([0, 0.5, 1], ["0 %", "50 %", "100 %"])
+        axes.set_yticks([0, 0.5, 1], ["0 %", "50 %", "100 %"])
+        axes.set_xlabel("share of first directories, the fullest first")
+        axes.set_ylabel("share of paths")
+
+    def text(one: LayoutResult) -> str:
+        first = one.first_segments
+        if first.directories <= 1:
+            return "All paths begin with the same directory." if first.directories else "There is no directory."
+        words = f"{number(first.directories)} directories are directly below the root; the fullest holds"
+        words += f" {number(first.max)} path{'' if first.max == 1 else 's'} ({percent(first.max_share)})"
+        return f"{words}, and {number(first.half)} hold{'s' if first.half == 1 else ''} half of all paths."
+
+    return Series(
+        "first-segments",
+        "First directories",
+        "How evenly paths are spread over the directories directly below the root, by which people divide a store"
+        " between disks, servers and workers. On the dashed line all hold the same; the further above it, the more is"
+        " in a few of them.",
+        (("--first", "this layout"), ("--others", "evenly spread, dashed")),
+        _panels("first-segments", "First directories", layouts, draw, text),
     )
 
 
