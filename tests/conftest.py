@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from support.implementations import Implementation
 
 SOURCE = Path(__file__).parents[1] / "src"
+PAIRED = {"implementation", "implementations", "twins"}
 MISSING = "the native extension of pressmark is not built"
 
 # The fixture `implementation` is the same for every example of a property: nothing to reset between them.
@@ -28,14 +29,15 @@ COMMON = settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 settings.register_profile("dev", COMMON, max_examples=100)
-settings.register_profile("ci", COMMON, max_examples=60, derandomize=True)
-settings.register_profile("sanitize", COMMON, max_examples=30, derandomize=True)
+settings.register_profile("ci", COMMON, max_examples=40, derandomize=True)
+settings.register_profile("sanitize", COMMON, max_examples=20, derandomize=True)
 settings.register_profile("nightly", COMMON, max_examples=20_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--require-peers", action="store_true", help="fail where a library to compare with is missing")
+    parser.addoption("--unpaired", action="store_true", help="only tests that do not run under each implementation")
     parser.addoption("--require-native", action="store_true", help=f"fail where {MISSING}")
 
 
@@ -78,7 +80,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     from support.implementations import twins_are_testable
 
     def can_run(item: pytest.Item) -> bool:
-        if "twins" in getattr(item, "fixturenames", ()) and not twins_are_testable():
+        fixtures = set(getattr(item, "fixturenames", ()))
+        if "twins" in fixtures and not twins_are_testable():
+            return False
+        if fixtures & PAIRED and config.getoption("--unpaired"):
             return False
         return SOURCE.is_dir() or item.get_closest_marker("repository") is None
 
