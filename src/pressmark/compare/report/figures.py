@@ -176,7 +176,7 @@ def _first_segments(comparison: Comparison) -> Series:
     def draw(axes: Any, one: LayoutResult) -> None:
         axes.plot([0, 1], [0, 1], color=_OTHERS, linewidth=1, linestyle="--")
         axes.plot(*zip(*one.first_segments.shares(), strict=True), color=_FIRST, linewidth=1.8)
-        axes.set_xlim(0, 1)
+        axes.set_xlim(0, 1.09)  # with room for the last label
         axes.set_ylim(0, 1.03)
         axes.set_xticks([0, 0.5, 1], ["0 %", "50 %", "100 %"])
         axes.set_yticks([0, 0.5, 1], ["0 %", "50 %", "100 %"])
