@@ -22,6 +22,7 @@ FILES = {
     b"c'<&~ ": b"x" * 127,
     b"sub/deeper/c": b"c",
     b"sub/d": b"d" * 1000,
+    b"d/" * 15 + b"file": b"deep",
     b"sub.txt": b"before sub/ by its octets",
 }
 PARTS = (b"/list", b"/list.sum", b" list\n", b"/0=made", b"made\n")
@@ -111,6 +112,7 @@ def test_what_is_not_for_it(implementation: Implementation, tmp_path: Path) -> N
     tried("many", lambda top: make(top, {b"%d" % number: b"%d" % number for number in range(15)}))
     tried("much", lambda top: make(top, {b"%d" % number: bytes(16000) for number in range(9)}))
     tried("long names", lambda top: make(top, {b"%d" % n + b"n" * 250 + b"/" + b"m" * 250: b"x" for n in range(9)}))
+    tried("deep", lambda top: make(top, {b"d/" * 16 + b"file": b"x"}))
     tried("beside", lambda top: (top.parent / "x").mkdir())
     tried("twice", lambda top: make(top, {b"again": b"data"}))
     for number, name in enumerate((b'"', b"\\", b"\n", b"\x7f", b"caf\xc3\xa9", b"\xff", b"sub/\t")):

@@ -11,6 +11,7 @@
 #define PM_OBJECT_OCTETS 65536 /* of all files together */
 #define PM_OBJECT_NAMES 4096   /* octets of all names, with a zero after each */
 #define PM_OBJECT_PATH 4096
+#define PM_OBJECT_DEPTH 16 /* directories that are open at a time */
 
 typedef struct {
     int64_t count;
@@ -136,7 +137,7 @@ static int pm_object_is_dots(const char *name)
 
 /* Note the names of all files of an open directory, with what is before them in path. Return 0 where that is not for
  * this: a link, a device, an empty directory, too much of it, or what cannot be listed. */
-static int pm_object_list(pm_object *object, DIR *directory, char *path, size_t length)
+static int pm_object_list(pm_object *object, DIR *directory, char *path, size_t length, int depth)
 {
     struct dirent *entry;
     int found = 0;
@@ -146,13 +147,13 @@ static int pm_object_list(pm_object *object, DIR *directory, char *path, size_t 
         found = 1;
         if (size + 1 > PM_OBJECT_PATH) return 0;
         memcpy(path + length, entry->d_name, size - length);
-        if (entry->d_type == DT_DIR) {
+        if (entry->d_type == DT_DIR && depth < PM_OBJECT_DEPTH) {
             const int folder = openat(dirfd(directory), entry->d_name, PM_OBJECT_FOLDER);
             DIR *below = folder < 0 ? NULL : fdopendir(folder);
             int fine = 0;
             if (below) {
                 path[size - 1] = '/';
-                fine = pm_object_list(object, below, path, size);
+                fine = pm_object_list(object, below, path, size, depth + 1);
                 closedir(below);
             } else if (folder >= 0) {
                 close(folder);
@@ -207,7 +208,7 @@ static int pm_object_read(pm_object *object, const char *above, const char *name
     if (inner) {
         object->count = object->changed = object->offsets[0] = 0;
         object->named = 0;
-        fine = pm_object_list(object, inner, path, 0) && pm_object_read_files(object, folder, device, flags);
+        fine = pm_object_list(object, inner, path, 0, 1) && pm_object_read_files(object, folder, device, flags);
         closedir(inner);
     }
     closedir(outer);
