@@ -7,11 +7,12 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "../support/opening.h"
 
 static int tries;
 
@@ -21,7 +22,7 @@ static int is(const char *path, const char *action)
     return strncmp(slash ? slash + 1 : path, action, strlen(action)) == 0;
 }
 
-static int refused(const char *path, int flags)
+static int refuses_to_open(const char *path, int flags)
 {
     if (flags & (O_CREAT | O_WRONLY | O_RDWR))
         return 0;
@@ -30,56 +31,6 @@ static int refused(const char *path, int flags)
     if (is(path, "passing-") && tries++ < 2)
         return errno = ESTALE;
     return 0;
-}
-
-static int opened(const char *name, int directory, const char *path, int flags, mode_t mode)
-{
-    if (refused(path, flags))
-        return -1;
-    if (directory != AT_FDCWD) {
-        int (*below)(int, const char *, int, ...) = (int (*)(int, const char *, int, ...))dlsym(RTLD_NEXT, name);
-        return below(directory, path, flags, mode);
-    }
-    int (*real)(const char *, int, ...) = (int (*)(const char *, int, ...))dlsym(RTLD_NEXT, name);
-    return real(path, flags, mode);
-}
-
-int open(const char *path, int flags, ...)
-{
-    va_list more;
-    va_start(more, flags);
-    const mode_t mode = (mode_t)va_arg(more, int);
-    va_end(more);
-    return opened("open", AT_FDCWD, path, flags, mode);
-}
-
-int open64(const char *path, int flags, ...)
-{
-    va_list more;
-    va_start(more, flags);
-    const mode_t mode = (mode_t)va_arg(more, int);
-    va_end(more);
-    return opened("open64", AT_FDCWD, path, flags, mode);
-}
-
-int openat(int directory, const char *path, int flags, ...)
-{
-    va_list more;
-    va_start(more, flags);
-    const mode_t mode = (mode_t)va_arg(more, int);
-    va_end(more);
-    return directory == AT_FDCWD ? opened("open", directory, path, flags, mode)
-                                 : opened("openat", directory, path, flags, mode);
-}
-
-int openat64(int directory, const char *path, int flags, ...)
-{
-    va_list more;
-    va_start(more, flags);
-    const mode_t mode = (mode_t)va_arg(more, int);
-    va_end(more);
-    return directory == AT_FDCWD ? opened("open64", directory, path, flags, mode)
-                                 : opened("openat64", directory, path, flags, mode);
 }
 
 ssize_t read(int descriptor, void *buffer, size_t size)

@@ -9,11 +9,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 #include <unistd.h>
+
+#include "../support/opening.h"
 
 static int armed, to_kill, at, error_number, changes;
 
@@ -58,52 +59,8 @@ CHANGE(int, symlink, (const char *link, const char *path), (link, path))
 CHANGE(int, fsync, (int file), (file))
 CHANGE(ssize_t, write, (int file, const void *buffer, size_t size), (file, buffer, size))
 
-static int opened(const char *name, int directory, const char *path, int flags, mode_t mode)
+static int refuses_to_open(const char *path, int flags)
 {
-    if ((flags & (O_CREAT | O_WRONLY | O_RDWR)) && refused())
-        return -1;
-    if (directory != AT_FDCWD) {
-        int (*below)(int, const char *, int, ...) = (int (*)(int, const char *, int, ...))dlsym(RTLD_NEXT, name);
-        return below(directory, path, flags, mode);
-    }
-    int (*real)(const char *, int, ...) = (int (*)(const char *, int, ...))dlsym(RTLD_NEXT, name);
-    return real(path, flags, mode);
-}
-
-int open(const char *path, int flags, ...)
-{
-    va_list more;
-    va_start(more, flags);
-    const mode_t mode = (mode_t)va_arg(more, int);
-    va_end(more);
-    return opened("open", AT_FDCWD, path, flags, mode);
-}
-
-int open64(const char *path, int flags, ...)
-{
-    va_list more;
-    va_start(more, flags);
-    const mode_t mode = (mode_t)va_arg(more, int);
-    va_end(more);
-    return opened("open64", AT_FDCWD, path, flags, mode);
-}
-
-int openat(int directory, const char *path, int flags, ...)
-{
-    va_list more;
-    va_start(more, flags);
-    const mode_t mode = (mode_t)va_arg(more, int);
-    va_end(more);
-    return directory == AT_FDCWD ? opened("open", directory, path, flags, mode)
-                                 : opened("openat", directory, path, flags, mode);
-}
-
-int openat64(int directory, const char *path, int flags, ...)
-{
-    va_list more;
-    va_start(more, flags);
-    const mode_t mode = (mode_t)va_arg(more, int);
-    va_end(more);
-    return directory == AT_FDCWD ? opened("open64", directory, path, flags, mode)
-                                 : opened("openat64", directory, path, flags, mode);
+    (void)path;
+    return (flags & (O_CREAT | O_WRONLY | O_RDWR)) && refused();
 }
