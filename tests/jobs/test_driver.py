@@ -161,13 +161,16 @@ def test_an_executor_that_breaks(tmp_path: Path) -> None:
 
 # --- drivers in processes of their own ----------------------------------------------------------------------------
 
+# A shell's job in the background begins with Ctrl-C ignored.
 SCRIPT = """
+import signal
 import sys
 from pathlib import Path
 from pressmark import jobs
 from jobs.samples import Numbers
 
 def main():
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     work = jobs.WorkFolder.open(sys.argv[1])
     try:
         print(jobs.run_local(Numbers(), work, int(sys.argv[2]), on_receipt=lambda _: print("done", flush=True)).ok)
@@ -264,9 +267,11 @@ def test_an_impatient_user(tmp_path: Path) -> None:
     work = work_folder(tmp_path / "work", 3, c001="slow")
     with started(tmp_path, work, workers=1, start_new_session=True) as process:
         until(lambda: (work.path / "began-001").exists())
-        while process.poll() is None:
+        end = time.monotonic() + 60
+        while process.poll() is None and time.monotonic() < end:
             os.killpg(process.pid, signal.SIGINT)
             time.sleep(0.1)
+        process.kill()
     # The last one may come when nobody catches it any more.
     assert process.returncode in (130, -signal.SIGINT)
     assert [chunk.id for chunk in work.remaining()][:1] == ["001"]
