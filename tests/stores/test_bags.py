@@ -18,6 +18,7 @@ import pressmark
 import strategies
 from pressmark import bagit, stores
 from pressmark.errors import IdentifierError, ObjectError, StoreError
+from pressmark.stores import archives
 from pressmark.stores.bags import CONFIG, BagFolder
 from pressmark.stores.base import octets
 from support.implementations import Implementation, use
@@ -374,3 +375,46 @@ def test_replaced_in_steps(tmp_path: Path, folder: BagFolder, monkeypatch: pytes
     folder.put("abc", tmp_path / "given", replace=True)
     assert data(folder, "abc") == {"a": b"a", "b/c": b"c"}
     assert sorted(os.listdir(folder.root)) == [os.fsdecode(CONFIG), "abc"]
+
+
+def test_a_folder_fills_in_linear_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is there is not read again for each new bag, not even where two runs put bags in turn."""
+    read: list[bytes] = []
+    described = BagFolder._described
+
+    def counted(self: BagFolder, place: bytes, own: bytes) -> Any:
+        read.append(place)
+        return described(self, place, own)
+
+    monkeypatch.setattr(BagFolder, "_described", counted)
+    (tmp_path / "file").write_bytes(b"data")
+    folders = [BagFolder.create(tmp_path / "bags"), BagFolder(tmp_path / "bags")]
+    count = 40
+    for number in range(count):
+        folders[number % 2].put(f"id:{number}", tmp_path / "file")
+    # Each once when it is there, and once by the other run.
+    assert len(read) <= 3 * count
+    # Bags of others are found all the same: new ones, those that were renamed, and those that took another's name.
+    bags = tmp_path / "bags"
+    (bags / "deeper").mkdir()
+    bagit.create([tmp_path / "file"], bags / "deeper" / "foreign", info={"External-Identifier": "id:foreign"})
+    assert b"/deeper/foreign/" in folders[0].get("id:foreign").path
+    with pytest.raises(ObjectError, match="there is one at"):
+        folders[1].put("id:foreign", tmp_path / "file")
+    (bags / "deeper" / "foreign").rename(bags / "elsewhere")
+    assert b"/elsewhere/" in folders[0].get("id:foreign").path
+    place = Path(os.fsdecode(folders[0].get("id:7").path)).parent
+    shutil.rmtree(place)
+    (bags / "elsewhere").rename(place)
+    for folder in folders:
+        assert Path(os.fsdecode(folder.get("id:foreign").path)).parent == place
+        with pytest.raises(ObjectError, match="no bag in this folder"):
+            folder.get("id:7")
+
+
+def test_serialised_bags_by_any_ending() -> None:
+    """Every mixture of cases is tried by name, and nothing else."""
+    found = archives.endings()
+    assert found[:4] == (b".zip", b".tar", b".tar.gz", b".tgz")
+    assert len(found) == len(set(found)) == 8 + 8 + 32 + 8
+    assert {archives.stem(b"a" + ending) for ending in found} == {b"a"}

@@ -10,6 +10,8 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
+from itertools import product
 from typing import IO, Any, NamedTuple
 
 from pressmark.bagit import declaration as declarations
@@ -19,9 +21,10 @@ from pressmark.reports import Problem
 from pressmark.stores.base import octets, text
 from pressmark.stores.kinds import problem
 
-__all__ = ["Described", "describe", "stem", "unpack"]
+__all__ = ["Described", "describe", "endings", "stem", "unpack"]
 
-_NAME = re.compile(rb"(.+)\.(?:zip|tar|tar\.gz|tgz)", re.DOTALL | re.IGNORECASE)
+_ENDINGS = (b".zip", b".tar", b".tar.gz", b".tgz")
+_NAME = re.compile(rb"(.+)(?:%b)" % b"|".join(map(re.escape, _ENDINGS)), re.DOTALL | re.IGNORECASE)
 _BROKEN = (tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError)
 
 
@@ -52,6 +55,13 @@ def stem(name: bytes) -> bytes | None:
     """Return a serialised bag's name without what says how it is serialised; :data:`None` if it is called otherwise."""
     found = _NAME.fullmatch(name)
     return found[1] if found else None
+
+
+@cache
+def endings() -> tuple[bytes, ...]:
+    """Return how the names of serialised bags end, in every mixture of cases, the usual ones first."""
+    mixed = {bytes(one) for ending in _ENDINGS for one in product(*map(set, zip(ending, ending.upper(), strict=True)))}
+    return (*_ENDINGS, *sorted(mixed - set(_ENDINGS)))
 
 
 @contextmanager

@@ -42,6 +42,7 @@ from pressmark.layouts import Layout, Pairtree, layout_from_config
 from pressmark.layouts import layout as layout_by_name
 from pressmark.reports import Problem, Report
 from pressmark.stores import archives
+from pressmark.stores.bag_index import BagIndex
 from pressmark.stores.base import (
     Changed,
     CopyMode,
@@ -165,8 +166,7 @@ class BagFolder(Store):
         self._info = dict(info or {})
         self._ignore = tuple(ignore)
         # Where bags are that do not lie where new ones would; made when it is first needed.
-        self._index: dict[str, bytes] | None = None
-        self._seen = 0
+        self._index = BagIndex(self._base, self._read)
 
     @classmethod
     def create(
@@ -293,12 +293,30 @@ class BagFolder(Store):
                 yield item
 
     def _walk(self, ignore: Sequence[str] = ()) -> Iterator[StoreObject | Problem]:
-        globs = (*self._ignore, *ignore)
-        ignored = re.compile("|".join(map(translate, globs))).match if globs else lambda _name: None
         for left in leftovers(os.path.join(self._base, WORKSHOP)):
             yield problem("leftover", WORKSHOP + b"/" + os.path.basename(left))
+        try:
+            entries = scan(self._base, follow=False)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            yield problem("unreadable", b"", error.strerror or str(error))
+            return
+        yield from self._walk_from([(entry.name, entry.kind) for entry in entries], self._ignored(ignore))
+
+    def _ignored(self, ignore: Sequence[str]) -> Callable[[str], object]:
+        """Return what says whether an entry is passed over, by its name."""
+        globs = (*self._ignore, *ignore)
+        return re.compile("|".join(map(translate, globs))).match if globs else lambda _name: None
+
+    def _walk_from(
+        self, found: list[tuple[bytes, str]], ignored: Callable[[str], object]
+    ) -> Iterator[StoreObject | Problem]:
+        """Give what is at and below entries of the folder: names and kinds, in order."""
         # Places to be looked at, the next one last; of bags and files it is known what they are.
-        places: list[tuple[bytes, str]] = [(b"", "directory")]
+        places = [
+            (name, kind) for name, kind in reversed(found) if not ignored(text(name)) and name not in (CONFIG, WORKSHOP)
+        ]
         while places:
             place, kind = places.pop()
             if kind != "directory":
@@ -311,14 +329,12 @@ class BagFolder(Store):
             except OSError as error:
                 yield problem("unreadable", place, error.strerror or str(error))
                 continue
-            if place and _is_bag(entries):
+            if _is_bag(entries):
                 yield from self._bag(place)
                 continue
-            if place and not entries:
+            if not entries:
                 yield problem("empty", place, "an empty directory; it holds no bag", section="")
             below = [entry for entry in entries if not ignored(text(entry.name))]
-            if not place:
-                below = [entry for entry in below if entry.name not in (CONFIG, WORKSHOP)]
             places += [(os.path.join(place, entry.name), entry.kind) for entry in reversed(below)]
 
     def _found(self, place: bytes, kind: str) -> Iterator[StoreObject | Problem]:
@@ -390,8 +406,11 @@ class BagFolder(Store):
     def _missing(self, identifier: str | bytes) -> ObjectError:
         return ObjectError(self.root, identifier, "missing", "no bag in this folder has this identifier")
 
-    def _find(self, identifier: str) -> bytes | None:
-        """Return where the bag with an identifier is; :data:`None` where there is none."""
+    def _find(self, identifier: str, *, soon: bool = False) -> bytes | None:
+        """Return where the bag with an identifier is; :data:`None` where there is none.
+
+        :param soon: whether others, who are none of our runs, have just put one elsewhere need not be known
+        """
         try:
             found = self._at(octets(self._place(identifier)), identifier)
         except (IdentifierError, ObjectError):
@@ -401,43 +420,28 @@ class BagFolder(Store):
         if found is not None or self.layout is not None:
             return found
         # A bag that others have made lies anywhere.
-        for again in (False, True):
-            if self._index is None or again:
-                self._index = self._indexed()
-            place = self._index.get(identifier)
-            if place is not None and self._is(place, identifier):
-                return place
-            if place is None and not again and self._is_fresh():
-                return None
-        return None
+        index = self._index
+        if not (index.is_fresh() or (soon and index.is_recent())):
+            index.look()
+        place = index.find(identifier)
+        if place is not None and not self._is(place, identifier):
+            index.look(whole=True)
+            place = index.find(identifier)
+        return place if place is not None and self._is(place, identifier) else None
 
-    def _indexed(self) -> dict[str, bytes]:
-        self._seen = self._stamp()
-        found: dict[str, bytes] = {}
-        for item in self._walk():
-            if isinstance(item, StoreObject) and item.id is not None:
-                found.setdefault(item.id, octets(item.path))
-        return found
-
-    def _stamp(self) -> int:
-        return os.stat(self._base).st_mtime_ns
-
-    def _is_fresh(self) -> bool:
-        return self._seen == self._stamp()
+    def _read(self, entries: Iterable[Entry]) -> Iterator[StoreObject | Problem]:
+        """Give the bags at and below entries of the folder."""
+        return self._walk_from([(entry.name, entry.kind) for entry in entries], self._ignored(()))
 
     def _at(self, place: bytes, identifier: str) -> bytes | None:
         """Return where the bag that belongs at ``place`` is, if it is there and has the identifier."""
-        directory, name = os.path.split(place)
         for candidate in (place, place + REPLACED):
             if self._is(candidate, identifier):
                 return candidate
-        try:
-            entries = scan(os.path.join(self._base, directory), follow=False)
-        except (FileNotFoundError, NotADirectoryError):
-            return None
-        for entry in entries:
-            candidate = os.path.join(directory, entry.name)
-            if entry.kind == "file" and archives.stem(entry.name) == name and self._is(candidate, identifier):
+        # By name: a folder may have millions of entries.
+        for ending in archives.endings():
+            candidate = place + ending
+            if os.path.lexists(os.path.join(self._base, candidate)) and self._is(candidate, identifier):
                 return candidate
         return None
 
@@ -564,26 +568,25 @@ class BagFolder(Store):
         """Have a bag made aside, and move it in."""
         name = text(identifier) if isinstance(identifier, bytes) else identifier
         with object_errors(self.root, identifier):
-            old = self._find(name)
+            old = self._find(name, soon=True)
             if old is not None:
                 self._refuse(identifier, place, old, replace)
             with Workshop(os.path.join(self._base, WORKSHOP)) as shop:
                 # Before the bag is made, and again before it is moved in; what another run is moving is nobody's clash.
                 with shop.turn():
-                    self._refuse(identifier, place, self._find(name), replace)
+                    self._refuse(identifier, place, self._find(name, soon=True), replace)
                 new = make(shop / b"bag")
                 if check is not None:
                     check(new)
                 with shop.turn():
-                    old = self._find(name)
+                    old = self._find(name, soon=True)
                     self._refuse(identifier, place, old, replace)
                     if old is None:
                         self._move_in(identifier, new, place)
                     else:
                         place = self._replace(shop, new, old)
-            if self._index is not None and self.layout is None:
-                self._index[name] = place
-                self._seen = self._stamp()
+            if self.layout is None:
+                self._index.note(name, place)
         identifier_, problems = self._described(place, place)
         return _record(identifier_, place, problems)
 
@@ -703,8 +706,7 @@ class BagFolder(Store):
                 os.rename(os.path.join(self._base, place), shop / b"object")
                 flush_directory(os.path.dirname(os.path.join(self._base, place)))
                 prune_upward(self._base, os.path.dirname(place))
-                if self._index is not None:
-                    self._index.pop(name, None)
+                self._index.forget(name, place)
 
     # --- checking and repairing -----------------------------------------------------------------------------------
 

@@ -125,13 +125,19 @@ def scan(directory: bytes, *, follow: bool = True) -> list[Entry]:
     found = []
     with os.scandir(directory) as entries:
         for entry in entries:
-            is_link = entry.is_symlink()
-            found.append(Entry(entry.name, "link" if is_link and not follow else _kind(entry, is_link), is_link))
+            found.append(Entry(entry.name, kind_of_entry(entry, follow=follow), entry.is_symlink()))
     found.sort()
     return found
 
 
-def _kind(entry: os.DirEntry[bytes], is_link: bool) -> str:
+def kind_of_entry(entry: os.DirEntry[bytes], *, follow: bool = False) -> str:
+    """Return the kind of an entry, as in :class:`Entry`.
+
+    :param follow: look at what symbolic links lead to
+    """
+    is_link = entry.is_symlink()
+    if is_link and not follow:
+        return "link"
     try:
         if entry.is_dir():
             return "directory"
