@@ -33,6 +33,7 @@ from pressmark.migrate.reporting import (
 )
 from pressmark.migrate.reporting.page import page_text, verdict_of
 from pressmark.migrate.reporting.summary import Clock
+from pressmark.migrate.rows import Row
 
 from .stores_to_migrate import made
 
@@ -524,3 +525,14 @@ def test_the_page_of_nothing(tmp_path: Path) -> None:
 def test_formats_are_known_by_their_endings() -> None:
     """Every ending is one of a format, in any case."""
     assert {format_of(f"A{ending.upper()}") for ending in FORMATS} == set(FORMATS.values())
+
+
+def test_facts_of_a_line() -> None:
+    """They are those of the row, whatever its texts look like."""
+    look = '","status":"ok","mode":"copy","files":9,"bytes":9,"verify":"none","error_code":"x",\\"status\\":"'
+    for mode in (None, "copy"):
+        for code in (None, "source_kept"):
+            row = Row(look, look, look, look, "exists_same", mode, 3, 4, "sha512", None, "reread", code, look, look)
+            assert Row.facts(row.line()) == ("exists_same", mode, 3, 4, "reread", code)
+    with pytest.raises(ValueError, match="no line of a report"):
+        Row.facts(b'{"status": "ok"}\n')

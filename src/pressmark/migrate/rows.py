@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import builtins
 import json
+import re
 from typing import Any, NamedTuple
 
-__all__ = ["GOOD", "KEPT", "STATUSES", "Row"]
+__all__ = ["GOOD", "KEPT", "STATUSES", "Facts", "Row"]
 
 #: What can become of an object, and what that means.
 STATUSES = {
@@ -28,6 +29,24 @@ KEPT = "source_kept"
 
 
 _encode = json.JSONEncoder(separators=(",", ":")).encode
+
+
+# Within a JSON string a quotation mark has a backslash before it: these are keys, wherever they are found.
+_FACTS = re.compile(
+    rb'"status":"(\w+)","mode":(?:null|"(\w+)"),"files":(\d+),"bytes":(\d+),'
+    rb'.*,"verify":"(\w+)","error_code":(?:null|"([^"]*)"),'
+)
+
+
+class Facts(NamedTuple):
+    """What the sums over rows are made of; see :class:`Row`."""
+
+    status: str
+    mode: str | None
+    files: int
+    bytes: int
+    verify: str
+    error_code: str | None
 
 
 class Row(NamedTuple):
@@ -78,6 +97,25 @@ class Row(NamedTuple):
     def line(self) -> builtins.bytes:
         """Return the row as a line of JSON; lone surrogates, which stand for octets, are escaped."""
         return _encode(self._asdict()).encode() + b"\n"
+
+    @staticmethod
+    def facts(line: builtins.bytes) -> Facts:
+        """Return what counts of a line that :meth:`line` gave, without reading the rest of it.
+
+        :raises ValueError: it is no such line
+        """
+        found = _FACTS.search(line)
+        if found is None:
+            raise ValueError("it is no line of a report")
+        status, mode, files, size, verify, code = found.groups()
+        return Facts(
+            status.decode(),
+            None if mode is None else mode.decode(),
+            int(files),
+            int(size),
+            verify.decode(),
+            None if code is None else code.decode(),
+        )
 
     @classmethod
     def parse(cls, line: builtins.bytes) -> Row:

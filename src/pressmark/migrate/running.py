@@ -296,17 +296,17 @@ class _Merged:
 
     def add(self, line: bytes) -> None:
         # Not as a Row: one process does this for all of them, while the others have nothing to do.
-        row = json.loads(line)
+        row = Row.facts(line)
         self.objects += 1
-        self.by_status[row["status"]] += 1
-        if row["mode"] is not None:
-            self.by_mode[row["mode"]] += 1
-        if row["status"] in GOOD:
-            self.files += row["files"]
-            self.bytes += row["bytes"]
-            self.kept += row["error_code"] == KEPT
+        self.by_status[row.status] += 1
+        if row.mode is not None:
+            self.by_mode[row.mode] += 1
+        if row.status in GOOD:
+            self.files += row.files
+            self.bytes += row.bytes
+            self.kept += row.error_code == KEPT
             # What was renamed has no source any more.
-            self.removable = self.removable or row["verify"] != "moved"
+            self.removable = self.removable or row.verify != "moved"
 
     @property
     def all_done(self) -> bool:

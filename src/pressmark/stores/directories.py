@@ -53,6 +53,7 @@ __all__ = [
     "flush_tree",
     "folds_case",
     "is_in_the_way",
+    "kind_of_entry",
     "leftovers",
     "make_parents",
     "misspelled",
