@@ -585,8 +585,9 @@ class BagFolder(Store):
                         self._move_in(identifier, new, place)
                     else:
                         place = self._replace(shop, new, old)
-            if self.layout is None:
-                self._index.note(name, place)
+                    if self.layout is None:
+                        # Before the next run's turn, in which it may go again.
+                        self._index.note(name, place)
         identifier_, problems = self._described(place, place)
         return _record(identifier_, place, problems)
 
