@@ -55,7 +55,7 @@ class BagIndex:
         """
         begin = monotonic()
         # Before anything else: what comes meanwhile is found the next time.
-        self._stamp = self._time()
+        stamp = self._time()
         inodes: dict[bytes, int] = {}
         fresh: list[Entry] = []
         with os.scandir(self._base) as entries:
@@ -77,6 +77,7 @@ class BagIndex:
                 self._places.setdefault(item.id, place)
                 if place in inodes:
                     self._known[place] = inodes[place]
+        self._stamp = stamp
         self._ended = monotonic()
         self._seconds = self._ended - begin
 

@@ -441,14 +441,14 @@ class BagFolder(Store):
         # By name: a folder may have millions of entries.
         for ending in archives.endings():
             candidate = place + ending
-            if os.path.lexists(os.path.join(self._base, candidate)) and self._is(candidate, identifier):
+            if _is_plain_file(os.path.join(self._base, candidate)) and self._is(candidate, identifier):
                 return candidate
         return None
 
     def _is(self, place: bytes, identifier: str) -> bool:
         """Return whether there is a bag at ``place``, and it has the identifier."""
         path = os.path.join(self._base, place)
-        if os.path.isfile(path) and not os.path.islink(path):
+        if _is_plain_file(path):
             found = [item for item in self._found(place, "file") if isinstance(item, StoreObject)]
             return bool(found) and found[0].id == identifier
         try:
@@ -853,6 +853,10 @@ def _record(identifier: str | None, place: bytes, problems: Sequence[Problem]) -
 def _within(place: bytes, found: Problem) -> Problem:
     """Return a bag's problem as one of the folder."""
     return found._replace(path=os.path.join(place, found.path) if found.path else place)
+
+
+def _is_plain_file(path: bytes) -> bool:
+    return os.path.isfile(path) and not os.path.islink(path)
 
 
 def _is_bag(entries: Sequence[Entry]) -> bool:
