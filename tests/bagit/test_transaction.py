@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from pressmark import locks
 from pressmark.bagit import transaction
 from pressmark.bagit.transaction import STAGING, Transaction, is_decided, recover
 from pressmark.errors import BagError
@@ -167,7 +168,7 @@ def test_killed_at_every_step(tmp_path: Path, change: Change, monkeypatch: pytes
 @pytest.fixture
 def _unlocked(monkeypatch: pytest.MonkeyPatch) -> None:
     """No locks: those of a process that is killed are lost, but this one only plays dead."""
-    monkeypatch.setattr(transaction, "_lock", lambda _descriptor: None)
+    monkeypatch.setattr(locks, "take", lambda _descriptor, wait: None)
 
 
 @pytest.mark.usefixtures("_unlocked")

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 import pressmark
+from pressmark.locks import LockFile
 from pressmark.stores import directories
-from pressmark.stores.directories import LOCK, Lock, Refused, Workshop, copy_source, scan
+from pressmark.stores.directories import LOCK, Refused, Workshop, copy_source, scan
 
 from .conftest import snapshot, write
 
@@ -30,7 +31,7 @@ def test_a_workshop_leaves_nothing(folder: bytes) -> None:
         Path(os.fsdecode(one / b"file")).write_bytes(b"x")
         assert directories.leftovers(path) == []
         with one.turn(), pytest.raises(BlockingIOError):
-            Lock(os.path.join(path, LOCK), wait=False)
+            LockFile(os.path.join(path, LOCK))
     assert os.listdir(folder) == []
 
 
@@ -46,7 +47,7 @@ def test_leftovers_are_removed(folder: bytes) -> None:
     )
     package = str(Path(pressmark.__file__).parent.parent)
     subprocess.run([sys.executable, "-c", code, path], env={**os.environ, "PYTHONPATH": package}, check=False)
-    with Lock(os.path.join(folder, b"other")):
+    with LockFile(os.path.join(folder, b"other"), wait=True):
         assert len(directories.leftovers(path)) == 1
     os.mkdir(os.path.join(path, b"just-made"))
     with Workshop(path) as shop:

@@ -27,11 +27,12 @@ from pressmark.bagit.events import Stage
 from pressmark.bagit.names import normal_key
 from pressmark.bagit.payload import PAYLOAD, walk
 from pressmark.bagit.sources import Listener, Seen, Survey, fault_of_name, is_inside, refuse_bag, take
-from pressmark.bagit.transaction import Lock, flush, flush_all, is_decided, refusing
+from pressmark.bagit.transaction import enter, flush, flush_all, is_decided, leave, refusing
 from pressmark.bagit.wishes import Wish
 from pressmark.bagit.writing import Manifests, write_tag_files
 from pressmark.errors import BagError
 from pressmark.fixity.outcomes import Outcome
+from pressmark.locks import LockFile
 
 __all__ = ["create_elsewhere"]
 
@@ -76,7 +77,7 @@ def create_elsewhere(
                 raise BagError(destination, EXISTS)
             if not stat.S_ISDIR(os.stat(parent).st_mode):
                 raise BagError(parent, "it is not a directory")
-            lock = _enter(staging, destination)
+            lock = enter(staging, destination)
         stack.callback(_leave, staging, lock)
         with refusing(destination, "no bag was made"):
             if os.path.lexists(destination):
@@ -216,21 +217,10 @@ def _again(sources: Sequence[_Source], data: bytes, links: str) -> Iterator[tupl
 # --- the hidden directory ---------------------------------------------------------------------------------------------
 
 
-def _enter(staging: bytes, destination: bytes) -> Lock:
-    """Make the hidden directory, or take it over from a run that was killed."""
-    while True:
-        with contextlib.suppress(FileExistsError):
-            os.mkdir(staging)
-        if not stat.S_ISDIR(os.lstat(staging).st_mode):
-            raise BagError(staging, "it is not the directory of an interrupted run; move it away")
-        with contextlib.suppress(FileNotFoundError):  # its holder has just removed it
-            return Lock(os.path.join(staging, b"lock"), destination)
-
-
-def _leave(staging: bytes, lock: Lock) -> None:
+def _leave(staging: bytes, lock: LockFile) -> None:
     with contextlib.suppress(OSError):  # what is left is removed by the next run
         _empty(staging)
-    lock.release()
+    leave(staging, lock)
 
 
 def _empty(staging: bytes) -> None:

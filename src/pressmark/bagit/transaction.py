@@ -34,8 +34,9 @@ from types import TracebackType
 from typing import Any, NamedTuple
 
 from pressmark.errors import BagError
+from pressmark.locks import LockFile
 
-__all__ = ["STAGING", "Lock", "Transaction", "flush", "flush_all", "is_decided", "recover", "refusing"]
+__all__ = ["STAGING", "Transaction", "enter", "flush", "flush_all", "is_decided", "leave", "recover", "refusing"]
 
 STAGING = b".pressmark-bag"
 DECLARATION = b"bagit.txt"
@@ -85,64 +86,31 @@ def refusing(path: str | bytes, way_out: str = "") -> Iterator[None]:
         raise BagError(named, f"{reason}; {way_out}" if way_out else reason) from error
 
 
-class Lock:
-    """Only one run at a time: a file that is locked as long as a process has it open, however that process ends.
+def enter(staging: bytes, base: bytes) -> LockFile:
+    """Make the hidden directory of a change of ``base``, or take it over from a run that was killed, and lock it.
 
-    :param path: the file; it is made, and removed by :meth:`release`
-    :param about: what is locked, for the message
-    :raises BagError: another run has it
+    :return: to be given to :func:`leave`, or abandoned
+    :raises BagError: another run is at work, or something else has the name
     :raises OSError: it cannot be made
     """
-
-    def __init__(self, path: bytes, about: bytes) -> None:
-        self._path = path
-        flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
-        while True:
-            self._descriptor = os.open(path, flags, 0o600)
-            try:
-                _lock(self._descriptor)
-                if os.name == "nt" or self._is_there():
-                    return
-            except (BlockingIOError, PermissionError):
-                os.close(self._descriptor)
-                raise BagError(about, "another run is changing it; wait for its end") from None
-            except BaseException:
-                os.close(self._descriptor)
-                raise
-            # Its holder removed it between our opening and our locking.
-            os.close(self._descriptor)
-
-    def _is_there(self) -> bool:
+    while True:
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(staging)
         try:
-            return os.path.samestat(os.stat(self._path), os.fstat(self._descriptor))
-        except FileNotFoundError:
-            return False
-
-    def release(self) -> None:
-        """Remove the file and let others have it; the directory that it was in goes too where it is empty."""
-        if os.name == "nt":  # where a file that is open cannot be removed
-            self.abandon()
-        with contextlib.suppress(OSError):
-            os.unlink(self._path)
-        if os.name != "nt":
-            self.abandon()
-        with contextlib.suppress(OSError):
-            os.rmdir(os.path.dirname(self._path))
-
-    def abandon(self) -> None:
-        """Let others have it, and leave the file: there is something beside it that somebody must see to."""
-        os.close(self._descriptor)
+            if not stat.S_ISDIR(os.lstat(staging).st_mode):
+                raise BagError(staging, "it is not the directory of an interrupted run; move it away")
+            return LockFile(os.path.join(staging, b"lock"))
+        except FileNotFoundError:  # the holder of the lock has just removed the directory
+            continue
+        except BlockingIOError:
+            raise BagError(base, "another run is changing it; wait for its end") from None
 
 
-def _lock(descriptor: int) -> None:
-    if sys.platform == "win32":
-        import msvcrt
-
-        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
-    else:
-        import fcntl
-
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+def leave(staging: bytes, lock: LockFile) -> None:
+    """Let others have the hidden directory, and remove it where it is empty."""
+    lock.release()
+    with contextlib.suppress(OSError):
+        os.rmdir(staging)
 
 
 def is_decided(base: bytes) -> bool:
@@ -183,14 +151,7 @@ class Transaction:
         self._old = os.path.join(self.staging, b"old")
         self.recovered: dict[str, Any] | None = None
         with refusing(base):
-            while True:
-                with contextlib.suppress(FileExistsError):
-                    os.mkdir(self.staging)
-                if not stat.S_ISDIR(os.lstat(self.staging).st_mode):
-                    raise BagError(self.staging, "it is not the directory of an interrupted run; move it away")
-                with contextlib.suppress(FileNotFoundError):  # the holder of the lock has just removed the directory
-                    self._lock = Lock(os.path.join(self.staging, b"lock"), self._base)
-                    break
+            self._lock = enter(self.staging, base)
             try:
                 self._recover()
                 os.mkdir(self.new)
@@ -209,7 +170,7 @@ class Transaction:
             return
         with contextlib.suppress(OSError):  # what is left is removed by the next run
             self._clean()
-        self._lock.release()
+        leave(self.staging, self._lock)
 
     def commit(
         self,

@@ -22,6 +22,7 @@ from zlib import crc32
 from pressmark.errors import LedgerError
 from pressmark.fixity.algorithms import ALGORITHMS, algorithm_names
 from pressmark.fixity.outcomes import Outcome
+from pressmark.locks import take
 
 __all__ = ["Ledger"]
 
@@ -137,16 +138,8 @@ class Ledger:
 
     def _lock(self) -> None:
         try:
-            if os.name == "nt":
-                import msvcrt
-
-                os.lseek(self._descriptor, 1 << 62, os.SEEK_SET)  # far behind the end: readers are not disturbed
-                msvcrt.locking(self._descriptor, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined,unused-ignore]
-            else:
-                import fcntl
-
-                fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except (BlockingIOError, PermissionError):
+            take(self._descriptor)
+        except BlockingIOError:
             raise LedgerError(self.name, "another run has it open") from None
 
     def _begin(self, header: bytes) -> None:

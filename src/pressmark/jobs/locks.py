@@ -11,6 +11,7 @@ from pathlib import Path
 
 from pressmark.errors import JobError
 from pressmark.jobs.receipts import host
+from pressmark.locks import take
 
 __all__ = ["locked"]
 
@@ -49,16 +50,8 @@ def locked(path: Path) -> Iterator[None]:
 def _lock(descriptor: int) -> bool | None:
     """Return whether the lock was had, :data:`None` where there are none."""
     try:
-        if os.name == "nt":
-            import msvcrt
-
-            os.lseek(descriptor, 1 << 30, os.SEEK_SET)  # far behind the end: readers are not disturbed
-            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined,unused-ignore]
-        else:
-            import fcntl
-
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except (BlockingIOError, PermissionError):
+        take(descriptor)
+    except BlockingIOError:
         return False
     except OSError as error:
         if error.errno not in _NO_LOCKS:

@@ -33,6 +33,7 @@ from typing import Any, NamedTuple
 from pressmark.bagit.copying import Event, Job, copy_files
 from pressmark.fixity import Outcome
 from pressmark.fixity.outcomes import kind_of_mode, message_of
+from pressmark.locks import LockFile, take
 from pressmark.stores.base import Path, Source, octets
 
 __all__ = [
@@ -40,7 +41,6 @@ __all__ = [
     "NAME_MAX",
     "PATH_MAX",
     "Entry",
-    "Lock",
     "Refused",
     "Unreadable",
     "Workshop",
@@ -71,7 +71,6 @@ TRIES = 1000
 # Copying always computes a digest; this one costs next to nothing.
 _CHEAPEST = ("xxh3-64",)
 
-_OPEN_LOCK = os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
 _OPEN_DIRECTORY = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_DIRECTORY", 0)
 _NOT_EMPTY = (errno.ENOTEMPTY, errno.EEXIST)
 
@@ -395,65 +394,6 @@ def remove_tree(top: bytes) -> None:
 # --- taking turns -----------------------------------------------------------------------------------------------------
 
 
-class Lock:
-    """A file that is locked as long as a process has it open, however that process ends; a context manager.
-
-    :param path: the file; it is made, and removed by :meth:`release`
-    :param wait: until whoever holds it gives it back; otherwise :class:`BlockingIOError` is raised
-    :raises OSError: it cannot be made
-    """
-
-    def __init__(self, path: bytes, *, wait: bool = True) -> None:
-        self._path = path
-        while True:
-            self._descriptor = os.open(path, _OPEN_LOCK, 0o666)
-            try:
-                _take(self._descriptor, wait)
-                if os.name == "nt" or self._is_there():
-                    return
-            except BaseException:
-                os.close(self._descriptor)
-                raise
-            # Its holder removed it between our opening and our locking.
-            os.close(self._descriptor)
-
-    def _is_there(self) -> bool:
-        try:
-            return os.path.samestat(os.stat(self._path), os.fstat(self._descriptor))
-        except FileNotFoundError:
-            return False
-
-    def release(self) -> None:
-        """Remove the file and let others have it."""
-        with contextlib.suppress(OSError):
-            if os.name == "nt":  # where a file that is open cannot be removed
-                os.close(self._descriptor)
-                os.unlink(self._path)
-            else:
-                os.unlink(self._path)
-        with contextlib.suppress(OSError):
-            os.close(self._descriptor)
-
-    def __enter__(self) -> Lock:
-        return self
-
-    def __exit__(
-        self, _type: type[BaseException] | None, _value: BaseException | None, _traceback: TracebackType | None
-    ) -> None:
-        self.release()
-
-
-def _take(descriptor: int, wait: bool) -> None:
-    if sys.platform == "win32":
-        import msvcrt
-
-        msvcrt.locking(descriptor, msvcrt.LK_LOCK if wait else msvcrt.LK_NBLCK, 1)
-    else:
-        import fcntl
-
-        fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
-
-
 class Workshop:
     """A private directory of one run, below the directory ``folder``; a context manager.
 
@@ -478,7 +418,8 @@ class Workshop:
             with contextlib.suppress(FileNotFoundError):
                 path = os.path.join(self._folder, secrets.token_hex(8).encode())
                 os.mkdir(path)
-                self._lock = Lock(os.path.join(path, LOCK))  # somebody may be asking this moment whether it is held
+                # Waiting: somebody may be asking this moment whether it is held.
+                self._lock = LockFile(os.path.join(path, LOCK), wait=True)
                 self.path = path
                 break
         else:
@@ -499,12 +440,12 @@ class Workshop:
             os.rmdir(self.path)
         with contextlib.suppress(OSError):
             if os.listdir(self._folder) == [LOCK]:  # a run was killed in its turn
-                Lock(os.path.join(self._folder, LOCK), wait=False).release()
+                LockFile(os.path.join(self._folder, LOCK)).release()
             os.rmdir(self._folder)
 
-    def turn(self) -> Lock:
+    def turn(self) -> LockFile:
         """Wait for our turn to move things in and out, and return its lock; to be held for a moment."""
-        return Lock(os.path.join(self._folder, LOCK))
+        return LockFile(os.path.join(self._folder, LOCK), wait=True)
 
     def __truediv__(self, name: bytes) -> bytes:
         return os.path.join(self.path, name)
@@ -533,7 +474,7 @@ def _is_held(path: bytes) -> bool:
     except OSError:
         return True  # nobody can say: it is left alone
     try:
-        _take(descriptor, wait=False)
+        take(descriptor)
     except OSError:
         return True
     finally:
@@ -549,7 +490,7 @@ def clear(folder: bytes) -> None:
             if not os.path.lexists(os.path.join(path, LOCK)) and not os.listdir(path):
                 os.rmdir(path)
                 continue
-            with Lock(os.path.join(path, LOCK), wait=False):
+            with LockFile(os.path.join(path, LOCK)):
                 for name in os.listdir(path):
                     if name != LOCK:
                         remove_tree(os.path.join(path, name))
