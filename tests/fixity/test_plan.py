@@ -8,7 +8,7 @@ import pytest
 
 from pressmark import _kernels
 from pressmark.fixity import ALGORITHMS
-from pressmark.fixity.plan import LANE_RATES, SERIAL_RATES, WITHOUT_EXTENSIONS, Plan
+from pressmark.fixity.plan import LANE_RATES, SERIAL_RATES, SMALL, WITHOUT_EXTENSIONS, Plan
 
 MIB = 1 << 20
 
@@ -73,7 +73,10 @@ def test_backlog(monkeypatch: pytest.MonkeyPatch) -> None:
     assert plan.serial_files([MIB], 1000 * MIB) == 0
 
 
-def test_without_lanes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where no algorithm has lanes, everything is serial."""
+@pytest.mark.parametrize(
+    ("sizes", "serial"), [([], 0), ([100] * 100, 0), ([SMALL], 0), ([MIB, SMALL + 1, SMALL, 0], 2), ([MIB] * 10, 10)]
+)
+def test_without_lanes(monkeypatch: pytest.MonkeyPatch, sizes: list[int], serial: int) -> None:
+    """Where no algorithm has lanes, everything is serial but small files, which are read together."""
     lanes(monkeypatch, "avx512", True)
-    assert Plan(["blake3", "sha3-256"], 2).serial_files([1] * 100, 0) == 100
+    assert Plan(["blake3", "sha3-256"], 2).serial_files(sizes, 0) == serial

@@ -6,12 +6,14 @@ side, and a file that is alone, or much larger than all others, does better in h
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import accumulate
+from operator import neg
 
 from pressmark import _kernels
 
-__all__ = ["Plan"]
+__all__ = ["SMALL", "Plan"]
 
 # Gigabytes a second on one core, all lanes full, 256 KiB a lane: benchmarks/lanes.py on a Zen 4 server. Only the ratios
 # matter here, and they move little between processors.
@@ -57,6 +59,9 @@ SERIAL_RATES = {
 }
 # Where the processor has no SHA extensions, OpenSSL is this fast instead.
 WITHOUT_EXTENSIONS = {"sha1": 0.95, "sha224": 0.50, "sha256": 0.50}
+# Where nothing is for lanes, files up to this size are still read there, many at once: opening and reading a small file
+# from Python takes longer than its digest. Larger ones are better computed while they are in the cache.
+SMALL = 1 << 16  # bytes
 # Lanes must promise this much more than hashlib: they also have their ends, where not all of them are full.
 MARGIN = 1.15
 
@@ -94,11 +99,15 @@ class Plan:
     def serial_files(self, sizes: Sequence[int], waiting: int) -> int:
         """Return how many files, counted from the largest, hashlib should take so that all are done soonest.
 
+        Without lanes, those that are not small.
+
         :param sizes: bytes of each file, falling
         :param waiting: bytes that are queued already
         """
-        if not self.lanes or not sizes:
-            return len(sizes)
+        if not self.lanes:
+            return bisect_left(sizes, -SMALL, key=neg)
+        if not sizes:
+            return 0
         total = sum(sizes) + waiting
         if sizes[0] * self._lane <= total * self._full / self.threads:
             return 0  # nearly always: even the largest file is done before all together are

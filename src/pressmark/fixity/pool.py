@@ -21,7 +21,7 @@ from pressmark.fixity.algorithms import ALGORITHMS, algorithm_names
 from pressmark.fixity.hasher import CHANGED, READ_SIZE, Manner, changes, examine, hash_path, refusal
 from pressmark.fixity.ledger import Ledger
 from pressmark.fixity.outcomes import Outcome, message_of
-from pressmark.fixity.plan import Plan
+from pressmark.fixity.plan import SMALL, Plan
 from pressmark.fixity.ways import Directory, Way
 
 __all__ = ["Finished", "Progress", "hash_files"]
@@ -213,10 +213,8 @@ class _Run:
 
     def _queue(self, slots: list[_Slot]) -> None:
         if self._sequential:
-            small = bool(self._plan.lanes)
-            self._engine.submit(
-                [self._ticket(slot, -self._tickets, small and slot.size <= READ_SIZE) for slot in slots]
-            )
+            most = READ_SIZE if self._plan.lanes else SMALL
+            self._engine.submit([self._ticket(slot, -self._tickets, slot.size <= most) for slot in slots])
             return
         order = sorted(slots, key=lambda slot: slot.size, reverse=True)
         serial = self._plan.serial_files([slot.size for slot in order], self._queued_bytes)

@@ -1,8 +1,8 @@
 /* Many files at once: each worker reads one file a lane and keeps its lanes full from a queue of files.
  *
- * Files whose path is given are computed here, without Python; the others ("serial") are only queued, and a worker returns
- * with their ticket to have them computed elsewhere. Nothing here raises or knows Python: what went wrong with a file is in
- * its result. Every function is safe to call from several threads at once.
+ * Files whose path is given are read here, and computed without Python as far as their algorithms have lanes; the others
+ * ("serial") are only queued, and a worker returns with their ticket to have them computed elsewhere. Nothing here raises or
+ * knows Python: what went wrong with a file is in its result. Every function is safe to call from several threads at once.
  */
 #ifndef PRESSMARK_FILES_H
 #define PRESSMARK_FILES_H
@@ -127,6 +127,9 @@ static inline int pm_condition_wait_until(pm_condition *condition, pm_lock *lock
 #define PM_QUANTUM ((size_t)2048)
 /* Data is cut at multiples of this, the largest block there is, so that no lane has to piece its blocks together. */
 #define PM_CUT ((size_t)128)
+/* Where no algorithm has lanes, this many files are read before Python is asked to compute their digests: enough to forget
+ * what asking costs, and few buffers. */
+#define PM_FILES_AT_ONCE 16
 /* The thread that waits for results is woken for so many, or when the queue runs low; it looks in a moment anyway. */
 #define PM_RESULTS_AT_ONCE 256
 
@@ -206,7 +209,7 @@ typedef struct {
     unsigned algorithms;
     pm_algorithm algorithm[PM_ALGORITHMS];
     size_t digests_size;
-    unsigned width; /* lanes of a worker: as many as the widest algorithm has; 0 without algorithms */
+    unsigned width; /* lanes of a worker: as many as the widest algorithm has; PM_FILES_AT_ONCE without algorithms */
     int flags;      /* for open */
     int beneath;    /* descriptor of a directory that no path leads out of; -1 for paths that lead anywhere */
     int resolves;   /* the kernel sees to that by itself */
@@ -479,7 +482,7 @@ static inline int pm_worker_allocate(pm_worker *worker)
         return -1;
     worker->buffers = (uint8_t *)memory;
     memory = NULL;
-    if (posix_memalign(&memory, 64, banks * sizeof(pm_bank)))
+    if (banks && posix_memalign(&memory, 64, banks * sizeof(pm_bank)))
         return -1;
     worker->banks = (pm_bank *)memory;
     pm_bank *bank = worker->banks;
@@ -680,6 +683,8 @@ static inline void pm_worker_compute(pm_worker *worker)
         return;
     if (step < PM_QUANTUM)
         step = PM_QUANTUM;
+    if (engine->algorithms == 0) /* nothing has to keep pace with anything */
+        step = PM_READ_SIZE;
     step = (step + PM_CUT - 1) / PM_CUT * PM_CUT;
     for (unsigned i = 0; i < engine->width; i++) {
         pm_lane *lane = &worker->lane[i];

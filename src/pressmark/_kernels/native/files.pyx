@@ -24,6 +24,7 @@ cdef extern from "Python.h":
 cdef extern from "files.h":
     enum:
         PM_FILES_IN_LANES
+        PM_FILES_AT_ONCE
         PM_MAXIMUM_LANES
         PM_FILE_DIGESTS
 
@@ -163,7 +164,7 @@ cdef class Engine:
 
     def __init__(self, names, lanes, serials, int flags, bint sequential, beneath=None):
         cdef pm_engine *engine = &self.engine
-        cdef unsigned index, width = 0
+        cdef unsigned index, width = PM_FILES_AT_ONCE if PM_FILES_IN_LANES and not lanes else 0
         self.names = tuple(names)
         self.lanes = tuple(lanes)
         self.serials = tuple(serials)
