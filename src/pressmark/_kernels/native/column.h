@@ -74,6 +74,16 @@ static inline void pm_prefer_large_pages(void *memory, int64_t size)
 #endif
 }
 
+/* Gives an array twice its room, or its first; NULL where memory is short, and then it is as it was. */
+static inline void *pm_doubled(void *array, int64_t *room, int64_t first, size_t size)
+{
+    const int64_t more = *room ? 2 * *room : first;
+    void *doubled = realloc(array, (size_t)more * size);
+    if (doubled != NULL)
+        *room = more;
+    return doubled;
+}
+
 /* Makes room for `extra` more bytes: growth by half keeps the copies linear. */
 static inline int pm_reserve(pm_bytes *bytes, int64_t extra)
 {
@@ -157,12 +167,10 @@ static inline int pm_copy_items(const pm_column *from, int64_t start, int64_t st
 static inline int pm_add_fault(pm_faults *faults, int64_t index, int code, int64_t position)
 {
     if (faults->count == faults->capacity) {
-        int64_t capacity = faults->capacity ? 2 * faults->capacity : 16;
-        pm_fault *list = (pm_fault *)realloc(faults->list, (size_t)capacity * sizeof(pm_fault));
+        pm_fault *list = (pm_fault *)pm_doubled(faults->list, &faults->capacity, 16, sizeof(pm_fault));
         if (list == NULL)
             return PM_NO_MEMORY;
         faults->list = list;
-        faults->capacity = capacity;
     }
     pm_fault *fault = &faults->list[faults->count++];
     fault->index = index;

@@ -450,12 +450,10 @@ static int pm_let_through(pm_merge *merge, const pm_bytes *record, int64_t key_l
                           const uint64_t *numbers, int64_t number_count)
 {
     if (merge->found_count == merge->found_room) {
-        int64_t room = merge->found_room ? 2 * merge->found_room : 64;
-        pm_spelling *found = (pm_spelling *)realloc(merge->found, (size_t)room * sizeof(pm_spelling));
+        pm_spelling *found = (pm_spelling *)pm_doubled(merge->found, &merge->found_room, 64, sizeof(pm_spelling));
         if (found == NULL)
             return PM_MERGE_NO_MEMORY;
         merge->found = found;
-        merge->found_room = room;
     }
     pm_spelling *spelling = &merge->found[merge->found_count];
     const uint8_t *written = record->data + key_length + 1;

@@ -83,12 +83,10 @@ static int pm_holding_add(pm_holding *holding, int64_t much)
         return 0;
     }
     if (holding->crowd_count == holding->crowd_room) {
-        int64_t room = holding->crowd_room ? 2 * holding->crowd_room : 16;
-        int64_t *crowds = (int64_t *)realloc(holding->crowds, (size_t)room * sizeof(int64_t));
+        int64_t *crowds = (int64_t *)pm_doubled(holding->crowds, &holding->crowd_room, 16, sizeof(int64_t));
         if (crowds == NULL)
             return PM_NO_MEMORY;
         holding->crowds = crowds;
-        holding->crowd_room = room;
     }
     holding->crowds[holding->crowd_count++] = much;
     return 0;
@@ -332,17 +330,15 @@ static int64_t pm_depth_keep(pm_tree *tree, int64_t depth, int64_t parent, const
 {
     pm_depth *level = &tree->depths[depth];
     if (level->spelled_count == level->spelled_room) {
-        int64_t room = level->spelled_room ? 2 * level->spelled_room : 4;
-        pm_spelled *spelled = (pm_spelled *)realloc(level->spelled, (size_t)room * sizeof(pm_spelled));
+        pm_spelled *spelled = (pm_spelled *)pm_doubled(level->spelled, &level->spelled_room, 4, sizeof(pm_spelled));
         if (spelled == NULL)
             return PM_NO_MEMORY;
         level->spelled = spelled;
-        level->spelled_room = room;
-        int64_t *slots = (int64_t *)realloc(level->slots, (size_t)(2 * room) * sizeof(int64_t));
+        int64_t *slots = (int64_t *)realloc(level->slots, (size_t)(2 * level->spelled_room) * sizeof(int64_t));
         if (slots == NULL)
             return PM_NO_MEMORY;
         level->slots = slots;
-        level->slot_count = 2 * room;
+        level->slot_count = 2 * level->spelled_room;
         for (int64_t slot = 0; slot < level->slot_count; slot++)
             slots[slot] = -1;
         for (int64_t which = 0; which < level->spelled_count; which++)
