@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 
 from pressmark.errors import StoreError
-from pressmark.stores import Changed
+from pressmark.stores import Changed, pairtree
 from pressmark.stores.base import text
 from pressmark.stores.pairtree import PairtreeStore
 
@@ -138,8 +138,9 @@ def test_links(tree: Tree, tmp_path: Path) -> None:
 def test_interrupted_changes(tree: Tree) -> None:
     """What a killed run has left in an object's directory is finished, and read as a whole until then."""
     base = tree(
-        *("ab/pairtree_pressmark-obj/one", "ab/two", "cd/pairtree_pressmark-obj/one", "ef/pairtree_pressmark-old/x"),
-        *("gh/pairtree_pressmark-old/x", "gh/foo/y", "ij/pairtree_pressmark-old/x", "ij/a", "ij/b"),
+        *("ab/pairtree_pressmark-obj/one", "ab/two", "cd/pairtree_pressmark-obj/one"),
+        *("ef/pairtree_pressmark-old/foo/x", "gh/pairtree_pressmark-old/foo/x", "gh/foo/y"),
+        *("ij/pairtree_pressmark-old/foo/x", "ij/a", "ij/b"),
     )
     (base / "pairtree_pressmark" / "0123").mkdir(parents=True)
     (base / "pairtree_pressmark" / "0123" / "object").write_bytes(b"")
@@ -150,7 +151,7 @@ def test_interrupted_changes(tree: Tree) -> None:
         "pairtree_root/cd": ["one"],
         "pairtree_root/ef": ["x"],
         "pairtree_root/gh": ["y"],
-        "pairtree_root/ij": ["a", "b"],
+        "pairtree_root/ij": ["a", "b", "foo/x"],
     }
     assert kinds(store) == ["leftover", "split-end", *["unfinished"] * 5]
     with store.get("ab").open("one") as file:
@@ -161,6 +162,31 @@ def test_interrupted_changes(tree: Tree) -> None:
     assert {place: sorted(names) for place, names in files(store).items()} == before
     assert kinds(store) == []
     assert sorted(os.listdir(base)) == ["pairtree_root"]
+
+
+@pytest.mark.parametrize("stray", [".DS_Store", "@eaDir/x"])
+def test_an_interrupted_replacement_beside_other_names(
+    tree: Tree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stray: str
+) -> None:
+    """What lies beside an object whose replacing was interrupted is not taken for the new one: the old one stays."""
+    base = tree("ab/foo/x", f"ab/{stray}")
+    write(tmp_path, {"new": b"new"})
+
+    def killed(*_names: bytes) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(pairtree, "exchange", lambda _one, _other: False)
+        patch.setattr(pairtree, "rename_new", killed)
+        patch.setattr(pairtree, "_take_back", killed)
+        with pytest.raises(KeyboardInterrupt):
+            PairtreeStore(base, ignore=[stray.partition("/")[0]]).put("ab", tmp_path / "new", replace=True)
+    store = PairtreeStore(base)
+    before = {place: sorted(names) for place, names in files(store).items()}
+    assert before == {"pairtree_root/ab": sorted(["foo/x", stray])}
+    assert store.repair().counts["repaired"] == 1
+    assert {place: sorted(names) for place, names in files(store).items()} == before
+    assert kinds(store) == []
 
 
 def test_other_dialects_are_not_changed(tree: Tree) -> None:

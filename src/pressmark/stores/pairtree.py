@@ -252,12 +252,17 @@ class PairtreeStore(Store):
         if found is None or not (found.members or found.ours):
             raise self._missing(identifier, place)
         members = [entry.name for entry in found.members]
-        if REPAIRING in found.ours:
-            # Between two steps of a repair everything is there, in two directories.
-            parts: list[_Folder] = [(directory, members), (os.path.join(directory, REPAIRING), None)]
+        replaced = _replaced(directory) if REPLACED in found.ours else None
+        if REPAIRING in found.ours or (members and replaced):
+            # Between two steps of a change everything is there, in several directories.
+            parts: list[_Folder] = [(directory, members)]
+            parts += [(os.path.join(directory, REPAIRING), None)] if REPAIRING in found.ours else []
+            parts += [(os.path.join(directory, REPLACED), [replaced])] if replaced else []
             return _Interrupted(self.root, shown, directory, parts, links)
+        if replaced:
+            return StoredObject(self.root, shown, os.path.join(directory, REPLACED, replaced), None, links)
         if not members:
-            return StoredObject(self.root, shown, os.path.join(directory, REPLACED), None, links)
+            raise self._missing(identifier, place)
         if place and _is_one_directory(found):
             return StoredObject(self.root, shown, os.path.join(directory, members[0]), None, links)
         return StoredObject(self.root, shown, directory, members, links)
@@ -391,12 +396,14 @@ class PairtreeStore(Store):
         old = os.path.join(directory, name)
         if exchange(new, old):
             return
+        # Under its name, which tells whoever comes next whether the new object has taken its place.
         aside = os.path.join(directory, REPLACED)
-        os.rename(old, aside)
+        os.mkdir(aside)
+        os.rename(old, os.path.join(aside, name))
         try:
             rename_new(new, old)
         except BaseException:
-            os.rename(aside, old)
+            _take_back(directory)
             raise
         os.rename(aside, shop / b"replaced")
 
@@ -406,11 +413,8 @@ class PairtreeStore(Store):
         if not found.ours:
             return found
         if REPLACED in found.ours:
-            aside = os.path.join(directory, REPLACED)
-            if found.members or REPAIRING in found.ours:
-                remove_tree(aside)
-            else:
-                rename_new(aside, os.path.join(directory, OBJECT))
+            _take_back(directory)
+            found = contents(directory, is_morty(place), follow=self._follow, ignore=ignore)
         if REPAIRING in found.ours:
             encapsulate(directory, found.members)
         return contents(directory, is_morty(place), follow=self._follow, ignore=ignore)
@@ -654,6 +658,24 @@ class _Interrupted(StoredObject):
             with contextlib.suppress(ObjectError):
                 return part.open(name)
         return self._parts[-1].open(name)
+
+
+def _replaced(directory: bytes) -> bytes | None:
+    """Return the name of the object that was to be replaced, unless another has taken its place."""
+    with contextlib.suppress(FileNotFoundError):  # another run has just finished
+        for name in os.listdir(os.path.join(directory, REPLACED)):
+            if not os.path.lexists(os.path.join(directory, name)):
+                return name
+    return None
+
+
+def _take_back(directory: bytes) -> None:
+    """Undo an interrupted replacing, or finish it where the new object is there already."""
+    aside = os.path.join(directory, REPLACED)
+    name = _replaced(directory)
+    if name is not None:
+        rename_new(os.path.join(aside, name), os.path.join(directory, name))
+    remove_tree(aside)
 
 
 def _is_one_directory(found: Contents) -> bool:

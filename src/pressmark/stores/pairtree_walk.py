@@ -37,7 +37,7 @@ RESERVED = b"pairtree"
 # Names of ours, all reserved, so that no other program takes what is under them for an object.
 WORKSHOP = b"pairtree_pressmark"
 REPAIRING = b"pairtree_pressmark-obj"  # what a split end is moved into, before it gets its name
-REPLACED = b"pairtree_pressmark-old"  # an object that is being replaced where two names cannot be exchanged at once
+REPLACED = b"pairtree_pressmark-old"  # holds an object that is replaced where two names cannot be exchanged at once
 # The name of the directory that a split end is repaired with (section 2).
 OBJECT = b"obj"
 
