@@ -185,6 +185,18 @@ def test_bad_names(store: PairtreeStore, tmp_path: Path, name: str, kind: str) -
     assert sorted(os.listdir(store.root)) == ["pairtree_root", "pairtree_version0_1"]
 
 
+@pytest.mark.parametrize("name", ["", "ab", "\udcc3\udca4b", ".", "..", "../../../x", "a/b", "pairtree_x", "nul\0x"])
+def test_bad_names_of_directories(store: PairtreeStore, tmp_path: Path, name: str) -> None:
+    """A name by which a directory would not be the object's, or lead out of the tree, is refused; nothing is stored."""
+    write(tmp_path, {"given/f": b"x"})
+    before = snapshot(tmp_path)
+    for call in (store.put, store.adopt):
+        with pytest.raises(ObjectError, match="three characters or more") as caught:
+            call("abcd", os.fsencode(tmp_path / "given"), encapsulation=name)
+        assert caught.value.kind == "bad-name"
+    assert snapshot(tmp_path) == before
+
+
 def test_bad_sources(store: PairtreeStore, tmp_path: Path) -> None:
     """What is not there, links and pipes are refused with their name; links may be followed."""
     write(tmp_path / "in", {"a": b"1"})

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import BinaryIO, ClassVar, Literal
 
 from pressmark.bagit.copying import Event as CopyEvent
-from pressmark.errors import ObjectError, StoreError
+from pressmark.errors import ObjectError, StoreError, shown
 from pressmark.fixity import Outcome
 from pressmark.layouts import Layout, Pairtree
 from pressmark.reports import Problem, Report
@@ -63,6 +63,7 @@ from pressmark.stores.pairtree_walk import (
     OBJECT,
     REPAIRING,
     REPLACED,
+    RESERVED,
     ROOT,
     WORKSHOP,
     Contents,
@@ -246,7 +247,7 @@ class PairtreeStore(Store):
     def _stored(self, identifier: str | bytes, place: str) -> StoredObject:
         with object_errors(self.root, identifier):
             found = self._contents(place)
-        shown = text(identifier) if isinstance(identifier, bytes) else identifier
+        shown_id = text(identifier) if isinstance(identifier, bytes) else identifier
         directory = os.path.abspath(os.path.join(self._tree, octets(place)))
         links = "follow" if self._follow else "refuse"
         if found is None or not (found.members or found.ours):
@@ -258,14 +259,14 @@ class PairtreeStore(Store):
             parts: list[_Folder] = [(directory, members)]
             parts += [(os.path.join(directory, REPAIRING), None)] if REPAIRING in found.ours else []
             parts += [(os.path.join(directory, REPLACED), [replaced])] if replaced else []
-            return _Interrupted(self.root, shown, directory, parts, links)
+            return _Interrupted(self.root, shown_id, directory, parts, links)
         if replaced:
-            return StoredObject(self.root, shown, os.path.join(directory, REPLACED, replaced), None, links)
+            return StoredObject(self.root, shown_id, os.path.join(directory, REPLACED, replaced), None, links)
         if not members:
             raise self._missing(identifier, place)
         if place and _is_one_directory(found):
-            return StoredObject(self.root, shown, os.path.join(directory, members[0]), None, links)
-        return StoredObject(self.root, shown, directory, members, links)
+            return StoredObject(self.root, shown_id, os.path.join(directory, members[0]), None, links)
+        return StoredObject(self.root, shown_id, directory, members, links)
 
     def _missing(self, identifier: str | bytes, place: str) -> ObjectError:
         return ObjectError(self.root, identifier, "missing", f"there is no object at {ROOT}/{place}")
@@ -333,7 +334,12 @@ class PairtreeStore(Store):
         """Return the ppath of an object that is put, and the name of its encapsulating directory."""
         self._writable()
         place, _, name = self.layout.object_path(identifier).rpartition("/")
-        name = encapsulation or name
+        if encapsulation is not None:
+            name = encapsulation
+            if not _encapsulates(octets(name)):
+                reason = f"no object can be in a directory called {shown(name)}"
+                way_out = "choose a name of three characters or more that does not begin with pairtree"
+                raise ObjectError(self.root, identifier, "bad-name", f"{reason}; {way_out}")
         reason = too_long(self._tree, octets(f"{place}/{name}"))
         if reason:
             raise ObjectError(self.root, identifier, "bad-name", f"{reason}; use a shorter identifier")
@@ -676,6 +682,11 @@ def _take_back(directory: bytes) -> None:
     if name is not None:
         rename_new(os.path.join(aside, name), os.path.join(directory, name))
     remove_tree(aside)
+
+
+def _encapsulates(name: bytes) -> bool:
+    """Return whether a directory of this name, and nothing else, would be an object's."""
+    return len(text(name)) > 2 and not name.startswith(RESERVED) and b"/" not in name and b"\0" not in name
 
 
 def _is_one_directory(found: Contents) -> bool:
