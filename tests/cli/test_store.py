@@ -231,9 +231,9 @@ def test_serialised_bags(call: Call, given: Path, tmp_path: Path) -> None:
 def test_a_reader_who_leaves(run: Run, given: Path, tmp_path: Path) -> None:
     """It is success, and what is done to a store goes on."""
     run("store", "init", "pairtree", "store")
-    for number in range(300):
+    for number in range(1000):  # more than is written at once
         (tmp_path / "store" / "pairtree_root" / f"{number // 100:02}" / f"{number % 100:02}").mkdir(parents=True)
-    for command in (["ls", "--json"], ["check"], ["repair"]):
+    for command in (["ls", "--json"], ["check"], ["check", "--json"], ["repair"]):
         process = subprocess.Popen(
             [*COMMAND, "store", command[0], "store", *command[1:]],
             stdout=subprocess.PIPE,

@@ -307,5 +307,7 @@ def store_errors(store: str | bytes) -> Iterator[None]:
     """Turn what the operating system refuses inside into a :class:`StoreError`."""
     try:
         yield
+    except BrokenPipeError:
+        raise  # no disk says that: whoever is told of problems has left
     except OSError as error:
         raise StoreError(store, _refusal(error)[1]) from error
