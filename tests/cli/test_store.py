@@ -107,6 +107,23 @@ def test_many(call: Call, given: Path) -> None:
     assert lines(result.stdout) == [{"summary": {"ok": True, "removed": 3, "failed": 0}}]
 
 
+@pytest.mark.parametrize("kind", ["pairtree", "vitro"])
+def test_names_that_are_ignored(call: Call, given: Path, tmp_path: Path, kind: str) -> None:
+    """What is passed over is no part of the object that is given, replaced or removed."""
+    call("store", "init", kind, "store")
+    place = call("store", "put", "store", "abc", "given").stdout.rstrip("\n").split("\t")[1]
+    stray = tmp_path / "store" / place / ".DS_Store"
+    stray.write_text("x")
+    ignored = ("--ignore", ".DS_*")
+    assert call("store", "get", "store", "abc", "copy", *ignored).exit_code == 0
+    assert os.listdir(tmp_path / "copy") == ["one.txt"]
+    assert call("store", "put", "store", "abc", "given", "--replace", *ignored).exit_code == 0
+    assert call("store", "check", "store", *ignored).stdout == ""
+    assert call("store", "rm", "store", "abc", *ignored).exit_code == 0
+    assert stray.read_text() == "x"
+    assert os.listdir(stray.parent) == [".DS_Store"]
+
+
 def test_several_sources(call: Call, given: Path, tmp_path: Path) -> None:
     """Each lies in the object under its own name; two of one name are refused."""
     call("store", "init", "ocfl", "store", "--layout", "0004")

@@ -91,7 +91,7 @@ def put_command(
         refuse_missing(sources)
     stored = failed = 0
     with store_endings():
-        store = opened(path, kind, layout, identifiers)
+        store = opened(path, kind, layout, identifiers, ignore)
         with open_sink(None, None) as sink:
             tally = Tally(manner_of(progress, sink), None, transient=True, noun="object")
             objects = Objects(sink, tally, as_json, null, go_on=True)

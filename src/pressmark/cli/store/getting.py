@@ -59,7 +59,7 @@ def get_command(
     target = os.path.abspath(destination)
     new = os.path.join(os.path.dirname(target), b".pressmark-%s.tmp" % os.urandom(8).hex().encode())
     with store_endings():
-        store = opened(path, kind, layout, identifiers)
+        store = opened(path, kind, layout, identifiers, ignore)
         with open_sink(None, None) as sink, Tally(manner_of(progress, sink), None, transient=True):
             try:
                 files = dict(store.get(identifier).files())

@@ -77,8 +77,13 @@ def layout_of(text: str | None) -> Layout | None:
     return None if text is None else named_layout(text)
 
 
-def opened(path: bytes, kind: str | None, layout: str | None, identifiers: str | None) -> Store:
-    """Open the store of a call."""
+def opened(
+    path: bytes, kind: str | None, layout: str | None, identifiers: str | None, ignore: tuple[str, ...] = ()
+) -> Store:
+    """Open the store of a call.
+
+    :param ignore: what is passed over by operations on one object, which do not take that themselves
+    """
     found = kind or stores.kind_of(path)
     options: dict[str, Any] = {}
     if layout is not None:
@@ -89,6 +94,9 @@ def opened(path: bytes, kind: str | None, layout: str | None, identifiers: str |
         if found != "bags":
             raise CallError("--identifiers: for folders of bags only")
         options["identifiers"] = identifiers
+    # An OCFL object is a directory with a declaration: nothing else in the root can be taken for it.
+    if ignore and found != "ocfl":
+        options["ignore"] = ignore
     return stores.open(path, found, **options)
 
 

@@ -59,7 +59,7 @@ def rm_command(
         raise CallError("give IDENTIFIER, or --from FILE")
     done = failed = 0
     with store_endings():
-        store = opened(path, kind, layout, identifiers)
+        store = opened(path, kind, layout, identifiers, ignore)
         with open_sink(None, None) as sink:
             tally = Tally(manner_of(progress, sink), None, transient=True, noun="object")
             items: Iterator[str | bytes] = _listed(listed, null) if listed is not None else iter(removed)
