@@ -274,6 +274,29 @@ def test_files_and_directories_that_clash(tmp_path: Path, vitro: VitroStore) -> 
     assert caught.value.kind == "collision"
 
 
+@pytest.mark.skipif(os.name != "posix", reason="needs symbolic links")
+def test_directories_that_are_links(tmp_path: Path, vitro: VitroStore) -> None:
+    """What is behind a symbolic link is not the store's: neither listed, given nor removed, and nothing is put there."""
+    write(tmp_path / "elsewhere", {"def/f.txt": b"theirs", "555": None})
+    root = Path(vitro.root, "file_storage_root")
+    (root / "abc").symlink_to(tmp_path / "elsewhere")
+    vitro.put("urn:x:n555", tmp_path / "f.txt")
+    vitro.declare("urn:x:")
+    (root / "b~n").symlink_to(tmp_path / "elsewhere")  # where a repair would move it
+    before = snapshot(tmp_path)
+    for action in (vitro.get, vitro.delete):
+        with pytest.raises(ObjectError, match="file_storage_root/abc is a symbolic link") as caught:
+            action("abcdef")
+        assert caught.value.kind == "missing"
+    for replace in (False, True):
+        with pytest.raises(ObjectError, match="file_storage_root/abc is a symbolic link") as caught:
+            vitro.put("abcdef", tmp_path / "f.txt", replace=replace)
+        assert caught.value.kind == "collision"
+    assert vitro.repair().counts["repaired"] == 0
+    assert snapshot(tmp_path) == before
+    assert sorted(one.kind for one in vitro.check().problems) == ["hidden", "link", "link"]
+
+
 def test_ambiguous(tmp_path: Path, vitro: VitroStore) -> None:
     """An object with several files is neither given nor replaced nor removed; ignored names are none."""
     vitro.put("abc", tmp_path / "f.txt")

@@ -322,7 +322,18 @@ class VitroStore(Store):
         ignored = _matcher((*self._ignore, *ignore))
         return [one.name for one in self._entries(place) if one.kind == "file" and not ignored(text(one.name))]
 
+    def _link(self, place: str) -> str | None:
+        """Return the path of the first symbolic link on the way to a place; what is behind it is not the store's."""
+        at = ROOT
+        for name in place.split("/"):
+            at = f"{at}/{name}"
+            if os.path.islink(os.path.join(self._base, octets(at))):
+                return at
+        return None
+
     def _entries(self, place: str) -> list[Entry]:
+        if self._link(place) is not None:
+            return []
         try:
             return scan(os.path.join(self._tree, octets(place)), follow=False)
         except (FileNotFoundError, NotADirectoryError):
@@ -362,7 +373,11 @@ class VitroStore(Store):
         """
         files = self._files(place)
         if not files:
-            raise ObjectError(self.root, identifier, "missing", f"there is no object at {ROOT}/{place}")
+            reason = f"there is no object at {ROOT}/{place}"
+            link = self._link(place)
+            if link is not None:
+                reason += f": {link} is a symbolic link, and is not followed; put what it leads to in its place"
+            raise ObjectError(self.root, identifier, "missing", reason)
         if len(files) > 1:
             reason = f"it has {len(files)} files at {ROOT}/{place} ({_listed(files)}); leave the one that is meant"
             raise ObjectError(self.root, identifier, "ambiguous", reason)
@@ -462,6 +477,10 @@ class VitroStore(Store):
                 shorter = text(os.path.relpath(at, self._base))
                 reason = f"{shorter} is a file of another object, and a directory is needed there; rename that file"
                 raise ObjectError(self.root, identifier, "collision", reason)
+        link = self._link(place)
+        if link is not None:
+            reason = f"{link} is a symbolic link, and is not followed; put what it leads to in its place"
+            raise ObjectError(self.root, identifier, "collision", reason)
         if folds_case(self._tree):
             clash = misspelled(self._tree, octets(place))
             if clash is not None:
@@ -709,6 +728,8 @@ class _Repair:
         tree = self._store._tree
         target = os.path.join(tree, new)
         if len(os.path.basename(new)) > 255 or os.path.lexists(target):
+            return False
+        if self._store._link(text(os.path.dirname(new))) is not None:
             return False
         if not self._dry_run:
             try:
