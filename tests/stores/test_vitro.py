@@ -276,7 +276,7 @@ def test_files_and_directories_that_clash(tmp_path: Path, vitro: VitroStore) -> 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs symbolic links")
 def test_directories_that_are_links(tmp_path: Path, vitro: VitroStore) -> None:
-    """What is behind a symbolic link is not the store's: neither listed, given nor removed, and nothing is put there."""
+    """What is behind a symbolic link is not the store's: neither listed, given nor removed; nothing is put there."""
     write(tmp_path / "elsewhere", {"def/f.txt": b"theirs", "555": None})
     root = Path(vitro.root, "file_storage_root")
     (root / "abc").symlink_to(tmp_path / "elsewhere")
@@ -420,6 +420,18 @@ def test_repair(tmp_path: Path, vitro: VitroStore) -> None:
     after = snapshot(Path(vitro.root))
     assert vitro.repair(on_event=lambda event: pytest.fail(str(event))).counts["repaired"] == 0
     assert snapshot(Path(vitro.root)) == after
+
+
+def test_a_file_replaced_during_a_repair(tmp_path: Path, vitro: VitroStore) -> None:
+    """A file that has come since the store was looked at keeps its name."""
+    write(Path(vitro.root), {"file_storage_root/abc/a b": b"1", "file_storage_root/xyz/a b": b"2"})
+
+    def replace(_event: object) -> None:
+        os.unlink(Path(vitro.root, "file_storage_root", "xyz", "a b"))
+        write(Path(vitro.root), {"file_storage_root/xyz/new": b"3"})
+
+    assert vitro.repair(on_event=replace).counts["repaired"] == 1
+    assert tree(vitro) == ["abc/a^20b", "xyz/new"]
 
 
 def test_an_interrupted_change_of_name(tmp_path: Path, vitro: VitroStore, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -697,6 +697,8 @@ class _Repair:
             if len(files) != 1 or found.expected is None:
                 return False
             if found.kind == "bad-file-name":
+                if octets(f"{item.path}/") + files[0] != found.path:
+                    return False  # it has been replaced since it was looked at
                 new, action = os.path.join(octets(place), octets(found.expected)), "rename"
             elif found.kind == "hidden" and item.id is not None:
                 target = found.expected.removeprefix(f"{ROOT}/")
