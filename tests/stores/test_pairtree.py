@@ -306,6 +306,34 @@ def test_moving_an_encapsulating_link(tree: Tree, tmp_path: Path) -> None:
 # --- names and file systems -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.skipif(os.name != "posix", reason="needs symbolic links")
+def test_links_that_are_refused(tree: Tree, tmp_path: Path) -> None:
+    """Where links are refused, nothing is given, put or removed behind one, and none that may go on is moved."""
+    base = tree("ab/foo/x", "ab/one")
+    write(tmp_path / "elsewhere", {"ef/bar/x": b"theirs"})
+    (base / "pairtree_root" / "ab" / "cd").symlink_to(tmp_path / "elsewhere")
+    (base / "pairtree_root" / "ab" / "foo" / "link").symlink_to("x")
+    store = PairtreeStore(base, links="refuse")
+    before = snapshot(tmp_path)
+    for action in (store.get, store.delete):
+        with pytest.raises(ObjectError) as caught:
+            action("abcdef")
+        assert caught.value.kind == "missing"
+    for identifier in ("abcdef", "abcdxy"):
+        with pytest.raises(ObjectError, match="pairtree_root/ab/cd is a symbolic link") as caught:
+            store.put(identifier, tmp_path / "elsewhere")
+        assert caught.value.kind == "collision"
+    with pytest.raises(ObjectError, match="no file"):
+        store.get("ab").open("foo/link")
+    with PairtreeStore(base).get("ab").open("foo/link") as file:
+        assert file.read() == b"x"
+    assert snapshot(tmp_path) == before
+    assert [one.kind for one in store.repair().problems if one.severity == "error"] == ["link"]
+    assert ids(PairtreeStore(base)) == ["ab", "abcdef"]
+    store.delete("ab")
+    assert ids(PairtreeStore(base)) == ["abcdef"]
+
+
 def test_names_of_256_bytes(store: PairtreeStore, tmp_path: Path) -> None:
     """The encapsulating directory of a long identifier has another name; one too long for any path is refused."""
     write(tmp_path, {"f": b"1"})

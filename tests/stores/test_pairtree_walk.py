@@ -169,15 +169,12 @@ def test_links(implementation: Implementation, tree: Tree, tmp_path: Path) -> No
         ["pairtree_root/ab/up: link-loop"],
     )
     refused, others = walked(base, links="refuse")
-    assert others == []
+    assert sorted(others) == [f"pairtree_root/{path}: link" for path in ("ab/up", "gh", "mn", "op/zz")]
     assert {place: kinds for place, (_, _, kinds) in refused.items()} == {
-        "pairtree_root": ["empty-id", "link", "link"],
-        "ab": ["link"],
         "ab/cd": [],
         "ef": ["bare-file"],
         "ij": ["link"],
         "kl": ["link"],
-        "op": ["link"],
     }
 
 

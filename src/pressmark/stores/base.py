@@ -142,6 +142,11 @@ class StoredObject:
                 path = octets(found)
                 yield text(self._name(path)), path
 
+    def _is_refused(self, parts: Sequence[bytes]) -> bool:
+        """Return whether a name leads over a symbolic link, where links are refused."""
+        paths = (os.path.join(self.path, *parts[:depth]) for depth in range(1, len(parts) + 1))
+        return self._links == "refuse" and any(map(os.path.islink, paths))
+
     def _name(self, path: bytes) -> bytes:
         return os.path.relpath(path, self.path).replace(os.sep.encode(), b"/")
 
@@ -154,7 +159,7 @@ class StoredObject:
         # A name is looked up, never followed out of the object.
         inside = not {b"", b".", b".."} & set(parts) and (self._members is None or parts[0] in self._members)
         path = os.path.join(self.path, *parts)
-        if not inside or b"\0" in path or not os.path.isfile(path):
+        if not inside or b"\0" in path or not os.path.isfile(path) or self._is_refused(parts):
             raise ObjectError(self._store, self.id, "missing", f"there is no file {name!r} in it")
         with object_errors(self._store, self.id):
             return open(path, "rb")

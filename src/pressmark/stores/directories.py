@@ -48,6 +48,7 @@ __all__ = [
     "clear",
     "copy_source",
     "exchange",
+    "first_link",
     "flush_directory",
     "flush_filesystem",
     "flush_tree",
@@ -184,6 +185,16 @@ def misspelled(base: bytes, relative: bytes) -> bytes | None:
         if name not in os.listdir(at):
             return os.path.relpath(path, base)
         at = path
+    return None
+
+
+def first_link(base: bytes, relative: bytes) -> bytes | None:
+    """Return the part of the path ``relative`` below ``base`` that is a symbolic link, the first; or :data:`None`."""
+    at = b""
+    for name in relative.split(b"/"):
+        at = os.path.join(at, name)
+        if os.path.islink(os.path.join(base, at)):
+            return at
     return None
 
 

@@ -44,6 +44,7 @@ from pressmark.stores.directories import (
     Workshop,
     copy_source,
     exchange,
+    first_link,
     flush_directory,
     flush_tree,
     folds_case,
@@ -203,11 +204,18 @@ class PairtreeStore(Store):
 
     def _contents(self, place: str) -> Contents | None:
         """Return what the last directory of a ppath holds; :data:`None` where there is none."""
+        if self._link(place) is not None:
+            return None
         directory = os.path.join(self._tree, octets(place))
         try:
             return contents(directory, is_morty(place), follow=self._follow, ignore=self._ignore)
         except (FileNotFoundError, NotADirectoryError):
             return None
+
+    def _link(self, place: str) -> str | None:
+        """Return the path of the first symbolic link on the way to a place, where links are refused."""
+        link = None if self._follow else first_link(self._tree, octets(place))
+        return None if link is None else f"{ROOT}/{text(link)}"
 
     def dialects(self, *, threads: int | None = None) -> dict[str, int]:
         """Test in which dialect a tree is written: return how many objects each may have written.
@@ -364,6 +372,10 @@ class PairtreeStore(Store):
         """Give what was prepared its place; return the name that it has there."""
         ppath = octets(place)
         directory = os.path.join(self._tree, ppath)
+        link = self._link(place)
+        if link is not None:
+            reason = f"{link} is a symbolic link, and links are refused; follow them, or put what it leads to there"
+            raise ObjectError(self.root, identifier, "collision", reason)
         if folds_case(self._tree):
             clash = misspelled(self._tree, ppath)
             if clash is not None:

@@ -72,6 +72,7 @@ class Contents(NamedTuple):
     :ivar reserved: names that begin with ``pairtree``
     :ivar ours: names under which a change of ours was going on
     :ivar ignored: names that were to be ignored
+    :ivar links: symbolic links that are not followed and may extend the ppath, so that they are no object's
     """
 
     members: list[Entry]
@@ -79,6 +80,7 @@ class Contents(NamedTuple):
     reserved: list[Entry]
     ours: list[bytes]
     ignored: list[Entry]
+    links: list[Entry]
 
 
 def contents(directory: bytes, is_morty: bool, *, follow: bool = True, ignore: Sequence[str] = ()) -> Contents:
@@ -90,7 +92,7 @@ def contents(directory: bytes, is_morty: bool, *, follow: bool = True, ignore: S
     :raises OSError: it cannot be read
     """
     ignored = re.compile("|".join(map(fnmatch.translate, ignore))).match if ignore else None
-    found = Contents([], [], [], [], [])
+    found = Contents([], [], [], [], [], [])
     for entry in scan(directory, follow=follow):
         name = text(entry.name)
         if entry.name.startswith(RESERVED):
@@ -102,6 +104,8 @@ def contents(directory: bytes, is_morty: bool, *, follow: bool = True, ignore: S
             found.below.append(entry)
         elif ignored is not None and ignored(name):
             found.ignored.append(entry)
+        elif entry.kind == "link" and len(name) <= 2 and not is_morty:
+            found.links.append(entry)
         else:
             found.members.append(entry)
     return found
@@ -352,6 +356,7 @@ class Walk:
             items.append(self._object(place, path, found))
         for entry in found.reserved:
             items += self._reserved(os.path.join(directory, entry.name), path + b"/" + entry.name)
+        items += [problem("link", path + b"/" + entry.name) for entry in found.links]
         below = []
         for entry in found.below:
             if entry.is_link and self._leads_up(place_octets, entry.name):

@@ -49,6 +49,7 @@ from pressmark.stores.directories import (
     Refused,
     Workshop,
     copy_source,
+    first_link,
     flush_directory,
     flush_tree,
     folds_case,
@@ -324,12 +325,8 @@ class VitroStore(Store):
 
     def _link(self, place: str) -> str | None:
         """Return the path of the first symbolic link on the way to a place; what is behind it is not the store's."""
-        at = ROOT
-        for name in place.split("/"):
-            at = f"{at}/{name}"
-            if os.path.islink(os.path.join(self._base, octets(at))):
-                return at
-        return None
+        link = first_link(self._tree, octets(place))
+        return None if link is None else f"{ROOT}/{text(link)}"
 
     def _entries(self, place: str) -> list[Entry]:
         if self._link(place) is not None:
