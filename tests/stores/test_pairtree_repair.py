@@ -135,6 +135,20 @@ def test_links(tree: Tree, tmp_path: Path) -> None:
     assert snapshot(root)[b"cd/obj/sub/in"] == b"-> ../one"
 
 
+@pytest.mark.skipif(os.name != "posix", reason="needs symbolic links")
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_an_empty_directory_behind_a_link(tree: Tree, tmp_path: Path, dry_run: bool) -> None:
+    """What is empty and cannot be removed remains to be told."""
+    base = tree("xy/foo/x")
+    (tmp_path / "empty").mkdir()
+    (base / "pairtree_root" / "ab").symlink_to(tmp_path / "empty")
+    events: list[object] = []
+    report = PairtreeStore(base).repair(dry_run=dry_run, on_event=events.append)
+    assert events == []
+    assert [problem.kind for problem in report.problems] == ["empty"]
+    assert (tmp_path / "empty").is_dir()
+
+
 def test_interrupted_changes(tree: Tree) -> None:
     """What a killed run has left in an object's directory is finished, and read as a whole until then."""
     base = tree(

@@ -590,18 +590,23 @@ class _Repair(contextlib.ExitStack):
         place = text(found.path).removeprefix(f"{ROOT}/")
         if self._dry_run:
             removed = self._would_prune(octets(place))
+            gone = bool(removed)
         else:
             with self._shop(self._store._workshop(place)).turn():
                 removed = prune_upward(self._store._tree, octets(place))
+            gone = not os.path.lexists(os.path.join(self._store._tree, octets(place)))
         for path in removed:
             self._tell(Changed("prune", octets(ROOT) + b"/" + path))
-        return True
+        return gone
 
     def _would_prune(self, place: bytes) -> list[bytes]:
         """Return what pruning would remove after all that it would have removed already."""
         removed = []
         while place:
-            names = os.listdir(os.path.join(self._store._tree, place))
+            directory = os.path.join(self._store._tree, place)
+            if os.path.islink(directory):
+                break
+            names = os.listdir(directory)
             if not all(os.path.join(place, name) in self._pruned for name in names):
                 break
             self._pruned.add(place)
