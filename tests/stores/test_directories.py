@@ -13,7 +13,7 @@ import pytest
 import pressmark
 from pressmark.locks import LockFile
 from pressmark.stores import directories
-from pressmark.stores.directories import LOCK, Refused, Workshop, copy_source, scan
+from pressmark.stores.directories import LOCK, Refused, Workshop, copy_source, leftovers, scan
 
 from .conftest import snapshot, write
 
@@ -54,6 +54,25 @@ def test_leftovers_are_removed(folder: bytes) -> None:
         assert sorted(os.listdir(path)) == sorted([LOCK, os.path.basename(shop.path)])
         assert directories.leftovers(path) == []
     assert os.listdir(folder) == []
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs symbolic links")
+def test_nothing_behind_a_link_is_a_leftover(folder: bytes, tmp_path: Path) -> None:
+    """What a link in the workshop, or one in its place, leads to is somebody's own: nothing in it is removed."""
+    write(tmp_path / "theirs", {"work/file": b"x"})
+    os.mkdir(os.path.join(folder, b"shop"))
+    os.symlink(tmp_path / "theirs" / "work", os.path.join(folder, b"shop", b"0123"))
+    os.symlink(tmp_path / "theirs", os.path.join(folder, b"link"))
+    before = snapshot(tmp_path)
+    with Workshop(os.path.join(folder, b"shop")):
+        pass
+    with (
+        pytest.raises(NotADirectoryError, match="it is a symbolic link; remove it"),
+        Workshop(os.path.join(folder, b"link")),
+    ):
+        pass
+    assert leftovers(os.path.join(folder, b"shop")) == leftovers(os.path.join(folder, b"link")) == []
+    assert snapshot(tmp_path) == before
 
 
 def test_turns(folder: bytes) -> None:

@@ -414,7 +414,7 @@ class Workshop:
     :param folder: in the store, on the file system of what is to be moved; it is made where it is not there
 
     :ivar path: the private directory
-    :raises OSError: it cannot be made
+    :raises OSError: it cannot be made, or ``folder`` is a symbolic link: what that leads to is not ours to clear
     """
 
     def __init__(self, folder: bytes) -> None:
@@ -422,6 +422,8 @@ class Workshop:
         self.path = b""
 
     def __enter__(self) -> Workshop:
+        if os.path.islink(self._folder):
+            raise NotADirectoryError(errno.ENOTDIR, "it is a symbolic link; remove it", self._folder)
         for _ in range(TRIES):
             with contextlib.suppress(FileExistsError):
                 os.mkdir(self._folder)
@@ -463,15 +465,18 @@ class Workshop:
 
 
 def leftovers(folder: bytes) -> list[bytes]:
-    """Return the private directories in ``folder`` that no living run owns."""
-    found = []
+    """Return the private directories in ``folder`` that no living run owns; nothing behind a symbolic link is one."""
+    found: list[bytes] = []
+    if os.path.islink(folder):
+        return found
     try:
         entries = sorted(os.listdir(folder))
     except (FileNotFoundError, NotADirectoryError):
         return []
     for name in entries:
         path = os.path.join(folder, name)
-        if name != LOCK and os.path.isdir(path) and not _is_held(os.path.join(path, LOCK)):
+        is_run = name != LOCK and os.path.isdir(path) and not os.path.islink(path)
+        if is_run and not _is_held(os.path.join(path, LOCK)):
             found.append(path)
     return found
 
