@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 
-from pressmark.errors import StoreError
+from pressmark.errors import ObjectError, StoreError
 from pressmark.stores import Changed, pairtree
 from pressmark.stores.base import text
 from pressmark.stores.pairtree import PairtreeStore
@@ -147,6 +147,21 @@ def test_an_empty_directory_behind_a_link(tree: Tree, tmp_path: Path, dry_run: b
     assert events == []
     assert [problem.kind for problem in report.problems] == ["empty"]
     assert (tmp_path / "empty").is_dir()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs symbolic links")
+def test_a_link_by_a_name_of_ours(tree: Tree, tmp_path: Path) -> None:
+    """Nothing is moved to where a link leads that stands where a repair would gather the names."""
+    base = tree("ab/one", "ab/two", "cd/one", "cd/two")
+    (tmp_path / "theirs").mkdir()
+    (base / "pairtree_root" / "ab" / "pairtree_pressmark-obj").symlink_to(tmp_path / "theirs")
+    store = PairtreeStore(base)
+    assert store.repair().counts["repaired"] == 1
+    assert kinds(store) == ["reserved", "split-end"]
+    with pytest.raises(ObjectError, match="pairtree_pressmark-obj"):
+        store.delete("ab")
+    assert os.listdir(tmp_path / "theirs") == []
+    assert sorted(os.listdir(base / "pairtree_root" / "ab")) == ["one", "pairtree_pressmark-obj", "two"]
 
 
 def test_interrupted_changes(tree: Tree) -> None:

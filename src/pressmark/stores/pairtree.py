@@ -640,6 +640,8 @@ class _Repair(contextlib.ExitStack):
         """Say what is about to be done; False where it must not be."""
         if not found.ours and (_is_one_directory(found) or not found.members):
             return False  # it is no longer as the walk found it
+        if any(entry.name in (REPAIRING, REPLACED) for entry in found.reserved):
+            return False  # what is in the way is none of ours
         broken = unmovable(directory, found.members)
         if broken:
             path = octets(record.path) + b"/"

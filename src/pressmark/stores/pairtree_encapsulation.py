@@ -23,7 +23,7 @@ def encapsulate(directory: bytes, members: Sequence[Entry]) -> None:
     :raises OSError: a name cannot be moved; those before it are, and :func:`encapsulate` goes on
     """
     target = os.path.join(directory, REPAIRING)
-    if not os.path.isdir(target):
+    if os.path.islink(target) or not os.path.isdir(target):
         os.mkdir(target)
     # All names of the object, those that an interrupted call has moved among them.
     together = {entry.name for entry in members} | set(os.listdir(target))

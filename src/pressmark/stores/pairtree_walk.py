@@ -96,7 +96,7 @@ def contents(directory: bytes, is_morty: bool, *, follow: bool = True, ignore: S
     for entry in scan(directory, follow=follow):
         name = text(entry.name)
         if entry.name.startswith(RESERVED):
-            if entry.name in (REPAIRING, REPLACED):
+            if entry.name in (REPAIRING, REPLACED) and entry.kind == "directory" and not entry.is_link:
                 found.ours.append(entry.name)
             else:
                 found.reserved.append(entry)
