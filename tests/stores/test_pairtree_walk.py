@@ -178,6 +178,24 @@ def test_links(implementation: Implementation, tree: Tree, tmp_path: Path) -> No
     }
 
 
+def test_files_where_changes_are_prepared(tree: Tree) -> None:
+    """A file by the workshop's name or in it, or by a name of ours in an object's place, is accounted for."""
+    base = tree(*("ab/foo/x", "ab/pairtree_pressmark", "cd/pairtree_pressmark/one", "ef/pairtree_pressmark-old"))
+    write(base, {"pairtree_pressmark/two": b"x"})
+    objects, others = walked(base)
+    assert objects == {"ab": ("ab", "foo", [])}
+    assert sorted(others) == [
+        "pairtree_pressmark/two: reserved",
+        "pairtree_root/ab/pairtree_pressmark: reserved",
+        "pairtree_root/cd/pairtree_pressmark/one: reserved",
+        "pairtree_root/ef/pairtree_pressmark-old: reserved",
+    ]
+    (base / "pairtree_pressmark" / "two").unlink()
+    (base / "pairtree_pressmark").rmdir()
+    write(base, {"pairtree_pressmark": b"x"})
+    assert "pairtree_pressmark: reserved" in walked(base)[1]
+
+
 @pytest.mark.skipif(os.name != "posix", reason="needs symbolic links")
 def test_a_way_around(tree: Tree) -> None:
     """A link to the file system's root, of which this tree is a part, is followed no more than once around."""

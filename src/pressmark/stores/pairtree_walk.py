@@ -24,7 +24,7 @@ from pressmark.layouts import Pairtree
 from pressmark.reports import Problem
 from pressmark.stores import pairtree_dialects as dialects
 from pressmark.stores.base import StoreObject, octets, text
-from pressmark.stores.directories import Entry, leftovers, scan
+from pressmark.stores.directories import LOCK, Entry, leftovers, scan
 from pressmark.stores.kinds import problem
 
 __all__ = [
@@ -368,9 +368,21 @@ class Walk:
         return items, Work(below)
 
     def _reserved(self, directory: bytes, path: bytes) -> list[Item]:
-        if os.path.basename(directory) == WORKSHOP:
-            return [problem("leftover", path + b"/" + os.path.basename(left)) for left in leftovers(directory)]
-        return [problem("reserved", path)]
+        if os.path.basename(directory) != WORKSHOP or os.path.islink(directory):
+            return [problem("reserved", path)]
+        left = {os.path.basename(name) for name in leftovers(directory)}
+        found: list[Item] = []
+        try:
+            for entry in scan(directory, follow=False):
+                if entry.name in left:
+                    found.append(problem("leftover", path + b"/" + entry.name))
+                elif entry.kind != "directory" and entry.name != LOCK:
+                    found.append(problem("reserved", path + b"/" + entry.name))
+        except FileNotFoundError:
+            pass  # the last run has left
+        except NotADirectoryError:
+            return [problem("reserved", path)]
+        return found
 
     def _object(self, place: str, path: bytes, found: Contents) -> StoreObject:
         """Return the object that ends in a directory."""
@@ -414,13 +426,12 @@ class Walk:
         except OSError:
             return False
 
-    def _beside(self) -> Iterator[Problem]:
+    def _beside(self) -> Iterator[Item]:
         """Give what is beside pairtree_root and not Pairtree's."""
         for entry in scan(self._base, follow=False):
             name = text(entry.name)
             if entry.name == WORKSHOP:
-                for left in leftovers(os.path.join(self._base, entry.name)):
-                    yield problem("leftover", WORKSHOP + b"/" + os.path.basename(left))
+                yield from self._reserved(os.path.join(self._base, entry.name), entry.name)
             elif not entry.name.startswith(RESERVED) and not (self._ignored is not None and self._ignored(name)):
                 yield problem("beside", entry.name)
 
