@@ -59,7 +59,15 @@ from pressmark.stores.directories import (
 )
 from pressmark.stores.kinds import problem
 from pressmark.stores.pairtree_encapsulation import encapsulate, unmovable
-from pressmark.stores.pairtree_files import PREFIX, VERSION, prefix_of, version_problems, write_prefix, write_version
+from pressmark.stores.pairtree_files import (
+    PREFIX,
+    VERSION,
+    encoded_prefix,
+    prefix_of,
+    version_problems,
+    write_prefix,
+    write_version,
+)
 from pressmark.stores.pairtree_walk import (
     OBJECT,
     REPAIRING,
@@ -139,6 +147,7 @@ class PairtreeStore(Store):
             prefix = prefix or layout.prefix
             options = {"encapsulation": layout.encapsulation, "prefix_required": layout.prefix_required, **options}
         base = os.fsencode(path)
+        data = encoded_prefix(base, prefix)  # before anything is made
         with store_errors(base):
             os.makedirs(base, exist_ok=True)
             # What an interrupted call has left is written again.
@@ -146,7 +155,7 @@ class PairtreeStore(Store):
             if strangers:
                 raise StoreError(base, f"it holds {text(strangers[0])!r}: name a directory that is empty or not there")
             write_version(base)
-            write_prefix(base, prefix)
+            write_prefix(base, data)
             # Last: this is what makes a Pairtree of it.
             os.mkdir(os.path.join(base, octets(ROOT)))
             flush_directory(base)

@@ -9,7 +9,7 @@ from pressmark.reports import Problem
 from pressmark.stores.base import store_errors
 from pressmark.stores.kinds import problem
 
-__all__ = ["PREFIX", "VERSION", "prefix_of", "version_problems", "write_prefix", "write_version"]
+__all__ = ["PREFIX", "VERSION", "encoded_prefix", "prefix_of", "version_problems", "write_prefix", "write_version"]
 
 PREFIX = b"pairtree_prefix"
 VERSION = b"pairtree_version0_1"
@@ -51,8 +51,8 @@ def prefix_of(base: bytes) -> str:
         raise StoreError(path, f"it is not UTF-8 at byte {error.start}; restore the file") from None
 
 
-def write_prefix(base: bytes, prefix: str) -> None:
-    """Write the prefix exactly, without a newline; no file for the empty one.
+def encoded_prefix(base: bytes, prefix: str) -> bytes:
+    """Return what the file of a prefix holds: exactly that, without a newline.
 
     :raises StoreError: it would not be read back as it is
     """
@@ -64,6 +64,12 @@ def write_prefix(base: bytes, prefix: str) -> None:
     unreadable = data != data.removeprefix(_BOM).strip(_SPACE) or {0, 10, 13} & set(data)
     if unreadable or len(data) > LONGEST_PREFIX:
         raise StoreError(path, "a prefix has no white space at its ends, no line breaks, no NUL and at most 4096 bytes")
+    return data
+
+
+def write_prefix(base: bytes, data: bytes) -> None:
+    """Write what :func:`encoded_prefix` has given; no file for the empty prefix."""
+    path = os.path.join(base, PREFIX)
     if data:
         _write(path, data)
     elif os.path.exists(path):  # of an interrupted call
