@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import pressmark
 from pressmark import stores
 from pressmark.errors import BagError, ObjectError, StoreError
 from pressmark.stores.base import StoreObject, object_errors, store_errors
@@ -55,6 +56,16 @@ def test_kinds(tmp_path: Path) -> None:
     for action in (lambda: stores.open(tmp_path, "tape"), lambda: stores.create("tape", tmp_path)):
         with pytest.raises(ValueError, match="expected one of pairtree, vitro, ocfl, bags"):
             action()
+
+
+@pytest.mark.parametrize("kind", stores.KINDS)
+def test_a_file_where_a_store_is_to_be(tmp_path: Path, kind: str) -> None:
+    """It is named, with the way out, and stays."""
+    write(tmp_path, {"file": b"x"})
+    with pytest.raises(StoreError, match="file': it is not a directory; name a directory") as caught:
+        stores.create(kind, tmp_path / "file", pressmark.layout("0004") if kind == "ocfl" else None)
+    assert caught.value.__cause__ is None
+    assert (tmp_path / "file").read_bytes() == b"x"
 
 
 def test_records() -> None:

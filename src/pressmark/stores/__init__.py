@@ -140,5 +140,9 @@ def create(kind: str, path: Path, layout: Layout | None = None, **options: Any) 
     :raises StoreError: there is something in the directory, or it cannot be written
     :raises ValueError: there is no such kind
     """
-    made: Store = store_class(kind).create(path, layout, **options)
+    kind_class = store_class(kind)
+    given = os.fsencode(path)
+    if os.path.lexists(given) and not os.path.isdir(given):
+        raise StoreError(given, "it is not a directory; name a directory that is empty or not there")
+    made: Store = kind_class.create(path, layout, **options)
     return made
