@@ -193,6 +193,17 @@ def test_spelling(folder: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert directories.folds_case(path)
 
 
+def test_copying_what_holds_the_copy(folder: bytes, tmp_path: Path) -> None:
+    """A directory is not copied into itself, by whatever name."""
+    write(tmp_path / "around", {"file": b"x", "store/": None})
+    target = os.path.join(folder, b"around", b"store", b"object")
+    for source in (tmp_path / "around", {"name": tmp_path / "around" / "store" / ".."}):
+        with pytest.raises(Refused, match="the copy would be in it") as caught:
+            copy_source(source, target)
+        assert caught.value.kind == "source"
+        os.rmdir(target)  # nothing is in it
+
+
 def test_copying(folder: bytes, tmp_path: Path) -> None:
     """The digests of what is copied can be had, and names of a mapping must not be in each other's way."""
     write(tmp_path / "in", {"a": b"1", "b/c": b"2"})

@@ -565,12 +565,21 @@ def _files(source: Source, target: bytes, follow: bool) -> Iterator[tuple[bytes,
     if isinstance(source, Mapping):
         for name, path in source.items():
             relative = _checked(octets(name))
-            yield from _below(os.path.realpath(_given(path)), relative, target, follow)
+            top = os.path.realpath(_given(path))
+            _refuse_around(top, target)
+            yield from _below(top, relative, target, follow)
         return
     given = _given(source)
     # Whoever names a link means what it leads to.
     top = os.path.realpath(given)
+    _refuse_around(top, target)
     yield from _below(top, b"" if os.path.isdir(top) else _checked(os.path.basename(given)), target, follow)
+
+
+def _refuse_around(top: bytes, target: bytes) -> None:
+    """Refuse a directory that holds the copy of it: that would never end."""
+    if os.path.realpath(target).startswith(os.path.join(top, b"")):
+        raise Refused("source", f"{os.fsdecode(top)}: the copy would be in it; name a part of it")
 
 
 def _given(path: Path) -> bytes:
