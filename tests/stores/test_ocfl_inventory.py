@@ -96,6 +96,7 @@ RULES: list[tuple[str, str, str, Change]] = [
     ("id empty", "inventory-value", "E037", having("id", "")),
     ("id a number", "inventory-value", "E037", having("id", 7)),
     ("type of another version", "inventory-value", "E038", having("type", "https://ocfl.io/1.0/spec/#inventory")),
+    ("type of no version", "inventory-value", "E038", having("type", "https://ocfl.io/1.7/spec/#inventory")),
     ("type a word", "inventory-value", "E038", having("type", "inventory")),
     ("md5", "digest-algorithm", "E025", having("digestAlgorithm", "md5")),
     ("algorithm a list", "digest-algorithm", "E025", having("digestAlgorithm", "SHA512")),
@@ -203,7 +204,16 @@ HISTORY: list[tuple[str, Change]] = [
     ("E066", lambda d: d["versions"].update({"v9": d["versions"]["v1"]})),
     ("W011", having(*V1, "message", "another")),
     ("E023", having("manifest", THREE, ["v1/content/gone"])),
+    ("E019", without("contentDirectory")),
+    (
+        "E066",
+        lambda d: [d.update(manifest={THREE: d["manifest"][ONE]}), d["versions"]["v1"].update(state=state_of(THREE))],
+    ),
 ]
+
+
+def state_of(digest: str) -> dict[str, list[str]]:
+    return {digest: ["a", "d/b"]}
 
 
 @pytest.mark.parametrize(("code", "change"), HISTORY)
@@ -214,6 +224,23 @@ def test_an_earlier_inventory_must_agree(code: str, change: Change) -> None:
     assert history_findings("v1", earlier, GOOD) == []
     change(earlier)
     assert code in [finding.code for finding in history_findings("v1", earlier, GOOD)]
+
+
+def test_an_earlier_inventory_is_of_no_later_specification() -> None:
+    earlier = {**copy.deepcopy(GOOD), "head": "v1", "versions": {"v1": GOOD["versions"]["v1"]}}
+    newest = {**GOOD, "type": "https://ocfl.io/1.0/spec/#inventory"}
+    assert [finding.code for finding in history_findings("v1", earlier | {"type": newest["type"]}, GOOD)] == []
+    assert "E103" in [finding.code for finding in history_findings("v1", earlier, newest)]
+
+
+def test_later_versions_may_add_copies_of_the_same_content() -> None:
+    """Nothing says that content is stored once: a manifest may give a digest more paths than an earlier one."""
+    earlier = {**copy.deepcopy(GOOD), "head": "v1", "versions": {"v1": GOOD["versions"]["v1"]}}
+    del earlier["manifest"][TWO]
+    newest = copy.deepcopy(GOOD)
+    newest["manifest"][ONE].append("v2/content/c")
+    assert inventory_findings(newest, "1.1") == []
+    assert history_findings("v1", earlier, newest) == []
 
 
 ANYTHING = st.recursive(
@@ -322,7 +349,17 @@ def test_paths_that_may_not_be(path: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "number"), [("v1", (1, 0)), ("v10", (10, 0)), ("v0010", (10, 4)), ("v0", None), ("1", None), ("v1x", None)]
+    ("name", "number"),
+    [
+        ("v1", (1, 0)),
+        ("v10", (10, 0)),
+        ("v0010", (10, 4)),
+        ("v0", None),
+        ("1", None),
+        ("v1x", None),
+        ("v" + "9" * 254, (10**254 - 1, 0)),
+        ("v" + "9" * 5000, None),
+    ],
 )
 def test_version_numbers(name: str, number: tuple[int, int] | None) -> None:
     assert version_number(name) == number

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from pressmark.errors import shown, shown_value
 from pressmark.fixity import ALGORITHMS as DIGESTS
 from pressmark.stores.inventory import ALGORITHMS, CONTENT_DIRECTORY, content_directory, inventory_type
+from pressmark.stores.ocfl_declarations import VERSIONS, later
 
 __all__ = ["Finding", "history_findings", "inventory_findings", "path_fault", "version_number"]
 
@@ -21,7 +22,8 @@ _KEYS = {"id", "type", "digestAlgorithm", "head", "contentDirectory", "manifest"
 _VERSION_KEYS = {"created", "state", "message", "user"}
 _TYPE = re.compile(r"https://ocfl\.io/([0-9]+\.[0-9]+)/spec/#inventory")
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:\S+")
-_VERSION = re.compile(r"v(0*)([1-9][0-9]*)")
+# No directory has a longer name, and Python no limit for so few digits.
+_VERSION = re.compile(r"v(0*)([1-9][0-9]{0,253})")
 # RFC 3339, section 5.6: date-time; the zone is required.
 _CREATED = re.compile(
     r"([0-9]{4})-([0-9]{2})-([0-9]{2})[Tt]([01][0-9]|2[0-3]):[0-5][0-9]:(?:[0-5][0-9]|60)(?:\.[0-9]+)?"
@@ -126,6 +128,9 @@ def _identity(document: Mapping[str, Any], version: str | None, add: Any) -> Non
         elif version is not None and match[1] != version:
             what = f"type says OCFL {match[1]}, the object's declaration {version}"
             add(Finding("inventory-value", "E038", what, expected=version, found=match[1]))
+        elif match[1] not in VERSIONS:
+            what = f"type says OCFL {match[1]}, which is not known"
+            add(Finding("inventory-value", "E038", what, found=match[1]))
     if "contentDirectory" in document:
         name = document["contentDirectory"]
         if not isinstance(name, str) or not name or "/" in name:
@@ -369,20 +374,27 @@ def history_findings(name: str, earlier: Mapping[str, Any], newest: Mapping[str,
     if earlier.get("head") != name:
         what = f"head in the inventory of {shown(name)} is {shown_value(earlier.get('head'))}"
         found.append(Finding("history-differs", "E040", what, expected=name, found=str(earlier.get("head"))))
+    before, now = _spec_version(earlier), _spec_version(newest)
+    if before is not None and now is not None and later(before, now):
+        what = f"the inventory of {shown(name)} is of OCFL {before}, the newest of {now}, which is earlier"
+        found.append(Finding("history-differs", "E103", what, expected=now, found=before))
     folder = earlier.get("contentDirectory", CONTENT_DIRECTORY)
     if folder != newest.get("contentDirectory", CONTENT_DIRECTORY):
         what = f"contentDirectory in the inventory of {shown(name)} is {shown_value(folder)}"
         found.append(Finding("history-differs", "E019", what))
-    before, now = earlier.get("versions"), newest.get("versions")
-    if not isinstance(before, dict) or not isinstance(now, dict):
+    elif _is_first(name) and "contentDirectory" in newest and "contentDirectory" not in earlier:
+        what = f"contentDirectory is not set in the inventory of {shown(name)}, the first version, and is in the newest"
+        found.append(Finding("history-differs", "E019", what))
+    blocks, others = earlier.get("versions"), newest.get("versions")
+    if not isinstance(blocks, dict) or not isinstance(others, dict):
         return found
-    for version, block in before.items():
-        other = now.get(version)
+    for version, block in blocks.items():
+        other = others.get(version)
         if not isinstance(other, dict) or not isinstance(block, dict):
             what = f"the inventory of {shown(name)} has a version {shown(version)}, the newest has not"
             found.append(Finding("history-differs", "E066", what))
             continue
-        if _contents_of(block, earlier) != _contents_of(other, newest):
+        if not _is_same_state(block, earlier, other, newest):
             what = f"the inventory of {shown(name)} has another state of the version {shown(version)} than the newest"
             found.append(Finding("history-differs", "E066", what))
         for key in ("created", "message", "user"):
@@ -397,6 +409,17 @@ def history_findings(name: str, earlier: Mapping[str, Any], newest: Mapping[str,
     return found
 
 
+def _spec_version(document: Mapping[str, Any]) -> str | None:
+    given = document.get("type")
+    match = _TYPE.fullmatch(given) if isinstance(given, str) else None
+    return match[1] if match is not None and match[1] in VERSIONS else None
+
+
+def _is_first(name: str) -> bool:
+    number = version_number(name)
+    return number is not None and number[0] == 1
+
+
 def _content_paths(document: Mapping[str, Any]) -> set[str]:
     manifest = document.get("manifest")
     if not isinstance(manifest, dict):
@@ -404,12 +427,30 @@ def _content_paths(document: Mapping[str, Any]) -> set[str]:
     return {path for paths in manifest.values() if isinstance(paths, list) for path in paths if isinstance(path, str)}
 
 
+def _is_same_state(
+    block: Mapping[str, Any], earlier: Mapping[str, Any], other: Mapping[str, Any], newest: Mapping[str, Any]
+) -> bool:
+    """Return whether two inventories have the same state of a version: digest algorithms may have changed meanwhile."""
+    before, now = _contents_of(block, earlier), _contents_of(other, newest)
+    if before is None or now is None:
+        return before is now
+    # Later versions may add copies of the same content to those that an earlier manifest has.
+    if before.keys() != now.keys() or not all(contents <= now[path] for path, contents in before.items()):
+        return False
+    # Of one algorithm, one content has one digest.
+    same_algorithm = earlier.get("digestAlgorithm") == newest.get("digestAlgorithm")
+    return not same_algorithm or _folded(block["state"]) == _folded(other["state"])
+
+
+def _folded(state: Mapping[str, Any]) -> set[str]:
+    return {digest.lower() for digest in state}
+
+
 def _contents_of(block: Mapping[str, Any], document: Mapping[str, Any]) -> dict[str, frozenset[str]] | None:
-    """Return the content paths of each logical path: digest algorithms may have changed between versions."""
+    """Return the content paths of each logical path."""
     state, manifest = block.get("state"), document.get("manifest")
     if not isinstance(state, dict) or not isinstance(manifest, dict):
         return None
-    # Later versions may add copies of the same content; the first paths of a manifest stay the same.
     same: dict[str, frozenset[str]] = {}
     for digest, paths in state.items():
         contents = manifest.get(digest)
