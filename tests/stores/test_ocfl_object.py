@@ -103,6 +103,15 @@ BAD: list[tuple[str, Callable[[Path], object], list[str], str]] = [
     ("E007 declaration", add("0=ocfl_object_1.1", b"ocfl_object_1.1"), ["declaration-malformed"], "E007"),
     ("E007 empty declaration", add("0=ocfl_object_1.1", b""), ["declaration-malformed"], "E007"),
     ("E015 file in version", add("v1/notes.txt"), ["version-file"], "E015"),
+    ("E015 sidecar of none", lambda f: gone("v1/inventory.json")(f), ["version-file"], "E015"),
+    ("E015 another sidecar", add("v2/inventory.json.sha256"), ["version-file"], "E015"),
+    ("E092 earlier digest", lambda f: other_digest(f), ["fixity-mismatch"], "sha256"),
+    (
+        "E093 earlier fixity",
+        lambda f: earlier_fixity(f, {"sha1": {"0" * 40: ["v1/content/a.txt"]}}),
+        ["fixity-mismatch"],
+        "E093",
+    ),
     ("E023 extra content", add("v1/content/extra"), ["content-extra"], "E023"),
     ("E024 empty directory", directory("v1/content/empty/empty"), ["content-directory-empty"], "E024"),
     ("E033 no JSON", lambda f: save(f, b"{", head="v2"), ["inventory-malformed"], "E033"),
@@ -144,7 +153,7 @@ BAD: list[tuple[str, Callable[[Path], object], list[str], str]] = [
     (
         "E093 fixity",
         inventory(lambda d: d["fixity"].update(md5={"0" * 32: ["v1/content/a.txt"]})),
-        ["fixity-mismatch"],
+        ["fixity-mismatch", "history-differs"],
         "E093",
     ),
     ("E102 key", inventory(lambda d: d.update(colour="red")), ["inventory-key-unknown"], "E102"),
@@ -157,6 +166,27 @@ BAD: list[tuple[str, Callable[[Path], object], list[str], str]] = [
 def twice(folder: Path) -> bytes:
     data = (folder / "inventory.json").read_bytes()
     return data.replace(b'  "head"', b'  "id": "info:x/1",\n  "head"')
+
+
+def earlier(folder: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((folder / "v1/inventory.json").read_bytes())
+    return found
+
+
+def earlier_fixity(folder: Path, fixity: dict[str, Any]) -> None:
+    """Have a wrong digest in the first version's inventory alone."""
+    save(folder / "v1", {**earlier(folder), "fixity": fixity}, head=None)
+
+
+def other_digest(folder: Path) -> None:
+    """Have the first version's inventory address its content by another algorithm, and wrongly so."""
+    document = earlier(folder)
+    words = {digest: f"{number:064x}" for number, digest in enumerate(document["manifest"])}
+    document["manifest"] = {words[digest]: paths for digest, paths in document["manifest"].items()}
+    state = document["versions"]["v1"]["state"]
+    document["versions"]["v1"]["state"] = {words[digest]: paths for digest, paths in state.items()}
+    (folder / "v1/inventory.json.sha512").unlink()
+    save(folder / "v1", {**document, "digestAlgorithm": "sha256"}, "sha256", None)
 
 
 def swap(document: dict[str, Any]) -> None:
@@ -197,6 +227,19 @@ def test_each_bad_object(root: OcflRoot, change: Callable[[Path], object], expec
     place = os.fsencode(folder.relative_to(root.root))
     assert all(problem.path.startswith(place) for problem in report.problems)
     assert report.ok is not bool(expected)
+
+
+def test_directories_below_each_other_a_thousand_times(root: OcflRoot) -> None:
+    """There is no end to how deep Python can look."""
+    folder = folder_of(root) / "v1/content"
+    names: list[str] = []
+    for _ in range(1100):
+        names.append("d")
+        (folder / "/".join(names)).mkdir()
+    assert kinds(root.check()) == ["content-directory-empty"]
+    while names:
+        (folder / "/".join(names)).rmdir()
+        names.pop()
 
 
 def test_padded_versions_may_be(tmp_path: Path) -> None:

@@ -105,6 +105,8 @@ class _Check:
         self._place = place
         self._problems: list[Problem] = []
         self._advice: dict[str, Advice] = {}
+        # Inventories of earlier versions: what they say of content holds still.
+        self._earlier: list[tuple[bytes, dict[str, Any]]] = []
 
     # --- telling --------------------------------------------------------------------------------------------------
 
@@ -260,9 +262,10 @@ class _Check:
 
     def _links(self, *names: bytes) -> None:
         """Look for links alone, in what OCFL does not describe further."""
-        for entry in self._scan(*names):
-            if entry.kind == "directory":
-                self._links(*names, entry.name)
+        waiting = [names]
+        while waiting:
+            folder = waiting.pop()
+            waiting += [(*folder, entry.name) for entry in self._scan(*folder)[::-1] if entry.kind == "directory"]
 
     # --- versions -------------------------------------------------------------------------------------------------
 
@@ -293,7 +296,8 @@ class _Check:
                     self._links(name, entry.name)
             elif entry.name != _INVENTORY and _SIDECAR.fullmatch(entry.name) is None:
                 self._tell("version-file", (name, entry.name))
-        self._version_inventory(name, files, document, data)
+        own = self._version_inventory(name, files, document, data)
+        self._sidecars(name, files, own)
         if not any(entry.name == folder and entry.kind == "directory" for entry in entries):
             return set()
         found: set[bytes] = set()
@@ -302,36 +306,57 @@ class _Check:
             self._advice.setdefault("W003", advice)
         return found
 
-    def _version_inventory(self, name: bytes, files: set[bytes], document: dict[str, Any], data: bytes) -> None:
+    def _sidecars(self, name: bytes, files: set[bytes], own: Mapping[str, Any] | None) -> None:
+        """Tell of sidecars in a version's directory that are not that of its inventory."""
+        algorithm = None if own is None else own.get("digestAlgorithm")
+        if _INVENTORY in files and algorithm not in ALGORITHMS:
+            return  # nobody knows which is; that is told already
+        right = octets(sidecar_name(str(algorithm))) if _INVENTORY in files else None
+        for file in sorted(files):
+            if _SIDECAR.fullmatch(file) and file != right:
+                self._tell("version-file", (name, file), "this is no sidecar of the version's inventory (E015)")
+
+    def _version_inventory(
+        self, name: bytes, files: set[bytes], document: dict[str, Any], data: bytes
+    ) -> dict[str, Any] | None:
+        """Check the inventory in a version's directory, and return it if it can be read."""
         if _INVENTORY not in files:
             self._advice.setdefault("W010", Advice("W010", f"{os.fsdecode(name)} has no inventory of its own"))
-            return
+            return None
         copy = self._read(name, _INVENTORY)
         if copy is None:
-            return
+            return None
         if octets(str(document.get("head"))) == name:
             if copy != data:
                 self._tell("inventory-differs", (name, _INVENTORY))
             else:
                 self._sidecar(files, document, copy, (name,))
-                return
+                return document
         earlier = self._parse(copy, (name, _INVENTORY))
         if earlier is None:
-            return
+            return None
         self._take(inventory_findings(earlier), (name, _INVENTORY))
         self._sidecar(files, earlier, copy, (name,))
         if octets(str(document.get("head"))) != name:
             self._take(history_findings(os.fsdecode(name), earlier, document), (name, _INVENTORY))
+            self._earlier.append((name, earlier))
+        return earlier
 
     def _content(self, found: set[bytes], *names: bytes) -> bool:
         """Collect the files of a content directory, and return whether anything is in it."""
-        entries = self._scan(*names)
-        for entry in entries:
-            if entry.kind == "file":
-                found.add(b"/".join((*names, entry.name)))
-            elif not self._content(found, *names, entry.name):
-                self._tell("content-directory-empty", (*names, entry.name))
-        return bool(entries)
+        # No recursion: a path can have more elements than Python allows calls.
+        waiting = [names]
+        is_empty = False
+        while waiting:
+            folder = waiting.pop()
+            entries = self._scan(*folder)
+            if not entries and folder == names:
+                is_empty = True
+            elif not entries:
+                self._tell("content-directory-empty", folder)
+            found.update(b"/".join((*folder, entry.name)) for entry in entries if entry.kind == "file")
+            waiting += [(*folder, entry.name) for entry in entries[::-1] if entry.kind == "directory"]
+        return not is_empty
 
     # --- content --------------------------------------------------------------------------------------------------
 
@@ -344,6 +369,7 @@ class _Check:
                 for path in paths if isinstance(paths, list) else ():
                     if isinstance(path, str):
                         expected.setdefault(octets(path), {}).setdefault(name, digest)
+        self._add_earlier(expected, algorithm)
         manifest = document.get("manifest")
         listed = {
             octets(path)
@@ -357,6 +383,21 @@ class _Check:
         for path in sorted(on_disk - listed):
             self._tell("content-extra", (path,))
         return [ContentFile(path, expected[path]) for path in sorted(listed & on_disk) if path in expected]
+
+    def _add_earlier(self, expected: dict[bytes, dict[str, str]], algorithm: Any) -> None:
+        """Add digests of other algorithms that the inventories of earlier versions have, to be compared as well."""
+        for version, earlier in self._earlier:
+            for name, block in self._blocks(earlier, earlier.get("digestAlgorithm")):
+                if name == algorithm:
+                    continue  # states have been compared by it
+                for digest, paths in block.items():
+                    for path in paths if isinstance(paths, list) else ():
+                        known = digest
+                        if isinstance(path, str):
+                            known = expected.setdefault(octets(path), {}).setdefault(name, digest)
+                        if known.lower() != digest.lower():
+                            what = f"its {name} of {shown(path)} is not that of another inventory (E093)"
+                            self._tell("history-differs", (version, _INVENTORY), what, expected=known, found=digest)
 
     def _blocks(self, document: Mapping[str, Any], algorithm: Any) -> list[tuple[str, dict[str, Any]]]:
         """Return manifest and fixity by their algorithms, as far as they can be computed."""
