@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -15,7 +16,7 @@ from pressmark.stores import ocfl_check
 from pressmark.stores.base import Changed, Progress
 from pressmark.stores.ocfl import OcflRoot
 
-from .ocfl_samples import CREATED, LAYOUTS, create, kinds, rewrite, source, tree
+from .ocfl_samples import CREATED, LAYOUTS, create, kinds, rewrite, save, source, tree
 
 IDENTIFIERS = ("info:a/1", "info:a/2", "info:b/3")
 
@@ -235,6 +236,38 @@ def test_what_repair_leaves_alone(root: OcflRoot) -> None:
     report = root.repair()
     assert tree(Path(root.root)) == before
     assert kinds(report) == ["declaration-malformed", "file-stray", "inventory-differs", "sidecar-missing"]
+
+
+def test_repair_keeps_the_directory_of_a_version(root: OcflRoot) -> None:
+    """What a version's directory has lost is not the version."""
+    folder = place(root)
+    document = json.loads((folder / "inventory.json").read_bytes())
+    document["head"] = "v2"
+    document["versions"]["v2"] = document["versions"]["v1"]
+    save(folder, document, head=None)
+    (folder / "v2/content/none").mkdir(parents=True)
+    assert kinds(root.check()) == ["content-directory-empty"]
+    assert root.repair().ok
+    assert sorted(os.listdir(folder / "v2")) == []
+
+
+def test_repair_keeps_what_follows_a_declaration(root: OcflRoot) -> None:
+    for tail in (b"\n\n\nnotes", b"\n" * 200 + b"notes"):
+        path = place(root) / "0=ocfl_object_1.1"
+        path.write_bytes(b"ocfl_object_1.1" + tail)
+        assert kinds(root.repair()) == ["declaration-malformed"]
+        assert path.read_bytes() == b"ocfl_object_1.1" + tail
+
+
+def test_repair_replaces_no_link_and_no_directory(root: OcflRoot) -> None:
+    for number in range(2):
+        (place(root, number) / "inventory.json.sha512").unlink()
+    (place(root, 0) / "inventory.json.sha512").symlink_to("v1/inventory.json.sha512")
+    (place(root, 1) / "inventory.json.sha512").mkdir()
+    before = tree(Path(root.root))
+    assert "sidecar-missing" in kinds(root.repair())
+    assert tree(Path(root.root)) == before
+    assert (place(root, 0) / "inventory.json.sha512").is_symlink()
 
 
 def test_an_empty_directory_of_extensions(tmp_path: Path) -> None:

@@ -73,31 +73,36 @@ class _Repair:
         if not self._dry_run:
             clear(self._workshop)
             prune_upward(self._root, EXTENSIONS + b"/" + WORKSHOP)
-        for found in self._problems():
-            if self._mend(found):
+        for found, place in self._problems():
+            if self._mend(found, place):
                 done.add((found.kind, found.path))
         report = self._store.check(ignore=self._ignore)
         if self._dry_run:
             report.problems = [one for one in report.problems if (one.kind, one.path) not in done]
         return report
 
-    def _problems(self) -> Iterator[Problem]:
-        yield from read_root(self._root).problems
+    def _problems(self) -> Iterator[tuple[Problem, bytes]]:
+        """Give each problem with the place of its object; that is empty for those of the root and the hierarchy."""
+        yield from ((found, b"") for found in read_root(self._root).problems)
 
         def visit(place: bytes, entries: Sequence[Entry]) -> Checked:
             return check_object(os.path.join(self._root, place), place, entries)
 
         for item in Walk(self._root, visit, ignore=self._ignore):
             if isinstance(item, Found):
-                yield from item.value.problems
+                yield from ((found, item.place) for found in item.value.problems)
             else:
-                yield item
+                yield item, b""
 
-    def _mend(self, found: Problem) -> bool:
+    def _mend(self, found: Problem, place: bytes) -> bool:
         """Mend one problem, or on a dry run find out whether it could be."""
         match found.kind:
-            case "directory-empty" | "content-directory-empty":
-                return self._remove_empty(found.path)
+            case "directory-empty":
+                return self._remove_empty(b"", found.path)
+            case "content-directory-empty":
+                # The version's directory stays: the inventory names it.
+                version, _, content = found.path[len(place) + 1 :].partition(b"/")
+                return self._remove_empty(os.path.join(place, version), content)
             case "declaration-malformed":
                 return self._write_declaration(found.path)
             case "sidecar-missing":
@@ -106,21 +111,22 @@ class _Repair:
                 return self._write_layout()
         return False
 
-    def _remove_empty(self, place: bytes) -> bool:
-        self._tell(Changed("prune", place))
+    def _remove_empty(self, above: bytes, name: bytes) -> bool:
+        """Remove an empty directory, and those that are empty then, up to ``above``."""
+        self._tell(Changed("prune", os.path.join(above, name)))
         if not self._dry_run:
             with self._turn():
-                prune_upward(self._root, place)
+                prune_upward(os.path.join(self._root, above), name)
         return True
 
     def _write_declaration(self, place: bytes) -> bool:
         path = os.path.join(self._root, place)
         line = os.path.basename(path)[2:]
         with open(path, "rb") as file:
-            if file.read(len(line) + 3).strip() != line:
-                return False  # it says something else: who knows what it is
-        self._write(place, line + b"\n")
-        return True
+            content = file.read(len(line) + len(b"\r\n") + 1)
+        if len(content) > len(line) + len(b"\r\n") or content.strip() != line:
+            return False  # it says something else, or more: who knows what it is
+        return self._write(place, line + b"\n")
 
     def _write_sidecar(self, place: bytes) -> bool:
         """Write the sidecar of an inventory whose other copy has one that is right."""
@@ -148,8 +154,7 @@ class _Repair:
                     return False
         except OSError:
             return False
-        self._write(os.path.join(os.path.dirname(place), sidecar), sidecar_bytes(digest))
-        return True
+        return self._write(os.path.join(os.path.dirname(place), sidecar), sidecar_bytes(digest))
 
     def _write_layout(self) -> bool:
         layout = self._configured()
@@ -159,8 +164,7 @@ class _Repair:
         for identifier, path in paths:
             if identifier is None or layout.map_ids([identifier], on_error="none") != [path]:
                 return False
-        self._write(LAYOUT, layout_file(layout))
-        return True
+        return self._write(LAYOUT, layout_file(layout))
 
     def _configured(self) -> Layout | None:
         """Return the only layout that ``extensions`` configures."""
@@ -178,12 +182,14 @@ class _Repair:
                         found.append(layout)
         return found[0] if len(found) == 1 else None
 
-    def _write(self, place: bytes, data: bytes) -> None:
-        """Have a file in its place at once, or on a dry run only say so."""
+    def _write(self, place: bytes, data: bytes) -> bool:
+        """Have a file in its place at once, or on a dry run only say so; False where a link or the like is there."""
+        target = os.path.join(self._root, place)
+        if os.path.lexists(target) and (os.path.islink(target) or not os.path.isfile(target)):
+            return False
         self._tell(Changed("write", place))
         if self._dry_run:
-            return
-        target = os.path.join(self._root, place)
+            return True
         with self._store.workshop() as workshop:
             aside = workshop / b"file"
             with open(aside, "xb") as file:
@@ -193,6 +199,7 @@ class _Repair:
             with workshop.turn():
                 os.replace(aside, target)
             flush_directory(os.path.dirname(target))
+        return True
 
     @contextlib.contextmanager
     def _turn(self) -> Iterator[None]:
