@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 
+from pressmark.errors import ObjectError
 from pressmark.stores.ocfl import OcflRoot
 
-from .ocfl_samples import CREATED, create, kinds, rewrite, save, source
+from .ocfl_samples import CREATED, create, kinds, rewrite, save, source, tree
 
 IDENTIFIER = "info:x/1"
 
@@ -257,6 +258,56 @@ def test_padded_versions_may_be(tmp_path: Path) -> None:
     assert root.get("x").inventory["head"] == "v0002"
     assert [name for name, _path in root.get("x").files()] == ["c"]
     assert root.check(digests=True).ok
+
+
+def test_padded_versions_come_to_an_end(tmp_path: Path) -> None:
+    """The numbers of padded versions begin with a zero: there is none after v09."""
+    root = create(tmp_path / "root", "0002")
+    root.put("x", source(tmp_path / "one"))
+    folder = tmp_path / "root" / "x"
+    (folder / "v1").rename(folder / "v01")
+    text = (folder / "inventory.json").read_text().replace('"v1', '"v01')
+    save(folder, text.encode(), head="v01")
+    for number in range(2, 10):
+        root.put("x", source(tmp_path / str(number), {"c": b"%d" % number}), replace=True)
+    assert root.get("x").inventory["head"] == "v09"
+    before = tree(tmp_path / "root")
+    with pytest.raises(ObjectError, match="v09") as caught:
+        root.put("x", source(tmp_path / "ten", {"c": b"ten"}), replace=True)
+    assert caught.value.kind == "improper"
+    assert tree(tmp_path / "root") == before
+    assert root.check(digests=True).ok
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/dev/zero"), os.mkdir])
+def test_an_inventory_that_is_no_file_is_not_read(root: OcflRoot, make: Callable[[Path], object]) -> None:
+    """Nobody waits for a pipe that is never written to, or reads a device without end."""
+    folder = folder_of(root)
+    (folder / "inventory.json").unlink()
+    make(folder / "inventory.json")
+    [record] = root.objects()
+    assert [problem.kind for problem in record.problems] == ["inventory-missing"]
+    assert "inventory-missing" in kinds(root.check())
+    with pytest.raises(ObjectError):
+        root.get(IDENTIFIER)
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/dev/zero"), os.mkdir])
+def test_content_that_is_no_file_is_not_read(root: OcflRoot, make: Callable[[Path], object]) -> None:
+    folder = folder_of(root)
+    [name] = os.listdir(folder / "v2/content")
+    (folder / "v2/content" / name).unlink()
+    make(folder / "v2/content" / name)
+    with pytest.raises(ObjectError):
+        root.get(IDENTIFIER).open(name)
+
+
+def test_a_content_path_with_a_nul_is_refused(root: OcflRoot) -> None:
+    folder = folder_of(root)
+    text = (folder / "inventory.json").read_text().replace("v2/content/a.txt", "v2/content/\\u0000")
+    save(folder, text.encode(), head="v2")
+    with pytest.raises(ObjectError, match="NUL"):
+        list(root.get(IDENTIFIER).files())
 
 
 def test_content_directories_have_the_name_that_the_inventory_gives(tmp_path: Path) -> None:

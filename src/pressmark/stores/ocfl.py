@@ -17,6 +17,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from itertools import count
@@ -78,7 +79,8 @@ __all__ = ["OcflObject", "OcflRoot"]
 _INVENTORY = octets(INVENTORY)
 # What is in every object's directory, or should be.
 _SIGNS = (b"/" + _INVENTORY, *(b"/" + declaration(OBJECT, version)[0] for version in VERSIONS))
-_OPEN_CONTENT = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+_OPEN = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+_OPEN_FILE = _OPEN | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 _NO_EMPTY = "it is an empty directory, and OCFL has none"
 TRIES = 100  # how often something is begun again because another run was quicker
 # Identifiers are looked for in so much of an inventory before all of it is read.
@@ -117,12 +119,11 @@ class OcflObject(StoredObject):
         if name not in self._contents:
             raise ObjectError(self._store, self.id, "missing", f"there is no file {name!r} in it")
         with object_errors(self._store, self.id):
-            # OCFL has no links: one in the place of a file is not followed.
-            return open(os.open(self._place(name), _OPEN_CONTENT), "rb")
+            return _open_file(self._place(name))
 
     def _place(self, logical: str) -> bytes:
         content = self._contents[logical]
-        fault = path_fault(content)
+        fault = "a path has a NUL" if "\0" in content else path_fault(content)
         if fault is not None:
             raise ObjectError(self._store, self.id, "improper", f"its inventory is malformed: {fault}")
         return os.path.join(self.path, octets(content))
@@ -302,7 +303,7 @@ class OcflRoot(Store):
         :raises ObjectError: it cannot be read
         """
         try:
-            with object_errors(self.root, identifier), open(os.path.join(directory, _INVENTORY), "rb") as file:
+            with object_errors(self.root, identifier), _open_file(os.path.join(directory, _INVENTORY)) as file:
                 return read_inventory(file.read())
         except ObjectError as error:
             if isinstance(error.__cause__, (FileNotFoundError, NotADirectoryError)):
@@ -354,6 +355,9 @@ class OcflRoot(Store):
     def _identify(self, place: bytes, entries: Sequence[Entry]) -> _Identity:
         path = os.path.join(self._root, place, _INVENTORY)
         where = place + b"/" + _INVENTORY
+        # A pipe would never be read to its end, and what a link leads to is not in the store.
+        if not any(entry.name == _INVENTORY and entry.kind == "file" for entry in entries):
+            return _Identity(None, (problem("inventory-missing", place),))
         try:
             with open(path, "rb", buffering=0) as file:
                 data = file.read(_HEAD)
@@ -746,6 +750,18 @@ class OcflRoot(Store):
 
         with store_errors(self.root):
             return repair(self, self._root, dry_run, on_event, ignore)
+
+
+def _open_file(path: bytes) -> BinaryIO:
+    """Open a file for reading. OCFL has no links: one in its place is not followed; nor is a pipe waited for.
+
+    :raises OSError: it cannot be opened, or is no regular file
+    """
+    descriptor = os.open(path, _OPEN_FILE)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "it is no regular file", path)
+    return open(descriptor, "rb")
 
 
 def _is_text(identifier: str) -> bool:

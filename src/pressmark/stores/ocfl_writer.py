@@ -293,8 +293,7 @@ def write_version(
     :raises Refused: the source cannot be stored
     :raises OSError: the object cannot be written, or its files cannot be linked
     """
-    number, width = version_number(document["head"]) or (0, 0)
-    name = f"v{number + 1:0{max(width, 1)}}"
+    name = _next_name(document["head"])
     algorithm = document["digestAlgorithm"]
     _link_tree(old, top)
     manifest = {digest: list(paths) for digest, paths in document["manifest"].items()}
@@ -322,6 +321,19 @@ def write_version(
         new["fixity"] = fixities
     _finish(top, new, version)
     return Written(new, copied.dropped, copied.outcomes)
+
+
+def _next_name(head: str) -> str:
+    """Return the name of the version after ``head``, padded as the others are (section 3.3).
+
+    :raises Refused: there is none of that width
+    """
+    number, width = version_number(head) or (0, 0)
+    name = f"v{number + 1:0{max(width, 1)}}"
+    if width and not name.startswith("v0"):
+        what = f"versions called as {head} is end there, for the numbers of padded ones begin with a zero"
+        raise Refused("improper", f"{what}; put it as a new object")
+    return name
 
 
 def _finish(top: bytes, document: Mapping[str, Any], version: str) -> None:
