@@ -462,3 +462,23 @@ def test_catching_up(pairtree: Path, tmp_path: Path) -> None:
     assert there.pop(IDS[9])
     assert there == contents(pairtree)
     assert stores.open(tmp_path / "root").check(digests=True).ok
+
+
+def test_catch_up_with_a_map(pairtree: Path, tmp_path: Path) -> None:
+    """What was given another identifier keeps it, in every later run: it would be there twice."""
+    new = {identifier: f"new:{identifier}" for identifier in IDS}
+    first = to_ocfl(pairtree, tmp_path / "root", new_ids=new)
+    migrate.run(first, threads=True)
+    store = stores.open(pairtree)
+    for number in range(2):
+        (tmp_path / "new.txt").write_bytes(b"%d" % number)
+        store.put(IDS[4], {"one.txt": tmp_path / "new.txt"}, replace=True)
+        plan = migrate.catch_up(first)
+        assert {entry.id for entry in plan.entries() if entry.source_id == IDS[4]} == {new[IDS[4]]}
+        assert migrate.run(plan, threads=True).ok
+        assert sorted(contents(tmp_path / "root")) == sorted(new.values())
+        first = plan
+    # Another map is one for all of them.
+    store.put("more", {"one.txt": tmp_path / "new.txt"})
+    plan = migrate.catch_up(first, new_ids={**new, "more": "new:more"})
+    assert "new:more" in {entry.id for entry in plan.entries()}

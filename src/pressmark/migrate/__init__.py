@@ -238,6 +238,7 @@ def catch_up(
     before: Plan | Path,
     *,
     work: Path | None = None,
+    new_ids: IdentifierMap | None = None,
     threads: int | None = None,
     on_event: OnEvent | None = None,
     **how: Any,
@@ -248,6 +249,7 @@ def catch_up(
 
     :param before: the first run's plan or work folder
     :param work: the new work folder; :data:`None` for :func:`work_folder`
+    :param new_ids: as for :func:`plan`; :data:`None` for the map of the first run, if it had one
     :param how: options that are to differ, such as ``move``; ``replace`` is on
     :raises MigrationError: it is refused, or the first run is not finished
     """
@@ -255,7 +257,7 @@ def catch_up(
 
     first = before if isinstance(before, Plan) else Plan.open(before)
     folder = work_folder(first.options.destination) if work is None else work
-    return plan_catch_up(first, folder, threads=threads, on_event=on_event, how=how)
+    return plan_catch_up(first, folder, new_ids=new_ids, threads=threads, on_event=on_event, how=how)
 
 
 def report(plan_or_work: Run | Plan | Path, path: Path) -> Summary:

@@ -1,7 +1,8 @@
 """Two phases: copy while the old system is live, catch up with what was changed since, then switch.
 
 What is caught up with are objects that are new, that were not done, or whose number of files, size or time of change
-is not as the first run found it. Times are those of the newest change to a file's content or status.
+is not as the first run found it. Times are those of the newest change to a file's content or status. Objects that the
+first run gave other identifiers keep those.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any
 from pressmark.errors import MigrationError
 from pressmark.migrate.events import OnEvent
 from pressmark.migrate.index import IdentifierIndex
+from pressmark.migrate.mapping import IdentifierMap
 from pressmark.migrate.measuring import Measure
 from pressmark.migrate.planning import Plan, make_options, make_plan
 from pressmark.migrate.rows import GOOD, Row
@@ -23,11 +25,18 @@ __all__ = ["Before", "plan_catch_up"]
 
 
 def plan_catch_up(
-    first: Plan, work: str | os.PathLike[str], *, threads: int | None, on_event: OnEvent | None, how: Mapping[str, Any]
+    first: Plan,
+    work: str | os.PathLike[str],
+    *,
+    new_ids: IdentifierMap | None,
+    threads: int | None,
+    on_event: OnEvent | None,
+    how: Mapping[str, Any],
 ) -> Plan:
     """Plan what was changed since a first run.
 
     :param first: its plan
+    :param new_ids: which identifiers objects get; :data:`None` for the first run's map, if it had one
     :param how: options that are to differ
     :raises MigrationError: it is not finished, or the plan is refused
     """
@@ -35,8 +44,10 @@ def plan_catch_up(
         what = f"the run in {first.work} is not finished: run or resume it first"
         raise MigrationError(first.options.source, first.options.destination, what)
     options = make_options(**{**asdict(first.options), "replace": True, **how})
+    new_ids = first.new_ids() if new_ids is None else new_ids
     with IdentifierIndex(first.work) as index:
-        return make_plan(options, work, threads=threads, wanted=Before(first, index), on_event=on_event)
+        before = Before(first, index)
+        return make_plan(options, work, new_ids=new_ids, threads=threads, wanted=before, on_event=on_event)
 
 
 class Before:

@@ -5,6 +5,7 @@
     <work>/
     ├── entries.jsonl     an object a line, in the order of the source: :class:`pressmark.migrate.entries.Entry`
     ├── known.jsonl       rows of what is not done, known by now: ``source_missing``, ``source_invalid``
+    ├── map.jsonl         which identifiers objects get, where a map says so: an old and a new one a line
     ├── refused.jsonl     why the plan is refused; empty where it is not
     ├── warnings.jsonl    what is worth a look
     ├── plan.json         how much it is; written last
@@ -70,13 +71,13 @@ __all__ = [
     "write_record",
 ]
 
-ENTRIES, KNOWN, PLAN = "entries.jsonl", "known.jsonl", "plan.json"
+ENTRIES, KNOWN, MAP, PLAN = "entries.jsonl", "known.jsonl", "map.jsonl", "plan.json"
 #: There since the run was begun: the plan must not be replaced any more.
 BEGUN = "begun.json"
 # What is in a work folder before that.
 _OURS = frozenset(
     {
-        *(ENTRIES, f"{ENTRIES}.new", KNOWN, PLAN, f"{PLAN}.new", "refused.jsonl", "warnings.jsonl"),
+        *(ENTRIES, f"{ENTRIES}.new", KNOWN, MAP, PLAN, f"{PLAN}.new", "refused.jsonl", "warnings.jsonl"),
         *("run.json", "plan.jsonl", "nonce", "driver.lock", "receipts", "output"),
     }
 )
@@ -142,6 +143,23 @@ class Plan:
         with open(os.path.join(self.work, ENTRIES), "rb") as lines:
             for line in lines:
                 yield Entry.parse(line)
+
+    def new_ids(self) -> Iterator[tuple[str, str]] | None:
+        """Give what the map says that it was made with, old and new identifiers; :data:`None` where it had no map.
+
+        :raises MigrationError: that was written down, and cannot be read
+        """
+        path = os.path.join(self.work, MAP)
+        return self._mapped(path) if os.path.exists(path) else None
+
+    def _mapped(self, path: str) -> Iterator[tuple[str, str]]:
+        try:
+            with open(path, "rb") as lines:
+                for line in lines:
+                    old, new = json.loads(line)
+                    yield old, new
+        except (OSError, ValueError) as error:
+            raise MigrationError("", self.work, f"its {MAP} cannot be read ({error}); bring it back") from None
 
     def record(self) -> dict[str, Any]:
         """Return it as it stands in JSON."""
@@ -487,6 +505,10 @@ class _Planning:
         """Take in which identifiers objects get."""
         self._map = self._resources.enter_context(IdentifierIndex(self._folder))
         read_map(given, self._map)
+        # For catching up: what is changed later must not get its old identifier back.
+        with closing(_Lines(os.path.join(self._folder, MAP))) as lines:
+            for pair in self._map.items():
+                lines.write(json.dumps(pair).encode() + b"\n")
 
     def go(self, ids: Identifiers | None, column: str | None, clashes: Clashes) -> None:
         """Go through the source, and write what is to be done."""

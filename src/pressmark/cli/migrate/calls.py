@@ -57,12 +57,11 @@ class Call:
             raise CallError("--report does not go with --dry-run: nothing has become of any object yet")
         if call["column"] is not None and call["ids"] is None:
             raise CallError("--column goes with --ids only")
-        if self._verb in ("catch_up", "verify_again"):
-            for name, option in (("ids", "--ids"), ("new_ids", "--map")):
-                if call[name] is not None:
-                    raise CallError(
-                        f"{option} does not go with {_option(self._verb)}: it is about all of the first run"
-                    )
+        later = {"catch_up": ("ids",), "verify_again": ("ids", "new_ids")}.get(self._verb, ())
+        for name in later:
+            if call[name] is not None:
+                option = "--map" if name == "new_ids" else "--ids"
+                raise CallError(f"{option} does not go with {_option(self._verb)}: it is about all of the first run")
         for report in call["reports"]:
             self._check_report(report)
         if self._verb == "migrate":
@@ -170,8 +169,14 @@ class Call:
         # Where the two are, and what the destination is, stays; how objects get there may be another way now.
         there = asked_for(first.options, self._source, self._destination, self._to, {})
         migrate.refuse_others(first, there)
-        threads = self._call["workers"]
-        return migrate.catch_up(first, work=work, threads=threads, on_event=watch.on_event, **self._given)
+        return migrate.catch_up(
+            first,
+            work=work,
+            new_ids=self._call["new_ids"],
+            threads=self._call["workers"],
+            on_event=watch.on_event,
+            **self._given,
+        )
 
     def _refused(self, error: MigrationError, lines: Lines) -> CallError:
         """List what is refused, and return the error that says so."""
