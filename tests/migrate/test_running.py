@@ -17,6 +17,7 @@ from pressmark.errors import JobError, MigrationError, StoreError
 from pressmark.migrate import running
 from pressmark.migrate.planning import make_plan
 from pressmark.migrate.rows import KEPT
+from pressmark.migrate.transfer import way
 
 from .stores_to_migrate import contents, layout_or_none, listed, made
 
@@ -371,6 +372,26 @@ def test_a_source_that_changed_is_kept(pairtree: Path, tmp_path: Path, monkeypat
     assert kept.source_id == IDS[7]
     assert file.read_bytes() == b"changed since"
     assert {record.id for record in stores.open(pairtree).objects()} == {IDS[7]}
+
+
+def test_a_move_keeps_what_changes_while_it_is_compared(
+    pairtree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file that is changed after it was read, and before the object's end: the removal must see that."""
+    migrate.run(to_ocfl(pairtree, tmp_path / "root", ids=IDS[:1]), threads=True)
+    file = Path(os.fsdecode(dict(stores.open(pairtree).get(IDS[0]).files())["one.txt"]))
+    read = way.read_files
+
+    def slow(*arguments: Any) -> Any:
+        found = read(*arguments)
+        if file.read_bytes() != b"2":
+            file.write_bytes(b"2")
+        return found
+
+    monkeypatch.setattr(way, "read_files", slow)
+    run = migrate.run(to_ocfl(pairtree, tmp_path / "root", ids=IDS[:1], move=True), threads=True)
+    assert (run.by_status, run.kept) == ({"exists_same": 1}, 1)
+    assert file.read_bytes() == b"2"
 
 
 # --- directions -----------------------------------------------------------------------------------------------------

@@ -158,10 +158,11 @@ class Transfer:
         :raises FileError: a file of either cannot be read
         """
         entry = draft.entry
+        # Before it is read: what changes meanwhile must not pass for what was compared.
+        draft.bytes, draft.changed = self._way.measured(entry)
         ours = self._way.of_source(entry)
         draft.digest, draft.mode = ours.whole, None
         draft.files = len(ours.digests)
-        draft.bytes, draft.changed = self._way.measured(entry)
         try:
             same = any(found.whole == ours.whole for found in self._way.of_target(entry))
         except Refused as error:
