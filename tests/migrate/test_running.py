@@ -394,6 +394,22 @@ def test_a_move_keeps_what_changes_while_it_is_compared(
     assert file.read_bytes() == b"2"
 
 
+@pytest.mark.parametrize("to", ["pairtree", "bags"])
+def test_a_move_keeps_versions_that_do_not_go(tmp_path: Path, to: str) -> None:
+    """Of an OCFL object the newest version goes to other stores; those before it are nowhere else."""
+    source = made(tmp_path / "source", IDS[:2], FILES, kind="ocfl", layout=layout_or_none("0003"))
+    (tmp_path / "new.txt").write_bytes(b"new")
+    stores.open(source).put(IDS[1], {"one.txt": tmp_path / "new.txt"}, replace=True)
+    run = migrate.run(planned(source, tmp_path / "new", to=to, move=True), threads=True)
+    assert (run.by_status, run.kept, run.exit_code) == ({"ok": 2}, 1, 1)
+    assert remaining(run) == [IDS[1]]
+    (kept,) = [row for row in run.rows() if row.error_code == KEPT]
+    assert kept.error is not None
+    assert "1 older version" in kept.error
+    assert [record.id for record in stores.open(source).objects()] == [IDS[1]]
+    assert sorted(contents(tmp_path / "new")) == IDS[:2]
+
+
 # --- directions -----------------------------------------------------------------------------------------------------
 
 

@@ -14,6 +14,7 @@ from pressmark.migrate.transfer.reading import Reader
 from pressmark.migrate.transfer.way import all_files, changed_at, target_files
 from pressmark.stores import Store
 from pressmark.stores.base import object_errors
+from pressmark.stores.ocfl import OcflObject
 
 __all__ = ["removed"]
 
@@ -42,6 +43,22 @@ def removed(options: Options, rows: Iterable[Row]) -> Iterator[Row]:
             yield row._replace(error_code=KEPT, error=f"its source was kept: {failure.message}")
 
 
+def _check_versions(source: Store, destination: Store, entry: Entry) -> None:
+    """Make sure that nothing goes with an OCFL object but the version that was copied.
+
+    :raises Trouble: it has more
+    """
+    if source.kind != "ocfl" or destination.kind == "ocfl":
+        return
+    found = source.locate(entry.record())
+    assert isinstance(found, OcflObject)
+    older = len(found.inventory["versions"]) - 1
+    if older:
+        versions = "1 older version" if older == 1 else f"{older} older versions"
+        what = f"it has {versions}, and only the newest was copied; remove it by hand, or migrate it to OCFL"
+        raise Trouble("kept", "versions", what)
+
+
 def _remove(row: Row, source: Store, destination: Store, reader: Reader) -> None:
     """Remove the source of one object.
 
@@ -62,6 +79,7 @@ def _remove(row: Row, source: Store, destination: Store, reader: Reader) -> None
     size, changed = sum(one.st_size for one in statuses), changed_at(statuses)
     if (len(statuses), size, changed) != (row.files, row.bytes, row.changed):
         raise Trouble("kept", "changed", "it was changed after it was copied; migrate it again")
+    _check_versions(source, destination, entry)
     # Nothing is read again here: whether it is what was copied was found out, that it is still there is not.
     target_files(destination, entry)
     if source.layout is not None:
