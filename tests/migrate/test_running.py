@@ -519,3 +519,36 @@ def test_catch_up_with_a_map(pairtree: Path, tmp_path: Path) -> None:
     store.put("more", {"one.txt": tmp_path / "new.txt"})
     plan = migrate.catch_up(first, new_ids={**new, "more": "new:more"})
     assert "new:more" in {entry.id for entry in plan.entries()}
+
+
+# --- a work folder that was damaged -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("damaged", ["", "{}\n", None])
+def test_what_the_plan_left_out_is_not_forgotten(pairtree: Path, tmp_path: Path, damaged: str | None) -> None:
+    """Without those rows the run would be one of good objects only."""
+    plan = to_ocfl(pairtree, tmp_path / "root", ids=[*IDS[:2], "nowhere"])
+    known = Path(plan.work, "known.jsonl")
+    known.unlink()
+    if damaged is not None:
+        known.write_text(damaged)
+    with pytest.raises(JobError, match=r"known\.jsonl"):
+        migrate.run(plan, threads=True)
+    assert not (tmp_path / "root").exists()
+
+
+def test_rows_that_are_damaged_are_put_together_again(pairtree: Path, tmp_path: Path) -> None:
+    plan = to_ocfl(pairtree, tmp_path / "root")
+    migrate.run(plan, threads=True)
+    rows = Path(plan.work, "rows.jsonl")
+    whole = rows.read_bytes()
+    for damaged in (whole[:1000], b"".join(whole.splitlines(True)[:-1]), None):
+        rows.unlink()
+        if damaged is not None:
+            rows.write_bytes(damaged)
+        for call in (migrate.verify, migrate.catch_up):
+            with pytest.raises(JobError, match=r"rows\.jsonl"):
+                call(plan)
+        assert migrate.resume(plan, threads=True).ok
+        assert rows.read_bytes() == whole
+        assert migrate.verify(plan, threads=True).ok

@@ -252,6 +252,7 @@ def catch_up(
     :param new_ids: as for :func:`plan`; :data:`None` for the map of the first run, if it had one
     :param how: options that are to differ, such as ``move``; ``replace`` is on
     :raises MigrationError: it is refused, or the first run is not finished
+    :raises JobError: the rows of the first run are damaged
     """
     from pressmark.migrate.catching_up import plan_catch_up
 

@@ -19,7 +19,7 @@ from pressmark.migrate.mapping import IdentifierMap
 from pressmark.migrate.measuring import Measure
 from pressmark.migrate.planning import Plan, make_options, make_plan
 from pressmark.migrate.rows import GOOD, Row
-from pressmark.migrate.running import ROWS, state
+from pressmark.migrate.running import finished_rows, state
 
 __all__ = ["Before", "plan_catch_up"]
 
@@ -39,6 +39,7 @@ def plan_catch_up(
     :param new_ids: which identifiers objects get; :data:`None` for the first run's map, if it had one
     :param how: options that are to differ
     :raises MigrationError: it is not finished, or the plan is refused
+    :raises JobError: its rows are damaged
     """
     if state(first.work) != "finished":
         what = f"the run in {first.work} is not finished: run or resume it first"
@@ -55,6 +56,7 @@ class Before:
 
     :param plan: of the first run, which is finished
     :param index: empty; filled with what is done
+    :raises JobError: the rows of the first run are damaged
     """
 
     def __init__(self, plan: Plan, index: IdentifierIndex) -> None:
@@ -65,7 +67,8 @@ class Before:
             index.fill(self._sizes(done))
 
     def _done(self) -> Iterator[str]:
-        with open(os.path.join(self._plan.work, ROWS), "rb") as lines:
+        path, _digest = finished_rows(self._plan)
+        with open(path, "rb") as lines:
             for line in lines:
                 row = Row.parse(line)
                 if row.status in GOOD and row.error_code is None:

@@ -121,6 +121,7 @@ class Plan:
     :ivar unchanged: objects that the first run has done, and that were not changed since
     :ivar warnings: how many there are of each kind; ``warnings.jsonl`` has them
     :ivar sha256: of the entries
+    :ivar known_sha256: of the rows of what is not done, known by now
     :ivar seconds: it took
     """
 
@@ -136,6 +137,7 @@ class Plan:
     unchanged: int = 0
     warnings: Mapping[str, int] = field(default_factory=dict)
     sha256: str = ""
+    known_sha256: str = ""
     seconds: float = 0.0
 
     def entries(self) -> Iterator[Entry]:
@@ -167,7 +169,7 @@ class Plan:
 
     def summary(self) -> dict[str, Any]:
         """Return how much it is, without what was asked for."""
-        return {key: value for key, value in self.record().items() if key not in ("options", "sha256")}
+        return {key: value for key, value in self.record().items() if key not in ("options", "sha256", "known_sha256")}
 
     @classmethod
     def open(cls, work: str | os.PathLike[str]) -> Plan:
@@ -736,6 +738,7 @@ class _Planning:
             unchanged=totals.unchanged,
             warnings=dict(sorted(self.refusals.warnings.items())),
             sha256=digest,
+            known_sha256=self._known.sha256.hexdigest(),
             seconds=round(monotonic() - self._started, 3),
         )
         parameters = {**self._options.record(), "entries": digest}

@@ -47,6 +47,7 @@ __all__ = [
     "ROWS",
     "Run",
     "Workers",
+    "finished_rows",
     "output_lines",
     "refuse_others",
     "run_plan",
@@ -192,7 +193,7 @@ def run_plan(
     work.check(job, {**plan.options.record(), "entries": plan.sha256})
     tell = on_event or (lambda _event: None)
     with work.held():
-        _check_entries(plan)
+        _check_planned(plan)
         if not os.path.exists(os.path.join(plan.work, BEGUN)):
             write_record(os.path.join(plan.work, BEGUN), {"at": _now(), "pid": os.getpid()})
         try:
@@ -215,7 +216,8 @@ def run_plan(
         _write_remaining(plan, work, None if merged.all_done else os.path.join(plan.work, merged.name))
         run = merged.run(plan, summary, pruned, round(monotonic() - started, 3))
         if run.complete:
-            write_record(os.path.join(plan.work, FINISHED), {"at": _now(), **run.record()})
+            finished = {"at": _now(), "rows_sha256": merged.sha256, **run.record()}
+            write_record(os.path.join(plan.work, FINISHED), finished)
         tell(Progress("merge", run.objects, run.bytes, plan.objects, plan.bytes, run.by_status))
     return run
 
@@ -240,10 +242,28 @@ def refuse_others(plan: Plan, options: Options) -> None:
         raise _refusal(plan, f"the run in {plan.work} began with other options ({said}): take those, or plan another")
 
 
-def _check_entries(plan: Plan) -> None:
-    """Make sure that the entries are those that were planned."""
-    if _sha256_of(os.path.join(plan.work, ENTRIES)) != plan.sha256:
-        raise JobError(plan.work, f"{ENTRIES} is not as it was planned: plan the migration again, in another folder")
+def _check_planned(plan: Plan) -> None:
+    """Make sure that what is to be done, and what was left out, is as it was planned."""
+    for name, digest in ((ENTRIES, plan.sha256), (KNOWN, plan.known_sha256)):
+        if _sha256_of(os.path.join(plan.work, name)) != digest:
+            raise JobError(plan.work, f"{name} is not as it was planned: plan the migration again, in another folder")
+
+
+def finished_rows(plan: Plan) -> tuple[str, str]:
+    """Return the file with all rows of a run that is finished, and its SHA-256 in hex.
+
+    :raises JobError: it is not as the run has written it
+    """
+    path = os.path.join(plan.work, ROWS)
+    found = _sha256_of(path)
+    try:
+        with open(os.path.join(plan.work, FINISHED), "rb") as file:
+            written = json.load(file)["rows_sha256"]
+    except (OSError, ValueError, KeyError, TypeError):
+        written = None
+    if found != written:
+        raise JobError(path, "it is not as the run has written it: resume that, which puts the rows together again")
+    return path, found
 
 
 def _sha256_of(path: str) -> str:
@@ -289,6 +309,7 @@ class _Merged:
 
     def __init__(self, name: str) -> None:
         self.name = name
+        self.sha256 = ""  # of the file, once it is written
         self.objects = self.files = self.bytes = self.kept = self.planned = 0
         self.removable = False
         self.by_status: Counter[str] = Counter()
@@ -353,20 +374,24 @@ def output_lines(work: jobs.WorkFolder) -> Iterator[bytes]:
 def _write_rows(folder: str, merged: _Merged, lines: Iterator[bytes], known: str | None) -> None:
     """Write a file of rows, as a whole or not at all."""
     path = os.path.join(folder, merged.name)
+    digest = hashlib.sha256()
     with open(path + ".new", "wb") as file:
         for line in lines:
             merged.add(line)
             file.write(line)
+            digest.update(line)
         merged.planned = merged.objects
         if known is not None:
             with open(known, "rb") as more:
                 for line in more:
                     merged.add(line)
                     file.write(line)
+                    digest.update(line)
         file.flush()
         os.fsync(file.fileno())
     os.replace(path + ".new", path)
     flush_directory(os.fsencode(folder))
+    merged.sha256 = digest.hexdigest()
 
 
 def _merge(plan: Plan, work: jobs.WorkFolder, name: str) -> _Merged:
@@ -508,15 +533,14 @@ def verify_run(
     A verification that was interrupted is gone on with; one that is finished is begun again beside it.
 
     :raises MigrationError: the run is not finished
-    :raises JobError: it cannot go on
+    :raises JobError: it cannot go on, or the run's rows are damaged
     """
     from pressmark.migrate.job import Verify
 
     if state(plan.work) != "finished":
         raise _refusal(plan, f"the run in {plan.work} is not finished: run or resume it first")
     started = monotonic()
-    rows = os.path.join(plan.work, ROWS)
-    digest = _sha256_of(rows)
+    rows, digest = finished_rows(plan)
     job = Verify(plan.options)
     work = None
     for number in count(1):
