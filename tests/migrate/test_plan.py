@@ -209,6 +209,24 @@ def test_case_clashes_of_files_in_an_object(source: Path, tmp_path: Path) -> Non
     assert "README" in items[0]["message"] + items[0]["objects"][0]["target"]
 
 
+@pytest.mark.parametrize(
+    ("names", "kind"),
+    [
+        (("A", "a/b"), "case"),
+        (("Sub/x", "sub/y"), "case"),
+        (("deep/Sub/x", "deep/sub/y"), "case"),
+        (("e\u0301/x", "\u00e9/y"), "normalization"),
+    ],
+)
+def test_case_clashes_of_directories_in_an_object(
+    source: Path, tmp_path: Path, names: tuple[str, str], kind: str
+) -> None:
+    made(source, ["one"], dict.fromkeys(names, b"x"))
+    assert migrate.plan(source, tmp_path / "root", to="ocfl", layout="0002").objects == 1
+    _error, items = refused(source, tmp_path / "root", to="ocfl", layout="0002", profile="windows")
+    assert [item["kind"] for item in items] == [kind]
+
+
 def test_a_file_system_that_folds_case(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made(source, ["AB", "ab"])
     monkeypatch.setattr(refusals, "folds_case", lambda _directory: True)

@@ -167,13 +167,17 @@ class Names:
 
     @staticmethod
     def _folded(paths: Sequence[str]) -> Fault | None:
-        """Return two paths of one object that are one to the target system."""
+        """Return two paths of one object, of files or of directories above them, that are one to the target system."""
         seen: dict[bytes, str] = {}
+        told_apart: set[str] = set()
         for path in paths:
-            other = seen.setdefault(folded(octets(path)), path)
-            if other != path:
-                kind = "normalization" if other.casefold() != path.casefold() else "case"
-                return kind, path, f"{shown(other)} is the same name there"
+            while path and path not in told_apart:
+                other = seen.setdefault(folded(octets(path)), path)
+                if other != path:
+                    kind = "normalization" if other.casefold() != path.casefold() else "case"
+                    return kind, path, f"{shown(other)} is the same name there"
+                told_apart.add(path)
+                path = path.rpartition("/")[0]
         return None
 
 
