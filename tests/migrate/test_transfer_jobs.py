@@ -91,6 +91,25 @@ def test_what_was_moved_unread_is_read_then(tmp_path: Path) -> None:
     assert all(row.digest for row in found[1:])
 
 
+def test_older_versions_are_read_again(tmp_path: Path) -> None:
+    """An object that went with all its versions is damaged where one of them is."""
+    source = make("ocfl", tmp_path / "source", GIVEN, tmp_path / "given")
+    for name in ("aa1", "bb2"):
+        source.put(name, write(tmp_path / f"new-{name}", {"one": b"new"}), replace=True)
+    chosen, rows = migrated(tmp_path, source, "ocfl")
+    place = {row.id: tmp_path / "destination" / row.target for row in rows}
+    (place["aa1"] / "v1" / "content" / "one").write_bytes(b"xxx")
+    (place["bb2"] / "v1" / "content" / "two" / "three").unlink()
+    found = run(Verify(chosen), tmp_path / "verify", [row.line() for row in rows])
+    assert {row.id: row.status for row in found} == {
+        "aa1": "digest_mismatch",
+        "bb2": "copy_failed",
+        "cc3": "ok",
+        "dd4": "ok",
+    }
+    assert "v1/content/one" in str(next(row.error for row in found if row.id == "aa1"))
+
+
 @pytest.mark.parametrize("kind", ["pairtree", "ocfl", "bags", "vitro"])
 def test_sources_are_removed(tmp_path: Path, kind: str) -> None:
     """All of them, with the directories that are empty then; and it can be done again."""

@@ -25,7 +25,7 @@ def verified(store: Store, row: Row) -> Row:
         return row
     entry = Entry(row.id, row.source_id, row.source, row.target, None, row.files, row.bytes, row.changed)
     try:
-        found = read_target(store, entry, from_disk=True)
+        found = read_target(store, entry, thorough=True)
     except Refused as error:
         return _failed(row, "digest_mismatch", "mismatch", f"in the destination: {error.reason}")
     except (PressmarkError, OSError) as error:

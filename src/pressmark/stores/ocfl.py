@@ -109,7 +109,18 @@ class OcflObject(StoredObject):
         :raises ObjectError: the inventory gives a file a path that might lead out of the object
         """
         for logical in sorted(self._contents, key=octets):
-            yield logical, self._place(logical)
+            yield logical, self._place(self._contents[logical])
+
+    def older_files(self) -> Iterator[tuple[str, bytes, str]]:
+        """Give content path, place and digest of each file that is in older versions only, by content paths.
+
+        :raises ObjectError: as :meth:`files`
+        """
+        newest = set(self._contents.values())
+        listed = [(path, digest) for digest, paths in self.inventory["manifest"].items() for path in paths]
+        for content, digest in sorted(listed):
+            if content not in newest:
+                yield content, self._place(content), digest.lower()
 
     def open(self, name: str) -> BinaryIO:
         """Open the file whose logical path is ``name``.
@@ -119,10 +130,9 @@ class OcflObject(StoredObject):
         if name not in self._contents:
             raise ObjectError(self._store, self.id, "missing", f"there is no file {name!r} in it")
         with object_errors(self._store, self.id):
-            return _open_file(self._place(name))
+            return _open_file(self._place(self._contents[name]))
 
-    def _place(self, logical: str) -> bytes:
-        content = self._contents[logical]
+    def _place(self, content: str) -> bytes:
         fault = "a path has a NUL" if "\0" in content else path_fault(content)
         if fault is not None:
             raise ObjectError(self._store, self.id, "improper", f"its inventory is malformed: {fault}")

@@ -183,7 +183,7 @@ class Transfer:
         """Read an object in the destination, and compare it with what was copied."""
         try:
             same = any(
-                found.whole == draft.digest for found in read_target(self._destination, draft.entry, from_disk=True)
+                found.whole == draft.digest for found in read_target(self._destination, draft.entry, thorough=True)
             )
         except Refused as error:
             draft.fail(Failure("digest_mismatch", "mismatch", f"in the destination: {error.reason}"))

@@ -16,7 +16,7 @@ from pressmark.migrate.options import Options
 from pressmark.migrate.transfer.draft import Draft
 from pressmark.migrate.transfer.failures import Trouble
 from pressmark.migrate.transfer.reading import Content, Reader, tree_files
-from pressmark.stores import Store, StoreObject
+from pressmark.stores import Store, StoredObject, StoreObject
 from pressmark.stores.bags import BagObject
 from pressmark.stores.base import object_errors, octets, text
 from pressmark.stores.directories import Refused
@@ -196,8 +196,16 @@ def target_files(store: Store, entry: Entry) -> tuple[list[tuple[str, bytes]], M
 
     :raises ObjectError: it is not there
     """
-    record = StoreObject(entry.id, entry.target, True, None, ())
-    found = store.locate(record)
+    return _files_of(store, entry, _located(store, entry))
+
+
+def _located(store: Store, entry: Entry) -> StoredObject:
+    return store.locate(StoreObject(entry.id, entry.target, True, None, ()))
+
+
+def _files_of(
+    store: Store, entry: Entry, found: StoredObject
+) -> tuple[list[tuple[str, bytes]], Mapping[str, Mapping[str, str]]]:
     if isinstance(found, OcflObject):
         algorithm = str(found.inventory.get("digestAlgorithm"))
         known = {name: digest.lower() for name, _content, digest in logical_files(found.inventory)}
@@ -224,24 +232,41 @@ def all_files(store: Store, identifier: str, place: str) -> list[tuple[bytes, by
     return sorted(found)
 
 
-def read_target(store: Store, entry: Entry, *, from_disk: bool = False) -> list[Read]:
+def read_target(store: Store, entry: Entry, *, thorough: bool = False) -> list[Read]:
     """Read an object of the destination, and return what it may be as an object of the source.
 
     A bag may be the object itself, or what was made around it.
 
-    :param from_disk: not what the system remembers of it, where that can be asked for
+    :param thorough: all of it, with the older versions of an OCFL object, and not what the system remembers of it,
+        where that can be asked for
     :raises ObjectError: it is not there
     :raises FileError: a file cannot be read
     :raises Refused: of kind ``mismatch``: it is not what the store itself says
     """
-    files, known = target_files(store, entry)
-    if from_disk:
+    found = _located(store, entry)
+    files, known = _files_of(store, entry, found)
+    if thorough:
         for _name, path in files:
             _forget(path)
     read = read_files(files, _algorithms(known))
     compare(read, known)
+    if thorough and isinstance(found, OcflObject):
+        _read_older(found)
     payload = read.below("data/") if store.kind == "bags" else None
     return [read] if payload is None else [read, payload]
+
+
+def _read_older(found: OcflObject) -> None:
+    """Read what only older versions of an object have, and compare it with its inventory.
+
+    :raises FileError: a file cannot be read
+    :raises Refused: of kind ``mismatch``
+    """
+    older = list(found.older_files())
+    for _content, path, _digest in older:
+        _forget(path)
+    known = {str(found.inventory.get("digestAlgorithm")): {content: digest for content, _path, digest in older}}
+    compare(read_files(((content, path) for content, path, _digest in older), _algorithms(known)), known)
 
 
 def _forget(path: bytes) -> None:
