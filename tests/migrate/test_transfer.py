@@ -188,6 +188,18 @@ def test_relayout_keeps_all_versions(tmp_path: Path, mode: str, move: bool) -> N
         }
 
 
+def test_what_was_moved_is_read_where_that_is_asked_for(tmp_path: Path) -> None:
+    """Nothing was copied that could be compared with it: an OCFL object is compared with its inventory."""
+    source = make("ocfl", tmp_path / "source", {"aa": {"one": b"1"}, "bb": {"one": b"2"}}, tmp_path / "given")
+    (damaged,) = [record.path for record in source.objects() if record.id == "bb"]
+    (tmp_path / "source" / damaged / "v1" / "content" / "one").write_bytes(b"3")
+    rows, _root = migrate(source, "ocfl", tmp_path / "root", move=True, verify="reread")
+    assert {row.mode for row in rows.values()} == {"rename"}
+    assert (rows["aa"].status, rows["aa"].verify) == ("ok", "reread")
+    assert rows["aa"].digest is not None
+    assert rows["bb"].status == "digest_mismatch"
+
+
 @pytest.mark.parametrize("kind", ["pairtree", "bags"])
 def test_renames_of_other_stores(tmp_path: Path, kind: str) -> None:
     """Pairtrees and folders of bags move their objects without reading them."""
