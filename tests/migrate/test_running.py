@@ -394,6 +394,14 @@ def test_a_move_keeps_what_changes_while_it_is_compared(
     assert file.read_bytes() == b"2"
 
 
+def test_a_removal_is_not_ended_by_what_did_not_arrive(pairtree: Path, tmp_path: Path) -> None:
+    """What the plan left out went wrong before; what is counted now are sources that cannot be removed."""
+    plan = to_ocfl(pairtree, tmp_path / "root", ids=[*IDS[:2], "nowhere"], move=True)
+    run = migrate.run(plan, threads=True, max_errors=0)
+    assert (run.by_status, run.stopped, run.complete) == ({"ok": 2, "source_missing": 1}, None, True)
+    assert len(contents(pairtree)) == len(IDS) - 2
+
+
 @pytest.mark.parametrize("to", ["pairtree", "bags"])
 def test_a_move_keeps_versions_that_do_not_go(tmp_path: Path, to: str) -> None:
     """Of an OCFL object the newest version goes to other stores; those before it are nowhere else."""

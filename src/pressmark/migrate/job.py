@@ -15,7 +15,7 @@ from pressmark.migrate.comparing import verified
 from pressmark.migrate.entries import Entry
 from pressmark.migrate.options import Options
 from pressmark.migrate.removing import removed
-from pressmark.migrate.rows import GOOD, Row
+from pressmark.migrate.rows import GOOD, KEPT, Row
 from pressmark.migrate.transfer import carry
 
 __all__ = ["Migrate", "Remove", "Verify"]
@@ -58,7 +58,7 @@ class Migrate(_Job):
         """
         started = monotonic()
         rows = carry(self.options, map(Entry.parse, chunk_lines(work, chunk)))
-        return _of_rows(self, chunk, work, started, rows)
+        return _of_rows(self, chunk, work, started, rows, _undone(rows))
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class Verify(_Job):
         started = monotonic()
         store = self.options.open_destination()
         rows = [verified(store, Row.parse(line)) for line in chunk_lines(work, chunk)]
-        return _of_rows(self, chunk, work, started, rows)
+        return _of_rows(self, chunk, work, started, rows, _undone(rows))
 
 
 @dataclass(frozen=True)
@@ -101,10 +101,16 @@ class Remove(_Job):
         """
         started = monotonic()
         rows = list(removed(self.options, (Row.parse(line) for line in chunk_lines(work, chunk))))
-        return _of_rows(self, chunk, work, started, rows)
+        # What did not arrive is not what went wrong here.
+        kept = sum(row.error_code == KEPT for row in rows)
+        return _of_rows(self, chunk, work, started, rows, kept)
 
 
-def _of_rows(job: _Job, chunk: Chunk, work: WorkFolder, started: float, rows: list[Row]) -> Receipt:
+def _undone(rows: list[Row]) -> int:
+    return sum(row.status not in GOOD for row in rows)
+
+
+def _of_rows(job: _Job, chunk: Chunk, work: WorkFolder, started: float, rows: list[Row], errors: int) -> Receipt:
     """Write rows, and return the receipt."""
     name = f"{chunk.id}.jsonl"
     sha256 = work.write_output(name, (row.line() for row in rows))
@@ -113,7 +119,7 @@ def _of_rows(job: _Job, chunk: Chunk, work: WorkFolder, started: float, rows: li
         job.key,
         n=len(rows),
         bytes=sum(row.bytes for row in rows if row.mode is not None or row.verify == "reread"),
-        errors=sum(row.status not in GOOD for row in rows),
+        errors=errors,
         by_status=dict(Counter(row.status for row in rows)),
         output=name,
         sha256=sha256,
