@@ -190,6 +190,17 @@ def test_csv(tmp_path: Path, name: str) -> None:
     assert list(read_identifiers(path)) == [one.source_id for one in ROWS]
 
 
+def test_csv_of_line_ends(tmp_path: Path) -> None:
+    """Identifiers with a line end of any kind are one field."""
+    from pressmark.migrate.sources import read_identifiers
+
+    rows = [row(identifier) for identifier in ("a\nb", "a\rb", "a\r\nb", "end\r", 'a\r"b"', "plain")]
+    path = reported(finished(tmp_path, rows), "rows.csv")
+    assert list(read_identifiers(path)) == [one.source_id for one in rows]
+    with path.open(newline="") as file:
+        assert {len(fields) for fields in csv.reader(file)} == {len(migrate.Row._fields)}
+
+
 def test_csv_of_what_is_no_text(tmp_path: Path) -> None:
     """Octets are themselves, and a surrogate that stands for none is visible; neither spoils the other."""
     path = reported(finished(tmp_path, [row("x\udc80"), row("y\ud800z\udcff")]), "rows.csv")

@@ -139,15 +139,22 @@ def _csv(rows: Iterator[Row]) -> Iterator[bytes]:
     """Give a CSV file in parts; octets that are not UTF-8 are themselves, as in a list of identifiers."""
     held = io.StringIO(newline="")
     table = csv.writer(held, lineterminator="\n")
+    # Readers take a carriage return for a line end, and the module does not quote one where lines end otherwise.
+    quoted = csv.writer(held, lineterminator="\n", quoting=csv.QUOTE_ALL)
     table.writerow(Row._fields)
     while True:
-        table.writerows(islice(rows, _LINES))
+        for row in islice(rows, _LINES):
+            (quoted if _has_return(row) else table).writerow(row)
         text = held.getvalue()
         if not text:
             return
         yield _octets(text)
         held.seek(0)
         held.truncate()
+
+
+def _has_return(row: Row) -> bool:
+    return any("\r" in text for text in (row.id, row.source_id, row.source, row.target, row.error or ""))
 
 
 def _octets(text: str) -> bytes:
