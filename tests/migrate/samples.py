@@ -9,6 +9,7 @@ from typing import Any
 
 from pressmark import layout, stores
 from pressmark.migrate.entries import Entry
+from pressmark.migrate.measuring import measure
 from pressmark.migrate.options import Options
 from pressmark.migrate.rows import Row
 from pressmark.migrate.targets import Targets
@@ -113,9 +114,13 @@ def entries(chosen: Options, only: Iterable[str] | None = None) -> list[Entry]:
     source = chosen.open_source()
     records = [one for one in source.objects() if one.id is not None and (only is None or one.id in only)]
     places = Targets(chosen).places([str(one.id) for one in records])
+    sizes = [measure(source, one, chosen)[0] for one in records]
     return [
-        Entry(str(one.id), str(one.id), one.path, str(place[0]), one.encapsulation, 0, 0, 0)
-        for one, place in zip(records, places, strict=True)
+        Entry(
+            *(str(one.id), str(one.id), one.path, str(place[0]), one.encapsulation),
+            *(size.files, size.bytes, size.changed),
+        )
+        for one, place, size in zip(records, places, sizes, strict=True)
     ]
 
 

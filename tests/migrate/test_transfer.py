@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections import Counter
 from pathlib import Path
 
@@ -209,6 +210,30 @@ def test_renames_of_other_stores(tmp_path: Path, kind: str) -> None:
     assert {(row.status, row.mode, row.verify) for row in rows.values()} == {("ok", "rename", "moved")}
     assert held(destination) == before
     assert list(source.objects()) == []
+
+
+@pytest.mark.parametrize("kind", ["pairtree", "ocfl", "bags"])
+def test_what_was_moved_is_known_again(tmp_path: Path, kind: str) -> None:
+    """A run that was killed finds what it had moved; another object of that identifier is none of it."""
+    source = make(kind, tmp_path / "source", {"aa": {"one": b"1"}, "bb": {"one": b"1"}}, tmp_path / "given")
+    if kind == "bags":
+        # A bag that is a file itself.
+        shutil.make_archive(str(tmp_path / "source" / "bb"), "zip", tmp_path / "source", "bb")
+        shutil.rmtree(tmp_path / "source" / "bb")
+    chosen = options(source, kind, tmp_path / "destination", move=True)
+    chosen.create_destination()
+    plan = entries(chosen)
+    first = carry(chosen, plan)
+    assert {row.status for row in first} == {"ok"}
+    again = carry(chosen, plan)
+    assert [(row.status, row.mode, row.files, row.bytes) for row in again] == [
+        ("ok", "rename", row.files, row.bytes) for row in first
+    ]
+    destination = stores.open(tmp_path / "destination", kind)
+    destination.put("aa", write(tmp_path / "other", {"one": b"2"}), replace=True)
+    assert {row.id: row.status for row in carry(chosen, plan)} == {
+        one.id: "source_missing" if one.id == "aa" else "ok" for one in plan
+    }
 
 
 def test_hardlinks_between_pairtrees_only(tmp_path: Path) -> None:

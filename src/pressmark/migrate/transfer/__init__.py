@@ -18,8 +18,9 @@ from pressmark.migrate.transfer.into_bags import IntoBags
 from pressmark.migrate.transfer.into_ocfl import IntoOcfl
 from pressmark.migrate.transfer.into_trees import IntoPairtree, IntoVitro
 from pressmark.migrate.transfer.relayout import Relayout
-from pressmark.migrate.transfer.way import Way, read_target
+from pressmark.migrate.transfer.way import Way, all_files, changed_at, read_target
 from pressmark.stores import Store
+from pressmark.stores.bags import BagObject
 from pressmark.stores.base import octets, store_errors
 from pressmark.stores.directories import Refused, can_flush_filesystem, flush_filesystem
 
@@ -137,19 +138,41 @@ class Transfer:
 
     def _was_moved(self, draft: Draft) -> bool:
         """Return whether an object that is no longer in the source was moved by a run before, and note that."""
+        entry = draft.entry
         if not self._options.renames():
             return False
         try:
-            found = self._destination.get(draft.entry.id)
-            draft.files = sum(1 for _file in found.files())
-        except (PressmarkError, OSError):
+            if not self._is_as_planned(entry):
+                return False
+        except (PressmarkError, Trouble, OSError):
             return False
         if isinstance(self._way, Relayout):
-            draft.files = draft.entry.files
-            self._way.prune(iter([draft.entry]))
-        draft.bytes = draft.entry.bytes
+            self._way.prune(iter([entry]))
+        draft.files, draft.bytes = entry.files, entry.bytes
         draft.status, draft.verify, draft.mode = "ok", "moved", "rename"
         return True
+
+    def _is_as_planned(self, entry: Entry) -> bool:
+        """Return whether the object in the destination is the one that the plan saw in the source.
+
+        Renaming a directory leaves the times of the files in it as they are.
+
+        :raises ObjectError: there is none
+        :raises Trouble: it cannot have come from the source
+        """
+        found = self._destination.get(entry.id)
+        if isinstance(found, BagObject) and found.serialized:
+            # Of a file that is renamed itself they are not.
+            sizes = [os.stat(path).st_size for _name, path in found.files()]
+            return (len(sizes), sum(sizes)) == (entry.files, entry.bytes)
+        place = entry.target
+        if self._destination.kind == "pairtree":
+            if entry.encapsulation is None:
+                return False  # those are copied
+            place = f"{place}/{entry.encapsulation}"
+        statuses = [os.stat(path) for _name, path in all_files(self._destination, entry.id, place)]
+        seen = len(statuses), sum(one.st_size for one in statuses), changed_at(statuses)
+        return seen == (entry.files, entry.bytes, entry.changed)
 
     # --- what is there --------------------------------------------------------------------------------------------
 
