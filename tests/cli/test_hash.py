@@ -117,6 +117,18 @@ def test_links(run: Run, files: Path) -> None:
     assert done.stderr.startswith(b"pressmark: files/z: it is a symbolic link\n")
 
 
+@posix
+@pytest.mark.parametrize("output", ["files/b", "./files/../files/b", "link"])
+def test_output_is_no_input(run: Run, files: Path, output: str) -> None:
+    """A file that is to be hashed is not replaced by its digest, whatever it is called."""
+    (files.parent / "link").symlink_to("files/b")
+    done = run("hash", "files/a", "files/b", "-o", output)
+    assert (done.stdout, done.returncode) == (b"", 2)
+    assert done.stderr.decode() == f"pressmark: {output}: input and output are the same file\n"
+    assert (files / "b").read_bytes() == b"bee"
+    assert (files.parent / "link").is_symlink()
+
+
 def test_output_and_ledger_are_left_out(run: Run, files: Path) -> None:
     """Below PATH, neither the output nor the ledger nor what an earlier run left is hashed."""
     (files / ".pressmark-0123456789abcdef.tmp").write_bytes(b"left over")

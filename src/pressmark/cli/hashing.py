@@ -92,6 +92,7 @@ def hash_command(
     chosen = format_name or ("coreutils" if len(names) == 1 else "bsd")
     if chosen == "coreutils" and len(names) > 1:
         raise CallError("--format coreutils: it holds one algorithm; use bsd or json for several")
+    _refuse_same(output, paths)
     with contextlib.ExitStack() as stack:
         journal = opened_ledger(ledger, names, paths)
         if journal is not None:
@@ -138,6 +139,16 @@ def hash_command(
         say(f"{tally.failed} of {tally.files} {noun} failed")
         return Failure.exit_code
     return 0
+
+
+def _refuse_same(output: str | None, paths: tuple[bytes, ...]) -> None:
+    """Refuse to put digests in the place of a file that is to be hashed, which would be lost."""
+    if output is None or not os.path.isfile(output):
+        return
+    for path in paths:
+        with contextlib.suppress(OSError, ValueError):  # reading it says why
+            if os.path.samefile(path, output):
+                raise CallError(f"{output}: input and output are the same file")
 
 
 class _Writer:
