@@ -215,6 +215,8 @@ def test_refusals_name_all_sides() -> None:
         (["books", "root", *OCFL, "--report", "no/a.csv"], "its directory does not exist"),
         (["books", "root", *OCFL, "--report", "books/a.csv"], "it would lie in the store books; name a place outside"),
         (["books", "root", *OCFL, "--report", "root/a.csv"], "it would lie in the store root; name a place outside"),
+        (["books", "root", *OCFL, "--ids", "a.csv", "--report", "./a.csv"], "it would replace the list of --ids"),
+        (["books", "root", *OCFL, "--map", "a.csv", "--report", "a.csv"], "it would replace the list of --map"),
         (["books", "root", "--resume"], "there is no run to go on with; leave out --resume to begin one"),
         (["books", "root", "--catch-up"], "no run is finished in it; --catch-up is for afterwards"),
         (["books", "root", "--verify-again"], "no run is finished in it; --verify-again is for afterwards"),
@@ -228,11 +230,13 @@ def test_refusals_name_all_sides() -> None:
 )
 def test_wrong_calls(call: Call, books: Path, arguments: list[str], said: str) -> None:
     """One line says what is wrong; nothing is written to the destination, and the exit status is 2."""
+    (books.parent / "a.csv").write_text("id\n")
     result = call("migrate", *arguments)
     assert (result.exit_code, result.stdout) == (2, "")
     [line] = result.stderr.splitlines()
     assert said in line
     assert not (books.parent / "root").exists()
+    assert (books.parent / "a.csv").read_text() == "id\n"
 
 
 # --- what goes wrong --------------------------------------------------------------------------------------------------

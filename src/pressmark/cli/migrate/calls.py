@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from typing import Any
 
 from pressmark import migrate
@@ -70,12 +70,17 @@ class Call:
             refuse_mixed(self._to, self._given)
 
     def _check_report(self, path: str) -> None:
-        """Make sure that a report can be written, and is nothing that a store cannot account for."""
+        """Make sure that a report can be written, replaces no list, and is nothing that a store cannot account for."""
         real = os.path.realpath(path)
         for store in (self._source, self._destination):
             root = os.path.realpath(store)
             if os.path.commonpath([real, root]) == root:
                 raise CallError(f"--report {path}: it would lie in the store {store}; name a place outside of it")
+        for name, option in (("ids", "--ids"), ("new_ids", "--map")):
+            # Where one of the two is not there, they are not the same.
+            with suppress(OSError):
+                if self._call[name] is not None and os.path.samefile(path, self._call[name]):
+                    raise CallError(f"--report {path}: it would replace the list of {option}; name another file")
         check_report(path)
 
     def go(self, lines: Lines, watch: Watch) -> int:
