@@ -17,7 +17,7 @@ from pressmark.errors import JobError, MigrationError, StoreError
 from pressmark.migrate import running
 from pressmark.migrate.planning import make_plan
 from pressmark.migrate.rows import KEPT
-from pressmark.migrate.transfer import way
+from pressmark.migrate.transfer import relayout, way
 
 from .stores_to_migrate import contents, layout_or_none, listed, made
 
@@ -301,6 +301,29 @@ def test_a_move_leaves_an_empty_source(pairtree: Path, tmp_path: Path, to: str) 
     assert os.listdir(pairtree / "pairtree_root") == []
     assert sorted(os.listdir(pairtree)) == ["pairtree_root", "pairtree_version0_1"]
     assert migrate.resume(plan, threads=True).ok
+
+
+@pytest.mark.parametrize("to", ["ocfl", "pairtree"])
+@pytest.mark.parametrize("kind", ["ocfl", "pairtree"])
+def test_a_move_leaves_directories_that_may_not_be_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, to: str
+) -> None:
+    """Somebody else's empty directories stay, and the run has ended well all the same."""
+    source = made(tmp_path / "source", IDS, FILES, kind=kind, layout=layout_or_none("0003" if kind == "ocfl" else None))
+    before = contents(source)
+
+    def refuse(*_: object) -> None:
+        raise PermissionError(13, os.strerror(13))
+
+    monkeypatch.setattr(running, "prune_upward", refuse)
+    monkeypatch.setattr(relayout, "prune_upward", refuse)
+    layout = "0004" if to == "ocfl" else None
+    run = migrate.run(planned(source, tmp_path / "root", to=to, layout=layout, move=True), threads=True)
+    assert run.ok
+    assert run.by_status == {"ok": 12}
+    assert run.pruned == 0
+    assert contents(tmp_path / "root") == before
+    assert contents(source) == {}
 
 
 def test_a_move_keeps_what_did_not_arrive(pairtree: Path, tmp_path: Path) -> None:

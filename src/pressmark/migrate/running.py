@@ -24,6 +24,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from itertools import count
@@ -513,7 +514,9 @@ def _prune(plan: Plan) -> int:
             row = Row.parse(line)
             if row.status in GOOD and row.error_code != KEPT:
                 place = octets(row.source)
-                pruned += len(prune_upward(root, place.removeprefix(tree).lstrip(b"/") if tree else place))
+                # The objects are gone from the source: an empty directory that may not be removed undoes nothing.
+                with suppress(OSError):
+                    pruned += len(prune_upward(root, place.removeprefix(tree).lstrip(b"/") if tree else place))
     return pruned
 
 

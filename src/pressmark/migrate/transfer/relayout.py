@@ -206,7 +206,9 @@ class Relayout(Way):
         """Remove what is empty above objects that are gone from the source."""
         with self._shop.turn():
             for above in sorted({os.path.dirname(octets(entry.source)) for entry in entries}):
-                prune_upward(self._from, above)
+                # The objects are in their new places: an empty directory that may not be removed undoes nothing.
+                with suppress(OSError):
+                    prune_upward(self._from, above)
 
     def waiting(self) -> int:
         return len(self._drafts)
