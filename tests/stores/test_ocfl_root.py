@@ -223,6 +223,9 @@ def test_places_that_are_refused(tmp_path: Path) -> None:
         flat.put(b"\xff", file)
     with pytest.raises(IdentifierError, match="not UTF-8"):
         flat.put("\udcff", file)
+    # As arguments of a call come where the locale is not UTF-8.
+    assert flat.put("\udcc3\udca4", file).id == "ä"
+    assert flat.get("\udcc3\udca4").id == "ä"
     short = create(tmp_path / "short", "0006")
     short.put("one:x", file)
     error = refusal(short, "two:x", file)

@@ -240,8 +240,7 @@ class OcflRoot(Store):
 
     def _identifier(self, identifier: str | bytes) -> str:
         try:
-            octets_ = identifier if isinstance(identifier, bytes) else identifier.encode()
-            name = octets_.decode()
+            name = octets(identifier).decode()
         except UnicodeError:
             raise IdentifierError(
                 identifier, None, "it is not UTF-8, and an OCFL inventory can hold no other"
