@@ -210,6 +210,9 @@ def test_kinds_and_layouts(call: Call, given: Path, tmp_path: Path) -> None:
         ["init", "ocfl", "new"],
         ["init", "ocfl", "new", "--identifiers", "name"],
         ["init", "bags", "given"],
+        ["init", "bags", "new", "--identifiers", "layout"],
+        ["init", "bags", "new", "--identifiers", "name", "--layout", "0004"],
+        *(["init", kind, "given/one.txt", *options] for kind, options in KINDS.items()),
         ["put", "store"],
         ["put", "store", "a"],
         ["put", "store", "a", "none"],
@@ -221,6 +224,7 @@ def test_kinds_and_layouts(call: Call, given: Path, tmp_path: Path) -> None:
     ):
         result = call("store", *wrong)
         assert (wrong, result.exit_code, result.stdout) == (wrong, 2, "")
+        assert not (tmp_path / "new").exists()
         assert len(result.stderr.splitlines()) == 1, result.stderr
     assert not (tmp_path / "new").exists()
     call("store", "init", "pairtree", "tree")

@@ -156,11 +156,7 @@ class BagFolder(Store):
         if layout is None and identifiers in (None, "layout"):
             layout = said[1]
         self.identifiers = identifiers or ("layout" if layout is not None else said[0])
-        if self.identifiers not in IDENTIFIERS:
-            raise ValueError(f"identifiers={identifiers!r}: expected {', '.join(IDENTIFIERS)}")
-        if (self.identifiers == "layout") != (layout is not None):
-            what = "needs a layout" if layout is None else f"has no use for the layout {layout.name}"
-            raise StoreError(self._base, f"identifiers from {self.identifiers!r}: that {what}")
+        _check_identifiers(self._base, self.identifiers, layout)
         self.layout = layout_by_name("0002") if self.identifiers == "name" else layout
         self._algorithms = tuple(algorithms)
         self._info = dict(info or {})
@@ -181,10 +177,12 @@ class BagFolder(Store):
 
         :param layout: places the bags
         :param options: as for opening
-        :raises StoreError: there is something in the directory, or it cannot be written
+        :raises StoreError: there is something in the directory, it cannot be written, or ``identifiers`` and the layout
+            do not go together
         """
         base = os.fsencode(path)
         wanted = identifiers or ("layout" if layout is not None else "external")
+        _check_identifiers(base, wanted, layout)
         config = {"identifiers": wanted, "layout": layout.config() if layout is not None else None}
         with store_errors(base):
             os.makedirs(base, exist_ok=True)
@@ -866,6 +864,15 @@ def _is_bag(entries: Sequence[Entry]) -> bool:
         return True
     manifests = (name.startswith(b"manifest-") and name.endswith(b".txt") for name in kinds if kinds[name] == "file")
     return kinds.get(b"data") == "directory" and any(manifests)
+
+
+def _check_identifiers(base: bytes, identifiers: str, layout: Layout | None) -> None:
+    """Refuse a way to find identifiers that is unknown, or does not go with the layout."""
+    if identifiers not in IDENTIFIERS:
+        raise ValueError(f"identifiers={identifiers!r}: expected {', '.join(IDENTIFIERS)}")
+    if (identifiers == "layout") != (layout is not None):
+        what = "needs a layout" if layout is None else f"has no use for the layout {layout.name}"
+        raise StoreError(base, f"identifiers from {identifiers!r}: that {what}")
 
 
 def _read_config(base: bytes) -> tuple[str, Layout | None]:
