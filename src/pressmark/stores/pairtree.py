@@ -357,9 +357,9 @@ class PairtreeStore(Store):
                 reason = f"no object can be in a directory called {shown(name)}"
                 way_out = "choose a name of three characters or more that does not begin with pairtree"
                 raise ObjectError(self.root, identifier, "bad-name", f"{reason}; {way_out}")
-        reason = too_long(self._tree, octets(f"{place}/{name}"))
-        if reason:
-            raise ObjectError(self.root, identifier, "bad-name", f"{reason}; use a shorter identifier")
+        too_much = too_long(self._tree, octets(f"{place}/{name}"))
+        if too_much:
+            raise ObjectError(self.root, identifier, "bad-name", f"{too_much}; use a shorter identifier")
         return place, name
 
     def _proper(self, place: str, name: str) -> StoreObject:
