@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
 from pathlib import Path
@@ -162,6 +163,48 @@ def test_a_link_by_a_name_of_ours(tree: Tree, tmp_path: Path) -> None:
         store.delete("ab")
     assert os.listdir(tmp_path / "theirs") == []
     assert sorted(os.listdir(base / "pairtree_root" / "ab")) == ["one", "pairtree_pressmark-obj", "two"]
+
+
+def test_what_one_object_is_refused(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is told of, and the others are repaired all the same."""
+    # A name has come again since the repair was interrupted.
+    base = tree("ab/pairtree_pressmark-obj/one", "ab/one", "cd/two", "ef/", "gh/three")
+    before = snapshot(base / "pairtree_root" / "ab")
+    store = PairtreeStore(base)
+    prune_upward = pairtree.prune_upward
+
+    def refused(top: bytes, relative: bytes) -> list[bytes]:
+        if relative == b"ef":
+            raise PermissionError(errno.EACCES, "Permission denied", b"ef")
+        return prune_upward(top, relative)
+
+    monkeypatch.setattr(pairtree, "prune_upward", refused)
+    events: list[object] = []
+    report = store.repair(on_event=events.append)
+    assert [event.path for event in events if isinstance(event, Changed)] == [b"pairtree_root/cd", b"pairtree_root/gh"]
+    assert (report.ok, report.counts) == (False, {"objects": 3, "repaired": 2})
+    assert [(problem.kind, problem.path) for problem in report.problems] == [
+        ("unrepaired", b"pairtree_root/ab"),
+        ("unfinished", b"pairtree_root/ab"),
+        ("unrepaired", b"pairtree_root/ef"),
+        ("empty", b"pairtree_root/ef"),
+    ]
+    assert [problem.message for problem in report.problems if problem.kind == "unrepaired"] == [
+        "File exists (one); names that differ only in case are one here: rename one of them",
+        "Permission denied (ef); run it as somebody who may",
+    ]
+    assert snapshot(base / "pairtree_root" / "ab") == before
+
+
+def test_a_repair_without_a_workshop(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What stops every repair ends this one, in a line."""
+
+    def refused(_folder: bytes) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied", b"pairtree_pressmark")
+
+    monkeypatch.setattr(pairtree, "Workshop", refused)
+    with pytest.raises(StoreError, match="somebody who may"):
+        PairtreeStore(tree("ab/one", "cd/one")).repair()
 
 
 def test_interrupted_changes(tree: Tree) -> None:

@@ -27,6 +27,7 @@ __all__ = [
     "StoredObject",
     "object_errors",
     "octets",
+    "refusal",
     "store_errors",
     "text",
 ]
@@ -276,7 +277,8 @@ _REFUSALS = {
 }
 
 
-def _refusal(error: OSError) -> tuple[str, str]:
+def refusal(error: OSError) -> tuple[str, str]:
+    """Return the kind of :class:`ObjectError` for what the operating system refuses, and a line with the way out."""
     kind, way_out = _REFUSALS.get(error.errno or 0, ("io-error", ""))
     named = error.filename if isinstance(error.filename, (str, bytes)) else ""
     name = text(os.path.basename(octets(named)))
@@ -301,7 +303,7 @@ class object_errors:
 
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         if isinstance(error, OSError):
-            raise ObjectError(self._store, self._identifier, *_refusal(error)) from error
+            raise ObjectError(self._store, self._identifier, *refusal(error)) from error
         if isinstance(error, BagError):  # from copying, which bags share
             reason = f"{text(octets(error.path))}: {error.reason}"
             raise ObjectError(self._store, self._identifier, "source", reason) from None
@@ -315,4 +317,4 @@ def store_errors(store: str | bytes) -> Iterator[None]:
     except BrokenPipeError:
         raise  # no disk says that: whoever is told of problems has left
     except OSError as error:
-        raise StoreError(store, _refusal(error)[1]) from error
+        raise StoreError(store, refusal(error)[1]) from error

@@ -11,6 +11,7 @@ What is changed is changed under the store's workshop (:mod:`pressmark.stores.di
 from __future__ import annotations
 
 import contextlib
+import errno
 import heapq
 import os
 from collections import Counter
@@ -36,6 +37,7 @@ from pressmark.stores.base import (
     StoreObject,
     object_errors,
     octets,
+    refusal,
     store_errors,
     text,
 )
@@ -86,6 +88,8 @@ __all__ = ["PairtreeStore"]
 PROGRESS_EVERY = 10_000  # objects
 # What a repair mends, by moving everything that is the object's into one directory.
 _MENDED = {"bare-file", "post-morty", "split-end", "unfinished"}
+# What the system refuses because of one object, and not of all.
+_OF_ONE = (errno.EACCES, errno.EPERM, errno.EEXIST, errno.ENAMETOOLONG)
 
 
 class PairtreeStore(Store):
@@ -583,7 +587,11 @@ class _Repair(contextlib.ExitStack):
         if item.path == ROOT or not kinds & _MENDED:
             self.report.add(item.problems)
             return
-        mended = self._mend(item)
+        try:
+            mended = self._mend(item)
+        except OSError as error:
+            self._give_up(octets(item.path), error)
+            mended = False
         self.report.counts["repaired"] += mended
         self.report.add(found for found in item.problems if not mended or found.kind not in _MENDED)
 
@@ -596,7 +604,20 @@ class _Repair(contextlib.ExitStack):
             return True
         if found.kind != "empty":
             return False
-        place = text(found.path).removeprefix(f"{ROOT}/")
+        try:
+            return self._prune(text(found.path).removeprefix(f"{ROOT}/"))
+        except OSError as error:
+            self._give_up(found.path, error)
+            return False
+
+    def _give_up(self, path: bytes, error: OSError) -> None:
+        """Report that one object or directory stays as it is, and go on; raise what would stop every other too."""
+        if error.errno not in _OF_ONE:
+            raise error
+        self.report.add([problem("unrepaired", path, refusal(error)[1])])
+
+    def _prune(self, place: str) -> bool:
+        """Remove an empty directory, and those above it that are empty then; return whether it is gone."""
         if self._dry_run:
             removed = self._would_prune(octets(place))
             gone = bool(removed)
@@ -630,39 +651,44 @@ class _Repair(contextlib.ExitStack):
         directory = os.path.join(store._tree, octets(place))
         if self._dry_run:
             found = contents(directory, is_morty(place), follow=store._follow, ignore=self._ignore)
-            return self._may(record, directory, found)
+            change = self._change(record, directory, found)
+            if change is not None:
+                self._tell(change)
+            return change is not None
         shop = self._shop(store._workshop(place))
         with shop.turn():
             try:
                 found = contents(directory, is_morty(place), follow=store._follow, ignore=self._ignore)
             except FileNotFoundError:
                 return True  # somebody has deleted it meanwhile
-            if not self._may(record, directory, found):
+            change = self._change(record, directory, found)
+            if change is None:
                 return False
             if found.ours:
                 found = store._settled(directory, place, self._ignore)
             if found.members and not _is_one_directory(found):
                 encapsulate(directory, found.members)
+        self._tell(change)
         return True
 
-    def _may(self, record: StoreObject, directory: bytes, found: Contents) -> bool:
-        """Say what is about to be done; False where it must not be."""
+    def _change(self, record: StoreObject, directory: bytes, found: Contents) -> Changed | None:
+        """Return what is to be done; :data:`None` where nothing must be."""
         if not found.ours and (_is_one_directory(found) or not found.members):
-            return False  # it is no longer as the walk found it
+            return None  # it is no longer as the walk found it
         if any(entry.name in (REPAIRING, REPLACED) for entry in found.reserved):
-            return False  # what is in the way is none of ours
+            return None  # what is in the way is none of ours
         broken = unmovable(directory, found.members)
         if broken:
             path = octets(record.path) + b"/"
             self.report.add(problem("link-unmoved", path + name) for name in broken)
-            return False
+            return None
         names = tuple(entry.name for entry in found.members)
-        self._tell(Changed("finish" if found.ours else "encapsulate", octets(record.path), names))
-        return True
+        return Changed("finish" if found.ours else "encapsulate", octets(record.path), names)
 
     def _shop(self, folder: bytes) -> Workshop:
         if folder not in self._shops:
-            self._shops[folder] = self.enter_context(Workshop(folder))
+            with store_errors(folder):  # no repair at all without one
+                self._shops[folder] = self.enter_context(Workshop(folder))
         return self._shops[folder]
 
 
