@@ -470,6 +470,21 @@ def test_names_that_differ_in_case(tmp_path: Path, vitro: VitroStore, monkeypatc
     assert caught.value.kind == "collision"
 
 
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("file_storage_pressmark", ("beside", "file_storage_pressmark")),
+        ("file_storage_pressmark/x", ("beside", "file_storage_pressmark/x")),
+        ("file_storage_root/file_storage_pressmark", ("file-in-root", "file_storage_root/file_storage_pressmark")),
+        ("file_storage_root/file_storage_pressmark/x", ("undecodable", "file_storage_root/file_storage_pressmark")),
+    ],
+)
+def test_files_where_changes_are_prepared(vitro: VitroStore, name: str, found: tuple[str, str]) -> None:
+    """A file by the workshop's name, in it, or where another store would have it is accounted for."""
+    write(Path(vitro.root), {name: b"x"})
+    assert [(one.kind, os.fsdecode(one.path)) for one in vitro.check().problems] == [found]
+
+
 def test_leftovers(tmp_path: Path, vitro: VitroStore) -> None:
     """What a killed run has left is reported, is nobody's object, and goes with the next change."""
     write(Path(vitro.root), {"file_storage_pressmark/0123/lock": b"", "file_storage_pressmark/0123/object/x": b"1"})

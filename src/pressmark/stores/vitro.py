@@ -45,6 +45,7 @@ from pressmark.stores.base import (
     text,
 )
 from pressmark.stores.directories import (
+    LOCK,
     Entry,
     Refused,
     Workshop,
@@ -240,7 +241,7 @@ class VitroStore(Store):
                 continue
             kept = [entry for entry in entries if not ignored(text(entry.name))]
             if not place:
-                kept = [entry for entry in kept if entry.name != WORKSHOP]
+                kept = [entry for entry in kept if not self._is_workshop(self._tree, entry)]
             files = [entry.name for entry in kept if entry.kind == "file"]
             if files and not place:
                 for name in files:
@@ -313,10 +314,18 @@ class VitroStore(Store):
         workshop = self._workshop()
         for left in leftovers(workshop):
             yield problem("leftover", os.path.relpath(left, self._base))
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+            for entry in scan(workshop, follow=False):
+                if entry.kind != "directory" and entry.name not in (LOCK, JOURNAL, JOURNAL + b".new"):
+                    yield problem("beside", os.path.relpath(os.path.join(workshop, entry.name), self._base))
         for entry in scan(self._base, follow=False):
-            known = (NAMESPACES, octets(ROOT), WORKSHOP)
-            if entry.name not in known and not ignored(text(entry.name)):
+            known = entry.name in (NAMESPACES, octets(ROOT)) or self._is_workshop(self._base, entry)
+            if not known and not ignored(text(entry.name)):
                 yield problem("beside", entry.name)
+
+    def _is_workshop(self, directory: bytes, entry: Entry) -> bool:
+        """Return whether an entry of a directory is where this store's changes are prepared."""
+        return entry.kind == "directory" and os.path.join(directory, entry.name) == self._workshop()
 
     def _files(self, place: str, ignore: Sequence[str] = ()) -> list[bytes]:
         """Return the names of the files in the directory of an object; none where there is none."""
