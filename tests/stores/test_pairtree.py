@@ -71,6 +71,16 @@ def test_create_by_layout(tmp_path: Path) -> None:
         PairtreeStore.create(tmp_path / "b", pressmark.layout("vitro"))
 
 
+def test_create_beside_the_prefix_of_another(tmp_path: Path) -> None:
+    """The prefix of a tree whose root is missing is not written anew."""
+    write(tmp_path, {"tree/pairtree_prefix": b"a:"})
+    for prefix in ("", "b:"):
+        with pytest.raises(StoreError, match="pairtree_root is missing"):
+            PairtreeStore.create(tmp_path / "tree", prefix=prefix)
+    assert snapshot(tmp_path / "tree") == {b"pairtree_prefix": b"a:"}
+    assert PairtreeStore.create(tmp_path / "tree", prefix="a:").prefix == "a:"
+
+
 @pytest.mark.parametrize("prefix", [" a", "a\n", "a\nb", "\ufeffa", "a\0", "a" * 5000, "\ud800"])
 def test_prefixes_that_would_not_read_back(tmp_path: Path, prefix: str) -> None:
     """A prefix that would be read as another is not written, and nothing is made."""

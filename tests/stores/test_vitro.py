@@ -70,6 +70,16 @@ def test_create_by_layout(tmp_path: Path) -> None:
         VitroStore.create(tmp_path / "b", pressmark.layout("pairtree"))
 
 
+def test_create_beside_the_namespaces_of_another(tmp_path: Path) -> None:
+    """What says what the prefixes of a store stand for whose root is missing is not written anew."""
+    write(tmp_path, {f"store/{NAMES}": b"a = urn:\n"})
+    for namespaces in ([], ["http://x/"]):
+        with pytest.raises(StoreError, match="file_storage_root is missing"):
+            VitroStore.create(tmp_path / "store", namespaces=namespaces)
+    assert snapshot(tmp_path / "store") == {os.fsencode(NAMES): b"a = urn:\n"}
+    assert VitroStore.create(tmp_path / "store", namespaces=["urn:"]).namespaces == {"a": "urn:"}
+
+
 def test_declared_later(vitro: VitroStore) -> None:
     """Namespaces are added and never taken away; each gets the first letter that is free."""
     vitro.declare("urn:", "http://x/")

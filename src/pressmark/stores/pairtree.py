@@ -158,6 +158,8 @@ class PairtreeStore(Store):
             strangers = sorted(set(os.listdir(base)) - {PREFIX, VERSION})
             if strangers:
                 raise StoreError(base, f"it holds {text(strangers[0])!r}: name a directory that is empty or not there")
+            if prefix_of(base) not in ("", prefix):
+                raise StoreError(base, f"it holds the prefix of another tree, whose {ROOT} is missing; restore that")
             write_version(base)
             write_prefix(base, data)
             # Last: this is what makes a Pairtree of it.

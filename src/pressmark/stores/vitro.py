@@ -177,6 +177,8 @@ class VitroStore(Store):
             strangers = sorted(set(os.listdir(base)) - {NAMESPACES, WORKSHOP})
             if strangers:
                 raise StoreError(base, f"it holds {text(strangers[0])!r}: name a directory that is empty or not there")
+            if os.path.lexists(os.path.join(base, NAMESPACES)) and read_namespaces(base) != wanted:
+                raise StoreError(base, f"it holds other namespaces, of a store whose {ROOT} is missing; restore that")
             with Workshop(os.path.join(base, WORKSHOP)) as shop, shop.turn():
                 _write(shop, base, wanted, "utf-8")
                 # Last: this is what makes a store of it.
