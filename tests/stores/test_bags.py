@@ -304,6 +304,31 @@ def test_serialised_and_damaged(tmp_path: Path, folder: BagFolder) -> None:
     }
 
 
+def test_archives_that_their_readers_choke_on(tmp_path: Path, folder: BagFolder) -> None:
+    """Whatever the readers of archives raise, it is a problem of that archive and ends nothing else."""
+    base = Path(folder.root)
+    with zipfile.ZipFile(base / "name.zip", "w") as archive:
+        archive.writestr("b/é", "")
+    (base / "name.zip").write_bytes((base / "name.zip").read_bytes().replace("é".encode(), b"\xc3("))
+    with zipfile.ZipFile(base / "lzma.zip", "w", zipfile.ZIP_LZMA) as archive:
+        archive.writestr("b/bagit.txt", "BagIt-Version: 1.0\nTag-File-Character-Encoding: UTF-8\n")
+    data = bytearray((base / "lzma.zip").read_bytes())
+    start = data.index(b"b/bagit.txt") + len("b/bagit.txt") + 9  # behind the properties
+    data[start : start + 8] = b"\xff" * 8
+    (base / "lzma.zip").write_bytes(data)
+    with tarfile.open(base / "member.tar", "w") as tar:
+        for name in ("b/bagit.txt", "b/data/a", "b/data/a/below", "b/" + "n" * 300):
+            tar.addfile(tarfile.TarInfo(name))
+    folder.put("good", tmp_path / "given")
+    assert [(record.id, record.path) for record in folder.objects() if record.id == "good"] == [("good", "good")]
+    found = {(one.kind, os.fsdecode(one.path)) for one in folder.check(digests=True).problems}
+    assert {
+        ("archive-malformed", "name.zip"),
+        ("archive-malformed", "lzma.zip"),
+        ("archive-member", "member.tar"),
+    } <= found
+
+
 # --- checking and repairing -------------------------------------------------------------------------------------------
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import shutil
@@ -21,11 +22,30 @@ from pressmark.reports import Problem
 from pressmark.stores.base import octets, text
 from pressmark.stores.kinds import problem
 
+try:
+    from lzma import LZMAError as _LZMAError
+except ImportError:  # a Python without it reads no such archives
+    _LZMAError = zlib.error  # type: ignore[misc,assignment]
+
 __all__ = ["Described", "describe", "endings", "stem", "unpack"]
 
 _ENDINGS = (b".zip", b".tar", b".tar.gz", b".tgz")
 _NAME = re.compile(rb"(.+)(?:%b)" % b"|".join(map(re.escape, _ENDINGS)), re.DOTALL | re.IGNORECASE)
-_BROKEN = (tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError)
+_BROKEN = (
+    tarfile.TarError,
+    zipfile.BadZipFile,
+    zlib.error,
+    _LZMAError,
+    EOFError,
+    OSError,
+    NotImplementedError,
+    RuntimeError,
+    # What zipfile does not catch itself: names that are not in the encoding that they claim, or empty.
+    ValueError,
+    IndexError,
+)
+# What makes it impossible to unpack one member, whatever the disk is like.
+_UNPACKABLE = {errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG, errno.EILSEQ}
 
 
 class Described(NamedTuple):
@@ -138,9 +158,15 @@ def unpack(path: bytes, target: bytes) -> tuple[bytes | None, list[Problem]]:
                     continue
                 tops.add(parts[0])
                 place = os.path.join(target, member.name)
-                os.makedirs(place if member.kind == "directory" else os.path.dirname(place), exist_ok=True)
-                if member.kind == "file" and not _write(member, place):
-                    problems.append(problem("archive-member", b"", f"{text(member.name)!r} is in it twice"))
+                try:
+                    os.makedirs(place if member.kind == "directory" else os.path.dirname(place), exist_ok=True)
+                    if member.kind == "file" and not _write(member, place):
+                        problems.append(problem("archive-member", b"", f"{text(member.name)!r} is in it twice"))
+                except OSError as error:
+                    if error.errno not in _UNPACKABLE:
+                        raise
+                    what = f"{text(member.name)!r} cannot be unpacked beside the others: {error.strerror}"
+                    problems.append(problem("archive-member", b"", what))
     except _BROKEN as error:
         if isinstance(error, OSError) and error.filename and os.fsencode(error.filename).startswith(target):
             raise
