@@ -13,7 +13,7 @@ import pytest
 import pressmark
 from pressmark.locks import LockFile
 from pressmark.stores import directories
-from pressmark.stores.directories import LOCK, Refused, Workshop, copy_source, leftovers, scan
+from pressmark.stores.directories import LOCK, Refused, Workshop, copy_source, leftovers, remove_tree, scan
 
 from .conftest import snapshot, write
 
@@ -222,3 +222,14 @@ def test_copying(folder: bytes, tmp_path: Path) -> None:
         copy_source({"x": tmp_path / "in" / "a", "x/y": tmp_path / "in" / "a"}, os.path.join(folder, b"odd"))
     with pytest.raises(Refused, match="no name"):
         copy_source({"..": tmp_path / "in" / "a"}, os.path.join(folder, b"up"))
+
+
+def test_a_tree_of_any_depth_is_removed(tmp_path: Path) -> None:
+    """One directory that could not be removed would end every later change of its store."""
+    names: list[str] = []
+    for _ in range(1300):
+        names.append("d")
+        (tmp_path / "/".join(names)).mkdir()
+    (tmp_path / "/".join(names) / "file").write_bytes(b"x")
+    remove_tree(os.fsencode(tmp_path / "d"))
+    assert os.listdir(tmp_path) == []

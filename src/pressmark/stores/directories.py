@@ -69,6 +69,8 @@ LOCK = b"lock"
 NAME_MAX, PATH_MAX = 255, 4096  # bytes, where the system does not say; a path's NUL is counted
 # Another run may remove a directory as empty while we are about to put something into it, again and again.
 TRIES = 1000
+# Of a tree that is to be removed and is too deep for Python's stack, so many are left.
+LEVELS = 100
 # Copying always computes a digest; this one costs next to nothing.
 _CHEAPEST = ("xxh3-64",)
 
@@ -396,10 +398,29 @@ def remove_tree(top: bytes) -> None:
     if os.path.islink(top) or not os.path.isdir(top):
         with contextlib.suppress(FileNotFoundError):
             os.unlink(top)
-    elif sys.version_info >= (3, 12):
-        shutil.rmtree(top, onexc=again)
-    else:
-        shutil.rmtree(top, onerror=again)
+        return
+    try:
+        if sys.version_info >= (3, 12):
+            shutil.rmtree(top, onexc=again)
+        else:
+            shutil.rmtree(top, onerror=again)
+    except RecursionError:  # up to Python 3.12 it calls itself for each level
+        _flatten(top)
+        remove_tree(top)
+
+
+def _flatten(top: bytes) -> None:
+    """Move directories that lie far below ``top`` right into it."""
+    waiting = [(top, 0)]
+    while waiting:
+        folder, depth = waiting.pop()
+        for entry in scan(folder, follow=False):
+            if entry.kind == "directory" and depth == LEVELS:
+                moved = os.path.join(top, b"deep-%s" % secrets.token_hex(8).encode())
+                os.rename(os.path.join(folder, entry.name), moved)
+                waiting.append((moved, 1))
+            elif entry.kind == "directory":
+                waiting.append((os.path.join(folder, entry.name), depth + 1))
 
 
 # --- taking turns -----------------------------------------------------------------------------------------------------
