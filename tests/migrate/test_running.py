@@ -583,3 +583,15 @@ def test_rows_that_are_damaged_are_put_together_again(pairtree: Path, tmp_path: 
         assert migrate.resume(plan, threads=True).ok
         assert rows.read_bytes() == whole
         assert migrate.verify(plan, threads=True).ok
+
+
+@pytest.mark.parametrize("damaged", [b"", b"[1]", b"{}\n"])
+def test_rows_of_a_chunk_that_are_damaged_are_named(pairtree: Path, tmp_path: Path, damaged: bytes) -> None:
+    plan = to_ocfl(pairtree, tmp_path / "root")
+    migrate.run(plan, threads=True)
+    first = min(Path(plan.work, "output").iterdir())
+    first.write_bytes(damaged)
+    with pytest.raises(JobError, match="not as it was written: remove it and resume"):
+        migrate.resume(plan, threads=True)
+    first.unlink()
+    assert migrate.resume(plan, threads=True).by_status == {"exists_same": 3, "ok": 9}

@@ -357,19 +357,20 @@ class _Merged:
 def output_lines(work: jobs.WorkFolder) -> Iterator[bytes]:
     """Give the rows of the chunks that are done, in the order of the plan.
 
-    :raises JobError: they are not those that the receipts are for
+    :raises JobError: they are not those that the receipts are for, or cannot be read
     """
     for receipt in work.receipts():
         if receipt.output is None:
             continue
         path = work.output_path(receipt.output)
-        found = hashlib.sha256()
-        with open(path, "rb") as lines:
-            for line in lines:
-                found.update(line)
-                yield line
-        if found.hexdigest() != receipt.sha256:
+        try:
+            rows = path.read_bytes()  # of one chunk
+        except OSError as error:
+            raise JobError(str(path), f"it cannot be read ({error.strerror}), and the run needs it") from error
+        # Before any of them is given: they may be no rows at all.
+        if hashlib.sha256(rows).hexdigest() != receipt.sha256:
             raise JobError(str(path), "it is not as it was written: remove it and resume, its chunk is done again")
+        yield from rows.splitlines(keepends=True)
 
 
 def _write_rows(folder: str, merged: _Merged, lines: Iterator[bytes], known: str | None) -> None:
