@@ -302,6 +302,18 @@ def test_content_that_is_no_file_is_not_read(root: OcflRoot, make: Callable[[Pat
         root.get(IDENTIFIER).open(name)
 
 
+@pytest.mark.parametrize("name", ["v2", "v2/content", "v2/content/a.txt"])
+def test_links_in_an_object_are_not_followed(tmp_path: Path, root: OcflRoot, name: str) -> None:
+    """What a link leads to is not given as the object's content."""
+    folder = folder_of(root)
+    (folder / name).rename(tmp_path / "elsewhere")
+    (folder / name).symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(ObjectError, match="symbolic link"):
+        list(root.get(IDENTIFIER).files())
+    with pytest.raises(ObjectError, match="symbolic link"):
+        root.get(IDENTIFIER).open("a.txt")
+
+
 def test_a_content_path_with_a_nul_is_refused(root: OcflRoot) -> None:
     folder = folder_of(root)
     text = (folder / "inventory.json").read_text().replace("v2/content/a.txt", "v2/content/\\u0000")

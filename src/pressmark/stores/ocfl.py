@@ -98,6 +98,8 @@ class OcflObject(StoredObject):
     def __init__(self, store: str, identifier: str, path: bytes, inventory: dict[str, Any]) -> None:
         super().__init__(store, identifier, path)
         self.inventory = inventory
+        # Directories that were seen not to lie below a link: files share them.
+        self._folders: set[bytes] = set()
         try:
             self._contents = {logical: content for logical, content, _digest in logical_files(inventory)}
         except InventoryError as error:
@@ -136,7 +138,24 @@ class OcflObject(StoredObject):
         fault = "a path has a NUL" if "\0" in content else path_fault(content)
         if fault is not None:
             raise ObjectError(self._store, self.id, "improper", f"its inventory is malformed: {fault}")
+        self._refuse_links(octets(content))
         return os.path.join(self.path, octets(content))
+
+    def _refuse_links(self, content: bytes) -> None:
+        """Refuse a file that is, or lies below, a link: OCFL has none, and what it leads to is not the object's."""
+        folder = os.path.dirname(content)
+        if folder not in self._folders:
+            path = b""
+            for name in folder.split(b"/"):
+                path = os.path.join(path, name)
+                self._refuse_link(path)
+            self._folders.add(folder)
+        self._refuse_link(content)
+
+    def _refuse_link(self, path: bytes) -> None:
+        if os.path.islink(os.path.join(self.path, path)):
+            what = f"{text(path)} is a symbolic link, and OCFL has none; check the store"
+            raise ObjectError(self._store, self.id, "improper", what)
 
 
 class _Identity(NamedTuple):
