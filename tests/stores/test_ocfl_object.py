@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from pressmark.errors import ObjectError
+from pressmark.stores.directories import remove_tree
 from pressmark.stores.ocfl import OcflRoot
 
 from .ocfl_samples import CREATED, create, kinds, rewrite, save, source, tree
@@ -312,6 +313,23 @@ def test_links_in_an_object_are_not_followed(tmp_path: Path, root: OcflRoot, nam
         list(root.get(IDENTIFIER).files())
     with pytest.raises(ObjectError, match="symbolic link"):
         root.get(IDENTIFIER).open("a.txt")
+
+
+def test_a_source_that_is_too_deep_is_refused(tmp_path: Path, root: OcflRoot) -> None:
+    folder = tmp_path / "deep"
+    folder.mkdir()
+    names: list[str] = []
+    for _ in range(1100):
+        names.append("d")
+        (folder / "/".join(names)).mkdir()
+    try:
+        with pytest.raises(ObjectError, match="below each other") as caught:
+            root.put("info:deep", folder)
+        assert caught.value.kind == "source"
+        assert root.check().ok
+    finally:
+        remove_tree(os.fsencode(folder))
+    assert not folder.exists()
 
 
 def test_a_content_path_with_a_nul_is_refused(root: OcflRoot) -> None:

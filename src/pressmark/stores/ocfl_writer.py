@@ -57,6 +57,8 @@ Fixity = Mapping[str, Mapping[str, str]]
 Files = list[tuple[bytes, bytes]]
 # So few files are copied by the calling thread: starting others would take longer.
 FEW = 16
+# Directories of a source below each other: Python has a stack, and calls itself for each level of a path.
+DEEPEST = 400
 _EXTENSIONS = b"extensions"
 _CONTENT = b"/v1/" + octets(CONTENT_DIRECTORY)
 _SHA512 = "sha512"
@@ -594,6 +596,9 @@ def _below(
         identity = (status.st_dev, status.st_ino)
         if identity in above:
             raise Refused("source", f"{text(path)}: {message_of('directory-loop')}; leave it out")
+        if len(above) == DEEPEST:
+            what = f"{text(path)}: more than {DEEPEST} directories lie below each other there"
+            raise Refused("source", f"{what}; leave it out, or pack it into one file")
         entries = scan(path, follow=follow)
     except OSError as error:
         raise Refused("source", f"{text(path)}: {error.strerror}") from None
