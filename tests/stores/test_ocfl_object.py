@@ -170,19 +170,19 @@ def twice(folder: Path) -> bytes:
     return data.replace(b'  "head"', b'  "id": "info:x/1",\n  "head"')
 
 
-def earlier(folder: Path) -> dict[str, Any]:
+def first_inventory(folder: Path) -> dict[str, Any]:
     found: dict[str, Any] = json.loads((folder / "v1/inventory.json").read_bytes())
     return found
 
 
 def earlier_fixity(folder: Path, fixity: dict[str, Any]) -> None:
     """Have a wrong digest in the first version's inventory alone."""
-    save(folder / "v1", {**earlier(folder), "fixity": fixity}, head=None)
+    save(folder / "v1", {**first_inventory(folder), "fixity": fixity}, head=None)
 
 
 def other_digest(folder: Path) -> None:
     """Have the first version's inventory address its content by another algorithm, and wrongly so."""
-    document = earlier(folder)
+    document = first_inventory(folder)
     words = {digest: f"{number:064x}" for number, digest in enumerate(document["manifest"])}
     document["manifest"] = {words[digest]: paths for digest, paths in document["manifest"].items()}
     state = document["versions"]["v1"]["state"]
