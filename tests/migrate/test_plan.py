@@ -12,6 +12,7 @@ import pytest
 
 from pressmark import migrate, stores
 from pressmark.errors import LayoutConfigError, MigrationError, StoreError
+from pressmark.jobs.writing import temporary
 from pressmark.migrate import refusals
 from pressmark.migrate.planning import make_plan
 
@@ -421,6 +422,23 @@ def test_work_folders_of_others_are_left_alone(source: Path, tmp_path: Path) -> 
     with pytest.raises(MigrationError, match="cannot be written"):
         migrate.plan(source, tmp_path / "root", to="pairtree", work=tmp_path / "other")
     assert (tmp_path / "other" / "output" / "mine.txt").read_text() == "mine"
+
+
+def test_what_a_killed_plan_leaves_is_cleared_away(source: Path, tmp_path: Path) -> None:
+    made(source, ["one"])
+    work = tmp_path / "work"
+    first = migrate.plan(source, tmp_path / "root", to="pairtree", work=work)
+    left = [*(temporary(work / name) for name in ("plan.jsonl", "nonce", "run.json")), work / "begun.json.new"]
+    for path in left:
+        path.write_text("half")
+    again = migrate.plan(source, tmp_path / "root", to="pairtree", work=work)
+    assert again.sha256 == first.sha256
+    assert not any(path.exists() for path in left)
+    # Without a plan beside it, it is somebody else's.
+    (tmp_path / "other").mkdir()
+    temporary(tmp_path / "other" / "run.json").write_text("mine")
+    with pytest.raises(MigrationError, match="nothing of a plan"):
+        migrate.plan(source, tmp_path / "root", to="pairtree", work=tmp_path / "other")
 
 
 @pytest.fixture

@@ -37,6 +37,7 @@ from pressmark.bagit.copying import Job as CopyJob
 from pressmark.bagit.copying import copy_files
 from pressmark.cores import usable_threads
 from pressmark.errors import BagError, IdentifierError, MigrationError, shown
+from pressmark.jobs.writing import is_temporary
 from pressmark.layouts import Layout
 from pressmark.layouts import layout as layout_by_name
 from pressmark.migrate.entries import Entry
@@ -78,7 +79,7 @@ BEGUN = "begun.json"
 _OURS = frozenset(
     {
         *(ENTRIES, f"{ENTRIES}.new", KNOWN, MAP, PLAN, f"{PLAN}.new", "refused.jsonl", "warnings.jsonl"),
-        *("run.json", "plan.jsonl", "nonce", "driver.lock", "receipts", "output"),
+        *("run.json", "plan.jsonl", "nonce", "driver.lock", "receipts", "output", f"{BEGUN}.new"),
     }
 )
 # The first of them that are made.
@@ -443,8 +444,8 @@ def _prepare(options: Options, folder: str) -> None:
         if BEGUN in names:
             raise refused(f"{folder} holds a run that was begun; if it is not finished resume it")
         # The names of a plan's files alone do not say that they are a plan's.
-        ours = _OURS if set(names) >= _FIRST else frozenset()
-        stranger = next((name for name in sorted(names) if name not in ours and not is_index(name)), None)
+        ours = set(names) >= _FIRST
+        stranger = next((name for name in sorted(names) if not _is_of_plan(name, ours)), None)
         if stranger is not None:
             raise refused(f"the work folder {folder} holds {stranger!r}, which is nothing of a plan")
         for name in names:
@@ -457,6 +458,14 @@ def _prepare(options: Options, folder: str) -> None:
                 os.rmdir(path)  # before a run is begun, there is nothing in it
     except OSError as error:
         raise refused(f"the work folder {folder} cannot be written ({error.strerror})") from error
+
+
+def _is_of_plan(name: str, ours: bool) -> bool:
+    """Return whether a plan, or one that was killed, may have left this in its work folder.
+
+    :param ours: there is what every plan begins with
+    """
+    return is_index(name) or (ours and (name in _OURS or is_temporary(name)))
 
 
 def _is_within(path: str, outer: str) -> bool:
