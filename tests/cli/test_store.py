@@ -124,6 +124,20 @@ def test_names_that_are_ignored(call: Call, given: Path, tmp_path: Path, kind: s
     assert os.listdir(stray.parent) == [".DS_Store"]
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("sources", [["."], [".", "given"], ["link"]])
+def test_a_store_inside_of_the_source(call: Call, given: Path, tmp_path: Path, kind: str, sources: list[str]) -> None:
+    """What holds the store is not copied into it, which would not end."""
+    (tmp_path / "link").symlink_to(".")
+    call("store", "init", kind, "store", *KINDS[kind])
+    result = call("store", "put", "store", "x:1", *sources)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert len(result.stderr.splitlines()) == 1
+    assert kind == "vitro" or "copied" in result.stderr
+    assert call("store", "ls", "store").stderr == "pressmark: store: 0 objects\n"
+    assert call("store", "check", "store").exit_code == 0
+
+
 def test_several_sources(call: Call, given: Path, tmp_path: Path) -> None:
     """Each lies in the object under its own name; two of one name are refused."""
     call("store", "init", "ocfl", "store", "--layout", "0004")

@@ -31,6 +31,7 @@ from types import TracebackType
 from typing import Any, NamedTuple
 
 from pressmark.bagit.copying import Event, Job, copy_files
+from pressmark.bagit.sources import is_inside
 from pressmark.fixity import Outcome
 from pressmark.fixity.outcomes import kind_of_mode, message_of
 from pressmark.locks import LockFile, take
@@ -59,6 +60,7 @@ __all__ = [
     "make_parents",
     "misspelled",
     "prune_upward",
+    "refuse_within",
     "remove_tree",
     "rename_new",
     "scan",
@@ -587,20 +589,23 @@ def _files(source: Source, target: bytes, follow: bool) -> Iterator[tuple[bytes,
         for name, path in source.items():
             relative = _checked(octets(name))
             top = os.path.realpath(_given(path))
-            _refuse_around(top, target)
+            refuse_within(top, target)
             yield from _below(top, relative, target, follow)
         return
     given = _given(source)
     # Whoever names a link means what it leads to.
     top = os.path.realpath(given)
-    _refuse_around(top, target)
+    refuse_within(top, target)
     yield from _below(top, b"" if os.path.isdir(top) else _checked(os.path.basename(given)), target, follow)
 
 
-def _refuse_around(top: bytes, target: bytes) -> None:
-    """Refuse a directory that holds the copy of it: that would never end."""
-    if os.path.realpath(target).startswith(os.path.join(top, b"")):
-        raise Refused("source", f"{os.fsdecode(top)}: the copy would be in it; name a part of it")
+def refuse_within(path: bytes, target: bytes) -> None:
+    """Refuse to copy a directory to a place inside of it: the copy would be copied, too.
+
+    :raises Refused: ``target`` is inside of ``path``
+    """
+    if os.path.isdir(path) and is_inside(os.path.realpath(target), os.path.realpath(path)):
+        raise Refused("source", f"{os.fsdecode(path)}: it would be copied into itself; name what is in it")
 
 
 def _given(path: Path) -> bytes:

@@ -23,7 +23,7 @@ from pressmark.fixity.hasher import Manner
 from pressmark.fixity.outcomes import message_of
 from pressmark.layouts import Layout
 from pressmark.stores.base import Path, Source, octets, text
-from pressmark.stores.directories import Refused, Unreadable, scan
+from pressmark.stores.directories import Refused, Unreadable, refuse_within, scan
 from pressmark.stores.inventory import (
     CONTENT_DIRECTORY,
     INVENTORY,
@@ -493,7 +493,7 @@ class _Copied:
     def _jobs(self, source: Source | Files, top: bytes, folder: str, follow: bool) -> Iterator[Job]:
         base = top + b"/" + octets(folder)
         made = False
-        for name, path in _files(source, follow, self.dropped):
+        for name, path in _files(source, top, follow, self.dropped):
             if not made:
                 os.mkdir(base)
                 made = True
@@ -559,21 +559,27 @@ def _logical(name: bytes) -> str:
     return logical
 
 
-def _files(source: Source | Files, follow: bool, dropped: list[bytes]) -> Iterator[tuple[bytes, bytes]]:
-    """Give names and paths of all files of a source; directories without any are added to ``dropped``."""
+def _files(source: Source | Files, target: bytes, follow: bool, dropped: list[bytes]) -> Iterator[tuple[bytes, bytes]]:
+    """Give names and paths of all files of a source; directories without any are added to ``dropped``.
+
+    :param target: where they are copied
+    """
     if isinstance(source, list):
         yield from source
         return
     if isinstance(source, Mapping):
         seen = set()
         for logical, given in source.items():
-            for found in _below(_top(given), octets(logical), follow, dropped, ()):
+            top = _top(given)
+            refuse_within(top, target)
+            for found in _below(top, octets(logical), follow, dropped, ()):
                 if found[0] in seen:
                     raise Refused("bad-name", f"{text(found[0])!r} is given twice")
                 seen.add(found[0])
                 yield found
         return
     top = _top(source)
+    refuse_within(top, target)
     # Whoever names a link means what it leads to, under the link's name.
     name = b"" if os.path.isdir(top) else os.path.basename(os.fsencode(os.fspath(source)))
     yield from _below(top, name, follow, dropped, ())
