@@ -124,6 +124,19 @@ def test_names_that_are_ignored(call: Call, given: Path, tmp_path: Path, kind: s
     assert os.listdir(stray.parent) == [".DS_Store"]
 
 
+def test_a_copy_is_no_part_of_the_store(call: Call, given: Path, tmp_path: Path) -> None:
+    """A destination in the store, by whatever name, is refused: the store would not be as specified any more."""
+    call("store", "init", "pairtree", "store")
+    call("store", "put", "store", "x:1", "given")
+    (tmp_path / "link").symlink_to("store/pairtree_root")
+    for destination in ("store/copy", "store/pairtree_root/copy", "link/copy"):
+        result = call("store", "get", "store", "x:1", destination)
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert result.stderr.startswith(f"pressmark: {destination}: it would lie in the store")
+    assert call("store", "check", "store").stderr == "pressmark: store: 1 object, no problem\n"
+    assert call("store", "get", "store", "x:1", "store-copy").exit_code == 0
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("sources", [["."], [".", "given"], ["link"]])
 def test_a_store_inside_of_the_source(call: Call, given: Path, tmp_path: Path, kind: str, sources: list[str]) -> None:

@@ -6,6 +6,7 @@ import os
 
 import click
 
+from pressmark.bagit.sources import is_inside
 from pressmark.cli.progress import manner_of
 from pressmark.cli.store.options import JSON, opened, store_endings, store_options
 from pressmark.cli.store.output import Objects
@@ -56,6 +57,9 @@ def get_command(
     """Copy the files of the object IDENTIFIER into the new directory DESTINATION."""
     if os.path.lexists(destination):
         raise CallError(f"{os.fsdecode(destination)}: it exists already; choose another name")
+    if is_inside(os.path.realpath(destination), os.path.realpath(path)):
+        what = "it would lie in the store, which cannot account for it; choose a place outside"
+        raise CallError(f"{os.fsdecode(destination)}: {what}")
     target = os.path.abspath(destination)
     new = os.path.join(os.path.dirname(target), b".pressmark-%s.tmp" % os.urandom(8).hex().encode())
     with store_endings():
