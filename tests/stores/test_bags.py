@@ -18,7 +18,7 @@ import pressmark
 import strategies
 from pressmark import bagit, stores
 from pressmark.errors import IdentifierError, ObjectError, StoreError
-from pressmark.stores import archives
+from pressmark.stores import archives, bag_index
 from pressmark.stores.bags import CONFIG, BagFolder
 from pressmark.stores.base import octets
 from support.implementations import Implementation, use
@@ -419,7 +419,8 @@ def test_a_folder_fills_in_linear_time(tmp_path: Path, monkeypatch: pytest.Monke
         folders[number % 2].put(f"id:{number}", tmp_path / "file")
     # Each once when it is there, and once by the other run.
     assert len(read) <= 3 * count
-    # Bags of others are found all the same: new ones, those that were renamed, and those that took another's name.
+    # Bags of others are found a moment later: new ones, those that were renamed, and those that took another's name.
+    monkeypatch.setattr(bag_index, "_PATIENCE", 0)
     bags = tmp_path / "bags"
     (bags / "deeper").mkdir()
     bagit.create([tmp_path / "file"], bags / "deeper" / "foreign", info={"External-Identifier": "id:foreign"})
@@ -435,6 +436,18 @@ def test_a_folder_fills_in_linear_time(tmp_path: Path, monkeypatch: pytest.Monke
         assert Path(os.fsdecode(folder.get("id:foreign").path)).parent == place
         with pytest.raises(ObjectError, match="no bag in this folder"):
             folder.get("id:7")
+
+
+def test_a_bag_that_comes_within_a_tick(tmp_path: Path) -> None:
+    """File systems tell times in steps, some of them of two seconds."""
+    folder = BagFolder.create(tmp_path / "bags")
+    with pytest.raises(ObjectError, match="no bag in this folder"):
+        folder.get("id:foreign")
+    before = (tmp_path / "bags").stat().st_mtime_ns
+    (tmp_path / "file").write_bytes(b"data")
+    bagit.create([tmp_path / "file"], tmp_path / "bags" / "foreign", info={"External-Identifier": "id:foreign"})
+    os.utime(tmp_path / "bags", ns=(before, before))
+    assert folder.get("id:foreign").id == "id:foreign"
 
 
 def test_serialised_bags_by_any_ending() -> None:

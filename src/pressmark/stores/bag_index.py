@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from time import monotonic
+from time import monotonic, time_ns
 
 from pressmark.stores.base import StoreObject, octets
 from pressmark.stores.directories import Entry, kind_of_entry
@@ -16,6 +16,8 @@ __all__ = ["BagIndex"]
 
 # After a look, so many times as long as that took pass before it is out of date.
 _PATIENCE = 20
+# What comes within one tick of the file system's clock does not show in the folder's time. The coarsest ticks are these.
+_TICK = 2_000_000_000  # nanoseconds
 
 
 class BagIndex:
@@ -45,7 +47,7 @@ class BagIndex:
 
     def is_recent(self) -> bool:
         """Return whether it was looked at a moment ago, as folders of this size go."""
-        return self._stamp is not None and monotonic() - self._ended < _PATIENCE * self._seconds
+        return monotonic() - self._ended < _PATIENCE * self._seconds
 
     def look(self, *, whole: bool = False) -> None:
         """Look what has come and gone.
@@ -56,6 +58,7 @@ class BagIndex:
         begin = monotonic()
         # Before anything else: what comes meanwhile is found the next time.
         stamp = self._time()
+        settled = time_ns() - stamp > _TICK
         inodes: dict[bytes, int] = {}
         fresh: list[Entry] = []
         with os.scandir(self._base) as entries:
@@ -77,7 +80,7 @@ class BagIndex:
                 self._places.setdefault(item.id, place)
                 if place in inodes:
                     self._known[place] = inodes[place]
-        self._stamp = stamp
+        self._stamp = stamp if settled else None
         self._ended = monotonic()
         self._seconds = self._ended - begin
 
