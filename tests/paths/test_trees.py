@@ -76,6 +76,9 @@ def test_few_paths(implementation: Implementation, memory: int) -> None:
 @given(st.lists(PATHS, max_size=60), st.sampled_from([1, 300, EVERYTHING]))
 @example([b"A/b/c", b"a/b/c", b"a/B/c", b"A/b/d", b"a/c"], EVERYTHING)
 @example([b"a", b"A/b", b"a/b/c", b"A", b"a/B"], 1)
+# What is below becomes ambiguous before what is above, and the first spelling of both comes again.
+@example([b"A/B", b"A/b", b"a/B", b"A/B/x"], EVERYTHING)
+@example([b"A/x/B/1", b"A/x/B/2", b"A/x/b/1", b"A/X/b", b"a/x/b/1", b"A/x/B/1/z"], EVERYTHING)
 def test_trees_of_all_kinds(implementations: list[Implementation], paths: list[bytes], memory: int) -> None:
     """Every number is that of the set of all directories; samples are the trees of some of the paths."""
     expected = naive_tree(paths)

@@ -22,7 +22,7 @@ typedef struct {
 
 /* One spelling of a directory, kept while others of the same folded path are about. */
 typedef struct {
-    int64_t parent; /* which spelling of the directory above, or -1 for the only one */
+    int64_t parent; /* which spelling of the directory above; 0 for the only one, which that will be once it is kept */
     int64_t text;   /* of its segment, in the level's texts */
     int64_t length;
     int64_t size; /* of its whole path */
@@ -219,7 +219,7 @@ static int pm_tree_write_path(pm_tree *tree, int64_t depth, int64_t which)
 {
     /* From the end to the beginning, into the end of the buffer: how long it is, is known first. */
     int64_t size = 0, at = depth, spelling = which;
-    for (; spelling >= 0; at--) {
+    for (; tree->depths[at].current >= 0; at--) {
         const pm_spelled *one = &tree->depths[at].spelled[spelling];
         size += one->length + (at > 1);
         spelling = one->parent;
@@ -231,7 +231,7 @@ static int pm_tree_write_path(pm_tree *tree, int64_t depth, int64_t which)
         return PM_NO_MEMORY;
     uint8_t *end = tree->named.data + shared + size;
     tree->named.size = shared + size;
-    for (at = depth, spelling = which; spelling >= 0; at--) {
+    for (at = depth, spelling = which; tree->depths[at].current >= 0; at--) {
         const pm_depth *level = &tree->depths[at];
         const pm_spelled *one = &level->spelled[spelling];
         end -= one->length;
@@ -245,10 +245,11 @@ static int pm_tree_write_path(pm_tree *tree, int64_t depth, int64_t which)
     return 0;
 }
 
-/* The size of a directory's path. */
+/* The size of a directory's path; where it has one spelling only, `which` does not matter. */
 static inline int64_t pm_tree_size(const pm_tree *tree, int64_t depth, int64_t which)
 {
-    return which >= 0 ? tree->depths[depth].spelled[which].size : depth > 0 ? tree->depths[depth].end : 0;
+    const pm_depth *level = &tree->depths[depth];
+    return level->current >= 0 ? level->spelled[which].size : depth > 0 ? level->end : 0;
 }
 
 static int pm_tree_done(pm_tree *tree, int64_t depth, int64_t which, int64_t entries)
@@ -389,7 +390,7 @@ static inline int64_t pm_segment_end(const uint8_t *path, int64_t length, int64_
  * whose segment begins at `start`. */
 static int pm_tree_turn(pm_tree *tree, const uint8_t *path, int64_t length, int64_t first, int64_t start)
 {
-    int64_t old_parent = tree->depths[first - 1].current, parent = old_parent;
+    int64_t old_parent = tree->depths[first - 1].current < 0 ? 0 : tree->depths[first - 1].current, parent = old_parent;
     for (int64_t depth = first; depth <= tree->top; depth++) {
         pm_depth *level = &tree->depths[depth];
         int64_t old = level->current;
