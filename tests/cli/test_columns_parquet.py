@@ -240,6 +240,17 @@ def test_results_that_are_not_text(call: Call, tmp_path: Path) -> None:
 
 
 # --- from one kind to another -------------------------------------------------------------------------------------
+def test_items_that_are_not_text(call: Call, tmp_path: Path) -> None:
+    """Nobody checks the text of a Parquet file: what fails for not being UTF-8 is named all the same."""
+    text = pa.array([b"a", b"\xff", None]).view(pa.string())
+    for column in (text, text.dictionary_encode()):
+        pq.write_table(pa.table({"id": column}), tmp_path / "in.pq")
+        result = call("map", "0002", "in.pq", "--column", "id", "-o", "out.pq", "--on-error", "empty")
+        reason = "the byte 0xff at offset 0 is not UTF-8, which this layout needs"
+        assert result.stderr == f"pressmark: in.pq:2: '\\udcff': {reason}\npressmark: 1 of 3 identifiers failed\n"
+        assert written(tmp_path / "out.pq") == ["a", None, None]
+
+
 
 
 def test_parquet_becomes_text(call: Call, tmp_path: Path) -> None:

@@ -58,9 +58,10 @@ class ArrowBlock:
         if results.null_count != self._column.null_count:
             failed = pc.and_(pc.is_null(results), pc.is_valid(self._column))
             for index in pc.indices_nonzero(failed).to_pylist():
+                item = self.item(index)
                 # A dictionary may hold null, which is no failure either.
-                if self.item(index) is not None:
-                    self.faults[index] = mapper.reason(self.item(index))
+                if item is not None:
+                    self.faults[index] = mapper.reason(item)
         if results.type == pa.large_binary():
             items = results.to_pylist()
             for index, item in enumerate(items):
@@ -74,9 +75,13 @@ class ArrowBlock:
         """Return the number of a row in the file."""
         return self._first_row + index
 
-    def item(self, index: int) -> Any:
-        """Return the item of a row."""
-        return self._column[index].as_py()
+    def item(self, index: int) -> bytes | None:
+        """Return the octets of the item of a row: nothing has seen to it that text in Parquet is UTF-8."""
+        scalar = self._column[index]
+        if isinstance(scalar, pa.DictionaryScalar):
+            scalar = scalar.value
+        buffer = scalar.as_buffer()
+        return None if buffer is None else bytes(buffer)
 
     def batch(self, kept: list[int] | None, schema: Any) -> Any:
         """Return the rows ``kept``, or all, with their results."""
