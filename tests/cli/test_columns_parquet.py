@@ -239,7 +239,6 @@ def test_results_that_are_not_text(call: Call, tmp_path: Path) -> None:
     assert written(tmp_path / "out.pq", "identifier") == ["a"]
 
 
-# --- from one kind to another -------------------------------------------------------------------------------------
 def test_items_that_are_not_text(call: Call, tmp_path: Path) -> None:
     """Nobody checks the text of a Parquet file: what fails for not being UTF-8 is named all the same."""
     text = pa.array([b"a", b"\xff", None]).view(pa.string())

@@ -212,7 +212,9 @@ class ParquetWriter:
                 if not _is_utf8(field):
                     what = "its result" if number == len(row) else f"field {number} of its row"
                     block.faults.setdefault(index, f"{what} is not UTF-8, which text in Parquet must be")
-                    block.unwritable.add(index)
+                    # Of a row that fails, the result is null.
+                    if number < len(row):
+                        block.unwritable.add(index)
 
     def write(self, block: Any, kept: list[int] | None) -> None:
         """Take rows, and write them when a row group of the source is complete, or enough is held."""
