@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import subprocess
 import sys
@@ -250,6 +251,7 @@ def test_items_that_are_not_text(call: Call, tmp_path: Path) -> None:
         assert written(tmp_path / "out.pq") == ["a", None, None]
 
 
+# --- from one kind to another -------------------------------------------------------------------------------------
 
 
 def test_parquet_becomes_text(call: Call, tmp_path: Path) -> None:
@@ -323,6 +325,15 @@ def test_text_that_does_not_fit_parquet(call: Call, tmp_path: Path, row: bytes, 
     assert written(tmp_path / "out.pq") == ["a", None]
 
 
+def test_results_that_do_not_fit_parquet(call: Call, tmp_path: Path) -> None:
+    """An identifier that is not UTF-8 is null, where results may be empty."""
+    call_ = ["unmap", "pairtree", "--format", "csv", "--column", "p", "-o", "out.pq", "--on-error", "empty"]
+    result = call(*call_, stdin=b"p\nab\n^f/f\n")
+    line = "<stdin>:3: '^f/f': its result is not UTF-8, which text in Parquet must be"
+    assert result.stderr == f"pressmark: {line}\npressmark: 1 of 2 paths failed\n"
+    assert written(tmp_path / "out.pq", "identifier") == ["ab", None]
+
+
 def test_names_that_do_not_fit_parquet(call: Call) -> None:
     """They are text there."""
     result = call("map", "0002", "--format", "csv", "--column", "id", "-o", "o.pq", stdin=b"id,\xff\n")
@@ -374,6 +385,10 @@ def test_an_ambiguous_name(call: Call, tmp_path: Path) -> None:
     assert result.stderr == "pressmark: in.pq: 2 columns are called 'id'; give the number of one\n"
     assert call("map", "0002", "in.pq", "--column", "2", "-o", "out.pq").exit_code == 0
     assert pq.ParquetFile(tmp_path / "out.pq").read().column(2).to_pylist() == ["b"]
+    for number, longest in (("1", 1), ("2", 2)):
+        pq.write_table(pa.table([["a"], ["bb"]], ["id", "id"]), tmp_path / "in.pq")
+        result = call("compare", "in.pq", "--column", number, "--layout", "0002", "--json")
+        assert json.loads(result.stdout.splitlines()[0])["lengths"]["path_octets"]["max"] == longest
 
 
 def whole_file() -> bytes:

@@ -139,6 +139,8 @@ class ParquetReader:
     def column(self) -> Any:
         """Return the wanted column alone, as an Arrow stream."""
         field = self.schema.field(self.index)
+        # By its name come all columns of that name.
+        before = self.schema.names[: self.index].count(field.name)
 
         def batches() -> Iterator[Any]:
             for group in range(self.file.num_row_groups):
@@ -149,7 +151,7 @@ class ParquetReader:
                         batch = next(some, None)
                     if batch is None:
                         break
-                    yield batch
+                    yield batch.select([batch.schema.get_all_field_indices(field.name)[before]])
 
         return pa.RecordBatchReader.from_batches(pa.schema([field]), batches())
 
