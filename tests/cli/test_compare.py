@@ -16,6 +16,8 @@ from typing import Any
 import pytest
 
 from pressmark import layout, pages, stores
+from pressmark._kernels.tables import MAX_IDENTIFIER_BYTES
+from pressmark.cli.comparing import _null_ended as null_ended
 from pressmark.cli.rich_tables import Table, print_tables
 from pressmark.compare import Probe, ProbeTimes, comparing
 
@@ -54,6 +56,16 @@ def test_json(call: Call, ids: Path) -> None:
     assert summary["ok"] is True
     assert summary["verdict"]["word"] == "1 of 2 layouts loses objects"
     assert "shared" in [statement["rule"] for statement in summary["verdict"]["statements"]]
+
+
+def test_what_no_nul_ends(call: Call) -> None:
+    """It is held, and named, as far as it takes to refuse it."""
+    (item,) = null_ended(io.BytesIO(b"x" * (MAX_IDENTIFIER_BYTES + 9)))
+    assert len(item) == MAX_IDENTIFIER_BYTES + 1
+    assert list(null_ended(io.BytesIO(b"a\0\0b\nc\0d"))) == [b"a", b"", b"b\nc", b"d"]
+    result = call("compare", "-", "-0", "--layout", "0004", "--json", stdin=b"y" * (MAX_IDENTIFIER_BYTES + 9) + b"\0z")
+    (found,), summary = records(result.stdout)
+    assert (found["mapped"], found["unmapped"]["count"], summary["identifiers"]) == (1, 1, 2)
 
 
 def test_tables(call: Call, ids: Path) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from pressmark._kernels.tables import MAX_IDENTIFIER_BYTES
 from pressmark.cli.fixity_options import PROGRESS, THREADS
 from pressmark.cli.gzipped import unpacked
 from pressmark.cli.kinds import Files, chosen_source, source_options, wanted_column
@@ -25,6 +26,7 @@ from pressmark.compare import Comparison, Progress, compare
 from pressmark.compare.report import SYSTEMS, Verdict, check_report, faults, verdict, write_report
 from pressmark.compare.result import KINDS
 from pressmark.errors import ReportError, SpillError, shown
+from pressmark.layouts.lines import cut_blocks
 from pressmark.pages import number
 from pressmark.paths import PROFILES
 
@@ -274,12 +276,9 @@ def _of_store(file: str, skipped: _Skipped) -> Iterator[str]:
 
 
 def _null_ended(data: Any) -> Iterator[bytes]:
-    rest = b""
-    while block := data.read(1 << 16):
-        *items, rest = (rest + block).split(b"\0")
-        yield from items
-    if rest:
-        yield rest
+    # As lines are: what no NUL ends, such as all of a file of lines, is held only until it is too long.
+    for block, _, _ in cut_blocks(data, b"\0", MAX_IDENTIFIER_BYTES):
+        yield from block.removesuffix(b"\0").split(b"\0")
 
 
 # --- meanwhile --------------------------------------------------------------------------------------------------------
