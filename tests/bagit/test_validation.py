@@ -434,6 +434,31 @@ def test_links(implementation: Implementation, tmp_path: Path, links: str) -> No
     assert {("checksum-mismatch", "data/a.txt"), ("checksum-mismatch", "data/l")} < where(validate(bag, links=links))
 
 
+TAG_FILES = ("bagit.txt", "manifest-sha512.txt", "tagmanifest-sha512.txt", "bag-info.txt", "fetch.txt")
+
+
+@pytest.mark.parametrize("name", TAG_FILES)
+def test_a_directory_in_the_place_of_a_tag_file(tmp_path: Path, name: str) -> None:
+    """What nobody can read says nothing: a bag whose manifest is a directory has no checksums, and is not valid."""
+    bag = good(tmp_path)
+    (bag / name).unlink(missing_ok=True)
+    (bag / name).mkdir()
+    for level in ("full", "complete"):
+        assert ("file-unreadable", name) in where(validate(bag, level))
+
+
+@posix
+@pytest.mark.parametrize("name", TAG_FILES)
+def test_a_trusted_link_in_the_place_of_a_tag_file(tmp_path: Path, name: str) -> None:
+    """Trust is for the payload: what says how a bag is to be read is in it, or the bag is not valid."""
+    bag = good(tmp_path)
+    (bag / name).unlink(missing_ok=True)
+    (tmp_path / name).write_bytes(b"")
+    (bag / name).symlink_to(f"../{name}")
+    report = validate(bag, links="trusted")
+    assert ("link-outside", name) in {(one.kind, os.fsdecode(one.path)) for one in report.errors}
+
+
 @posix
 def test_payload_directory_behind_a_link(tmp_path: Path) -> None:
     """``data`` may lead to another directory of the bag, and nowhere else."""

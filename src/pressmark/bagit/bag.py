@@ -212,9 +212,11 @@ def survey(base: Base, problems: list[Problem]) -> tuple[Bag, frozenset[bytes]]:
 def open_tag_file(base: Base, name: bytes, problems: list[Problem]) -> BinaryIO | None:
     """Open a tag file in the base directory; :data:`None` where it is none that can be, or is refused.
 
-    :param problems: what the operating system refuses is added
+    :param problems: what the operating system refuses is added, and a directory, with which the walk finds no fault
     """
     target = base.resolve(name)
+    if target.kind == "directory":
+        problems.append(problem("file-unreadable", name, "it is a directory"))
     if target.kind != "file":
         return None
     try:

@@ -17,6 +17,7 @@ from pressmark.bagit.structure import Say, Structure, lacking
 from pressmark.errors import shown
 from pressmark.fixity import Progress
 from pressmark.fixity.pool import PROGRESS_EVERY, Event
+from pressmark.reports import Problem
 
 __all__ = ["Match", "Matching"]
 
@@ -131,7 +132,7 @@ class Matching:
         has_fetch = self._structure.has_fetch
         for found in walk(self._structure.base, links=self._links):
             if found.fault is not None:
-                self._say([found.fault])
+                self._say([self._judged(found.fault)])
             if found.kind == "file":
                 if found.path.startswith(_BELOW_PAYLOAD):
                     self.streams += 1
@@ -141,6 +142,15 @@ class Matching:
                 else:
                     self.tag_files += 1
             yield found
+
+    def _judged(self, fault: Problem) -> Problem:
+        """Return a fault of the walk as it is for validity.
+
+        Also where links are trusted, none is followed to what says how the bag is to be read.
+        """
+        if fault.kind == "link-outside" and fault.path in self._structure.names - {PAYLOAD}:
+            return problem("link-outside", fault.path)
+        return fault
 
     def _listing(self, path: bytes) -> Listing:
         return self._payload if path.startswith(_BELOW_PAYLOAD) else self._tags

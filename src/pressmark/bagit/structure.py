@@ -35,6 +35,7 @@ class Structure:
     :ivar bag: as its tag files describe it
     :ivar payload: what the payload manifests list
     :ivar tags: what the tag manifests list
+    :ivar names: those in the base directory that the draft gives a meaning
     :ivar unreadable: tag files that could not be read, which was said
     """
 
@@ -46,10 +47,10 @@ class Structure:
         # By path, one more than the length that fetch.txt says; 0 where it says none.
         self._fetched = Numbers()
         problems: list[Problem] = []
-        self.bag, self._names = survey(base, problems)
+        self.bag, self.names = survey(base, problems)
         self.unreadable = {one.path for one in problems if one.kind == "file-unreadable"}
         say(problems)
-        if PAYLOAD not in self._names or base.resolve(PAYLOAD).kind in ("file", "special"):
+        if PAYLOAD not in self.names or base.resolve(PAYLOAD).kind in ("file", "special"):
             say([problem("payload-directory-missing", PAYLOAD)])
         everything = level != "oxum"
         if everything:
@@ -148,7 +149,7 @@ class Structure:
 
     def _fetch_lines(self) -> Iterator[FetchEntry | Problem]:
         problems: list[Problem] = []
-        file = open_tag_file(self.base, fetchlist.NAME, problems) if fetchlist.NAME in self._names else None
+        file = open_tag_file(self.base, fetchlist.NAME, problems) if fetchlist.NAME in self.names else None
         try:
             if file is not None:
                 with file:
