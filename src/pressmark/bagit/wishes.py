@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from pressmark.bagit.info import BagInfo
-from pressmark.bagit.names import fault_of, normal_key
+from pressmark.bagit.names import canonical, fault_of, normal_key
 from pressmark.bagit.payload import PAYLOAD
 from pressmark.bagit.transaction import STAGING, refusing
 from pressmark.errors import BagError
@@ -77,12 +77,17 @@ def _tag_fault(path: bytes) -> str | None:
         return "it is no path of a file in UTF-8"
     if fault := fault_of(path):
         return fault
+    # Else ./bagit.txt would pass for another file than bagit.txt.
+    if canonical(path)[1]:
+        return "a segment '.' says nothing; leave it out"
     if path[:1] in b" \t*":
         return "in a manifest, its beginning would be lost"
     if first in (PAYLOAD, STAGING):
         return "the directory is not for tag files"
     names = (b"bagit.txt", b"bag-info.txt", b"fetch.txt")
-    if not rest and (first in names or first.startswith((b"manifest-", b"tagmanifest-"))):
+    described = first.startswith((b"manifest-", b"tagmanifest-"))
+    # Also for directories: where one of these should be, nothing else may be.
+    if first in names or (described and (not rest or first.endswith(b".txt"))):
         return "the name is reserved"
     return None
 
