@@ -60,6 +60,21 @@ def test_nothing_to_do(implementation: Implementation, tmp_path: Path) -> None:
     assert flaws(bag) == []
 
 
+def test_metadata_of_an_older_bag(tmp_path: Path) -> None:
+    """What leaves the version alone writes tag manifests as that version has them: a percent sign for itself."""
+    path = b"notes/100%.txt"
+    plain = f"{digest(b'x', 'sha512')}  notes/100%.txt".encode()
+    bag = sketched(tmp_path / "b", version="0.97", tag_files={path: b"x"})
+    manifest = bag / "tagmanifest-sha512.txt"
+    manifest.write_bytes(manifest.read_bytes().replace(b"%25", b"%"))
+    update(bag, info={"Contact-Name": "Jane"}, payload=False)
+    assert plain in manifest.read_bytes().splitlines()
+    assert validate(bag).problems == []
+    update(bag)
+    assert plain.replace(b"%", b"%25") in manifest.read_bytes().splitlines()
+    assert validate(bag).problems == []
+
+
 def test_adding_an_algorithm(implementation: Implementation, tmp_path: Path) -> None:
     """A new manifest in the order of the old one; the old one is the same file; one read for both."""
     bag = sketched(tmp_path / "b")

@@ -51,12 +51,12 @@ class ManifestEntry(NamedTuple):
     line: int
 
 
-def manifest_line(digest: str, path: bytes) -> bytes:
+def manifest_line(digest: str, path: bytes, version: tuple[int, int] = (1, 0)) -> bytes:
     """Return the line of a file in UTF-8, line feed included, with the two blanks between that sha512sum writes.
 
     The path of a tag file that begins with a blank is written ``./ …``: there is no other way to list it.
     """
-    text = encode_path(path)
+    text = encode_path(path, version)
     return b"%b  %b%b\n" % (digest.encode("ascii"), b"./" if text[:1] in (b" ", b"\t") else b"", text)
 
 

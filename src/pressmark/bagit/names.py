@@ -31,11 +31,13 @@ _ENCODED_LINE_END = re.compile(rb"%(0[ADad])")
 _RAW_PERCENT = re.compile(rb"%(?!25|0[ADad])")
 
 
-def encode_path(path: bytes) -> bytes:
-    """Return a path as a manifest or fetch file of version 1.0 has it (2.1.3): CR, LF and ``%`` encoded, only those."""
+def encode_path(path: bytes, version: tuple[int, int] = (1, 0)) -> bytes:
+    """Return a path as a manifest or fetch file has it (2.1.3): CR, LF and (from 1.0 on) ``%`` encoded, only those."""
     if b"%" not in path and b"\n" not in path and b"\r" not in path:
         return path
-    return path.replace(b"%", b"%25").replace(b"\r", b"%0D").replace(b"\n", b"%0A")
+    if version > UP_TO_097:
+        path = path.replace(b"%", b"%25")
+    return path.replace(b"\r", b"%0D").replace(b"\n", b"%0A")
 
 
 def decode_path(text: bytes, version: tuple[int, int] = (1, 0)) -> bytes:

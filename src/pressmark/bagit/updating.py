@@ -504,7 +504,7 @@ class _Update:
         kept = {found.path: self._path(found.path) for found in tag_files if found.path not in old | staged}
         kept |= {name: self._path(name) for name in old - staged if self._stays(name, staged)}
         files = kept | {name: os.path.join(self._new, name) for name in staged}
-        write_tag_manifests(self._new, self._target, sorted(files.items()), self._charset)
+        write_tag_manifests(self._new, self._target, sorted(files.items()), self._charset, version)
         staged = set(os.listdir(self._new))
         gone = {name for name in old if name not in staged and name not in kept}
         changed = {name for name in staged if not self._is_same(name)}

@@ -43,10 +43,20 @@ class Manifests:
     :param folder: where they are written; they are not there yet
     :param algorithms: official names
     :param charset: the character set that bagit.txt names
+    :param version: the bag's
     """
 
-    def __init__(self, folder: bytes, algorithms: Sequence[str], charset: Charset = UTF8, *, tag: bool = False) -> None:
+    def __init__(
+        self,
+        folder: bytes,
+        algorithms: Sequence[str],
+        charset: Charset = UTF8,
+        version: tuple[int, int] = (1, 0),
+        *,
+        tag: bool = False,
+    ) -> None:
         self._charset = charset
+        self._version = version
         with contextlib.ExitStack() as stack:
             self._files = [
                 (name, stack.enter_context(open(os.path.join(folder, manifest_name(name, tag=tag)), "xb", BUFFER)))
@@ -72,7 +82,7 @@ class Manifests:
         :param digests: official name of each algorithm to hex
         """
         for name, file in self._files:
-            line = manifest_line(digests[name], path)
+            line = manifest_line(digests[name], path, self._version)
             file.write(line if self._charset.is_utf8 else self._encoded(line, path))
 
     def _encoded(self, line: bytes, path: bytes) -> bytes:
@@ -83,7 +93,11 @@ class Manifests:
 
 
 def write_tag_manifests(
-    folder: bytes, algorithms: Sequence[str], files: Sequence[tuple[bytes, bytes]], charset: Charset = UTF8
+    folder: bytes,
+    algorithms: Sequence[str],
+    files: Sequence[tuple[bytes, bytes]],
+    charset: Charset = UTF8,
+    version: tuple[int, int] = (1, 0),
 ) -> None:
     """Write a tag manifest for each algorithm, all of which list the same files (2.2.1).
 
@@ -91,10 +105,11 @@ def write_tag_manifests(
     :param algorithms: official names
     :param files: of each tag file its path in the bag, and where it is now
     :param charset: the character set that bagit.txt names
+    :param version: the bag's
     :raises BagError: one cannot be read
     """
     outcomes = hash_files([where for _path, where in files], algorithms)
-    with Manifests(folder, algorithms, charset, tag=True) as manifests:
+    with Manifests(folder, algorithms, charset, version, tag=True) as manifests:
         for (path, _where), outcome in zip(files, outcomes, strict=True):
             if outcome.digests is None:
                 raise BagError(outcome.path, outcome.message)
