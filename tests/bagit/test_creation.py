@@ -796,6 +796,19 @@ def test_another_request_than_was_interrupted(tmp_path: Path) -> None:
         assert flaws(source) == []
 
 
+def test_killed_in_the_last_moment(tmp_path: Path) -> None:
+    """When all is moved and the hidden directory is still there, the same call removes it: the bag is valid then."""
+    source = make(tmp_path / "s")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Transaction, "_clean", lambda _self: None)
+        patch.setattr("pressmark.bagit.transaction.leave", lambda _staging, lock: lock.abandon())
+        create(source)
+    assert not validate(source).ok
+    with pytest.raises(BagError, match="it is a bag already"):
+        create(source)
+    assert validate(source).problems == []
+
+
 def interrupt(source: Path) -> None:
     """Stop a run in the middle of its moves, as kill -9 would."""
 

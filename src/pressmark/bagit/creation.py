@@ -30,7 +30,7 @@ from pressmark.bagit.sources import (
     refuse_bag,
     take,
 )
-from pressmark.bagit.transaction import AGAIN, STAGING, Transaction, is_decided, refusing
+from pressmark.bagit.transaction import AGAIN, STAGING, Transaction, is_decided, recover, refusing
 from pressmark.bagit.wishes import Elements, Path, Wish, elements_of, tag_files_of
 from pressmark.bagit.writing import Manifests, write_tag_files
 from pressmark.errors import BagError
@@ -126,6 +126,8 @@ def _create_in_place(path: bytes, wish: Wish, nested: bool, ledger: Ledger | Non
         where = os.path.realpath(path)
         request = wish.request(nested=nested)
         if not is_decided(where):
+            # What is left of a run that was killed when it had changed all it wanted to: a bag is valid without it.
+            recover(where)
             refuse_bag(path, nested)
             for _path, file in wish.tag_files:
                 if is_inside(os.path.realpath(file), where):
