@@ -75,6 +75,21 @@ def test_metadata_of_an_older_bag(tmp_path: Path) -> None:
     assert validate(bag).problems == []
 
 
+@pytest.mark.parametrize(("name", "listed"), [("a%25b", "a%25b"), ("é", unicodedata.normalize("NFD", "é"))])
+def test_tag_files_under_another_spelling(tmp_path: Path, name: str, listed: str) -> None:
+    """A tag file that validation finds under another spelling is found here as well, verified, and listed as it is."""
+    bag = sketched(tmp_path / "b", tag_files={os.fsencode(name): b"x"})
+    manifest = bag / "tagmanifest-sha512.txt"
+    written = f"  {name.replace('%', '%25')}\n".encode()
+    manifest.write_bytes(manifest.read_bytes().replace(written, f"  {listed}\n".encode()))
+    assert validate(bag).ok
+    (bag / name).write_bytes(b"y")
+    assert kinds(refused("accept tag-files", bag)) == [("checksum-mismatch", os.fsencode(name))]
+    (bag / name).write_bytes(b"x")
+    update(bag)
+    assert validate(bag).problems == []
+
+
 def test_adding_an_algorithm(implementation: Implementation, tmp_path: Path) -> None:
     """A new manifest in the order of the old one; the old one is the same file; one read for both."""
     bag = sketched(tmp_path / "b")

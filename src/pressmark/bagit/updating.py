@@ -244,6 +244,7 @@ class _Update:
         self._report = BagReport()
         self._refused = False
         self._hints: dict[str, None] = {}  # what the caller could accept, in order
+        self._respelled: dict[bytes, Mapping[str, str]] = {}  # checksums of tag files listed under another spelling
         self._rewrite = wish.rewrite
         self._octets = self._streams = 0
         self._holes = 0  # files of fetch.txt that are not there
@@ -333,6 +334,7 @@ class _Update:
         # Files that are listed under another spelling, or are behind links: what to list them as, and where they are.
         aside: dict[bytes, tuple[bytes, bytes]] = {}
         unlisted: list[Found] = []
+        strays: list[bytes] = []
         for found in walk(self._base):
             if found.fault is not None and found.fault.kind != "change-unfinished":
                 self._note(found.fault, found.fault.severity == "error")
@@ -340,8 +342,9 @@ class _Update:
                 continue
             if not found.path.startswith(_BELOW_PAYLOAD):
                 if not _is_tag_manifest(self._bag, found.path):
-                    self._tags.mark(found.path)
                     tag_files.append(found)
+                    if not self._tags.mark(found.path):
+                        strays.append(found.path)
             elif self._wish.payload:
                 if not self._payload.mark(found.path):
                     unlisted.append(found)
@@ -357,6 +360,10 @@ class _Update:
             mended = again.kind != "name-normalized"
             self._rewrite |= mended
             aside[again.path] = found.path if mended else again.path, real_path(found)
+        for path in strays:
+            # Tag manifests are written anew from what is there, so that the other spelling is mended.
+            if (again := self._tags.find_again(path)) is not None:
+                self._respelled[path] = again.digests
         missing = {listed.path for listed in self._payload.unmarked()}
         holes = {entry.path for entry in self._fetched() if entry.path in missing}
         self._note_missing(holes)
@@ -486,7 +493,8 @@ class _Update:
             if outcome.digests is None:
                 self._note(problem("file-unreadable", found.path, outcome.message), True)
             else:
-                self._verify(found.path, self._tags.find(found.path), outcome.digests, "tag-files")
+                digests = self._respelled.get(found.path) or self._tags.find(found.path)
+                self._verify(found.path, digests, outcome.digests, "tag-files")
 
     # --- what is written ----------------------------------------------------------------------------------------------
 
