@@ -553,6 +553,18 @@ def test_profile(run: Run, bag: Path, tmp_path: Path) -> None:
 
 
 @posix
+@posix
+def test_a_bag_that_cannot_be_read(run: Run, bag: Path, tmp_path: Path) -> None:
+    """It has failed, and the others are validated."""
+    (tmp_path / "closed").mkdir(mode=0)
+    if os.access(tmp_path / "closed", os.R_OK):
+        pytest.skip("this user may read everything")
+    done = run("bag", "validate", "closed", bag.name)
+    assert b"'closed': Permission denied" in done.stderr
+    assert f"{bag.name}: valid".encode() in done.stderr
+    assert done.returncode == 1
+
+
 def test_validate_with_a_ledger(run: Run, bag: Path, tmp_path: Path) -> None:
     """What was verified is not read again while it has kept size, time and inode; without a ledger it is."""
     assert run("bag", "validate", "bag", "--ledger", "l").returncode == 0

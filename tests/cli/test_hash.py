@@ -44,6 +44,18 @@ def test_default_is_sha512_as_sha512sum_writes_it(run: Run, files: Path) -> None
     assert (done.stdout.decode(), done.stderr, done.returncode) == (wanted, b"", 0)
 
 
+@posix
+def test_a_path_that_cannot_be_read(run: Run, files: Path) -> None:
+    """It fails as one below a PATH does, and the others are hashed."""
+    (files / "b").chmod(0)
+    if os.access(files / "b", os.R_OK):
+        pytest.skip("this user may read everything")
+    done = run("hash", "files/b", "files/d")
+    assert done.stdout.decode() == f"{sha512(b'sea')}  files/d/c\n"
+    assert b"files/b: Permission denied" in done.stderr
+    assert done.returncode == 1
+
+
 def test_several_algorithms(run: Run, files: Path) -> None:
     """Several are BSD lines by default, and refused as coreutils lines."""
     done = run("hash", "files/b", "-a", "SHA-256,md5")

@@ -42,7 +42,8 @@ Examples:
 
 
 @click.command("hash", epilog=EPILOG, short_help="Digests of files and trees.")
-@click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(path_type=bytes))
+# What cannot be read is a file that failed, below PATH and as PATH itself, and no reason to read none.
+@click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(readable=False, path_type=bytes))
 @run_options
 @click.option(
     "--format",

@@ -50,7 +50,8 @@ Examples:
 
 
 @click.command("validate", epilog=EPILOG, short_help="Check bags against their manifests.")
-@click.argument("bags", metavar="BAG...", nargs=-1, required=True, type=click.Path(path_type=bytes))
+# One that cannot be read has failed, and is no reason to validate none of the others.
+@click.argument("bags", metavar="BAG...", nargs=-1, required=True, type=click.Path(readable=False, path_type=bytes))
 @click.option(
     "--level",
     type=click.Choice(["full", "complete", "oxum"]),
