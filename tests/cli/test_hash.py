@@ -251,6 +251,18 @@ def test_verify_checks_the_manifest_first(run: Run, files: Path) -> None:
     assert done.stderr.startswith(b"pressmark: <stdin>:4: expected a digest in hex")
 
 
+def test_verify_of_nothing(run: Run, files: Path, tmp_path: Path) -> None:
+    """A manifest that was cut off at its beginning does not pass; a folder may be empty, though."""
+    (tmp_path / "empty").mkdir()
+    for manifest in (b"", b"# a comment\n"):
+        (tmp_path / "SUMS").write_bytes(manifest)
+        done = run("verify", "SUMS")
+        assert (done.stdout, done.returncode) == (b"", 1)
+        assert done.stderr == b"pressmark: SUMS: it names no file; nothing was verified\n"
+        assert run("verify", "SUMS", "--root", "files").returncode == 1
+        assert run("verify", "SUMS", "--root", "empty").returncode == 0
+
+
 def test_verify_goes_on_with_a_ledger(run: Run, files: Path) -> None:
     """What was verified is not read again; what changed is."""
     run("hash", "files", "-o", "SUMS")

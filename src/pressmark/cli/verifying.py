@@ -85,7 +85,8 @@ def verify_command(
 
     The algorithm of a coreutils manifest is that of -a, or else follows from the length of the digests: 64 hex digits
     are sha256, so that "-a blake3" is needed for what b3sum wrote. Of other manifests, -a chooses which digests are
-    checked. Where MANIFEST is "-", standard input is read.
+    checked. Where MANIFEST is "-", standard input is read. A manifest that names no file fails; an empty folder is
+    verified with --root.
     """
     wanted = chosen_algorithms(algorithms) or None
     counts: Counter[str] = Counter()
@@ -97,6 +98,9 @@ def verify_command(
             return read_manifest(file, source.name, wanted, format_name)
 
         used = _checked(entries())
+        if not used and root is None:
+            # A manifest that was cut off at its very beginning must not pass for one that was verified.
+            raise Failure(f"{source.name}: it names no file; nothing was verified")
         file.seek(0)
         roots = [os.fsencode(manifest), root or b""]
         # A ledger is for one set of algorithms, which a manifest need not have in every line.
