@@ -102,9 +102,10 @@ def _endings() -> Iterator[None]:
         give_up_stdout()
         raise click.exceptions.Exit(0) from None
     except OSError as error:
-        # Streams of items name themselves; what is left is the printing of tables and help.
+        # Streams of items name themselves; what names nothing is the printing of tables and help.
         give_up_stdout()
-        raise Failure(f"<stdout>: {cause(error)}") from None
+        name = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else "<stdout>"
+        raise Failure(f"{name}: {cause(error)}") from None
     except KeyboardInterrupt:
         raise Interrupted("interrupted") from None
     except LayoutConfigError as error:
