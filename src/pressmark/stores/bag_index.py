@@ -16,7 +16,7 @@ __all__ = ["BagIndex"]
 
 # After a look, so many times as long as that took pass before it is out of date.
 _PATIENCE = 20
-# What comes within one tick of the file system's clock does not show in the folder's time. The coarsest ticks are these.
+# What comes within one tick of a file system's clock does not show in the folder's time. The coarsest ticks are these.
 _TICK = 2_000_000_000  # nanoseconds
 
 

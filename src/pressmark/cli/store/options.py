@@ -120,13 +120,17 @@ def as_files(event: object) -> object:
 def pairs_of(source: Source, null: bool) -> Iterator[tuple[int, bytes, bytes | None]]:
     """Give number, identifier and path of each line of a list; no path where there is no TAB."""
     end = b"\0" if null else b"\n"
-    number, rest = 0, b""
+    number = 0
+    held: list[bytes] = []  # of a line that has not ended yet
     while data := source.read(1 << 16):
-        *lines, rest = (rest + data).split(end)
-        for line in lines:
-            number += 1
-            yield number, *_pair(line)
-    if rest:
+        held.append(data)
+        if end in data:
+            *lines, rest = b"".join(held).split(end)
+            held = [rest]
+            for line in lines:
+                number += 1
+                yield number, *_pair(line)
+    if rest := b"".join(held):
         yield number + 1, *_pair(rest)
 
 
