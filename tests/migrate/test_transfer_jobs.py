@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -123,6 +124,23 @@ def test_sources_are_removed(tmp_path: Path, kind: str) -> None:
     assert list(stores.open(tmp_path / "source", kind).objects()) == []
     assert run(Remove(chosen), tmp_path / "again", lines) == rows
     assert len(held(chosen.open_destination())) == len(GIVEN)
+
+
+def test_only_what_was_copied_is_removed(tmp_path: Path) -> None:
+    """An object that lies deeper than it belongs is not the one that its identifier leads to."""
+    source = make("ocfl", tmp_path / "source", GIVEN, tmp_path / "given")
+    chosen, rows = migrated(tmp_path, source, "pairtree", move=True)
+    place = tmp_path / "source" / rows[0].source
+    deeper = tmp_path / "source" / "backup" / rows[0].source
+    deeper.parent.mkdir(parents=True)
+    place.rename(deeper)
+    shutil.copytree(deeper, place)
+    row = rows[0]._replace(source=f"backup/{rows[0].source}")
+    before = tree(tmp_path / "source")
+    [found] = run(Remove(chosen), tmp_path / "removal", [row.line()])
+    assert found.error_code == "source_kept"
+    assert found.error == f"its source was kept: {row.source!r} is not where its identifier belongs; remove it by hand"
+    assert tree(tmp_path / "source") == before
 
 
 def test_sources_are_kept_where_they_must_be(tmp_path: Path, source: Store) -> None:

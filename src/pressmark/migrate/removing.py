@@ -59,6 +59,20 @@ def _check_versions(source: Store, destination: Store, entry: Entry) -> None:
         raise Trouble("kept", "versions", what)
 
 
+def _is_found(source: Store, entry: Entry) -> bool:
+    """Return whether the store finds, by its identifier, the object that was copied, and no other one.
+
+    :raises ObjectError: it cannot be looked at
+    """
+    here = source.locate(entry.record()).path
+    try:
+        return source.get(entry.source_id).path == here
+    except ObjectError as error:
+        if error.kind != "missing":
+            raise
+        return False
+
+
 def _remove(row: Row, source: Store, destination: Store, reader: Reader) -> None:
     """Remove the source of one object.
 
@@ -82,9 +96,6 @@ def _remove(row: Row, source: Store, destination: Store, reader: Reader) -> None
     _check_versions(source, destination, entry)
     # Nothing is read again here: whether it is what was copied was found out, that it is still there is not.
     target_files(destination, entry)
-    if source.layout is not None:
-        place = source.layout.map_id(row.source_id)
-        if not row.source.endswith(place):
-            what = f"it is not where its identifier belongs, at {place!r}; remove it by hand"
-            raise Trouble("kept", "misplaced", what)
+    if source.layout is not None and not _is_found(source, entry):
+        raise Trouble("kept", "misplaced", f"{row.source!r} is not where its identifier belongs; remove it by hand")
     source.delete(row.source_id)
