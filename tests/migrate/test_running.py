@@ -585,6 +585,23 @@ def test_rows_that_are_damaged_are_put_together_again(pairtree: Path, tmp_path: 
         assert migrate.verify(plan, threads=True).ok
 
 
+@pytest.mark.parametrize("damaged", ["", '["a", "b"]\n', "1\n", None])
+def test_a_map_that_is_damaged_is_not_taken_for_a_shorter_one(
+    pairtree: Path, tmp_path: Path, damaged: str | None
+) -> None:
+    """Objects would get their old identifiers back."""
+    new = {identifier: f"new:{identifier}" for identifier in IDS}
+    plan = to_ocfl(pairtree, tmp_path / "root", new_ids=new)
+    migrate.run(plan, threads=True)
+    recorded = Path(plan.work, "map.jsonl")
+    recorded.unlink()
+    if damaged is not None:
+        recorded.write_text(damaged)
+    with pytest.raises(MigrationError, match=r"map\.jsonl is not as the plan has written it; bring it back"):
+        migrate.catch_up(plan)
+    assert migrate.catch_up(plan, new_ids=new).unchanged == len(IDS)
+
+
 @pytest.mark.parametrize("damaged", [b"", b"[1]", b"{}\n"])
 def test_rows_of_a_chunk_that_are_damaged_are_named(pairtree: Path, tmp_path: Path, damaged: bytes) -> None:
     plan = to_ocfl(pairtree, tmp_path / "root")

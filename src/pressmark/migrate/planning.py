@@ -123,6 +123,7 @@ class Plan:
     :ivar warnings: how many there are of each kind; ``warnings.jsonl`` has them
     :ivar sha256: of the entries
     :ivar known_sha256: of the rows of what is not done, known by now
+    :ivar map_sha256: of the map; empty where there was none
     :ivar seconds: it took
     """
 
@@ -139,6 +140,7 @@ class Plan:
     warnings: Mapping[str, int] = field(default_factory=dict)
     sha256: str = ""
     known_sha256: str = ""
+    map_sha256: str = ""
     seconds: float = 0.0
 
     def entries(self) -> Iterator[Entry]:
@@ -150,19 +152,21 @@ class Plan:
     def new_ids(self) -> Iterator[tuple[str, str]] | None:
         """Give what the map says that it was made with, old and new identifiers; :data:`None` where it had no map.
 
-        :raises MigrationError: that was written down, and cannot be read
+        :raises MigrationError: that was written down, and is not as it was
         """
+        if not self.map_sha256:
+            return None
         path = os.path.join(self.work, MAP)
-        return self._mapped(path) if os.path.exists(path) else None
-
-    def _mapped(self, path: str) -> Iterator[tuple[str, str]]:
         try:
-            with open(path, "rb") as lines:
-                for line in lines:
-                    old, new = json.loads(line)
-                    yield old, new
-        except (OSError, ValueError) as error:
-            raise MigrationError("", self.work, f"its {MAP} cannot be read ({error}); bring it back") from None
+            with open(path, "rb") as file:
+                found = hashlib.file_digest(file, "sha256").hexdigest()
+        except OSError:
+            found = None
+        # With a part of it, objects would get their old identifiers back.
+        if found != self.map_sha256:
+            what = f"its {MAP} is not as the plan has written it; bring it back, or give a map of all objects"
+            raise MigrationError("", self.work, what)
+        return _pairs(path)
 
     def record(self) -> dict[str, Any]:
         """Return it as it stands in JSON."""
@@ -170,7 +174,8 @@ class Plan:
 
     def summary(self) -> dict[str, Any]:
         """Return how much it is, without what was asked for."""
-        return {key: value for key, value in self.record().items() if key not in ("options", "sha256", "known_sha256")}
+        left_out = ("options", "sha256", "known_sha256", "map_sha256")
+        return {key: value for key, value in self.record().items() if key not in left_out}
 
     @classmethod
     def open(cls, work: str | os.PathLike[str]) -> Plan:
@@ -189,6 +194,13 @@ class Plan:
             raise MigrationError("", folder, f"{what}: plan the migration first") from None
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise MigrationError("", folder, f"its {PLAN} cannot be read ({error}); plan the migration again") from None
+
+
+def _pairs(path: str) -> Iterator[tuple[str, str]]:
+    with open(path, "rb") as lines:
+        for line in lines:
+            old, new = json.loads(line)
+            yield old, new
 
 
 # --- what is asked for ------------------------------------------------------------------------------------------------
@@ -500,6 +512,7 @@ class _Planning:
         self._names = Names(options)
         self._pool = resources.enter_context(ThreadPoolExecutor(threads, "pressmark-plan"))
         self._map: IdentifierIndex | None = None
+        self._map_sha256 = ""
         self._fixed = _keeps_identifier(options)
         self._known = _Lines(os.path.join(folder, KNOWN))
         self._entries = _Lines(os.path.join(folder, ENTRIES))
@@ -520,6 +533,7 @@ class _Planning:
         with closing(_Lines(os.path.join(self._folder, MAP))) as lines:
             for pair in self._map.items():
                 lines.write(json.dumps(pair).encode() + b"\n")
+        self._map_sha256 = lines.sha256.hexdigest()
 
     def go(self, ids: Identifiers | None, column: str | None, clashes: Clashes) -> None:
         """Go through the source, and write what is to be done."""
@@ -748,6 +762,7 @@ class _Planning:
             warnings=dict(sorted(self.refusals.warnings.items())),
             sha256=digest,
             known_sha256=self._known.sha256.hexdigest(),
+            map_sha256=self._map_sha256,
             seconds=round(monotonic() - self._started, 3),
         )
         parameters = {**self._options.record(), "entries": digest}
