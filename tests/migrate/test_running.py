@@ -552,6 +552,35 @@ def test_catch_up_with_a_map(pairtree: Path, tmp_path: Path) -> None:
     assert "new:more" in {entry.id for entry in plan.entries()}
 
 
+def test_catching_up_again(pairtree: Path, tmp_path: Path) -> None:
+    """Every run goes by all those before it, not by the last one only; so does what reads everything again."""
+    first = to_ocfl(pairtree, tmp_path / "root")
+    migrate.run(first, threads=True)
+    store = stores.open(pairtree)
+    (tmp_path / "new.txt").write_bytes(b"new")
+    store.put(IDS[4], {"one.txt": tmp_path / "new.txt"}, replace=True)
+    store.delete(IDS[0])
+    second = migrate.catch_up(first)
+    assert (second.objects, second.unchanged, dict(second.warnings)) == (1, 10, {"gone": 1})
+    assert migrate.run(second, threads=True).ok
+    third = migrate.catch_up(second)
+    assert (third.objects, third.unchanged, dict(third.warnings)) == (0, 11, {"gone": 1})
+    assert migrate.run(third, threads=True).ok
+    assert migrate.catch_up(third).unchanged == 11
+    for plan in (second, third):
+        again = migrate.verify(plan, threads=True)
+        assert (again.ok, again.objects, again.by_status) == (True, 12, {"ok": 12})
+    damaged = next(path for path in (tmp_path / "root").rglob("*/content/*") if path.read_bytes() != b"new")
+    damaged.write_bytes(b"damaged" + damaged.read_bytes())
+    again = migrate.verify(third, threads=True)
+    assert not again.ok
+    assert again.by_status == {"ok": 11, "digest_mismatch": 1}
+    Path(first.work).rename(tmp_path / "away")
+    for call in (migrate.verify, migrate.catch_up):
+        with pytest.raises(MigrationError, match="bring that folder back"):
+            call(third)
+
+
 # --- a work folder that was damaged -----------------------------------------------------------------------------------
 
 

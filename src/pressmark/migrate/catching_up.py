@@ -14,6 +14,7 @@ from typing import Any
 
 from pressmark.errors import MigrationError
 from pressmark.migrate.events import OnEvent
+from pressmark.migrate.history import runs
 from pressmark.migrate.index import IdentifierIndex
 from pressmark.migrate.mapping import IdentifierMap
 from pressmark.migrate.measuring import Measure
@@ -47,41 +48,30 @@ def plan_catch_up(
     options = make_options(**{**asdict(first.options), "replace": True, **how})
     new_ids = first.new_ids() if new_ids is None else new_ids
     with IdentifierIndex(first.work) as index:
-        before = Before(first, index)
-        return make_plan(options, work, new_ids=new_ids, threads=threads, wanted=before, on_event=on_event)
+        return make_plan(
+            options,
+            work,
+            new_ids=new_ids,
+            threads=threads,
+            wanted=Before(first, index),
+            before=first.work,
+            on_event=on_event,
+        )
 
 
 class Before:
-    """What a first run has done: a plan's :class:`~pressmark.migrate.planning.Selection`.
+    """What a run and those that it caught up with have done: a plan's :class:`~pressmark.migrate.planning.Selection`.
 
-    :param plan: of the first run, which is finished
+    :param plan: of the last run, which is finished
     :param index: empty; filled with what is done
-    :raises JobError: the rows of the first run are damaged
+    :raises MigrationError: the work folder of an earlier run is gone
+    :raises JobError: rows are damaged
     """
 
     def __init__(self, plan: Plan, index: IdentifierIndex) -> None:
-        self._plan = plan
         self._index = index
-        with IdentifierIndex(plan.work) as done:
-            done.fill((identifier, "") for identifier in self._done())
-            index.fill(self._sizes(done))
-
-    def _done(self) -> Iterator[str]:
-        path, _digest = finished_rows(self._plan)
-        with open(path, "rb") as lines:
-            for line in lines:
-                row = Row.parse(line)
-                if row.status in GOOD and row.error_code is None:
-                    yield row.source_id
-
-    def _sizes(self, done: IdentifierIndex) -> Iterator[tuple[str, str]]:
-        block: list[tuple[str, str]] = []
-        for entry in self._plan.entries():
-            block.append((entry.source_id, _size(entry.files, entry.bytes, entry.changed)))
-            if len(block) == 1000:
-                yield from _kept(block, done)
-                block = []
-        yield from _kept(block, done)
+        # The newest first: of an object that is there again, the first counts.
+        index.fill(item for run in runs(plan) for item in _sizes(run))
 
     def changed(self, identifiers: Sequence[str], sizes: Sequence[Measure]) -> list[bool]:
         """Return of each object whether it is to be migrated again."""
@@ -95,6 +85,28 @@ class Before:
         """Give the identifiers of objects that were there and are not any more, once all were asked for."""
         for identifier, _ in self._index.unasked():
             yield identifier
+
+
+def _sizes(plan: Plan) -> Iterator[tuple[str, str]]:
+    """Give identifiers of what a run has done, and what tells that it was not changed since."""
+    with IdentifierIndex(plan.work) as done:
+        done.fill((identifier, "") for identifier in _done(plan))
+        block: list[tuple[str, str]] = []
+        for entry in plan.entries():
+            block.append((entry.source_id, _size(entry.files, entry.bytes, entry.changed)))
+            if len(block) == 1000:
+                yield from _kept(block, done)
+                block = []
+        yield from _kept(block, done)
+
+
+def _done(plan: Plan) -> Iterator[str]:
+    path, _digest = finished_rows(plan)
+    with open(path, "rb") as lines:
+        for line in lines:
+            row = Row.parse(line)
+            if row.status in GOOD and row.error_code is None:
+                yield row.source_id
 
 
 def _size(files: int, nbytes: int, changed: int) -> str:

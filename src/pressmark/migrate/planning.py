@@ -125,6 +125,7 @@ class Plan:
     :ivar known_sha256: of the rows of what is not done, known by now
     :ivar map_sha256: of the map; empty where there was none
     :ivar seconds: it took
+    :ivar before: the work folder of the run that this one catches up with, relative to its own
     """
 
     work: str
@@ -142,6 +143,7 @@ class Plan:
     known_sha256: str = ""
     map_sha256: str = ""
     seconds: float = 0.0
+    before: str | None = None
 
     def entries(self) -> Iterator[Entry]:
         """Give every object, in the order in which they are migrated."""
@@ -387,6 +389,7 @@ def make_plan(
     chunk_objects: int = jobs.FILES,
     chunk_bytes: int = jobs.BYTES,
     wanted: Selection | None = None,
+    before: str | None = None,
     on_event: OnEvent | None = None,
 ) -> Plan:
     """Go through the source, and write a plan, or refuse.
@@ -402,6 +405,7 @@ def make_plan(
     :param chunk_objects: objects in a chunk
     :param chunk_bytes: bytes in a chunk
     :param wanted: leave objects out
+    :param before: the work folder of the run that this one catches up with
     :param on_event: called with :class:`~pressmark.migrate.events.Progress`
     :raises MigrationError: the plan is refused; its ``refused`` is the file that lists why
     :raises StoreError: the source cannot be read
@@ -434,7 +438,7 @@ def make_plan(
         if planning.refusals.errors:
             reason = planning.refusals.reason()
             raise MigrationError(options.source, options.destination, reason, planning.refusals.path)
-        return planning.finish(mode)
+        return planning.finish(mode, before)
 
 
 def _prepare(options: Options, folder: str) -> None:
@@ -736,7 +740,7 @@ class _Planning:
         for kind, what in lack:
             self.refusals.add(kind, message=what, severity=None if check and not there else WARNING)
 
-    def finish(self, mode: str) -> Plan:
+    def finish(self, mode: str, before: str | None) -> Plan:
         """Write the plan."""
         self._entries.close()
         self._known.close()
@@ -764,6 +768,7 @@ class _Planning:
             known_sha256=self._known.sha256.hexdigest(),
             map_sha256=self._map_sha256,
             seconds=round(monotonic() - self._started, 3),
+            before=None if before is None else os.path.relpath(before, self._folder),
         )
         parameters = {**self._options.record(), "entries": digest}
         jobs.WorkFolder.create(self._folder, job_of(self._options), self._chunks, parameters)

@@ -10,6 +10,7 @@
     ├── rows.jsonl        all rows: the plan's order, then those of what was left out by the plan
     ├── remaining.txt     identifiers of what is not done: a list for another plan
     ├── finished.json     how it ended
+    ├── migrated.jsonl    of a catch-up: its rows, and those of the runs before it that have none there
     └── verify-1/, …      work folders of verifications
 
 Whenever it is interrupted, doing it again goes on: receipts say which chunks are done, and everything after the chunks
@@ -532,19 +533,20 @@ def verify_run(
     on_event: OnEvent | None = None,
     stop: Callable[[], bool] | None = None,
 ) -> Run:
-    """Read all that was migrated again in the destination, and compare it with the rows.
+    """Read all that was migrated again in the destination, by the runs that this one caught up with, too, and compare.
 
     A verification that was interrupted is gone on with; one that is finished is begun again beside it.
 
-    :raises MigrationError: the run is not finished
+    :raises MigrationError: the run is not finished, or the work folder of one that it caught up with is gone
     :raises JobError: it cannot go on, or the run's rows are damaged
     """
+    from pressmark.migrate.history import migrated_rows
     from pressmark.migrate.job import Verify
 
     if state(plan.work) != "finished":
         raise _refusal(plan, f"the run in {plan.work} is not finished: run or resume it first")
     started = monotonic()
-    rows, digest = finished_rows(plan)
+    rows, digest, earlier = migrated_rows(plan)
     job = Verify(plan.options)
     work = None
     for number in count(1):
@@ -557,14 +559,14 @@ def verify_run(
     work = work or _made(folder, job, rows)
     tell = on_event or (lambda _event: None)
     with work.held():
-        summary = workers.drive(
-            job, work, on_receipt=_Teller("verify", plan, work, tell), max_errors=max_errors, stop=stop
-        )
+        told = _Teller("verify", replace(plan, objects=plan.objects + earlier), work, tell)
+        summary = workers.drive(job, work, on_receipt=told, max_errors=max_errors, stop=stop)
         merged = _Merged(ROWS)
         _write_rows(folder, merged, output_lines(work), None)
         run = merged.run(plan, summary, 0, round(monotonic() - started, 3), folder)
         # What the plan left out is among the rows.
-        run = replace(run, remaining=max(0, plan.objects + plan.invalid + plan.missing - run.objects))
+        expected = plan.objects + plan.invalid + plan.missing + earlier
+        run = replace(run, remaining=max(0, expected - run.objects))
         if run.complete:
             write_record(os.path.join(folder, FINISHED), {"at": _now(), **run.record()})
     return run
