@@ -23,7 +23,7 @@ def take(descriptor: int, *, wait: bool = False) -> None:
     if sys.platform == "win32":
         import msvcrt
 
-        os.lseek(descriptor, 1 << 30, os.SEEK_SET)  # far behind the end: readers are not disturbed
+        os.lseek(descriptor, 1 << 62, os.SEEK_SET)  # far behind the end: readers are not disturbed
         while True:
             try:
                 msvcrt.locking(descriptor, msvcrt.LK_LOCK if wait else msvcrt.LK_NBLCK, 1)
