@@ -546,6 +546,10 @@ def test_catch_up_with_a_map(pairtree: Path, tmp_path: Path) -> None:
         assert migrate.run(plan, threads=True).ok
         assert sorted(contents(tmp_path / "root")) == sorted(new.values())
         first = plan
+    # There is nothing to mend in the map where what it names has gone.
+    store.delete(IDS[9])
+    plan = migrate.catch_up(first, work=tmp_path / "gone")
+    assert plan.warnings == {"gone": 1}
     # Another map is one for all of them.
     store.put("more", {"one.txt": tmp_path / "new.txt"})
     plan = migrate.catch_up(first, new_ids={**new, "more": "new:more"})

@@ -46,7 +46,6 @@ def plan_catch_up(
         what = f"the run in {first.work} is not finished: run or resume it first"
         raise MigrationError(first.options.source, first.options.destination, what)
     options = make_options(**{**asdict(first.options), "replace": True, **how})
-    new_ids = first.new_ids() if new_ids is None else new_ids
     with IdentifierIndex(first.work) as index:
         return make_plan(
             options,
@@ -80,6 +79,13 @@ class Before:
             known != _size(one.files, one.bytes, one.changed) or one.fault is not None
             for known, one in zip(before, sizes, strict=True)
         ]
+
+    def new_ids(self) -> Iterator[tuple[str, str]] | None:
+        """Return the first run's map, if it had one.
+
+        :raises MigrationError: it is damaged
+        """
+        return self._plan.new_ids()
 
     def gone(self) -> Iterator[str]:
         """Give the identifiers of objects that were there and are not any more, once all were asked for."""

@@ -105,6 +105,9 @@ class Selection(Protocol):
     def gone(self) -> Iterator[str]:
         """Give the identifiers of objects that should have been there, once all were asked for."""
 
+    def new_ids(self) -> IdentifierMap | None:
+        """Return which identifiers objects got before; :data:`None` where they kept theirs."""
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -429,6 +432,8 @@ def make_plan(
         try:
             if new_ids is not None:
                 planning.read_map(new_ids)
+            elif wanted is not None:
+                planning.keep_map(wanted.new_ids())
             with Clashes(folder, memory) as clashes:
                 planning.go(ids, column, clashes)
                 clashes.refuse(planning.refusals, folds(options))
@@ -517,6 +522,7 @@ class _Planning:
         self._pool = resources.enter_context(ThreadPoolExecutor(threads, "pressmark-plan"))
         self._map: IdentifierIndex | None = None
         self._map_sha256 = ""
+        self._compares_map = True
         self._fixed = _keeps_identifier(options)
         self._known = _Lines(os.path.join(folder, KNOWN))
         self._entries = _Lines(os.path.join(folder, ENTRIES))
@@ -539,6 +545,12 @@ class _Planning:
                 lines.write(json.dumps(pair).encode() + b"\n")
         self._map_sha256 = lines.sha256.hexdigest()
 
+    def keep_map(self, before: IdentifierMap | None) -> None:
+        """Take in which identifiers objects got before; what of them is in the source no more is nothing to mend."""
+        if before is not None:
+            self.read_map(before)
+        self._compares_map = False
+
     def go(self, ids: Identifiers | None, column: str | None, clashes: Clashes) -> None:
         """Go through the source, and write what is to be done."""
         items = self._all() if ids is None else self._listed(read_identifiers(ids, column))
@@ -556,7 +568,7 @@ class _Planning:
                 self._take(batch, clashes)
                 batch = []
         self._take(batch, clashes)
-        if self._map is not None:
+        if self._map is not None and self._compares_map:
             # With a part of the source, the map may well be that of the whole.
             severity = None if ids is None and self._wanted is None else WARNING
             for identifier, new in self._map.unasked():
