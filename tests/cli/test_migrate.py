@@ -239,6 +239,22 @@ def test_wrong_calls(call: Call, books: Path, arguments: list[str], said: str) -
     assert (books.parent / "a.csv").read_text() == "id\n"
 
 
+@pytest.mark.parametrize("name", ["entries.jsonl", "rows.jsonl", "output/0.jsonl", "verify-1/rows.jsonl"])
+def test_a_report_replaces_nothing_of_a_run(call: Call, root: Path, name: str) -> None:
+    """Nor does a run's report in its own folder, whatever other names there are."""
+    work = root.parent / "root.migration"
+    assert call("migrate", "books", "root", "--verify-again").exit_code == 0
+    before = {path: path.read_bytes() for path in work.rglob("*.jsonl")}
+    for arguments in (OCFL, ["--resume"], ["--verify-again"]):
+        result = call("migrate", "books", "root", *arguments, "--report", f"root.migration/{name}")
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert "the run has a file of this name for itself; name another one" in result.stderr
+    result = call("migrate", "books", "other", *OCFL, "--work", ".", "--report", "plan.jsonl")
+    assert "the run has a file of this name for itself" in result.stderr
+    assert {path: path.read_bytes() for path in work.rglob("*.jsonl")} == before
+    assert call("migrate", "books", "root", "--resume", "--report", "root.migration/report.jsonl").exit_code == 0
+
+
 # --- what goes wrong --------------------------------------------------------------------------------------------------
 
 

@@ -64,6 +64,7 @@ __all__ = [
     "ENTRIES",
     "KNOWN",
     "PLAN",
+    "PLANNED",
     "Plan",
     "Selection",
     "job_of",
@@ -75,8 +76,8 @@ __all__ = [
 ENTRIES, KNOWN, MAP, PLAN = "entries.jsonl", "known.jsonl", "map.jsonl", "plan.json"
 #: There since the run was begun: the plan must not be replaced any more.
 BEGUN = "begun.json"
-# What is in a work folder before that.
-_OURS = frozenset(
+#: What is in a work folder before that.
+PLANNED = frozenset(
     {
         *(ENTRIES, f"{ENTRIES}.new", KNOWN, MAP, PLAN, f"{PLAN}.new", "refused.jsonl", "warnings.jsonl"),
         *("run.json", "plan.jsonl", "nonce", "driver.lock", "receipts", "output", f"{BEGUN}.new"),
@@ -486,7 +487,7 @@ def _is_of_plan(name: str, ours: bool) -> bool:
 
     :param ours: there is what every plan begins with
     """
-    return is_index(name) or (ours and (name in _OURS or is_temporary(name)))
+    return is_index(name) or (ours and (name in PLANNED or is_temporary(name)))
 
 
 def _is_within(path: str, outer: str) -> bool:

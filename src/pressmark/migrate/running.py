@@ -37,7 +37,7 @@ from pressmark.errors import JobError, MigrationError, StoreError
 from pressmark.migrate.entries import Entry
 from pressmark.migrate.events import OnEvent, Progress
 from pressmark.migrate.options import Options
-from pressmark.migrate.planning import BEGUN, ENTRIES, KNOWN, Plan, job_of, write_record
+from pressmark.migrate.planning import BEGUN, ENTRIES, KNOWN, PLANNED, Plan, job_of, write_record
 from pressmark.migrate.rows import GOOD, KEPT, Row
 from pressmark.stores.base import octets
 from pressmark.stores.directories import flush_directory, prune_upward
@@ -50,6 +50,7 @@ __all__ = [
     "Run",
     "Workers",
     "finished_rows",
+    "is_of_run",
     "output_lines",
     "refuse_others",
     "run_plan",
@@ -59,6 +60,8 @@ __all__ = [
 
 ROWS, COPIED, REMAINING, FINISHED = "rows.jsonl", "copied.jsonl", "remaining.txt", "finished.json"
 _REMOVAL, _VERIFY = "removal", "verify-"
+_OWN = PLANNED | {BEGUN, ROWS, COPIED, REMAINING, FINISHED}
+_SUBFOLDERS = frozenset({"receipts", "output"})
 _EVERY = 10_000  # objects between two looks at the clock
 _TREES = {"pairtree": b"pairtree_root", "vitro": b"file_storage_root"}
 
@@ -159,6 +162,19 @@ def state(work: str | os.PathLike[str]) -> str:
         if os.path.exists(os.path.join(folder, name)):
             return word
     return "none"
+
+
+def is_of_run(path: str, work: str) -> bool:
+    """Return whether a file is one that a run, or its plan, has for itself.
+
+    :param work: the work folder of the next run, which need not be there
+    """
+    folder, name = os.path.split(os.path.realpath(path))
+    if os.path.basename(folder) in _SUBFOLDERS:
+        folder = os.path.dirname(folder)
+    elif name not in _OWN:
+        return False
+    return folder == os.path.realpath(work) or os.path.exists(os.path.join(folder, "run.json"))
 
 
 def run_plan(

@@ -18,6 +18,7 @@ from pressmark.cli.talk import CallError, Failure, say
 from pressmark.cli.tally import counted, shown_bytes
 from pressmark.errors import MigrationError, ReportError
 from pressmark.migrate.reporting import Summary, check_report, outcome_of
+from pressmark.migrate.running import is_of_run
 
 __all__ = ["Call"]
 
@@ -70,7 +71,7 @@ class Call:
             refuse_mixed(self._to, self._given)
 
     def _check_report(self, path: str) -> None:
-        """Make sure that a report can be written, replaces no list, and is nothing that a store cannot account for."""
+        """Make sure that a report can be written, replaces nothing that is needed, and does not lie in a store."""
         real = os.path.realpath(path)
         for store in (self._source, self._destination):
             root = os.path.realpath(store)
@@ -81,6 +82,8 @@ class Call:
             with suppress(OSError):
                 if self._call[name] is not None and os.path.samefile(path, self._call[name]):
                     raise CallError(f"--report {path}: it would replace the list of {option}; name another file")
+        if is_of_run(path, migrate.work_folder(self._destination, self._call["work"])):
+            raise CallError(f"--report {path}: the run has a file of this name for itself; name another one")
         check_report(path)
 
     def go(self, lines: Lines, watch: Watch) -> int:
