@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import pressmark
 from pressmark import jobs, stores
 from pressmark.migrate.job import Migrate, Remove, Verify
 from pressmark.migrate.options import Options
@@ -141,6 +142,29 @@ def test_only_what_was_copied_is_removed(tmp_path: Path) -> None:
     assert found.error_code == "source_kept"
     assert found.error == f"its source was kept: {row.source!r} is not where its identifier belongs; remove it by hand"
     assert tree(tmp_path / "source") == before
+
+
+def test_a_bag_in_one_file_is_removed_by_its_name(tmp_path: Path) -> None:
+    """Where a layout says what that is; another one of its identifier may lie beside it."""
+    source = stores.create("bags", tmp_path / "source", layout=pressmark.layout("0003"))
+    source.put("aa1", write(tmp_path / "given", GIVEN["aa1"]))
+    [bag] = (tmp_path / "source").glob("*/*/*/aa1")
+    shutil.make_archive(str(bag), "tar", bag.parent, bag.name)
+    shutil.rmtree(bag)
+    chosen, [row] = migrated(tmp_path, source, "pairtree", move=True)
+    right = tmp_path / "source" / row.source
+    shutil.copy(right, right.with_name("other.tar"))
+    wrong = right.with_name("wrong.tar")
+    right.rename(wrong)
+    wrong.with_name("other.tar").rename(right)
+    misplaced = row._replace(source=str(wrong.relative_to(tmp_path / "source")), changed=wrong.stat().st_ctime_ns)
+    [found] = run(Remove(chosen), tmp_path / "removal", [misplaced.line()])
+    assert "not where its identifier belongs" in str(found.error)
+    assert right.exists()
+    row = row._replace(changed=right.stat().st_ctime_ns)
+    assert run(Remove(chosen), tmp_path / "again", [row.line()]) == [row]
+    assert not right.exists()
+    assert wrong.exists()
 
 
 def test_sources_are_kept_where_they_must_be(tmp_path: Path, source: Store) -> None:

@@ -12,7 +12,8 @@ from pressmark.migrate.rows import GOOD, KEPT, Row
 from pressmark.migrate.transfer.failures import Trouble, failure_of
 from pressmark.migrate.transfer.reading import Reader
 from pressmark.migrate.transfer.way import all_files, changed_at, target_files
-from pressmark.stores import Store
+from pressmark.stores import Store, StoredObject
+from pressmark.stores.bags import BagObject
 from pressmark.stores.base import object_errors
 from pressmark.stores.ocfl import OcflObject
 
@@ -59,14 +60,18 @@ def _check_versions(source: Store, destination: Store, entry: Entry) -> None:
         raise Trouble("kept", "versions", what)
 
 
+def _place(found: StoredObject) -> bytes:
+    return found.bag_path if isinstance(found, BagObject) else found.path
+
+
 def _is_found(source: Store, entry: Entry) -> bool:
     """Return whether the store finds, by its identifier, the object that was copied, and no other one.
 
     :raises ObjectError: it cannot be looked at
     """
-    here = source.locate(entry.record()).path
+    here = _place(source.locate(entry.record()))
     try:
-        return source.get(entry.source_id).path == here
+        return _place(source.get(entry.source_id)) == here
     except ObjectError as error:
         if error.kind != "missing":
             raise
