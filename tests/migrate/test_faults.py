@@ -233,6 +233,21 @@ def test_ocfl_objects_that_are_not_what_their_inventories_say(tmp_path: Path) ->
     assert [record.id for record in source.objects()] == ["bb2"]
 
 
+@pytest.mark.parametrize("there", [False, True])
+@pytest.mark.parametrize("to", ["pairtree", "bags"])
+def test_a_file_that_an_inventory_names_and_the_object_lacks(tmp_path: Path, to: str, there: bool) -> None:
+    """The source is to be mended, whether it is copied, moved or compared with what is there."""
+    source = make("ocfl", tmp_path / "source", GIVEN, tmp_path / "given")
+    if there:
+        migrate(source, to, tmp_path / "moved")
+    (tmp_path / "source" / pressmark.layout("0004").map_id("aa1") / "v1" / "content" / "one").unlink()
+    for name in ("copied", "moved"):
+        rows, _ = migrate(source, to, tmp_path / name, move=name == "moved")
+        assert rows["aa1"].status == "source_invalid"
+        assert "No such file" in str(rows["aa1"].error)
+        assert all(rows[other].status in ("ok", "exists_same") for other in ("bb2", "cc3", "dd4"))
+
+
 def test_what_is_gone_or_linked(tmp_path: Path) -> None:
     """Objects that were removed since the plan, and symbolic links, which are refused or followed."""
     from pressmark.migrate.transfer import carry

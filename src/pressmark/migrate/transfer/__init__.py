@@ -43,6 +43,7 @@ class Transfer:
 
     def __init__(self, options: Options, source: Store, destination: Store) -> None:
         self._options = options
+        self._source = source
         self._destination = destination
         self._way = _way(options, source, destination)
         self._batch = RENAMES if options.renames() else BATCH
@@ -107,9 +108,12 @@ class Transfer:
         elif isinstance(error, StoreError) and not isinstance(error, ObjectError):
             raise error
         failure = failure_of(error)
-        ours = isinstance(error, ObjectError) and octets(error.path) == octets(self._destination.root)
-        if ours and failure.code in ("improper", "ambiguous", "missing"):
+        root = octets(error.path) if isinstance(error, ObjectError) else None
+        if root == octets(self._destination.root) and failure.code in ("improper", "ambiguous", "missing"):
             return failure._replace(status="exists_different")
+        # Trying again helps nobody where the source has lost a file that its inventory names.
+        if root == octets(self._source.root) and isinstance(error.__cause__, FileNotFoundError):
+            return failure._replace(status="source_invalid", code="missing")
         return failure
 
     def _arrived(self, draft: Draft) -> None:
