@@ -356,6 +356,18 @@ class Rooted(Numbers):
         return (type(self).root,)
 
 
+@pytest.mark.parametrize("damaged", [b"", b"0123", b"\xff"])
+def test_a_damaged_nonce_is_named(tmp_path: Path, damaged: bytes) -> None:
+    """It is no other folder, as workers would say; what is to stand there is in the message."""
+    path = work_folder(tmp_path / "work", 1).path
+    whole = (path / "nonce").read_bytes()
+    (path / "nonce").write_bytes(damaged)
+    with pytest.raises(JobError, match=f"its nonce is damaged: write {whole.decode()} there"):
+        WorkFolder.open(path)
+    (path / "nonce").write_bytes(whole)
+    assert WorkFolder.open(path).path == path
+
+
 def test_a_worker_that_does_not_see(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A worker whose work folder or root is another one, or empty, takes no work; the run ends and says where."""
     root = tmp_path / "root"

@@ -176,7 +176,7 @@ class WorkFolder:
     def open(cls, path: str | os.PathLike[str]) -> WorkFolder:
         """Open the work folder of a run that was begun.
 
-        :raises JobError: there is none, or its plan is not the one that it began with
+        :raises JobError: there is none, or its plan or nonce is not the one that it began with
         """
         folder = Path(os.path.abspath(path))
         try:
@@ -188,6 +188,7 @@ class WorkFolder:
             if run["format"] != _FORMAT:
                 raise JobError(str(folder), f"pressmark {run['version']} made it; use that one to go on")
             work = cls(folder, run)
+            nonce = (folder / NONCE).read_bytes()
         except FileNotFoundError as error:
             raise JobError(
                 str(folder), f"no run was begun there ({os.path.basename(error.filename)} is missing)"
@@ -199,6 +200,9 @@ class WorkFolder:
         if found.hexdigest() != work.plan_sha256:
             reason = f"its {PLAN} is not the one that the run began with: bring that back, or begin again elsewhere"
             raise JobError(str(folder), reason)
+        # Workers would say that they see another folder of this name.
+        if nonce != os.fsencode(work._nonce):
+            raise JobError(str(folder), f"its {NONCE} is damaged: write {work._nonce} there, with nothing behind it")
         return work
 
     @classmethod
