@@ -434,11 +434,19 @@ def test_what_a_killed_plan_leaves_is_cleared_away(source: Path, tmp_path: Path)
     again = migrate.plan(source, tmp_path / "root", to="pairtree", work=work)
     assert again.sha256 == first.sha256
     assert not any(path.exists() for path in left)
+    hardly = tmp_path / "hardly"
+    hardly.mkdir()
+    (hardly / "refused.jsonl").touch()
+    assert migrate.plan(source, tmp_path / "root", to="pairtree", work=hardly).objects == 1
     # Without a plan beside it, it is somebody else's.
     (tmp_path / "other").mkdir()
     temporary(tmp_path / "other" / "run.json").write_text("mine")
     with pytest.raises(MigrationError, match="nothing of a plan"):
         migrate.plan(source, tmp_path / "root", to="pairtree", work=tmp_path / "other")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "refused.jsonl").write_text("mine")
+    with pytest.raises(MigrationError, match="nothing of a plan"):
+        migrate.plan(source, tmp_path / "root", to="pairtree", work=tmp_path / "mine")
 
 
 @pytest.fixture

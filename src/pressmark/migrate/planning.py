@@ -466,7 +466,7 @@ def _prepare(options: Options, folder: str) -> None:
         if BEGUN in names:
             raise refused(f"{folder} holds a run that was begun; if it is not finished resume it")
         # The names of a plan's files alone do not say that they are a plan's.
-        ours = set(names) >= _FIRST
+        ours = set(names) >= _FIRST or _is_hardly_begun(folder, names)
         stranger = next((name for name in sorted(names) if not _is_of_plan(name, ours)), None)
         if stranger is not None:
             raise refused(f"the work folder {folder} holds {stranger!r}, which is nothing of a plan")
@@ -480,6 +480,11 @@ def _prepare(options: Options, folder: str) -> None:
                 os.rmdir(path)  # before a run is begun, there is nothing in it
     except OSError as error:
         raise refused(f"the work folder {folder} cannot be written ({error.strerror})") from error
+
+
+def _is_hardly_begun(folder: str, names: list[str]) -> bool:
+    """Return whether a plan was killed when it had made the very first of its files."""
+    return len(names) == 1 and names[0] in _FIRST and not os.path.getsize(os.path.join(folder, names[0]))
 
 
 def _is_of_plan(name: str, ours: bool) -> bool:
