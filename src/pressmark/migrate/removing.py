@@ -9,12 +9,13 @@ from pressmark.errors import ObjectError, PressmarkError
 from pressmark.migrate.entries import Entry
 from pressmark.migrate.options import Options
 from pressmark.migrate.rows import GOOD, KEPT, Row
+from pressmark.migrate.running import TREES
 from pressmark.migrate.transfer.failures import Trouble, failure_of
 from pressmark.migrate.transfer.reading import Reader
 from pressmark.migrate.transfer.way import all_files, changed_at, target_files
 from pressmark.stores import Store, StoredObject
 from pressmark.stores.bags import BagObject
-from pressmark.stores.base import object_errors
+from pressmark.stores.base import object_errors, octets
 from pressmark.stores.ocfl import OcflObject
 
 __all__ = ["removed"]
@@ -67,8 +68,14 @@ def _place(found: StoredObject) -> bytes:
 def _is_found(source: Store, entry: Entry) -> bool:
     """Return whether the store finds, by its identifier, the object that was copied, and no other one.
 
+    :raises IdentifierError: it has no place
     :raises ObjectError: it cannot be looked at
     """
+    assert source.layout is not None
+    place = octets(source.layout.map_id(entry.source_id))
+    if octets(entry.source) == os.path.join(TREES.get(source.kind, b""), place):
+        return True
+    # The same may be said in another way: a bag may be one file.
     here = _place(source.locate(entry.record()))
     try:
         return _place(source.get(entry.source_id)) == here

@@ -47,6 +47,7 @@ __all__ = [
     "FINISHED",
     "REMAINING",
     "ROWS",
+    "TREES",
     "Run",
     "Workers",
     "finished_rows",
@@ -63,7 +64,8 @@ _REMOVAL, _VERIFY = "removal", "verify-"
 _OWN = PLANNED | {BEGUN, ROWS, COPIED, REMAINING, FINISHED}
 _SUBFOLDERS = frozenset({"receipts", "output"})
 _EVERY = 10_000  # objects between two looks at the clock
-_TREES = {"pairtree": b"pairtree_root", "vitro": b"file_storage_root"}
+#: The directory of a source that its objects are in, and that layouts do not name.
+TREES = {"pairtree": b"pairtree_root", "vitro": b"file_storage_root"}
 
 
 class Workers(NamedTuple):
@@ -523,7 +525,7 @@ def _merge_removal(plan: Plan, before: _Merged) -> _Merged:
 def _prune(plan: Plan) -> int:
     """Remove the directories of the source that are empty now, above the objects that went."""
     root = os.fsencode(plan.options.source)
-    tree = _TREES.get(plan.options.source_kind, b"")
+    tree = TREES.get(plan.options.source_kind, b"")
     if tree and os.path.basename(root) != tree:
         root = os.path.join(root, tree)
     pruned = 0
