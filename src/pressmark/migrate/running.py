@@ -63,7 +63,6 @@ ROWS, COPIED, REMAINING, FINISHED = "rows.jsonl", "copied.jsonl", "remaining.txt
 _REMOVAL, _VERIFY = "removal", "verify-"
 _OWN = PLANNED | {BEGUN, ROWS, COPIED, REMAINING, FINISHED}
 _SUBFOLDERS = frozenset({"receipts", "output"})
-_EVERY = 10_000  # objects between two looks at the clock
 #: The directory of a source that its objects are in, and that layouts do not name.
 TREES = {"pairtree": b"pairtree_root", "vitro": b"file_storage_root"}
 
