@@ -630,8 +630,9 @@ def test_a_map_that_is_damaged_is_not_taken_for_a_shorter_one(
     recorded.unlink()
     if damaged is not None:
         recorded.write_text(damaged)
-    with pytest.raises(MigrationError, match=r"map\.jsonl is not as the plan has written it; bring it back"):
+    with pytest.raises(MigrationError, match=r"map\.jsonl is not as the plan has written it; bring it back") as caught:
         migrate.catch_up(plan)
+    assert str(pairtree) in str(caught.value)
     assert migrate.catch_up(plan, new_ids=new).unchanged == len(IDS)
 
 

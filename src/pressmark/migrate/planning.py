@@ -170,8 +170,8 @@ class Plan:
             found = None
         # With a part of it, objects would get their old identifiers back.
         if found != self.map_sha256:
-            what = f"its {MAP} is not as the plan has written it; bring it back, or give a map of all objects"
-            raise MigrationError("", self.work, what)
+            what = f"{path} is not as the plan has written it; bring it back, or give a map of all objects"
+            raise MigrationError(self.options.source, self.options.destination, what)
         return _pairs(path)
 
     def record(self) -> dict[str, Any]:
