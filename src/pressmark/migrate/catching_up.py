@@ -68,6 +68,7 @@ class Before:
     """
 
     def __init__(self, plan: Plan, index: IdentifierIndex) -> None:
+        self._plan = plan
         self._index = index
         # The newest first: of an object that is there again, the first counts.
         index.fill(item for run in runs(plan) for item in _sizes(run))
@@ -81,7 +82,7 @@ class Before:
         ]
 
     def new_ids(self) -> Iterator[tuple[str, str]] | None:
-        """Return the first run's map, if it had one.
+        """Return the map of the run, if it had one.
 
         :raises MigrationError: it is damaged
         """
