@@ -213,6 +213,7 @@ def test_interrupted_changes(tree: Tree) -> None:
         *("ab/pairtree_pressmark-obj/one", "ab/two", "cd/pairtree_pressmark-obj/one"),
         *("ef/pairtree_pressmark-old/foo/x", "gh/pairtree_pressmark-old/foo/x", "gh/foo/y"),
         *("ij/pairtree_pressmark-old/foo/x", "ij/a", "ij/b"),
+        *("kl/pairtree_pressmark-old/a", "kl/pairtree_pressmark-old/b", "mn/pairtree_pressmark-old/a"),
     )
     (base / "pairtree_pressmark" / "0123").mkdir(parents=True)
     (base / "pairtree_pressmark" / "0123" / "object").write_bytes(b"")
@@ -224,13 +225,15 @@ def test_interrupted_changes(tree: Tree) -> None:
         "pairtree_root/ef": ["x"],
         "pairtree_root/gh": ["y"],
         "pairtree_root/ij": ["a", "b", "foo/x"],
+        "pairtree_root/kl": ["a", "b"],
+        "pairtree_root/mn": ["a"],
     }
-    assert kinds(store) == ["leftover", "split-end", *["unfinished"] * 5]
+    assert kinds(store) == ["leftover", "split-end", *["unfinished"] * 7]
     with store.get("ab").open("one") as file:
         assert file.read() == b"x"
     events: list[object] = []
     store.repair(on_event=events.append)
-    assert [event.action for event in events if isinstance(event, Changed)] == ["remove", *["finish"] * 5]
+    assert [event.action for event in events if isinstance(event, Changed)] == ["remove", *["finish"] * 7]
     assert {place: sorted(names) for place, names in files(store).items()} == before
     assert kinds(store) == []
     assert sorted(os.listdir(base)) == ["pairtree_root"]

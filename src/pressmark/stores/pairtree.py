@@ -268,23 +268,28 @@ class PairtreeStore(Store):
         return self._stored(record.id or "", record.path.removeprefix(ROOT).lstrip("/"))
 
     def _stored(self, identifier: str | bytes, place: str) -> StoredObject:
-        with object_errors(self.root, identifier):
-            found = self._contents(place)
         shown_id = text(identifier) if isinstance(identifier, bytes) else identifier
         directory = os.path.abspath(os.path.join(self._tree, octets(place)))
+        aside = os.path.join(directory, REPLACED)
+        replaced: list[bytes] = []
+        with object_errors(self.root, identifier):
+            found = self._contents(place)
+            if found is not None and REPLACED in found.ours:
+                replaced = _replaced(directory)
         links = "follow" if self._follow else "refuse"
         if found is None or not (found.members or found.ours):
             raise self._missing(identifier, place)
         members = [entry.name for entry in found.members]
-        replaced = _replaced(directory) if REPLACED in found.ours else None
         if REPAIRING in found.ours or (members and replaced):
             # Between two steps of a change everything is there, in several directories.
             parts: list[_Folder] = [(directory, members)]
             parts += [(os.path.join(directory, REPAIRING), None)] if REPAIRING in found.ours else []
-            parts += [(os.path.join(directory, REPLACED), [replaced])] if replaced else []
+            parts += [(aside, replaced)] if replaced else []
             return _Interrupted(self.root, shown_id, directory, parts, links)
+        if len(replaced) == 1 and os.path.isdir(os.path.join(aside, replaced[0])):
+            return StoredObject(self.root, shown_id, os.path.join(aside, replaced[0]), None, links)
         if replaced:
-            return StoredObject(self.root, shown_id, os.path.join(directory, REPLACED, replaced), None, links)
+            return StoredObject(self.root, shown_id, aside, replaced, links)
         if not members:
             raise self._missing(identifier, place)
         if place and _is_one_directory(found):
@@ -722,20 +727,22 @@ class _Interrupted(StoredObject):
         return self._parts[-1].open(name)
 
 
-def _replaced(directory: bytes) -> bytes | None:
-    """Return the name of the object that was to be replaced, unless another has taken its place."""
-    with contextlib.suppress(FileNotFoundError):  # another run has just finished
-        for name in os.listdir(os.path.join(directory, REPLACED)):
-            if not os.path.lexists(os.path.join(directory, name)):
-                return name
-    return None
+def _replaced(directory: bytes) -> list[bytes]:
+    """Return the name of the object that was to be replaced, unless another has taken its place.
+
+    Where several names lie there, which we do not write, all are returned whose places are free: none is to be lost.
+    """
+    try:
+        names = sorted(os.listdir(os.path.join(directory, REPLACED)))
+    except FileNotFoundError:  # another run has just finished
+        return []
+    return [name for name in names if not os.path.lexists(os.path.join(directory, name))]
 
 
 def _take_back(directory: bytes) -> None:
     """Undo an interrupted replacing, or finish it where the new object is there already."""
     aside = os.path.join(directory, REPLACED)
-    name = _replaced(directory)
-    if name is not None:
+    for name in _replaced(directory):
         rename_new(os.path.join(aside, name), os.path.join(directory, name))
     remove_tree(aside)
 
