@@ -264,6 +264,21 @@ def test_an_interrupted_replacement_beside_other_names(
     assert kinds(store) == []
 
 
+def test_reading_while_an_object_is_replaced(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever reads where names cannot be exchanged finds the new object that appears between two looks."""
+    base = tree("ab/pairtree_pressmark-old/foo/x", "ab/other/y")
+    place = base / "pairtree_root" / "ab"
+    os.rename(place / "other", base / "new")
+    replaced = pairtree._replaced
+
+    def appears(directory: bytes) -> list[bytes]:
+        os.rename(base / "new", place / "foo")
+        return replaced(directory)
+
+    monkeypatch.setattr(pairtree, "_replaced", appears)
+    assert [name for name, _path in PairtreeStore(base).get("ab").files()] == ["y"]
+
+
 def test_other_dialects_are_not_changed(tree: Tree) -> None:
     """A tree that is read in another program's dialect is not written to."""
     store = PairtreeStore(tree("ab/x"), dialect="unt")

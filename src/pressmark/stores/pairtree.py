@@ -276,6 +276,8 @@ class PairtreeStore(Store):
             found = self._contents(place)
             if found is not None and REPLACED in found.ours:
                 replaced = _replaced(directory)
+                if not (found.members or replaced):
+                    found = self._contents(place)  # the new object may have taken its place between the two looks
         links = "follow" if self._follow else "refuse"
         if found is None or not (found.members or found.ours):
             raise self._missing(identifier, place)
