@@ -91,6 +91,18 @@ def other_algorithm(folder: Path) -> None:
     (folder / "inventory.json.sha256").write_text(f"{digest} inventory.json\n")
 
 
+def version_between(folder: Path) -> None:
+    """Have ten more versions, the fifth of which is of an earlier specification than those around it."""
+    document = json.loads((folder / "inventory.json").read_bytes())
+    for number in range(3, 13):
+        document["head"] = f"v{number}"
+        document["versions"][f"v{number}"] = document["versions"]["v2"]
+        (folder / f"v{number}").mkdir()
+        kind = "https://ocfl.io/1.0/spec/#inventory" if number == 5 else document["type"]
+        save(folder / f"v{number}", {**document, "type": kind}, head=None)
+    save(folder, document, head=None)
+
+
 BAD: list[tuple[str, Callable[[Path], object], list[str], str]] = [
     ("E001 file", add("notes.txt"), ["object-extra"], "E001"),
     ("E001 directory", add("data/notes.txt"), ["object-extra"], "E001"),
@@ -142,6 +154,7 @@ BAD: list[tuple[str, Callable[[Path], object], list[str], str]] = [
     ),
     ("E066 history", earlier(lambda d: swap(d)), ["history-differs"], "E066"),
     ("E110 history", earlier(lambda d: d.update(id="other")), ["history-differs"], "E110"),
+    ("E103 history", version_between, ["history-differs"], "'v4' is of OCFL 1.1, the next of 1.0"),
     ("E067 extensions", add("extensions/notes.txt"), ["extensions-file"], "E067"),
     ("E089 pipe", fifo, ["special-file"], "E089"),
     ("E090 link to file", link("v1/content/link", "a.txt"), ["symbolic-link"], "E090"),

@@ -16,7 +16,7 @@ from pressmark.fixity import ALGORITHMS as DIGESTS
 from pressmark.stores.inventory import ALGORITHMS, CONTENT_DIRECTORY, content_directory, inventory_type
 from pressmark.stores.ocfl_declarations import VERSIONS, later
 
-__all__ = ["Finding", "history_findings", "inventory_findings", "path_fault", "version_number"]
+__all__ = ["Finding", "history_findings", "inventory_findings", "order_finding", "path_fault", "version_number"]
 
 _KEYS = {"id", "type", "digestAlgorithm", "head", "contentDirectory", "manifest", "versions", "fixity"}
 _VERSION_KEYS = {"created", "state", "message", "user"}
@@ -374,10 +374,6 @@ def history_findings(name: str, earlier: Mapping[str, Any], newest: Mapping[str,
     if earlier.get("head") != name:
         what = f"head in the inventory of {shown(name)} is {shown_value(earlier.get('head'))}"
         found.append(Finding("history-differs", "E040", what, expected=name, found=str(earlier.get("head"))))
-    before, now = _spec_version(earlier), _spec_version(newest)
-    if before is not None and now is not None and later(before, now):
-        what = f"the inventory of {shown(name)} is of OCFL {before}, the newest of {now}, which is earlier"
-        found.append(Finding("history-differs", "E103", what, expected=now, found=before))
     folder = earlier.get("contentDirectory", CONTENT_DIRECTORY)
     if folder != newest.get("contentDirectory", CONTENT_DIRECTORY):
         what = f"contentDirectory in the inventory of {shown(name)} is {shown_value(folder)}"
@@ -407,6 +403,15 @@ def history_findings(name: str, earlier: Mapping[str, Any], newest: Mapping[str,
         what = f"the inventory of {shown(name)} has the content path {shown(path)}, the newest has not"
         found.append(Finding("history-differs", "E023", what))
     return found
+
+
+def order_finding(name: str, inventory: Mapping[str, Any], next_one: Mapping[str, Any]) -> Finding | None:
+    """Return what is wrong where an inventory is of a later OCFL version than the one that comes after it."""
+    before, now = _spec_version(inventory), _spec_version(next_one)
+    if before is None or now is None or not later(before, now):
+        return None
+    what = f"the inventory of {shown(name)} is of OCFL {before}, the next of {now}, which is earlier"
+    return Finding("history-differs", "E103", what, expected=now, found=before)
 
 
 def _spec_version(document: Mapping[str, Any]) -> str | None:

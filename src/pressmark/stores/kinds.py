@@ -86,7 +86,7 @@ KINDS = Kinds(
         "digest-unused": Kind(ERROR, "3.5.2", "the manifest has a digest that no state uses (E107)"),
         "fixity-algorithm": Kind(WARNING, "3.5.4", "fixity has an algorithm that is not known (E056)"),
         "fixity-mismatch": Kind(ERROR, "3.5.4", "a content file has not the digest that fixity says (E093)"),
-        "history-differs": Kind(ERROR, "3.7", "an earlier inventory contradicts the newest (E019, E066, E103)"),
+        "history-differs": Kind(ERROR, "3.7", "an earlier inventory contradicts a later one (E019, E066, E103)"),
         "inventory-advice": Kind(WARNING, "3.5", "what an inventory should have and has not (codes that begin with W)"),
         "inventory-differs": Kind(ERROR, "3.7", "the newest version's inventory is not that of the object (E064)"),
         "inventory-key-missing": Kind(ERROR, "3.5.1", "a key that inventories must have is missing (E036, E041, E048)"),

@@ -10,6 +10,7 @@ import hashlib
 import os
 import re
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from pressmark.errors import shown
@@ -26,7 +27,13 @@ from pressmark.stores.inventory import (
     sidecar_digest,
     sidecar_name,
 )
-from pressmark.stores.inventory_rules import Finding, history_findings, inventory_findings, version_number
+from pressmark.stores.inventory_rules import (
+    Finding,
+    history_findings,
+    inventory_findings,
+    order_finding,
+    version_number,
+)
 from pressmark.stores.kinds import problem
 from pressmark.stores.ocfl_declarations import OBJECT, later, read_declaration
 
@@ -283,7 +290,18 @@ class _Check:
                 what = "the inventory has no such version (E046)"
                 self._tell("version-extra", (name,), what)
             contents |= self._version(name, document, data)
+        self._order(document)
         return contents
+
+    def _order(self, newest: dict[str, Any]) -> None:
+        """Tell of inventories that are of a later OCFL version than the one after them."""
+        numbered = [(version_number(os.fsdecode(name)), name, earlier) for name, earlier in self._earlier]
+        in_order = sorted((number, name, earlier) for number, name, earlier in numbered if number is not None)
+        inventories = [*((name, earlier) for _number, name, earlier in in_order), (b"", newest)]
+        for (name, earlier), (_name, following) in pairwise(inventories):
+            finding = order_finding(os.fsdecode(name), earlier, following)
+            if finding is not None:
+                self._take([finding], (name, _INVENTORY))
 
     def _version(self, name: bytes, document: dict[str, Any], data: bytes) -> set[bytes]:
         folder = octets(content_directory(document))
