@@ -227,6 +227,14 @@ def test_bad_sources(store: PairtreeStore, tmp_path: Path) -> None:
     assert ids(store) == ["x"]
 
 
+def test_names_that_are_one(store: PairtreeStore, tmp_path: Path) -> None:
+    """The message does not blame the file system's case for names that the caller gave twice."""
+    write(tmp_path, {"one": b"1"})
+    with pytest.raises(ObjectError, match="two names are the same") as caught:
+        store.put("x", {"a": tmp_path / "one", "a/b": tmp_path / "one"})
+    assert caught.value.kind == "collision"
+
+
 def test_replacing(store: PairtreeStore, tmp_path: Path) -> None:
     """An object is not replaced unless that is asked for, and keeps the name of its directory then."""
     write(tmp_path, {"f": b"1", "g": b"2"})

@@ -190,7 +190,7 @@ def test_what_one_object_is_refused(tree: Tree, monkeypatch: pytest.MonkeyPatch)
         ("empty", b"pairtree_root/ef"),
     ]
     assert [problem.message for problem in report.problems if problem.kind == "unrepaired"] == [
-        "File exists (one); names that differ only in case are one here: rename one of them",
+        "File exists (one); two names are the same, or are one here that differ in case: rename one of them",
         "Permission denied (ef); run it as somebody who may",
     ]
     assert snapshot(base / "pairtree_root" / "ab") == before

@@ -272,7 +272,7 @@ _REFUSALS = {
     errno.EACCES: ("permission", "run it as somebody who may"),
     errno.EPERM: ("permission", "run it as somebody who may"),
     errno.ENAMETOOLONG: ("bad-name", "use a shorter name"),
-    errno.EEXIST: ("collision", "names that differ only in case are one here: rename one of them"),
+    errno.EEXIST: ("collision", "two names are the same, or are one here that differ in case: rename one of them"),
     errno.EILSEQ: ("bad-name", "the file system takes no such names"),
 }
 
