@@ -235,6 +235,19 @@ def test_names_that_are_one(store: PairtreeStore, tmp_path: Path) -> None:
     assert caught.value.kind == "collision"
 
 
+def test_a_source_that_is_too_deep(store: PairtreeStore, tmp_path: Path) -> None:
+    """What goes deeper than Python's stack is refused with a line, and nothing of it is left behind."""
+    top = tmp_path / "deep"
+    for depth in range(1, sys.getrecursionlimit() + 100):
+        (top / "/".join("d" * depth)).mkdir(parents=depth == 1)
+    (top / "/".join("d" * depth) / "file").write_bytes(b"x")
+    with pytest.raises(ObjectError, match="too deep below each other") as caught:
+        store.put("x", top)
+    assert caught.value.kind == "source"
+    assert sorted(os.listdir(store.root)) == ["pairtree_root", "pairtree_version0_1"]
+    directories.remove_tree(os.fsencode(top))
+
+
 def test_replacing(store: PairtreeStore, tmp_path: Path) -> None:
     """An object is not replaced unless that is asked for, and keeps the name of its directory then."""
     write(tmp_path, {"f": b"1", "g": b"2"})

@@ -287,7 +287,7 @@ def refusal(error: OSError) -> tuple[str, str]:
 
 
 class object_errors:
-    """Turn what the operating system refuses inside into an :class:`ObjectError`; a context manager.
+    """Turn what the operating system or Python's stack refuses into an :class:`ObjectError`; a context manager.
 
     No generator: of many small objects that would cost more than most of what it surrounds.
     """
@@ -304,6 +304,9 @@ class object_errors:
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         if isinstance(error, OSError):
             raise ObjectError(self._store, self._identifier, *refusal(error)) from error
+        if isinstance(error, RecursionError):  # what goes through a tree calls itself for each level
+            reason = "directories lie too deep below each other; leave them out, or pack them into one file"
+            raise ObjectError(self._store, self._identifier, "source", reason) from None
         if isinstance(error, BagError):  # from copying, which bags share
             reason = f"{text(octets(error.path))}: {error.reason}"
             raise ObjectError(self._store, self._identifier, "source", reason) from None
