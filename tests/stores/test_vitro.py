@@ -495,6 +495,13 @@ def test_files_where_changes_are_prepared(vitro: VitroStore, name: str, found: t
     assert [(one.kind, os.fsdecode(one.path)) for one in vitro.check().problems] == [found]
 
 
+def test_a_link_where_changes_are_prepared(tmp_path: Path, vitro: VitroStore) -> None:
+    """What is behind it is not the store's to account for."""
+    write(tmp_path, {"elsewhere/x": b"x"})
+    (Path(vitro.root) / "file_storage_pressmark").symlink_to(tmp_path / "elsewhere")
+    assert [(one.kind, one.path) for one in vitro.check().problems] == [("beside", b"file_storage_pressmark")]
+
+
 def test_leftovers(tmp_path: Path, vitro: VitroStore) -> None:
     """What a killed run has left is reported, is nobody's object, and goes with the next change."""
     write(Path(vitro.root), {"file_storage_pressmark/0123/lock": b"", "file_storage_pressmark/0123/object/x": b"1"})

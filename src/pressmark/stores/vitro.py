@@ -317,7 +317,8 @@ class VitroStore(Store):
         for left in leftovers(workshop):
             yield problem("leftover", os.path.relpath(left, self._base))
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):
-            for entry in scan(workshop, follow=False):
+            # What a link in its place leads to is not the store's.
+            for entry in [] if os.path.islink(workshop) else scan(workshop, follow=False):
                 if entry.kind != "directory" and entry.name not in (LOCK, JOURNAL, JOURNAL + b".new"):
                     yield problem("beside", os.path.relpath(os.path.join(workshop, entry.name), self._base))
         for entry in scan(self._base, follow=False):
