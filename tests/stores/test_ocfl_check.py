@@ -251,6 +251,16 @@ def test_repair_keeps_the_directory_of_a_version(root: OcflRoot) -> None:
     assert sorted(os.listdir(folder / "v2")) == []
 
 
+def test_repair_leaves_directories_of_what_is_ignored(root: OcflRoot) -> None:
+    """A directory that holds nothing but what is ignored cannot be removed: a dry run does not promise it."""
+    (Path(root.root) / "empty" / "sub").mkdir(parents=True)
+    (Path(root.root) / "empty" / "sub" / ".DS_Store").write_bytes(b"x")
+    for dry_run in (True, False):
+        events: list[object] = []
+        report = root.repair(dry_run=dry_run, on_event=events.append, ignore=[".DS_Store"])
+        assert (kinds(report), events) == (["directory-empty"], [])
+
+
 def test_repair_keeps_what_follows_a_declaration(root: OcflRoot) -> None:
     for tail in (b"\n\n\nnotes", b"\n" * 200 + b"notes"):
         path = place(root) / "0=ocfl_object_1.1"

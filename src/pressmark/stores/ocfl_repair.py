@@ -113,6 +113,9 @@ class _Repair:
 
     def _remove_empty(self, above: bytes, name: bytes) -> bool:
         """Remove an empty directory, and those that are empty then, up to ``above``."""
+        with contextlib.suppress(FileNotFoundError):
+            if os.listdir(os.path.join(self._root, above, name)):
+                return False  # what the walk was told to ignore
         self._tell(Changed("prune", os.path.join(above, name)))
         if not self._dry_run:
             with self._turn():
