@@ -133,6 +133,8 @@ def test_a_copy_is_no_part_of_the_store(call: Call, given: Path, tmp_path: Path)
         result = call("store", "get", "store", "x:1", destination)
         assert (result.exit_code, result.stdout) == (2, "")
         assert result.stderr.startswith(f"pressmark: {destination}: it would lie in the store")
+    result = call("store", "get", "store/pairtree_root", "x:1", "store/copy")
+    assert (result.exit_code, result.stdout) == (2, "")
     assert call("store", "check", "store").stderr == "pressmark: store: 1 object, no problem\n"
     assert call("store", "get", "store", "x:1", "store-copy").exit_code == 0
 

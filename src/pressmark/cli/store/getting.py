@@ -57,13 +57,13 @@ def get_command(
     """Copy the files of the object IDENTIFIER into the new directory DESTINATION."""
     if os.path.lexists(destination):
         raise CallError(f"{os.fsdecode(destination)}: it exists already; choose another name")
-    if is_inside(os.path.realpath(destination), os.path.realpath(path)):
-        what = "it would lie in the store, which cannot account for it; choose a place outside"
-        raise CallError(f"{os.fsdecode(destination)}: {what}")
     target = os.path.abspath(destination)
     new = os.path.join(os.path.dirname(target), b".pressmark-%s.tmp" % os.urandom(8).hex().encode())
     with store_endings():
         store = opened(path, kind, layout, identifiers, ignore)
+        if is_inside(os.path.realpath(destination), os.path.realpath(os.fsencode(store.root))):
+            what = "it would lie in the store, which cannot account for it; choose a place outside"
+            raise CallError(f"{os.fsdecode(destination)}: {what}")
         with open_sink(None, None) as sink, Tally(manner_of(progress, sink), None, transient=True):
             try:
                 files = dict(store.get(identifier).files())
