@@ -216,6 +216,14 @@ def test_what_cannot_be_listed(call: Call, tmp_path: Path) -> None:
     assert lines(result.stdout)[-1]["summary"]["ok"] is False
 
 
+def test_what_is_stored_and_goes_on_no_line(call: Call, given: Path) -> None:
+    call("store", "init", "pairtree", "store")
+    result = call("store", "put", "store", "a\nb", "given")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "it is stored, but it does not go on a line" in result.stderr
+    assert lines(call("store", "ls", "store", "--json").stdout)[0]["id"] == "a\nb"
+
+
 def test_kinds_and_layouts(call: Call, given: Path, tmp_path: Path) -> None:
     """A folder's kind and the layout of a call are obeyed, and refused where they mean nothing."""
     call("store", "init", "bags", "store", "--layout", "0004")

@@ -94,7 +94,7 @@ def put_command(
         store = opened(path, kind, layout, identifiers, ignore)
         with open_sink(None, None) as sink:
             tally = Tally(manner_of(progress, sink), None, transient=True, noun="object")
-            objects = Objects(sink, tally, as_json, null, go_on=True)
+            objects = Objects(sink, tally, as_json, null, go_on=True, done="stored")
             items = _listed(listed, null) if listed is not None else iter([(identifier or "", _source(sources))])
             with tally:
                 try:

@@ -19,15 +19,17 @@ class Objects:
 
     :param null: end items with NUL instead of a line feed
     :param go_on: a reader who leaves does not end what is done to a store
+    :param done: what has become of an object that cannot be written, to be said of it
 
     :ivar unwritten: how many could not be written on one line
     """
 
-    def __init__(self, sink: Sink, tally: Tally | None, as_json: bool, null: bool, *, go_on: bool = False) -> None:
+    def __init__(self, sink: Sink, tally: Tally | None, as_json: bool, null: bool, *, go_on: bool = False, done: str = "") -> None:
         self.unwritten = 0
         self._lines = HeldLines(sink, go_on=go_on)
         self._tally = tally
         self._as_json = as_json
+        self._done = f"it is {done}, but " if done else ""
         self._end = b"\0" if null else b"\n"
 
     def write(self, record: StoreObject) -> None:
@@ -40,7 +42,7 @@ class Objects:
         if record.id is None:
             self._fail(f"{shown(record.path)}: it has no identifier that can be read")
         elif self._end in identifier + path or b"\t" in identifier:
-            self._fail(f"{shown(record.id)}: it does not go on a line; use --json")
+            self._fail(f"{shown(record.id)}: {self._done}it does not go on a line; use --json")
         else:
             self._lines.add(identifier + b"\t" + path + self._end)
 
