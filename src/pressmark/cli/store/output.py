@@ -24,7 +24,9 @@ class Objects:
     :ivar unwritten: how many could not be written on one line
     """
 
-    def __init__(self, sink: Sink, tally: Tally | None, as_json: bool, null: bool, *, go_on: bool = False, done: str = "") -> None:
+    def __init__(
+        self, sink: Sink, tally: Tally | None, as_json: bool, null: bool, *, go_on: bool = False, done: str = ""
+    ) -> None:
         self.unwritten = 0
         self._lines = HeldLines(sink, go_on=go_on)
         self._tally = tally
