@@ -14,7 +14,7 @@ import pressmark
 import strategies
 from pressmark import Vitro, stores
 from pressmark.errors import IdentifierError, ObjectError, StoreError
-from pressmark.stores import directories
+from pressmark.stores import Changed, directories
 from pressmark.stores.base import octets
 from pressmark.stores.vitro import VitroStore
 from support.implementations import Implementation, use
@@ -430,6 +430,21 @@ def test_repair(tmp_path: Path, vitro: VitroStore) -> None:
     after = snapshot(Path(vitro.root))
     assert vitro.repair(on_event=lambda event: pytest.fail(str(event))).counts["repaired"] == 0
     assert snapshot(Path(vitro.root)) == after
+
+
+def test_a_dry_run_knows_what_it_would_have_done(tmp_path: Path, vitro: VitroStore) -> None:
+    """What is moved is announced by the name that it gets first, and directories that are empty then are, too."""
+    vitro.put("urn:123", tmp_path / "f.txt")
+    at = Path(vitro.root, "file_storage_root", vitro.layout.map_id("urn:123"))
+    (at / "f.txt").rename(at / "a b")
+    write(at.parent, {"~": None})
+    vitro.declare("urn:")
+    told: list[object] = []
+    vitro.repair(dry_run=True, on_event=told.append)
+    done: list[object] = []
+    assert vitro.repair(on_event=done.append).problems == []
+    assert told == done
+    assert [event.action for event in done if isinstance(event, Changed)] == ["rename", "move", "prune", "prune"]
 
 
 def test_a_file_replaced_during_a_repair(tmp_path: Path, vitro: VitroStore) -> None:

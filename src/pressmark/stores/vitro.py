@@ -649,7 +649,10 @@ class _Repair:
         self._tell = on_event or (lambda _event: None)
         self._shop: Workshop | None = None
         self._mended = 0
+        # What a dry run would have done so far: paths that would be gone, that would be there, and names by the old.
         self._gone: set[bytes] = set()
+        self._come: set[bytes] = set()
+        self._renamed: dict[bytes, bytes] = {}
 
     def run(self, ignore: Sequence[str]) -> Report:
         """Do it, and check what is there then."""
@@ -724,16 +727,37 @@ class _Repair:
         if not self._dry_run:
             removed = prune_upward(store._tree, place)
         else:
-            removed = []
-            while place and all(
-                os.path.join(place, name) in self._gone for name in os.listdir(os.path.join(store._tree, place))
-            ):
-                self._gone.add(place)
-                removed.append(place)
-                place = os.path.dirname(place)
+            removed = self._would_prune(place)
         for one in removed:
             self._tell(Changed("prune", octets(ROOT) + b"/" + one))
         return True
+
+    def _would_prune(self, place: bytes) -> list[bytes]:
+        """Return what pruning would remove after all that would have been done already."""
+        removed = []
+        while place and place not in self._come:
+            names = os.listdir(os.path.join(self._store._tree, place))
+            if not all(os.path.join(place, name) in self._gone for name in names):
+                break
+            self._gone.add(place)
+            removed.append(place)
+            place = os.path.dirname(place)
+        return removed
+
+    def _would_rename(self, action: str, old: bytes, new: bytes) -> tuple[bytes, bytes]:
+        """Note what renaming would do, and return the names that it would have."""
+        if action == "rename":
+            self._renamed[old] = new
+            return old, new
+        self._gone.add(old)
+        name = os.path.basename(self._renamed.get(old, old))
+        above = os.path.dirname(new)
+        new = os.path.join(above, name)
+        while above:
+            self._come.add(above)
+            above = os.path.dirname(above)
+        self._would_prune(os.path.dirname(old))
+        return os.path.join(os.path.dirname(old), name), new
 
     def _rename(self, action: str, old: bytes, new: bytes) -> bool:
         tree = self._store._tree
@@ -742,7 +766,9 @@ class _Repair:
             return False
         if self._store._link(text(os.path.dirname(new))) is not None:
             return False
-        if not self._dry_run:
+        if self._dry_run:
+            old, new = self._would_rename(action, old, new)
+        else:
             try:
                 made = make_parents(tree, os.path.dirname(new))
                 rename_new(os.path.join(tree, old), target)
