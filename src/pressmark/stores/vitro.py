@@ -723,11 +723,7 @@ class _Repair:
 
     def _prune(self, path: bytes) -> bool:
         place = path.removeprefix(octets(ROOT) + b"/")
-        store = self._store
-        if not self._dry_run:
-            removed = prune_upward(store._tree, place)
-        else:
-            removed = self._would_prune(place)
+        removed = self._would_prune(place) if self._dry_run else prune_upward(self._store._tree, place)
         for one in removed:
             self._tell(Changed("prune", octets(ROOT) + b"/" + one))
         return True
