@@ -196,12 +196,14 @@ def test_spelling(folder: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 def test_copying_what_holds_the_copy(folder: bytes, tmp_path: Path) -> None:
     """A directory is not copied into itself, by whatever name."""
     write(tmp_path / "around", {"file": b"x", "store/": None})
-    target = os.path.join(folder, b"around", b"store", b"object")
-    for source in (tmp_path / "around", {"name": tmp_path / "around" / "store" / ".."}):
-        with pytest.raises(Refused, match="it would be copied into itself") as caught:
-            copy_source(source, target)
-        assert caught.value.kind == "source"
-        os.rmdir(target)  # nothing is in it
+    (tmp_path / "link").symlink_to("around/store")
+    for store in (b"around/store", b"link"):
+        target = os.path.join(folder, store, b"object")
+        for source in (tmp_path / "around", {"name": tmp_path / "around" / "store" / ".."}):
+            with pytest.raises(Refused, match="it would be copied into itself") as caught:
+                copy_source(source, target)
+            assert caught.value.kind == "source"
+            os.rmdir(target)  # nothing is in it
 
 
 def test_copying(folder: bytes, tmp_path: Path) -> None:
