@@ -146,6 +146,11 @@ def test_bad_lines(line: str, reason: str) -> None:
             f'{{"path": "a", "digests": {{"md5": "{MD5}", "MD5": "{MD5}"}}}}',
             "the digest 'MD5' is no text, or there twice",
         ),
+        (
+            f'{{"path": "a", "digests": {{"md5": "{MD5}", "md5": "{MD5}"}}}}',
+            "the key 'md5' is there twice",
+        ),
+        (f'{{"path": "a", "path": "b", "digests": {{"md5": "{MD5}"}}}}', "the key 'path' is there twice"),
     ],
 )
 def test_bad_first_lines(line: str, reason: str) -> None:

@@ -253,10 +253,23 @@ def _bsd_entry(line: bytes, number: int) -> Entry:
 
 
 def _json_entry(line: bytes, number: int, wanted: tuple[str, ...] | None) -> Entry:
+    repeated: list[str] = []
+
+    def collect(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        once: dict[str, Any] = {}
+        for key, value in pairs:
+            if key in once:
+                repeated.append(key)
+            once[key] = value
+        return once
+
     try:
-        record: Any = json.loads(line)
+        record: Any = json.loads(line, object_pairs_hook=collect)
     except (ValueError, RecursionError):
         raise ValueError("not JSON") from None
+    if repeated:
+        # JSON leaves open which of the two holds; a digest must not depend on who reads it.
+        raise ValueError(f"the key {shown(repeated[0])} is there twice")
     if not isinstance(record, dict) or not isinstance(record.get("path"), str):
         raise ValueError('expected an object with a "path"')
     digests = record.get("digests")
