@@ -54,6 +54,16 @@ def where(report: BagReport) -> set[tuple[str, str]]:
     return {(found.kind, os.fsdecode(found.path)) for found in report.problems}
 
 
+def test_a_file_that_is_to_be_fetched_twice(tmp_path: Path) -> None:
+    """No rule forbids it, but one of the two lines counts for nothing."""
+    bag = Sketch(fetch=FETCH + b"https://example.org/b 7 data/a.txt\n").write(tmp_path / "bag")
+    report = validate(bag)
+    again = [found for found in report.problems if found.kind == "path-duplicate"]
+    assert [(found.severity, found.path, found.message) for found in again] == [
+        ("warning", A, "fetch.txt, line 2: listed before")
+    ]
+
+
 # --- what a validation is -----------------------------------------------------------------------------------------
 
 

@@ -43,7 +43,7 @@ KINDS = Kinds(
         "path-unsafe": Kind(ERROR, "5.1", "a path leads, or might lead, outside of the bag"),
         "path-outside-payload": Kind(ERROR, "2.1.3", "a payload manifest lists a file outside of data/"),
         "path-not-canonical": Kind(WARNING, "2.1.3", "a path is written with needless . or slashes"),
-        "path-duplicate": Kind(ERROR, "2.1.3", "a manifest lists a file more than once"),
+        "path-duplicate": Kind(ERROR, "2.1.3", "a manifest or fetch file lists a file more than once"),
         "path-directory": Kind(ERROR, "2.1.3", "a manifest lists a directory"),
         "percent-raw": Kind(WARNING, "2.1.3", "a percent sign in a path is not encoded"),
         "problems-omitted": Kind(ERROR, "", "there are more problems of a kind than are listed"),

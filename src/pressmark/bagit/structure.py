@@ -141,6 +141,11 @@ class Structure:
             if isinstance(found, Problem):
                 self._say([found])
                 continue
+            if self.is_fetched(found.path):
+                # No rule forbids it, but which URL and length hold is open.
+                message = f"fetch.txt, line {found.line}: listed before"
+                path = found.path[:PATH_SHOWN]
+                self._say([problem("path-duplicate", path, message, severity=WARNING, section="2.2.3")])
             self._fetched.put(found.path, 0 if found.length is None else found.length + 1)
             listed = self.payload.find(found.path)
             if not self.is_everywhere(listed):
