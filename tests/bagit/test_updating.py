@@ -51,6 +51,17 @@ def kinds(error: BagError) -> list[tuple[str, bytes]]:
 # --- algorithms -------------------------------------------------------------------------------------------------------
 
 
+def test_a_manifest_that_cannot_be_read(tmp_path: Path) -> None:
+    """Nobody knows what it lists: no file is told of as added, and nobody is told to accept that."""
+    bag = sketched(tmp_path / "b")
+    (bag / "manifest-sha512.txt").unlink()
+    (bag / "manifest-sha512.txt").mkdir()
+    error = refused("it is a directory", bag)
+    name = b"manifest-sha512.txt"
+    assert kinds(error) == [("file-unreadable", name), ("file-missing", name)]
+    assert "added" not in str(error)
+
+
 def test_nothing_to_do(implementation: Implementation, tmp_path: Path) -> None:
     """A bag that is as it should be is not written to."""
     bag = sketched(tmp_path / "b")

@@ -247,6 +247,7 @@ class _Update:
         self._respelled: dict[bytes, Mapping[str, str]] = {}  # checksums of tag files listed under another spelling
         self._rewrite = wish.rewrite
         self._octets = self._streams = 0
+        self._unread = False  # whether a payload manifest could not be read
         self._holes = 0  # files of fetch.txt that are not there
         self._changed = False  # whether payload was taken over that the manifests do not list so
         problems: list[Problem] = []
@@ -311,6 +312,7 @@ class _Update:
             mended = found.kind in REWRITTEN or (found.kind == "path-duplicate" and found.expected is None)
             self._rewrite |= mended and not tag
             self._note(found, not mended and found.severity == "error")
+        self._unread |= not tag and len(listing.algorithms) < len(manifests)
         return stack.enter_context(listing)
 
     def _check_algorithms(self) -> None:
@@ -372,7 +374,8 @@ class _Update:
         return tag_files, self._jobs(aside, added, missing, holes)
 
     def _note_added(self, found: Found) -> None:
-        self._judge(problem("file-unlisted", found.path), "added")
+        if not self._unread:  # otherwise nobody knows what is listed
+            self._judge(problem("file-unlisted", found.path), "added")
         if reason := fault_of_name(found.path.removeprefix(_BELOW_PAYLOAD)):
             self._note(problem("path-unsafe", found.path, reason), True)
 
