@@ -539,6 +539,26 @@ def test_sources_of_one_name(tmp_path: Path) -> None:
     assert sorted(os.listdir(tmp_path)) == ["x", "y"]
 
 
+def test_a_destination_without_a_name(tmp_path: Path) -> None:
+    """It is not taken for the working directory, which is there already."""
+    with pytest.raises(BagError, match=r"^'': it is no name"):
+        create(make(tmp_path / "s"), "")
+
+
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_a_place_that_cannot_be_written_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, elsewhere: bool) -> None:
+    """What the caller has named is named, not the hidden directory that could not be made."""
+    source = make(tmp_path / "s")
+
+    def mkdir(path: bytes, *_args: object, **_options: object) -> None:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+
+    monkeypatch.setattr(os, "mkdir", mkdir)
+    with pytest.raises(BagError, match="nothing can be written there: Permission denied") as caught:
+        create(source, tmp_path / "t" if elsewhere else None)
+    assert os.fsdecode(caught.value.path) == str(tmp_path / "t" if elsewhere else source)
+
+
 def test_destinations_that_are_refused(tmp_path: Path) -> None:
     """Nothing is overwritten, and nothing is copied into itself."""
     source = make(tmp_path / "s")

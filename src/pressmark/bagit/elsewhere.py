@@ -63,6 +63,8 @@ def create_elsewhere(
     :param mode: as for :func:`~pressmark.bagit.copying.copy_files`
     :raises BagError: it is refused; there is no bag
     """
+    if not destination:  # which stands for the working directory below
+        raise BagError(destination, "it is no name; name a directory that is not there yet")
     destination = os.path.abspath(destination)
     parent, name = os.path.split(destination)
     staging = os.path.join(parent, b".pressmark-%b.tmp" % hashlib.sha256(name).hexdigest()[:16].encode())

@@ -90,12 +90,17 @@ def enter(staging: bytes, base: bytes) -> LockFile:
     """Make the hidden directory of a change of ``base``, or take it over from a run that was killed, and lock it.
 
     :return: to be given to :func:`leave`, or abandoned
-    :raises BagError: another run is at work, or something else has the name
-    :raises OSError: it cannot be made
+    :raises BagError: it cannot be made, another run is at work, or something else has the name
+    :raises OSError: its lock cannot be made
     """
     while True:
-        with contextlib.suppress(FileExistsError):
+        try:
             os.mkdir(staging)
+        except FileExistsError:
+            pass
+        except OSError as error:
+            # Nobody knows the hidden name; what cannot be changed is the directory that it would be in.
+            raise BagError(base, f"nothing can be written there: {error.strerror or error}") from error
         try:
             if not stat.S_ISDIR(os.lstat(staging).st_mode):
                 raise BagError(staging, "it is not the directory of an interrupted run; move it away")
