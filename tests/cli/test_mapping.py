@@ -74,6 +74,15 @@ def test_one_of_one(call: Call) -> None:
     assert result.stderr.startswith("pressmark: <stdin>:1: 'abc': ")
 
 
+@pytest.mark.parametrize("arguments", [("map", "pairtree"), ("hash", "ids.txt")])
+def test_an_output_without_a_name(call: Call, tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    """It is a wrong call, not the working directory, and is refused before anything is read."""
+    (tmp_path / "ids.txt").write_text("a\n")
+    result = call(*arguments, "-o", "", stdin=b"a\n")
+    message = "pressmark: '': it is no name of a file; name one, or - for standard output\n"
+    assert (result.exit_code, result.stdout, result.stderr) == (2, "", message)
+
+
 def test_items_behind_nul_are_numbered(call: Call) -> None:
     """With -0 there are no lines to count."""
     result = call("map", "pairtree", "-0", "--on-error", "skip", stdin=b"a\nb\0\0c")

@@ -113,6 +113,8 @@ def open_sink(path: str | None, source: Source | None) -> Iterator[Sink]:
         _refuse_same(_status(file), source, "<stdout>")
         yield Sink(file, "<stdout>")
         return
+    if not path:  # which stands for the working directory below
+        raise CallError("'': it is no name of a file; name one, or - for standard output")
     try:
         status = os.stat(path)
     except (FileNotFoundError, NotADirectoryError):
