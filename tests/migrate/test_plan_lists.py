@@ -87,6 +87,15 @@ def test_parquet(tmp_path: Path) -> None:
         list(read_identifiers(written(path, b"no parquet")))
 
 
+@pytest.mark.parametrize("what", ["ids", "new_ids"])
+def test_a_list_that_is_not_there(source: Path, tmp_path: Path, what: str) -> None:
+    """It leaves no work folder, which would be the next run's."""
+    made(source, IDS)
+    with pytest.raises(MigrationError, match=r"no-list: No such file or directory; name a file that can be read"):
+        migrate.plan(source, tmp_path / "root", to="bags", work=tmp_path / "work", **{what: tmp_path / "no-list"})
+    assert not (tmp_path / "work").exists()
+
+
 def test_a_part_of_the_source(source: Path, tmp_path: Path) -> None:
     made(source, IDS)
     wanted = [IDS[2], IDS[0], "not-there", IDS[2], "\udcfe"]

@@ -49,7 +49,7 @@ from pressmark.migrate.measuring import Measure, measure
 from pressmark.migrate.options import COPY_MODES, IMPROPER, LINKS, VERIFICATIONS, Options, existing
 from pressmark.migrate.refusals import Clashes, Fault, Names, Refusals, Side, folds, lack_of_space
 from pressmark.migrate.rows import Row
-from pressmark.migrate.sources import Identifiers, ListError, read_identifiers
+from pressmark.migrate.sources import Identifiers, ListError, check_there, read_identifiers
 from pressmark.migrate.targets import Place, Targets
 from pressmark.paths import PROFILES
 from pressmark.reports import ERROR, WARNING, Problem
@@ -418,6 +418,11 @@ def make_plan(
     if order not in ("source", "size"):
         raise ValueError(f"order={order!r}: expected source or size")
     folder = os.path.abspath(os.fspath(work))
+    try:
+        for given in (ids, new_ids):
+            check_there(given)
+    except ListError as error:
+        raise MigrationError(options.source, options.destination, str(error)) from None
     _prepare(options, folder)
     mode = _mode(options, folder)
     if options.copy_mode == "reflink" and mode != "reflink":

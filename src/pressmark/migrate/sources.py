@@ -26,7 +26,7 @@ from typing import Any, BinaryIO, Literal
 
 from pressmark.stores.base import text
 
-__all__ = ["COLUMNS", "Identifiers", "ListError", "quoting", "read_identifiers", "reading"]
+__all__ = ["COLUMNS", "Identifiers", "ListError", "check_there", "quoting", "read_identifiers", "reading"]
 
 Identifiers = str | os.PathLike[str] | Iterable[str | bytes]
 #: Columns and keys that hold a source's identifiers, the first that is there.
@@ -65,6 +65,19 @@ def read_identifiers(given: Identifiers, column: str | None = None) -> Iterator[
             yield from _lines(path, file)
 
 
+def check_there(given: object) -> None:
+    """Refuse a list whose file is not there, before anything is made for it.
+
+    :param given: as for :func:`read_identifiers`, or a map, or :data:`None`
+    :raises ListError: it is not there
+    """
+    if isinstance(given, (str, os.PathLike)):
+        try:
+            os.stat(given)  # not opened: a pipe can be read only once
+        except OSError as error:
+            raise _refusal(os.fspath(given), error) from error
+
+
 @contextmanager
 def reading(path: str) -> Iterator[BinaryIO]:
     """Open a file for reading, and uncompress it where its name ends in ``.gz``.
@@ -75,9 +88,13 @@ def reading(path: str) -> Iterator[BinaryIO]:
         with gzip.open(path, "rb") if path.lower().endswith(".gz") else open(path, "rb") as file:
             yield file  # type: ignore[misc]
     except OSError as error:
-        raise ListError(f"{path}: {error.strerror or error}; name a file that can be read") from error
+        raise _refusal(path, error) from error
     except (EOFError, zlib.error) as error:
         raise ListError(f"{path}: it is damaged ({error}); compress it again") from error
+
+
+def _refusal(path: str, error: OSError) -> ListError:
+    return ListError(f"{path}: {error.strerror or error}; name a file that can be read")
 
 
 def quoting(delimiter: str) -> Literal[0, 3]:
