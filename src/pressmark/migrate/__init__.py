@@ -221,10 +221,11 @@ def verify(
     on_event: OnEvent | None = None,
     stop: Stop | None = None,
 ) -> Run:
-    """Read everything that a finished run has migrated again, and compare it with the report.
+    """Read everything that a finished run, and those that it caught up with, have migrated again, and compare it.
 
-    :raises MigrationError: the run is not finished
-    :raises JobError: it cannot go on
+    :return: the verification, whose rows :func:`report` writes
+    :raises MigrationError: the run is not finished, or the work folder of one that it caught up with is gone
+    :raises JobError: it cannot go on, or rows are damaged
     """
     from pressmark.migrate.running import Workers, verify_run
 
@@ -243,16 +244,19 @@ def catch_up(
     on_event: OnEvent | None = None,
     **how: Any,
 ) -> Plan:
-    """Plan what was changed in the source since a first run, which is finished: new objects, and others.
+    """Plan what was changed in the source since a run, which is finished: new objects, and others.
+
+    The run may have caught up with others: it goes by what all of them have done.
 
     Objects that are in the source no more are warnings of the kind ``gone``; the destination keeps them.
 
-    :param before: the first run's plan or work folder
+    :param before: the run's plan or work folder
     :param work: the new work folder; :data:`None` for :func:`work_folder`
-    :param new_ids: as for :func:`plan`; :data:`None` for the map of the first run, if it had one
+    :param new_ids: as for :func:`plan`; :data:`None` for the map of that run, if it had one
     :param how: options that are to differ, such as ``move``; ``replace`` is on
-    :raises MigrationError: it is refused, or the first run is not finished
-    :raises JobError: the rows of the first run are damaged
+    :raises MigrationError: it is refused, the run is not finished, its map is damaged, or the work folder of one that
+        it caught up with is gone
+    :raises JobError: the rows of a run are damaged
     """
     from pressmark.migrate.catching_up import plan_catch_up
 

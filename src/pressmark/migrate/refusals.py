@@ -42,7 +42,7 @@ KINDS: dict[str, Kind] = {
     "list-repeated": Kind(WARNING, "", "the list has an identifier more than once; it is taken once"),
     "stray": Kind(WARNING, "", "something in the source belongs to no object, and stays there"),
     "layout-0011": Kind(WARNING, "", "0011 is registered for the paths inside objects, not for storage roots"),
-    "gone": Kind(WARNING, "", "an object of the first run is in the source no more"),
+    "gone": Kind(WARNING, "", "an object of an earlier run is in the source no more"),
 }
 # Target systems that take names for equal which differ in case or normalisation.
 _FOLDING = frozenset({"windows", "all"})
