@@ -66,7 +66,8 @@ Examples:
     metavar="OUTPUT",
     type=click.Path(readable=False, allow_dash=True),
     help="Write to the file OUTPUT instead. It gets its name only when complete: when the run is interrupted nothing"
-    " has changed; with files that failed it is complete. Below PATH, OUTPUT and LEDGER themselves are left out.",
+    " has changed; with files that failed it is complete. Below PATH, OUTPUT and LEDGER themselves are left out;"
+    " an OUTPUT that is there and is named as PATH is refused.",
 )
 def hash_command(
     paths: tuple[bytes, ...],
