@@ -225,7 +225,11 @@ class Layout(ABC):
         return self._unmapping().one(path)
 
     def unmap_paths(self, paths: Iterable[str | bytes], on_error: BatchErrors = "raise") -> list[str]:
-        """Return the identifiers of ``paths``, in their order; the mirror of :meth:`map_ids`."""
+        """Return the identifiers of ``paths``, in their order; the mirror of :meth:`map_ids`.
+
+        :raises PathError: in place of :exc:`IdentifierError`
+        :raises NotReversibleError: the layout has no inverse
+        """
         return self._unmapping().many(paths, on_error)
 
     def unmap_arrow(
@@ -239,6 +243,9 @@ class Layout(ABC):
         """Return the identifiers of an Arrow column of paths; the mirror of :meth:`map_arrow`.
 
         Identifiers need not be UTF-8: see :class:`~pressmark.StringColumn`.
+
+        :raises PathError: in place of :exc:`IdentifierError`
+        :raises NotReversibleError: the layout has no inverse
         """
         return self._unmapping().column(column, on_error, field, usable_threads(threads))
 
@@ -271,6 +278,9 @@ class Layout(ABC):
         """Read paths from ``src`` and write their identifiers to ``dst``; the mirror of :meth:`map_lines`.
 
         With ``both`` the columns are the same: identifier, TAB, path.
+
+        :raises PathError: in place of :exc:`IdentifierError`
+        :raises NotReversibleError: the layout has no inverse
         """
         return pass_lines(
             self._unmapping(), src, dst, delimiter, threads, on_error, both, True, on_failure, on_progress
