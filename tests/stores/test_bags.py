@@ -18,7 +18,7 @@ import pressmark
 import strategies
 from pressmark import bagit, stores
 from pressmark.errors import IdentifierError, ObjectError, StoreError
-from pressmark.stores import archives, bag_index
+from pressmark.stores import archives, bag_index, bags
 from pressmark.stores.bags import CONFIG, BagFolder
 from pressmark.stores.base import octets
 from support.implementations import Implementation, use
@@ -400,6 +400,44 @@ def test_replaced_in_steps(tmp_path: Path, folder: BagFolder, monkeypatch: pytes
     folder.put("abc", tmp_path / "given", replace=True)
     assert data(folder, "abc") == {"a": b"a", "b/c": b"c"}
     assert sorted(os.listdir(folder.root)) == [os.fsdecode(CONFIG), "abc"]
+
+
+def test_replaced_while_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever reads a bag's identifier while another run replaces it finds the new bag, and not what is left."""
+    folder = BagFolder.create(tmp_path / "placed", pressmark.layout("0004"))
+    write(tmp_path, {"given/a": b"a", "f.txt": b"data"})
+    folder.put("a/b", tmp_path / "given")
+    place = os.fsencode(folder.get("a/b").bag_path)
+    surveyed = bags.survey
+
+    def replaced(base: Any, problems: list[Any]) -> Any:
+        monkeypatch.setattr(bags, "survey", surveyed)
+        os.rename(place, tmp_path / "gone")
+        BagFolder(folder.root).put("a/b", tmp_path / "f.txt")
+        shutil.rmtree(tmp_path / "gone")
+        return surveyed(base, problems)
+
+    monkeypatch.setattr(bags, "survey", replaced)
+    assert data(folder, "a/b") == {"f.txt": b"data"}
+
+
+def test_found_while_it_is_replaced_in_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever looks where the old bag was, and then where it was put aside, finds the new one."""
+    folder = BagFolder.create(tmp_path / "placed", pressmark.layout("0002"))
+    write(tmp_path / "given", {"a": b"a", "b/c": b"c"})
+    folder.put("abc", tmp_path / "given")
+    path = Path(folder.root, "abc")
+    os.rename(path, tmp_path / "aside")
+    looked = BagFolder._is
+
+    def moved(self: BagFolder, place: bytes, identifier: str) -> bool:
+        found = looked(self, place, identifier)
+        if not path.exists():
+            os.rename(tmp_path / "aside", path)
+        return found
+
+    monkeypatch.setattr(BagFolder, "_is", moved)
+    assert data(folder, "abc") == {"a": b"a", "b/c": b"c"}
 
 
 def test_a_folder_fills_in_linear_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

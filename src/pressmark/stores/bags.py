@@ -368,12 +368,16 @@ class BagFolder(Store):
 
     def _described(self, place: bytes, own: bytes) -> tuple[str | None, list[Problem]]:
         """Return the identifier of the bag in a directory, and what its tag files are to be blamed for."""
-        problems: list[Problem] = []
-        try:
-            with Base(os.path.join(self._base, place)) as base:
-                bag, _ = survey(base, problems)
-        except BagError as error:
-            return None, [problem("unreadable", place, error.reason)]
+        path = os.path.join(self._base, place)
+        while True:
+            problems: list[Problem] = []
+            try:
+                with Base(path) as base:
+                    bag, _ = survey(base, problems)
+                    if _leads_to(path, base.status(b"")):
+                        break  # else another run has replaced it, and removed what was being read
+            except BagError as error:
+                return None, [problem("unreadable", place, error.reason)]
         identifier, more = self._identified(own, bag.info, place)
         return identifier, [_within(place, found) for found in problems] + more
 
@@ -433,7 +437,8 @@ class BagFolder(Store):
 
     def _at(self, place: bytes, identifier: str) -> bytes | None:
         """Return where the bag that belongs at ``place`` is, if it is there and has the identifier."""
-        for candidate in (place, place + REPLACED):
+        # In the end again: of a bag that is being replaced, the new one may have come after the first look.
+        for candidate in (place, place + REPLACED, place):
             if self._is(candidate, identifier):
                 return candidate
         # By name: a folder may have millions of entries.
@@ -851,6 +856,14 @@ def _record(identifier: str | None, place: bytes, problems: Sequence[Problem]) -
 def _within(place: bytes, found: Problem) -> Problem:
     """Return a bag's problem as one of the folder."""
     return found._replace(path=os.path.join(place, found.path) if found.path else place)
+
+
+def _leads_to(path: bytes, status: os.stat_result) -> bool:
+    """Return whether there is at a path what has this status."""
+    try:
+        return os.path.samestat(os.stat(path), status)
+    except FileNotFoundError:
+        return False
 
 
 def _is_plain_file(path: bytes) -> bool:
