@@ -402,6 +402,51 @@ def test_replaced_in_steps(tmp_path: Path, folder: BagFolder, monkeypatch: pytes
     assert sorted(os.listdir(folder.root)) == [os.fsdecode(CONFIG), "abc"]
 
 
+def test_the_old_bag_is_left_beside_the_new_one(
+    tmp_path: Path, folder: BagFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a run that was killed last has left is neither in the way of another change nor found after it."""
+    monkeypatch.setattr(bags, "exchange", lambda _one, _other: False)
+    folder.put("abc", tmp_path / "given")
+    path = Path(folder.root, "abc")
+    shutil.copytree(path, f"{path}.pressmark-old")
+    folder.put("abc", tmp_path / "f.txt", replace=True)
+    assert data(folder, "abc") == {"f.txt": b"data"}
+    assert sorted(os.listdir(folder.root)) == [os.fsdecode(CONFIG), "abc"]
+    shutil.copytree(path, f"{path}.pressmark-old")
+    folder.delete("abc")
+    assert os.listdir(folder.root) == [os.fsdecode(CONFIG)]
+
+
+def test_repair_of_equal_names(tmp_path: Path, folder: BagFolder) -> None:
+    """What killed runs have left in several directories may have one name."""
+    folder.put("abc", tmp_path / "given")
+    for above in ("x", "y"):
+        Path(folder.root, above).mkdir()
+        for name in ("abc", "abc.pressmark-old"):
+            shutil.copytree(Path(folder.root, "abc"), Path(folder.root, above, name))
+    folder.repair()
+    assert [os.listdir(Path(folder.root, above)) for above in ("x", "y")] == [["abc"], ["abc"]]
+
+
+def test_another_run_finishes_first(tmp_path: Path, folder: BagFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A repair that finds finished what it was about to finish goes on."""
+    folder.put("abc", tmp_path / "given")
+    os.rename(Path(folder.root, "abc"), Path(folder.root, "abc.pressmark-old"))
+    walk = BagFolder._walk
+
+    def finished(self: BagFolder, ignore: Any = ()) -> Any:
+        items = list(walk(self, ignore))
+        monkeypatch.setattr(BagFolder, "_walk", walk)
+        BagFolder(folder.root).repair()
+        return items
+
+    monkeypatch.setattr(BagFolder, "_walk", finished)
+    report = folder.repair()
+    assert (report.problems, report.counts["repaired"]) == ([], 0)
+    assert data(folder, "abc") == {"a": b"a", "b/c": b"c"}
+
+
 def test_replaced_while_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever reads a bag's identifier while another run replaces it finds the new bag, and not what is left."""
     folder = BagFolder.create(tmp_path / "placed", pressmark.layout("0004"))

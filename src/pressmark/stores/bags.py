@@ -681,8 +681,10 @@ class BagFolder(Store):
         place = old.removesuffix(REPLACED)
         path = os.path.join(self._base, place)
         aside = path + REPLACED
-        if old == place and not exchange(new, path):
-            os.rename(path, aside)
+        if old == place:
+            self._sweep(shop, place)
+            if not exchange(new, path):
+                os.rename(path, aside)
         if not os.path.lexists(path):
             try:
                 rename_new(new, path)
@@ -692,6 +694,12 @@ class BagFolder(Store):
             os.rename(aside, shop / b"replaced")
         flush_directory(os.path.dirname(path))
         return place
+
+    def _sweep(self, shop: Workshop, place: bytes) -> None:
+        """Remove the old bag that a killed run has left beside the one that took its place."""
+        aside = os.path.join(self._base, place + REPLACED)
+        if os.path.isdir(aside) and _is_bag(scan(aside, follow=False)):
+            _discard(shop, aside)
 
     def delete(self, identifier: str | bytes) -> None:
         """Remove a bag, then directories above it that are empty.
@@ -707,6 +715,8 @@ class BagFolder(Store):
                 place = self._find(name)
                 if place is None:
                     raise self._missing(identifier)
+                # First: else the old one would be found when the new one is gone.
+                self._sweep(shop, place)
                 os.rename(os.path.join(self._base, place), shop / b"object")
                 flush_directory(os.path.dirname(os.path.join(self._base, place)))
                 prune_upward(self._base, os.path.dirname(place))
@@ -809,9 +819,10 @@ class BagFolder(Store):
                     report.add(item.problems if isinstance(item, StoreObject) else [item])
                     continue
                 with shop.turn() if shop is not None else contextlib.nullcontext():
-                    for path in self._mend(action, item, shop, gone):
-                        tell(Changed(action, path))
-                report.counts["repaired"] += 1
+                    done = list(self._mend(action, item, shop, gone))
+                for path in done:
+                    tell(Changed(action, path))
+                report.counts["repaired"] += bool(done)
                 if isinstance(item, StoreObject):
                     report.add(one for one in item.problems if one.kind != "unfinished")
         return report
@@ -828,15 +839,18 @@ class BagFolder(Store):
         """Mend one thing, and give the paths that are concerned; without a workshop only these."""
         place = octets(item.path)
         path = os.path.join(self._base, place)
+        own = path.removesuffix(REPLACED)
         if action == "finish":
-            yield place
-            if shop is not None:
-                rename_new(path, path.removesuffix(REPLACED))
+            if shop is None:
+                yield place
+            elif os.path.lexists(path) and not os.path.lexists(own):  # else another run has finished it
+                rename_new(path, own)
                 flush_directory(os.path.dirname(path))
+                yield place
         elif action == "remove":
             yield place
-            if shop is not None and os.path.lexists(path) and not place.startswith(WORKSHOP):
-                os.rename(path, shop / os.path.basename(path))
+            if shop is not None and not place.startswith(WORKSHOP) and os.path.lexists(path) and os.path.lexists(own):
+                _discard(shop, path)
         elif shop is not None:
             yield from prune_upward(self._base, place)
         else:
@@ -846,6 +860,11 @@ class BagFolder(Store):
                 gone.add(place)
                 yield place
                 place = os.path.dirname(place)
+
+
+def _discard(shop: Workshop, path: bytes) -> None:
+    """Move into a workshop what is to be removed; there may be others of its name in it."""
+    os.rename(path, os.path.join(tempfile.mkdtemp(dir=shop.path), os.path.basename(path)))
 
 
 def _record(identifier: str | None, place: bytes, problems: Sequence[Problem]) -> StoreObject:
