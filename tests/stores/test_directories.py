@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -204,6 +205,23 @@ def test_copying_what_holds_the_copy(folder: bytes, tmp_path: Path) -> None:
                 copy_source(source, target)
             assert caught.value.kind == "source"
             os.rmdir(target)  # nothing is in it
+
+
+def test_copying_a_link_to_what_holds_the_copy(folder: bytes, tmp_path: Path) -> None:
+    """A link that is followed to what holds the copy is refused before anything is copied; others are not."""
+    write(tmp_path / "in", {"a/": None, "b/file": b"x"})
+    write(tmp_path / "store", {"object/file": b"y"})
+    link = tmp_path / "in" / "a" / "link"
+    target = os.path.join(folder, b"store", b"new")
+    for place in ("store", "."):
+        link.symlink_to(tmp_path / place)
+        with pytest.raises(Refused, match="in/a/link: it would be copied into itself"):
+            copy_source(tmp_path / "in", target, links="follow")
+        assert os.listdir(target) == [b"a"]
+        shutil.rmtree(target)
+        link.unlink()
+    link.symlink_to(tmp_path / "store" / "object")
+    assert copy_source(tmp_path / "in", target, links="follow") == 2
 
 
 def test_copying(folder: bytes, tmp_path: Path) -> None:

@@ -200,6 +200,10 @@ def test_links_are_followed_on_request(tmp_path: Path) -> None:
     assert kinds(root.check(digests=True)) == []
     (folder / "deep/loop").symlink_to("..")
     assert "holds it" in str(refusal(root, "y", folder, links="follow"))
+    (folder / "deep/loop").unlink()
+    (folder / "deep/loop").symlink_to(tmp_path / "root")
+    assert "copied into itself" in str(refusal(root, "y", folder, links="follow"))
+    assert "copied into itself" in str(refusal(root, "y", {"deep": folder / "deep"}, links="follow"))
 
 
 def test_places_that_are_refused(tmp_path: Path) -> None:

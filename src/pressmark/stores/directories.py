@@ -655,7 +655,10 @@ def _below(path: bytes, name: bytes, target: bytes, follow: bool, above: tuple[A
     _make(target, name)
     for entry in entries:
         inside = os.path.join(name, entry.name) if name else entry.name
-        yield from _below(os.path.join(path, entry.name), inside, target, follow, (*above, identity))
+        below = os.path.join(path, entry.name)
+        if entry.is_link and entry.kind == "directory":
+            refuse_within(below, target)
+        yield from _below(below, inside, target, follow, (*above, identity))
 
 
 def _make(target: bytes, relative: bytes) -> None:

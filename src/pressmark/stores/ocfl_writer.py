@@ -572,7 +572,7 @@ def _files(source: Source | Files, target: bytes, follow: bool, dropped: list[by
         for logical, given in source.items():
             top = _top(given)
             refuse_within(top, target)
-            for found in _below(top, octets(logical), follow, dropped, ()):
+            for found in _below(top, octets(logical), target, follow, dropped, ()):
                 if found[0] in seen:
                     raise Refused("bad-name", f"{text(found[0])!r} is given twice")
                 seen.add(found[0])
@@ -582,7 +582,7 @@ def _files(source: Source | Files, target: bytes, follow: bool, dropped: list[by
     refuse_within(top, target)
     # Whoever names a link means what it leads to, under the link's name.
     name = b"" if os.path.isdir(top) else os.path.basename(os.fsencode(os.fspath(source)))
-    yield from _below(top, name, follow, dropped, ())
+    yield from _below(top, name, target, follow, dropped, ())
 
 
 def _top(given: Path) -> bytes:
@@ -591,7 +591,7 @@ def _top(given: Path) -> bytes:
 
 
 def _below(
-    path: bytes, name: bytes, follow: bool, dropped: list[bytes], above: tuple[tuple[int, int], ...]
+    path: bytes, name: bytes, target: bytes, follow: bool, dropped: list[bytes], above: tuple[tuple[int, int], ...]
 ) -> Iterator[tuple[bytes, bytes]]:
     try:
         if not above and not os.path.isdir(path):
@@ -614,7 +614,9 @@ def _below(
         inside = name + b"/" + entry.name if name else entry.name
         below = os.path.join(path, entry.name)
         if entry.kind == "directory":
-            yield from _below(below, inside, follow, dropped, (*above, identity))
+            if entry.is_link:
+                refuse_within(below, target)
+            yield from _below(below, inside, target, follow, dropped, (*above, identity))
         elif entry.kind == "file":
             yield inside, below
         else:
