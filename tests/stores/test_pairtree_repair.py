@@ -173,10 +173,10 @@ def test_what_one_object_is_refused(tree: Tree, monkeypatch: pytest.MonkeyPatch)
     store = PairtreeStore(base)
     prune_upward = pairtree.prune_upward
 
-    def refused(top: bytes, relative: bytes) -> list[bytes]:
+    def refused(top: bytes, relative: bytes, *removed: list[bytes]) -> list[bytes]:
         if relative == b"ef":
-            raise PermissionError(errno.EACCES, "Permission denied", b"ef")
-        return prune_upward(top, relative)
+            raise PermissionError(errno.EACCES, "Permission denied", os.path.join(top, b"ef"))
+        return prune_upward(top, relative, *removed)
 
     monkeypatch.setattr(pairtree, "prune_upward", refused)
     events: list[object] = []
@@ -194,6 +194,23 @@ def test_what_one_object_is_refused(tree: Tree, monkeypatch: pytest.MonkeyPatch)
         "Permission denied (ef); run it as somebody who may",
     ]
     assert snapshot(base / "pairtree_root" / "ab") == before
+
+
+def test_what_stays_above_what_was_removed(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a directory that was removed it is not said that it is empty, but that the one above it had to stay."""
+    store = PairtreeStore(tree("ab/cd/ef/"))
+    rmdir = os.rmdir
+
+    def refused(path: bytes) -> None:
+        if path.endswith(b"/ab/cd"):
+            raise PermissionError(errno.EACCES, "Permission denied", path)
+        rmdir(path)
+
+    monkeypatch.setattr("pressmark.stores.directories.os.rmdir", refused)
+    events: list[object] = []
+    report = store.repair(on_event=events.append)
+    assert events == [Changed("prune", b"pairtree_root/ab/cd/ef")]
+    assert [(problem.kind, problem.path) for problem in report.problems] == [("unrepaired", b"pairtree_root/ab/cd")]
 
 
 def test_a_repair_without_a_workshop(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:

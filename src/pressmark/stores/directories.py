@@ -354,12 +354,14 @@ def make_parents(base: bytes, relative: bytes) -> list[bytes]:
     raise OSError(errno.EBUSY, os.strerror(errno.EBUSY), base)
 
 
-def prune_upward(base: bytes, relative: bytes) -> list[bytes]:
+def prune_upward(base: bytes, relative: bytes, removed: list[bytes] | None = None) -> list[bytes]:
     """Remove the directory ``relative`` below ``base`` if it is empty, then those above it; never ``base`` itself.
 
+    :param removed: where the paths go that were removed, also where the one above them cannot be
     :return: the paths, relative to ``base``, that were removed
+    :raises OSError: a directory is empty and cannot be removed; it is the error's ``filename``
     """
-    removed = []
+    removed = [] if removed is None else removed
     while relative:
         try:
             os.rmdir(os.path.join(base, relative))

@@ -613,11 +613,7 @@ class _Repair(contextlib.ExitStack):
             return True
         if found.kind != "empty":
             return False
-        try:
-            return self._prune(text(found.path).removeprefix(f"{ROOT}/"))
-        except OSError as error:
-            self._give_up(found.path, error)
-            return False
+        return self._prune(text(found.path).removeprefix(f"{ROOT}/"))
 
     def _give_up(self, path: bytes, error: OSError) -> None:
         """Report that one object or directory stays as it is, and go on; raise what would stop every other too."""
@@ -627,16 +623,19 @@ class _Repair(contextlib.ExitStack):
 
     def _prune(self, place: str) -> bool:
         """Remove an empty directory, and those above it that are empty then; return whether it is gone."""
-        if self._dry_run:
-            removed = self._would_prune(octets(place))
-            gone = bool(removed)
-        else:
-            with self._shop(self._store._workshop(place)).turn():
-                removed = prune_upward(self._store._tree, octets(place))
-            gone = not os.path.lexists(os.path.join(self._store._tree, octets(place)))
+        removed: list[bytes] = []
+        try:
+            if self._dry_run:
+                removed = self._would_prune(octets(place))
+            else:
+                with self._shop(self._store._workshop(place)).turn():
+                    prune_upward(self._store._tree, octets(place), removed)
+        except OSError as error:
+            stuck = os.path.relpath(error.filename, self._store._base) if error.filename else octets(f"{ROOT}/{place}")
+            self._give_up(stuck, error)  # it may be one above
         for path in removed:
             self._tell(Changed("prune", octets(ROOT) + b"/" + path))
-        return gone
+        return bool(removed) or not os.path.lexists(os.path.join(self._store._tree, octets(place)))
 
     def _would_prune(self, place: bytes) -> list[bytes]:
         """Return what pruning would remove after all that it would have removed already."""
