@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -75,3 +77,16 @@ def disk_faults(tmp_path_factory: pytest.TempPathFactory) -> str:
     command = [compiler, "-shared", "-fPIC", "-O1", "-o", str(library), str(source), "-ldl"]
     subprocess.run(command, check=True, capture_output=True)
     return " ".join(filter(None, [os.environ.get("LD_PRELOAD"), str(library)]))
+
+
+@pytest.fixture
+def stuck(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let nobody remove directories that are called so."""
+    rmdir = os.rmdir
+
+    def refused(path: bytes, **options: Any) -> None:
+        if os.path.basename(os.fsencode(path)) == b"stuck":
+            raise PermissionError(errno.EACCES, "Permission denied", path)
+        rmdir(path, **options)
+
+    monkeypatch.setattr(os, "rmdir", refused)

@@ -429,6 +429,17 @@ def test_repair_of_equal_names(tmp_path: Path, folder: BagFolder) -> None:
     assert [os.listdir(Path(folder.root, above)) for above in ("x", "y")] == [["abc"], ["abc"]]
 
 
+@pytest.mark.usefixtures("stuck")
+def test_a_repair_goes_on_where_one_directory_is_refused(folder: BagFolder) -> None:
+    """What cannot be removed is reported, and the rest is mended all the same."""
+    for name in ("a", "stuck", "z"):
+        Path(folder.root, name).mkdir()
+    report = folder.repair()
+    assert sorted(os.listdir(folder.root)) == [os.fsdecode(CONFIG), "stuck"]
+    assert [(one.kind, one.path) for one in report.problems] == [("unrepaired", b"stuck"), ("empty", b"stuck")]
+    assert report.counts["repaired"] == 2
+
+
 def test_another_run_finishes_first(tmp_path: Path, folder: BagFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     """A repair that finds finished what it was about to finish goes on."""
     folder.put("abc", tmp_path / "given")

@@ -8,11 +8,12 @@ import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pressmark.reports import Problem
-from pressmark.stores import ocfl_check
+from pressmark.stores import ocfl_check, ocfl_repair
 from pressmark.stores.base import Changed, Progress
 from pressmark.stores.ocfl import OcflRoot
 
@@ -249,6 +250,34 @@ def test_repair_keeps_the_directory_of_a_version(root: OcflRoot) -> None:
     assert kinds(root.check()) == ["content-directory-empty"]
     assert root.repair().ok
     assert sorted(os.listdir(folder / "v2")) == []
+
+
+@pytest.mark.usefixtures("stuck")
+def test_repair_goes_on_where_one_directory_is_refused(root: OcflRoot) -> None:
+    """What cannot be removed is reported, and the rest is mended all the same."""
+    for name in ("a", "stuck", "z"):
+        (Path(root.root) / name).mkdir()
+    events: list[object] = []
+    report = root.repair(on_event=events.append)
+    assert events == [Changed("prune", b"a"), Changed("prune", b"z")]
+    assert [(one.kind, one.path) for one in report.problems if one.severity == "error"] == [
+        ("directory-empty", b"stuck"),
+        ("unrepaired", b"stuck"),
+    ]
+
+
+def test_repair_of_an_object_that_goes(root: OcflRoot, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An object that another run removes before it is mended needs no mending."""
+    (place(root) / "inventory.json.sha512").unlink()
+    gone = place(root)
+    mend = ocfl_repair._Repair._write_sidecar
+
+    def removed(self: Any, path: bytes) -> bool:
+        shutil.rmtree(gone)
+        return mend(self, path)
+
+    monkeypatch.setattr(ocfl_repair._Repair, "_write_sidecar", removed)
+    assert "sidecar-missing" not in kinds(root.repair())
 
 
 def test_repair_leaves_directories_of_what_is_ignored(root: OcflRoot) -> None:

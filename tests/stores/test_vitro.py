@@ -447,6 +447,17 @@ def test_a_dry_run_knows_what_it_would_have_done(tmp_path: Path, vitro: VitroSto
     assert [event.action for event in done if isinstance(event, Changed)] == ["rename", "move", *["prune"] * 3]
 
 
+@pytest.mark.usefixtures("stuck")
+def test_a_repair_goes_on_where_one_directory_is_refused(vitro: VitroStore) -> None:
+    """What cannot be removed is reported, and the rest is mended all the same."""
+    write(Path(vitro.root, "file_storage_root"), {"a/": None, "stuck/": None, "xyz/a b": b"2"})
+    report = vitro.repair()
+    assert tree(vitro) == ["xyz/a^20b"]
+    assert sorted(os.listdir(Path(vitro.root, "file_storage_root"))) == ["stuck", "xyz"]
+    path = b"file_storage_root/stuck"
+    assert [(one.kind, one.path) for one in report.problems] == [("empty", path), ("unrepaired", path)]
+
+
 def test_a_file_replaced_during_a_repair(tmp_path: Path, vitro: VitroStore) -> None:
     """A file that has come since the store was looked at keeps its name."""
     write(Path(vitro.root), {"file_storage_root/abc/a b": b"1", "file_storage_root/xyz/a b": b"2"})

@@ -58,6 +58,7 @@ from pressmark.stores.base import (
     octets,
     store_errors,
     text,
+    unrepaired,
 )
 from pressmark.stores.directories import (
     Entry,
@@ -818,8 +819,13 @@ class BagFolder(Store):
                 if action is None:
                     report.add(item.problems if isinstance(item, StoreObject) else [item])
                     continue
-                with shop.turn() if shop is not None else contextlib.nullcontext():
-                    done = list(self._mend(action, item, shop, gone))
+                try:
+                    with shop.turn() if shop is not None else contextlib.nullcontext():
+                        done = list(self._mend(action, item, shop, gone))
+                except OSError as error:
+                    report.add([unrepaired(octets(item.path), error)])
+                    report.add(item.problems if isinstance(item, StoreObject) else [item])
+                    continue
                 for path in done:
                     tell(Changed(action, path))
                 report.counts["repaired"] += bool(done)

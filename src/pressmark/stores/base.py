@@ -13,6 +13,7 @@ from pressmark.errors import BagError, ObjectError, StoreError
 from pressmark.fixity import Outcome, walk
 from pressmark.layouts import Layout
 from pressmark.reports import Problem, Report
+from pressmark.stores.kinds import problem
 
 __all__ = [
     "Changed",
@@ -30,6 +31,7 @@ __all__ = [
     "refusal",
     "store_errors",
     "text",
+    "unrepaired",
 ]
 
 Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
@@ -284,6 +286,20 @@ def refusal(error: OSError) -> tuple[str, str]:
     name = text(os.path.basename(octets(named)))
     reason = f"{error.strerror or error}{f' ({name})' if name else ''}"
     return kind, f"{reason}; {way_out}" if way_out else reason
+
+
+# What the system refuses because of one object, and not of all.
+_OF_ONE = (errno.EACCES, errno.EPERM, errno.EEXIST, errno.ENAMETOOLONG)
+
+
+def unrepaired(path: bytes, error: OSError) -> Problem:
+    """Return the problem of one object or directory that a repair has to leave as it is.
+
+    :raises OSError: what was refused would stop every other, too
+    """
+    if error.errno not in _OF_ONE:
+        raise error
+    return problem("unrepaired", path, refusal(error)[1])
 
 
 class object_errors:

@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any
 from pressmark.errors import LayoutConfigError
 from pressmark.layouts import Layout, layout_from_config
 from pressmark.reports import Problem, Report
-from pressmark.stores.base import Changed, OnEvent, octets
-from pressmark.stores.directories import Entry, clear, flush_directory, leftovers, prune_upward, scan
+from pressmark.stores.base import Changed, OnEvent, octets, store_errors, unrepaired
+from pressmark.stores.directories import Entry, Workshop, clear, flush_directory, leftovers, prune_upward, scan
 from pressmark.stores.inventory import (
     ALGORITHMS,
     INVENTORY,
@@ -73,10 +73,17 @@ class _Repair:
         if not self._dry_run:
             clear(self._workshop)
             prune_upward(self._root, EXTENSIONS + b"/" + WORKSHOP)
+        stuck: list[Problem] = []
         for found, place in self._problems():
-            if self._mend(found, place):
-                done.add((found.kind, found.path))
+            try:
+                if self._mend(found, place):
+                    done.add((found.kind, found.path))
+            except FileNotFoundError:
+                pass  # another run has removed or replaced the object since it was looked at
+            except OSError as error:
+                stuck.append(unrepaired(found.path, error))
         report = self._store.check(ignore=self._ignore)
+        report.add(stuck)
         if self._dry_run:
             report.problems = [one for one in report.problems if (one.kind, one.path) not in done]
         return report
@@ -116,10 +123,10 @@ class _Repair:
         with contextlib.suppress(FileNotFoundError):
             if os.listdir(os.path.join(self._root, above, name)):
                 return False  # what the walk was told to ignore
-        self._tell(Changed("prune", os.path.join(above, name)))
         if not self._dry_run:
-            with self._turn():
+            with self._shop() as workshop, workshop.turn():
                 prune_upward(os.path.join(self._root, above), name)
+        self._tell(Changed("prune", os.path.join(above, name)))
         return True
 
     def _write_declaration(self, place: bytes) -> bool:
@@ -190,10 +197,13 @@ class _Repair:
         target = os.path.join(self._root, place)
         if os.path.lexists(target) and (os.path.islink(target) or not os.path.isfile(target)):
             return False
+        if not self._dry_run:
+            self._replace(target, data)
         self._tell(Changed("write", place))
-        if self._dry_run:
-            return True
-        with self._store.workshop() as workshop:
+        return True
+
+    def _replace(self, target: bytes, data: bytes) -> None:
+        with self._shop() as workshop:
             aside = workshop / b"file"
             with open(aside, "xb") as file:
                 file.write(data)
@@ -202,9 +212,10 @@ class _Repair:
             with workshop.turn():
                 os.replace(aside, target)
             flush_directory(os.path.dirname(target))
-        return True
 
     @contextlib.contextmanager
-    def _turn(self) -> Iterator[None]:
-        with self._store.workshop() as workshop, workshop.turn():
-            yield
+    def _shop(self) -> Iterator[Workshop]:
+        with contextlib.ExitStack() as stack:
+            with store_errors(self._root):  # no repair at all without one
+                workshop = stack.enter_context(self._store.workshop())
+            yield workshop

@@ -11,7 +11,6 @@ What is changed is changed under the store's workshop (:mod:`pressmark.stores.di
 from __future__ import annotations
 
 import contextlib
-import errno
 import heapq
 import os
 from collections import Counter
@@ -37,9 +36,9 @@ from pressmark.stores.base import (
     StoreObject,
     object_errors,
     octets,
-    refusal,
     store_errors,
     text,
+    unrepaired,
 )
 from pressmark.stores.directories import (
     Refused,
@@ -88,8 +87,6 @@ __all__ = ["PairtreeStore"]
 PROGRESS_EVERY = 10_000  # objects
 # What a repair mends, by moving everything that is the object's into one directory.
 _MENDED = {"bare-file", "post-morty", "split-end", "unfinished"}
-# What the system refuses because of one object, and not of all.
-_OF_ONE = (errno.EACCES, errno.EPERM, errno.EEXIST, errno.ENAMETOOLONG)
 
 
 class PairtreeStore(Store):
@@ -599,7 +596,7 @@ class _Repair(contextlib.ExitStack):
         try:
             mended = self._mend(item)
         except OSError as error:
-            self._give_up(octets(item.path), error)
+            self.report.add([unrepaired(octets(item.path), error)])
             mended = False
         self.report.counts["repaired"] += mended
         self.report.add(found for found in item.problems if not mended or found.kind not in _MENDED)
@@ -615,12 +612,6 @@ class _Repair(contextlib.ExitStack):
             return False
         return self._prune(text(found.path).removeprefix(f"{ROOT}/"))
 
-    def _give_up(self, path: bytes, error: OSError) -> None:
-        """Report that one object or directory stays as it is, and go on; raise what would stop every other too."""
-        if error.errno not in _OF_ONE:
-            raise error
-        self.report.add([problem("unrepaired", path, refusal(error)[1])])
-
     def _prune(self, place: str) -> bool:
         """Remove an empty directory, and those above it that are empty then; return whether it is gone."""
         removed: list[bytes] = []
@@ -632,7 +623,7 @@ class _Repair(contextlib.ExitStack):
                     prune_upward(self._store._tree, octets(place), removed)
         except OSError as error:
             stuck = os.path.relpath(error.filename, self._store._base) if error.filename else octets(f"{ROOT}/{place}")
-            self._give_up(stuck, error)  # it may be one above
+            self.report.add([unrepaired(stuck, error)])  # it may be one above
         for path in removed:
             self._tell(Changed("prune", octets(ROOT) + b"/" + path))
         return bool(removed) or not os.path.lexists(os.path.join(self._store._tree, octets(place)))

@@ -43,6 +43,7 @@ from pressmark.stores.base import (
     octets,
     store_errors,
     text,
+    unrepaired,
 )
 from pressmark.stores.directories import (
     LOCK,
@@ -671,9 +672,16 @@ class _Repair:
                     store._settle()
             # All of it before anything is moved, so that nothing is met again where it was moved to.
             items = list(self._to_mend(ignore))
+            stuck: list[Problem] = []
             for item, problems in items:
-                done.update(found for found in problems if self._mend(item, found, stack, ignore))
+                for found in problems:
+                    try:
+                        if self._mend(item, found, stack, ignore):
+                            done.add(found)
+                    except OSError as error:
+                        stuck.append(unrepaired(found.path, error))
         report = store.check(ignore=ignore)
+        report.add(stuck)
         if self._dry_run:
             gone = {"leftover", "unfinished"}
             report.problems = [one for one in report.problems if one not in done and one.kind not in gone]
@@ -691,7 +699,8 @@ class _Repair:
 
     def _enter(self, stack: contextlib.ExitStack) -> Workshop:
         if self._shop is None:
-            self._shop = stack.enter_context(Workshop(self._store._workshop()))
+            with store_errors(self._store._base):  # no repair at all without one
+                self._shop = stack.enter_context(Workshop(self._store._workshop()))
         return self._shop
 
     def _turn(self, stack: contextlib.ExitStack) -> Any:
@@ -776,9 +785,10 @@ class _Repair:
             if self._store._durable:
                 for directory in {os.path.dirname(target), *(os.path.dirname(os.path.join(tree, m)) for m in made)}:
                     flush_directory(directory)
-            prune_upward(tree, os.path.dirname(old))
         self._mended += 1
         self._tell(Changed(action, octets(ROOT) + b"/" + old, (octets(ROOT) + b"/" + new,)))
+        if not self._dry_run:
+            prune_upward(tree, os.path.dirname(old))
         return True
 
 
