@@ -429,6 +429,22 @@ def test_repair_of_equal_names(tmp_path: Path, folder: BagFolder) -> None:
     assert [os.listdir(Path(folder.root, above)) for above in ("x", "y")] == [["abc"], ["abc"]]
 
 
+def test_a_dry_run_while_another_run_prunes(folder: BagFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What has gone since it was looked at does not end a dry run."""
+    empty = Path(folder.root, "ab")
+    empty.mkdir()
+    walk = BagFolder._walk
+
+    def gone(self: BagFolder, ignore: Any = ()) -> Any:
+        items = list(walk(self, ignore))
+        if empty.exists():
+            empty.rmdir()
+        return items
+
+    monkeypatch.setattr(BagFolder, "_walk", gone)
+    assert folder.repair(dry_run=True).problems == []
+
+
 @pytest.mark.usefixtures("stuck")
 def test_a_repair_goes_on_where_one_directory_is_refused(folder: BagFolder) -> None:
     """What cannot be removed is reported, and the rest is mended all the same."""

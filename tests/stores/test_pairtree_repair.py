@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -211,6 +213,21 @@ def test_what_stays_above_what_was_removed(tree: Tree, monkeypatch: pytest.Monke
     report = store.repair(on_event=events.append)
     assert events == [Changed("prune", b"pairtree_root/ab/cd/ef")]
     assert [(problem.kind, problem.path) for problem in report.problems] == [("unrepaired", b"pairtree_root/ab/cd")]
+
+
+@pytest.mark.parametrize("name", ["ab/cd/", "ab/x"])
+def test_a_dry_run_while_another_run_mends(tree: Tree, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """What has gone since it was looked at needs no repair."""
+    store = PairtreeStore(tree(name))
+    items = pairtree.Walk.items
+
+    def gone(self: pairtree.Walk, *arguments: Any) -> Any:
+        found = list(items(self, *arguments))
+        shutil.rmtree(os.path.join(store.root, "pairtree_root", "ab"))
+        return found
+
+    monkeypatch.setattr(pairtree.Walk, "items", gone)
+    assert store.repair(dry_run=True).problems == []
 
 
 def test_a_repair_without_a_workshop(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:

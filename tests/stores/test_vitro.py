@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import example, given, settings
@@ -445,6 +446,22 @@ def test_a_dry_run_knows_what_it_would_have_done(tmp_path: Path, vitro: VitroSto
     assert vitro.repair(on_event=done.append).problems == []
     assert told == done
     assert [event.action for event in done if isinstance(event, Changed)] == ["rename", "move", *["prune"] * 3]
+
+
+def test_a_dry_run_while_another_run_prunes(vitro: VitroStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What has gone since it was looked at does not end a dry run."""
+    empty = Path(vitro.root, "file_storage_root/ab")
+    empty.mkdir()
+    walk = VitroStore._walk
+
+    def gone(self: VitroStore, ignore: Any = ()) -> Any:
+        items = list(walk(self, ignore))
+        if empty.exists():
+            empty.rmdir()
+        return items
+
+    monkeypatch.setattr(VitroStore, "_walk", gone)
+    assert vitro.repair(dry_run=True).problems == []
 
 
 @pytest.mark.usefixtures("stuck")

@@ -75,6 +75,7 @@ from pressmark.stores.directories import (
     rename_new,
     scan,
     too_long,
+    would_be_empty,
 )
 from pressmark.stores.kinds import problem
 
@@ -860,9 +861,7 @@ class BagFolder(Store):
         elif shop is not None:
             yield from prune_upward(self._base, place)
         else:
-            while place and all(
-                os.path.join(place, name) in gone for name in os.listdir(os.path.join(self._base, place))
-            ):
+            while place and would_be_empty(os.path.join(self._base, place), place, gone):
                 gone.add(place)
                 yield place
                 place = os.path.dirname(place)

@@ -25,7 +25,7 @@ import secrets
 import shutil
 import stat
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import cache
 from types import TracebackType
 from typing import Any, NamedTuple
@@ -64,6 +64,7 @@ __all__ = [
     "rename_new",
     "scan",
     "too_long",
+    "would_be_empty",
 ]
 
 LOCK = b"lock"
@@ -374,6 +375,17 @@ def prune_upward(base: bytes, relative: bytes, removed: list[bytes] | None = Non
             raise
         relative = os.path.dirname(relative)
     return removed
+
+
+def would_be_empty(directory: bytes, relative: bytes, gone: Collection[bytes]) -> bool:
+    """Return whether a directory that is there holds nothing but what a dry run would have removed.
+
+    :param relative: its path, as those in ``gone`` are
+    """
+    try:
+        return all(os.path.join(relative, name) in gone for name in os.listdir(directory))
+    except FileNotFoundError:  # another run has removed it
+        return False
 
 
 def remove_tree(top: bytes) -> None:

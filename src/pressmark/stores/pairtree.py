@@ -57,6 +57,7 @@ from pressmark.stores.directories import (
     rename_new,
     scan,
     too_long,
+    would_be_empty,
 )
 from pressmark.stores.kinds import problem
 from pressmark.stores.pairtree_encapsulation import encapsulate, unmovable
@@ -633,10 +634,7 @@ class _Repair(contextlib.ExitStack):
         removed = []
         while place:
             directory = os.path.join(self._store._tree, place)
-            if os.path.islink(directory):
-                break
-            names = os.listdir(directory)
-            if not all(os.path.join(place, name) in self._pruned for name in names):
+            if os.path.islink(directory) or not would_be_empty(directory, place, self._pruned):
                 break
             self._pruned.add(place)
             removed.append(place)
@@ -649,7 +647,10 @@ class _Repair(contextlib.ExitStack):
         place = record.path.removeprefix(f"{ROOT}/")
         directory = os.path.join(store._tree, octets(place))
         if self._dry_run:
-            found = contents(directory, is_morty(place), follow=store._follow, ignore=self._ignore)
+            try:
+                found = contents(directory, is_morty(place), follow=store._follow, ignore=self._ignore)
+            except FileNotFoundError:
+                return True  # as below
             change = self._change(record, directory, found)
             if change is not None:
                 self._tell(change)

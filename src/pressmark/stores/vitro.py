@@ -63,6 +63,7 @@ from pressmark.stores.directories import (
     rename_new,
     scan,
     too_long,
+    would_be_empty,
 )
 from pressmark.stores.kinds import problem
 from pressmark.stores.namespaces import NAMESPACES, namespaces_problems, read_namespaces, render, with_declared
@@ -741,8 +742,7 @@ class _Repair:
         """Return what pruning would remove after all that would have been done already."""
         removed = []
         while place and place not in self._come:
-            names = os.listdir(os.path.join(self._store._tree, place))
-            if not all(os.path.join(place, name) in self._gone for name in names):
+            if not would_be_empty(os.path.join(self._store._tree, place), place, self._gone):
                 break
             self._gone.add(place)
             removed.append(place)
