@@ -585,6 +585,33 @@ def test_catching_up_again(pairtree: Path, tmp_path: Path) -> None:
             call(third)
 
 
+def test_what_has_gone_is_said_once_and_of_nothing_else(pairtree: Path, tmp_path: Path) -> None:
+    """Several runs may have done an object; one that is damaged is there; what was moved is where it was to go."""
+    first = to_ocfl(pairtree, tmp_path / "root")
+    migrate.run(first, threads=True)
+    store = stores.open(pairtree)
+    (tmp_path / "new.txt").write_bytes(b"new")
+    for identifier in (IDS[4], IDS[9]):
+        store.put(identifier, {"one.txt": tmp_path / "new.txt"}, replace=True)
+    second = migrate.catch_up(first, move=True)
+    assert migrate.run(second, threads=True).by_status == {"ok": 2}
+    third = migrate.catch_up(second, move=False)
+    assert (third.objects, dict(third.warnings)) == (0, {})
+    migrate.run(third, threads=True)
+    # What was moved is there again, and goes again, now as a copy.
+    store.put(IDS[4], {"one.txt": tmp_path / "new.txt"})
+    fourth = migrate.catch_up(third)
+    assert [entry.id for entry in fourth.entries()] == [IDS[4]]
+    assert migrate.run(fourth, threads=True).by_status == {"exists_same": 1}
+    store.delete(IDS[4])
+    (damaged,) = [record for record in store.objects() if record.id == IDS[2]]
+    (pairtree / damaged.path / "beside.txt").write_bytes(b"of no object")
+    fifth = migrate.catch_up(fourth)
+    warnings = listed(Path(fifth.work) / "warnings.jsonl")
+    gone = [one["objects"][0]["source_id"] for one in warnings if one["kind"] == "gone"]
+    assert (gone, dict(fifth.warnings)) == ([IDS[4]], {"gone": 1, "improper": 1})
+
+
 # --- a work folder that was damaged -----------------------------------------------------------------------------------
 
 

@@ -24,6 +24,9 @@ from pressmark.migrate.running import finished_rows, state
 
 __all__ = ["Before", "plan_catch_up"]
 
+# Instead of a size, of an object that the run has taken out of the source: if there is one again, it is another one.
+_MOVED = ""
+
 
 def plan_catch_up(
     first: Plan,
@@ -81,6 +84,10 @@ class Before:
             for known, one in zip(before, sizes, strict=True)
         ]
 
+    def left_out(self, identifier: str) -> None:
+        """Take note of an object that is in the source, but cannot be migrated as it is."""
+        self._index.ask([identifier])
+
     def new_ids(self) -> Iterator[tuple[str, str]] | None:
         """Return the map of the run, if it had one.
 
@@ -90,17 +97,22 @@ class Before:
 
     def gone(self) -> Iterator[str]:
         """Give the identifiers of objects that were there and are not any more, once all were asked for."""
-        for identifier, _ in self._index.unasked():
-            yield identifier
+        for identifier, size in self._index.unasked():
+            if size != _MOVED:
+                yield identifier
 
 
 def _sizes(plan: Plan) -> Iterator[tuple[str, str]]:
-    """Give identifiers of what a run has done, and what tells that it was not changed since."""
+    """Give identifiers of what a run has done, and what tells that it was not changed since.
+
+    A run with ``move`` has done only what is not in its source any more.
+    """
     with IdentifierIndex(plan.work) as done:
         done.fill((identifier, "") for identifier in _done(plan))
         block: list[tuple[str, str]] = []
         for entry in plan.entries():
-            block.append((entry.source_id, _size(entry.files, entry.bytes, entry.changed)))
+            size = _MOVED if plan.options.move else _size(entry.files, entry.bytes, entry.changed)
+            block.append((entry.source_id, size))
             if len(block) == 1000:
                 yield from _kept(block, done)
                 block = []

@@ -100,15 +100,16 @@ class IdentifierIndex:
 
     def items(self) -> Iterator[tuple[str, str]]:
         """Give identifiers and values in the order in which they came, those that are there again once."""
-        again = bytearray(self._count // 8 + 1)
-        for _identifier, _first, number, _same in self.repeated():
-            again[number >> 3] |= 1 << (number & 7)
-        for number, identifier, value in self._base.execute("SELECT number, identifier, value FROM items"):
-            if not again[number - 1 >> 3] >> (number - 1 & 7) & 1:
-                yield text(identifier), text(value)
+        yield from self._but(bytearray(self._count // 8 + 1))
 
     def unasked(self) -> Iterator[tuple[str, str]]:
-        """Give the identifiers that nobody has asked for, in their order."""
+        """Give those of :meth:`items` that nobody has asked for."""
+        yield from self._but(bytearray(self._asked))
+
+    def _but(self, left_out: bytearray) -> Iterator[tuple[str, str]]:
+        """Give all whose bit is not set, those that are there again once."""
+        for _identifier, _first, number, _same in self.repeated():
+            left_out[number >> 3] |= 1 << (number & 7)
         for number, identifier, value in self._base.execute("SELECT number, identifier, value FROM items"):
-            if not self._asked[number - 1 >> 3] >> (number - 1 & 7) & 1:
+            if not left_out[number - 1 >> 3] >> (number - 1 & 7) & 1:
                 yield text(identifier), text(value)

@@ -103,6 +103,9 @@ class Selection(Protocol):
     def changed(self, identifiers: Sequence[str], sizes: Sequence[Measure]) -> Sequence[bool]:
         """Return of each object whether it is to be migrated."""
 
+    def left_out(self, identifier: str) -> None:
+        """Take note of an object that is in the source, but is left out for what is wrong with it."""
+
     def gone(self) -> Iterator[str]:
         """Give the identifiers of objects that should have been there, once all were asked for."""
 
@@ -570,8 +573,8 @@ class _Planning:
             if isinstance(item, Row):
                 self._leave(item)
             elif (row := self._improper(item)) is not None:
-                if self._map is not None and item.id is not None:
-                    self._map.ask([item.id])
+                if item.id is not None:
+                    self._is_there(item.id)
                 self._leave(row)
             else:
                 batch.append(item)
@@ -589,6 +592,13 @@ class _Planning:
             for identifier in self._wanted.gone():
                 self.refusals.add("gone", [Side(identifier, "")])
         self._say(last=True)
+
+    def _is_there(self, identifier: str) -> None:
+        """Take note of an object that is left out: it is in the source all the same."""
+        if self._map is not None:
+            self._map.ask([identifier])
+        if self._wanted is not None:
+            self._wanted.left_out(identifier)
 
     def _all(self) -> Iterator[StoreObject | Row]:
         """Give every object of the source."""
