@@ -464,6 +464,11 @@ def test_the_page_can_be_read_by_anybody(tmp_path: Path) -> None:
             "1 of 2 objects is in the destination, and verified. 1 object was not verified",
         ),
         ([row("a", "copy_failed"), row("b", "unverified")], "attention", "0 of 2 objects are in the destination"),
+        (
+            [row("a"), row("b", mode="rename", verify="moved", digest=None)],
+            "good",
+            "All of them are in the destination; 1 object was moved there without a byte being read.",
+        ),
     ],
 )
 def test_verdicts(tmp_path: Path, rows: list[migrate.Row], kind: str, words: str) -> None:
@@ -472,6 +477,7 @@ def test_verdicts(tmp_path: Path, rows: list[migrate.Row], kind: str, words: str
     verdict = verdict_of(outcome, summarize(outcome.lines()))
     assert verdict.kind == kind
     assert words in verdict.text
+    assert (verdict.word == "All is well") == words.endswith("verified.")
 
 
 def test_verdict_of_a_run_that_has_not_ended(tmp_path: Path) -> None:
@@ -484,6 +490,19 @@ def test_verdict_of_a_run_that_has_not_ended(tmp_path: Path) -> None:
         "3 objects of 5 have not been migrated yet. Of the others, 1 object needs attention."
         " Nothing is lost: the run can be resumed."
     )
+
+
+def test_verdict_of_a_verification_of_several_runs(tmp_path: Path) -> None:
+    """A catch-up may have few objects of its own: those of the runs before it are read with them."""
+    source = made(tmp_path / "source", ["a1", "b2"])
+    first = migrate.plan(source, tmp_path / "root", to="ocfl", layout="0003")
+    migrate.run(first, threads=True)
+    second = migrate.catch_up(first)
+    migrate.run(second, threads=True)
+    stopped = migrate.verify(second, threads=True, stop=lambda: True)
+    verdict = verdict_of(outcome_of(stopped), Summary())
+    assert verdict.word == "Not finished"
+    assert verdict.text.startswith("2 objects of 2 have not been read again in the destination yet.")
 
 
 @needs_jinja2

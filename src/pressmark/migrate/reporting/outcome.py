@@ -23,12 +23,14 @@ class Outcome:
     :ivar state: ``planned``, ``begun`` or ``finished``
     :ivar rows_path: the file with all rows; :data:`None` where those of each chunk are still by themselves
     :ivar verification: the rows are those of a verification
+    :ivar unread: of a verification, how many objects are still to be read: with those of earlier runs
     """
 
     plan: Plan
     state: str
     rows_path: str | None
     verification: bool = False
+    unread: int | None = None
 
     def lines(self) -> Iterator[bytes]:
         """Give the rows, a line of JSON each: those of the plan in its order, then those that it left out.
@@ -63,7 +65,8 @@ def outcome_of(what: Run | Plan | str | os.PathLike[str]) -> Outcome:
     if isinstance(what, Run):
         verification = os.path.dirname(what.rows_path) != what.work
         if verification:
-            return Outcome(what.plan, "finished" if what.complete else "begun", what.rows_path, True)
+            found = "finished" if what.complete else "begun"
+            return Outcome(what.plan, found, what.rows_path, True, what.remaining)
         what = what.plan
     plan = what if isinstance(what, Plan) else Plan.open(what)
     found = state(plan.work)

@@ -35,7 +35,7 @@ _MODES = {
 _VERIFIED = {
     "none": "not verified",
     "copy": "hashed while they were copied, and compared with the digests that were known",
-    "reread": "hashed while they were copied, then read again in the destination and compared",
+    "reread": "read in the destination, and compared with what was copied or with what is said of them",
     "moved": "moved as they were, with names and sizes compared; no byte was read",
 }
 # What was asked for, in words; what is not here has its own part of the page.
@@ -72,7 +72,8 @@ def verdict_of(outcome: Outcome, summary: Summary) -> Verdict:
     what = "read again in the destination" if outcome.verification else "migrated"
     if outcome.state != "finished":
         planned = outcome.plan.objects + outcome.plan.invalid + outcome.plan.missing
-        left = max(0, planned - total)
+        left = max(0, planned - total) if outcome.unread is None else outcome.unread
+        planned = total + left
         if left or not outcome.verification:
             text = f"{_objects(left)} of {planned:,} {'has' if left == 1 else 'have'} not been {what} yet."
             if summary.undone:
@@ -85,19 +86,32 @@ def verdict_of(outcome: Outcome, summary: Summary) -> Verdict:
         if outcome.verification:
             text = f"{_objects(total)} {_was(total)} {what}. {text} as migrated."
         else:
-            text = f"{_objects(total)} {_was(total)} to be migrated. {text} in the destination, and verified."
+            text = f"{_objects(total)} {_was(total)} to be migrated. {text} {_in_destination(summary)}"
         if not summary.kept.objects:
-            return Verdict("good", "All is well", text)
+            return Verdict("good", "Moved, not read" if _unread(summary) else "All is well", text)
         text += f" The source of {_objects(summary.kept.objects)} could not be removed: why is said below."
         return Verdict("attention", "Done, but sources are left", text)
     unverified = summary.by_status.get("unverified")
-    text = f"{done:,} of {_objects(total)} {'is' if done == 1 else 'are'} in the destination, and verified."
+    text = f"{done:,} of {_objects(total)} {'is' if done == 1 else 'are'} {_in_destination(summary)}"
     if unverified is not None and unverified.objects == summary.undone:
         text += f" {_objects(summary.undone)} {_was(summary.undone)} not verified: whether all arrived is not known."
         return Verdict("attention", "Not verified", text)
     count = summary.undone + summary.kept.objects
     text += f" {_objects(count)} {_need(count)} attention: what to do is said below."
     return Verdict("attention", "Needs attention", text)
+
+
+def _unread(summary: Summary) -> int:
+    """Return how many objects were moved as they were: whether they are damaged is not known."""
+    moved = summary.by_verify.get("moved")
+    return 0 if moved is None else moved.objects
+
+
+def _in_destination(summary: Summary) -> str:
+    unread = _unread(summary)
+    if not unread:
+        return "in the destination, and verified."
+    return f"in the destination; {_objects(unread)} {_was(unread)} moved there without a byte being read."
 
 
 def _objects(count: int) -> str:
