@@ -11,6 +11,7 @@ import pytest
 
 from pressmark import layout, stores
 from pressmark.bagit.bag import Bag
+from pressmark.migrate.comparing import verified
 from pressmark.migrate.digests import object_digest, read_files
 from pressmark.migrate.transfer import carry
 from pressmark.stores.bags import BagFolder
@@ -199,6 +200,29 @@ def test_what_was_moved_is_read_where_that_is_asked_for(tmp_path: Path) -> None:
     assert (rows["aa"].status, rows["aa"].verify) == ("ok", "reread")
     assert rows["aa"].digest is not None
     assert rows["bb"].status == "digest_mismatch"
+
+
+@pytest.mark.parametrize("later", [False, True])
+def test_bags_that_were_moved_are_compared_with_their_manifests(tmp_path: Path, later: bool) -> None:
+    """They say what they must be, as an OCFL object does: while they are migrated, or when all is read again."""
+    files = {"aa": {"one": b"1"}, "bb": {"one": b"2"}, "cc": {"one": b"3"}}
+    source = make("bags", tmp_path / "source", files, tmp_path / "given")
+    (tmp_path / "source" / "bb" / "data" / "one").write_bytes(b"3")
+    info = tmp_path / "source" / "cc" / "bag-info.txt"
+    info.write_bytes(info.read_bytes().replace(b"Bagging-Date: 2", b"Bagging-Date: 3"))
+    rows, root = migrate(source, "bags", tmp_path / "root", move=True, verify="copy" if later else "reread")
+    assert {row.mode for row in rows.values()} == {"rename"}
+    if later:
+        assert {row.verify for row in rows.values()} == {"moved"}
+        (tmp_path / "root" / "cc" / "data" / "one").unlink()
+        rows = {identifier: verified(root, row) for identifier, row in rows.items()}
+    assert {row.id: row.status for row in rows.values()} == {
+        "aa": "ok",
+        "bb": "digest_mismatch",
+        "cc": "digest_mismatch",
+    }
+    assert rows["aa"].verify == "reread"
+    assert rows["aa"].digest is not None
 
 
 @pytest.mark.parametrize("kind", ["pairtree", "bags"])

@@ -7,7 +7,7 @@ from pressmark.migrate.digests import ALGORITHM
 from pressmark.migrate.entries import Entry
 from pressmark.migrate.rows import GOOD, Row
 from pressmark.migrate.transfer.failures import failure_of
-from pressmark.migrate.transfer.way import read_target
+from pressmark.migrate.transfer.way import read_target, says_what_it_is
 from pressmark.stores import Store
 from pressmark.stores.directories import Refused
 
@@ -34,10 +34,10 @@ def verified(store: Store, row: Row) -> Row:
             return _failed(row, "copy_failed", "missing", "it is not in the destination any more")
         return _failed(row, "unverified", failure.code, f"it cannot be read: {failure.message}")
     if row.digest is None:
-        if store.kind != "ocfl":
+        if not says_what_it_is(store, entry):
             what = "it was moved unread, and nothing says what it must be"
             return _failed(row, "unverified", "no-digest", what)
-        # What was read is what its inventory says.
+        # What was read is what its inventory or its manifests say.
         return _good(row)._replace(algorithm=ALGORITHM, digest=found[0].whole)
     if any(one.whole == row.digest for one in found):
         return _good(row)

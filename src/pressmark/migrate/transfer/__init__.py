@@ -18,7 +18,7 @@ from pressmark.migrate.transfer.into_bags import IntoBags
 from pressmark.migrate.transfer.into_ocfl import IntoOcfl
 from pressmark.migrate.transfer.into_trees import IntoPairtree, IntoVitro
 from pressmark.migrate.transfer.relayout import Relayout
-from pressmark.migrate.transfer.way import Way, all_files, changed_at, read_target
+from pressmark.migrate.transfer.way import Way, all_files, changed_at, read_target, says_what_it_is
 from pressmark.stores import Store
 from pressmark.stores.bags import BagObject
 from pressmark.stores.base import octets, store_errors
@@ -69,8 +69,7 @@ class Transfer:
                     flush_filesystem(os.fsencode(self._destination.root))
             if self._options.verify == "reread":
                 for draft in drafts:
-                    # Of other objects that were moved unread nothing says what they must be.
-                    if draft.status == "ok" and (draft.verify != "moved" or self._destination.kind == "ocfl"):
+                    if draft.status == "ok":
                         self._reread(draft)
         return [draft.row(self._host) for draft in drafts]
 
@@ -210,6 +209,8 @@ class Transfer:
     def _reread(self, draft: Draft) -> None:
         """Read an object in the destination, and compare it with what was copied; if it was moved, with itself."""
         try:
+            if draft.verify == "moved" and not says_what_it_is(self._destination, draft.entry):
+                return  # nothing says what it must be
             found = read_target(self._destination, draft.entry, thorough=True)
         except Refused as error:
             draft.fail(Failure("digest_mismatch", "mismatch", f"in the destination: {error.reason}"))
@@ -219,7 +220,7 @@ class Transfer:
             draft.fail(failure._replace(status="unverified", message=f"it cannot be read again: {failure.message}"))
             return
         if draft.verify == "moved":
-            draft.digest = found[0].whole  # which is what its inventory says
+            draft.digest = found[0].whole  # which is what its inventory or its manifests say
         draft.verify = "reread"
         if all(one.whole != draft.digest for one in found):
             what = "read again from the destination it is not what was copied; remove it there, and run it again"

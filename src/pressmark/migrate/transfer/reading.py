@@ -8,7 +8,7 @@ unwrapped, if nobody has added to it since.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from pressmark.bagit.bag import Bag, open_listing
@@ -24,7 +24,7 @@ from pressmark.stores.base import object_errors, octets, text
 from pressmark.stores.inventory import logical_files
 from pressmark.stores.ocfl import OcflObject
 
-__all__ = ["WRAPPED", "Content", "Reader", "is_bag", "tree_files", "wrapping"]
+__all__ = ["WRAPPED", "Content", "Reader", "check_complete", "is_bag", "listed_digests", "tree_files", "wrapping"]
 
 #: The element of a bag's bag-info.txt that says of what kind of store its payload was an object.
 WRAPPED = "Pressmark-Wrapped"
@@ -135,30 +135,48 @@ class Reader:
 
         :raises Trouble: it is not complete
         """
-        report = validate(found.bag_path, "complete", threads=1)
-        if not report.ok:
-            wrong = report.errors[0]
-            what = f"{text(wrong.path)}: {wrong.message}" if wrong.path else wrong.message
-            raise Trouble("source_invalid", wrong.kind, f"the bag is not complete: {what}; validate it")
+        check_complete(found.bag_path)
         content = self._tree(entry, found.bag_path, None)
         bag = Bag.open(found.bag_path)
-        known: dict[str, dict[str, str]] = {}
-        with Base(found.bag_path) as base:
-            for manifests, tag in ((bag.manifests, False), (bag.tag_manifests, True)):
-                kept = [manifest for manifest in manifests if manifest.known]
-                with open_listing(base, bag, kept, [], tag=tag) as listing:
-                    for name, _path in content.files:
-                        digests = listing.find(name, mark=True)
-                        if not digests and name.startswith(_PAYLOAD) != tag:
-                            again = listing.find_again(name)
-                            digests = {} if again is None else again.digests
-                        for algorithm, digest in digests.items():
-                            if algorithm in ALGORITHMS:
-                                known.setdefault(algorithm, {})[text(name)] = digest
+        known = listed_digests(bag, found.bag_path, [name for name, _path in content.files])
         encapsulation = wrapping(bag, content) if self._unwrap else None
         if encapsulation is None:
             return content._replace(known=known)
         return _payload(content, known, found.bag_path, encapsulation)
+
+
+def check_complete(path: bytes) -> None:
+    """Make sure that a bag is complete; no file is read.
+
+    :raises Trouble: it is not
+    """
+    report = validate(path, "complete", threads=1)
+    if not report.ok:
+        wrong = report.errors[0]
+        what = f"{text(wrong.path)}: {wrong.message}" if wrong.path else wrong.message
+        raise Trouble("source_invalid", wrong.kind, f"the bag is not complete: {what}; validate it")
+
+
+def listed_digests(bag: Bag, path: bytes, names: Iterable[bytes]) -> dict[str, dict[str, str]]:
+    """Return the digests that the manifests of a bag list, by algorithm and name.
+
+    :param path: its base directory
+    :param names: of all its files
+    """
+    known: dict[str, dict[str, str]] = {}
+    with Base(path) as base:
+        for manifests, tag in ((bag.manifests, False), (bag.tag_manifests, True)):
+            kept = [manifest for manifest in manifests if manifest.known]
+            with open_listing(base, bag, kept, [], tag=tag) as listing:
+                for name in names:
+                    digests = listing.find(name, mark=True)
+                    if not digests and name.startswith(_PAYLOAD) != tag:
+                        again = listing.find_again(name)
+                        digests = {} if again is None else again.digests
+                    for algorithm, digest in digests.items():
+                        if algorithm in ALGORITHMS:
+                            known.setdefault(algorithm, {})[text(name)] = digest
+    return known
 
 
 def _payload(content: Content, known: Mapping[str, Mapping[str, str]], bag: bytes, encapsulation: str) -> Content:

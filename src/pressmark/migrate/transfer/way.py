@@ -15,7 +15,7 @@ from pressmark.migrate.entries import Entry
 from pressmark.migrate.options import Options
 from pressmark.migrate.transfer.draft import Draft
 from pressmark.migrate.transfer.failures import Trouble
-from pressmark.migrate.transfer.reading import Content, Reader, tree_files
+from pressmark.migrate.transfer.reading import Content, Reader, check_complete, listed_digests, tree_files
 from pressmark.stores import Store, StoredObject, StoreObject
 from pressmark.stores.bags import BagObject
 from pressmark.stores.base import object_errors, octets, text
@@ -34,6 +34,7 @@ __all__ = [
     "note_empty",
     "place_of",
     "read_target",
+    "says_what_it_is",
     "target_files",
 ]
 
@@ -246,6 +247,8 @@ def read_target(store: Store, entry: Entry, *, thorough: bool = False) -> list[R
     found = _located(store, entry)
     files, known = _files_of(store, entry, found)
     if thorough:
+        if isinstance(found, BagObject) and not found.serialized:
+            known = _listed(found, files)
         for _name, path in files:
             _forget(path)
     read = read_files(files, _algorithms(known))
@@ -254,6 +257,29 @@ def read_target(store: Store, entry: Entry, *, thorough: bool = False) -> list[R
         _read_older(found)
     payload = read.below("data/") if store.kind == "bags" else None
     return [read] if payload is None else [read, payload]
+
+
+def says_what_it_is(store: Store, entry: Entry) -> bool:
+    """Return whether an object of the destination can be compared with itself: it has an inventory, or manifests.
+
+    :raises ObjectError: it is not there
+    """
+    if store.kind == "bags":
+        found = _located(store, entry)
+        return isinstance(found, BagObject) and not found.serialized
+    return store.kind == "ocfl"
+
+
+def _listed(found: BagObject, files: list[tuple[str, bytes]]) -> Mapping[str, Mapping[str, str]]:
+    """Return the digests that a bag's manifests list.
+
+    :raises Refused: of kind ``mismatch``: it is not complete
+    """
+    try:
+        check_complete(found.bag_path)
+        return listed_digests(found.bag(), found.bag_path, [octets(name) for name, _path in files])
+    except Trouble as trouble:
+        raise Refused("mismatch", trouble.failure.message) from None
 
 
 def _read_older(found: OcflObject) -> None:
