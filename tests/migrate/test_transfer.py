@@ -260,6 +260,34 @@ def test_what_was_moved_is_known_again(tmp_path: Path, kind: str) -> None:
     }
 
 
+@pytest.mark.parametrize("move", [False, True])
+@pytest.mark.parametrize(
+    ("kind", "to"),
+    [
+        ("pairtree", "ocfl"),
+        ("pairtree", "pairtree"),
+        ("pairtree", "bags"),
+        ("vitro", "pairtree"),
+        ("ocfl", "ocfl"),
+        ("bags", "bags"),
+    ],
+)
+def test_names_that_came_after_the_plan(tmp_path: Path, kind: str, to: str, move: bool) -> None:
+    """What the target system does not take is refused by the run, too, and nothing of the object is written."""
+    given = {"aa": {"one": b"1"}, "bb": {"one": b"2"}}
+    source = make(kind, tmp_path / "source", given, tmp_path / "given")
+    chosen = options(source, to, tmp_path / "destination", move=move, profile="windows")
+    destination = chosen.create_destination()
+    plan = entries(chosen)
+    source.put("bb", write(tmp_path / "new", {"a:b": b"3"}), replace=True)
+    rows = {row.id: row for row in carry(chosen, plan)}
+    assert {row.id: row.status for row in rows.values()} == {"aa": "ok", "bb": "refused_name"}
+    assert rows["bb"].error_code == "refused-name"
+    assert "a:b" in (rows["bb"].error or "")
+    assert [record.id for record in destination.objects()] == ["aa"]
+    assert "bb" in {record.id for record in source.objects()}
+
+
 def test_hardlinks_between_pairtrees_only(tmp_path: Path) -> None:
     """Pairtrees may share files; OCFL forbids it, and nothing is written."""
     source = make("pairtree", tmp_path / "source", {"abc": {"one": b"1"}}, tmp_path / "given")

@@ -30,7 +30,7 @@ class IntoBags(Way):
     destination: BagFolder
 
     def begin(self, draft: Draft, replace: bool = False) -> bool:
-        content = self.reader.content(draft.entry)
+        content = self.content(draft.entry)
         self.note_time(draft, content)
         whole = self.options.source_kind == "bags"
         if whole or is_bag(content):

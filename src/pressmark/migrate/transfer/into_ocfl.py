@@ -50,7 +50,7 @@ class IntoOcfl(Way):
         entry = draft.entry
         if not replace and self._begin_small(draft):
             return False
-        content = self.reader.content(entry)
+        content = self.content(entry)
         self.note_time(draft, content)
         known = {algorithm: block for algorithm, block in content.known.items() if block}
         if replace:
@@ -89,6 +89,8 @@ class IntoOcfl(Way):
         if place is None or self._also:
             return False
         above, name = self.reader.encapsulated(entry)
+        if name and self.target_names is not None:
+            self.content(entry)  # for the names alone
         staged = self._loading.stage_small(entry.id, above, name, place, self.mode) if name else None
         if staged is None:
             return False

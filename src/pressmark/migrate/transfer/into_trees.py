@@ -20,11 +20,11 @@ class IntoPairtree(Way):
     def begin(self, draft: Draft, replace: bool = False) -> bool:
         entry = draft.entry
         if self.options.renames() and not replace and entry.encapsulation is not None:
-            content = self.reader.content(entry)
+            content = self.content(entry)
             if content.top is not None:
                 self._rename(draft, content.top, len(content.files))
                 return True
-        content = self.reader.content(entry)
+        content = self.content(entry)
         self.note_time(draft, content)
         copied = Copied(draft, content)
         # A directory is copied with those in it that are empty.
@@ -60,7 +60,7 @@ class IntoVitro(Way):
 
     def begin(self, draft: Draft, replace: bool = False) -> bool:
         entry = draft.entry
-        content = self.reader.content(entry)
+        content = self.content(entry)
         if len(content.files) != 1:
             what = f"it has {len(content.files)} files, and a Vitro object is one"
             raise Trouble("refused_name", "not-one-file", f"{what}; migrate it to another kind of store")

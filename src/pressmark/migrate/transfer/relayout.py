@@ -82,6 +82,8 @@ class Relayout(Way):
             raise Trouble("exists_different", "exists", what)
         if os.path.lexists(os.path.join(self._base, octets(entry.target))):
             self.destination.make_sure(entry.id, octets(entry.target))
+        if self.target_names is not None:
+            self.check_names(entry, all_files(self.source, entry.source_id, entry.source))
         path = place_of(self.source, entry)
         if self._renames:
             if not self._is_sound(entry, path):

@@ -13,6 +13,8 @@ from pressmark.fixity import Outcome
 from pressmark.migrate.digests import ALGORITHM, Read, object_digest, read_files
 from pressmark.migrate.entries import Entry
 from pressmark.migrate.options import Options
+from pressmark.migrate.refusals import Names
+from pressmark.migrate.targets import Targets
 from pressmark.migrate.transfer.draft import Draft
 from pressmark.migrate.transfer.failures import Trouble
 from pressmark.migrate.transfer.reading import Content, Reader, check_complete, listed_digests, tree_files
@@ -56,6 +58,8 @@ class Way(ABC):
         self.destination = destination
         self.reader = Reader(options, source)
         self.mode: Any = "auto" if options.copy_mode == "rename" else options.copy_mode
+        # Names that a local file system does not take it refuses itself.
+        self.target_names = None if options.profile == "unix" else (Names(options), Targets(options))
 
     def __enter__(self) -> Way:
         return self
@@ -83,6 +87,31 @@ class Way(ABC):
     def waiting(self) -> int:
         """Return how many wait."""
         return 0
+
+    def content(self, entry: Entry) -> Content:
+        """Return what an object is made of, if the target system takes the names of all its files.
+
+        :raises ObjectError: it is not there, or cannot be looked at
+        :raises Trouble: it is not as it should be, or has a name that is refused
+        """
+        content = self.reader.content(entry)
+        self.check_names(entry, content.files)
+        return content
+
+    def check_names(self, entry: Entry, files: Iterable[tuple[bytes, bytes]]) -> None:
+        """Look at the names of files that are there now: the plan has seen those that were there then.
+
+        :raises Trouble: the target system does not take one of them
+        """
+        if self.target_names is None:
+            return
+        taken, targets = self.target_names
+        inside = [text(name) for name, _path in files]
+        whole = targets.whole(entry.id, entry.target, inside, entry.encapsulation)
+        (fault,) = taken.faults([[whole, *(f"{whole}/{name}" for name in targets.files(inside))]])
+        if fault is not None:
+            kind, path, why = fault
+            raise Trouble("refused_name", kind, f"{path!r}: {why}")
 
     def note_time(self, draft: Draft, content: Content) -> None:
         """Note when the object was changed last, where its source is to be removed: only what stayed like that is."""
