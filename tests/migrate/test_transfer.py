@@ -255,9 +255,15 @@ def test_what_was_moved_is_known_again(tmp_path: Path, kind: str) -> None:
     ]
     destination = stores.open(tmp_path / "destination", kind)
     destination.put("aa", write(tmp_path / "other", {"one": b"2"}), replace=True)
-    assert {row.id: row.status for row in carry(chosen, plan)} == {
+    rows = {row.id: row for row in carry(chosen, plan)}
+    assert {row.id: row.status for row in rows.values()} == {
         one.id: "source_missing" if one.id == "aa" else "ok" for one in plan
     }
+    # It may be the source's, changed after the plan and moved by the run that was killed.
+    assert "one is in the destination" in (rows["aa"].error or "")
+    destination.delete("aa")
+    (missing,) = [row for row in carry(chosen, plan) if row.id == "aa"]
+    assert (missing.status, "destination" in (missing.error or "")) == ("source_missing", False)
 
 
 @pytest.mark.parametrize("move", [False, True])

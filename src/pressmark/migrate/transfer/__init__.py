@@ -93,8 +93,10 @@ class Transfer:
                     is_there = True
                     continue
                 failure = self._failure(error)
-                if failure.status == "source_missing" and self._was_moved(draft):
-                    return
+                if failure.status == "source_missing" and self._options.renames():
+                    if self._was_moved(draft):
+                        return
+                    failure = self._perhaps_moved(draft.entry, failure)
                 if not failure.transient or number == len(WAITS):
                     draft.fail(failure)
                     self._full = failure if failure.full else None
@@ -142,8 +144,6 @@ class Transfer:
     def _was_moved(self, draft: Draft) -> bool:
         """Return whether an object that is no longer in the source was moved by a run before, and note that."""
         entry = draft.entry
-        if not self._options.renames():
-            return False
         try:
             if not self._is_as_planned(entry):
                 return False
@@ -154,6 +154,15 @@ class Transfer:
         draft.files, draft.bytes = entry.files, entry.bytes
         draft.status, draft.verify, draft.mode = "ok", "moved", "rename"
         return True
+
+    def _perhaps_moved(self, entry: Entry, failure: Failure) -> Failure:
+        """Say of an object that is no longer in the source if one with its identifier is in the destination."""
+        try:
+            self._destination.get(entry.id)
+        except (PressmarkError, OSError):
+            return failure
+        what = "one is in the destination, but is not what the plan saw in the source: if it was changed and then moved"
+        return failure._replace(message=f"{failure.message}; {what} by a run that was killed, it is all there is of it")
 
     def _is_as_planned(self, entry: Entry) -> bool:
         """Return whether the object in the destination is the one that the plan saw in the source.
