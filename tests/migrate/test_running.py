@@ -615,6 +615,22 @@ def test_what_has_gone_is_said_once_and_of_nothing_else(pairtree: Path, tmp_path
 # --- a work folder that was damaged -----------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("damaged", [b"garbage\n", b"{}\n", None])
+def test_entries_of_an_earlier_run_that_are_damaged(pairtree: Path, tmp_path: Path, damaged: bytes | None) -> None:
+    """What was not changed since cannot be told by them."""
+    first = to_ocfl(pairtree, tmp_path / "root")
+    migrate.run(first, threads=True)
+    second = migrate.catch_up(first)
+    migrate.run(second, threads=True)
+    entries = Path(first.work, "entries.jsonl")
+    if damaged is None:
+        entries.unlink()
+    else:
+        entries.write_bytes(entries.read_bytes() + damaged)
+    with pytest.raises(JobError, match=r"entries\.jsonl"):
+        migrate.catch_up(second)
+
+
 @pytest.mark.parametrize("damaged", ["", "{}\n", None])
 def test_what_the_plan_left_out_is_not_forgotten(pairtree: Path, tmp_path: Path, damaged: str | None) -> None:
     """Without those rows the run would be one of good objects only."""

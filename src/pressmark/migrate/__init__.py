@@ -256,7 +256,7 @@ def catch_up(
     :param how: options that are to differ, such as ``move``; ``replace`` is on
     :raises MigrationError: it is refused, the run is not finished, its map is damaged, or the work folder of one that
         it caught up with is gone
-    :raises JobError: the rows of a run are damaged
+    :raises JobError: the rows or the entries of a run are damaged
     """
     from pressmark.migrate.catching_up import plan_catch_up
 

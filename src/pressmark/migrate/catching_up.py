@@ -12,15 +12,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from pressmark.errors import MigrationError
+from pressmark.errors import JobError, MigrationError
 from pressmark.migrate.events import OnEvent
 from pressmark.migrate.history import runs
 from pressmark.migrate.index import IdentifierIndex
 from pressmark.migrate.mapping import IdentifierMap
 from pressmark.migrate.measuring import Measure
-from pressmark.migrate.planning import Plan, make_options, make_plan
+from pressmark.migrate.planning import ENTRIES, Plan, make_options, make_plan
 from pressmark.migrate.rows import GOOD, Row
-from pressmark.migrate.running import finished_rows, state
+from pressmark.migrate.running import finished_rows, sha256_of, state
 
 __all__ = ["Before", "plan_catch_up"]
 
@@ -43,7 +43,7 @@ def plan_catch_up(
     :param new_ids: which identifiers objects get; :data:`None` for the first run's map, if it had one
     :param how: options that are to differ
     :raises MigrationError: it is not finished, or the plan is refused
-    :raises JobError: its rows are damaged
+    :raises JobError: its rows or its entries are damaged
     """
     if state(first.work) != "finished":
         what = f"the run in {first.work} is not finished: run or resume it first"
@@ -67,7 +67,7 @@ class Before:
     :param plan: of the last run, which is finished
     :param index: empty; filled with what is done
     :raises MigrationError: the work folder of an earlier run is gone
-    :raises JobError: rows are damaged
+    :raises JobError: rows or entries are damaged
     """
 
     def __init__(self, plan: Plan, index: IdentifierIndex) -> None:
@@ -106,7 +106,13 @@ def _sizes(plan: Plan) -> Iterator[tuple[str, str]]:
     """Give identifiers of what a run has done, and what tells that it was not changed since.
 
     A run with ``move`` has done only what is not in its source any more.
+
+    :raises JobError: its rows or its entries are damaged
     """
+    path = os.path.join(plan.work, ENTRIES)
+    if sha256_of(path) != plan.sha256:
+        what = "bring it back, or migrate all of the source anew: what is there and the same stays"
+        raise JobError(path, f"it is not as it was planned: {what}")
     with IdentifierIndex(plan.work) as done:
         done.fill((identifier, "") for identifier in _done(plan))
         block: list[tuple[str, str]] = []

@@ -55,6 +55,7 @@ __all__ = [
     "output_lines",
     "refuse_others",
     "run_plan",
+    "sha256_of",
     "state",
     "verify_run",
 ]
@@ -264,7 +265,7 @@ def refuse_others(plan: Plan, options: Options) -> None:
 def _check_planned(plan: Plan) -> None:
     """Make sure that what is to be done, and what was left out, is as it was planned."""
     for name, digest in ((ENTRIES, plan.sha256), (KNOWN, plan.known_sha256)):
-        if _sha256_of(os.path.join(plan.work, name)) != digest:
+        if sha256_of(os.path.join(plan.work, name)) != digest:
             raise JobError(plan.work, f"{name} is not as it was planned: plan the migration again, in another folder")
 
 
@@ -274,7 +275,7 @@ def finished_rows(plan: Plan) -> tuple[str, str]:
     :raises JobError: it is not as the run has written it
     """
     path = os.path.join(plan.work, ROWS)
-    found = _sha256_of(path)
+    found = sha256_of(path)
     try:
         with open(os.path.join(plan.work, FINISHED), "rb") as file:
             written = json.load(file)["rows_sha256"]
@@ -285,7 +286,7 @@ def finished_rows(plan: Plan) -> tuple[str, str]:
     return path, found
 
 
-def _sha256_of(path: str) -> str:
+def sha256_of(path: str) -> str:
     """Return the SHA-256 of a file of the work folder, in hex.
 
     :raises JobError: it cannot be read
@@ -470,7 +471,7 @@ def _opened(path: str) -> jobs.WorkFolder | None:
 
 def _made(path: str, job: Any, rows: str) -> jobs.WorkFolder:
     """Make the work folder of something that is done with rows."""
-    return jobs.WorkFolder.create(path, job, _row_chunks(rows), {"rows": _sha256_of(rows)})
+    return jobs.WorkFolder.create(path, job, _row_chunks(rows), {"rows": sha256_of(rows)})
 
 
 def _copied(plan: Plan, work: jobs.WorkFolder) -> _Merged:
@@ -482,7 +483,7 @@ def _copied(plan: Plan, work: jobs.WorkFolder) -> _Merged:
     if begun is None:
         return _merge(plan, work, COPIED)
     path = os.path.join(plan.work, COPIED)
-    if begun.parameters.get("rows") != _sha256_of(path):
+    if begun.parameters.get("rows") != sha256_of(path):
         raise JobError(path, "it is not as it was when the removal of sources began: bring that back")
     merged = _Merged(COPIED)
     with open(path, "rb") as lines:
