@@ -200,6 +200,7 @@ def test_what_was_moved_is_read_where_that_is_asked_for(tmp_path: Path) -> None:
     assert (rows["aa"].status, rows["aa"].verify) == ("ok", "reread")
     assert rows["aa"].digest is not None
     assert rows["bb"].status == "digest_mismatch"
+    assert (rows["bb"].error or "").endswith("as the destination says")
 
 
 @pytest.mark.parametrize("later", [False, True])

@@ -140,20 +140,21 @@ class Way(ABC):
         return sum(one.st_size for one in statuses), changed_at(statuses)
 
 
-def compare(read: Read, known: Mapping[str, Mapping[str, str]]) -> None:
+def compare(read: Read, known: Mapping[str, Mapping[str, str]], says: str = "the source") -> None:
     """Compare files that were read with digests that are known of them.
 
+    :param says: who gave those
     :raises Refused: of kind ``mismatch``
     """
     for algorithm, block in known.items():
         for name, expected in block.items():
             found = read.digests.get(name, {}).get(algorithm)
             if found != expected:
-                raise Refused("mismatch", _mismatch(name, algorithm, found, expected))
+                raise Refused("mismatch", _mismatch(name, algorithm, found, expected, says))
 
 
-def _mismatch(name: str, algorithm: str, found: str | None, expected: str) -> str:
-    return f"{name!r}: its {algorithm} is {found}, not {expected} as the source says"
+def _mismatch(name: str, algorithm: str, found: str | None, expected: str, says: str = "the source") -> str:
+    return f"{name!r}: its {algorithm} is {found}, not {expected} as {says} says"
 
 
 def _algorithms(known: Mapping[str, object]) -> tuple[str, ...]:
@@ -281,7 +282,7 @@ def read_target(store: Store, entry: Entry, *, thorough: bool = False) -> list[R
         for _name, path in files:
             _forget(path)
     read = read_files(files, _algorithms(known))
-    compare(read, known)
+    compare(read, known, "the destination")
     if thorough and isinstance(found, OcflObject):
         _read_older(found)
     payload = read.below("data/") if store.kind == "bags" else None
@@ -321,7 +322,8 @@ def _read_older(found: OcflObject) -> None:
     for _content, path, _digest in older:
         _forget(path)
     known = {str(found.inventory.get("digestAlgorithm")): {content: digest for content, _path, digest in older}}
-    compare(read_files(((content, path) for content, path, _digest in older), _algorithms(known)), known)
+    read = read_files(((content, path) for content, path, _digest in older), _algorithms(known))
+    compare(read, known, "the destination")
 
 
 def _forget(path: bytes) -> None:
