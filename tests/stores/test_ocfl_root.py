@@ -314,6 +314,33 @@ def test_replacing_makes_a_version(tmp_path: Path) -> None:
     assert sorted(record.id or "" for record in root.objects()) == ["x", "y"]
 
 
+@pytest.mark.parametrize("failing", [1, 2])
+def test_a_version_leaves_out_no_directory_that_cannot_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failing: int
+) -> None:
+    """Whichever look at it fails, the check's or the one before it is taken over, the object stays as it was."""
+    root = create(tmp_path / "root", "0002")
+    root.put("x", source(tmp_path / "one", {"a": b"a", "sub/b": b"b"}))
+    before = tree(tmp_path / "root/x")
+    real, looks = os.scandir, 0
+
+    def scandir(path: Any) -> Any:
+        nonlocal looks
+        if not isinstance(path, int) and os.fsencode(path).endswith(b"x/v1/content/sub"):
+            looks += 1
+            if looks == failing:
+                raise OSError(errno.ESTALE, os.strerror(errno.ESTALE), path)
+        return real(path)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "scandir", scandir)
+        with pytest.raises(ObjectError, match=os.strerror(errno.ESTALE)):
+            root.put("x", {"new": tmp_path / "one/a"}, replace=True)
+    assert tree(tmp_path / "root/x") == before
+    root.put("x", {"new": tmp_path / "one/a"}, replace=True)
+    assert kinds(root.check(digests=True)) == []
+
+
 def test_a_bad_object_gets_no_version(tmp_path: Path) -> None:
     root = create(tmp_path / "root", "0002")
     root.put("x", source(tmp_path / "one"))

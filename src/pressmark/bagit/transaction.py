@@ -36,7 +36,18 @@ from typing import Any, NamedTuple
 from pressmark.errors import BagError
 from pressmark.locks import LockFile
 
-__all__ = ["STAGING", "Transaction", "enter", "flush", "flush_all", "is_decided", "leave", "recover", "refusing"]
+__all__ = [
+    "STAGING",
+    "Transaction",
+    "enter",
+    "flush",
+    "flush_all",
+    "is_decided",
+    "leave",
+    "recover",
+    "refusing",
+    "walk",
+]
 
 STAGING = b".pressmark-bag"
 DECLARATION = b"bagit.txt"
@@ -343,8 +354,20 @@ def _read(path: bytes) -> tuple[dict[str, Any], _Moves]:
     return request, moves
 
 
+def walk(top: bytes) -> Iterator[tuple[bytes, list[bytes], list[bytes]]]:
+    """Go through a tree as :func:`os.walk` does, which alone passes over directories that cannot be read.
+
+    :raises OSError: a directory cannot be read
+    """
+    return os.walk(top, onerror=_refuse)
+
+
+def _refuse(error: OSError) -> None:
+    raise error
+
+
 def _flush_tree(folder: bytes) -> None:
-    for directory, _folders, names in os.walk(folder):
+    for directory, _folders, names in walk(folder):
         for name in names:
             flush(os.path.join(directory, name))
         flush(directory)

@@ -31,6 +31,7 @@ from types import TracebackType
 from typing import Any, NamedTuple
 
 from pressmark.bagit.copying import Event, Job, copy_files
+from pressmark.bagit.transaction import walk
 from pressmark.fixity import Outcome
 from pressmark.fixity.outcomes import kind_of_mode, message_of
 from pressmark.locks import LockFile, take
@@ -221,7 +222,7 @@ def flush_directory(directory: bytes) -> None:
 
 def flush_tree(top: bytes) -> None:
     """Have all files and names of a tree on the disk before going on; links are not followed."""
-    for directory, _names, files in os.walk(top):
+    for directory, _names, files in walk(top):
         for name in files:
             path = os.path.join(directory, name)
             if os.path.islink(path):

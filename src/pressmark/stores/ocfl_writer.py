@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from pressmark import _kernels
 from pressmark.bagit.copying import Copying, Job, copy_file, copy_files
+from pressmark.bagit.transaction import walk
 from pressmark.errors import IdentifierError, shown
 from pressmark.fixity import Outcome, algorithm_name
 from pressmark.fixity.algorithms import ALGORITHMS
@@ -396,7 +397,7 @@ def write_extension(top: bytes, layout: Layout) -> None:
 
 def _link_tree(old: bytes, new: bytes) -> None:
     """Give all files of an object a second name below ``new``, but those that every version writes anew."""
-    for directory, folders, files in os.walk(old):
+    for directory, folders, files in walk(old):
         target = os.path.join(new, os.path.relpath(directory, old)) if directory != old else new
         os.mkdir(target)
         for name in files:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Sequence
 
+from pressmark.bagit.transaction import walk
 from pressmark.stores.directories import Entry, flush_directory, rename_new
 from pressmark.stores.pairtree_walk import OBJECT, REPAIRING
 
@@ -59,7 +60,7 @@ def unmovable(directory: bytes, members: Sequence[Entry]) -> list[bytes]:
     for entry in members:
         if entry.is_link or entry.kind != "directory":
             continue
-        for above, directories, files in os.walk(os.path.join(directory, entry.name)):
+        for above, directories, files in walk(os.path.join(directory, entry.name)):
             for name in directories + files:
                 path = os.path.join(above, name)
                 if not os.path.islink(path):
