@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
 from pathlib import Path
@@ -231,6 +232,32 @@ def test_replace(tmp_path: Path, vitro: VitroStore, name: str) -> None:
     assert data(vitro, "http://x/1") == (name, b"new")
     assert data(vitro, "http://x/123") == (name, b"data")
     assert len(tree(vitro)) == 2
+    assert vitro.check().problems == []
+
+
+def test_a_new_name_that_was_only_written_down(
+    tmp_path: Path, vitro: VitroStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where what is to be finished cannot be read, the call fails and forgets nothing: whoever comes next finishes."""
+    vitro.put("http://x/1", tmp_path / "f.txt")
+    write(tmp_path, {"other": b"new"})
+    real = open
+
+    def failing(path: Any, mode: str = "r", **how: Any) -> Any:
+        file = real(path, mode, **how)
+        if os.fsencode(path).endswith(b"/renaming") and mode == "rb":
+            file.close()
+            raise OSError(errno.ESTALE, os.strerror(errno.ESTALE), path)
+        return file
+
+    with monkeypatch.context() as patched:
+        patched.setattr("builtins.open", failing)
+        with pytest.raises(ObjectError, match=os.strerror(errno.ESTALE)):
+            vitro.put("http://x/1", tmp_path / "other", replace=True)
+    assert data(vitro, "http://x/1") == ("other", b"new")
+    vitro.repair()
+    assert [path.rpartition("/")[2] for path in tree(vitro)] == ["other"]
+    assert data(vitro, "http://x/1") == ("other", b"new")
     assert vitro.check().problems == []
 
 

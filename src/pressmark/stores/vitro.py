@@ -544,11 +544,14 @@ class VitroStore(Store):
         os.replace(path + b".new", path)
 
     def _renaming(self) -> _Renaming | None:
-        """Return what was to be finished, if anything was."""
+        """Return what was to be finished, if anything was.
+
+        :raises OSError: it is there and cannot be read
+        """
         try:
             with open(os.path.join(self._workshop(), JOURNAL), "rb") as file:
                 return _Renaming(*json.loads(file.read()))
-        except (OSError, ValueError, TypeError):
+        except (FileNotFoundError, NotADirectoryError, ValueError, TypeError):
             return None
 
     def _name_of(self, place: str, stored: bytes, renaming: _Renaming | None) -> bytes:
