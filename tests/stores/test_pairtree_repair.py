@@ -306,11 +306,26 @@ def test_reading_while_an_object_is_replaced(tree: Tree, monkeypatch: pytest.Mon
     replaced = pairtree._replaced
 
     def appears(directory: bytes) -> list[bytes]:
-        os.rename(base / "new", place / "foo")
+        if (base / "new").exists():
+            os.rename(base / "new", place / "foo")
         return replaced(directory)
 
     monkeypatch.setattr(pairtree, "_replaced", appears)
     assert [name for name, _path in PairtreeStore(base).get("ab").files()] == ["y"]
+
+
+def test_reading_while_the_old_object_is_put_aside(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever has seen the old object in its place, and then aside, has not seen two."""
+    place = tree("ab/foo/x", "ab/pairtree_pressmark-old/") / "pairtree_root" / "ab"
+    replaced = pairtree._replaced
+
+    def put_aside(directory: bytes) -> list[bytes]:
+        if (place / "foo").exists():
+            os.rename(place / "foo", place / "pairtree_pressmark-old" / "foo")
+        return replaced(directory)
+
+    monkeypatch.setattr(pairtree, "_replaced", put_aside)
+    assert [name for name, _path in PairtreeStore(place.parent).get("ab").files()] == ["x"]
 
 
 def test_other_dialects_are_not_changed(tree: Tree) -> None:

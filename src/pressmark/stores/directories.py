@@ -41,6 +41,7 @@ __all__ = [
     "LOCK",
     "NAME_MAX",
     "PATH_MAX",
+    "TRIES",
     "Entry",
     "Refused",
     "Unreadable",

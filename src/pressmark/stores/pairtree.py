@@ -41,6 +41,7 @@ from pressmark.stores.base import (
     unrepaired,
 )
 from pressmark.stores.directories import (
+    TRIES,
     Refused,
     Workshop,
     copy_source,
@@ -269,13 +270,17 @@ class PairtreeStore(Store):
         shown_id = text(identifier) if isinstance(identifier, bytes) else identifier
         directory = os.path.abspath(os.path.join(self._tree, octets(place)))
         aside = os.path.join(directory, REPLACED)
-        replaced: list[bytes] = []
         with object_errors(self.root, identifier):
-            found = self._contents(place)
-            if found is not None and REPLACED in found.ours:
+            for _ in range(TRIES):
+                found = self._contents(place)
+                if found is None or REPLACED not in found.ours:
+                    replaced = []
+                    break
+                # Between the two looks the old object may have been put aside, or the new one have come.
                 replaced = _replaced(directory)
-                if not (found.members or replaced):
-                    found = self._contents(place)  # the new object may have taken its place between the two looks
+                names = {entry.name for entry in found.members}
+                if (names or replaced) and names.isdisjoint(replaced):
+                    break
         links = "follow" if self._follow else "refuse"
         if found is None or not (found.members or found.ours):
             raise self._missing(identifier, place)
