@@ -89,6 +89,33 @@ def test_a_change(tmp_path: Path, change: Change) -> None:
     assert recover(base) is None
 
 
+def test_names_that_cannot_be_looked_at(tmp_path: Path, change: Change, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whichever look fails, nothing is taken for moved that was not: the change is refused, or made whole."""
+    make, after = change
+    real, looks, failing = os.lstat, 0, 0
+
+    def lstat(path: bytes, **how: int) -> os.stat_result:
+        nonlocal looks
+        looks += 1
+        if looks == failing:
+            raise OSError(errno.ESTALE, os.strerror(errno.ESTALE), path)
+        return real(path, **how)
+
+    while looks >= failing:
+        failing += 1
+        base = folder(tmp_path / f"b{failing}")
+        looks, refused = 0, False
+        with monkeypatch.context() as patched:
+            patched.setattr(os, "lstat", lstat)
+            try:
+                make(base)
+            except BagError:
+                refused = True
+        recover(base)
+        assert contents(base) in ((BEFORE, after) if refused else (after,)), failing
+    assert failing > 5
+
+
 def test_nothing_committed(tmp_path: Path) -> None:
     """Without a commit, with an exception or without, everything is as it was."""
     base = folder(tmp_path / "b")

@@ -293,7 +293,7 @@ class Transaction:
                 sleep(RENAME_PAUSE * 2**again)
 
     def _there(self, name: bytes) -> bool:
-        return os.path.lexists(os.path.join(self._base, name))
+        return _is_there(os.path.join(self._base, name))
 
     # --- what an earlier run has left -----------------------------------------------------------------------------
 
@@ -303,7 +303,7 @@ class Transaction:
                 raise BagError(folder, "it is not what an interrupted run leaves; move it away")
         for name in (UNDO, JOURNAL):
             path = self._path(name)
-            if not os.path.lexists(path):
+            if not _is_there(path):
                 continue
             request, moves = _read(path)
             with refusing(self._base, AGAIN):
@@ -352,6 +352,18 @@ def _read(path: bytes) -> tuple[dict[str, Any], _Moves]:
     if not moves.moves_in:
         raise BagError(path, "the journal of an interrupted change is damaged: it moves nothing in; move it away")
     return request, moves
+
+
+def _is_there(path: bytes) -> bool:
+    """Return whether a name is taken: where the system cannot say, it is not free, as :func:`os.path.lexists` has it.
+
+    :raises OSError: the system cannot say
+    """
+    try:
+        os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True
 
 
 def walk(top: bytes) -> Iterator[tuple[bytes, list[bytes], list[bytes]]]:
