@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import errno
 import os
 import shutil
 import unicodedata
@@ -11,7 +12,9 @@ from typing import Any
 
 import pytest
 
+from pressmark.bagit import base as base_module
 from pressmark.bagit.bag import Bag
+from pressmark.bagit.base import Base
 from pressmark.bagit.creation import create
 from pressmark.bagit.events import Event, Noticed, Stage
 from pressmark.bagit.transaction import Transaction
@@ -461,6 +464,25 @@ def test_payload_alone(tmp_path: Path) -> None:
     for options in ({"add": "md5"}, {"accept": ["added"]}, {"rewrite": True}, {"algorithms": ["md5"]}):
         with pytest.raises(ValueError, match="payload=False"):
             update(bag, payload=False, **options)
+
+
+@pytest.mark.parametrize("name", [b"bag-info.txt", b"manifest-sha512.txt", b"tagmanifest-sha512.txt", b"bagit.txt"])
+@pytest.mark.parametrize("call", ["status", "readlink"])
+def test_tag_files_that_cannot_be_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: bytes, call: str
+) -> None:
+    """A file server that fails for a moment does not make a bag one without them: nothing is changed."""
+    bag = sketched(tmp_path / "b")
+    whole = {"status": Base.status, "readlink": base_module._ByDescriptor.readlink}[call]
+
+    def stale(self: Any, path: bytes) -> Any:
+        if path == name:
+            raise OSError(errno.ESTALE, os.strerror(errno.ESTALE))
+        return whole(self, path)
+
+    monkeypatch.setattr(Base if call == "status" else base_module._ByDescriptor, call, stale)
+    refused(f"{name.decode()}.*the system refuses to look at it", bag, info={"X": "y"})
+    assert not validate(bag).ok
 
 
 def test_tag_files_that_were_changed(tmp_path: Path) -> None:

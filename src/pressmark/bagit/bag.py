@@ -217,6 +217,8 @@ def open_tag_file(base: Base, name: bytes, problems: list[Problem]) -> BinaryIO 
     target = base.resolve(name)
     if target.kind == "directory":
         problems.append(problem("file-unreadable", name, "it is a directory"))
+    elif target.kind == "unreadable":  # which must not pass for a bag without it
+        problems.append(problem("file-unreadable", name, "the system refuses to look at it"))
     if target.kind != "file":
         return None
     try:

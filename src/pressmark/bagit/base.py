@@ -29,6 +29,8 @@ _FLAGS = (
     | getattr(os, "O_NONBLOCK", 0)
 )
 LINKS = 40  # that one path may lead through, as in Linux
+# What the system says of a name that is not there, or leads nowhere.
+_NOT_THERE = (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG)
 
 
 class _ByDescriptor(Beneath):
@@ -155,7 +157,7 @@ class Base:
             try:
                 link = self._way.readlink(b"/".join([*passed[depth:], name]))
             except OSError as error:
-                if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG):
+                if error.errno in _NOT_THERE:
                     return Target("dangling")
                 if error.errno != errno.EINVAL:  # what readlink says of all that is no link
                     return Target("unreadable")
@@ -172,8 +174,8 @@ class Base:
         found = b"/".join(passed[depth:])
         try:
             status = self.status(found)
-        except OSError:
-            return Target("dangling")
+        except OSError as error:
+            return Target("dangling" if error.errno in _NOT_THERE else "unreadable")
         if stat.S_ISREG(status.st_mode):
             return Target("file", found, status)
         return Target("directory" if stat.S_ISDIR(status.st_mode) else "special", found, status)
