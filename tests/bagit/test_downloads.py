@@ -16,7 +16,8 @@ import pytest
 
 from pressmark.bagit import downloads
 from pressmark.bagit.addresses import fault_of_address
-from pressmark.bagit.downloads import Download, Downloader, Terms, shown_url
+from pressmark.bagit.downloads import Download, Downloader, Terms
+from pressmark.bagit.urls import shown_url
 from pressmark.errors import BagError
 from support.processes import run_python
 

@@ -27,11 +27,12 @@ from typing import BinaryIO, NamedTuple
 from pressmark.bagit import fetchlist
 from pressmark.bagit.bag import Bag, open_tag_file
 from pressmark.bagit.base import Base
-from pressmark.bagit.downloads import BLOCK, NO_SPACE, Directory, Download, Downloader, Terms
+from pressmark.bagit.downloads import NO_SPACE, Download, Downloader, Terms
 from pressmark.bagit.events import Event, Stage
 from pressmark.bagit.fetchlist import FetchEntry, read_fetch
 from pressmark.bagit.kinds import problem
 from pressmark.bagit.names import UP_TO_097
+from pressmark.bagit.parts import BLOCK, Directory
 from pressmark.bagit.report import BagReport
 from pressmark.bagit.transaction import STAGING, Transaction
 from pressmark.errors import BagError
