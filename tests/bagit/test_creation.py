@@ -613,7 +613,7 @@ def test_a_killed_run_is_cleaned_up_after(tmp_path: Path) -> None:
     os.chmod(source / "sub", 0o555)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("pressmark.bagit.elsewhere._empty", lambda _staging: None)
-        patch.setattr("pressmark.bagit.elsewhere.flush_all", lambda _path: 1 / 0)
+        patch.setattr("pressmark.bagit.elsewhere._flush", lambda _path: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             create(source, tmp_path / "t")
     (left,) = [path for path in tmp_path.iterdir() if path.name.startswith(".pressmark-")]

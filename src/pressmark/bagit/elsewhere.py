@@ -27,12 +27,13 @@ from pressmark.bagit.events import Stage
 from pressmark.bagit.names import normal_key
 from pressmark.bagit.payload import PAYLOAD, walk
 from pressmark.bagit.sources import Listener, Seen, Survey, fault_of_name, is_inside, refuse_bag, take
-from pressmark.bagit.transaction import enter, flush, flush_all, is_decided, leave, refusing
+from pressmark.bagit.transaction import enter, is_decided, leave, refusing
 from pressmark.bagit.wishes import Wish
 from pressmark.bagit.writing import Manifests, write_tag_files
 from pressmark.errors import BagError
 from pressmark.fixity.outcomes import Outcome
 from pressmark.locks import LockFile
+from pressmark.trees import can_flush_filesystem, flush_directory, flush_filesystem
 
 __all__ = ["create_elsewhere"]
 
@@ -96,11 +97,19 @@ def create_elsewhere(
             with open(os.path.join(staging, b"request"), "xb") as file:
                 file.write(_packed(request))
             tell(Stage("move"))
-            flush_all(staging)
+            _flush(staging)
             if os.path.lexists(destination):
                 raise BagError(destination, EXISTS)
             os.rename(bag, destination)
-            flush(parent)
+            flush_directory(parent)
+
+
+def _flush(staging: bytes) -> None:
+    """Have all that was written on the disk: by one call for any number of files."""
+    if can_flush_filesystem():
+        flush_filesystem(staging)
+    elif hasattr(os, "sync"):
+        os.sync()
 
 
 def _opened(paths: Sequence[bytes], several: bool, nested: bool, stack: contextlib.ExitStack) -> list[_Source]:

@@ -22,12 +22,10 @@ is left to be done can be read off the hidden directory alone: what is to be mov
 from __future__ import annotations
 
 import contextlib
-import errno
 import json
 import os
 import shutil
 import stat
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from time import sleep
 from types import TracebackType
@@ -35,18 +33,16 @@ from typing import Any, NamedTuple
 
 from pressmark.errors import BagError
 from pressmark.locks import LockFile
+from pressmark.trees import flush_directory, flush_tree
 
 __all__ = [
     "STAGING",
     "Transaction",
     "enter",
-    "flush",
-    "flush_all",
     "is_decided",
     "leave",
     "recover",
     "refusing",
-    "walk",
 ]
 
 STAGING = b".pressmark-bag"
@@ -218,7 +214,7 @@ class Transaction:
                 shutil.copymode(self._base, self.data)
             else:
                 os.mkdir(self._old)
-            _flush_tree(self.new)
+            flush_tree(self.new)
             self._decide(request, moves)
         try:
             with refusing(self._base, "nothing was changed"):
@@ -247,7 +243,7 @@ class Transaction:
             file.flush()
             os.fsync(file.fileno())
         os.rename(self._path(PART), self._path(JOURNAL))
-        flush(self.staging)
+        flush_directory(self.staging)
 
     # --- the moves, each of which may have been made already ------------------------------------------------------
 
@@ -255,19 +251,19 @@ class Transaction:
         for source, target in moves.moves_out:
             if not self._there(target):
                 self._move(source, target)
-        flush(self.data if moves.payload else self._old)
-        flush(self._base)
+        flush_directory(self.data if moves.payload else self._old)
+        flush_directory(self._base)
 
     def _move_in(self, moves: _Moves) -> None:
         *others, last = moves.moves_in
         for source, target in (*others, last):
             if (source, target) == last:
-                flush(self._base)
+                flush_directory(self._base)
             if self._there(source):
                 if self._there(target):
                     raise BagError(os.path.join(self._base, target), "it came in the way of a change; move it away")
                 self._move(source, target)
-        flush(self._base)
+        flush_directory(self._base)
 
     def _undo(self, moves: _Moves) -> None:
         with refusing(self._base, AGAIN):
@@ -279,7 +275,7 @@ class Transaction:
                     if self._there(source):
                         raise BagError(os.path.join(self._base, source), "it came in the way; move it away")
                     self._move(target, source)
-            flush(self._base)
+            flush_directory(self._base)
 
     def _move(self, source: bytes, target: bytes) -> None:
         source, target = os.path.join(self._base, source), os.path.join(self._base, target)
@@ -364,54 +360,3 @@ def _is_there(path: bytes) -> bool:
     except (FileNotFoundError, NotADirectoryError):
         return False
     return True
-
-
-def walk(top: bytes) -> Iterator[tuple[bytes, list[bytes], list[bytes]]]:
-    """Go through a tree as :func:`os.walk` does, which alone passes over directories that cannot be read.
-
-    :raises OSError: a directory cannot be read
-    """
-    return os.walk(top, onerror=_refuse)
-
-
-def _refuse(error: OSError) -> None:
-    raise error
-
-
-def _flush_tree(folder: bytes) -> None:
-    for directory, _folders, names in walk(folder):
-        for name in names:
-            flush(os.path.join(directory, name))
-        flush(directory)
-
-
-def flush_all(path: bytes) -> None:
-    """Have all that was written to the file system of ``path`` on the disk: one call for any number of files."""
-    if sys.platform.startswith("linux"):
-        import ctypes
-
-        descriptor = os.open(path, os.O_RDONLY)
-        try:
-            if ctypes.CDLL(None, use_errno=True).syncfs(descriptor) == 0:
-                return
-            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), path)
-        except AttributeError:  # a C library without it
-            pass
-        finally:
-            os.close(descriptor)
-    if hasattr(os, "sync"):
-        os.sync()
-
-
-def flush(path: bytes) -> None:
-    """Have a file, or the names in a directory, on the disk; where a system cannot say so of a directory, go on."""
-    if os.name == "nt" and os.path.isdir(path):
-        return
-    descriptor = os.open(path, os.O_RDWR if os.name == "nt" else os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    except OSError as error:
-        if error.errno not in (errno.EINVAL, errno.ENOTSUP, errno.EBADF):
-            raise
-    finally:
-        os.close(descriptor)

@@ -33,7 +33,7 @@ from pressmark.jobs.locks import locked
 from pressmark.jobs.places import NONCE, Place, Sight
 from pressmark.jobs.receipts import Receipt
 from pressmark.jobs.writing import OutputFile, is_temporary, write_new, write_whole
-from pressmark.stores.directories import flush_directory
+from pressmark.trees import flush_directory
 from pressmark.version import __version__
 
 __all__ = ["Done", "Job", "WorkFolder", "job_key"]

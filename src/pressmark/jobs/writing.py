@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 
 from pressmark.jobs.receipts import host
-from pressmark.stores.directories import flush_directory
+from pressmark.trees import flush_directory
 
 __all__ = ["OutputFile", "is_temporary", "temporary", "write_new", "write_whole"]
 

@@ -55,9 +55,9 @@ from pressmark.paths import PROFILES
 from pressmark.reports import ERROR, WARNING, Problem
 from pressmark.stores import StoreObject
 from pressmark.stores.base import text
-from pressmark.stores.directories import flush_directory
 from pressmark.stores.ocfl_declarations import VERSIONS
 from pressmark.stores.ocfl_layout import refused_layout
+from pressmark.trees import flush_directory
 
 __all__ = [
     "BEGUN",

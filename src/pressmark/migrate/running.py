@@ -40,7 +40,8 @@ from pressmark.migrate.options import Options
 from pressmark.migrate.planning import BEGUN, ENTRIES, KNOWN, PLANNED, Plan, job_of, write_record
 from pressmark.migrate.rows import GOOD, KEPT, Row
 from pressmark.stores.base import octets
-from pressmark.stores.directories import flush_directory, prune_upward
+from pressmark.stores.directories import prune_upward
+from pressmark.trees import flush_directory
 
 __all__ = [
     "COPIED",

@@ -66,7 +66,6 @@ from pressmark.stores.directories import (
     Workshop,
     copy_source,
     exchange,
-    flush_directory,
     folds_case,
     leftovers,
     make_parents,
@@ -78,6 +77,7 @@ from pressmark.stores.directories import (
     would_be_empty,
 )
 from pressmark.stores.kinds import problem
+from pressmark.trees import flush_directory
 
 __all__ = ["CONFIG", "BagFolder", "BagObject", "can_be_said"]
 

@@ -31,7 +31,6 @@ from types import TracebackType
 from typing import Any, NamedTuple
 
 from pressmark.bagit.copying import Event, Job, copy_files
-from pressmark.bagit.transaction import walk
 from pressmark.fixity import Outcome
 from pressmark.fixity.outcomes import kind_of_mode, message_of
 from pressmark.locks import LockFile, take
@@ -46,14 +45,10 @@ __all__ = [
     "Refused",
     "Unreadable",
     "Workshop",
-    "can_flush_filesystem",
     "clear",
     "copy_source",
     "exchange",
     "first_link",
-    "flush_directory",
-    "flush_filesystem",
-    "flush_tree",
     "folds_case",
     "is_in_the_way",
     "kind_of_entry",
@@ -78,7 +73,6 @@ LEVELS = 100
 # Copying always computes a digest; this one costs next to nothing.
 _CHEAPEST = ("xxh3-64",)
 
-_OPEN_DIRECTORY = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_DIRECTORY", 0)
 _NOT_EMPTY = (errno.ENOTEMPTY, errno.EEXIST)
 
 
@@ -202,72 +196,6 @@ def first_link(base: bytes, relative: bytes) -> bytes | None:
         if os.path.islink(os.path.join(base, at)):
             return at
     return None
-
-
-# --- making sure ------------------------------------------------------------------------------------------------------
-
-
-def flush_directory(directory: bytes) -> None:
-    """Have the names in a directory on the disk before going on, where the system can."""
-    if os.name == "nt":
-        return
-    descriptor = os.open(directory, _OPEN_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    except OSError as error:
-        if error.errno not in (errno.EINVAL, errno.EBADF, errno.ENOTSUP):  # a file system that has nothing to flush
-            raise
-    finally:
-        os.close(descriptor)
-
-
-def flush_tree(top: bytes) -> None:
-    """Have all files and names of a tree on the disk before going on; links are not followed."""
-    for directory, _names, files in walk(top):
-        for name in files:
-            path = os.path.join(directory, name)
-            if os.path.islink(path):
-                continue
-            descriptor = os.open(path, os.O_RDWR if os.name == "nt" else os.O_RDONLY)
-            try:
-                os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
-        flush_directory(directory)
-
-
-@cache
-def _syncfs() -> Callable[[int], int] | None:
-    """Return what the C library offers to flush one file system; :data:`None` where it offers nothing."""
-    if not sys.platform.startswith("linux"):
-        return None
-    try:
-        function: Callable[[int], int] = ctypes.CDLL(None, use_errno=True).syncfs
-    except (OSError, AttributeError):
-        return None
-    return function
-
-
-def can_flush_filesystem() -> bool:
-    """Return whether :func:`flush_filesystem` can do it here."""
-    return _syncfs() is not None
-
-
-def flush_filesystem(directory: bytes) -> None:
-    """Have everything on the disk that was written to the file system of ``directory``, by one call for all of it.
-
-    :raises OSError: something of it could not be written, or the system has no such call
-    """
-    flush = _syncfs()
-    if flush is None:
-        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS), directory)
-    descriptor = os.open(directory, _OPEN_DIRECTORY)
-    try:
-        if flush(descriptor) != 0:
-            number = ctypes.get_errno()
-            raise OSError(number, os.strerror(number), directory)
-    finally:
-        os.close(descriptor)
 
 
 # --- moving -----------------------------------------------------------------------------------------------------------

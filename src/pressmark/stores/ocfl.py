@@ -48,8 +48,6 @@ from pressmark.stores.directories import (
     Refused,
     Workshop,
     exchange,
-    flush_directory,
-    flush_tree,
     make_parents,
     prune_upward,
     remove_tree,
@@ -73,6 +71,7 @@ from pressmark.stores.ocfl_loading import Loading
 from pressmark.stores.ocfl_object import check_object, is_object_name, is_object_root
 from pressmark.stores.ocfl_walk import Found, Walk
 from pressmark.stores.ocfl_writer import Manners, Provenance, write_object, write_version
+from pressmark.trees import flush_directory, flush_tree
 
 __all__ = ["OcflObject", "OcflRoot"]
 

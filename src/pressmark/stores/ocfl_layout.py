@@ -14,11 +14,12 @@ from pressmark.errors import LayoutConfigError, StoreError, shown, shown_value
 from pressmark.layouts import REGISTRY, Layout, layout_from_config
 from pressmark.reports import Problem
 from pressmark.stores.base import octets
-from pressmark.stores.directories import Entry, flush_directory, flush_tree, scan
+from pressmark.stores.directories import Entry, scan
 from pressmark.stores.inventory import inventory_bytes
 from pressmark.stores.kinds import problem
 from pressmark.stores.ocfl_declarations import ROOT, VERSIONS, declaration, read_declaration
 from pressmark.stores.ocfl_writer import write_extension
+from pressmark.trees import flush_directory, flush_tree
 
 __all__ = ["EXTENSIONS", "LAYOUT", "WORKSHOP", "RootFacts", "create_root", "layout_file", "read_root", "refused_layout"]
 

@@ -17,17 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from pressmark import _kernels
 from pressmark.errors import ObjectError, StoreError
 from pressmark.stores.base import CopyMode, object_errors, store_errors
-from pressmark.stores.directories import (
-    Refused,
-    Workshop,
-    can_flush_filesystem,
-    flush_directory,
-    flush_filesystem,
-    flush_tree,
-    prune_upward,
-    remove_tree,
-    rename_new,
-)
+from pressmark.stores.directories import Refused, Workshop, prune_upward, remove_tree, rename_new
 from pressmark.stores.ocfl_writer import (
     Files,
     Manners,
@@ -37,6 +27,7 @@ from pressmark.stores.ocfl_writer import (
     write_object,
     write_small_object,
 )
+from pressmark.trees import can_flush_filesystem, flush_directory, flush_filesystem, flush_tree
 
 if TYPE_CHECKING:
     from pressmark.stores.ocfl import OcflRoot

@@ -23,7 +23,7 @@ from pressmark.errors import LayoutConfigError
 from pressmark.layouts import Layout, layout_from_config
 from pressmark.reports import Problem, Report
 from pressmark.stores.base import Changed, OnEvent, octets, store_errors, unrepaired
-from pressmark.stores.directories import Entry, Workshop, clear, flush_directory, leftovers, prune_upward, scan
+from pressmark.stores.directories import Entry, Workshop, clear, leftovers, prune_upward, scan
 from pressmark.stores.inventory import (
     ALGORITHMS,
     INVENTORY,
@@ -36,6 +36,7 @@ from pressmark.stores.inventory import (
 from pressmark.stores.ocfl_layout import EXTENSIONS, LAYOUT, WORKSHOP, layout_file, read_root, refused_layout
 from pressmark.stores.ocfl_object import Checked, check_object
 from pressmark.stores.ocfl_walk import Found, Walk
+from pressmark.trees import flush_directory
 
 if TYPE_CHECKING:
     from pressmark.stores.ocfl import OcflRoot

@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 
 from pressmark import _kernels
 from pressmark.bagit.copying import Copying, Job, copy_file, copy_files
-from pressmark.bagit.transaction import walk
 from pressmark.errors import IdentifierError, shown
 from pressmark.fixity import Outcome, algorithm_name
 from pressmark.fixity.algorithms import ALGORITHMS
@@ -39,6 +38,7 @@ from pressmark.stores.inventory import (
 )
 from pressmark.stores.inventory_rules import path_fault, version_number
 from pressmark.stores.ocfl_declarations import OBJECT, declaration
+from pressmark.trees import walk
 
 __all__ = [
     "Files",

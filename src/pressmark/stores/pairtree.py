@@ -47,8 +47,6 @@ from pressmark.stores.directories import (
     copy_source,
     exchange,
     first_link,
-    flush_directory,
-    flush_tree,
     folds_case,
     leftovers,
     make_parents,
@@ -83,6 +81,7 @@ from pressmark.stores.pairtree_walk import (
     contents,
     is_morty,
 )
+from pressmark.trees import flush_directory, flush_tree
 
 __all__ = ["PairtreeStore"]
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Sequence
 
-from pressmark.bagit.transaction import walk
-from pressmark.stores.directories import Entry, flush_directory, rename_new
+from pressmark.stores.directories import Entry, rename_new
 from pressmark.stores.pairtree_walk import OBJECT, REPAIRING
+from pressmark.trees import flush_directory, walk
 
 __all__ = ["encapsulate", "unmovable"]
 

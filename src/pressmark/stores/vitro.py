@@ -52,8 +52,6 @@ from pressmark.stores.directories import (
     Workshop,
     copy_source,
     first_link,
-    flush_directory,
-    flush_tree,
     folds_case,
     is_in_the_way,
     leftovers,
@@ -67,6 +65,7 @@ from pressmark.stores.directories import (
 )
 from pressmark.stores.kinds import problem
 from pressmark.stores.namespaces import NAMESPACES, namespaces_problems, read_namespaces, render, with_declared
+from pressmark.trees import flush_directory, flush_tree
 
 __all__ = ["VitroObject", "VitroStore"]
 

@@ -22,7 +22,8 @@ from pressmark.migrate.transfer.way import Way, all_files, changed_at, read_targ
 from pressmark.stores import Store
 from pressmark.stores.bags import BagObject
 from pressmark.stores.base import octets, store_errors
-from pressmark.stores.directories import Refused, can_flush_filesystem, flush_filesystem
+from pressmark.stores.directories import Refused
+from pressmark.trees import can_flush_filesystem, flush_filesystem
 
 __all__ = ["Transfer", "carry"]
 

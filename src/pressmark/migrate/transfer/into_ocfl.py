@@ -15,9 +15,9 @@ from pressmark.migrate.transfer.reading import Content
 from pressmark.migrate.transfer.way import Way, names, note_empty
 from pressmark.stores import Store
 from pressmark.stores.base import octets
-from pressmark.stores.directories import can_flush_filesystem
 from pressmark.stores.ocfl import OcflRoot
 from pressmark.stores.ocfl_writer import Written, WrittenSmall
+from pressmark.trees import can_flush_filesystem
 
 __all__ = ["IntoOcfl"]
 

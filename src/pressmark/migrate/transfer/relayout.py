@@ -23,7 +23,7 @@ from pressmark.migrate.transfer.reading import Content
 from pressmark.migrate.transfer.way import Copied, Way, all_files, changed_at, newest, place_of
 from pressmark.stores import Store
 from pressmark.stores.base import object_errors, octets, text
-from pressmark.stores.directories import Refused, can_flush_filesystem, copy_source, prune_upward, remove_tree, scan
+from pressmark.stores.directories import Refused, copy_source, prune_upward, remove_tree, scan
 from pressmark.stores.inventory import (
     ALGORITHMS,
     INVENTORY,
@@ -36,6 +36,7 @@ from pressmark.stores.inventory import (
 from pressmark.stores.ocfl import OcflRoot
 from pressmark.stores.ocfl_declarations import OBJECT, declaration
 from pressmark.stores.ocfl_object import check_object
+from pressmark.trees import can_flush_filesystem
 
 __all__ = ["Relayout"]
 

@@ -1,0 +1,97 @@
+"""Trees of files that a change makes: gone through without leaving anything out, and had on the disk."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from collections.abc import Callable, Iterator
+from functools import cache
+
+__all__ = ["can_flush_filesystem", "flush_directory", "flush_filesystem", "flush_tree", "walk"]
+
+_OPEN_DIRECTORY = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_DIRECTORY", 0)
+# Windows flushes nothing that is open for reading only.
+_OPEN_FILE = (os.O_RDWR if os.name == "nt" else os.O_RDONLY) | getattr(os, "O_CLOEXEC", 0)
+# What a file system says that has nothing to flush.
+_NOTHING_TO_FLUSH = (errno.EINVAL, errno.EBADF, errno.ENOTSUP)
+
+
+def walk(top: bytes) -> Iterator[tuple[bytes, list[bytes], list[bytes]]]:
+    """Go through a tree as :func:`os.walk` does, which alone passes over directories that cannot be read.
+
+    :raises OSError: a directory cannot be read
+    """
+    return os.walk(top, onerror=_refuse)
+
+
+def _refuse(error: OSError) -> None:
+    raise error
+
+
+def flush_directory(directory: bytes) -> None:
+    """Have the names in a directory on the disk before going on, where the system can.
+
+    :raises OSError: they could not be written
+    """
+    if os.name != "nt":
+        _flush(directory, _OPEN_DIRECTORY)
+
+
+def flush_tree(top: bytes) -> None:
+    """Have all files and names of a tree on the disk before going on; links are not followed.
+
+    :raises OSError: something of it could not be read or written
+    """
+    for directory, _names, files in walk(top):
+        for name in files:
+            path = os.path.join(directory, name)
+            if not os.path.islink(path):
+                _flush(path, _OPEN_FILE)
+        flush_directory(directory)
+
+
+def _flush(path: bytes, flags: int) -> None:
+    descriptor = os.open(path, flags)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in _NOTHING_TO_FLUSH:
+            raise
+    finally:
+        os.close(descriptor)
+
+
+@cache
+def _syncfs() -> Callable[[int], int] | None:
+    """Return what flushes the file system of a descriptor and gives an error number or 0; where there is none, None."""
+    if not sys.platform.startswith("linux"):
+        return None
+    import ctypes  # here: loading it would cost those who flush no file system more than all else in this module
+
+    try:
+        function = ctypes.CDLL(None, use_errno=True).syncfs
+    except (OSError, AttributeError):
+        return None
+    return lambda descriptor: 0 if function(descriptor) == 0 else ctypes.get_errno()
+
+
+def can_flush_filesystem() -> bool:
+    """Return whether :func:`flush_filesystem` can do it here."""
+    return _syncfs() is not None
+
+
+def flush_filesystem(directory: bytes) -> None:
+    """Have everything on the disk that was written to the file system of ``directory``, by one call for all of it.
+
+    :raises OSError: something of it could not be written, or the system has no such call
+    """
+    flush = _syncfs()
+    if flush is None:
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS), directory)
+    descriptor = os.open(directory, _OPEN_DIRECTORY)
+    try:
+        if number := flush(descriptor):
+            raise OSError(number, os.strerror(number), directory)
+    finally:
+        os.close(descriptor)
