@@ -508,6 +508,19 @@ def test_links_that_are_followed_elsewhere(tmp_path: Path) -> None:
     refused("loop", source, tmp_path / "t", links="follow")
 
 
+@pytest.mark.parametrize("place", [".", "deep", "near"])
+def test_links_that_lead_to_what_will_hold_the_bag(tmp_path: Path, place: str) -> None:
+    """Followed, they would copy the bag into itself: that is said before anything is written."""
+    source = make(tmp_path / "s")
+    (tmp_path / "deep" / "er").mkdir(parents=True)
+    (tmp_path / "near").symlink_to(tmp_path / "deep" / "er")
+    (source / "sub" / "l").symlink_to(tmp_path / place)
+    with pytest.raises(BagError, match="copied into itself") as caught:
+        create(source, tmp_path / "deep" / "er" / "t", links="follow")
+    assert os.fsdecode(caught.value.path) == str(source / "sub" / "l")
+    assert list((tmp_path / "deep" / "er").iterdir()) == []
+
+
 # --- elsewhere --------------------------------------------------------------------------------------------------------
 
 

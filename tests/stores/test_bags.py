@@ -177,6 +177,17 @@ def test_sources_that_are_none(tmp_path: Path, folder: BagFolder) -> None:
     assert data(folder, "abc") == {"a": b"a", "b/c": b"c", "link": b"a"}
 
 
+def test_a_source_that_leads_to_the_folder(tmp_path: Path, folder: BagFolder) -> None:
+    """It holds the folder, or a link in it does that is followed: nothing is copied into itself."""
+    (tmp_path / "given" / "b" / "link").symlink_to(folder.root)
+    before = snapshot(tmp_path)
+    for source in (tmp_path, tmp_path / "given", {"x": tmp_path / "given"}):
+        with pytest.raises(ObjectError, match="it would be copied into itself") as caught:
+            folder.put("abc", source, links="follow")
+        assert caught.value.kind == "source"
+        assert snapshot(tmp_path) == before
+
+
 def test_identifiers_that_no_bag_can_have(tmp_path: Path, folder: BagFolder) -> None:
     """What bag-info.txt cannot hold is refused, unless the path holds it."""
     for identifier in ("a\nb", " a", b"\xff", ""):

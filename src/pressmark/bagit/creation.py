@@ -142,7 +142,7 @@ def _create_in_place(path: bytes, wish: Wish, nested: bool, ledger: Ledger | Non
                 refuse_bag(path, nested)
             tell(Stage("examine"))
             survey = Survey(wish.links, tell)
-            survey.look(base, in_place=True)
+            survey.look(base)
             survey.settle(path)
             with refusing(path, "nothing was changed"):
                 names = _stage(base, transaction.new, wish, ledger, survey, tell)

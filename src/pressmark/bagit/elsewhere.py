@@ -89,7 +89,7 @@ def create_elsewhere(
                 tell(Stage("recover"))
                 return
             _empty(staging)
-            survey = _survey(sources, wish, tell)
+            survey = _survey(sources, wish, destination, tell)
             survey.settle(paths[0])
             if mode == "copy" and (free := shutil.disk_usage(parent).free) < survey.bytes:
                 raise BagError(destination, f"{survey.bytes} bytes are needed, the disk has {free} left")
@@ -141,14 +141,15 @@ def _opened(paths: Sequence[bytes], several: bool, nested: bool, stack: contextl
     return sources
 
 
-def _survey(sources: Sequence[_Source], wish: Wish, tell: Listener) -> Survey:
+def _survey(sources: Sequence[_Source], wish: Wish, destination: bytes, tell: Listener) -> Survey:
     tell(Stage("examine"))
+    into = os.path.realpath(destination)
     survey = Survey(wish.links, tell)
     for source in sources:
         if source.base is None:
             survey.look_at_file(source.path, source.status.st_size)
         else:
-            survey.look(source.base, in_place=False)
+            survey.look(source.base, into)
     return survey
 
 

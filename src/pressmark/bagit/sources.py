@@ -74,8 +74,13 @@ class Survey:
             more = f"; and {self.refused - NAMED} more" if self.refused > NAMED else ""
             raise BagError(source, f"no bag was made, nothing was changed: {'; '.join(self._reasons)}{more}")
 
-    def look(self, base: Base, in_place: bool) -> None:
-        """Go through the directory ``base``."""
+    def look(self, base: Base, into: bytes | None = None) -> None:
+        """Go through the directory ``base``.
+
+        :param into: the real path that the bag will have; :data:`None` where it is made in place
+        :raises BagError: a link that is followed leads to what will hold the bag
+        """
+        in_place = into is None
         device = base.status(b"").st_dev
         folder: bytes | None = None
         for found in walk(base, links=self.reach(in_place)):
@@ -90,6 +95,8 @@ class Survey:
                     self.bytes += found.size
                 elif found.kind == "directory":
                     folder = found.path
+                    if into is not None and found.fault is not None:
+                        _refuse_around(into, os.path.join(base.path, found.path))
         if folder is not None:
             self.warn(problem("directory-empty", folder))
 
@@ -235,6 +242,17 @@ def beneath(base: Base) -> int | bytes:
 def is_inside(path: bytes, folder: bytes) -> bool:
     """Return whether ``path`` is ``folder`` or below it; both are real paths."""
     return path == folder or path.startswith(os.path.join(folder, b""))
+
+
+def _refuse_around(into: bytes, link: bytes) -> None:
+    """Refuse to follow a link to what will hold the bag, at once: all of that would be gone through, too.
+
+    :raises BagError: it leads there
+    """
+    if is_inside(into, os.path.realpath(link)):
+        raise BagError(
+            link, "the symbolic link leads to where the bag is made: it would be copied into itself; remove it"
+        )
 
 
 def refuse_bag(path: bytes, nested: bool) -> None:

@@ -71,6 +71,7 @@ from pressmark.stores.directories import (
     make_parents,
     misspelled,
     prune_upward,
+    refuse_within,
     rename_new,
     scan,
     too_long,
@@ -653,6 +654,7 @@ class BagFolder(Store):
                 create_bag(new, None, self._algorithms, info, nested=True)
             else:
                 given = os.fsencode(source)
+                refuse_within(given, new)
                 # Whoever names a link means what it leads to.
                 one = given if os.path.isdir(given) else [given]
                 create_bag(one, new, self._algorithms, info, mode=mode, links=links, nested=True, on_event=on_event)
