@@ -24,7 +24,7 @@ from pressmark.errors import AlgorithmError, BagError, BagInvalidError
 from pressmark.fixity import Ledger, Progress
 from support.implementations import Implementation
 
-from .bags import Sketch, digest, tree
+from .bags import PAYLOAD, Sketch, digest, tree
 from .naive import flaws
 
 DAY = datetime.date(2026, 11, 21)
@@ -383,6 +383,41 @@ def test_links_inside(tmp_path: Path) -> None:
     assert len((bag / "manifest-md5.txt").read_bytes().splitlines()) == 3
     (bag / "e" / "x").write_bytes(b"2")
     assert ("checksum-mismatch", b"data/d/x") in kinds(refused("accept changed", bag, accept=["tag-files"]))
+
+
+@pytest.mark.parametrize("link", ["data/l", "tags/l", "l"])
+def test_links_to_what_is_written_anew(tmp_path: Path, link: str) -> None:
+    """Their checksums would be wrong afterwards: the link is named; what leaves that file alone is done."""
+    info = b"Title: x\n"
+    listed = {os.fsencode(link): info}
+    payload = {**PAYLOAD, **listed} if link.startswith("data/") else PAYLOAD
+    bag = sketched(tmp_path / "b", info=info, payload=payload, tag_files={} if payload is not PAYLOAD else listed)
+    (bag / link).unlink()
+    (bag / link).symlink_to(os.path.relpath(bag / "bag-info.txt", (bag / link).parent))
+    assert validate(bag).ok
+    for options in ({"payload": False}, {}, {"add": "md5"}):
+        error = refused("a symbolic link to bag-info.txt", bag, info={"Title": "y"}, **options)
+        assert os.fsdecode(error.path) == str(bag / link)
+    update(bag, add="md5")
+    assert validate(bag).ok
+    (bag / link).unlink()
+    shutil.copyfile(bag / "bag-info.txt", bag / link)
+    update(bag, info={"Title": "y"})
+    assert validate(bag).ok
+
+
+def test_links_to_a_manifest_that_goes(tmp_path: Path) -> None:
+    """It would lead nowhere; the manifest itself may be a link."""
+    bag = sketched(tmp_path / "b", algorithms=["md5", "sha512"])
+    (bag / "tags").mkdir()
+    (bag / "tags" / "l").symlink_to("../manifest-md5.txt")
+    update(bag)
+    refused("a symbolic link to manifest-md5.txt", bag, drop="md5")
+    (bag / "tags" / "l").unlink()
+    (bag / "manifest-md5.txt").rename(bag / "tags" / "m")
+    (bag / "manifest-md5.txt").symlink_to("tags/m")
+    update(bag, drop="md5", accept=["tag-files"])
+    assert validate(bag).ok
 
 
 def test_names_of_manifests(tmp_path: Path) -> None:

@@ -250,6 +250,7 @@ class _Update:
         self._unread = False  # whether a payload manifest could not be read
         self._holes = 0  # files of fetch.txt that are not there
         self._changed = False  # whether payload was taken over that the manifests do not list so
+        self._linked: dict[bytes, bytes] = {}  # links to files beside bagit.txt, and which those are
         problems: list[Problem] = []
         self._bag, self._names = survey(base, problems)
         for found in problems:
@@ -342,6 +343,8 @@ class _Update:
                 self._note(found.fault, found.fault.severity == "error")
             if found.kind != "file":
                 continue
+            if found.real != found.path and b"/" not in real_path(found):
+                self._linked[found.path] = real_path(found)
             if not found.path.startswith(_BELOW_PAYLOAD):
                 if not _is_tag_manifest(self._bag, found.path):
                     tag_files.append(found)
@@ -521,6 +524,7 @@ class _Update:
         changed = {name for name in staged if not self._is_same(name)}
         if not changed and not gone:
             return
+        self._refuse_links(changed | gone)
         # Also where it is the same: as long as it is away, nobody takes what is half changed for a bag.
         changed.add(declaration.NAME)
         for name in staged - changed:
@@ -528,6 +532,16 @@ class _Update:
         away = gone | {name for name in changed if os.path.lexists(self._path(name))}
         self._tell(Stage("move"))
         self._transaction.commit(self._wish.request(), away, changed)
+
+    def _refuse_links(self, changed: Collection[bytes]) -> None:
+        """Refuse to write files anew that others, whose checksums are listed, are only links to.
+
+        :param changed: names in the base directory
+        """
+        for path, real in self._linked.items():
+            if real in changed and path not in changed:
+                reason = f"it is a symbolic link to {os.fsdecode(real)}, which would be another file then"
+                raise BagError(os.path.join(self._bag.path, path), f"{reason}; put a copy in its place first")
 
     def _stays(self, name: bytes, staged: Collection[bytes]) -> bool:
         """Return whether a manifest of the bag is one of it afterwards."""
