@@ -1,4 +1,4 @@
-"""Trees of files that a change makes: gone through without leaving anything out, and had on the disk."""
+"""Names and trees that a change makes: looked at without taking what nobody can see for gone, and had on the disk."""
 
 from __future__ import annotations
 
@@ -8,13 +8,25 @@ import sys
 from collections.abc import Callable, Iterator
 from functools import cache
 
-__all__ = ["can_flush_filesystem", "flush_directory", "flush_filesystem", "flush_tree", "walk"]
+__all__ = ["can_flush_filesystem", "flush_directory", "flush_filesystem", "flush_tree", "is_there", "walk"]
 
 _OPEN_DIRECTORY = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_DIRECTORY", 0)
 # Windows flushes nothing that is open for reading only.
 _OPEN_FILE = (os.O_RDWR if os.name == "nt" else os.O_RDONLY) | getattr(os, "O_CLOEXEC", 0)
 # What a file system says that has nothing to flush.
 _NOTHING_TO_FLUSH = (errno.EINVAL, errno.EBADF, errno.ENOTSUP)
+
+
+def is_there(path: bytes) -> bool:
+    """Return whether a name is taken, as :func:`os.path.lexists` does, which alone says no where the system cannot say.
+
+    :raises OSError: the system cannot say
+    """
+    try:
+        os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True
 
 
 def walk(top: bytes) -> Iterator[tuple[bytes, list[bytes], list[bytes]]]:

@@ -56,8 +56,11 @@ class FetchList:
         self._bag = bag
 
     def __iter__(self) -> Iterator[FetchEntry]:
+        problems: list[Problem] = []
         with Base(self._bag.path) as base:
-            file = open_tag_file(base, fetchlist.NAME, [])
+            file = open_tag_file(base, fetchlist.NAME, problems)
+            if problems:
+                raise BagError(os.path.join(self._bag.path, problems[0].path), problems[0].message)
             if file is None:
                 return
             with file:
@@ -147,7 +150,7 @@ class Bag:
 
     @property
     def fetch(self) -> FetchList:
-        """What its fetch.txt lists."""
+        """What its fetch.txt lists; going through it raises :class:`BagError` where it cannot be read."""
         return FetchList(self)
 
     def validate(self, level: str = "full", **options: Any) -> Report:

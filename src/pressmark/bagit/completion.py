@@ -34,12 +34,13 @@ from pressmark.bagit.kinds import problem
 from pressmark.bagit.names import UP_TO_097
 from pressmark.bagit.parts import BLOCK, Directory
 from pressmark.bagit.report import BagReport
-from pressmark.bagit.transaction import STAGING, Transaction
+from pressmark.bagit.transaction import STAGING, Transaction, refusing
 from pressmark.errors import BagError
 from pressmark.fixity.algorithms import ALGORITHMS
 from pressmark.fixity.outcomes import Outcome
 from pressmark.fixity.pool import PROGRESS_EVERY, Finished, Progress
 from pressmark.reports import ERROR, Problem, Report
+from pressmark.trees import is_there
 
 __all__ = ["complete"]
 
@@ -120,7 +121,9 @@ def complete(
     path = bag.path if isinstance(bag, Bag) else os.fsencode(bag)
     with contextlib.ExitStack() as ending:
         change = None
-        if os.path.lexists(os.path.join(path, STAGING)):
+        with refusing(path):
+            is_changing = is_there(os.path.join(path, STAGING))
+        if is_changing:
             # What an interrupted change had decided comes first: it may be about manifests or fetch.txt.
             change = ending.enter_context(Transaction(path))
         run = _Run(Bag.open(path), terms, threads, verify, change is not None, ending, on_event, on_problem)
@@ -673,8 +676,10 @@ def _close(directory: Directory) -> None:
 def _is_there(base: Base, path: bytes) -> bool:
     try:
         base.status(path)
-    except OSError:
+    except (FileNotFoundError, NotADirectoryError):
         return False
+    except OSError as error:
+        raise BagError(os.path.join(base.path, path), _words(error)) from error
     return True
 
 

@@ -142,9 +142,9 @@ def _create_in_place(path: bytes, wish: Wish, nested: bool, ledger: Ledger | Non
                 refuse_bag(path, nested)
             tell(Stage("examine"))
             survey = Survey(wish.links, tell)
-            survey.look(base)
-            survey.settle(path)
             with refusing(path, "nothing was changed"):
+                survey.look(base)
+                survey.settle(path)
                 names = _stage(base, transaction.new, wish, ledger, survey, tell)
                 away = [name for name in os.listdir(where) if name != STAGING]
             tell(Stage("move"))

@@ -33,7 +33,7 @@ from pressmark.bagit.writing import Manifests, write_tag_files
 from pressmark.errors import BagError
 from pressmark.fixity.outcomes import Outcome
 from pressmark.locks import LockFile
-from pressmark.trees import can_flush_filesystem, flush_directory, flush_filesystem
+from pressmark.trees import can_flush_filesystem, flush_directory, flush_filesystem, is_there
 
 __all__ = ["create_elsewhere"]
 
@@ -76,14 +76,14 @@ def create_elsewhere(
             if source.base is not None and is_inside(os.path.realpath(destination), os.path.realpath(source.path)):
                 raise BagError(destination, "it is inside of what is to be copied; choose another place")
         with refusing(destination):
-            if os.path.lexists(destination) and not os.path.lexists(staging):
+            if is_there(destination) and not is_there(staging):
                 raise BagError(destination, EXISTS)
             if not stat.S_ISDIR(os.stat(parent).st_mode):
                 raise BagError(parent, "it is not a directory")
             lock = enter(staging, destination)
         stack.callback(_leave, staging, lock)
         with refusing(destination, "no bag was made"):
-            if os.path.lexists(destination):
+            if is_there(destination):
                 if not _was_finished(staging, request):
                     raise BagError(destination, EXISTS)
                 tell(Stage("recover"))
@@ -98,7 +98,7 @@ def create_elsewhere(
                 file.write(_packed(request))
             tell(Stage("move"))
             _flush(staging)
-            if os.path.lexists(destination):
+            if is_there(destination):
                 raise BagError(destination, EXISTS)
             os.rename(bag, destination)
             flush_directory(parent)
@@ -254,7 +254,7 @@ def _packed(request: dict[str, Any]) -> bytes:
 
 def _was_finished(staging: bytes, request: dict[str, Any]) -> bool:
     """Return whether a run with this request was killed after its bag had got its name."""
-    if os.path.lexists(os.path.join(staging, b"bag")):
+    if is_there(os.path.join(staging, b"bag")):
         return False
     try:
         with open(os.path.join(staging, b"request"), "rb") as file:

@@ -11,11 +11,12 @@ from pressmark.bagit.events import Event, Noticed
 from pressmark.bagit.kinds import problem
 from pressmark.bagit.names import fault_of, normal_key
 from pressmark.bagit.payload import PAYLOAD, Found, walk
-from pressmark.bagit.transaction import AGAIN, STAGING
+from pressmark.bagit.transaction import AGAIN, STAGING, refusing
 from pressmark.bagit.writing import Manifests
 from pressmark.errors import BagError
 from pressmark.fixity.outcomes import Outcome
 from pressmark.reports import Problem
+from pressmark.trees import is_there
 
 __all__ = [
     "CHANGED_MEANWHILE",
@@ -258,10 +259,11 @@ def _refuse_around(into: bytes, link: bytes) -> None:
 def refuse_bag(path: bytes, nested: bool) -> None:
     """Refuse to make a bag of a bag, unless that is wanted.
 
-    :raises BagError: it is one
+    :raises BagError: it is one, or the system cannot say
     """
-    if not nested and os.path.lexists(os.path.join(path, b"bagit.txt")):
-        raise BagError(path, "it is a bag already; update it, or ask for a nested bag to put it into another")
+    with refusing(path):
+        if not nested and is_there(os.path.join(path, b"bagit.txt")):
+            raise BagError(path, "it is a bag already; update it, or ask for a nested bag to put it into another")
 
 
 def take(

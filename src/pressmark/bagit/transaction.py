@@ -33,7 +33,7 @@ from typing import Any, NamedTuple
 
 from pressmark.errors import BagError
 from pressmark.locks import LockFile
-from pressmark.trees import flush_directory, flush_tree
+from pressmark.trees import flush_directory, flush_tree, is_there
 
 __all__ = [
     "STAGING",
@@ -126,8 +126,12 @@ def leave(staging: bytes, lock: LockFile) -> None:
 
 
 def is_decided(base: bytes) -> bool:
-    """Return whether a change of ``base`` was decided and not finished: it is neither as it was nor as it will be."""
-    return any(os.path.lexists(os.path.join(base, STAGING, name)) for name in (JOURNAL, UNDO))
+    """Return whether a change of ``base`` was decided and not finished: it is neither as it was nor as it will be.
+
+    :raises BagError: the system cannot say
+    """
+    with refusing(base):
+        return any(is_there(os.path.join(base, STAGING, name)) for name in (JOURNAL, UNDO))
 
 
 def recover(base: bytes) -> dict[str, Any] | None:
@@ -136,8 +140,9 @@ def recover(base: bytes) -> dict[str, Any] | None:
     :return: the request of the change that was finished; :data:`None` where there was none
     :raises BagError: another run is at work, or a move cannot be made
     """
-    if not os.path.lexists(os.path.join(base, STAGING)):
-        return None
+    with refusing(base):
+        if not is_there(os.path.join(base, STAGING)):
+            return None
     with Transaction(base) as transaction:
         return transaction.recovered
 
@@ -177,12 +182,19 @@ class Transaction:
     def __exit__(
         self, _type: type[BaseException] | None, _value: BaseException | None, _traceback: TracebackType | None
     ) -> None:
-        if is_decided(self._base):  # and it could be neither finished nor undone
+        if self._may_be_decided():
             self._lock.abandon()
             return
         with contextlib.suppress(OSError):  # what is left is removed by the next run
             self._clean()
         leave(self.staging, self._lock)
+
+    def _may_be_decided(self) -> bool:
+        """Return whether a change could be neither finished nor undone, as far as anybody can say: nothing may go."""
+        try:
+            return is_decided(self._base)
+        except BagError:
+            return True
 
     def commit(
         self,
@@ -289,17 +301,17 @@ class Transaction:
                 sleep(RENAME_PAUSE * 2**again)
 
     def _there(self, name: bytes) -> bool:
-        return _is_there(os.path.join(self._base, name))
+        return is_there(os.path.join(self._base, name))
 
     # --- what an earlier run has left -----------------------------------------------------------------------------
 
     def _recover(self) -> None:
         for folder in (self.new, self._old, self.data):
-            if os.path.lexists(folder) and not stat.S_ISDIR(os.lstat(folder).st_mode):
+            if is_there(folder) and not stat.S_ISDIR(os.lstat(folder).st_mode):
                 raise BagError(folder, "it is not what an interrupted run leaves; move it away")
         for name in (UNDO, JOURNAL):
             path = self._path(name)
-            if not _is_there(path):
+            if not is_there(path):
                 continue
             request, moves = _read(path)
             with refusing(self._base, AGAIN):
@@ -348,15 +360,3 @@ def _read(path: bytes) -> tuple[dict[str, Any], _Moves]:
     if not moves.moves_in:
         raise BagError(path, "the journal of an interrupted change is damaged: it moves nothing in; move it away")
     return request, moves
-
-
-def _is_there(path: bytes) -> bool:
-    """Return whether a name is taken: where the system cannot say, it is not free, as :func:`os.path.lexists` has it.
-
-    :raises OSError: the system cannot say
-    """
-    try:
-        os.lstat(path)
-    except (FileNotFoundError, NotADirectoryError):
-        return False
-    return True

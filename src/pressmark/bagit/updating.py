@@ -38,6 +38,7 @@ from pressmark.fixity.ledger import Ledger
 from pressmark.fixity.outcomes import Outcome
 from pressmark.fixity.pool import hash_files
 from pressmark.reports import Problem
+from pressmark.trees import is_there
 
 __all__ = ["ACCEPTED", "algorithms_to_read", "update"]
 
@@ -529,7 +530,7 @@ class _Update:
         changed.add(declaration.NAME)
         for name in staged - changed:
             os.unlink(os.path.join(self._new, name))
-        away = gone | {name for name in changed if os.path.lexists(self._path(name))}
+        away = gone | {name for name in changed if is_there(self._path(name))}
         self._tell(Stage("move"))
         self._transaction.commit(self._wish.request(), away, changed)
 
@@ -555,12 +556,14 @@ class _Update:
         if self._rewrite or self._changed:
             return
         for name in map(manifest_name, self._target):
-            if os.path.lexists(self._path(name)):
+            if is_there(self._path(name)):
                 os.unlink(os.path.join(self._new, name))
 
     def _stage_fetch(self) -> None:
         """Write fetch.txt as 1.0 has it, where it names files with a percent sign (2.2.3)."""
-        if not any(b"%" in entry.path for entry in self._fetched()):
+        has_percent = any(b"%" in entry.path for entry in self._fetched())
+        self._settle()  # where it could not be read once more
+        if not has_percent:
             return
         try:
             lines = b"".join(map(fetch_line, self._fetched())).decode()

@@ -100,8 +100,11 @@ def refuse_inside(ledger: str | None, directory: bytes) -> None:
 
 def how_far(directory: bytes, ledger: Ledger | None) -> str:
     """Return the last words of an interrupted change of a directory."""
-    if is_decided(os.path.realpath(directory)):
-        return "interrupted; the same call finishes it"
+    try:
+        if is_decided(os.path.realpath(directory)):
+            return "interrupted; the same call finishes it"
+    except BagError as error:
+        return f"interrupted; how far it came cannot be seen: {error}"
     if ledger is None:
         return "interrupted; nothing was changed"
     return f"interrupted; nothing was changed, and the same call goes on from {ledger.name}"

@@ -1,0 +1,206 @@
+"""A file server that fails, for a moment or for good: no name is taken for one that is not there."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pressmark.bagit import transaction
+from pressmark.bagit.bag import Bag
+from pressmark.bagit.base import Base
+from pressmark.bagit.completion import complete
+from pressmark.bagit.creation import create
+from pressmark.bagit.transaction import Transaction, is_decided, recover
+from pressmark.bagit.updating import update
+from pressmark.errors import BagError
+
+from .bags import Sketch, tree
+from .naive import flaws
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="elsewhere other calls look")
+
+LOOKS = ("stat", "lstat", "readlink", "scandir", "listdir")
+
+
+class Failing:
+    """Have the look number ``at`` fail, of those that :mod:`os` is asked for; with ``for_good`` all later ones, too."""
+
+    def __init__(self, patch: pytest.MonkeyPatch, at: int, for_good: bool) -> None:
+        self.looks = 0
+        self._for_good = for_good
+        for name in LOOKS:
+            real = getattr(os, name)
+            look = self._wrapped(real, at)
+            for known in ("supports_dir_fd", "supports_fd", "supports_effective_ids", "supports_follow_symlinks"):
+                if real in getattr(os, known):
+                    patch.setattr(os, known, getattr(os, known) | {look})
+            patch.setattr(os, name, look)
+
+    def _wrapped(self, real: Callable[..., Any], at: int) -> Callable[..., Any]:
+        def look(path: Any = ".", *args: Any, **options: Any) -> Any:
+            self.looks += 1
+            if self.looks == at or (self._for_good and self.looks > at):
+                raise OSError(errno.ESTALE, os.strerror(errno.ESTALE), path)
+            return real(path, *args, **options)
+
+        return look
+
+
+def make_source(folder: Path) -> None:
+    (folder / "s" / "d").mkdir(parents=True)
+    (folder / "s" / "a").write_bytes(b"1")
+    (folder / "s" / "d" / "b").write_bytes(b"2")
+
+
+def make_linked_source(folder: Path) -> None:
+    make_source(folder)
+    (folder / "s" / "l").symlink_to("a")
+    (folder / "s" / "m").symlink_to("d")
+
+
+def make_bag(folder: Path) -> None:
+    Sketch(info=b"Title: x\n", algorithms=["sha512", "md5"]).write(folder / "s")
+
+
+def make_holey_bag(folder: Path) -> None:
+    (folder / "remote").write_bytes(b"fetched")
+    fetched = b"data/e/f"
+    sketch = Sketch(info=None, fetch=f"file://{folder / 'remote'} 7 data/e/f\n".encode(), absent={fetched})
+    sketch.payload[fetched] = b"fetched"
+    sketch.write(folder / "s")
+
+
+CASES: dict[str, tuple[Callable[[Path], None], Callable[[Path], Any], str]] = {
+    "create": (make_source, lambda at: create(at / "s", info={"X": "y"}), "s"),
+    "create elsewhere": (make_linked_source, lambda at: create(at / "s", at / "t", links="follow"), "t"),
+    "update": (make_bag, lambda at: update(at / "s", add="sha256", drop="md5", info={"Title": "y"}), "s"),
+    "complete": (make_holey_bag, lambda at: complete(at / "s", allow_file=True, allow_private=True, threads=1), "s"),
+}
+
+
+def shown(folder: Path) -> dict[bytes, bytes]:
+    """Return what is in a folder, but not in hidden directories."""
+    return {path: data for path, data in tree(folder).items() if b".pressmark-" not in path}
+
+
+@pytest.mark.parametrize("for_good", [False, True])
+@pytest.mark.parametrize("case", CASES)
+def test_every_look_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: str, for_good: bool) -> None:
+    """A run is refused in one line, or does all; nothing is lost or half done, and the same call finishes."""
+    make, run, bag = CASES[case]
+    at = 0
+    while True:
+        at += 1
+        folder = tmp_path / str(at)
+        folder.mkdir()
+        make(folder)
+        before = shown(folder)
+        refused = None
+        with monkeypatch.context() as patch:
+            failing = Failing(patch, at, for_good)
+            try:
+                done = run(folder)
+            except BagError as error:
+                refused = str(error)
+        looks = failing.looks
+        found = shown(folder)
+        if refused is None and getattr(done, "ok", True):
+            assert flaws(folder / bag) == [], (at, found)
+        else:
+            assert "\n" not in (refused or ""), at
+            is_left = is_decided(os.fsencode(folder / bag))
+            assert is_left or found == before or flaws(folder / bag) == [], (at, refused, found)
+            if is_left or found == before:
+                run(folder)
+        assert flaws(folder / bag) == [], (at, refused)
+        shutil.rmtree(folder)
+        if looks < at:
+            break
+    assert at > 10
+
+
+def blind(patch: pytest.MonkeyPatch, ending: str) -> None:
+    """Let nobody look at names that end so."""
+    real = os.lstat
+
+    def lstat(path: Any, **options: Any) -> os.stat_result:
+        if os.fsdecode(path).endswith(ending):
+            raise OSError(errno.ESTALE, os.strerror(errno.ESTALE), path)
+        return real(path, **options)
+
+    patch.setattr(os, "lstat", lstat)
+
+
+def test_what_was_moved_away_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a change can be neither made nor undone, nor its journal be seen, nothing that was moved is removed."""
+    Sketch().write(tmp_path / "b")
+    base = os.fsencode(tmp_path / "b")
+    before = tree(tmp_path / "b")
+
+    def no(*_args: Any) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    def change() -> None:
+        with Transaction(base) as change:
+            Path(os.fsdecode(change.new), "bagit.txt").write_bytes(b"new")
+            change.commit({}, [b"bagit.txt", b"bag-info.txt"], [b"bagit.txt"])
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Transaction, "_move_in", no)
+        patch.setattr(Transaction, "_undo", no)
+        patch.setattr(transaction, "flush_directory", lambda _path: blind(patch, "journal.undo"))
+        with pytest.raises((BagError, OSError)):
+            change()
+        with pytest.raises(BagError, match="Stale file handle"):
+            is_decided(base)
+    assert is_decided(base)
+    recover(base)
+    assert tree(tmp_path / "b") == before
+
+
+def test_a_hidden_directory_that_cannot_be_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody says that there was nothing to finish, or bags what is half changed."""
+    Sketch().write(tmp_path / "b")
+    (tmp_path / "b" / ".pressmark-bag").mkdir()
+    blind(monkeypatch, ".pressmark-bag")
+    for run in (lambda: recover(os.fsencode(tmp_path / "b")), lambda: complete(tmp_path / "b")):
+        with pytest.raises(BagError, match="Stale file handle"):
+            run()
+    blind(monkeypatch, "journal")
+    with pytest.raises(BagError, match="Stale file handle"):
+        create(tmp_path / "b", tmp_path / "t", nested=True)
+    assert os.listdir(tmp_path) == ["b"]
+
+
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_a_bag_that_cannot_be_seen_to_be_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, elsewhere: bool) -> None:
+    """It is not put into another bag unasked."""
+    Sketch().write(tmp_path / "b")
+    before = tree(tmp_path)
+    blind(monkeypatch, "bagit.txt")
+    with pytest.raises(BagError, match="Stale file handle"):
+        create(tmp_path / "b", tmp_path / "t" if elsewhere else None)
+    assert tree(tmp_path) == before
+
+
+def test_a_fetch_file_that_cannot_be_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bag's entries are not said to be none."""
+    make_holey_bag(tmp_path)
+    bag = Bag.open(tmp_path / "s")
+    assert len(bag.fetch) == 1
+    whole = Base.status
+
+    def stale(self: Base, path: bytes) -> os.stat_result:
+        if path == b"fetch.txt":
+            raise OSError(errno.ESTALE, os.strerror(errno.ESTALE))
+        return whole(self, path)
+
+    monkeypatch.setattr(Base, "status", stale)
+    with pytest.raises(BagError, match="the system refuses"):
+        len(bag.fetch)
