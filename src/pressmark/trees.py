@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 import sys
 from collections.abc import Callable, Iterator
 from functools import cache
 
-__all__ = ["can_flush_filesystem", "flush_directory", "flush_filesystem", "flush_tree", "is_there", "walk"]
+__all__ = [
+    "can_flush_filesystem",
+    "flush_directory",
+    "flush_filesystem",
+    "flush_tree",
+    "is_directory",
+    "is_there",
+    "walk",
+]
 
 _OPEN_DIRECTORY = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_DIRECTORY", 0)
 # Windows flushes nothing that is open for reading only.
@@ -27,6 +36,17 @@ def is_there(path: bytes) -> bool:
     except (FileNotFoundError, NotADirectoryError):
         return False
     return True
+
+
+def is_directory(path: bytes) -> bool:
+    """Return whether a directory is there, or a link to one; as :func:`is_there`, not as :func:`os.path.isdir`.
+
+    :raises OSError: the system cannot say
+    """
+    try:
+        return stat.S_ISDIR(os.stat(path).st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
 
 
 def walk(top: bytes) -> Iterator[tuple[bytes, list[bytes], list[bytes]]]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import tarfile
 import tempfile
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ import pressmark
 import strategies
 from pressmark import bagit, stores
 from pressmark.errors import IdentifierError, ObjectError, StoreError
+from pressmark.reports import Report
 from pressmark.stores import archives, bag_index, bags
 from pressmark.stores.bags import CONFIG, BagFolder
 from pressmark.stores.base import octets
@@ -577,3 +580,95 @@ def test_serialised_bags_by_any_ending() -> None:
     assert found[:4] == (b".zip", b".tar", b".tar.gz", b".tgz")
     assert len(found) == len(set(found)) == 8 + 8 + 32 + 8
     assert {archives.stem(b"a" + ending) for ending in found} == {b"a"}
+
+
+def fail(patch: pytest.MonkeyPatch, at: Path) -> None:
+    """Let a file server fail on one name."""
+
+    def failing(real: Callable[..., Any]) -> Callable[..., Any]:
+        def look(path: Any, *args: Any, **options: Any) -> Any:
+            if not isinstance(path, int) and os.fsdecode(path) in (str(at), at.name):
+                raise OSError(errno.ESTALE, os.strerror(errno.ESTALE), path)
+            return real(path, *args, **options)
+
+        return look
+
+    for call in (os.stat, os.lstat):
+        patch.setattr(os, call.__name__, failing(call))
+
+
+@pytest.mark.skipif(os.name != "posix", reason="elsewhere other calls look")
+@pytest.mark.parametrize("what", ["abc", "abc/bag-info.txt", "abc/bagit.txt"])
+def test_a_bag_that_cannot_be_looked_at(
+    tmp_path: Path, folder: BagFolder, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    """It is not said to be missing, another's or a file, nor called by its directory's name; others are listed."""
+    for identifier in ("abc", "b/c"):
+        folder.put(identifier, tmp_path / "f.txt")
+    os.rename(Path(folder.root) / "b=c", Path(folder.root) / "bc")
+    record = next(folder.objects())
+    before = snapshot(tmp_path)
+    at = Path(folder.root) / what
+    if at.name.endswith(".txt"):
+        at.rename(tmp_path / "kept")
+        at.mkdir()  # which nobody can read as a file, whoever runs this
+    with monkeypatch.context() as patch:
+        if what == "abc":
+            fail(patch, at)
+            with pytest.raises(ObjectError, match="Stale file handle"):
+                folder.locate(record)
+            assert [one.kind for one in folder.validated(record, False, None, Report())] == ["unreadable"]
+        changes: list[Callable[[], object]] = [
+            lambda: folder.get("abc"),
+            lambda: folder.delete("abc"),
+            lambda: folder.put("abc", tmp_path / "f.txt", replace=True),
+        ]
+        for change in changes:
+            with pytest.raises(ObjectError, match=r"Stale file handle|it is a directory") as caught:
+                change()
+            assert caught.value.kind in ("unreadable", "io-error")
+        assert [one.id for one in folder.objects()] == [None, "b/c"]
+        assert not folder.check().ok
+    if at.name.endswith(".txt"):
+        at.rmdir()
+        (tmp_path / "kept").rename(at)
+    assert snapshot(tmp_path) == before
+
+
+@pytest.mark.skipif(os.name != "posix", reason="elsewhere other calls look")
+def test_a_folder_that_cannot_be_looked_at(folder: BagFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody says that it is not there."""
+    fail(monkeypatch, Path(folder.root))
+    with pytest.raises(StoreError, match="Stale file handle"):
+        BagFolder(folder.root)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="elsewhere other calls look")
+def test_a_new_bag_that_cannot_be_looked_at(tmp_path: Path, folder: BagFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Then the old one beside it is neither the object nor mended; deleting removes both or none."""
+    folder.put("abc", tmp_path / "given")
+    new, old = Path(folder.root) / "abc", Path(folder.root) / "abc.pressmark-old"
+    shutil.copytree(new, old)
+    with monkeypatch.context() as patch:
+        fail(patch, new)
+        assert [record.id for record in folder.objects()] == [None]
+        assert "unreadable" in [one.kind for one in folder.repair().problems]
+    before = snapshot(tmp_path)
+    with monkeypatch.context() as patch:
+        fail(patch, old)
+        with pytest.raises(ObjectError, match="Stale file handle"):
+            folder.delete("abc")
+    assert snapshot(tmp_path) == before
+
+
+def test_an_old_bag_beside_another(tmp_path: Path, folder: BagFolder) -> None:
+    """Where its own name was taken by another bag, it is not said to be replaced."""
+    for identifier in ("abc", "b"):
+        folder.put(identifier, tmp_path / "f.txt")
+    os.rename(Path(folder.root) / "abc", Path(folder.root) / "abc.pressmark-old")
+    os.rename(Path(folder.root) / "b", Path(folder.root) / "abc")
+    before = snapshot(tmp_path)
+    with pytest.raises(ObjectError, match="abc is there, and is another's") as caught:
+        folder.put("abc", tmp_path / "given", replace=True)
+    assert caught.value.kind == "collision"
+    assert snapshot(tmp_path) == before

@@ -26,6 +26,7 @@ import contextlib
 import json
 import os
 import re
+import stat
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import translate
@@ -78,7 +79,7 @@ from pressmark.stores.directories import (
     would_be_empty,
 )
 from pressmark.stores.kinds import problem
-from pressmark.trees import flush_directory
+from pressmark.trees import flush_directory, is_directory, is_there
 
 __all__ = ["CONFIG", "BagFolder", "BagObject", "can_be_said"]
 
@@ -150,8 +151,8 @@ class BagFolder(Store):
         self._base = os.fsencode(path)
         self.root = os.fsdecode(self._base)
         with store_errors(self._base):
-            if not os.path.isdir(self._base):
-                what = "it is not a directory" if os.path.lexists(self._base) else "it is not there"
+            if not is_directory(self._base):
+                what = "it is not a directory" if is_there(self._base) else "it is not there"
                 raise StoreError(self._base, f"{what}; name the directory that holds the bags")
             if _is_bag(scan(self._base, follow=False)):
                 raise StoreError(self._base, "it is a bag itself; name the directory that holds it")
@@ -234,6 +235,10 @@ class BagFolder(Store):
             return self.layout.unmap_path(place) if self.layout.reversible else None
         except PathError:
             return None
+
+    def _is_said_by(self, place: bytes) -> bool:
+        """Return whether the place of a bag says its identifier, whatever is in the bag."""
+        return self.identifiers != "external" and self._from_place(place) is not None
 
     def _identified(self, place: bytes, info: BagInfo, path: bytes) -> tuple[str | None, list[Problem]]:
         """Return a bag's identifier, and what is to be said of it.
@@ -362,7 +367,12 @@ class BagFolder(Store):
         own = place.removesuffix(REPLACED)
         problems: list[Problem] = []
         if own != place:
-            if os.path.lexists(os.path.join(self._base, own)):
+            try:
+                is_replaced = is_there(os.path.join(self._base, own))
+            except OSError as error:
+                yield problem("unreadable", own, error.strerror or str(error))
+                return
+            if is_replaced:
                 yield problem("leftover", place)
                 return
             problems.append(problem("unfinished", place))
@@ -381,6 +391,10 @@ class BagFolder(Store):
                         break  # else another run has replaced it, and removed what was being read
             except BagError as error:
                 return None, [problem("unreadable", place, error.reason)]
+            except OSError as error:
+                return None, [problem("unreadable", place, error.strerror or str(error))]
+        if any(one.kind == "file-unreadable" for one in problems) and not self._is_said_by(own):
+            return None, [_within(place, found) for found in problems]
         identifier, more = self._identified(own, bag.info, place)
         return identifier, [_within(place, found) for found in problems] + more
 
@@ -393,10 +407,10 @@ class BagFolder(Store):
         shown = text(identifier) if isinstance(identifier, bytes) else identifier
         with object_errors(self.root, identifier):
             place = self._find(shown)
-        if place is None:
-            raise self._missing(identifier)
-        path = os.path.abspath(os.path.join(self._base, place))
-        return BagObject(self.root, shown, path, not os.path.isdir(path))
+            if place is None:
+                raise self._missing(identifier)
+            path = os.path.abspath(os.path.join(self._base, place))
+            return BagObject(self.root, shown, path, not is_directory(path))
 
     def locate(self, record: StoreObject) -> BagObject:
         """Return the bag of a record of :meth:`objects`.
@@ -404,9 +418,10 @@ class BagFolder(Store):
         :raises ObjectError: of kind ``missing``: it is no longer there
         """
         path = os.path.abspath(os.path.join(self._base, octets(record.path)))
-        if not os.path.lexists(path):
-            raise ObjectError(self.root, record.id or "", "missing", f"there is nothing at {record.path!r}")
-        return BagObject(self.root, record.id or "", path, not os.path.isdir(path))
+        with object_errors(self.root, record.id or ""):
+            if not is_there(path):
+                raise ObjectError(self.root, record.id or "", "missing", f"there is nothing at {record.path!r}")
+            return BagObject(self.root, record.id or "", path, not is_directory(path))
 
     def _missing(self, identifier: str | bytes) -> ObjectError:
         return ObjectError(self.root, identifier, "missing", "no bag in this folder has this identifier")
@@ -416,12 +431,14 @@ class BagFolder(Store):
 
         :param soon: whether others, who are none of our runs, have just put one elsewhere need not be known
         """
+        found = None
         try:
-            found = self._at(octets(self._place(identifier)), identifier)
+            expected = octets(self._place(identifier))
         except (IdentifierError, ObjectError):
             if self.layout is not None:
                 raise
-            found = None
+        else:
+            found = self._at(expected, identifier)
         if found is not None or self.layout is not None:
             return found
         # A bag that others have made lies anywhere.
@@ -452,17 +469,30 @@ class BagFolder(Store):
         return None
 
     def _is(self, place: bytes, identifier: str) -> bool:
-        """Return whether there is a bag at ``place``, and it has the identifier."""
+        """Return whether there is a bag at ``place``, and it has the identifier.
+
+        :raises ObjectError: nobody can say, because it cannot be read
+        """
         path = os.path.join(self._base, place)
         if _is_plain_file(path):
             found = [item for item in self._found(place, "file") if isinstance(item, StoreObject)]
             return bool(found) and found[0].id == identifier
-        try:
-            if not _is_bag(scan(path, follow=False)):
+        seen: os.stat_result | None = None
+        while True:
+            try:
+                if not _is_bag(scan(path, follow=False)):
+                    return False
+                own, problems = self._described(place, place.removesuffix(REPLACED))
+                unreadable = [one for one in problems if one.kind in ("unreadable", "file-unreadable")]
+                if own is not None or not unreadable:
+                    return own == identifier
+                if seen is not None and _leads_to(path, seen):
+                    break
+                seen = os.stat(path)  # another run may have taken it away, or put another there
+            except (FileNotFoundError, NotADirectoryError):
                 return False
-        except (FileNotFoundError, NotADirectoryError):
-            return False
-        return self._described(place, place.removesuffix(REPLACED))[0] == identifier
+        reason = f"{text(octets(unreadable[0].path))}: {unreadable[0].message}"
+        raise ObjectError(self.root, identifier, "unreadable", reason)
 
     # --- changing -------------------------------------------------------------------------------------------------
 
@@ -590,7 +620,7 @@ class BagFolder(Store):
                     if old is None:
                         self._move_in(identifier, new, place)
                     else:
-                        place = self._replace(shop, new, old)
+                        place = self._replace(shop, identifier, new, old)
                     if self.layout is None:
                         # Before the next run's turn, in which it may go again.
                         self._index.note(name, place)
@@ -615,7 +645,7 @@ class BagFolder(Store):
             if not replace:
                 reason = f"there is one at {text(old)}: replace it, or delete it first"
                 raise ObjectError(self.root, identifier, "exists", reason)
-            if not os.path.isdir(os.path.join(self._base, old)):
+            if not is_directory(os.path.join(self._base, old)):
                 reason = f"there is a serialised one at {text(old)}: delete that first"
                 raise ObjectError(self.root, identifier, "exists", reason)
             return
@@ -623,9 +653,9 @@ class BagFolder(Store):
         for depth in range(1, len(parts)):
             above = b"/".join(parts[:depth])
             path = os.path.join(self._base, above)
-            if not os.path.lexists(path):
+            if not is_there(path):
                 break
-            if not os.path.isdir(path) or os.path.islink(path) or _is_bag(scan(path, follow=False)):
+            if not is_directory(path) or os.path.islink(path) or _is_bag(scan(path, follow=False)):
                 reason = f"{text(above)} is there already, and no directory of bags; take another layout"
                 raise ObjectError(self.root, identifier, "collision", reason)
         if folds_case(self._base):
@@ -633,7 +663,7 @@ class BagFolder(Store):
             if clash is not None:
                 reason = f"{text(clash)!r} is there in the other case, and this file system has one name for both"
                 raise ObjectError(self.root, identifier, "collision", f"{reason}; use one that distinguishes case")
-        if os.path.lexists(os.path.join(self._base, place)):
+        if is_there(os.path.join(self._base, place)):
             reason = f"{text(place)} is there, and is another's; move it away"
             raise ObjectError(self.root, identifier, "collision", reason)
 
@@ -656,7 +686,7 @@ class BagFolder(Store):
                 given = os.fsencode(source)
                 refuse_within(given, new)
                 # Whoever names a link means what it leads to.
-                one = given if os.path.isdir(given) else [given]
+                one = given if is_directory(given) else [given]
                 create_bag(one, new, self._algorithms, info, mode=mode, links=links, nested=True, on_event=on_event)
         except Refused as refused:
             raise ObjectError(self.root, identifier, refused.kind, refused.reason) from refused
@@ -680,20 +710,24 @@ class BagFolder(Store):
         for above in made:
             flush_directory(os.path.dirname(os.path.join(self._base, above)))
 
-    def _replace(self, shop: Workshop, new: bytes, old: bytes) -> bytes:
+    def _replace(self, shop: Workshop, identifier: str | bytes, new: bytes, old: bytes) -> bytes:
         """Put the new bag in the place of the old one; return that place."""
         place = old.removesuffix(REPLACED)
         path = os.path.join(self._base, place)
         aside = path + REPLACED
         if old == place:
             self._sweep(shop, place)
-            if not exchange(new, path):
+        elif is_there(path):
+            reason = f"{text(place)} is there, and is another's; move it away"
+            raise ObjectError(self.root, identifier, "collision", reason)
+        if old != place or not exchange(new, path):
+            if old == place:
                 os.rename(path, aside)
-        if not os.path.lexists(path):
             try:
                 rename_new(new, path)
             except BaseException:
-                os.rename(aside, path)
+                if old == place:
+                    os.rename(aside, path)
                 raise
             os.rename(aside, shop / b"replaced")
         flush_directory(os.path.dirname(path))
@@ -702,7 +736,7 @@ class BagFolder(Store):
     def _sweep(self, shop: Workshop, place: bytes) -> None:
         """Remove the old bag that a killed run has left beside the one that took its place."""
         aside = os.path.join(self._base, place + REPLACED)
-        if os.path.isdir(aside) and _is_bag(scan(aside, follow=False)):
+        if is_directory(aside) and _is_bag(scan(aside, follow=False)):
             _discard(shop, aside)
 
     def delete(self, identifier: str | bytes) -> None:
@@ -772,7 +806,12 @@ class BagFolder(Store):
         """
         place = octets(record.path)
         path = os.path.join(self._base, place)
-        if os.path.isdir(path):
+        try:
+            is_folder = is_directory(path)
+        except OSError as error:
+            yield problem("unreadable", place, error.strerror or str(error))
+            return
+        if is_folder:
             yield from self._validated_bag(path, place, digests, threads, report)
         elif not digests:
             yield problem("archive-unchecked", place)
@@ -893,7 +932,10 @@ def _leads_to(path: bytes, status: os.stat_result) -> bool:
 
 
 def _is_plain_file(path: bytes) -> bool:
-    return os.path.isfile(path) and not os.path.islink(path)
+    try:
+        return stat.S_ISREG(os.lstat(path).st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
 
 
 def _is_bag(entries: Sequence[Entry]) -> bool:
