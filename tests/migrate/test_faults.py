@@ -8,17 +8,22 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import pressmark
 from pressmark import stores
+from pressmark.bagit import copying
+from pressmark.fixity import Outcome
 from pressmark.migrate import transfer
 from pressmark.migrate.rows import Row
-from pressmark.stores import Store
+from pressmark.stores import Store, ocfl_writer
 from pressmark.stores.bags import BagFolder
+from pressmark.stores.directories import exchange
 from pressmark.stores.ocfl import OcflRoot
 
 from .samples import Files, errors, held, make, migrate, options, tree, write
@@ -267,3 +272,89 @@ def test_what_is_gone_or_linked(tmp_path: Path) -> None:
     rows, store = migrate(source, "ocfl", tmp_path / "root", links="follow")
     assert rows["bb2"].status == "ok"
     assert held(store)["bb2"]["link"] == b"elsewhere"
+
+
+def between_files(monkeypatch: pytest.MonkeyPatch, then: Callable[[], object]) -> None:
+    """Have something done once, when ``first`` was copied and before ``then`` is."""
+    copied, done = threading.Event(), threading.Event()
+    copy = copying.copy_file
+
+    def hooked(job: copying.Job, *how: Any) -> Outcome:
+        if job.source.endswith(b"/then") and not done.is_set():
+            assert copied.wait(60)
+            then()
+            done.set()
+        try:
+            return copy(job, *how)
+        finally:
+            if job.source.endswith(b"/first"):
+                copied.set()
+
+    for module in (copying, ocfl_writer):
+        monkeypatch.setattr(module, "copy_file", hooked)
+
+
+# More than the kernel for small objects takes, which opens the directory once for all of it.
+OLD, NEW = (dict.fromkeys(("first", "then"), version * 40000) for version in (b"old", b"new"))
+
+
+@pytest.mark.parametrize("to", ["ocfl", "pairtree", "bags"])
+@pytest.mark.parametrize("kind", ["encapsulated", "loose", "bag"])
+def test_an_object_that_is_replaced_between_two_of_its_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, to: str
+) -> None:
+    """Files of two versions are no object, though each of them is whole; nothing of it is left."""
+    source, place, given = replaceable(kind, tmp_path)
+
+    def swap() -> None:
+        if not exchange(os.fsencode(place), os.fsencode(given)):
+            pytest.skip("this file system cannot exchange two directories")
+
+    between_files(monkeypatch, swap)
+    rows, store = migrate(source, to, tmp_path / "destination", copy_mode="copy")
+    assert rows["aa1"].status == "source_invalid"
+    # What makes a bag of a directory sees that by itself.
+    assert rows["aa1"].error_code == ("source" if (kind, to) == ("encapsulated", "bags") else "changed-while-read")
+    assert "changed" in str(rows["aa1"].error)
+    assert held(store) == {}
+    assert errors(store) == []
+    again, store = migrate(source, to, tmp_path / "destination", copy_mode="copy")
+    assert again["aa1"].status == "ok"
+    assert set(held(store)) == {"aa1"}
+
+
+@pytest.mark.parametrize("to", ["ocfl", "pairtree", "bags"])
+@pytest.mark.parametrize("kind", ["encapsulated", "loose", "bag"])
+def test_what_is_put_beside_an_object_while_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, to: str
+) -> None:
+    """It is no change of the object."""
+    source, place, _given = replaceable(kind, tmp_path)
+    beside = place / "xy" if kind == "loose" else place.parent / "xy"
+    between_files(monkeypatch, lambda: write(beside / "xyz", {"one": b"1"}))
+    rows, store = migrate(source, to, tmp_path / "destination", copy_mode="copy")
+    assert rows["aa1"].status == "ok"
+    assert set(held(store)) == {"aa1"}
+
+
+def replaceable(kind: str, folder: Path) -> tuple[Store, Path, Path]:
+    """Make a source of one object, and return it, the object's directory, and another version of that."""
+    if kind == "bag":
+        bags = BagFolder.create(folder / "source")
+        bags.put("aa1", write(folder / "old", {"one": b"1"}))
+        for number, version in enumerate((OLD, NEW)):
+            # Tag files that no tag manifest lists.
+            bag = Path(shutil.copytree(folder / "source" / "aa1", folder / str(number)))
+            next(bag.glob("tagmanifest-*")).unlink()
+            write(bag / "more", version)
+        shutil.rmtree(folder / "source" / "aa1")
+        os.rename(folder / "0", folder / "source" / "aa1")
+        return bags, folder / "source" / "aa1", folder / "1"
+    source = make("pairtree", folder / "source", {"aa1": OLD}, folder / "given")
+    place = folder / "source" / "pairtree_root" / "aa" / "1"
+    if kind == "encapsulated":
+        return source, place / "aa1", write(folder / "new", NEW)
+    for name in OLD:
+        os.rename(place / "aa1" / name, place / name)
+    os.rmdir(place / "aa1")
+    return source, place, write(folder / "new", NEW)

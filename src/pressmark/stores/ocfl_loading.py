@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple
@@ -94,6 +94,7 @@ class Loading:
         links: str = "refuse",
         fixity: Mapping[str, Mapping[str, str]] | None = None,
         also: tuple[str, ...] = (),
+        check: Callable[[bytes], object] | None = None,
     ) -> Staged:
         """Write version 1 of an object aside.
 
@@ -102,6 +103,7 @@ class Loading:
         :param mode: as for :meth:`OcflRoot.put`
         :param fixity: as for :meth:`OcflRoot.put`
         :param also: more algorithms whose digests are wanted, and not noted in the inventory
+        :param check: called with the path of the object when it is written; what it raises ends this
         :raises ObjectError: it cannot be stored; nothing of it is left
         :raises IdentifierError: the identifier has no place in this root
         :raises StoreError: the layout is not known
@@ -127,6 +129,8 @@ class Loading:
                     manners=manners,
                     also=also,
                 )
+            if check is not None:
+                check(new)
         except BaseException as error:
             self._discard(new)
             if isinstance(error, Refused):

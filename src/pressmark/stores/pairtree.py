@@ -314,6 +314,7 @@ class PairtreeStore(Store):
         mode: CopyMode = "auto",
         links: Literal["refuse", "follow"] = "refuse",
         encapsulation: str | None = None,
+        check: Callable[[bytes], object] | None = None,
         algorithms: tuple[str, ...] = (),
         on_file: Callable[[bytes, Outcome], object] | None = None,
         on_event: Callable[[CopyEvent], object] | None = None,
@@ -324,6 +325,7 @@ class PairtreeStore(Store):
         system can exchange two names (Linux).
 
         :param encapsulation: the directory's name, instead of the one that the store gives
+        :param check: called with the path of the object before it appears; what it raises ends this
         :param algorithms: of the digests that ``on_file`` gets
         :param on_file: called with the name and the outcome of each file that was copied; what it raises ends this
         :param on_event: called with the events of :func:`pressmark.bagit.copying.copy_files`
@@ -342,6 +344,8 @@ class PairtreeStore(Store):
                     )
                 except Refused as refused:
                     raise ObjectError(self.root, identifier, refused.kind, refused.reason) from refused
+                if check is not None:
+                    check(new)
                 if self._durable:
                     flush_tree(new)
                 with shop.turn():

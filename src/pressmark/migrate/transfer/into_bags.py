@@ -16,7 +16,7 @@ from pressmark.fixity import hash_file
 from pressmark.migrate.digests import Read
 from pressmark.migrate.transfer.draft import Draft
 from pressmark.migrate.transfer.failures import Trouble
-from pressmark.migrate.transfer.reading import WRAPPED, Content, is_bag
+from pressmark.migrate.transfer.reading import WRAPPED, Content, check_unchanged, is_bag
 from pressmark.migrate.transfer.way import Copied, Way, compare, names, note_empty, place_of
 from pressmark.stores.bags import BagFolder
 from pressmark.stores.base import text
@@ -60,6 +60,8 @@ class IntoBags(Way):
                     wrong = report.errors[0]
                     what = f"{text(wrong.path)}: {wrong.message}" if wrong.path else wrong.message
                     raise Trouble("source_invalid", wrong.kind, f"the bag is not valid: {what}")
+            if not rename:
+                check_unchanged(content)
 
         self.destination.adopt(
             entry.id,
@@ -89,6 +91,7 @@ class IntoBags(Way):
         def check(bag: bytes) -> None:
             found.append(_payload(bag, copied.algorithms))
             compare(found[0], content.known)
+            check_unchanged(content)
 
         self.destination.put(
             draft.entry.id,

@@ -11,7 +11,7 @@ from pressmark.migrate.digests import ALGORITHM, object_digest
 from pressmark.migrate.entries import Entry
 from pressmark.migrate.options import Options
 from pressmark.migrate.transfer.draft import Draft
-from pressmark.migrate.transfer.reading import Content
+from pressmark.migrate.transfer.reading import Content, check_unchanged
 from pressmark.migrate.transfer.way import Way, names, note_empty
 from pressmark.stores import Store
 from pressmark.stores.base import octets
@@ -67,6 +67,7 @@ class IntoOcfl(Way):
             links=self.options.links,
             fixity=known,
             also=self._also,
+            check=lambda _new: check_unchanged(content),
         )
         written = staged.written
         assert isinstance(written, Written)

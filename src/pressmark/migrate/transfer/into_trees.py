@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pressmark.migrate.transfer.draft import Draft
 from pressmark.migrate.transfer.failures import Trouble
+from pressmark.migrate.transfer.reading import check_unchanged
 from pressmark.migrate.transfer.way import Copied, Way, names, note_empty
 from pressmark.stores.base import octets, text
 from pressmark.stores.pairtree import PairtreeStore
@@ -36,6 +37,7 @@ class IntoPairtree(Way):
             mode=self.mode,
             links=self.options.links if content.top is not None else "follow",  # type: ignore[arg-type]
             encapsulation=content.encapsulation,
+            check=lambda _new: check_unchanged(content),
             algorithms=copied.algorithms,
             on_file=copied.file,
             on_event=copied.event,

@@ -8,13 +8,14 @@ unwrapped, if nobody has added to it since.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from pressmark.bagit.bag import Bag, open_listing
 from pressmark.bagit.base import Base
 from pressmark.bagit.validation import validate
 from pressmark.fixity import ALGORITHMS
+from pressmark.fixity.hasher import CHANGED
 from pressmark.migrate.entries import Entry
 from pressmark.migrate.options import Options
 from pressmark.migrate.transfer.failures import Trouble
@@ -24,7 +25,17 @@ from pressmark.stores.base import object_errors, octets, text
 from pressmark.stores.inventory import logical_files
 from pressmark.stores.ocfl import OcflObject
 
-__all__ = ["WRAPPED", "Content", "Reader", "check_complete", "is_bag", "listed_digests", "tree_files", "wrapping"]
+__all__ = [
+    "WRAPPED",
+    "Content",
+    "Reader",
+    "check_complete",
+    "check_unchanged",
+    "is_bag",
+    "listed_digests",
+    "tree_files",
+    "wrapping",
+]
 
 #: The element of a bag's bag-info.txt that says of what kind of store its payload was an object.
 WRAPPED = "Pressmark-Wrapped"
@@ -41,6 +52,7 @@ class Content(NamedTuple):
     :ivar empty: directories without any file
     :ivar encapsulation: of a Pairtree's object, or of one that was unwrapped
     :ivar top: the directory that holds just these files under these names; :data:`None` where none does
+    :ivar seen: what it was listed from, paths with the identity of each: see :func:`check_unchanged`
     """
 
     files: list[tuple[bytes, bytes]]
@@ -48,6 +60,7 @@ class Content(NamedTuple):
     empty: list[bytes]
     encapsulation: str | None = None
     top: bytes | None = None
+    seen: Sequence[tuple[bytes, tuple[int, ...] | None]] = ()
 
 
 class Reader:
@@ -81,7 +94,10 @@ class Reader:
             return self._of_bag(entry, found)
         if self._store.kind == "pairtree" and not self._follow:
             self._refuse_links(entry, found.path, [name for name, _path in found.files()])
-        return Content([(octets(name), path) for name, path in found.files()], {}, [])
+        files = [(octets(name), path) for name, path in found.files()]
+        # One file is of one version; of more, each says for itself which: others' may lie beside them.
+        seen = [(path, _identity(path)) for _name, path in files] if len(files) > 1 else []
+        return Content(files, {}, [], seen=seen)
 
     def encapsulated(self, entry: Entry) -> tuple[bytes, bytes]:
         """Return where the plan has seen an object of a Pairtree: its place, and the name of its directory there.
@@ -110,15 +126,16 @@ class Reader:
     def _tree(self, entry: Entry, top: bytes, encapsulation: str | None) -> Content:
         files: list[tuple[bytes, bytes]] = []
         empty: list[bytes] = []
+        seen = [(top, _identity(top))]
         with object_errors(self._store.root, entry.source_id):
             links = tree_files(top, files, empty)
         if links and self._follow:
             found = self._store.locate(entry.record())
-            return Content([(octets(name), path) for name, path in found.files()], {}, empty, encapsulation)
+            return Content([(octets(name), path) for name, path in found.files()], {}, empty, encapsulation, None, seen)
         if links:
             raise _link(links[0])
         files.sort()
-        return Content(files, {}, empty, encapsulation, top)
+        return Content(files, {}, empty, encapsulation, top, seen)
 
     def _refuse_links(self, entry: Entry, top: bytes, names: list[str]) -> None:
         for name in names:
@@ -143,6 +160,28 @@ class Reader:
         if encapsulation is None:
             return content._replace(known=known)
         return _payload(content, known, found.bag_path, encapsulation)
+
+
+def _identity(path: bytes) -> tuple[int, ...] | None:
+    """Return what is another where a file or directory was changed, or another one has its path."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None  # whoever lists or reads it says why
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+
+
+def check_unchanged(content: Content) -> None:
+    """Make sure that no other version of an object came in its place since it was listed; no file is read.
+
+    Its files are opened by their paths, one after another: each may be whole, and all together be of two versions.
+
+    :raises Trouble: one may have come
+    """
+    for path, before in content.seen:
+        if _identity(path) != before:
+            what = f"{text(path)} was changed or replaced while the object was read"
+            raise Trouble("source_invalid", CHANGED, f"{what}; migrate it again when nobody changes it")
 
 
 def check_complete(path: bytes) -> None:
@@ -191,6 +230,7 @@ def _payload(content: Content, known: Mapping[str, Mapping[str, str]], bag: byte
         [name.removeprefix(_PAYLOAD) for name in content.empty if name.startswith(_PAYLOAD)],
         encapsulation or None,
         os.path.join(bag, b"data"),
+        content.seen,
     )
 
 
