@@ -574,7 +574,7 @@ def test_catching_up_again(pairtree: Path, tmp_path: Path) -> None:
     for plan in (second, third):
         again = migrate.verify(plan, threads=True)
         assert (again.ok, again.objects, again.by_status) == (True, 12, {"ok": 12})
-    damaged = next(path for path in (tmp_path / "root").rglob("*/content/*") if path.read_bytes() != b"new")
+    damaged = next(path for path in (tmp_path / "root").rglob("*/content/one.txt") if path.read_bytes() != b"new")
     damaged.write_bytes(b"damaged" + damaged.read_bytes())
     again = migrate.verify(third, threads=True)
     assert not again.ok
