@@ -14,7 +14,7 @@ import pytest
 
 from pressmark import migrate, stores
 from pressmark.errors import JobError, MigrationError, StoreError
-from pressmark.migrate import running
+from pressmark.migrate import history, running
 from pressmark.migrate.planning import make_plan
 from pressmark.migrate.rows import KEPT
 from pressmark.migrate.transfer import relayout, way
@@ -583,6 +583,23 @@ def test_catching_up_again(pairtree: Path, tmp_path: Path) -> None:
     for call in (migrate.verify, migrate.catch_up):
         with pytest.raises(MigrationError, match="bring that folder back"):
             call(third)
+
+
+def test_rows_of_earlier_runs_are_hashed_once(pairtree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They may be many, and lie on a slow disk."""
+    first = to_ocfl(pairtree, tmp_path / "root")
+    migrate.run(first, threads=True)
+    second = migrate.catch_up(first)
+    migrate.run(second, threads=True)
+    hashed: list[str] = []
+
+    def noted(plan: migrate.Plan) -> tuple[str, str]:
+        hashed.append(plan.work)
+        return running.finished_rows(plan)
+
+    monkeypatch.setattr(history, "finished_rows", noted)
+    assert history.migrated_rows(second)[2] == 12
+    assert hashed == [second.work, first.work]
 
 
 def test_what_has_gone_is_said_once_and_of_nothing_else(pairtree: Path, tmp_path: Path) -> None:

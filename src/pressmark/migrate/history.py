@@ -43,17 +43,18 @@ def migrated_rows(plan: Plan) -> tuple[str, str, int]:
     :raises MigrationError: the work folder of an earlier run is gone
     :raises JobError: rows are not as their run has written them
     """
-    path, digest = finished_rows(plan)
-    if plan.before is None:
+    (path, digest), *before = map(finished_rows, runs(plan))
+    if not before:
         return path, digest, 0
+    paths = [path, *(earlier for earlier, _digest in before)]
     whole = os.path.join(plan.work, MIGRATED)
     added = 0
     sha256 = hashlib.sha256()
     with IdentifierIndex(plan.work) as newest, open(f"{whole}.new", "wb") as file:
-        newest.fill((Row.parse(line).id, str(number)) for number, (line, _own) in enumerate(_lines(plan)))
+        newest.fill((Row.parse(line).id, str(number)) for number, (line, _own) in enumerate(_lines(paths)))
         numbers = (int(number) for _identifier, number in newest.items())
         wanted = next(numbers, None)
-        for number, (line, own) in enumerate(_lines(plan)):
+        for number, (line, own) in enumerate(_lines(paths)):
             latest = number == wanted
             if latest:
                 wanted = next(numbers, None)
@@ -65,11 +66,11 @@ def migrated_rows(plan: Plan) -> tuple[str, str, int]:
     return whole, sha256.hexdigest(), added
 
 
-def _lines(plan: Plan) -> Iterator[tuple[bytes, bool]]:
-    """Give rows, the newest run's first, and whether they are the run's own."""
-    for run in runs(plan):
-        own = run is plan
-        with open(finished_rows(run)[0], "rb") as lines:
+def _lines(paths: list[str]) -> Iterator[tuple[bytes, bool]]:
+    """Give the rows of runs, the newest run's first, and whether they are that run's own."""
+    for number, path in enumerate(paths):
+        own = number == 0
+        with open(path, "rb") as lines:
             for line in lines:
                 if own or Row.facts(line).status in _THERE:
                     yield line, own
