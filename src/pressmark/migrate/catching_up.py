@@ -13,6 +13,7 @@ from dataclasses import asdict
 from typing import Any
 
 from pressmark.errors import JobError, MigrationError
+from pressmark.migrate.digests import sha256_of
 from pressmark.migrate.events import OnEvent
 from pressmark.migrate.history import runs
 from pressmark.migrate.index import IdentifierIndex
@@ -20,7 +21,7 @@ from pressmark.migrate.mapping import IdentifierMap
 from pressmark.migrate.measuring import Measure
 from pressmark.migrate.planning import ENTRIES, Plan, make_options, make_plan
 from pressmark.migrate.rows import GOOD, Row
-from pressmark.migrate.running import finished_rows, sha256_of, state
+from pressmark.migrate.running import finished_rows, state
 
 __all__ = ["Before", "plan_catch_up"]
 

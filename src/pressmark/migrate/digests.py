@@ -1,4 +1,7 @@
-"""The digest of a whole object: the same for the same names and bytes, in whichever kind of store they lie."""
+"""The digest of a whole object: the same for the same names and bytes, in whichever kind of store they lie.
+
+And that of a file of a work folder, by which a run knows that it is as it was written.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,12 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from pressmark.errors import JobError
 from pressmark.fixity import Outcome, hash_file
 from pressmark.fixity.manifests import manifest_line
 from pressmark.stores.base import octets
 
-__all__ = ["ALGORITHM", "Read", "object_digest", "read_files"]
+__all__ = ["ALGORITHM", "Read", "object_digest", "read_files", "sha256_of"]
 
 #: Of the files, and of the whole.
 ALGORITHM = "sha512"
@@ -61,3 +65,15 @@ def read_files(files: Iterable[tuple[str, bytes]], algorithms: tuple[str, ...] =
     :raises FileError: one cannot be read, or changed meanwhile
     """
     return Read({name: hash_file(path, algorithms, threads=1, links="refuse") for name, path in files})
+
+
+def sha256_of(path: str) -> str:
+    """Return the SHA-256 of a file of the work folder, in hex.
+
+    :raises JobError: it cannot be read
+    """
+    try:
+        with open(path, "rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise JobError(path, f"it cannot be read ({error.strerror}), and the run needs it") from error

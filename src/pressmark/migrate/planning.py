@@ -36,10 +36,11 @@ from pressmark import jobs, stores
 from pressmark.bagit.copying import Job as CopyJob
 from pressmark.bagit.copying import copy_files
 from pressmark.cores import usable_threads
-from pressmark.errors import BagError, IdentifierError, MigrationError, shown
+from pressmark.errors import BagError, IdentifierError, JobError, MigrationError, shown
 from pressmark.jobs.writing import is_temporary
 from pressmark.layouts import Layout
 from pressmark.layouts import layout as layout_by_name
+from pressmark.migrate.digests import sha256_of
 from pressmark.migrate.entries import Entry
 from pressmark.migrate.events import OnEvent, Progress
 from pressmark.migrate.index import IdentifierIndex, is_index
@@ -167,9 +168,8 @@ class Plan:
             return None
         path = os.path.join(self.work, MAP)
         try:
-            with open(path, "rb") as file:
-                found = hashlib.file_digest(file, "sha256").hexdigest()
-        except OSError:
+            found = sha256_of(path)
+        except JobError:
             found = None
         # With a part of it, objects would get their old identifiers back.
         if found != self.map_sha256:

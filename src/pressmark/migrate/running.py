@@ -34,6 +34,7 @@ from typing import Any, NamedTuple
 
 from pressmark import jobs
 from pressmark.errors import JobError, MigrationError, StoreError
+from pressmark.migrate.digests import sha256_of
 from pressmark.migrate.entries import Entry
 from pressmark.migrate.events import OnEvent, Progress
 from pressmark.migrate.options import Options
@@ -56,7 +57,6 @@ __all__ = [
     "output_lines",
     "refuse_others",
     "run_plan",
-    "sha256_of",
     "state",
     "verify_run",
 ]
@@ -285,18 +285,6 @@ def finished_rows(plan: Plan) -> tuple[str, str]:
     if found != written:
         raise JobError(path, "it is not as the run has written it: resume that, which puts the rows together again")
     return path, found
-
-
-def sha256_of(path: str) -> str:
-    """Return the SHA-256 of a file of the work folder, in hex.
-
-    :raises JobError: it cannot be read
-    """
-    try:
-        with open(path, "rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise JobError(path, f"it cannot be read ({error.strerror}), and the run needs it") from error
 
 
 class _Teller:
