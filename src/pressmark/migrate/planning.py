@@ -439,12 +439,13 @@ def make_plan(
         if options.to == "ocfl" and layout is not None and layout.name.startswith("0011"):
             planning.refusals.add("layout-0011")
         try:
-            if new_ids is not None:
-                planning.read_map(new_ids)
-            elif wanted is not None:
-                planning.keep_map(wanted.new_ids())
+            mapping = wanted.new_ids() if new_ids is None and wanted is not None else new_ids
+            if mapping is not None:
+                planning.read_map(mapping)
             with Clashes(folder, memory) as clashes:
                 planning.go(ids, column, clashes)
+                if new_ids is not None:  # what is gone of an earlier run's map is nothing to mend
+                    planning.check_map(listed=ids is not None)
                 clashes.refuse(planning.refusals, folds(options))
         except ListError as error:
             raise MigrationError(options.source, options.destination, str(error)) from None
@@ -536,7 +537,6 @@ class _Planning:
         self._pool = resources.enter_context(ThreadPoolExecutor(threads, "pressmark-plan"))
         self._map: IdentifierIndex | None = None
         self._map_sha256 = ""
-        self._compares_map = True
         self._fixed = _keeps_identifier(options)
         self._known = _Lines(os.path.join(folder, KNOWN))
         self._entries = _Lines(os.path.join(folder, ENTRIES))
@@ -559,11 +559,17 @@ class _Planning:
                 lines.write(json.dumps(pair).encode() + b"\n")
         self._map_sha256 = lines.sha256.hexdigest()
 
-    def keep_map(self, before: IdentifierMap | None) -> None:
-        """Take in which identifiers objects got before; what of them is in the source no more is nothing to mend."""
-        if before is not None:
-            self.read_map(before)
-        self._compares_map = False
+    def check_map(self, listed: bool) -> None:
+        """Say what the map has that is not in the source, once that was gone through.
+
+        :param listed: it was gone through for the objects of a list only
+        """
+        assert self._map is not None
+        # With a part of the source, the map may well be that of the whole.
+        severity = WARNING if listed or self._wanted is not None else None
+        for identifier, new in self._map.unasked():
+            what = f"it would become {shown(new)}, but is not in the source; mend the map"
+            self.refusals.add("map-unknown", [Side(identifier, "")], what, severity=severity)
 
     def go(self, ids: Identifiers | None, column: str | None, clashes: Clashes) -> None:
         """Go through the source, and write what is to be done."""
@@ -582,12 +588,6 @@ class _Planning:
                 self._take(batch, clashes)
                 batch = []
         self._take(batch, clashes)
-        if self._map is not None and self._compares_map:
-            # With a part of the source, the map may well be that of the whole.
-            severity = None if ids is None and self._wanted is None else WARNING
-            for identifier, new in self._map.unasked():
-                what = f"it would become {shown(new)}, but is not in the source; mend the map"
-                self.refusals.add("map-unknown", [Side(identifier, "")], what, severity=severity)
         if self._wanted is not None:
             for identifier in self._wanted.gone():
                 self.refusals.add("gone", [Side(identifier, "")])
