@@ -5,13 +5,17 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import pressmark
 from pressmark import migrate, stores
-from pressmark.errors import LayoutConfigError, MigrationError, StoreError
+from pressmark.errors import JobError, LayoutConfigError, MigrationError, StoreError
+from pressmark.jobs import WorkFolder
 from pressmark.jobs.writing import temporary
 from pressmark.migrate import refusals
 from pressmark.migrate.planning import make_plan
@@ -447,6 +451,73 @@ def test_what_a_killed_plan_leaves_is_cleared_away(source: Path, tmp_path: Path)
     (tmp_path / "mine" / "refused.jsonl").write_text("mine")
     with pytest.raises(MigrationError, match="nothing of a plan"):
         migrate.plan(source, tmp_path / "root", to="pairtree", work=tmp_path / "mine")
+
+
+PLANNING = """
+import sys
+from pressmark import migrate
+
+def wait(event):
+    print("planning", flush=True)
+    sys.stdin.read()
+
+migrate.plan(sys.argv[1], sys.argv[2], to="pairtree", work=sys.argv[3], on_event=wait)
+"""
+
+
+def test_one_plan_at_a_time(source: Path, tmp_path: Path) -> None:
+    """A second plan is refused while the first one is made, and not when that is gone, even by force."""
+    made(source, ["one"])
+    work, root = tmp_path / "work", tmp_path / "root"
+    packages = os.pathsep.join(
+        filter(None, [str(Path(pressmark.__file__).parent.parent), os.environ.get("PYTHONPATH")])
+    )
+    environment = {**os.environ, "PYTHONPATH": packages}
+    with subprocess.Popen(
+        [sys.executable, "-c", PLANNING, source, root, work],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=environment,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"planning\n"
+        before = sorted(os.listdir(work))
+        call = ["migrate", source, root, "--to", "pairtree", "--work", work]
+        done = subprocess.run(
+            [sys.executable, "-m", "pressmark", *call], capture_output=True, text=True, env=environment, check=False
+        )
+        assert done.returncode == 2
+        assert f"process {process.pid} on " in done.stderr
+        assert "is at work in it" in done.stderr
+        assert done.stderr.count("\n") == 1
+        assert sorted(os.listdir(work)) == before
+        process.kill()
+    assert migrate.run(migrate.plan(source, root, to="pairtree", work=work), threads=True).ok
+
+
+def test_no_plan_beside_a_run_that_begins(source: Path, tmp_path: Path) -> None:
+    """What it is about to do is not taken from under it."""
+    made(source, ["one"])
+    plan = migrate.plan(source, tmp_path / "root", to="pairtree")
+    with WorkFolder.open(plan.work).held(), pytest.raises(JobError, match="is at work in it"):
+        migrate.plan(source, tmp_path / "root", to="pairtree")
+    assert migrate.run(plan, threads=True).ok
+
+
+@pytest.mark.parametrize("holder", ["", '["elsewhere", 12]', "mine"])
+def test_a_lock_alone(source: Path, tmp_path: Path, holder: str) -> None:
+    """A plan that was killed may have left no more; what others call like that is theirs."""
+    made(source, ["one"])
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "driver.lock").write_text(holder)
+    if not holder:
+        assert migrate.plan(source, tmp_path / "root", to="pairtree", work=work).objects == 1
+        return
+    expected = MigrationError if holder == "mine" else JobError
+    with pytest.raises(expected, match=r"nothing of a plan|process 12 on elsewhere .* remove driver\.lock"):
+        migrate.plan(source, tmp_path / "root", to="pairtree", work=work)
+    assert (work / "driver.lock").read_text() == holder
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from pressmark.errors import JobError
 from pressmark.jobs.receipts import host
 from pressmark.locks import take
 
-__all__ = ["locked"]
+__all__ = ["is_lock", "locked"]
 
 # File systems of clusters may have no locks, or such that are seen on one machine only.
 _NO_LOCKS = (errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK, errno.EINVAL)
@@ -45,6 +45,15 @@ def locked(path: Path) -> Iterator[None]:
             _write(descriptor, b"")
     finally:
         os.close(descriptor)  # which also gives up the lock
+
+
+def is_lock(path: str) -> bool:
+    """Return whether a file is a lock that :func:`locked` has made, held or not."""
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+    try:
+        return not os.fstat(descriptor).st_size or _holder(descriptor) is not None
+    finally:
+        os.close(descriptor)
 
 
 def _lock(descriptor: int) -> bool | None:

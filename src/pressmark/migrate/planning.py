@@ -29,6 +29,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from itertools import chain, compress
+from pathlib import Path
 from time import monotonic
 from typing import Any, NamedTuple, Protocol
 
@@ -37,6 +38,8 @@ from pressmark.bagit.copying import Job as CopyJob
 from pressmark.bagit.copying import copy_files
 from pressmark.cores import usable_threads
 from pressmark.errors import BagError, IdentifierError, JobError, MigrationError, shown
+from pressmark.jobs.folder import LOCK
+from pressmark.jobs.locks import is_lock, locked
 from pressmark.jobs.writing import is_temporary
 from pressmark.layouts import Layout
 from pressmark.layouts import layout as layout_by_name
@@ -81,7 +84,7 @@ BEGUN = "begun.json"
 PLANNED = frozenset(
     {
         *(ENTRIES, f"{ENTRIES}.new", KNOWN, MAP, PLAN, f"{PLAN}.new", "refused.jsonl", "warnings.jsonl"),
-        *("run.json", "plan.jsonl", "nonce", "driver.lock", "receipts", "output", f"{BEGUN}.new"),
+        *("run.json", "plan.jsonl", "nonce", LOCK, "receipts", "output", f"{BEGUN}.new"),
     }
 )
 # The first of them that are made.
@@ -416,7 +419,7 @@ def make_plan(
     :param on_event: called with :class:`~pressmark.migrate.events.Progress`
     :raises MigrationError: the plan is refused; its ``refused`` is the file that lists why
     :raises StoreError: the source cannot be read
-    :raises JobError: the work folder cannot be used
+    :raises JobError: the work folder cannot be used, or somebody else is at work in it
     """
     if order not in ("source", "size"):
         raise ValueError(f"order={order!r}: expected source or size")
@@ -426,12 +429,12 @@ def make_plan(
             check_there(given)
     except ListError as error:
         raise MigrationError(options.source, options.destination, str(error)) from None
-    _prepare(options, folder)
-    mode = _mode(options, folder)
-    if options.copy_mode == "reflink" and mode != "reflink":
-        what = "the destination's file system cannot clone files; take copy or auto"
-        raise MigrationError(options.source, options.destination, what)
     with ExitStack() as resources:
+        _prepare(options, folder, resources)
+        mode = _mode(options, folder)
+        if options.copy_mode == "reflink" and mode != "reflink":
+            what = "the destination's file system cannot clone files; take copy or auto"
+            raise MigrationError(options.source, options.destination, what)
         tell = on_event or (lambda _event: None)
         size = (chunk_objects, chunk_bytes)
         planning = _Planning(options, folder, usable_threads(threads), wanted, tell, order, size, resources)
@@ -456,10 +459,12 @@ def make_plan(
         return planning.finish(mode, before)
 
 
-def _prepare(options: Options, folder: str) -> None:
-    """Make the work folder, or clear away a plan that was not begun.
+def _prepare(options: Options, folder: str, resources: ExitStack) -> None:
+    """Make the work folder, or clear away a plan that was not begun, and hold it as a run does.
 
+    :param resources: it is held until these are closed
     :raises MigrationError: it cannot be used
+    :raises JobError: somebody else is at work in it
     """
 
     def refused(what: str) -> MigrationError:
@@ -469,8 +474,8 @@ def _prepare(options: Options, folder: str) -> None:
     for name, place in (("source", options.source), ("destination", options.destination)):
         if _is_within(real, os.path.realpath(place)):
             raise refused(f"the work folder {folder} is inside of the {name}")
-    try:
-        os.makedirs(folder, exist_ok=True)
+
+    def look() -> list[str]:
         names = os.listdir(folder)
         if BEGUN in names:
             raise refused(f"{folder} holds a run that was begun; if it is not finished resume it")
@@ -479,7 +484,15 @@ def _prepare(options: Options, folder: str) -> None:
         stranger = next((name for name in sorted(names) if not _is_of_plan(name, ours)), None)
         if stranger is not None:
             raise refused(f"the work folder {folder} holds {stranger!r}, which is nothing of a plan")
-        for name in names:
+        return names
+
+    try:
+        os.makedirs(folder, exist_ok=True)
+        look()  # before a lock is written beside what is somebody else's
+        resources.enter_context(locked(Path(folder, LOCK)))
+        for name in look():
+            if name == LOCK:
+                continue
             path = os.path.join(folder, name)
             if os.path.islink(path) or not os.path.isdir(path):
                 os.unlink(path)
@@ -492,8 +505,12 @@ def _prepare(options: Options, folder: str) -> None:
 
 
 def _is_hardly_begun(folder: str, names: list[str]) -> bool:
-    """Return whether a plan was killed when it had made the very first of its files."""
-    return len(names) == 1 and names[0] in _FIRST and not os.path.getsize(os.path.join(folder, names[0]))
+    """Return whether a plan was killed when it had made no more than its lock and the very first of its files."""
+    paths = {name: os.path.join(folder, name) for name in names if not is_index(name)}
+    if not paths.keys() <= {LOCK, *_FIRST}:
+        return False
+    lock = paths.pop(LOCK, None)
+    return not any(map(os.path.getsize, paths.values())) and (lock is None or is_lock(lock))
 
 
 def _is_of_plan(name: str, ours: bool) -> bool:
