@@ -204,7 +204,7 @@ class Options:
         first = {
             "pairtree": {"pairtree_version0_1", "pairtree_prefix"},
             "vitro": {"file_storage_namespaces.properties", "file_storage_pressmark"},
-            "ocfl": {"ocfl_layout.json", "extensions"},
+            "ocfl": {"ocfl_layout.json", "extensions", "declaration.pressmark-new"},
             "bags": {".pressmark-bags.json.new"},
         }
         return names <= first[self.to]

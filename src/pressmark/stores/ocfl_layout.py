@@ -28,6 +28,8 @@ EXTENSIONS = b"extensions"
 #: Where objects are prepared, below :data:`EXTENSIONS`: an extension may keep what it likes there.
 WORKSHOP = b"pressmark-staging"
 _CONFIG = b"config.json"
+# What the declaration is written as, so that it is never there in part.
+_NEW = b"declaration.pressmark-new"
 # A configuration is a few hundred bytes; nothing sensible is larger.
 _LARGEST = 1 << 20
 
@@ -85,7 +87,8 @@ def create_root(root: bytes, layout: Layout, version: str, description: str | No
     _write_new(os.path.join(root, LAYOUT), layout_file(layout, description))
     flush_tree(root)
     name, content = declaration(ROOT, version)
-    _write_new(os.path.join(root, name), content)
+    _write_new(os.path.join(root, _NEW), content)
+    os.replace(os.path.join(root, _NEW), os.path.join(root, name))
     flush_directory(root)
 
 
@@ -102,11 +105,11 @@ def _clear_unfinished(root: bytes) -> None:
     if any(entry.name == EXTENSIONS and entry.kind == "directory" for entry in entries):
         folders = [os.path.join(EXTENSIONS, entry.name) for entry in scan(os.path.join(root, EXTENSIONS), follow=False)]
     configs = [os.path.join(folder, _CONFIG) for folder in folders if os.fsdecode(os.path.basename(folder)) in REGISTRY]
-    foreign = [entry.name for entry in entries if entry.name not in (LAYOUT, EXTENSIONS)]
+    foreign = [entry.name for entry in entries if entry.name not in (LAYOUT, _NEW, EXTENSIONS)]
     foreign += [folder for folder in folders if os.path.join(folder, _CONFIG) not in configs]
     if foreign:
         raise StoreError(root, f"it is there and holds {shown(foreign[0])}; name a new directory, or an empty one")
-    for name in (*configs, LAYOUT):
+    for name in (*configs, LAYOUT, _NEW):
         if os.path.lexists(os.path.join(root, name)):
             os.unlink(os.path.join(root, name))
     for name in (*folders, EXTENSIONS):
@@ -115,8 +118,9 @@ def _clear_unfinished(root: bytes) -> None:
 
 
 def _write_new(path: bytes, data: bytes) -> None:
-    with open(path, "xb", buffering=0) as file:
+    with open(path, "xb") as file:
         file.write(data)
+        file.flush()
         os.fsync(file.fileno())
 
 
