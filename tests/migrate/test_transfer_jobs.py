@@ -12,6 +12,7 @@ import pytest
 
 import pressmark
 from pressmark import jobs, stores
+from pressmark.errors import ObjectError
 from pressmark.migrate.job import Migrate, Remove, Verify
 from pressmark.migrate.options import Options
 from pressmark.migrate.rows import Row
@@ -185,3 +186,21 @@ def test_sources_are_kept_where_they_must_be(tmp_path: Path, source: Store) -> N
         "dd4": None,
     }
     assert tree(tmp_path / "source") == before
+
+
+@pytest.mark.parametrize("kind", ["pairtree", "vitro", "ocfl", "bags"])
+def test_a_source_that_went_was_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    """An error after an object has gone is none of its row; one before is."""
+    source = make(kind, tmp_path / "source", {name: {"one": name.encode()} for name in GIVEN}, tmp_path / "given")
+    chosen, rows = migrated(tmp_path, source, "pairtree", move=True, copy_mode="copy")
+    delete = type(source).delete
+
+    def failing(store: Store, identifier: str) -> None:
+        if identifier != "bb2":
+            delete(store, identifier)
+        raise ObjectError(store.root, identifier, "io-error", "Input/output error")
+
+    monkeypatch.setattr(type(source), "delete", failing)
+    found = run(Remove(chosen), tmp_path / "removal", [row.line() for row in rows])
+    assert [row.id for row in found if row.error_code is not None] == ["bb2"]
+    assert [record.id for record in source.objects()] == ["bb2"]

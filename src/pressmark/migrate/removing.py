@@ -110,4 +110,17 @@ def _remove(row: Row, source: Store, destination: Store, reader: Reader) -> None
     target_files(destination, entry)
     if source.layout is not None and not _is_found(source, entry):
         raise Trouble("kept", "misplaced", f"{row.source!r} is not where its identifier belongs; remove it by hand")
-    source.delete(row.source_id)
+    try:
+        source.delete(row.source_id)
+    except ObjectError:
+        # What comes after an object has gone can fail too: then there is nothing that was kept.
+        if not _is_gone(source, entry):
+            raise
+
+
+def _is_gone(source: Store, entry: Entry) -> bool:
+    try:
+        source.locate(entry.record())
+    except ObjectError as error:
+        return error.kind == "missing"
+    return False
