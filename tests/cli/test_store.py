@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 
+from pressmark.cli.store import getting
+
 from .conftest import COMMAND, Call, Run, environment
 
 KINDS = {
@@ -137,6 +139,33 @@ def test_a_copy_is_no_part_of_the_store(call: Call, given: Path, tmp_path: Path)
     assert (result.exit_code, result.stdout) == (2, "")
     assert call("store", "check", "store").stderr == "pressmark: store: 1 object, no problem\n"
     assert call("store", "get", "store", "x:1", "store-copy").exit_code == 0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("after", [True, False])
+def test_an_object_that_is_replaced_while_it_is_copied(
+    call: Call, given: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, after: bool
+) -> None:
+    """No copy of two versions is made, nor one of which nobody knows what it is: the way out is to do it again."""
+    call("store", "init", kind, "store", *KINDS[kind])
+    call("store", "put", "store", "x:12", "given")
+    copy = getting.copy_source
+
+    def meanwhile(*args: Any, **options: Any) -> int:
+        copied = copy(*args, **options) if after else 0
+        call("store", "rm", "store", "x:12")
+        if after:
+            (given / "one.txt").write_text("2")
+            call("store", "put", "store", "x:12", "given")
+        return copied if after else copy(*args, **options)
+
+    monkeypatch.setattr(getting, "copy_source", meanwhile)
+    before = sorted(os.listdir(tmp_path))
+    result = call("store", "get", "store", "x:12", "copy")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.endswith("removed it since it was looked up; get it again\n")
+    assert result.stderr.count("\n") == 1
+    assert sorted(os.listdir(tmp_path)) == before
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -26,9 +27,11 @@ __all__ = [
     "Store",
     "StoreObject",
     "StoredObject",
+    "is_same_version",
     "object_errors",
     "octets",
     "refusal",
+    "status_of",
     "store_errors",
     "text",
     "unrepaired",
@@ -104,6 +107,9 @@ class StoreObject(NamedTuple):
 class StoredObject:
     """The files of one object that is in a store.
 
+    What is read through it is of the version that it was got of. Where another process has put another version in its
+    place meanwhile, or removed it, :meth:`open`, :meth:`files` and :meth:`confirm` say so: to be got again.
+
     :param store: the store's root, for messages
     :param identifier: the object's
     :param path: the directory that its files' names are relative to, absolute
@@ -127,6 +133,11 @@ class StoredObject:
         self._store = store
         self._members = members
         self._links = links
+        # Of a directory that is the object's alone it is that which is replaced; of others, what is the object's in it.
+        if members is None:
+            self._seen = {path: status_of(path)}
+        else:
+            self._seen = {top: status_of(top) for top in (os.path.join(path, name) for name in members)}
 
     def __repr__(self) -> str:
         return f"<StoredObject {self.id!r} in {text(self.path)!r}>"
@@ -134,16 +145,37 @@ class StoredObject:
     def files(self) -> Iterator[tuple[str, bytes]]:
         """Give each file's name within the object and its path, in the order of their octets.
 
-        :raises ObjectError: a directory cannot be read, or holds what is no file
+        Whoever reads the paths asks :meth:`confirm` afterwards.
+
+        :raises ObjectError: a directory cannot be read, or holds what is no file; or of kind ``changed``, at the latest
+            at the end
         """
-        tops = [self.path] if self._members is None else [os.path.join(self.path, name) for name in self._members]
-        for top in tops:
+        for top in self._seen:
             for found in walk(top, links=self._links):
                 if isinstance(found, Outcome):
+                    self.confirm()
                     reason = f"{text(self._name(octets(found.path)))}: {found.message}"
                     raise ObjectError(self._store, self.id, "unreadable", reason)
                 path = octets(found)
                 yield text(self._name(path)), path
+        self.confirm()
+
+    def confirm(self) -> None:
+        """Make sure that the object is still the one that was got.
+
+        :raises ObjectError: of kind ``changed``: it was replaced, moved or removed; or nobody can say
+        """
+        for top in self._seen:
+            self._confirm(top)
+
+    def _confirm(self, top: bytes) -> None:
+        with object_errors(self._store, self.id):
+            if not is_same_version(status_of(top), self._seen[top]):
+                raise self._changed()
+
+    def _changed(self) -> ObjectError:
+        what = "another process has replaced, moved or removed it since it was looked up; get it again"
+        return ObjectError(self._store, self.id, "changed", what)
 
     def _is_refused(self, parts: Sequence[bytes]) -> bool:
         """Return whether a name leads over a symbolic link, where links are refused."""
@@ -156,16 +188,70 @@ class StoredObject:
     def open(self, name: str) -> BinaryIO:
         """Open the file ``name`` of the object for reading.
 
-        :raises ObjectError: there is no such file in it, or it cannot be read
+        :raises ObjectError: of kind ``missing``: there is no such file in it; of kind ``changed``: it is no longer the
+            object that was got; or it cannot be read
         """
         parts = octets(name).split(b"/")
         # A name is looked up, never followed out of the object.
         inside = not {b"", b".", b".."} & set(parts) and (self._members is None or parts[0] in self._members)
         path = os.path.join(self.path, *parts)
-        if not inside or b"\0" in path or not os.path.isfile(path) or self._is_refused(parts):
-            raise ObjectError(self._store, self.id, "missing", f"there is no file {name!r} in it")
+        if not inside or b"\0" in path:
+            raise self._no_file(name)
+        top = self.path if self._members is None else os.path.join(self.path, parts[0])
+        file = None if self._is_refused(parts) else self._opened(path, top)
+        if file is None:
+            raise self._no_file(name)
+        return file
+
+    def _opened(self, path: bytes, top: bytes) -> BinaryIO | None:
+        """Open a file of the version that was got; :data:`None` where there is none."""
         with object_errors(self._store, self.id):
-            return open(path, "rb")
+            file = _opened(path)
+        try:
+            self._confirm(top)
+        except BaseException:
+            if file is not None:
+                file.close()
+            raise
+        return file
+
+    def _no_file(self, name: str) -> ObjectError:
+        return ObjectError(self._store, self.id, "missing", f"there is no file {name!r} in it")
+
+
+def status_of(path: bytes) -> os.stat_result | None:
+    """Return the status of a file or directory; :data:`None` where nothing is there.
+
+    :raises OSError: nobody may look
+    """
+    try:
+        return os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def is_same_version(one: os.stat_result | None, other: os.stat_result | None) -> bool:
+    """Return whether two looks at a path have found the same file, or the same directory with the same names.
+
+    The time tells versions from each other where the number of one that is gone is given to the next.
+    """
+    if one is None or other is None:
+        return one is other
+    return os.path.samestat(one, other) and one.st_mtime_ns == other.st_mtime_ns
+
+
+def _opened(path: bytes) -> BinaryIO | None:
+    """Open a file for reading; :data:`None` where there is none.
+
+    :raises OSError: it cannot be read
+    """
+    try:
+        return open(path, "rb") if stat.S_ISREG(os.stat(path).st_mode) else None
+    except OSError as error:
+        # Of a longer name than any no file can be there.
+        if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG):
+            return None
+        raise
 
 
 class Store(ABC):

@@ -36,8 +36,10 @@ from pressmark.stores.base import (
     Store,
     StoredObject,
     StoreObject,
+    is_same_version,
     object_errors,
     octets,
+    status_of,
     store_errors,
     text,
 )
@@ -59,6 +61,7 @@ from pressmark.stores.inventory import (
     ALGORITHMS,
     INVENTORY,
     InventoryError,
+    head_state,
     logical_files,
     read_inventory,
     scan_identifier,
@@ -91,12 +94,18 @@ _LONG_ESCAPE = re.compile("%[ef](?=[0-9a-f])")
 class OcflObject(StoredObject):
     """An object of an OCFL storage root: the files of its newest version, by their logical paths.
 
+    A version that is put later changes none of them.
+
+    :param seen: the status of the inventory's file, which was read
     :ivar inventory: its inventory's JSON object
     """
 
-    def __init__(self, store: str, identifier: str, path: bytes, inventory: dict[str, Any]) -> None:
-        super().__init__(store, identifier, path)
+    def __init__(
+        self, store: str, identifier: str, path: bytes, inventory: dict[str, Any], seen: os.stat_result
+    ) -> None:
+        super().__init__(store, identifier, path, ())
         self.inventory = inventory
+        self._seen = {os.path.join(path, _INVENTORY): seen}
         # Directories that were seen not to lie below a link: files share them.
         self._folders: set[bytes] = set()
         try:
@@ -107,10 +116,11 @@ class OcflObject(StoredObject):
     def files(self) -> Iterator[tuple[str, bytes]]:
         """Give logical path and place of each file, by logical paths.
 
-        :raises ObjectError: the inventory gives a file a path that might lead out of the object
+        :raises ObjectError: the inventory gives a file a path that might lead out of the object; or as :meth:`confirm`
         """
         for logical in sorted(self._contents, key=octets):
             yield logical, self._place(self._contents[logical])
+        self.confirm()
 
     def older_files(self) -> Iterator[tuple[str, bytes, str]]:
         """Give content path, place and digest of each file that is in older versions only, by content paths.
@@ -118,20 +128,51 @@ class OcflObject(StoredObject):
         :raises ObjectError: as :meth:`files`
         """
         newest = set(self._contents.values())
-        listed = [(path, digest) for digest, paths in self.inventory["manifest"].items() for path in paths]
-        for content, digest in sorted(listed):
+        for content, digest in sorted(_digests(self.inventory).items()):
             if content not in newest:
-                yield content, self._place(content), digest.lower()
+                yield content, self._place(content), digest
+        self.confirm()
+
+    def confirm(self) -> None:
+        """Make sure that the object still has the files of the version that was got.
+
+        :raises ObjectError: of kind ``changed``: it was replaced by another or removed; or nobody can say
+        """
+        (path,) = self._seen
+        with object_errors(self._store, self.id):
+            if is_same_version(status_of(path), self._seen[path]):
+                return
+            try:
+                file, status = _open_file(path)
+                with file:
+                    document = read_inventory(file.read())
+                head_state(document)
+            except (FileNotFoundError, NotADirectoryError, InventoryError):
+                raise self._changed() from None
+        same = all(document.get(key) == self.inventory.get(key) for key in ("id", "digestAlgorithm"))
+        if not same or not _digests(self.inventory).items() <= _digests(document).items():
+            raise self._changed()
+        self._seen[path] = status
 
     def open(self, name: str) -> BinaryIO:
         """Open the file whose logical path is ``name``.
 
-        :raises ObjectError: there is no such file in it, or it cannot be read
+        :raises ObjectError: there is no such file in it, or it cannot be read; or as :meth:`confirm`
         """
         if name not in self._contents:
-            raise ObjectError(self._store, self.id, "missing", f"there is no file {name!r} in it")
-        with object_errors(self._store, self.id):
-            return _open_file(self._place(self._contents[name]))
+            raise self._no_file(name)
+        try:
+            with object_errors(self._store, self.id):
+                file, _status = _open_file(self._place(self._contents[name]))
+        except ObjectError:
+            self.confirm()
+            raise
+        try:
+            self.confirm()
+        except BaseException:
+            file.close()
+            raise
+        return file
 
     def _place(self, content: str) -> bytes:
         fault = "a path has a NUL" if "\0" in content else path_fault(content)
@@ -155,6 +196,19 @@ class OcflObject(StoredObject):
         if os.path.islink(os.path.join(self.path, path)):
             what = f"{text(path)} is a symbolic link, and OCFL has none; check the store"
             raise ObjectError(self._store, self.id, "improper", what)
+
+
+class _Held(NamedTuple):
+    """An object that was found.
+
+    :ivar place: relative to the root
+    :ivar document: its inventory
+    :ivar status: of the inventory's file
+    """
+
+    place: bytes
+    document: dict[str, Any]
+    status: os.stat_result
 
 
 class _Identity(NamedTuple):
@@ -324,14 +378,17 @@ class OcflRoot(Store):
     def _absolute(self, place: bytes) -> bytes:
         return os.path.join(self._root, place)
 
-    def _read_inventory(self, identifier: str, directory: bytes) -> dict[str, Any] | None:
-        """Return the inventory in a directory, :data:`None` where there is none.
+    def _read_inventory(self, identifier: str, place: bytes) -> _Held | None:
+        """Return the object whose directory is at ``place``, :data:`None` where there is no inventory.
 
         :raises ObjectError: it cannot be read
         """
+        directory = self._absolute(place)
         try:
-            with object_errors(self.root, identifier), _open_file(os.path.join(directory, _INVENTORY)) as file:
-                return read_inventory(file.read())
+            with object_errors(self.root, identifier):
+                file, status = _open_file(os.path.join(directory, _INVENTORY))
+                with file:
+                    return _Held(place, read_inventory(file.read()), status)
         except ObjectError as error:
             if isinstance(error.__cause__, (FileNotFoundError, NotADirectoryError)):
                 return None
@@ -340,22 +397,22 @@ class OcflRoot(Store):
             what = f"{text(directory)}: the inventory there is malformed: {error}"
             raise ObjectError(self.root, identifier, "improper", what) from None
 
-    def _find(self, identifier: str, place: bytes) -> tuple[bytes, dict[str, Any]] | None:
-        """Return where an object is, and its inventory.
+    def _find(self, identifier: str, place: bytes) -> _Held | None:
+        """Return the object that belongs at ``place``.
 
         :raises ObjectError: another object holds its place
         """
         for candidate in (place, self._foreign_place(place)):
-            document = None if candidate is None else self._read_inventory(identifier, self._absolute(candidate))
-            if candidate is None or document is None:
+            found = None if candidate is None else self._read_inventory(identifier, candidate)
+            if found is None:
                 continue
-            if document.get("id") != identifier:
+            if found.document.get("id") != identifier:
                 if candidate is not place:
                     continue
-                holder = shown(str(document.get("id")))
+                holder = shown(str(found.document.get("id")))
                 what = f"its place {text(place)!r} is held by the object {holder}: the layout maps both there"
                 raise ObjectError(self.root, identifier, "collision", what)
-            return candidate, document
+            return found
         return None
 
     # --- walking --------------------------------------------------------------------------------------------------
@@ -452,19 +509,23 @@ class OcflRoot(Store):
         found = self._find(name, place)
         if found is None:
             raise ObjectError(self.root, name, "missing", f"there is no object at {text(place)!r}")
-        return OcflObject(self.root, name, os.path.abspath(self._absolute(found[0])), found[1])
+        return self._object(name, found)
 
     def locate(self, record: StoreObject) -> OcflObject:
         """Return the object of a record of :meth:`objects`: also one that is not where its identifier belongs.
 
         :raises ObjectError: of kind ``missing``: there is none, or one of another identifier; or ``improper``
         """
-        directory = os.path.abspath(self._absolute(octets(record.path)))
-        document = self._read_inventory(record.id or "", directory)
-        if document is None or (record.id is not None and document.get("id") != record.id):
-            what = "there is no object" if document is None else f"there is {shown(str(document.get('id')))} instead"
+        found = self._read_inventory(record.id or "", octets(record.path))
+        held = None if found is None else found.document.get("id")
+        if found is None or (record.id is not None and held != record.id):
+            what = "there is no object" if found is None else f"there is {shown(str(held))} instead"
             raise ObjectError(self.root, record.id or "", "missing", f"{what} at {record.path!r}")
-        return OcflObject(self.root, str(document.get("id")), directory, document)
+        return self._object(str(held), found)
+
+    def _object(self, identifier: str, found: _Held) -> OcflObject:
+        directory = os.path.abspath(self._absolute(found.place))
+        return OcflObject(self.root, identifier, directory, found.document, found.status)
 
     def put(
         self,
@@ -508,7 +569,7 @@ class OcflRoot(Store):
         for _ in range(TRIES):
             found = self._find(name, place)
             if found is not None and not replace:
-                what = f"it is there already, at {text(found[0])!r}; replace it, or remove it first"
+                what = f"it is there already, at {text(found.place)!r}; replace it, or remove it first"
                 raise ObjectError(self.root, name, "exists", what)
             if found is None:
                 try:
@@ -521,7 +582,7 @@ class OcflRoot(Store):
                 return self._store(name, place, found, source, how)
             except ObjectError:
                 # Another run may have put, replaced or removed it meanwhile: then this begins again.
-                if not replace or self._find(name, place) == found:
+                if not replace or _is_as_found(self._find(name, place), found):
                     raise
         raise ObjectError(self.root, name, "changed", "other runs change it again and again; try again")
 
@@ -529,13 +590,13 @@ class OcflRoot(Store):
         self,
         name: str,
         place: bytes,
-        found: tuple[bytes, dict[str, Any]] | None,
+        found: _Held | None,
         source: Source,
         how: dict[str, Any],
     ) -> StoreObject:
         """Write an object aside, and have it appear.
 
-        :param found: where it is and its inventory, if it is there
+        :param found: the object that is there, if one is
         """
         with self._changing(name) as workshop:
             new = workshop / self.new_name()
@@ -543,10 +604,10 @@ class OcflRoot(Store):
                 if found is None:
                     written = write_object(new, name, source, version=self.version, algorithm=self.algorithm, **how)
                 else:
-                    place = found[0]
-                    written = self._next_version(name, place, found[1], new, source, how)
+                    place = found.place
+                    written = self._next_version(name, place, found.document, new, source, how)
                 if written.document is not None:
-                    self._appear(workshop, name, new, place, None if found is None else found[1])
+                    self._appear(workshop, name, new, place, None if found is None else found.document)
             finally:
                 # What was not moved in, or what it took the place of.
                 if os.path.lexists(new):
@@ -718,7 +779,8 @@ class OcflRoot(Store):
 
     def _exchange(self, identifier: str, new: bytes, place: bytes, document: dict[str, Any]) -> None:
         """Put an object's next version in the place of the object."""
-        if self._read_inventory(identifier, self._absolute(place)) != document:
+        found = self._read_inventory(identifier, place)
+        if found is None or found.document != document:
             what = "it was changed by another run meanwhile; try again"
             raise ObjectError(self.root, identifier, "changed", what)
         if not exchange(new, self._absolute(place)):
@@ -740,14 +802,14 @@ class OcflRoot(Store):
                 found = self._find(name, place)
                 if found is None:
                     raise ObjectError(self.root, name, "missing", f"there is no object at {text(place)!r}")
-                path = self._absolute(found[0])
+                path = self._absolute(found.place)
                 strange = [e.name for e in scan(path, follow=False) if e.kind == "directory" and not is_object_name(e)]
                 if strange:
                     inside = text(strange[0])
                     what = f"there may be other objects inside of it, in {inside!r}; move that out of it first"
                     raise ObjectError(self.root, name, "object-inside", what)
                 os.rename(path, removed)
-                prune_upward(self._root, os.path.dirname(found[0]))
+                prune_upward(self._root, os.path.dirname(found.place))
             remove_tree(removed)  # it is gone for everybody already
 
     # --- all objects ----------------------------------------------------------------------------------------------
@@ -779,16 +841,30 @@ class OcflRoot(Store):
             return repair(self, self._root, dry_run, on_event, ignore)
 
 
-def _open_file(path: bytes) -> BinaryIO:
+def _digests(inventory: Mapping[str, Any]) -> dict[str, str]:
+    """Return the digest of each content path."""
+    return {path: digest.lower() for digest, paths in inventory["manifest"].items() for path in paths}
+
+
+def _is_as_found(now: _Held | None, found: _Held | None) -> bool:
+    """Return whether two looks have found the same object at the same place, or none."""
+    if now is None or found is None:
+        return now is found
+    return (now.place, now.document) == (found.place, found.document)
+
+
+def _open_file(path: bytes) -> tuple[BinaryIO, os.stat_result]:
     """Open a file for reading. OCFL has no links: one in its place is not followed; nor is a pipe waited for.
 
+    :return: the file and its status
     :raises OSError: it cannot be opened, or is no regular file
     """
     descriptor = os.open(path, _OPEN_FILE)
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
         os.close(descriptor)
         raise OSError(errno.EINVAL, "it is no regular file", path)
-    return open(descriptor, "rb")
+    return open(descriptor, "rb"), status
 
 
 def _is_text(identifier: str) -> bool:

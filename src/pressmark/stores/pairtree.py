@@ -266,9 +266,9 @@ class PairtreeStore(Store):
         return self._stored(record.id or "", record.path.removeprefix(ROOT).lstrip("/"))
 
     def _stored(self, identifier: str | bytes, place: str) -> StoredObject:
-        shown_id = text(identifier) if isinstance(identifier, bytes) else identifier
-        directory = os.path.abspath(os.path.join(self._tree, octets(place)))
-        aside = os.path.join(directory, REPLACED)
+        # Absolute paths are made once: of many small objects that would cost a tenth of what is done for each.
+        tree = self._tree if os.path.isabs(self._tree) else os.path.abspath(self._tree)
+        directory = os.path.join(tree, octets(place)) if place else tree
         with object_errors(self.root, identifier):
             for _ in range(TRIES):
                 found = self._contents(place)
@@ -280,25 +280,36 @@ class PairtreeStore(Store):
                 names = {entry.name for entry in found.members}
                 if (names or replaced) and names.isdisjoint(replaced):
                     break
+            if found is None:
+                raise self._missing(identifier, place)
+            shown_id = text(identifier) if isinstance(identifier, bytes) else identifier
+            if replaced or REPAIRING in found.ours:
+                return self._between(shown_id, directory, found, replaced)
+            if not found.members:
+                raise self._missing(identifier, place)
+            links = "follow" if self._follow else "refuse"
+            if place and _is_one_directory(found):
+                return StoredObject(self.root, shown_id, os.path.join(directory, found.members[0].name), None, links)
+            return StoredObject(self.root, shown_id, directory, [entry.name for entry in found.members], links)
+
+    def _between(self, identifier: str, directory: bytes, found: Contents, replaced: list[bytes]) -> StoredObject:
+        """Return an object that is between two steps of a change.
+
+        :param directory: the last of its ppath, which holds ``found``
+        :param replaced: the names of the object that are put aside there
+        """
         links = "follow" if self._follow else "refuse"
-        if found is None or not (found.members or found.ours):
-            raise self._missing(identifier, place)
+        aside = os.path.join(directory, REPLACED)
         members = [entry.name for entry in found.members]
-        if REPAIRING in found.ours or (members and replaced):
-            # Between two steps of a change everything is there, in several directories.
+        if REPAIRING in found.ours or members:
+            # Everything is there, in several directories.
             parts: list[_Folder] = [(directory, members)]
             parts += [(os.path.join(directory, REPAIRING), None)] if REPAIRING in found.ours else []
             parts += [(aside, replaced)] if replaced else []
-            return _Interrupted(self.root, shown_id, directory, parts, links)
+            return _Interrupted(self.root, identifier, directory, parts, links)
         if len(replaced) == 1 and os.path.isdir(os.path.join(aside, replaced[0])):
-            return StoredObject(self.root, shown_id, os.path.join(aside, replaced[0]), None, links)
-        if replaced:
-            return StoredObject(self.root, shown_id, aside, replaced, links)
-        if not members:
-            raise self._missing(identifier, place)
-        if place and _is_one_directory(found):
-            return StoredObject(self.root, shown_id, os.path.join(directory, members[0]), None, links)
-        return StoredObject(self.root, shown_id, directory, members, links)
+            return StoredObject(self.root, identifier, os.path.join(aside, replaced[0]), None, links)
+        return StoredObject(self.root, identifier, aside, replaced, links)
 
     def _missing(self, identifier: str | bytes, place: str) -> ObjectError:
         return ObjectError(self.root, identifier, "missing", f"there is no object at {ROOT}/{place}")
@@ -721,10 +732,17 @@ class _Interrupted(StoredObject):
     def files(self) -> Iterator[tuple[str, bytes]]:
         return heapq.merge(*(part.files() for part in self._parts), key=lambda found: octets(found[0]))
 
+    def confirm(self) -> None:
+        for part in self._parts:
+            part.confirm()
+
     def open(self, name: str) -> BinaryIO:
         for part in self._parts[:-1]:
-            with contextlib.suppress(ObjectError):
+            try:
                 return part.open(name)
+            except ObjectError as error:
+                if error.kind != "missing":
+                    raise
         return self._parts[-1].open(name)
 
 

@@ -39,8 +39,10 @@ from pressmark.stores.base import (
     Store,
     StoredObject,
     StoreObject,
+    is_same_version,
     object_errors,
     octets,
+    status_of,
     store_errors,
     text,
     unrepaired,
@@ -92,18 +94,26 @@ class VitroObject(StoredObject):
         self.file = os.path.join(directory, stored)
 
     def files(self) -> Iterator[tuple[str, bytes]]:
-        """Give the file's name and its path."""
+        """Give the file's name and its path.
+
+        :raises ObjectError: of kind ``changed``
+        """
         yield self.name, self.file
+        self.confirm()
+
+    def is_current(self) -> bool:
+        """Return whether it is still the one that was got."""
+        return is_same_version(status_of(self.file), self._seen[self.file])
 
     def open(self, name: str) -> BinaryIO:
         """Open the file for reading.
 
-        :raises ObjectError: it has another name, or cannot be read
+        :raises ObjectError: it has another name, is no longer the one that was got, or cannot be read
         """
-        if name != self.name:
+        file = self._opened(self.file, self.file) if name == self.name else None
+        if file is None:
             raise ObjectError(self._store, self.id, "missing", f"there is no file {name!r} in it but {self.name!r}")
-        with object_errors(self._store, self.id):
-            return open(self.file, "rb")
+        return file
 
 
 class _Renaming(NamedTuple):
@@ -362,19 +372,18 @@ class VitroStore(Store):
         return self._stored(record.id or "", record.path.removeprefix(ROOT).lstrip("/"))
 
     def _stored(self, identifier: str | bytes, place: str) -> VitroObject:
+        shown_id = text(identifier) if isinstance(identifier, bytes) else identifier
+        directory = os.path.abspath(os.path.join(self._tree, octets(place)))
         with object_errors(self.root, identifier):
             while True:
                 stored = self._only_file(identifier, place)
+                found = VitroObject(self.root, shown_id, directory, stored, text(stored))
                 renaming = self._renaming()
-                if stored in self._files(place):
-                    break  # it was not renamed meanwhile
-            try:
-                name = self.layout.decode_filename(self._name_of(place, stored, renaming))
-            except PathError:
-                name = text(stored)
-        shown_id = text(identifier) if isinstance(identifier, bytes) else identifier
-        directory = os.path.abspath(os.path.join(self._tree, octets(place)))
-        return VitroObject(self.root, shown_id, directory, stored, name)
+                if found.is_current():
+                    break  # it was neither replaced nor renamed meanwhile
+            with contextlib.suppress(PathError):
+                found.name = self.layout.decode_filename(self._name_of(place, stored, renaming))
+        return found
 
     def _only_file(self, identifier: str | bytes, place: str) -> bytes:
         """Return the name of an object's one file.

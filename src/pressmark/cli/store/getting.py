@@ -67,8 +67,14 @@ def get_command(
             raise CallError(f"{os.fsdecode(destination)}: {what}")
         with open_sink(None, None) as sink, Tally(manner_of(progress, sink), None, transient=True):
             try:
-                files = dict(store.get(identifier).files())
-                copy_source(files, new, mode=mode)
+                found = store.get(identifier)
+                files = dict(found.files())
+                try:
+                    copy_source(files, new, mode=mode)
+                except (Refused, BagError):
+                    found.confirm()  # that may be why a file has gone
+                    raise
+                found.confirm()
                 flush_tree(new)
                 rename_new(new, target)
                 flush_directory(os.path.dirname(target))

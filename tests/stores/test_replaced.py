@@ -1,0 +1,143 @@
+"""Objects of every kind that another process replaces or removes while they are read."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pressmark import stores
+from pressmark.errors import ObjectError
+from pressmark.layouts import layout
+from pressmark.stores import Store
+from pressmark.stores.pairtree import PairtreeStore
+
+from .conftest import Tree, write
+from .ocfl_samples import create, source
+
+
+@pytest.fixture(params=stores.KINDS)
+def any_store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
+    """A store with one object, ``abc``, of the one file ``f``; and what it is replaced with."""
+    kind = request.param
+    store = stores.create(kind, tmp_path / "store", layout("0002") if kind == "ocfl" else None)
+    for word in ("old", "new"):
+        write(tmp_path, {f"{word}/f": word.encode()})
+    store.put("abc", tmp_path / "old")
+    return store
+
+
+def kind_of(call: Callable[[], object]) -> str:
+    with pytest.raises(ObjectError) as caught:
+        call()
+    return caught.value.kind
+
+
+def removed_and_put(store: Store, tmp_path: Path) -> None:
+    store.delete("abc")
+    store.put("abc", tmp_path / "new")
+
+
+def replaced_twice(store: Store, tmp_path: Path) -> None:
+    """The system may give the number of the first away to the third."""
+    store.put("abc", tmp_path / "new", replace=True)
+    removed_and_put(store, tmp_path)
+
+
+@pytest.mark.parametrize("change", [removed_and_put, replaced_twice])
+def test_no_two_versions_through_one_object(any_store: Store, tmp_path: Path, change: Callable[..., None]) -> None:
+    """What was got before is refused with the way out; what is got again is the new one."""
+    found = any_store.get("abc")
+    (record,) = any_store.objects()
+    located = any_store.locate(record)
+    listed = found.files()
+    name, _path = next(listed)
+    found.open(name).close()
+    found.confirm()
+    change(any_store, tmp_path)
+    for call in (
+        lambda: next(listed),
+        lambda: list(found.files()),
+        found.confirm,
+        lambda: found.open(name),
+        lambda: located.open(name),
+    ):
+        assert kind_of(call) == "changed"
+    with pytest.raises(ObjectError, match=r"replaced, moved or removed .*; get it again"):
+        found.confirm()
+    with any_store.get("abc").open(name) as file:
+        assert file.read() == b"new"
+
+
+def test_removed(any_store: Store) -> None:
+    """It was there when it was got: that is not said to be an object without such a file."""
+    found = any_store.get("abc")
+    ((name, _path),) = found.files()
+    any_store.delete("abc")
+    assert kind_of(lambda: found.open(name)) == "changed"
+    assert kind_of(lambda: list(found.files())) == "changed"
+    assert kind_of(lambda: any_store.get("abc")) == "missing"
+
+
+def test_replaced_once(any_store: Store, tmp_path: Path) -> None:
+    """A new version of an OCFL object leaves the files of the one that was got as they are."""
+    found = any_store.get("abc")
+    ((name, _path),) = found.files()
+    any_store.put("abc", tmp_path / "new", replace=True)
+    if any_store.kind != "ocfl":
+        assert kind_of(lambda: found.open(name)) == "changed"
+        return
+    for _ in range(2):
+        with found.open(name) as file:
+            assert file.read() == b"old"
+        assert [Path(os.fsdecode(path)).read_bytes() for _name, path in found.files()] == [b"old"]
+
+
+def test_an_object_of_several_names(tree: Tree) -> None:
+    """What is put beside it is another object's; a repair moves it, and what it was is no longer there."""
+    store = PairtreeStore(tree("ab/cd/one.txt", "ab/cd/two/file"), durable=False)
+    found = store.get("abcd")
+    write(Path(store.root, "pairtree_root", "ab", "cd"), {"de/obj/f": b"another object"})
+    assert [name for name, _path in found.files()] == ["one.txt", "two/file"]
+    found.open("one.txt").close()
+    assert kind_of(lambda: found.open("de/obj/f")) == "missing"
+    store.repair()
+    assert kind_of(lambda: found.open("one.txt")) == "changed"
+    assert kind_of(lambda: list(found.files())) == "changed"
+    assert [name for name, _path in store.get("abcd").files()] == ["one.txt", "two/file"]
+
+
+def test_an_inventory_that_is_gone(tmp_path: Path) -> None:
+    """Nobody can say whose files are there."""
+    root = create(tmp_path / "root", "0002")
+    root.put("abc", source(tmp_path / "old"))
+    found = root.get("abc")
+    inventory = tmp_path / "root/abc/inventory.json"
+    for data in (b"{", b'{"id": "abc"}', inventory.read_bytes().replace(b"sha512", b"sha256")):
+        inventory.write_bytes(data)
+        assert kind_of(found.confirm) == "changed"
+    inventory.unlink()
+    assert kind_of(lambda: found.open("a.txt")) == "changed"
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EIO, errno.ESTALE])
+def test_what_cannot_be_looked_at_is_not_missing(tree: Tree, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    """Of a directory that nobody may look into it is not said that there is no such file in it."""
+    store = PairtreeStore(tree("ab/obj/closed/file"), durable=False)
+    found = store.get("ab")
+    look = os.stat
+
+    def refused(path: Any, **options: Any) -> os.stat_result:
+        if os.fsencode(path).endswith(b"closed/file"):
+            raise OSError(number, os.strerror(number), path)
+        return look(path, **options)
+
+    monkeypatch.setattr(os, "stat", refused)
+    assert kind_of(lambda: found.open("closed/file")) == ("permission" if number == errno.EACCES else "io-error")
+    for name in ("closed/other", "closed/file/below", "closed", "n" * 300):
+        monkeypatch.undo()
+        assert kind_of(lambda name=name: found.open(name)) == "missing"  # type: ignore[misc]
