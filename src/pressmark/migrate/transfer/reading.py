@@ -21,7 +21,7 @@ from pressmark.migrate.options import Options
 from pressmark.migrate.transfer.failures import Trouble
 from pressmark.stores import Store
 from pressmark.stores.bags import IDENTIFIER, BagObject
-from pressmark.stores.base import object_errors, octets, text
+from pressmark.stores.base import is_same_version, object_errors, octets, status_of, text
 from pressmark.stores.inventory import logical_files
 from pressmark.stores.ocfl import OcflObject
 
@@ -52,7 +52,7 @@ class Content(NamedTuple):
     :ivar empty: directories without any file
     :ivar encapsulation: of a Pairtree's object, or of one that was unwrapped
     :ivar top: the directory that holds just these files under these names; :data:`None` where none does
-    :ivar seen: what it was listed from, paths with the identity of each: see :func:`check_unchanged`
+    :ivar seen: what it was listed from, paths with the status of each: see :func:`check_unchanged`
     """
 
     files: list[tuple[bytes, bytes]]
@@ -60,7 +60,7 @@ class Content(NamedTuple):
     empty: list[bytes]
     encapsulation: str | None = None
     top: bytes | None = None
-    seen: Sequence[tuple[bytes, tuple[int, ...] | None]] = ()
+    seen: Sequence[tuple[bytes, os.stat_result | None]] = ()
 
 
 class Reader:
@@ -96,7 +96,7 @@ class Reader:
             self._refuse_links(entry, found.path, [name for name, _path in found.files()])
         files = [(octets(name), path) for name, path in found.files()]
         # One file is of one version; of more, each says for itself which: others' may lie beside them.
-        seen = [(path, _identity(path)) for _name, path in files] if len(files) > 1 else []
+        seen = [(path, _status(path)) for _name, path in files] if len(files) > 1 else []
         return Content(files, {}, [], seen=seen)
 
     def encapsulated(self, entry: Entry) -> tuple[bytes, bytes]:
@@ -126,7 +126,7 @@ class Reader:
     def _tree(self, entry: Entry, top: bytes, encapsulation: str | None) -> Content:
         files: list[tuple[bytes, bytes]] = []
         empty: list[bytes] = []
-        seen = [(top, _identity(top))]
+        seen = [(top, _status(top))]
         with object_errors(self._store.root, entry.source_id):
             links = tree_files(top, files, empty)
         if links and self._follow:
@@ -162,13 +162,11 @@ class Reader:
         return _payload(content, known, found.bag_path, encapsulation)
 
 
-def _identity(path: bytes) -> tuple[int, ...] | None:
-    """Return what is another where a file or directory was changed, or another one has its path."""
+def _status(path: bytes) -> os.stat_result | None:
     try:
-        status = os.stat(path)
+        return status_of(path)
     except OSError:
         return None  # whoever lists or reads it says why
-    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def check_unchanged(content: Content) -> None:
@@ -179,7 +177,7 @@ def check_unchanged(content: Content) -> None:
     :raises Trouble: one may have come
     """
     for path, before in content.seen:
-        if _identity(path) != before:
+        if not is_same_version(_status(path), before):
             what = f"{text(path)} was changed or replaced while the object was read"
             raise Trouble("source_invalid", CHANGED, f"{what}; migrate it again when nobody changes it")
 
