@@ -18,10 +18,11 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from typing import TYPE_CHECKING, Any
 
+from pressmark.migrate.asking import make_options
 from pressmark.migrate.entries import Entry
 from pressmark.migrate.events import PHASES, Progress
 from pressmark.migrate.options import COPY_MODES, IMPROPER, LINKS, VERIFICATIONS, Options
-from pressmark.migrate.planning import Plan, make_options
+from pressmark.migrate.plans import Plan
 from pressmark.migrate.rows import GOOD, KEPT, STATUSES, Row
 from pressmark.migrate.running import Run, refuse_others, state
 

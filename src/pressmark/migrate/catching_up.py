@@ -13,13 +13,15 @@ from dataclasses import asdict
 from typing import Any
 
 from pressmark.errors import JobError, MigrationError
+from pressmark.migrate.asking import make_options
 from pressmark.migrate.digests import sha256_of
 from pressmark.migrate.events import OnEvent
 from pressmark.migrate.history import runs
 from pressmark.migrate.index import IdentifierIndex
 from pressmark.migrate.mapping import IdentifierMap
 from pressmark.migrate.measuring import Measure
-from pressmark.migrate.planning import ENTRIES, Plan, make_options, make_plan
+from pressmark.migrate.planning import make_plan
+from pressmark.migrate.plans import ENTRIES, Plan
 from pressmark.migrate.rows import GOOD, Row
 from pressmark.migrate.running import finished_rows, state
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from pressmark.errors import MigrationError
 from pressmark.migrate.index import IdentifierIndex
-from pressmark.migrate.planning import Plan
+from pressmark.migrate.plans import Plan
 from pressmark.migrate.rows import GOOD, Row
 from pressmark.migrate.running import finished_rows
 

@@ -1,94 +1,46 @@
-"""The plan: every object with its place, refused or cut into chunks, and nothing written to the destination.
+"""Planning: the source is gone through once, and what is to be done written down, object by object.
 
-::
-
-    <work>/
-    ├── entries.jsonl     an object a line, in the order of the source: :class:`pressmark.migrate.entries.Entry`
-    ├── known.jsonl       rows of what is not done, known by now: ``source_missing``, ``source_invalid``
-    ├── map.jsonl         which identifiers objects get, where a map says so: an old and a new one a line
-    ├── refused.jsonl     why the plan is refused; empty where it is not
-    ├── warnings.jsonl    what is worth a look
-    ├── plan.json         how much it is; written last
-    └── run.json, …       of the run: :class:`pressmark.jobs.WorkFolder`
-
-All of it is written as the source is gone through, and nothing of it held: memory does not grow with the source, but
-for what its own walk keeps.
+Nothing is written to the destination: see :mod:`pressmark.migrate.plans` for what is. Nothing of it is held: memory
+does not grow with the source, but for what its own walk keeps.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import json
 import os
-import shutil
 import sqlite3
-import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import chain, compress
-from pathlib import Path
 from time import monotonic
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
-from pressmark import jobs, stores
-from pressmark.bagit.copying import Job as CopyJob
-from pressmark.bagit.copying import copy_files
+from pressmark import jobs
 from pressmark.cores import usable_threads
-from pressmark.errors import BagError, IdentifierError, JobError, MigrationError, shown
-from pressmark.jobs.folder import LOCK
-from pressmark.jobs.locks import is_lock, locked
-from pressmark.jobs.writing import is_temporary
-from pressmark.layouts import Layout
-from pressmark.layouts import layout as layout_by_name
-from pressmark.migrate.digests import sha256_of
+from pressmark.errors import IdentifierError, MigrationError, shown
+from pressmark.migrate.copy_modes import mode_of
 from pressmark.migrate.entries import Entry
 from pressmark.migrate.events import OnEvent, Progress
-from pressmark.migrate.index import IdentifierIndex, is_index
+from pressmark.migrate.index import IdentifierIndex
 from pressmark.migrate.lookup import looked_up, missing
 from pressmark.migrate.mapping import IdentifierMap, read_map
 from pressmark.migrate.measuring import Measure, measure
-from pressmark.migrate.options import COPY_MODES, IMPROPER, LINKS, VERIFICATIONS, Options, existing
+from pressmark.migrate.options import Options
+from pressmark.migrate.plans import ENTRIES, KNOWN, MAP, PLAN, Plan, job_of, write_record
+from pressmark.migrate.preparing import prepare
 from pressmark.migrate.refusals import Clashes, Fault, Names, Refusals, Side, folds, lack_of_space
 from pressmark.migrate.rows import Row
 from pressmark.migrate.sources import Identifiers, ListError, check_there, read_identifiers
 from pressmark.migrate.targets import Place, Targets
-from pressmark.paths import PROFILES
 from pressmark.reports import ERROR, WARNING, Problem
 from pressmark.stores import StoreObject
 from pressmark.stores.base import text
-from pressmark.stores.ocfl_declarations import VERSIONS
-from pressmark.stores.ocfl_layout import refused_layout
-from pressmark.trees import flush_directory
 
-__all__ = [
-    "BEGUN",
-    "ENTRIES",
-    "KNOWN",
-    "PLAN",
-    "PLANNED",
-    "Plan",
-    "Selection",
-    "job_of",
-    "make_options",
-    "make_plan",
-    "write_record",
-]
+__all__ = ["Selection", "make_plan"]
 
-ENTRIES, KNOWN, MAP, PLAN = "entries.jsonl", "known.jsonl", "map.jsonl", "plan.json"
-#: There since the run was begun: the plan must not be replaced any more.
-BEGUN = "begun.json"
-#: What is in a work folder before that.
-PLANNED = frozenset(
-    {
-        *(ENTRIES, f"{ENTRIES}.new", KNOWN, MAP, PLAN, f"{PLAN}.new", "refused.jsonl", "warnings.jsonl"),
-        *("run.json", "plan.jsonl", "nonce", LOCK, "receipts", "output", f"{BEGUN}.new"),
-    }
-)
-# The first of them that are made.
-_FIRST = {"refused.jsonl", "warnings.jsonl"}
 _EVERY = 0.5  # seconds between two events
 # Objects that are looked at together, and by one thread.
 _BATCH, _HANDFUL = 1024, 128
@@ -115,228 +67,6 @@ class Selection(Protocol):
 
     def new_ids(self) -> IdentifierMap | None:
         """Return which identifiers objects got before; :data:`None` where they kept theirs."""
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What is to be done.
-
-    :ivar work: the work folder
-    :ivar options: what was asked for
-    :ivar objects: that are to be migrated
-    :ivar files: of them
-    :ivar bytes: of them
-    :ivar chunks: that they are cut into
-    :ivar mode: how files will come, as far as can be said now: ``rename``, ``reflink``, ``copy`` or ``hardlink``
-    :ivar invalid: objects of the source that are not as its specification says, and are left out
-    :ivar missing: identifiers of a list that are not in the source
-    :ivar unchanged: objects that the first run has done, and that were not changed since
-    :ivar warnings: how many there are of each kind; ``warnings.jsonl`` has them
-    :ivar sha256: of the entries
-    :ivar known_sha256: of the rows of what is not done, known by now
-    :ivar map_sha256: of the map; empty where there was none
-    :ivar seconds: it took
-    :ivar before: the work folder of the run that this one catches up with, relative to its own
-    """
-
-    work: str
-    options: Options
-    objects: int
-    files: int
-    bytes: int
-    chunks: int
-    mode: str
-    invalid: int = 0
-    missing: int = 0
-    unchanged: int = 0
-    warnings: Mapping[str, int] = field(default_factory=dict)
-    sha256: str = ""
-    known_sha256: str = ""
-    map_sha256: str = ""
-    seconds: float = 0.0
-    before: str | None = None
-
-    def entries(self) -> Iterator[Entry]:
-        """Give every object, in the order in which they are migrated."""
-        with open(os.path.join(self.work, ENTRIES), "rb") as lines:
-            for line in lines:
-                yield Entry.parse(line)
-
-    def new_ids(self) -> Iterator[tuple[str, str]] | None:
-        """Give what the map says that it was made with, old and new identifiers; :data:`None` where it had no map.
-
-        :raises MigrationError: that was written down, and is not as it was
-        """
-        if not self.map_sha256:
-            return None
-        path = os.path.join(self.work, MAP)
-        try:
-            found = sha256_of(path)
-        except JobError:
-            found = None
-        # With a part of it, objects would get their old identifiers back.
-        if found != self.map_sha256:
-            what = f"{path} is not as the plan has written it; bring it back, or give a map of all objects"
-            raise MigrationError(self.options.source, self.options.destination, what)
-        return _pairs(path)
-
-    def record(self) -> dict[str, Any]:
-        """Return it as it stands in JSON."""
-        return {**dataclasses.asdict(self), "options": self.options.record()}
-
-    def summary(self) -> dict[str, Any]:
-        """Return how much it is, without what was asked for."""
-        left_out = ("options", "sha256", "known_sha256", "map_sha256")
-        return {key: value for key, value in self.record().items() if key not in left_out}
-
-    @classmethod
-    def open(cls, work: str | os.PathLike[str]) -> Plan:
-        """Return the plan in a work folder.
-
-        :raises MigrationError: there is none
-        """
-        folder = os.path.abspath(os.fspath(work))
-        try:
-            with open(os.path.join(folder, PLAN), "rb") as file:
-                record = json.load(file)
-            return cls(**{**record, "work": folder, "options": Options.from_record(record["options"])})
-        except FileNotFoundError:
-            refused = os.path.join(folder, "refused.jsonl")
-            what = f"it was refused; {refused} says why" if os.path.exists(refused) else "there is no plan in it"
-            raise MigrationError("", folder, f"{what}: plan the migration first") from None
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise MigrationError("", folder, f"its {PLAN} cannot be read ({error}); plan the migration again") from None
-
-
-def _pairs(path: str) -> Iterator[tuple[str, str]]:
-    with open(path, "rb") as lines:
-        for line in lines:
-            old, new = json.loads(line)
-            yield old, new
-
-
-# --- what is asked for ------------------------------------------------------------------------------------------------
-
-
-def make_options(
-    source: str | os.PathLike[str],
-    destination: str | os.PathLike[str],
-    *,
-    to: str,
-    layout: Layout | str | Mapping[str, Any] | None = None,
-    source_kind: str | None = None,
-    source_layout: Layout | Mapping[str, Any] | None = None,
-    source_options: Mapping[str, Any] | None = None,
-    destination_options: Mapping[str, Any] | None = None,
-    copy_mode: str = "auto",
-    verify: str = "copy",
-    move: bool = False,
-    replace: bool = False,
-    profile: str = "unix",
-    links: str = "refuse",
-    algorithms: Iterable[str] = ("sha512",),
-    improper: str = "skip",
-) -> Options:
-    """Return the options of a migration, completed and compared with each other and with what is there.
-
-    :raises MigrationError: they do not go together
-    :raises StoreError: the source is no store, or the destination cannot be one
-    :raises LayoutConfigError: a layout is refused
-    :raises ValueError: an option has no such value
-    """
-    for name, value, known in (
-        ("to", to, stores.KINDS),
-        ("copy_mode", copy_mode, COPY_MODES),
-        ("verify", verify, VERIFICATIONS),
-        ("profile", profile, tuple(PROFILES)),
-        ("links", links, LINKS),
-        ("improper", improper, IMPROPER),
-    ):
-        if value not in known:
-            raise ValueError(f"{name}={value!r}: expected one of {', '.join(known)}")
-    options = Options(
-        source=os.path.abspath(os.fspath(source)),
-        source_kind=source_kind or stores.kind_of(os.fspath(source)),
-        destination=os.path.abspath(os.fspath(destination)),
-        to=to,
-        layout=_config(layout),
-        source_layout=_config(source_layout),
-        source_options=dict(source_options or {}),
-        destination_options=dict(destination_options or {}),
-        copy_mode=copy_mode,
-        verify=verify,
-        move=move,
-        replace=replace,
-        profile=profile,
-        links=links,
-        algorithms=tuple(algorithms),
-        improper=improper,
-    )
-    unknown = options.unknown()
-    if unknown is not None:
-        raise ValueError(unknown)
-    options.open_source()
-    options = _completed(options)
-    why = _contradiction(options)
-    if why is not None:
-        raise MigrationError(options.source, options.destination, why)
-    return options
-
-
-def _config(layout: Layout | str | Mapping[str, Any] | None) -> dict[str, Any] | None:
-    if layout is None:
-        return None
-    if isinstance(layout, str):
-        layout = layout_by_name(layout)
-    return layout.config() if isinstance(layout, Layout) else dict(layout)
-
-
-def _completed(options: Options) -> Options:
-    """Add what a destination that is there says of itself."""
-    if not options.destination_is_there():
-        return options
-    store = options.open_destination()
-    why = options.difference(store)
-    if why is not None:
-        raise MigrationError(options.source, options.destination, f"the destination is there already, and {why}")
-    if options.layout is None and store.layout is not None:
-        options = dataclasses.replace(options, layout=store.layout.config())
-    return options
-
-
-def _contradiction(options: Options) -> str | None:
-    """Return why options do not go together, :data:`None` where they do."""
-    source, destination = (os.path.realpath(path) for path in (options.source, options.destination))
-    if source == destination:
-        return "source and destination are one directory; name another destination"
-    if _is_within(destination, source):
-        return "the destination is inside of the source; name another one"
-    if _is_within(source, destination):
-        return "the source is inside of the destination; name another one"
-    if options.to == "ocfl" and options.layout is None:
-        return "an OCFL storage root needs a layout; give one, such as 0003-hash-and-id-n-tuple-storage-layout"
-    layout = options.destination_layout()
-    if layout is not None and options.to in ("pairtree", "vitro") and layout.name != options.to:
-        return f"a destination of kind {options.to} has the layout {options.to}, not {layout.name}"
-    if layout is not None and options.to == "ocfl":
-        why = refused_layout(layout, options.destination_options.get("version", VERSIONS[0]))
-        if why is not None:
-            return why
-    mode = options.copy_mode
-    if mode == "hardlink" and options.to == "ocfl":
-        return "OCFL forbids hard links (E090); take copy, reflink or auto"
-    if mode == "rename" and not options.verbatim:
-        return f"objects of kind {options.source_kind} are made anew as {options.to}, not renamed; take copy or auto"
-    if mode == "rename" and not options.move:
-        return "renaming takes the objects out of the source: ask for that with move, or take another copy mode"
-    if mode in ("rename", "hardlink", "reflink") and not options.same_file_system():
-        return f"{mode} works within one file system, and source and destination are on two; take copy or auto"
-    if options.move and options.verify == "none" and not options.renames():
-        return "sources are removed after verification only; ask for verify copy or reread, or do not move"
-    return None
-
-
-# --- the plan ---------------------------------------------------------------------------------------------------------
 
 
 @dataclass
@@ -430,8 +160,8 @@ def make_plan(
     except ListError as error:
         raise MigrationError(options.source, options.destination, str(error)) from None
     with ExitStack() as resources:
-        _prepare(options, folder, resources)
-        mode = _mode(options, folder)
+        prepare(options, folder, resources)
+        mode = mode_of(options, folder)
         if options.copy_mode == "reflink" and mode != "reflink":
             what = "the destination's file system cannot clone files; take copy or auto"
             raise MigrationError(options.source, options.destination, what)
@@ -457,72 +187,6 @@ def make_plan(
             reason = planning.refusals.reason()
             raise MigrationError(options.source, options.destination, reason, planning.refusals.path)
         return planning.finish(mode, before)
-
-
-def _prepare(options: Options, folder: str, resources: ExitStack) -> None:
-    """Make the work folder, or clear away a plan that was not begun, and hold it as a run does.
-
-    :param resources: it is held until these are closed
-    :raises MigrationError: it cannot be used
-    :raises JobError: somebody else is at work in it
-    """
-
-    def refused(what: str) -> MigrationError:
-        return MigrationError(options.source, options.destination, f"{what}; name another work folder")
-
-    real = os.path.realpath(folder)
-    for name, place in (("source", options.source), ("destination", options.destination)):
-        if _is_within(real, os.path.realpath(place)):
-            raise refused(f"the work folder {folder} is inside of the {name}")
-
-    def look() -> list[str]:
-        names = os.listdir(folder)
-        if BEGUN in names:
-            raise refused(f"{folder} holds a run that was begun; if it is not finished resume it")
-        # The names of a plan's files alone do not say that they are a plan's.
-        ours = set(names) >= _FIRST or _is_hardly_begun(folder, names)
-        stranger = next((name for name in sorted(names) if not _is_of_plan(name, ours)), None)
-        if stranger is not None:
-            raise refused(f"the work folder {folder} holds {stranger!r}, which is nothing of a plan")
-        return names
-
-    try:
-        os.makedirs(folder, exist_ok=True)
-        look()  # before a lock is written beside what is somebody else's
-        resources.enter_context(locked(Path(folder, LOCK)))
-        for name in look():
-            if name == LOCK:
-                continue
-            path = os.path.join(folder, name)
-            if os.path.islink(path) or not os.path.isdir(path):
-                os.unlink(path)
-            elif is_index(name):
-                shutil.rmtree(path)
-            else:
-                os.rmdir(path)  # before a run is begun, there is nothing in it
-    except OSError as error:
-        raise refused(f"the work folder {folder} cannot be written ({error.strerror})") from error
-
-
-def _is_hardly_begun(folder: str, names: list[str]) -> bool:
-    """Return whether a plan was killed when it had made no more than its lock and the very first of its files."""
-    paths = {name: os.path.join(folder, name) for name in names if not is_index(name)}
-    if not paths.keys() <= {LOCK, *_FIRST}:
-        return False
-    lock = paths.pop(LOCK, None)
-    return not any(map(os.path.getsize, paths.values())) and (lock is None or is_lock(lock))
-
-
-def _is_of_plan(name: str, ours: bool) -> bool:
-    """Return whether a plan, or one that was killed, may have left this in its work folder.
-
-    :param ours: there is what every plan begins with
-    """
-    return is_index(name) or (ours and (name in PLANNED or is_temporary(name)))
-
-
-def _is_within(path: str, outer: str) -> bool:
-    return os.path.commonpath([path, outer]) == outer
 
 
 class _Planning:
@@ -829,24 +493,6 @@ class _Planning:
         return jobs.Cutter("objects", ENTRIES, *self._size)
 
 
-def job_of(options: Options) -> Any:
-    """Return the job that does what is planned."""
-    from pressmark.migrate.job import Migrate
-
-    return Migrate(options)
-
-
-def write_record(path: str, record: Mapping[str, Any]) -> None:
-    """Write a JSON object as a file that is there as a whole or not at all."""
-    with open(path + ".new", "w", encoding="ascii") as file:
-        json.dump(record, file, indent=2)
-        file.write("\n")
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(path + ".new", path)
-    flush_directory(os.fsencode(os.path.dirname(path)))
-
-
 def _keeps_identifier(options: Options) -> bool:
     """Return whether objects hold their identifiers and are taken as they are."""
     return options.verbatim and options.to in ("ocfl", "bags")
@@ -873,30 +519,3 @@ def _sort_by_size(path: str, on_entry: Callable[[int, int, int], object]) -> str
     lines.close()
     os.replace(path + ".new", path)
     return lines.sha256.hexdigest()
-
-
-def _mode(options: Options, folder: str) -> str:
-    """Return how files will come, as far as can be said before the first one."""
-    if options.renames():
-        return "rename"
-    if options.copy_mode in ("auto", "reflink") and options.same_file_system():
-        can = _can_clone(options, folder)
-        return "reflink" if can or (can is None and options.copy_mode == "reflink") else "copy"
-    return "copy" if options.copy_mode == "auto" else options.copy_mode
-
-
-def _can_clone(options: Options, folder: str) -> bool | None:
-    """Return whether the file system of the destination shares blocks between files.
-
-    That is tried in the work folder; :data:`None` where it is on another one.
-    """
-    if os.stat(folder).st_dev != os.stat(existing(options.destination)).st_dev:
-        return None
-    with tempfile.TemporaryDirectory(prefix="identifiers-", suffix=".tmp", dir=folder) as inside:
-        one, other = (os.path.join(os.fsencode(inside), name) for name in (b"one", b"other"))
-        with open(one, "wb") as file:
-            file.write(bytes(_BLOCK))
-        try:
-            return all(found.ok for found in copy_files([CopyJob(one, other)], ("xxh3-64",), mode="reflink"))
-        except (BagError, OSError):
-            return False

@@ -38,7 +38,7 @@ from pressmark.migrate.digests import sha256_of
 from pressmark.migrate.entries import Entry
 from pressmark.migrate.events import OnEvent, Progress
 from pressmark.migrate.options import Options
-from pressmark.migrate.planning import BEGUN, ENTRIES, KNOWN, PLANNED, Plan, job_of, write_record
+from pressmark.migrate.plans import BEGUN, ENTRIES, KNOWN, PLANNED, Plan, job_of, write_record
 from pressmark.migrate.rows import GOOD, KEPT, Row
 from pressmark.stores.base import octets
 from pressmark.stores.directories import prune_upward

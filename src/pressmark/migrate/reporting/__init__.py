@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 
 from pressmark.errors import ReportError
-from pressmark.migrate.planning import Plan
+from pressmark.migrate.plans import Plan
 from pressmark.migrate.reporting.formats import FORMATS, Format, format_of, write_rows
 from pressmark.migrate.reporting.outcome import Outcome, outcome_of
 from pressmark.migrate.reporting.summary import FIRST, Group, Summary, counted, summarize

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from pressmark.errors import ReportError
 from pressmark.jobs import WorkFolder
-from pressmark.migrate.planning import KNOWN, Plan
+from pressmark.migrate.plans import KNOWN, Plan
 from pressmark.migrate.running import REMAINING, ROWS, Run, output_lines, state
 
 __all__ = ["Outcome", "outcome_of"]
