@@ -7,6 +7,9 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -428,8 +431,11 @@ def test_work_folders_of_others_are_left_alone(source: Path, tmp_path: Path) -> 
     assert (tmp_path / "other" / "output" / "mine.txt").read_text() == "mine"
 
 
-def test_what_a_killed_plan_leaves_is_cleared_away(source: Path, tmp_path: Path) -> None:
+def test_what_a_killed_plan_leaves_is_cleared_away(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     made(source, ["one"])
+    unlink, listdir = os.unlink, os.listdir
     work = tmp_path / "work"
     first = migrate.plan(source, tmp_path / "root", to="pairtree", work=work)
     left = [*(temporary(work / name) for name in ("plan.jsonl", "nonce", "run.json")), work / "begun.json.new"]
@@ -442,6 +448,21 @@ def test_what_a_killed_plan_leaves_is_cleared_away(source: Path, tmp_path: Path)
     hardly.mkdir()
     (hardly / "refused.jsonl").touch()
     assert migrate.plan(source, tmp_path / "root", to="pairtree", work=hardly).objects == 1
+    for number in range(12):
+        half = tmp_path / f"half-{number}"
+        migrate.plan(source, tmp_path / "root", to="pairtree", work=half)
+        calls = count()
+
+        def until_killed(path: Any, number: int = number, calls: Iterator[int] = calls, **how: Any) -> None:
+            if next(calls) == number:
+                raise KeyboardInterrupt
+            unlink(path, **how)
+
+        with monkeypatch.context() as patch, suppress(KeyboardInterrupt):
+            patch.setattr(os, "unlink", until_killed)
+            patch.setattr(os, "listdir", lambda path: sorted(listdir(path), reverse=True))
+            migrate.plan(source, tmp_path / "root", to="pairtree", work=half)
+        assert migrate.plan(source, tmp_path / "root", to="pairtree", work=half).objects == 1
     # Without a plan beside it, it is somebody else's.
     (tmp_path / "other").mkdir()
     temporary(tmp_path / "other" / "run.json").write_text("mine")

@@ -53,7 +53,8 @@ def prepare(options: Options, folder: str, resources: ExitStack) -> None:
         os.makedirs(folder, exist_ok=True)
         look()  # before a lock is written beside what is somebody else's
         resources.enter_context(locked(Path(folder, LOCK)))
-        for name in look():
+        # Those last without which the rest is nothing of a plan.
+        for name in sorted(look(), key=_FIRST.__contains__):
             if name == LOCK:
                 continue
             path = os.path.join(folder, name)
