@@ -50,13 +50,18 @@ static int refused(void)
     type name parameters { return refused() ? -1 : REAL(name) arguments; }
 
 CHANGE(int, mkdir, (const char *path, mode_t mode), (path, mode))
+CHANGE(int, mkdirat, (int directory, const char *path, mode_t mode), (directory, path, mode))
 CHANGE(int, rmdir, (const char *path), (path))
 CHANGE(int, unlink, (const char *path), (path))
 CHANGE(int, unlinkat, (int directory, const char *path, int flags), (directory, path, flags))
 CHANGE(int, rename, (const char *old, const char *new), (old, new))
+CHANGE(int, renameat, (int one, const char *old, int two, const char *new), (one, old, two, new))
 CHANGE(int, renameat2, (int one, const char *old, int two, const char *new, unsigned flags), (one, old, two, new, flags))
+CHANGE(int, linkat, (int one, const char *old, int two, const char *new, int flags), (one, old, two, new, flags))
 CHANGE(int, symlink, (const char *link, const char *path), (link, path))
 CHANGE(int, fsync, (int file), (file))
+CHANGE(int, syncfs, (int file), (file))
+CHANGE(int, ftruncate, (int file, off_t size), (file, size))
 CHANGE(ssize_t, write, (int file, const void *buffer, size_t size), (file, buffer, size))
 
 static int refuses_to_open(const char *path, int flags)

@@ -214,7 +214,7 @@ class Transaction:
         :param moves_in: names in :attr:`new`
         :param payload: what is moved out goes to :attr:`data`, which is moved in first, and is not removed
         :param between: called when everything is moved out; what it raises undoes the change
-        :raises BagError: something could not be moved; everything is as it was
+        :raises BagError: something could not be moved; everything is as it was, or the next run makes it so or finishes
         """
         # Whatever is missing or half new, nobody takes it for a bag as long as this is away.
         out = sorted(moves_out, key=lambda name: (name != DECLARATION, name))
@@ -235,12 +235,14 @@ class Transaction:
                     between()
                 self._move_in(moves)
         except BaseException:
-            os.rename(self._path(JOURNAL), self._path(UNDO))
-            self._undo(moves)
-            os.unlink(self._path(UNDO))
+            with refusing(self._base, AGAIN):
+                os.rename(self._path(JOURNAL), self._path(UNDO))
+                self._undo(moves)
+                os.unlink(self._path(UNDO))
             raise
         # From here on the change is made, whatever else happens.
-        os.unlink(self._path(JOURNAL))
+        with refusing(self._base, AGAIN):
+            os.unlink(self._path(JOURNAL))
 
     def _decide(self, request: dict[str, Any], moves: _Moves) -> None:
         journal = {
@@ -255,7 +257,13 @@ class Transaction:
             file.flush()
             os.fsync(file.fileno())
         os.rename(self._path(PART), self._path(JOURNAL))
-        flush_directory(self.staging)
+        try:
+            flush_directory(self.staging)
+        except OSError:
+            # Who is told that nothing was changed must not find it changed by the next run.
+            with refusing(self._base, AGAIN):
+                os.unlink(self._path(JOURNAL))
+            raise
 
     # --- the moves, each of which may have been made already ------------------------------------------------------
 

@@ -1,0 +1,185 @@
+"""Every change that makes, updates or completes a bag, killed or refused by the system at every single step.
+
+    python every_change.py CASE FOLDER kill|ERRNO|-ERRNO [STRIDE]
+
+To be run with ``../stores/disk_faults.c`` preloaded. For each change of the disk: fresh files, a child that is armed
+and runs, and then a look at what is there. It must be all as before or all as it should be, or a change that the same
+call finishes; nothing is half there under its own name; an error is one line, and does not say that nothing was changed
+where something was. Of so many steps one is taken.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import datetime
+import os
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from bagit.bags import Sketch, tree
+from bagit.naive import flaws
+from pressmark.bagit.completion import complete
+from pressmark.bagit.creation import create
+from pressmark.bagit.transaction import is_decided
+from pressmark.bagit.updating import update
+from pressmark.errors import BagError
+
+DAY = datetime.date(2026, 11, 21)
+
+
+def make_source(folder: Path) -> None:
+    (folder / "s" / "d").mkdir(parents=True)
+    (folder / "s" / "a").write_bytes(b"1" * 100)
+    (folder / "s" / "d" / "b").write_bytes(b"2" * 300_000)
+    (folder / "note").write_bytes(b"a tag file")
+
+
+def make_bag(folder: Path) -> None:
+    Sketch(info=b"Title: x\n", algorithms=["sha512", "md5"]).write(folder / "s")
+
+
+def make_holey_bag(folder: Path) -> None:
+    fetched = {f"data/{name}".encode(): name.encode() * 50_000 for name in ("e/f", "g")}
+    lines = []
+    for path, content in fetched.items():
+        remote = folder / os.fsdecode(path).replace("/", "-")
+        remote.write_bytes(content)
+        lines.append(f"file://{remote} - {os.fsdecode(path)}\n".encode())
+    sketch = Sketch(info=None, fetch=b"".join(lines), absent=set(fetched))
+    sketch.payload.update(fetched)
+    sketch.write(folder / "s")
+
+
+class Case(NamedTuple):
+    """What is run.
+
+    :ivar make: writes the files
+    :ivar run: the change of what is in that folder
+    :ivar bag: the name that the bag has then
+    :ivar again: how the same call refuses where all was done already; empty where it does not
+    """
+
+    make: Callable[[Path], None]
+    run: Callable[[Path], Any]
+    bag: str
+    again: str = ""
+
+
+def in_place(folder: Path) -> object:
+    return create(folder / "s", info={"X": "y"}, tag_files=[folder / "note"], date=DAY)
+
+
+def elsewhere(folder: Path) -> object:
+    return create(folder / "s", folder / "t", info={"X": "y"}, tag_files=[folder / "note"], date=DAY)
+
+
+def updated(folder: Path) -> object:
+    return update(folder / "s", add="sha256", drop="md5", info={"Title": "y"})
+
+
+def completed(folder: Path) -> object:
+    report = complete(folder / "s", allow_file=True, threads=1, retries=0)
+    if not report.ok:
+        raise BagError(b"s", "; ".join(f"{one.kind} {one.message}" for one in report.problems))
+    return report
+
+
+CASES = {
+    "in-place": Case(make_source, in_place, "s", "it is a bag already"),
+    "elsewhere": Case(make_source, elsewhere, "t", "it exists already"),
+    "update": Case(make_bag, updated, "s"),
+    "complete": Case(make_holey_bag, completed, "s"),
+}
+
+
+def fresh(case: Case, folder: Path) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    case.make(folder)
+
+
+def shown(folder: Path) -> dict[bytes, bytes]:
+    """Return what has its own name: not what is in hidden directories."""
+    return {path: data for path, data in tree(folder).items() if b".pressmark-" not in path}
+
+
+def is_part(found: dict[bytes, bytes], before: dict[bytes, bytes], after: dict[bytes, bytes]) -> bool:
+    """Return whether some files have come, each of them whole."""
+    return before.items() <= found.items() <= after.items()
+
+
+def refusal(case: Case, folder: Path) -> str:
+    """Run again; return why that was refused, if it was."""
+    try:
+        case.run(folder)
+    except BagError as error:
+        return error.reason
+    return ""
+
+
+def armed(case: Case, folder: Path, how: tuple[int, int], step: int) -> tuple[int, str]:
+    """Run in a child; return how it ended, and the error."""
+    library = ctypes.CDLL(None)
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        code, words = 9, ""
+        try:
+            library.disk_arm(how[0], step, how[1])
+            case.run(folder)
+            code = 0 if library.disk_changes() < step else 4
+            library.disk_arm(0, 0, 0)
+        except BagError as error:
+            library.disk_arm(0, 0, 0)
+            code, words = 3, str(error)
+        except BaseException as error:
+            library.disk_arm(0, 0, 0)
+            words = repr(error)
+        finally:
+            os.write(writing, words.encode())
+            os._exit(code)
+    os.close(writing)
+    with open(reading, "rb") as file:
+        words = file.read().decode()
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), words
+
+
+def main() -> None:
+    name, folder, given, stride = sys.argv[1], Path(sys.argv[2]), sys.argv[3], int((*sys.argv, "1")[4])
+    case = CASES[name]
+    how = (1, 0) if given == "kill" else (0, int(given))
+    fresh(case, folder)
+    before = shown(folder)
+    case.run(folder)
+    after = shown(folder)
+    assert flaws(folder / case.bag) == []
+    step = 1 - stride
+    while True:
+        step += stride
+        fresh(case, folder)
+        status, words = armed(case, folder, how, step)
+        where = f"{name}, change {step}, ended {status}: {words}"
+        assert status in ((0, -9) if how[0] else (0, 3, 4)), where
+        assert "\n" not in words, where
+        found = shown(folder)
+        left = is_decided(os.fsencode(folder / case.bag))
+        assert left or found in (before, after) or (name == "complete" and is_part(found, before, after)), where
+        assert found == before or "nothing was changed" not in words, where
+        assert not left or "nothing was changed" not in words, where
+        if status in (0, 4):
+            assert found == after, where
+        if status == 0:
+            break
+        again = refusal(case, folder)
+        assert not again or (found == after and case.again and case.again in again), (where, again)
+        assert shown(folder) == after, where
+        if found != after:
+            assert not list(folder.rglob(".pressmark-*")), where
+    print(step)
+
+
+if __name__ == "__main__":
+    main()

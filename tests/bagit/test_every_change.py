@@ -1,0 +1,37 @@
+"""Bags, made, updated and completed; killed, full and read-only at every change; ``ci/bagit-kill`` leaves out none."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import pressmark
+
+pytestmark = pytest.mark.slow_under_sanitizers
+
+#: One step in so many is taken.
+STRIDE = os.environ.get("PRESSMARK_FAULT_STRIDE", "7")
+
+
+@pytest.mark.parametrize("how", ["kill", f"{errno.EIO}", f"-{errno.ENOSPC}", f"-{errno.EROFS}", f"-{errno.EACCES}"])
+@pytest.mark.parametrize("case", ["in-place", "elsewhere", "update", "complete"])
+def test_every_change(disk_faults: str, tmp_path: Path, case: str, how: str) -> None:
+    """A change is made or not made, or the same call finishes it; nothing is lost or half there, the error is true."""
+    if case == "complete":
+        pytest.importorskip("urllib3")
+    here = Path(__file__).parent
+    paths = [str(Path(pressmark.__file__).parent.parent), str(here.parent), os.environ.get("PYTHONPATH")]
+    environment = {
+        **os.environ,
+        "LD_PRELOAD": disk_faults,
+        "PYTHONPATH": os.pathsep.join(filter(None, paths)),
+    }
+    command = [sys.executable, str(here / "every_change.py"), case, str(tmp_path / "at"), how, STRIDE]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert int(done.stdout) > 25
