@@ -101,6 +101,7 @@ def create_elsewhere(
             if is_there(destination):
                 raise BagError(destination, EXISTS)
             os.rename(bag, destination)
+        with refusing(destination, "the bag is whole, but a power failure may take its name away"):
             flush_directory(parent)
 
 
