@@ -170,6 +170,7 @@ def main() -> None:
         if "nothing was changed" in words or "no bag was made" in words:
             assert found == before, where
             assert not left, where
+        assert "put in its place" not in words or found != after, where
         if status in (0, 4):
             assert found == after, where
         if status == 0:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import itertools
 import os
 import random
@@ -545,6 +546,31 @@ def test_a_disk_that_fails(server: Server, tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.undo()
     assert finish(bag).ok
     assert payload(bag) == FILES
+
+
+@pytest.mark.parametrize("unflushed", [1, 1024])
+def test_names_that_do_not_reach_the_disk(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unflushed: int
+) -> None:
+    """What was fetched stays, and that it may not is one problem; a directory that was moved away is none."""
+    monkeypatch.setattr(completion, "UNFLUSHED", unflushed)
+    bag = holey(tmp_path / "bag", server)
+
+    def flush(number: int) -> Any:
+        def failing(path: bytes) -> None:
+            raise OSError(number, os.strerror(number), path)
+
+        return failing
+
+    monkeypatch.setattr(completion, "flush_directory", flush(errno.EIO))
+    report = finish(bag)
+    assert kinds(report) == [("file-unwritable", b"")]
+    assert "a power failure may take it away" in report.problems[0].message
+    assert report.counts["files"] == len(FILES)
+    assert payload(bag) == FILES
+    assert_clean(bag)
+    monkeypatch.setattr(completion, "flush_directory", flush(errno.ENOENT))
+    assert finish(holey(tmp_path / "other", server)).ok
 
 
 def test_file_systems_without_second_names(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

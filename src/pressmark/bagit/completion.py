@@ -40,7 +40,7 @@ from pressmark.fixity.algorithms import ALGORITHMS
 from pressmark.fixity.outcomes import Outcome
 from pressmark.fixity.pool import PROGRESS_EVERY, Finished, Progress
 from pressmark.reports import ERROR, Problem, Report
-from pressmark.trees import is_there
+from pressmark.trees import flush_directory, is_there
 
 __all__ = ["complete"]
 
@@ -196,7 +196,11 @@ class _Run:
         if self._full:
             self._add([problem("disk-full", fetchlist.NAME)])
         if self._places is not None:
-            self._places.finish(clean=not self._failed)
+            try:
+                self._places.finish(clean=not self._failed)
+            except OSError as error:
+                message = f"{_words(error)}; what was fetched is there, but a power failure may take it away"
+                self._add([problem("file-unwritable", b"", message)])
         self._tell_progress()
         self._report.counts = {
             "files": self._files,
@@ -507,6 +511,7 @@ class _Places:
         self._path = base.path
         self.in_use = False
         self._unflushed: set[bytes] = set()
+        self._unwritten: OSError | None = None
         self._lock = threading.Lock()
         # Their own descriptors: a download that hangs may come back when the base is closed.
         self._top: Directory = os.dup(base.beneath) if isinstance(base.beneath, int) else base.path
@@ -577,8 +582,14 @@ class _Places:
         """Have all names on the disk, and remove the parts that nobody needs.
 
         :param clean: that is all of them; else those without content
+        :raises OSError: a name could not be written
         """
         self._flush()
+        self._remove_parts(clean)
+        if self._unwritten is not None:
+            raise self._unwritten
+
+    def _remove_parts(self, clean: bool) -> None:
         if clean:
             if isinstance(self._staging, int):
                 shutil.rmtree(PARTS, dir_fd=self._staging, ignore_errors=True)
@@ -592,21 +603,20 @@ class _Places:
 
     def discard(self, part: bytes) -> None:
         """Remove a part that has no place to go."""
-        for name in (part, part + b".json"):
-            _unlink(self.parts, name)
+        with contextlib.suppress(OSError):
+            for name in (part, part + b".json"):
+                _unlink(self.parts, name)
 
     def _flush(self) -> None:
         with self._lock:
             touched, self._unflushed = self._unflushed, set()
-        if os.name == "nt":
-            return
         for path in touched:
-            with contextlib.suppress(OSError):  # it was moved away; that is somebody else's change
-                directory = os.open(os.path.join(self._path, path), _DIRECTORY)
-                try:
-                    os.fsync(directory)
-                finally:
-                    os.close(directory)
+            try:
+                flush_directory(os.path.join(self._path, path))
+            except (FileNotFoundError, NotADirectoryError):
+                pass  # it was moved away; that is somebody else's change
+            except OSError as error:
+                self._unwritten = error
 
 
 # --- directories, by descriptor or by path --------------------------------------------------------------------------
@@ -645,7 +655,6 @@ def _move(source: Directory, part: bytes, target: Directory, name: bytes) -> Non
     else:
         try:
             os.link(part, name, src_dir_fd=source, dst_dir_fd=target, follow_symlinks=False)
-            os.unlink(part, dir_fd=source)
         except OSError as error:
             if error.errno not in _NO_LINKS:
                 raise
@@ -653,7 +662,10 @@ def _move(source: Directory, part: bytes, target: Directory, name: bytes) -> Non
                 os.stat(name, dir_fd=target, follow_symlinks=False)
                 raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST)) from None
             os.rename(part, name, src_dir_fd=source, dst_dir_fd=target)
-    _unlink(source, part + b".json")
+    # It is in its place: what cannot be removed of it here is no reason to say otherwise.
+    for left in (part, part + b".json"):
+        with contextlib.suppress(OSError):
+            _unlink(source, left)
 
 
 def _unlink(directory: Directory, name: bytes) -> None:
