@@ -60,6 +60,7 @@ __all__ = [
     "remove_tree",
     "rename_new",
     "scan",
+    "tidy_upward",
     "too_long",
     "would_be_empty",
 ]
@@ -305,6 +306,15 @@ def prune_upward(base: bytes, relative: bytes, removed: list[bytes] | None = Non
             raise
         relative = os.path.dirname(relative)
     return removed
+
+
+def tidy_upward(base: bytes, relative: bytes) -> None:
+    """Prune as :func:`prune_upward` does, as far as the system allows: for a change that is made already, or undone.
+
+    That it is made would not be true otherwise. An empty directory that remains is a check's to report.
+    """
+    with contextlib.suppress(OSError):
+        prune_upward(base, relative)
 
 
 def would_be_empty(directory: bytes, relative: bytes, gone: Collection[bytes]) -> bool:

@@ -51,10 +51,10 @@ from pressmark.stores.directories import (
     Workshop,
     exchange,
     make_parents,
-    prune_upward,
     remove_tree,
     rename_new,
     scan,
+    tidy_upward,
     too_long,
 )
 from pressmark.stores.inventory import (
@@ -610,7 +610,7 @@ class OcflRoot(Store):
                     self._appear(workshop, name, new, place, None if found is None else found.document)
             finally:
                 # What was not moved in, or what it took the place of.
-                if os.path.lexists(new):
+                with suppress(OSError):
                     remove_tree(new)
         dropped = tuple(
             problem("directory-empty", place, f"{text(folder)!r} was not stored: {_NO_EMPTY}", severity="warning")
@@ -663,7 +663,7 @@ class OcflRoot(Store):
         folder = os.path.join(self._root, EXTENSIONS)
         with ExitStack() as stack:
             # A root whose layout has no parameters has no extensions: nothing empty must stay behind.
-            stack.callback(self._tidy)
+            stack.callback(tidy_upward, self._root, EXTENSIONS)
             for _ in range(TRIES):
                 with suppress(FileExistsError):
                     os.mkdir(folder)
@@ -675,10 +675,6 @@ class OcflRoot(Store):
             else:
                 raise OSError(errno.EBUSY, os.strerror(errno.EBUSY), folder)
             yield workshop
-
-    def _tidy(self) -> None:
-        with suppress(OSError):  # the change itself is made or not made already
-            prune_upward(self._root, EXTENSIONS)
 
     @contextmanager
     def _changing(self, identifier: str) -> Iterator[Workshop]:
@@ -752,7 +748,7 @@ class OcflRoot(Store):
                 os.rmdir(target)  # an empty one, which a killed run or another program left behind
             rename_new(new, target)
         except OSError as error:
-            prune_upward(self._root, parent)
+            tidy_upward(self._root, parent)
             if isinstance(error, FileExistsError):
                 self.make_sure(identifier, place)
             raise
@@ -809,8 +805,9 @@ class OcflRoot(Store):
                     what = f"there may be other objects inside of it, in {inside!r}; move that out of it first"
                     raise ObjectError(self.root, name, "object-inside", what)
                 os.rename(path, removed)
-                prune_upward(self._root, os.path.dirname(found.place))
-            remove_tree(removed)  # it is gone for everybody already
+                tidy_upward(self._root, os.path.dirname(found.place))
+            with suppress(OSError):  # it is gone for everybody already; the next run goes on with what remains
+                remove_tree(removed)
 
     # --- all objects ----------------------------------------------------------------------------------------------
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from pressmark import _kernels
 from pressmark.errors import ObjectError, StoreError
 from pressmark.stores.base import CopyMode, object_errors, store_errors
-from pressmark.stores.directories import Refused, Workshop, prune_upward, remove_tree, rename_new
+from pressmark.stores.directories import Refused, Workshop, remove_tree, rename_new, tidy_upward
 from pressmark.stores.ocfl_writer import (
     Files,
     Manners,
@@ -279,8 +279,7 @@ class Loading:
                     self._root.make_sure(staged.identifier, staged.place)
                     self._root.move_in(staged.identifier, staged.path, staged.place)
         except ObjectError as error:
-            if os.path.dirname(staged.place):
-                prune_upward(self._base, os.path.dirname(staged.place))
+            tidy_upward(self._base, os.path.dirname(staged.place))
             return error
         return None
 

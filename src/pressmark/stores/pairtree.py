@@ -55,6 +55,7 @@ from pressmark.stores.directories import (
     remove_tree,
     rename_new,
     scan,
+    tidy_upward,
     too_long,
     would_be_empty,
 )
@@ -436,8 +437,7 @@ class PairtreeStore(Store):
             else:
                 raise self._exists(identifier, place)
         except BaseException as error:
-            with contextlib.suppress(OSError):
-                prune_upward(self._tree, ppath)
+            tidy_upward(self._tree, ppath)
             if isinstance(error, NotADirectoryError):
                 reason = "a file lies where its ppath goes on; repair the store first"
                 raise ObjectError(self.root, identifier, "collision", reason) from None
@@ -505,7 +505,7 @@ class PairtreeStore(Store):
                 os.rename(os.path.join(directory, name), shop / b"object")
                 if self._durable:
                     flush_directory(directory)
-                prune_upward(self._tree, ppath)
+                tidy_upward(self._tree, ppath)
 
     def _workshop(self, place: str) -> bytes:
         """Return the workshop for changes at a ppath: beside the tree, or within it on another file system."""

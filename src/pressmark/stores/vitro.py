@@ -62,6 +62,7 @@ from pressmark.stores.directories import (
     prune_upward,
     rename_new,
     scan,
+    tidy_upward,
     too_long,
     would_be_empty,
 )
@@ -533,8 +534,7 @@ class VitroStore(Store):
                 os.replace(new, os.path.join(directory, files[0]))
                 self._settle()
         except BaseException:
-            with contextlib.suppress(OSError):
-                prune_upward(self._tree, octets(place))
+            tidy_upward(self._tree, octets(place))
             raise
         if self._durable:
             flush_directory(directory)
@@ -599,7 +599,7 @@ class VitroStore(Store):
                 os.rename(os.path.join(directory, self._only_file(identifier, place)), shop / b"object")
                 if self._durable:
                     flush_directory(directory)
-                prune_upward(self._tree, octets(place))
+                tidy_upward(self._tree, octets(place))
 
     # --- checking and repairing -----------------------------------------------------------------------------------
 
@@ -789,7 +789,7 @@ class _Repair:
                 made = make_parents(tree, os.path.dirname(new))
                 rename_new(os.path.join(tree, old), target)
             except OSError as error:
-                prune_upward(tree, os.path.dirname(new))
+                tidy_upward(tree, os.path.dirname(new))
                 if error.errno in (errno.ENOTDIR, errno.EEXIST, errno.EISDIR):
                     return False
                 raise
@@ -799,7 +799,7 @@ class _Repair:
         self._mended += 1
         self._tell(Changed(action, octets(ROOT) + b"/" + old, (octets(ROOT) + b"/" + new,)))
         if not self._dry_run:
-            prune_upward(tree, os.path.dirname(old))
+            tidy_upward(tree, os.path.dirname(old))
         return True
 
 
