@@ -342,6 +342,7 @@ def _fixity(document: Mapping[str, Any], contents: set[str], add: Any) -> None:
         return
     for algorithm, block in fixity.items():
         if algorithm not in _FIXITY:
+            # A warning: any extension, also one of somebody's own, may name more of them (section 3.5.4).
             what = f"fixity has the algorithm {shown(algorithm)}, which neither OCFL nor its extension 0009 names"
             add(Finding("fixity-algorithm", "E056", what, algorithm=algorithm))
         if not isinstance(block, dict):
