@@ -257,31 +257,33 @@ def test_directories_below_each_other_a_thousand_times(root: OcflRoot) -> None:
         names.pop()
 
 
-def test_padded_versions_may_be(tmp_path: Path) -> None:
-    """A foreign object whose versions are padded is valid, read, and goes on being padded."""
+def padded(tmp_path: Path, name: str) -> OcflRoot:
+    """Make a foreign object ``x`` whose first version is called ``name``."""
     root = create(tmp_path / "root", "0002")
     root.put("x", source(tmp_path / "one"))
     folder = tmp_path / "root" / "x"
-    (folder / "v1").rename(folder / "v0001")
-    text = (folder / "inventory.json").read_text().replace('"v1', '"v0001')
-    save(folder, text.encode(), head="v0001")
+    (folder / "v1").rename(folder / name)
+    text = (folder / "inventory.json").read_text().replace('"v1', f'"{name}')
+    save(folder, text.encode(), head=name)
+    return root
+
+
+@pytest.mark.parametrize(("name", "following"), [("v0001", "v0002"), ("v01", "v02")])
+def test_padded_versions_may_be(tmp_path: Path, name: str, following: str) -> None:
+    """A foreign object whose versions are padded is valid, read, and goes on being padded."""
+    root = padded(tmp_path, name)
     report = root.check(digests=True)
     assert report.ok
     assert any("W001" in problem.message for problem in report.problems)
     root.put("x", source(tmp_path / "two", {"c": b"c"}), replace=True)
-    assert root.get("x").inventory["head"] == "v0002"
+    assert root.get("x").inventory["head"] == following
     assert [name for name, _path in root.get("x").files()] == ["c"]
     assert root.check(digests=True).ok
 
 
 def test_padded_versions_come_to_an_end(tmp_path: Path) -> None:
     """The numbers of padded versions begin with a zero: there is none after v09."""
-    root = create(tmp_path / "root", "0002")
-    root.put("x", source(tmp_path / "one"))
-    folder = tmp_path / "root" / "x"
-    (folder / "v1").rename(folder / "v01")
-    text = (folder / "inventory.json").read_text().replace('"v1', '"v01')
-    save(folder, text.encode(), head="v01")
+    root = padded(tmp_path, "v01")
     for number in range(2, 10):
         root.put("x", source(tmp_path / str(number), {"c": b"%d" % number}), replace=True)
     assert root.get("x").inventory["head"] == "v09"
