@@ -470,3 +470,34 @@ def test_texts() -> None:
     """Names on the disk are UTF-8 whatever the locale is, and what is not is kept."""
     assert octets("\u00e9\udcff") == b"\xc3\xa9\xff"
     assert text(b"\xc3\xa9\xff") == "\u00e9\udcff"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs symbolic links")
+@pytest.mark.parametrize("beside", [["ab/obj/f"], ["ab/one", "ab/two"], ["ab/pairtree_pressmark-obj/f"], ["ab/"]])
+def test_a_branch_that_is_not_mounted(tree: Tree, tmp_path: Path, beside: list[str]) -> None:
+    """A change of the object above does not take the link to the branch along, nor does a repair."""
+    base = tree()
+    root = base / "pairtree_root"
+    write(tmp_path, {"volume/obj/g": b"below", "in/f": b"new"})
+    write(root, {name: None if name.endswith("/") else b"above" for name in beside})
+    (root / "ab" / "cd").symlink_to(tmp_path / "volume")
+    (tmp_path / "volume").rename(tmp_path / "away")
+    store = PairtreeStore(base, durable=False)
+    before = snapshot(base)
+    for change in (lambda: store.delete("ab"), lambda: store.put("ab", tmp_path / "in", replace=True)):
+        with pytest.raises(
+            ObjectError, match="pairtree_root/ab/cd is a symbolic link that leads nowhere now"
+        ) as caught:
+            change()
+        assert caught.value.kind == "unreadable"
+        assert snapshot(base) == before
+    events: list[object] = []
+    assert "link-dangling" in {found.kind for found in store.repair(dry_run=True).problems}
+    assert "link-dangling" in {found.kind for found in store.repair(on_event=events.append).problems}
+    assert not events
+    assert snapshot(base) == before
+    (tmp_path / "away").rename(tmp_path / "volume")
+    assert [name for name, _path in store.get("abcd").files()] == ["g"]
+    if beside != ["ab/"]:
+        store.delete("ab")
+    assert [record.id for record in store.objects()] == ["abcd"]

@@ -424,7 +424,7 @@ class PairtreeStore(Store):
         made: list[bytes] = []
         try:
             made = make_parents(self._tree, ppath)
-            found = self._settled(directory, place, self._ignore)
+            found = self._settled(identifier, directory, place, self._ignore)
             if not found.members:
                 rename_new(new, os.path.join(directory, octets(name)))
             elif replace:
@@ -464,9 +464,19 @@ class PairtreeStore(Store):
             raise
         os.rename(aside, shop / b"replaced")
 
-    def _settled(self, directory: bytes, place: str, ignore: Sequence[str]) -> Contents:
-        """Finish an interrupted change of one object, and return what its last directory holds then."""
+    def _settled(self, identifier: str | bytes, directory: bytes, place: str, ignore: Sequence[str]) -> Contents:
+        """Finish an interrupted change of one object, and return what its last directory holds then.
+
+        :raises ObjectError: nobody can tell what is the object's there
+        """
         found = contents(directory, is_morty(place), follow=self._follow, ignore=ignore)
+        unreached = _unreached(found, place)
+        if unreached:
+            reason = (
+                f"{ROOT}/{place}/{text(unreached[0])} is a symbolic link that leads nowhere now, and may be a branch"
+            )
+            way_out = "mount what it leads to, or remove the link"
+            raise ObjectError(self.root, identifier, "unreadable", f"{reason} of the tree; {way_out}")
         if not found.ours:
             return found
         if REPLACED in found.ours:
@@ -493,7 +503,7 @@ class PairtreeStore(Store):
                 raise self._missing(identifier, place)
             with Workshop(self._workshop(place)) as shop, shop.turn():
                 try:
-                    found = self._settled(directory, place, self._ignore)
+                    found = self._settled(identifier, directory, place, self._ignore)
                 except FileNotFoundError:
                     raise self._missing(identifier, place) from None
                 if not found.members:
@@ -684,7 +694,7 @@ class _Repair(contextlib.ExitStack):
             if change is None:
                 return False
             if found.ours:
-                found = store._settled(directory, place, self._ignore)
+                found = store._settled(record.id or "", directory, place, self._ignore)
             if found.members and not _is_one_directory(found):
                 encapsulate(directory, found.members)
         self._tell(change)
@@ -696,6 +706,8 @@ class _Repair(contextlib.ExitStack):
             return None  # it is no longer as the walk found it
         if any(entry.name in (REPAIRING, REPLACED) for entry in found.reserved):
             return None  # what is in the way is none of ours
+        if _unreached(found, record.path):
+            return None  # it would cut off the branch that they may lead to
         broken = unmovable(directory, found.members)
         if broken:
             path = octets(record.path) + b"/"
@@ -769,6 +781,16 @@ def _take_back(directory: bytes) -> None:
 def _encapsulates(name: bytes) -> bool:
     """Return whether a directory of this name, and nothing else, would be an object's."""
     return len(text(name)) > 2 and not name.startswith(RESERVED) and b"/" not in name and b"\0" not in name
+
+
+def _unreached(found: Contents, place: str) -> list[bytes]:
+    """Return the links that lead nowhere and by their names might extend the ppath.
+
+    What they lead to may only be away for the moment: a file system that is not mounted, a server that does not answer.
+    """
+    if is_morty(place):
+        return []
+    return [entry.name for entry in found.members if entry.kind == "dangling" and len(text(entry.name)) <= 2]
 
 
 def _is_one_directory(found: Contents) -> bool:
