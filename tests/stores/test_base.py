@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import errno
 import json
+import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -66,6 +68,23 @@ def test_a_file_where_a_store_is_to_be(tmp_path: Path, kind: str) -> None:
         stores.create(kind, tmp_path / "file", pressmark.layout("0004") if kind == "ocfl" else None)
     assert caught.value.__cause__ is None
     assert (tmp_path / "file").read_bytes() == b"x"
+
+
+@pytest.mark.parametrize("kind", ["pairtree", "vitro"])
+def test_a_store_that_nobody_may_look_into(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    """That is not said to be no store."""
+    stores.create(kind, tmp_path / "store")
+
+    def refused(path: Any, **_options: Any) -> os.stat_result:
+        if b"store/" in os.fsencode(path):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+        return look(path)
+
+    look = os.stat
+    monkeypatch.setattr(os, "stat", refused)
+    monkeypatch.setattr(os, "lstat", refused)
+    with pytest.raises(StoreError, match="run it as somebody who may"):
+        stores.open(tmp_path / "store", kind)
 
 
 def test_records() -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +17,7 @@ import pressmark
 from pressmark.locks import LockFile
 from pressmark.stores import directories
 from pressmark.stores.directories import LOCK, Refused, Workshop, copy_source, leftovers, remove_tree, scan
+from pressmark.trees import is_there
 
 from .conftest import snapshot, write
 
@@ -169,6 +172,50 @@ def test_scanning(folder: bytes, tmp_path: Path) -> None:
         *((b"pipe", "special", False), (b"\xff", "file", False)),
     ]
     assert {entry.kind for entry in scan(folder, follow=False) if entry.is_link} == {"link"}
+
+
+class _Unknown:
+    """An entry of a file system that does not say in its lists what a name is; and then the disk fails."""
+
+    name = b"name"
+    path = b"/nowhere/name"
+
+    def __init__(self, is_link: bool) -> None:
+        self._is_link = is_link
+
+    def is_symlink(self) -> bool:
+        return self._is_link
+
+    def is_dir(self) -> bool:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    is_file = is_dir
+
+
+def test_what_cannot_be_looked_at_is_no_file() -> None:
+    """A directory of other objects that counted as a special file would go with the object beside it."""
+    with pytest.raises(OSError, match=os.strerror(errno.EIO)):
+        directories.kind_of_entry(_Unknown(False))  # type: ignore[arg-type]
+    assert directories.kind_of_entry(_Unknown(True), follow=True) == "dangling"  # type: ignore[arg-type]
+
+
+def test_what_cannot_be_looked_at_may_be_there(folder: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is moved to where nobody can say what there is, also where the system has no such rename."""
+    write(tmp_path, {"old": b"1", "new": b"2"})
+    look = os.lstat
+
+    def refused(path: Any, **options: Any) -> os.stat_result:
+        if os.path.basename(path) == b"new":
+            raise OSError(errno.EIO, os.strerror(errno.EIO), path)
+        return look(path, **options)
+
+    monkeypatch.setattr(directories, "_rename_by", lambda *_args: False)
+    monkeypatch.setattr(os, "lstat", refused)
+    with pytest.raises(OSError, match=os.strerror(errno.EIO)):
+        directories.rename_new(os.path.join(folder, b"old"), os.path.join(folder, b"new"))
+    monkeypatch.undo()
+    assert snapshot(tmp_path) == {b"old": b"1", b"new": b"2"}
+    assert not is_there(os.path.join(folder, b"old", b"below"))
 
 
 def test_lengths(folder: bytes) -> None:

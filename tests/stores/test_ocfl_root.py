@@ -507,3 +507,23 @@ def test_a_full_disk_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.undo()
     root.put("x", folder)
     assert kinds(root.check(digests=True)) == []
+
+
+@pytest.mark.parametrize("sign", ["0=ocfl_object_1.1", "inventory.json"])
+def test_no_object_in_what_may_be_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sign: str) -> None:
+    """Where nobody can say whether a directory above is an object, nothing is put below it."""
+    root = create(tmp_path / "root", "0002")
+    folder = tmp_path / "root/a"
+    folder.mkdir()
+    (folder / sign).write_bytes(b"")
+    look = os.lstat
+
+    def refused(path: Any, **options: Any) -> os.stat_result:
+        if os.path.basename(os.fsencode(path)) == sign.encode():
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+        return look(path, **options)
+
+    monkeypatch.setattr(os, "lstat", refused)
+    with pytest.raises(ObjectError) as caught:
+        root.make_sure("b", b"a/b")
+    assert caught.value.kind == "permission"

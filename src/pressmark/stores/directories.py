@@ -35,6 +35,7 @@ from pressmark.fixity import Outcome
 from pressmark.fixity.outcomes import kind_of_mode, message_of
 from pressmark.locks import LockFile, take
 from pressmark.stores.base import Path, Source, octets
+from pressmark.trees import is_there
 
 __all__ = [
     "LOCK",
@@ -136,6 +137,7 @@ def kind_of_entry(entry: os.DirEntry[bytes], *, follow: bool = False) -> str:
     """Return the kind of an entry, as in :class:`Entry`.
 
     :param follow: look at what symbolic links lead to
+    :raises OSError: nobody can say: taken for anything else, a directory would be moved or removed as that
     """
     is_link = entry.is_symlink()
     if is_link and not follow:
@@ -145,8 +147,10 @@ def kind_of_entry(entry: os.DirEntry[bytes], *, follow: bool = False) -> str:
             return "directory"
         if entry.is_file():
             return "file"
-    except OSError:  # links that lead to each other, or where nobody may look
-        return "dangling" if is_link else "special"
+    except OSError:
+        if not is_link:
+            raise
+        return "dangling"  # links that lead to each other, or where nobody may look
     return "dangling" if is_link and not os.path.exists(entry.path) else "special"
 
 
@@ -239,7 +243,7 @@ def rename_new(old: bytes, new: bytes) -> None:
     if _rename_by(_NOREPLACE, old, new):
         return
     # All runs of ours take turns here; what comes between is a stranger.
-    if os.path.lexists(new):
+    if is_there(new):
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), new)
     os.rename(old, new)
 

@@ -74,7 +74,7 @@ from pressmark.stores.ocfl_loading import Loading
 from pressmark.stores.ocfl_object import check_object, is_object_name, is_object_root
 from pressmark.stores.ocfl_walk import Found, Walk
 from pressmark.stores.ocfl_writer import Manners, Provenance, write_object, write_version
-from pressmark.trees import flush_directory, flush_tree
+from pressmark.trees import flush_directory, flush_tree, is_there
 
 __all__ = ["OcflObject", "OcflRoot"]
 
@@ -371,9 +371,12 @@ class OcflRoot(Store):
         return found
 
     def is_elsewhere(self, place: bytes) -> bool:
-        """Return whether something is where ocfl-java puts the object that belongs at ``place``."""
+        """Return whether something is where ocfl-java puts the object that belongs at ``place``.
+
+        :raises OSError: nobody can say
+        """
         other = self._foreign_place(place)
-        return other is not None and os.path.lexists(self._absolute(other))
+        return other is not None and is_there(self._absolute(other))
 
     def _absolute(self, place: bytes) -> bytes:
         return os.path.join(self._root, place)
@@ -698,11 +701,15 @@ class OcflRoot(Store):
 
         :raises ObjectError: it cannot
         """
+        with object_errors(self.root, identifier):
+            self._make_sure(identifier, place)
+
+    def _make_sure(self, identifier: str, place: bytes) -> None:
         parts = place.split(b"/")
         path = self._root
         for number, part in enumerate(parts[:-1], 1):
             path = os.path.join(path, part)
-            if not os.path.lexists(path):
+            if not is_there(path):
                 return
             above = b"/".join(parts[:number])
             if os.path.islink(path) or not os.path.isdir(path):
@@ -712,13 +719,12 @@ class OcflRoot(Store):
                 what = f"its place {text(place)!r} is inside of the object {text(above)!r}, and objects cannot nest"
                 raise ObjectError(self.root, identifier, "object-inside", what)
         path = os.path.join(path, parts[-1])
-        with object_errors(self.root, identifier):
-            try:
-                entries = None if os.path.islink(path) else scan(path, follow=False)
-            except FileNotFoundError:
-                return
-            except NotADirectoryError:
-                entries = None
+        try:
+            entries = None if os.path.islink(path) else scan(path, follow=False)
+        except FileNotFoundError:
+            return
+        except NotADirectoryError:
+            entries = None
         if entries is None:
             what = f"at its place {text(place)!r} is no directory; move it out of the storage root"
             raise ObjectError(self.root, identifier, "collision", what)
@@ -734,9 +740,12 @@ class OcflRoot(Store):
 
     @staticmethod
     def declares_object(directory: bytes) -> bool:
-        """Return whether a directory is an object's, or says so."""
+        """Return whether a directory is an object's, or says so.
+
+        :raises OSError: nobody can say
+        """
         # Asked for by name: intermediate directories may have thousands of entries.
-        return any(os.path.lexists(directory + name) for name in _SIGNS)
+        return any(is_there(directory + name) for name in _SIGNS)
 
     def move_in(self, identifier: str, new: bytes, place: bytes) -> None:
         """Make the directories above a place, and move an object there."""

@@ -82,7 +82,7 @@ from pressmark.stores.pairtree_walk import (
     contents,
     is_morty,
 )
-from pressmark.trees import flush_directory, flush_tree
+from pressmark.trees import flush_directory, flush_tree, is_there
 
 __all__ = ["PairtreeStore"]
 
@@ -656,7 +656,7 @@ class _Repair(contextlib.ExitStack):
             self.report.add([unrepaired(stuck, error)])  # it may be one above
         for path in removed:
             self._tell(Changed("prune", octets(ROOT) + b"/" + path))
-        return bool(removed) or not os.path.lexists(os.path.join(self._store._tree, octets(place)))
+        return bool(removed) or not is_there(os.path.join(self._store._tree, octets(place)))
 
     def _would_prune(self, place: bytes) -> list[bytes]:
         """Return what pruning would remove after all that it would have removed already."""
@@ -767,7 +767,7 @@ def _replaced(directory: bytes) -> list[bytes]:
         names = sorted(os.listdir(os.path.join(directory, REPLACED)))
     except FileNotFoundError:  # another run has just finished
         return []
-    return [name for name in names if not os.path.lexists(os.path.join(directory, name))]
+    return [name for name in names if not is_there(os.path.join(directory, name))]
 
 
 def _take_back(directory: bytes) -> None:
@@ -804,13 +804,13 @@ def _base_of(path: Path) -> bytes:
     given = os.fsencode(path)
     with store_errors(given):
         if not os.path.isdir(given):
-            what = "it is not a directory" if os.path.lexists(given) else "it is not there"
+            what = "it is not a directory" if is_there(given) else "it is not there"
             raise StoreError(given, f"{what}; name the directory that holds {ROOT}")
         tree = os.path.join(given, octets(ROOT))
         if os.path.isdir(tree):
             scan(tree)  # it opens
             return given
-        if os.path.lexists(tree):
+        if is_there(tree):
             raise StoreError(given, f"{ROOT} in it is no directory; restore it")
         absolute = os.path.abspath(given)
         if os.path.basename(absolute) == octets(ROOT):

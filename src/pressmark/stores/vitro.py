@@ -68,7 +68,7 @@ from pressmark.stores.directories import (
 )
 from pressmark.stores.kinds import problem
 from pressmark.stores.namespaces import NAMESPACES, namespaces_problems, read_namespaces, render, with_declared
-from pressmark.trees import flush_directory, flush_tree
+from pressmark.trees import flush_directory, flush_tree, is_there
 
 __all__ = ["VitroObject", "VitroStore"]
 
@@ -189,7 +189,7 @@ class VitroStore(Store):
             strangers = sorted(set(os.listdir(base)) - {NAMESPACES, WORKSHOP})
             if strangers:
                 raise StoreError(base, f"it holds {text(strangers[0])!r}: name a directory that is empty or not there")
-            if os.path.lexists(os.path.join(base, NAMESPACES)) and read_namespaces(base) != wanted:
+            if is_there(os.path.join(base, NAMESPACES)) and read_namespaces(base) != wanted:
                 raise StoreError(base, f"it holds other namespaces, of a store whose {ROOT} is missing; restore that")
             with Workshop(os.path.join(base, WORKSHOP)) as shop, shop.turn():
                 _write(shop, base, wanted, "utf-8")
@@ -778,7 +778,7 @@ class _Repair:
     def _rename(self, action: str, old: bytes, new: bytes) -> bool:
         tree = self._store._tree
         target = os.path.join(tree, new)
-        if len(os.path.basename(new)) > 255 or os.path.lexists(target):
+        if len(os.path.basename(new)) > 255 or is_there(target):
             return False
         if self._store._link(text(os.path.dirname(new))) is not None:
             return False
@@ -832,14 +832,14 @@ def _base_of(path: Path) -> bytes:
     given = os.fsencode(path)
     with store_errors(given):
         if not os.path.isdir(given):
-            what = "it is not a directory" if os.path.lexists(given) else "it is not there"
+            what = "it is not a directory" if is_there(given) else "it is not there"
             raise StoreError(given, f"{what}; name the directory that holds {ROOT}")
         tree = os.path.join(given, octets(ROOT))
-        if not os.path.lexists(tree) and os.path.basename(os.path.abspath(given)) == octets(ROOT):
+        if not is_there(tree) and os.path.basename(os.path.abspath(given)) == octets(ROOT):
             given = os.path.dirname(os.path.abspath(given))
             tree = os.path.join(given, octets(ROOT))
-        has_names = os.path.lexists(os.path.join(given, NAMESPACES))
-        if not os.path.lexists(tree):
+        has_names = is_there(os.path.join(given, NAMESPACES))
+        if not is_there(tree):
             if has_names:
                 raise StoreError(given, f"{ROOT} is missing beside {text(NAMESPACES)}; restore it")
             raise StoreError(given, f"there is no {ROOT} in it: it is no Vitro store")
