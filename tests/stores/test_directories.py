@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 
 import pressmark
+from pressmark import stores
+from pressmark.errors import ObjectError
 from pressmark.locks import LockFile
 from pressmark.stores import directories
 from pressmark.stores.directories import LOCK, Refused, Workshop, copy_source, leftovers, remove_tree, scan
@@ -300,3 +302,21 @@ def test_a_tree_of_any_depth_is_removed(tmp_path: Path) -> None:
     (tmp_path / "/".join(names) / "file").write_bytes(b"x")
     remove_tree(os.fsencode(tmp_path / "d"))
     assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize(("name", "why"), [("pipe", "named pipe"), ("nowhere", "leads nowhere"), ("self", "symbolic")])
+def test_what_no_store_takes(tmp_path: Path, name: str, why: str) -> None:
+    """All stores go through a source alike, and say alike what is wrong with it."""
+    write(tmp_path, {"in/below/": None})
+    if name == "pipe":
+        os.mkfifo(tmp_path / "in" / "below" / name)
+    else:
+        (tmp_path / "in" / "below" / name).symlink_to("nothing" if name == "nowhere" else name)
+    said = set()
+    for kind in ("pairtree", "ocfl"):
+        store = stores.create(kind, tmp_path / kind, pressmark.layout("0002") if kind == "ocfl" else None)
+        with pytest.raises(ObjectError, match=why) as caught:
+            store.put("abc", tmp_path / "in", links="follow")
+        assert caught.value.reason.endswith("; leave it out")
+        said.add(caught.value.reason)
+    assert len(said) == 1

@@ -32,9 +32,9 @@ from typing import Any, NamedTuple
 
 from pressmark.bagit.copying import Event, Job, copy_files
 from pressmark.fixity import Outcome
-from pressmark.fixity.outcomes import kind_of_mode, message_of
+from pressmark.fixity.outcomes import kind_of_error, kind_of_mode, message_of
 from pressmark.locks import LockFile, take
-from pressmark.stores.base import Path, Source, octets
+from pressmark.stores.base import Path, Source, octets, text
 from pressmark.trees import is_there
 
 __all__ = [
@@ -57,10 +57,10 @@ __all__ = [
     "make_parents",
     "misspelled",
     "prune_upward",
-    "refuse_within",
     "remove_tree",
     "rename_new",
     "scan",
+    "source_tree",
     "tidy_upward",
     "too_long",
     "would_be_empty",
@@ -542,21 +542,88 @@ def copy_source(
 
 def _files(source: Source, target: bytes, follow: bool) -> Iterator[tuple[bytes, bytes]]:
     """Give names and files of a source, and make the directories for them below ``target``."""
+    tops: Iterator[tuple[bytes, bytes, bytes]]
     if isinstance(source, Mapping):
-        for name, path in source.items():
-            relative = _checked(octets(name))
-            top = os.path.realpath(_given(path))
-            refuse_within(top, target)
-            yield from _below(top, relative, target, follow)
-        return
-    given = _given(source)
-    # Whoever names a link means what it leads to.
-    top = os.path.realpath(given)
-    refuse_within(top, target)
-    yield from _below(top, b"" if os.path.isdir(top) else _checked(os.path.basename(given)), target, follow)
+        tops = ((os.path.realpath(_given(path)), _checked(octets(name)), b"") for name, path in source.items())
+    else:
+        given = _given(source)
+        # Whoever names a link means what it leads to, under the link's name.
+        tops = iter([(os.path.realpath(given), b"", os.path.basename(given))])
+    for top, inside, alone in tops:
+        for name, path, entries in source_tree(top, inside, target, follow, alone=alone):
+            if entries is not None:
+                _make(target, name)
+                continue
+            _make(target, os.path.dirname(_checked(name)))
+            yield name, path
 
 
-def refuse_within(path: bytes, target: bytes) -> None:
+def source_tree(
+    path: bytes,
+    name: bytes,
+    target: bytes,
+    follow: bool,
+    *,
+    alone: bytes = b"",
+    deepest: int | None = None,
+    above: tuple[tuple[int, int], ...] = (),
+) -> Iterator[tuple[bytes, bytes, list[Entry] | None]]:
+    """Go through a file or directory of a source, a directory before what is in it, by the octets of the names.
+
+    :param path: of it; if that is a link, it is followed
+    :param name: that it has in the object; empty where what is in it is all of the object
+    :param target: where it is copied to
+    :param follow: symbolic links below it
+    :param alone: the name of a file that is all of the object
+    :param deepest: how many directories may lie below each other; :data:`None` for as many as Python's stack takes
+    :param above: devices and numbers of the directories above
+    :return: names, paths, and of directories what is in them; :data:`None` of files, and of whatever else ``path`` is
+    :raises Refused: it cannot be stored
+    """
+    if not above:
+        _refuse_within(path, target)
+    try:
+        if not above and not os.path.isdir(path):
+            os.stat(path)
+            yield name or alone, path, None  # what it is, the copying finds out
+            return
+        status = os.stat(path)
+        entries = scan(path, follow=follow)
+    except OSError as error:
+        raise Refused("source", f"{text(path)}: {error.strerror}") from None
+    identity = (status.st_dev, status.st_ino)
+    if identity in above:
+        raise Refused("source", f"{text(path)}: {message_of('directory-loop')}; leave it out")
+    if len(above) == deepest:
+        what = f"{text(path)}: more than {deepest} directories lie below each other there"
+        raise Refused("source", f"{what}; leave it out, or pack it into one file")
+    yield name, path, entries
+    for entry in entries:
+        inside = name + b"/" + entry.name if name else entry.name
+        below = os.path.join(path, entry.name)
+        if entry.kind == "directory":
+            if entry.is_link:
+                _refuse_within(below, target)
+            yield from source_tree(below, inside, target, follow, deepest=deepest, above=(*above, identity))
+        elif entry.kind == "file":
+            yield inside, below, None
+        else:
+            raise Refused("source", f"{text(below)}: {_why_no_file(entry, below)}")
+
+
+def _why_no_file(entry: Entry, path: bytes) -> str:
+    if entry.kind == "link":
+        return f"{message_of('link')}; follow links, or leave it out"
+    try:
+        kind = kind_of_mode(os.stat(path).st_mode)
+        why = message_of(kind) if kind else "it is no file"
+    except OSError as error:
+        number = error.errno or 0
+        why = message_of(kind_of_error(number, path), number)
+    return f"{why}; leave it out"
+
+
+def _refuse_within(path: bytes, target: bytes) -> None:
     """Refuse to copy a directory to a place inside of it: the copy would be copied, too.
 
     :raises Refused: ``target`` is inside of ``path``
@@ -590,33 +657,6 @@ def _checked(name: bytes) -> bytes:
     if {b"", b".", b".."} & set(parts) or b"\0" in name:
         raise Refused("bad-name", f"{os.fsdecode(name)!r} is no name of a file within an object")
     return name
-
-
-def _below(path: bytes, name: bytes, target: bytes, follow: bool, above: tuple[Any, ...] = ()) -> Iterator[Any]:
-    try:
-        status = os.stat(path, follow_symlinks=follow)
-        kind = kind_of_mode(status.st_mode)
-        if kind == "directory":
-            entries = scan(path, follow=follow)
-    except OSError as error:
-        raise Refused("source", f"{os.fsdecode(path)}: {error.strerror}") from None
-    if kind is None:
-        _make(target, os.path.dirname(name))
-        yield name, path
-        return
-    if kind != "directory":
-        way_out = "; follow links, or leave it out" if kind == "link" else "; leave it out"
-        raise Refused("source", f"{os.fsdecode(path)}: {message_of(kind)}{way_out}")
-    identity = (status.st_dev, status.st_ino)
-    if identity in above:
-        raise Refused("source", f"{os.fsdecode(path)}: {message_of('directory-loop')}; leave it out")
-    _make(target, name)
-    for entry in entries:
-        inside = os.path.join(name, entry.name) if name else entry.name
-        below = os.path.join(path, entry.name)
-        if entry.is_link and entry.kind == "directory":
-            refuse_within(below, target)
-        yield from _below(below, inside, target, follow, (*above, identity))
 
 
 def _make(target: bytes, relative: bytes) -> None:

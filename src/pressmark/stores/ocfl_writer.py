@@ -20,10 +20,9 @@ from pressmark.errors import IdentifierError, shown
 from pressmark.fixity import Outcome, algorithm_name
 from pressmark.fixity.algorithms import ALGORITHMS
 from pressmark.fixity.hasher import Manner
-from pressmark.fixity.outcomes import message_of
 from pressmark.layouts import Layout
 from pressmark.stores.base import Path, Source, octets, text
-from pressmark.stores.directories import Refused, Unreadable, refuse_within, scan
+from pressmark.stores.directories import Refused, Unreadable, source_tree
 from pressmark.stores.inventory import (
     CONTENT_DIRECTORY,
     INVENTORY,
@@ -568,61 +567,24 @@ def _files(source: Source | Files, target: bytes, follow: bool, dropped: list[by
     if isinstance(source, list):
         yield from source
         return
-    if isinstance(source, Mapping):
-        seen = set()
-        for logical, given in source.items():
-            top = _top(given)
-            refuse_within(top, target)
-            for found in _below(top, octets(logical), target, follow, dropped, ()):
-                if found[0] in seen:
-                    raise Refused("bad-name", f"{text(found[0])!r} is given twice")
-                seen.add(found[0])
-                yield found
-        return
-    top = _top(source)
-    refuse_within(top, target)
+    seen = set()
     # Whoever names a link means what it leads to, under the link's name.
-    name = b"" if os.path.isdir(top) else os.path.basename(os.fsencode(os.fspath(source)))
-    yield from _below(top, name, target, follow, dropped, ())
+    tops: Iterable[tuple[Path, bytes, bytes]] = (
+        [(given, octets(logical), b"") for logical, given in source.items()]
+        if isinstance(source, Mapping)
+        else [(source, b"", os.path.basename(os.fsencode(os.fspath(source))))]
+    )
+    for given, inside, alone in tops:
+        for name, path, entries in source_tree(_top(given), inside, target, follow, alone=alone, deepest=DEEPEST):
+            if entries is None:
+                if name in seen:
+                    raise Refused("bad-name", f"{text(name)!r} is given twice")
+                seen.add(name)
+                yield name, path
+            elif not entries and name:
+                dropped.append(name)
 
 
 def _top(given: Path) -> bytes:
     path = os.fsencode(os.fspath(given))
     return os.path.realpath(path) if os.path.islink(path) else path
-
-
-def _below(
-    path: bytes, name: bytes, target: bytes, follow: bool, dropped: list[bytes], above: tuple[tuple[int, int], ...]
-) -> Iterator[tuple[bytes, bytes]]:
-    try:
-        if not above and not os.path.isdir(path):
-            os.stat(path)
-            yield name, path  # what it is, the copying finds out
-            return
-        status = os.stat(path)
-        identity = (status.st_dev, status.st_ino)
-        if identity in above:
-            raise Refused("source", f"{text(path)}: {message_of('directory-loop')}; leave it out")
-        if len(above) == DEEPEST:
-            what = f"{text(path)}: more than {DEEPEST} directories lie below each other there"
-            raise Refused("source", f"{what}; leave it out, or pack it into one file")
-        entries = scan(path, follow=follow)
-    except OSError as error:
-        raise Refused("source", f"{text(path)}: {error.strerror}") from None
-    if not entries and name:
-        dropped.append(name)
-    for entry in entries:
-        inside = name + b"/" + entry.name if name else entry.name
-        below = os.path.join(path, entry.name)
-        if entry.kind == "directory":
-            if entry.is_link:
-                refuse_within(below, target)
-            yield from _below(below, inside, target, follow, dropped, (*above, identity))
-        elif entry.kind == "file":
-            yield inside, below
-        else:
-            way_out = "follow links, or leave it out" if entry.kind == "link" else "leave it out"
-            what = {"link": "it is a symbolic link", "dangling": "the symbolic link leads nowhere"}.get(
-                entry.kind, "it is no file"
-            )
-            raise Refused("source", f"{text(below)}: {what}; {way_out}")
