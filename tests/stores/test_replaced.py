@@ -141,3 +141,13 @@ def test_what_cannot_be_looked_at_is_not_missing(tree: Tree, monkeypatch: pytest
     for name in ("closed/other", "closed/file/below", "closed", "n" * 300):
         monkeypatch.undo()
         assert kind_of(lambda name=name: found.open(name)) == "missing"  # type: ignore[misc]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs symbolic links")
+def test_a_link_to_itself_is_got(tree: Tree) -> None:
+    """What is wrong with an object is said when it is read: it is there."""
+    store = PairtreeStore(tree("ab/one.txt"), durable=False)
+    Path(store.root, "pairtree_root/ab/two.txt").symlink_to("two.txt")
+    found = store.get("ab")
+    found.open("one.txt").close()
+    assert kind_of(lambda: found.open("two.txt")) == "io-error"

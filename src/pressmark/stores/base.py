@@ -163,15 +163,14 @@ class StoredObject:
     def confirm(self) -> None:
         """Make sure that the object is still the one that was got.
 
-        :raises ObjectError: of kind ``changed``: it was replaced, moved or removed; or nobody can say
+        :raises ObjectError: of kind ``changed``: it was replaced, moved or removed, or nobody can say
         """
         for top in self._seen:
             self._confirm(top)
 
     def _confirm(self, top: bytes) -> None:
-        with object_errors(self._store, self.id):
-            if not is_same_version(status_of(top), self._seen[top]):
-                raise self._changed()
+        if not is_same_version(status_of(top), self._seen[top]):
+            raise self._changed()
 
     def _changed(self) -> ObjectError:
         what = "another process has replaced, moved or removed it since it was looked up; get it again"
@@ -220,13 +219,13 @@ class StoredObject:
 
 
 def status_of(path: bytes) -> os.stat_result | None:
-    """Return the status of a file or directory; :data:`None` where nothing is there.
+    """Return the status of a file or directory; :data:`None` where there is none to be had.
 
-    :raises OSError: nobody may look
+    Why that is so, says whoever reads it.
     """
     try:
         return os.stat(path)
-    except (FileNotFoundError, NotADirectoryError):
+    except OSError:
         return None
 
 
