@@ -57,6 +57,7 @@ __all__ = [
     "make_parents",
     "misspelled",
     "prune_upward",
+    "refuse_within",
     "remove_tree",
     "rename_new",
     "scan",
@@ -581,7 +582,7 @@ def source_tree(
     :raises Refused: it cannot be stored
     """
     if not above:
-        _refuse_within(path, target)
+        refuse_within(path, target)
     try:
         if not above and not os.path.isdir(path):
             os.stat(path)
@@ -603,7 +604,7 @@ def source_tree(
         below = os.path.join(path, entry.name)
         if entry.kind == "directory":
             if entry.is_link:
-                _refuse_within(below, target)
+                refuse_within(below, target)
             yield from source_tree(below, inside, target, follow, deepest=deepest, above=(*above, identity))
         elif entry.kind == "file":
             yield inside, below, None
@@ -623,7 +624,7 @@ def _why_no_file(entry: Entry, path: bytes) -> str:
     return f"{why}; leave it out"
 
 
-def _refuse_within(path: bytes, target: bytes) -> None:
+def refuse_within(path: bytes, target: bytes) -> None:
     """Refuse to copy a directory to a place inside of it: the copy would be copied, too.
 
     :raises Refused: ``target`` is inside of ``path``
