@@ -20,7 +20,7 @@ from pressmark import stores
 from pressmark.bagit import copying
 from pressmark.fixity import Outcome
 from pressmark.migrate import transfer
-from pressmark.migrate.rows import Row
+from pressmark.migrate.rows import GOOD, Row
 from pressmark.stores import Store, ocfl_writer
 from pressmark.stores.bags import BagFolder
 from pressmark.stores.directories import exchange
@@ -206,6 +206,33 @@ def test_bags_that_are_not_what_their_manifests_say(tmp_path: Path) -> None:
             "more": "source_invalid",
         }
         assert set(held(store)) == {"good"}
+
+
+def test_a_bag_is_validated_whatever_look_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that is not valid never arrives, though the system cannot say for a moment what it is."""
+    bag = BagFolder.create(tmp_path / "bags").put("aa1", write(tmp_path / "given", {"one": b"1"}))
+    source = make("pairtree", tmp_path / "source", {}, tmp_path / "in")
+    write(tmp_path / "bags", {f"{bag.path}/data/one": b"2"})
+    source.put("aa1", tmp_path / "bags" / bag.path)
+    stat = os.stat
+    looks = at = 0
+
+    def failing(path: Any, *arguments: Any, **how: Any) -> os.stat_result:
+        nonlocal looks
+        if isinstance(path, bytes) and path.endswith(b"/bag"):
+            looks += 1
+            if looks == at:
+                raise OSError(errno.EIO, os.strerror(errno.EIO), path)
+        return stat(path, *arguments, **how)
+
+    monkeypatch.setattr(transfer, "WAITS", ())
+    monkeypatch.setattr(os, "stat", failing)
+    while looks >= at:
+        at, looks = at + 1, 0
+        rows, store = migrate(source, "bags", tmp_path / f"to-{at}")
+        assert rows["aa1"].status not in GOOD
+        assert held(store) == {}
+    assert at > 2
 
 
 def test_ocfl_objects_that_are_not_what_their_inventories_say(tmp_path: Path) -> None:

@@ -320,3 +320,33 @@ def test_what_no_store_takes(tmp_path: Path, name: str, why: str) -> None:
         assert caught.value.reason.endswith("; leave it out")
         said.add(caught.value.reason)
     assert len(said) == 1
+
+
+@pytest.mark.parametrize("kind", ["pairtree", "ocfl"])
+def test_a_source_that_cannot_be_looked_at_for_a_moment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """Whichever look fails, a directory is never taken for something in a directory of its name."""
+    source = tmp_path / "source"
+    write(source, {"one": b"1", "two/three": b"23"})
+    stat = os.stat
+    looks = at = 0
+
+    def failing(path: Any, *arguments: Any, **options: Any) -> os.stat_result:
+        nonlocal looks
+        looks += path == os.fsencode(source)
+        if path == os.fsencode(source) and looks == at:
+            raise OSError(errno.EIO, os.strerror(errno.EIO), path)
+        return stat(path, *arguments, **options)
+
+    monkeypatch.setattr(os, "stat", failing)
+    while looks >= at:
+        at, looks = at + 1, 0
+        store = stores.create(kind, tmp_path / str(at), pressmark.layout("0002") if kind == "ocfl" else None)
+        try:
+            store.put("name", source)
+        except ObjectError:
+            assert list(store.objects()) == []
+        else:
+            assert [name for name, _path in store.get("name").files()] == ["one", "two/three"]
+    assert at > 2

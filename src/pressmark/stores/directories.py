@@ -584,11 +584,10 @@ def source_tree(
     if not above:
         refuse_within(path, target)
     try:
-        if not above and not os.path.isdir(path):
-            os.stat(path)
+        status = os.stat(path)
+        if not above and not stat.S_ISDIR(status.st_mode):
             yield name or alone, path, None  # what it is, the copying finds out
             return
-        status = os.stat(path)
         entries = scan(path, follow=follow)
     except OSError as error:
         raise Refused("source", f"{text(path)}: {error.strerror}") from None

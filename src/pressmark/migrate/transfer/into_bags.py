@@ -8,6 +8,7 @@ would find it by the identifier. Any other becomes the payload of a new bag, whi
 from __future__ import annotations
 
 import os
+import stat
 
 from pressmark.bagit.bag import Bag
 from pressmark.bagit.validation import validate
@@ -53,7 +54,7 @@ class IntoBags(Way):
         mode = "rename" if rename else self.mode
 
         def check(bag: bytes) -> None:
-            if os.path.isdir(bag):
+            if stat.S_ISDIR(os.stat(bag).st_mode):
                 # The bytes were compared while they were copied.
                 report = validate(bag, "complete" if content.known else "full", threads=1)
                 if not report.ok:
