@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import dataclasses
+import errno
 import importlib.util
 import json
 import os
@@ -24,7 +25,7 @@ from pressmark.cli.migrate.output import refusal_text, row_text
 from pressmark.cli.migrate.watch import Watch, text_of
 from pressmark.cli.progress import Manner
 from pressmark.errors import JobError, ReportError
-from pressmark.migrate import Progress
+from pressmark.migrate import Progress, running
 
 from .conftest import COMMAND, Call, environment
 
@@ -367,6 +368,28 @@ def test_another_work_folder(call: Call, books: Path) -> None:
     assert call("migrate", "books", "root", *OCFL, "--work", "work").exit_code == 0
     assert sorted(path.name for path in books.parent.glob("work*")) == ["work", "work-2"]
     assert call("migrate", "books", "root", "--verify-again", "--work", "work").exit_code == 0
+
+
+@pytest.mark.usefixtures("books")
+def test_a_work_folder_that_cannot_be_written(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A full disk is no mistake of the call, and not standard output's."""
+    full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def unplanned(*_arguments: Any, **_how: Any) -> migrate.Plan:
+        raise JobError("work", "No space left on device") from full
+
+    def unmerged(*_arguments: Any) -> None:
+        raise full
+
+    with monkeypatch.context() as patched:
+        patched.setattr(migrate, "plan", unplanned)
+        result = call("migrate", "books", "root", *OCFL)
+        assert (result.exit_code, result.stderr) == (1, "pressmark: 'work': No space left on device\n")
+    monkeypatch.setattr(running, "_write_rows", unmerged)
+    result = call("migrate", "books", "root", *OCFL)
+    assert result.exit_code == 1
+    ending = "root.migration': No space left on device; the run needs to read and write there; the same call"
+    assert result.stderr.endswith(f"{ending} with --resume goes on\n")
 
 
 def test_interrupted(call: Call, books: Path, monkeypatch: pytest.MonkeyPatch) -> None:

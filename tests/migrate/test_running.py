@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -200,6 +201,41 @@ def test_a_run_that_ends_anywhere_is_resumed(
     assert contents(tmp_path / "root") == before
     assert os.listdir(pairtree / "pairtree_root") == []
     assert not [name for name in os.listdir(plan.work) if name.endswith(".new")]
+
+
+@pytest.mark.parametrize("move", [False, True])
+def test_a_work_folder_that_cannot_be_written_for_a_moment(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, move: bool
+) -> None:
+    """Whichever flush fails, the error is a run's own, and what was begun is gone on with."""
+    fsync = os.fsync
+    calls = at = 0
+
+    def failing(descriptor: int) -> None:
+        nonlocal calls
+        calls += 1
+        if calls == at:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", failing)
+    before = contents(made(tmp_path / "pristine", IDS[:2], FILES))
+    while calls >= at:
+        at += 1
+        here, root = shutil.copytree(tmp_path / "pristine", source / str(at)), tmp_path / f"root-{at}"
+        calls = 0
+        try:
+            plan = migrate.plan(here, root, to="ocfl", layout="0003", move=move)
+            run = migrate.run(plan, threads=True)
+        except (JobError, MigrationError, StoreError):
+            if migrate.state(f"{root}.migration") not in ("begun", "finished"):
+                plan = migrate.plan(here, root, to="ocfl", layout="0003", move=move)
+        if not (at > calls and run.ok):
+            run = migrate.resume(plan, threads=True)
+        assert run.ok
+        assert contents(root) == before
+        assert contents(here) == ({} if move else before)
+    assert at > 15
 
 
 def test_a_destination_that_was_not_made_whole(pairtree: Path, tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ from pressmark.jobs.writing import OutputFile, is_temporary, write_new, write_wh
 from pressmark.trees import flush_directory
 from pressmark.version import __version__
 
-__all__ = ["Done", "Job", "WorkFolder", "job_key"]
+__all__ = ["Done", "Job", "WorkFolder", "job_key", "work_errors"]
 
 RUN, PLAN, LOCK, RECEIPTS, OUTPUT = "run.json", "plan.jsonl", "driver.lock", "receipts", "output"
 _FORMAT = 1
@@ -422,6 +422,24 @@ class WorkFolder:
 def _stem(name: str) -> str:
     """Return the chunk and the attempt of an output's name."""
     return ".".join(name.split(".", 2)[:2])
+
+
+@contextmanager
+def work_errors(folder: str) -> Iterator[None]:
+    """Turn what the system refuses in a work folder into a :class:`JobError`; what names a file elsewhere stays.
+
+    :param folder: absolute
+    """
+    try:
+        yield
+    except BrokenPipeError:
+        raise  # no disk says that: whoever is told of events has left
+    except OSError as error:
+        named = error.filename
+        # A name that is not absolute is one in a tree that is being removed.
+        if isinstance(named, (str, bytes)) and os.path.isabs(named) and not os.fsdecode(named).startswith(folder):
+            raise
+        raise _refused(Path(folder), error) from error
 
 
 def _refused(path: Path, error: OSError) -> JobError:

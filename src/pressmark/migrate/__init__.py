@@ -129,21 +129,26 @@ def plan(
         ``algorithms``, ``improper``
     :raises MigrationError: it is refused; ``refused`` is the file that lists why
     :raises StoreError: the source is no store, or cannot be read
+    :raises JobError: the work folder cannot be used
     :raises LayoutConfigError: a layout is refused
     """
+    from pressmark.jobs.folder import work_errors
     from pressmark.migrate.planning import make_plan
 
-    return make_plan(
-        make_options(source, destination, to=to, layout=layout, **how),
-        work_folder(destination) if work is None else work,
-        ids=ids,
-        column=column,
-        new_ids=new_ids,
-        order=order,
-        check_space=check_space,
-        threads=threads,
-        on_event=on_event,
-    )
+    options = make_options(source, destination, to=to, layout=layout, **how)
+    folder = work_folder(destination) if work is None else os.path.abspath(os.fspath(work))
+    with work_errors(folder):
+        return make_plan(
+            options,
+            folder,
+            ids=ids,
+            column=column,
+            new_ids=new_ids,
+            order=order,
+            check_space=check_space,
+            threads=threads,
+            on_event=on_event,
+        )
 
 
 def run(
@@ -257,13 +262,15 @@ def catch_up(
     :param how: options that are to differ, such as ``move``; ``replace`` is on
     :raises MigrationError: it is refused, the run is not finished, its map is damaged, or the work folder of one that
         it caught up with is gone
-    :raises JobError: the rows or the entries of a run are damaged
+    :raises JobError: the rows or the entries of a run are damaged, or the work folder cannot be used
     """
+    from pressmark.jobs.folder import work_errors
     from pressmark.migrate.catching_up import plan_catch_up
 
     first = before if isinstance(before, Plan) else Plan.open(before)
-    folder = work_folder(first.options.destination) if work is None else work
-    return plan_catch_up(first, folder, new_ids=new_ids, threads=threads, on_event=on_event, how=how)
+    folder = work_folder(first.options.destination) if work is None else os.path.abspath(os.fspath(work))
+    with work_errors(folder):
+        return plan_catch_up(first, folder, new_ids=new_ids, threads=threads, on_event=on_event, how=how)
 
 
 def report(plan_or_work: Run | Plan | Path, path: Path) -> Summary:

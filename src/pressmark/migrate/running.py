@@ -34,6 +34,7 @@ from typing import Any, NamedTuple
 
 from pressmark import jobs
 from pressmark.errors import JobError, MigrationError, StoreError
+from pressmark.jobs.folder import work_errors
 from pressmark.migrate.digests import sha256_of
 from pressmark.migrate.entries import Entry
 from pressmark.migrate.events import OnEvent, Progress
@@ -213,7 +214,7 @@ def run_plan(
     work = jobs.WorkFolder.open(plan.work)
     work.check(job, {**plan.options.record(), "entries": plan.sha256})
     tell = on_event or (lambda _event: None)
-    with work.held():
+    with work_errors(plan.work), work.held():
         _check_planned(plan)
         if not os.path.exists(os.path.join(plan.work, BEGUN)):
             write_record(os.path.join(plan.work, BEGUN), {"at": _now(), "pid": os.getpid()})
@@ -565,7 +566,7 @@ def verify_run(
             break
     work = work or _made(folder, job, rows)
     tell = on_event or (lambda _event: None)
-    with work.held():
+    with work_errors(folder), work.held():
         told = _Teller("verify", replace(plan, objects=plan.objects + earlier), work, tell)
         summary = workers.drive(job, work, on_receipt=told, max_errors=max_errors, stop=stop)
         merged = _Merged(ROWS)

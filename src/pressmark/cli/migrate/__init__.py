@@ -63,6 +63,8 @@ def migrate_command(context: click.Context, /, **call: Any) -> int:
         except JobError as error:
             # Once objects are at work, it is not the call that was wrong.
             if watch.phase in ("", "plan"):
+                if isinstance(error.__cause__, OSError):
+                    raise Failure(str(error)) from None
                 raise
             raise Failure(f"{error}; the same call with --resume goes on") from None
         finally:
