@@ -370,6 +370,23 @@ def test_another_work_folder(call: Call, books: Path) -> None:
     assert call("migrate", "books", "root", "--verify-again", "--work", "work").exit_code == 0
 
 
+def test_what_no_list_can_name(call: Call, books: Path) -> None:
+    """What could not be read in the source has no identifier; it is caught up with, once it can be."""
+    assert call("migrate", "books", "first", *OCFL).exit_code == 0
+    root = books.parent / "first"
+    inventory = next(path for path in root.rglob("inventory.json") if path.parent.name != "v1")
+    inventory.rename(books.parent / "away")
+    result = call("migrate", "first", "second", "--to", "pairtree")
+    assert result.exit_code == 1
+    ending = "1 not done, which no identifier is known of: mend what is listed, then give the same call with --catch-up"
+    assert result.stderr.endswith(f"pressmark: {ending}\n")
+    assert "--ids" not in result.stderr
+    (books.parent / "away").rename(inventory)
+    result = call("migrate", "first", "second", "--to", "pairtree", "--catch-up")
+    assert result.exit_code == 0
+    assert sorted(record.id or "" for record in stores.open(books.parent / "second").objects()) == IDS
+
+
 @pytest.mark.usefixtures("books")
 def test_a_work_folder_that_cannot_be_written(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     """A full disk is no mistake of the call, and not standard output's."""

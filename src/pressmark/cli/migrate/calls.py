@@ -264,9 +264,11 @@ class Call:
         """Tell how it ended, and return the exit status."""
         watch.hide()
         summary = Summary()
+        unseen = 0  # what no list of identifiers can name
         for row in run.rows():
             lines.row(row)
             summary.add(row)
+            unseen += row.status not in migrate.GOOD and not row.source_id
         status = run.exit_code
         for path in self._call["reports"]:
             try:
@@ -281,11 +283,11 @@ class Call:
             "bytes_per_second": round(run.bytes / busy) if busy else None,
         }
         lines.summary({**run.record(), **rates, "rows_path": run.rows_path, "reports": list(self._call["reports"])})
-        for text in self._last_words(run, summary, busy):
+        for text in self._last_words(run, summary, busy, unseen):
             say(text)
         return status
 
-    def _last_words(self, run: migrate.Run, summary: Summary, busy: float) -> Iterator[str]:
+    def _last_words(self, run: migrate.Run, summary: Summary, busy: float, unseen: int) -> Iterator[str]:
         statuses = ", ".join(f"{run.by_status[one]:,} {one}" for one in migrate.STATUSES if one in run.by_status)
         read = " read again" if self._verb == "verify_again" else ""
         pieces = [f"{counted(run.objects, 'object')}{read}{f': {statuses}' if statuses else ''}"]
@@ -300,10 +302,14 @@ class Call:
             why = _STOPPED.get(run.stopped or "", "parts of it were given up")
             call = "the same call" if self._verb == "verify_again" else "the same call with --resume"
             yield f"the run has not ended: {why}; {call} goes on"
-        elif outcome_of(run).remaining_path and self._verb != "verify_again":
-            left = summary.undone + summary.kept.objects
+        elif self._verb != "verify_again":
+            left = summary.undone + summary.kept.objects - unseen
             path = outcome_of(run).remaining_path
-            yield f"{left:,} not done: mend what is listed, then give the same call with --ids {path}"
+            if path is not None:
+                yield f"{left:,} not done: mend what is listed, then give the same call with --ids {path}"
+            if unseen:
+                what = f"{unseen:,} not done, which no identifier is known of"
+                yield f"{what}: mend what is listed, then give the same call with --catch-up"
 
 
 def _tell_of_end(watch: Watch) -> None:
