@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import json
 import os
-import shutil
 import subprocess
 import sys
 import threading
@@ -26,6 +25,7 @@ from pressmark.stores.bags import BagFolder
 from pressmark.stores.directories import exchange
 from pressmark.stores.ocfl import OcflRoot
 
+from .conftest import library
 from .samples import Files, errors, held, make, migrate, options, tree, write
 
 GIVEN: dict[str, Files] = {
@@ -35,26 +35,10 @@ GIVEN: dict[str, Files] = {
 Faulty = Callable[..., dict[str, Row]]
 
 
-def library(source: Path, folder: Path) -> str:
-    compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
-    if compiler is None or not sys.platform.startswith("linux"):
-        pytest.skip("no C compiler, or no way to preload a library")
-    built = folder / f"{source.stem}.so"
-    subprocess.run([compiler, "-shared", "-fPIC", "-O1", "-o", built, source, "-ldl"], check=True, capture_output=True)
-    return " ".join(filter(None, [os.environ.get("LD_PRELOAD"), str(built)]))
-
-
 @pytest.fixture(scope="session")
 def reads(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The library by which files cannot be opened or read."""
     return library(Path(__file__).with_name("faults.c"), tmp_path_factory.mktemp("faults"))
-
-
-@pytest.fixture(scope="session")
-def changes(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The library by which changes of the disk fail."""
-    source = Path(__file__).parents[1] / "stores" / "disk_faults.c"
-    return library(source, tmp_path_factory.mktemp("faults"))
 
 
 def faulty(source: Store, to: str, folder: Path, preload: str, *arguments: str, **more: object) -> dict[str, Row]:

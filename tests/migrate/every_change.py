@@ -1,0 +1,115 @@
+"""Every change of the disk by a migration, killed or refused by the system; run with disk_faults.c preloaded.
+
+    python every_change.py FROM TO copy|move FOLDER kill|ERRNO|-ERRNO STRIDE
+
+For one change in so many: a fresh source, a child that is armed, plans and runs, and then a look at both stores. No
+object may be lost or different, and no row good whose object is not there. Gone on with, or planned anew where it was
+not begun, the run ends as if nothing had happened.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import sys
+from pathlib import Path
+
+from migrate.samples import Files, held, make
+from pressmark import migrate, stores
+from pressmark.errors import PressmarkError
+from pressmark.migrate import transfer
+from pressmark.migrate.rows import GOOD, Row
+
+GIVEN: dict[str, Files] = {name: {"one": name.encode() * 9} for name in ("aa1", "bb2", "bbx")}
+
+
+def there(folder: Path) -> dict[str, Files]:
+    """Return what a destination holds; nothing where it is no store yet."""
+    try:
+        return held(stores.open(folder))
+    except PressmarkError:
+        return {}
+
+
+def rows(work: Path) -> list[Row]:
+    files = [path for path in [work / "rows.jsonl", *work.glob("output/*.jsonl")] if path.exists()]
+    return [Row.parse(line) for path in files for line in path.read_bytes().splitlines(keepends=True)]
+
+
+class Case:
+    """A source, and where it goes."""
+
+    def __init__(self, kind: str, to: str, move: bool, folder: Path) -> None:
+        self.folder, self.source, self.destination = folder, folder / "source", folder / "destination"
+        self.work = Path(f"{self.destination}.migration")
+        self.options = {"to": to, "layout": "0003" if to == "ocfl" else None, "move": move}
+        make(kind, folder.with_name("pristine"), GIVEN, folder.with_name("given"))
+
+    def renew(self) -> None:
+        shutil.rmtree(self.folder, ignore_errors=True)
+        shutil.copytree(self.folder.with_name("pristine"), self.source)
+
+    def go(self) -> migrate.Run:
+        """Plan and run, or go on, or run again what a run that is finished has left."""
+        remaining = self.work / "remaining.txt"
+        state = migrate.state(self.work)
+        if state == "begun" or (state == "finished" and not remaining.read_bytes()):
+            return migrate.resume(self.work, threads=True)
+        ids = remaining if state == "finished" else None
+        return migrate.run(migrate.plan(self.source, self.destination, ids=ids, **self.options), threads=True)
+
+    def look(self, where: str) -> None:
+        """Look at both stores before anybody has cleaned up."""
+        here, arrived = held(stores.open(self.source)), there(self.destination)
+        assert here.items() <= GIVEN.items(), where
+        assert arrived.items() <= GIVEN.items(), where
+        assert {**here, **arrived} == GIVEN, where
+        assert self.options["move"] or here == GIVEN, where
+        assert all(row.status not in GOOD or row.id in arrived for row in rows(self.work)), where
+
+
+def main() -> None:
+    kind, to, way, folder, how, stride = sys.argv[1:]
+    case = Case(kind, to, way == "move", Path(folder, "case"))
+    library = ctypes.CDLL(None)
+    kill, number = (1, 0) if how == "kill" else (0, int(how))
+    transfer.WAITS = (0.001, 0.001, 0.001)
+    step = 1
+    cases = 0
+    while True:
+        case.renew()
+        child = os.fork()
+        if child == 0:
+            code = 9
+            try:
+                library.disk_arm(kill, step, number)
+                code = 0 if case.go().ok and library.disk_changes() < step else 3
+            except PressmarkError as error:
+                code = 3 if "\n" not in str(error) else 5
+            except BaseException as error:
+                library.disk_arm(0, 0, 0)
+                print(step, repr(error), file=sys.stderr)
+            finally:
+                os._exit(code)
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        where = f"change {step}, ended {status}"
+        assert status in ((0, -9) if kill else (0, 3)), where
+        case.look(where)
+        for _ in range(3):
+            if (run := case.go()).ok:
+                break
+        assert run.ok, (where, run)
+        case.look(where)
+        assert there(case.destination) == GIVEN, where
+        assert not case.options["move"] or not held(stores.open(case.source)), where
+        assert not [one for one in stores.open(case.destination).check().problems if one.severity == "error"], where
+        if status == 0:
+            break
+        cases += 1
+        step += int(stride)
+    print(cases)
+
+
+if __name__ == "__main__":
+    main()
