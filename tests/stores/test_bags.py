@@ -672,3 +672,23 @@ def test_an_old_bag_beside_another(tmp_path: Path, folder: BagFolder) -> None:
         folder.put("abc", tmp_path / "given", replace=True)
     assert caught.value.kind == "collision"
     assert snapshot(tmp_path) == before
+
+
+def test_a_bag_whose_making_left_its_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A lock that could not be removed for a moment is not in the bag that appears."""
+    (tmp_path / "given").mkdir()
+    (tmp_path / "given" / "one").write_bytes(b"1")
+    folder = BagFolder.create(tmp_path / "bags")
+    unlink = os.unlink
+    failed: list[bytes] = []
+
+    def failing(path: bytes, *arguments: Any, **options: Any) -> None:
+        if os.fsencode(path).endswith(b"/.pressmark-bag/lock") and not failed:
+            failed.append(path)
+            raise OSError(errno.EIO, os.strerror(errno.EIO), path)
+        unlink(path, *arguments, **options)
+
+    monkeypatch.setattr(os, "unlink", failing)
+    folder.put("name", {"one": tmp_path / "given" / "one"})
+    assert failed
+    assert folder.check().problems == []

@@ -36,6 +36,7 @@ from pressmark.bagit.bag import Bag, survey
 from pressmark.bagit.base import Base
 from pressmark.bagit.creation import create as create_bag
 from pressmark.bagit.info import BagInfo
+from pressmark.bagit.transaction import STAGING
 from pressmark.bagit.validation import validate
 from pressmark.errors import BagError, IdentifierError, LayoutConfigError, ObjectError, PathError, StoreError
 from pressmark.fixity import Outcome
@@ -73,6 +74,7 @@ from pressmark.stores.directories import (
     misspelled,
     prune_upward,
     refuse_within,
+    remove_tree,
     rename_new,
     scan,
     too_long,
@@ -688,6 +690,8 @@ class BagFolder(Store):
                 # Whoever names a link means what it leads to.
                 one = given if is_directory(given) else [given]
                 create_bag(one, new, self._algorithms, info, mode=mode, links=links, nested=True, on_event=on_event)
+            # What making it could not remove would be a change that nobody goes on with.
+            remove_tree(os.path.join(new, STAGING))
         except Refused as refused:
             raise ObjectError(self.root, identifier, refused.kind, refused.reason) from refused
         except BagError as error:
