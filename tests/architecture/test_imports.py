@@ -61,6 +61,7 @@ ALLOWED: dict[str, set[str]] = {
     "pages": {"errors"},
     "reports": {"errors"},
     "cores": set(),
+    "delimited": set(),
     "locks": set(),
     "trees": set(),
     "errors": set(),

@@ -18,6 +18,7 @@ from click.testing import Result
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from pressmark import delimited
 from pressmark.cli import gzipped
 from pressmark.cli.tables import text
 from pressmark.layouts import FlatDirect, Pairtree
@@ -157,12 +158,12 @@ PAIRTREE = Pairtree()
 
 @contextlib.contextmanager
 def blocks_of(size: int) -> Iterator[None]:
-    before = text.BLOCK_BYTES
-    text.BLOCK_BYTES = size
+    before = delimited.BLOCK_BYTES
+    delimited.BLOCK_BYTES = size
     try:
         yield
     finally:
-        text.BLOCK_BYTES = before
+        delimited.BLOCK_BYTES = before
 
 
 @st.composite
@@ -359,7 +360,7 @@ def test_malformed_rows_become_others(call: Call, tmp_path: Path) -> None:
 def test_many_failures_come_in_order(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     """Lines are counted over blocks, and within blocks that hold many rows."""
     monkeypatch.setattr(text, "BLOCK_ROWS", 7)
-    monkeypatch.setattr(text, "BLOCK_BYTES", 100)
+    monkeypatch.setattr(delimited, "BLOCK_BYTES", 100)
     table = b"id,t\n" + b'a,"\n"\n,\n' * 200
     result = call("map", "0002", "--format", "csv", "--column", "id", "--on-error", "skip", stdin=table)
     lines = [f"pressmark: <stdin>:{line}: '': the path is empty" for line in range(4, 602, 3)]
@@ -427,7 +428,7 @@ def test_a_quote_that_is_never_closed(call: Call, tmp_path: Path, on_error: str)
 @pytest.mark.parametrize("start", [b"", b'"'])
 def test_a_row_without_end(call: Call, monkeypatch: pytest.MonkeyPatch, start: bytes) -> None:
     """It must not fill the memory."""
-    monkeypatch.setattr(text, "ROW_BYTES", 1 << 20)
+    monkeypatch.setattr(delimited, "ROW_BYTES", 1 << 20)
     result = call(
         "map",
         "0002",

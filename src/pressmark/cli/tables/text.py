@@ -1,100 +1,26 @@
-r"""CSV and TSV: rows of fields, read and written with the bytes of everything that is only carried along.
-
-TSV: a row ends at a line feed, a field at a TAB, and every other byte, quotes among them, is data. CSV is that of
-RFC 4180: a field that begins with a quote goes on to the quote that ends it, with line feeds, commas and doubled quotes
-within; a quote inside any other field is data. In both, a carriage return before the line feed belongs to the end of
-the row.
-"""
+"""CSV and TSV, read and written with the bytes of everything that is only carried along."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from itertools import accumulate
 from operator import methodcaller
-from typing import Any, NamedTuple
+from typing import Any
 
+from pressmark import delimited
 from pressmark.cli.kinds import Kind, Wanted, index_of
 from pressmark.cli.tables.mapper import Mapper
 from pressmark.cli.talk import CallError, Failure
+from pressmark.delimited import BOM, CSV, TSV, Dialect, RowsError
 from pressmark.errors import shown
 
-__all__ = ["DIALECTS", "Dialect", "SameTextWriter", "TextBlock", "TextReader", "TextWriter"]
+__all__ = ["DIALECTS", "SameTextWriter", "TextBlock", "TextReader", "TextWriter"]
 
-BLOCK_BYTES = 1 << 20  # 1 MiB
 # A block of empty rows would hold a million, each of which may fail and wait to be reported.
 BLOCK_ROWS = 1 << 16
-# A row must fit into memory; without a limit, a quote that nothing closes would take the rest of any file for one row.
-ROW_BYTES = 1 << 25  # 32 MiB
-BOM = b"\xef\xbb\xbf"
 NO_FIELD = "{} holds a TAB or a line break, which no field of TSV may"
 
-# What quotes enclose, which they do where a field begins. The quote comes before the look behind it because a search
-# for a fixed byte is ten times faster; the look-ahead keeps a doubled quote together where the text goes on behind what
-# is in memory.
-_QUOTED = rb'"(?<![^,\n]")[^"]*+(?:""[^"]*+)*"(?!")'
-_ENCLOSED = re.compile(_QUOTED)
-# The rest of a row from its first quote on. Quotes behind the one that ends a field, or in a field that does not begin
-# with one, are data.
-_REST_OF_ROW = re.compile(rb"(?:(?:" + _QUOTED + rb'[^,\n]*+|"(?<=[^,\n]"))[^"\n]*+)*\n')
-
-
-class Dialect(NamedTuple):
-    """How fields are kept apart, and whether quotes mean anything."""
-
-    kind: Kind
-    separator: bytes
-    quotes: bool
-
-    def split(self, row: bytes) -> list[bytes]:
-        """Return the fields of ``row`` as they are written."""
-        fields = self.split_roughly(row)
-        if self.quotes and b'"' in row:
-            enclosed = iter(_ENCLOSED.findall(row))
-            fields = [next(enclosed) + field[1:] if field.startswith(b'"') else field for field in fields]
-        return fields
-
-    def split_roughly(self, row: bytes) -> list[bytes]:
-        """Return the fields of ``row`` with one quote in the place of all that quotes enclose."""
-        if self.quotes and b'"' in row:
-            # All separators that are left then are some.
-            row = _ENCLOSED.sub(b'"', row)
-        return row.split(self.separator)
-
-    def value(self, field: bytes) -> bytes | None:
-        """Return what a field means; :data:`None` where something follows the quote that ends it."""
-        if not self.quotes or not field.startswith(b'"'):
-            return field
-        inner = field[1:-1]
-        if len(field) < 2 or not field.endswith(b'"') or inner.count(b'"') != 2 * inner.count(b'""'):
-            return None
-        return inner.replace(b'""', b'"')
-
-    def meant(self, field: bytes) -> bytes:
-        """Return what a field means, or itself where it is malformed."""
-        value = self.value(field)
-        return field if value is None else value
-
-    def holds(self, value: bytes) -> bool:
-        """Return whether a field can hold ``value``."""
-        return self.quotes or not (b"\t" in value or b"\n" in value or b"\r" in value)
-
-    def written(self, values: list[bytes]) -> list[bytes]:
-        """Return ``values``, which fields can hold, as they are written."""
-        if not self.quotes:
-            return values
-        together = b"\0".join(values)
-        if not any(octet in together for octet in (b",", b'"', b"\n", b"\r")):
-            return values
-        return [
-            b'"%b"' % value.replace(b'"', b'""')
-            if b"," in value or b'"' in value or b"\n" in value or b"\r" in value
-            else value
-            for value in values
-        ]
-
-
-DIALECTS = {Kind.CSV: Dialect(Kind.CSV, b",", True), Kind.TSV: Dialect(Kind.TSV, b"\t", False)}
+DIALECTS = {Kind.CSV: CSV, Kind.TSV: TSV}
 
 
 class TextBlock:
@@ -280,26 +206,18 @@ class TextReader:
 
     def _read_chunks(self) -> Iterator[tuple[list[bytes], bool, bool]]:
         """Yield rows without their line feeds, whether quotes are in them, and whether the last had no line feed."""
-        held, data = b"", self._beginning()
-        while data or held:
-            # A last row without line feed is cut like every other, and gets none when it is written.
-            text = held + (data or b"\n")
-            quoted = self.dialect.quotes and b'"' in text
-            rows, held = _quoted_rows(text) if quoted else _plain_rows(text)
-            for start in range(0, len(rows), BLOCK_ROWS):
-                some = rows[start : start + BLOCK_ROWS]
-                yield some, quoted, not data and start + len(some) == len(rows)
-            if held and not data:
-                raise Failure(f"{self.name}:{self._line}: the quote that opens in this row is never closed")
-            if len(held) > ROW_BYTES:
-                raise Failure(f"{self.name}:{self._line}: a row of more than {ROW_BYTES >> 20} MiB")
-            # As much again as is held: a long row is not looked at anew for each block that it grows by.
-            data = data and self._source.read1(max(BLOCK_BYTES, len(held)))
+        try:
+            for rows, quoted, open_end in delimited.rows(self._source.read1, self.dialect, self._beginning()):
+                for start in range(0, len(rows), BLOCK_ROWS):
+                    some = rows[start : start + BLOCK_ROWS]
+                    yield some, quoted, open_end and start + len(some) == len(rows)
+        except RowsError as error:
+            raise Failure(f"{self.name}:{self._line}: {error}") from None
 
     def _beginning(self) -> bytes:
         """Return the first bytes, without a byte order mark; refuse what is neither CSV nor TSV."""
         data = b""
-        while len(data) < 4 and (more := self._source.read1(BLOCK_BYTES)):
+        while len(data) < 4 and (more := self._source.read1(delimited.BLOCK_BYTES)):
             data += more
         if data.startswith(b"\x1f\x8b\x08"):
             raise CallError(f"{self.name}: it is gzipped; give it a name that ends in .gz, or unpack it")
@@ -308,26 +226,6 @@ class TextReader:
         if data.startswith(BOM):
             self.bom = BOM
         return data.removeprefix(BOM)
-
-
-def _plain_rows(text: bytes) -> tuple[list[bytes], bytes]:
-    rows = text.split(b"\n")
-    return rows, rows.pop()
-
-
-def _quoted_rows(text: bytes) -> tuple[list[bytes], bytes]:
-    rows = []
-    start = 0
-    while (end := text.find(b"\n", start)) >= 0:
-        quote = text.find(b'"', start, end)
-        if quote >= 0:
-            match = _REST_OF_ROW.match(text, quote)
-            if match is None:
-                break
-            end = match.end() - 1
-        rows.append(text[start:end])
-        start = end + 1
-    return rows, text[start:]
 
 
 class SameTextWriter:
