@@ -72,6 +72,22 @@ class Dialect(NamedTuple):
         value = self.value(field)
         return field if value is None else value
 
+    def wanted(self, row: bytes, index: int, width: int) -> bytes | str:
+        """Return what one field of a row means, or, as text, why there is none.
+
+        :param index: of the field
+        :param width: how many fields the row must have
+        """
+        fields = self.split_roughly(row)
+        if len(fields) != width:
+            return (
+                f"its row has {'1 field' if len(fields) == 1 else f'{len(fields)} fields'}, the first one has {width}"
+            )
+        if not self.quotes or not fields[index].startswith(b'"'):
+            return fields[index]
+        value = self.value(self.split(row)[index])
+        return "something follows the quote that ends its field" if value is None else value
+
     def holds(self, value: bytes) -> bool:
         """Return whether a field can hold ``value``."""
         return self.quotes or not (b"\t" in value or b"\n" in value or b"\r" in value)

@@ -42,6 +42,7 @@ ALLOWED: dict[str, set[str]] = {
         "layouts",
         "columns",
         "fixity",
+        "delimited",
         "locks",
         "trees",
         "cores",

@@ -113,7 +113,7 @@ def test_tables_of_text(tmp_path: Path) -> None:
         compare(identifiers_of(table, "name"), layouts)
     tabs = tmp_path / "ids.tsv"
     tabs.write_text("a.x\t1\nb.x\n", encoding="utf-8")
-    with pytest.raises(JobError, match=r"row 2: its row has 1 of the 2 fields"):
+    with pytest.raises(JobError, match=r"row 2: its row has 1 field, the first one has 2"):
         compare(identifiers_of(tabs, 1, header=False), layouts)
     with pytest.raises(ValueError, match="format='xls'"):
         identifiers_of(table, format="xls")

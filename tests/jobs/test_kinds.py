@@ -16,8 +16,12 @@ import pytest
 
 import pressmark
 from pressmark import bagit, fixity, jobs, stores
+from pressmark.cli.kinds import Wanted
+from pressmark.cli.streams import Source
+from pressmark.cli.tables.text import TextReader
+from pressmark.delimited import CSV
 from pressmark.errors import JobError
-from pressmark.jobs import Summary, WorkFolder
+from pressmark.jobs import Summary, WorkFolder, rows
 from support.implementations import Implementation
 
 LAYOUTS = [pressmark.layout("pairtree"), pressmark.layout("0003")]
@@ -101,8 +105,37 @@ def test_csv(tmp_path: Path, nbytes: int, output: str) -> None:
         assert pairs == [[identifier, layout.map_id(identifier)] for identifier in kept]
         assert summary.errors == 2 + len(identifiers) - len(kept)
     reasons = {one["reason"] for one in failures(work)}
-    assert "its row has 2 of the 3 fields that the file's first one has" in reasons
-    assert "its row is no CSV: a quote, or a carriage return, is where none may be" in reasons
+    assert "its row has 2 fields, the first one has 3" in reasons
+    assert "something follows the quote that ends its field" in reasons
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        # What follows a malformed field is of the same row, and no row of its own.
+        (b'1,"a"b,"x\n2,no row"\n3,c\n', [None, b"c"]),
+        (b"1,\r\r\n2,b\n", [b"\r", b"b"]),
+        (b'1,a\rb\n2,"a\r\nb"\r\n', [b"a\rb", b"a\r\nb"]),
+        (b'1,a"b""\n2,\0\n', [b'a"b""', b"\0"]),
+        (b"\n1,b", [None, b"b"]),
+        (b'1,b\n2,"c\n3,d\n', [b"b", None]),
+    ],
+)
+def test_csv_is_read_as_commands_read_it(tmp_path: Path, data: bytes, expected: list[bytes | None]) -> None:
+    """Whole and in parts of any size, a row has the field, or the fault, that it has for a command."""
+    (tmp_path / "ids.csv").write_bytes(b"n,id\n" + data)
+    with open(tmp_path / "ids.csv", "rb") as file:
+        shape = rows.shape_of(file, "csv", "id", True)
+        for nbytes in range(1, len(data) + 1):
+            ranges = rows.row_ranges(file, "csv", shape.start, nbytes)
+            found = [field for start, stop in ranges for field in rows.fields(file, "csv", shape, start, stop)]
+            assert [None if isinstance(field, str) else field for field in found] == expected
+    if expected[-1] is not None:
+        with open(tmp_path / "ids.csv", "rb") as source:
+            reader = TextReader(Source(source, "ids.csv"), CSV, Wanted("id", True, ""))
+            blocks = list(reader.blocks())
+        items = [None if index in block.faults else item for block in blocks for index, item in enumerate(block.items)]
+        assert items == expected
 
 
 def test_tsv_and_numbers_of_columns(tmp_path: Path) -> None:

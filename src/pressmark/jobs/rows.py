@@ -1,25 +1,23 @@
-r"""Rows of text files, by byte ranges that end where a row does.
+"""Rows of text files, by byte ranges that end where a row does.
 
-In lines and TSV a row ends at a line feed, and nothing else means anything but the TAB. CSV is that of RFC 4180, read
-strictly: in a field that begins with a quote, line feeds and commas are data.
+In lines a row ends at a line feed, and nothing else means anything; what CSV and TSV are is in
+:mod:`pressmark.delimited`.
 """
 
 from __future__ import annotations
 
-import csv
 import os
 from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple
+
+from pressmark import delimited
+from pressmark.delimited import BOM, CSV, TSV, RowsError, UnclosedError
 
 __all__ = ["FORMATS", "Shape", "Stretch", "fields", "row_ranges", "shape_of"]
 
 FORMATS = ("lines", "csv", "tsv")
 BLOCK = 1 << 20  # 1 MiB
-BOM = b"\xef\xbb\xbf"
-# One character for each octet: csv reads text, and nothing may be lost.
-OCTETS = "latin-1"
-# The usual limit of a field, 128 KiB, would have the rest of a longer one taken for rows.
-csv.field_size_limit(max(csv.field_size_limit(), 1 << 25))
+DIALECTS = {"csv": CSV, "tsv": TSV}
 
 
 class Stretch:
@@ -65,11 +63,13 @@ def shape_of(file: BinaryIO, format: str, column: str | int | None, header: bool
         return Shape(0, 1, 0)
     file.seek(0)
     start = len(BOM) if file.read(len(BOM)) == BOM else 0
-    counted = _Counted(Stretch(file, start, os.fstat(file.fileno()).st_size))
-    first = next(_rows(counted, format), [])
-    if first is None:
-        raise ValueError("its first row is malformed")
-    names = [name.decode("utf-8", "surrogateescape") for name in first]
+    size = os.fstat(file.fileno()).st_size
+    dialect = DIALECTS[format]
+    try:
+        row = next(_rows(Stretch(file, start, size), format), b"")
+    except RowsError as error:
+        raise ValueError(f"its first row is malformed: {error}") from None
+    names = [dialect.meant(name).decode("utf-8", "surrogateescape") for name in dialect.split(row.removesuffix(b"\r"))]
     if isinstance(column, str):
         if not header or names.count(column) != 1:
             raise ValueError(f"it has not one column {column!r}: its first row is {', '.join(names)[:200]}")
@@ -79,7 +79,7 @@ def shape_of(file: BinaryIO, format: str, column: str | int | None, header: bool
         if (column is None and len(names) > 1) or not 1 <= number <= max(1, len(names)):
             raise ValueError(f"say which of its {len(names)} columns is wanted")
         index = number - 1
-    return Shape(start + (counted.bytes if header else 0), len(names), index)
+    return Shape(min(start + len(row) + 1, size) if header else start, len(names), index)
 
 
 def row_ranges(file: BinaryIO, format: str, start: int, nbytes: int) -> Iterator[tuple[int, int]]:
@@ -115,55 +115,33 @@ def _row_end(file: BinaryIO, start: int, at: int, size: int) -> int:
             start += end
             continue
         # Quotes mean something only to who has read everything before them.
-        counted = _Counted(Stretch(file, start, size))
-        for _row in _rows(counted, "csv"):
-            if counted.bytes >= len(block):
-                break
-        start += counted.bytes
-    return start
-
-
-class _Counted:
-    """Lines, and how many bytes those have that were given."""
-
-    def __init__(self, lines: Stretch) -> None:
-        self.bytes = 0
-        self._lines = iter(lines)
-
-    def __iter__(self) -> Iterator[bytes]:
-        for line in self._lines:
-            self.bytes += len(line)
-            yield line
-
-
-def _rows(lines: _Counted | Stretch, format: str) -> Iterator[list[bytes] | None]:
-    """Give the fields of each row, :data:`None` for a row of CSV that is malformed."""
-    if format == "tsv":
-        for line in lines:
-            yield line.removesuffix(b"\n").removesuffix(b"\r").split(b"\t")
-        return
-    if format == "lines":
-        for line in lines:
-            yield [line.removesuffix(b"\n")]
-        return
-    reader = csv.reader((line.decode(OCTETS) for line in lines), strict=True)
-    while True:
         try:
-            row = next(reader)
-        except StopIteration:
-            return
-        except csv.Error:
-            yield None
-        else:
-            yield [field.encode(OCTETS) for field in row]
+            for row in _rows(Stretch(file, start, size), "csv"):
+                start += len(row) + 1
+                if start >= at:
+                    break
+        except UnclosedError:
+            return size
+    return min(start, size)
+
+
+def _rows(source: Stretch, format: str) -> Iterator[bytes]:
+    """Give each row without its line feed."""
+    dialect = DIALECTS[format]
+    for block in delimited.rows(source.read, dialect, source.read(delimited.BLOCK_BYTES)):
+        yield from block.rows
 
 
 def fields(file: BinaryIO, format: str, shape: Shape, start: int, stop: int) -> Iterator[bytes | str]:
     """Give the wanted field of each row as bytes, or, as text, why there is none."""
-    for row in _rows(Stretch(file, start, stop), format):
-        if row is None:
-            yield "its row is no CSV: a quote, or a carriage return, is where none may be"
-        elif len(row) != shape.width:
-            yield f"its row has {len(row)} of the {shape.width} fields that the file's first one has"
-        else:
-            yield row[shape.number]
+    source = Stretch(file, start, stop)
+    if format == "lines":
+        for line in source:
+            yield line.removesuffix(b"\n")
+        return
+    dialect = DIALECTS[format]
+    try:
+        for row in _rows(source, format):
+            yield dialect.wanted(row.removesuffix(b"\r"), shape.number, shape.width)
+    except UnclosedError as error:
+        yield str(error)

@@ -63,18 +63,11 @@ class TextBlock:
             return [row.split(separator, index + 1)[index] for row in rows]
         items = []
         for number, row in enumerate(rows):
-            fields = self._dialect.split_roughly(row)
-            value = None
-            if len(fields) != width:
-                fields_ = "1 field" if len(fields) == 1 else f"{len(fields)} fields"
-                self.faults[number] = f"its row has {fields_}, the first one has {width}"
-            elif not self._quoted or not fields[index].startswith(b'"'):
-                value = fields[index]
-            else:
-                value = self._dialect.value(self._dialect.split(row)[index])
-                if value is None:
-                    self.faults[number] = "something follows the quote that ends its field"
-            items.append(b"" if value is None else value)
+            value = self._dialect.wanted(row, index, width)
+            if isinstance(value, str):
+                self.faults[number] = value
+                value = b""
+            items.append(value)
         return items
 
     def map(self, mapper: Mapper) -> None:
