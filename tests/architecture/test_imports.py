@@ -27,6 +27,7 @@ ALLOWED: dict[str, set[str]] = {
         "paths",
         "pages",
         "trees",
+        "delimited",
         "cores",
         "reports",
         "errors",

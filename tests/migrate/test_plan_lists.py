@@ -42,6 +42,7 @@ def written(path: Path, content: bytes) -> Path:
         ("ids.csv", b"\xef\xbb\xbfid\none\n", ["one"]),
         ("ids.tsv", b'id\tsource_id\n1\t"one"\n', ['"one"']),
         ("ids.csv.gz", b"identifier\none\n", ["one"]),
+        ("ids.csv", b'n,id\n1,a"b\n\n2,\r\r\n3,"c\r\nd"\r\n', ['a"b', "\r", "c\r\nd"]),
         ("ids.jsonl", b'"one"\n{"source_id": "two", "id": "2"}\n\n"a\\nb"\n', ["one", "two", "a\nb"]),
         ("ids.txt", b"", []),
     ],
@@ -64,6 +65,8 @@ def test_columns_are_named(tmp_path: Path) -> None:
     ("name", "content", "match"),
     [
         ("ids.csv", b"a,id\n1\n", r"ids\.csv:2: it has 1 fields"),
+        ("ids.csv", b'id\na\n"b"c\nd\n', r"ids\.csv:3: something follows the quote"),
+        ("ids.csv", b'id\na\n"b\nc\nd\n', r"ids\.csv:3: the quote that opens in this row is never closed"),
         ("ids.jsonl", b'"one"\n[1]\n', r"ids\.jsonl:2: it is no identifier"),
         ("ids.jsonl", b"one\n", r"ids\.jsonl:1: it is no JSON"),
         ("ids.txt", b"x" * (3 << 20), "this is no list of identifiers"),
@@ -194,6 +197,8 @@ def test_objects_get_other_identifiers(source: Path, tmp_path: Path, name: str, 
         (b"a\tb\nc\n", r"map\.tsv:2: expected an old and a new identifier"),
         (b"a\tb\tc\n", r"map\.tsv:1: expected"),
         (b"a\t\n", r"map\.tsv:1: expected"),
+        (b'a,b\n"c"d,e\n', r"map\.tsv:2: something follows the quote"),
+        (b'a,"b\nc,d\n', r"map\.tsv:1: the quote that opens in this row is never closed"),
     ],
 )
 def test_malformed_maps(source: Path, tmp_path: Path, content: bytes, match: str) -> None:

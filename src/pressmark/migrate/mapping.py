@@ -6,15 +6,13 @@ A file has two columns, old and new, separated by tabs or as CSV; a first line `
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import chain
 
+from pressmark.delimited import BOM, CSV, TSV
 from pressmark.errors import shown
 from pressmark.migrate.index import IdentifierIndex
-from pressmark.migrate.sources import ListError, quoting, reading
+from pressmark.migrate.sources import ListError, reading, table_rows
 
 __all__ = ["IdentifierMap", "read_map"]
 
@@ -49,21 +47,14 @@ def _checked(pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
 
 def _pairs(path: str) -> Iterator[tuple[int, tuple[str, str]]]:
     """Give the pairs of a file, and their lines."""
-    with reading(path) as file, io.TextIOWrapper(file, "utf-8-sig", "surrogateescape", newline="") as lines:
-        first = lines.readline()
-        delimiter = "\t" if "\t" in first else ","
-        rows = csv.reader(chain([first], lines) if first else iter(()), delimiter=delimiter, quoting=quoting(delimiter))
-        try:
-            for row in rows:
-                if not row or (rows.line_num == 1 and [name.lower() for name in row] in _HEADERS):
-                    continue
-                if len(row) != 2 or not all(row):
-                    raise ListError(
-                        f"{path}:{rows.line_num}: expected an old and a new identifier, separated by a tab or a comma"
-                    )
-                yield rows.line_num, (row[0], row[1])
-        except csv.Error as error:
-            raise ListError(f"{path}:{rows.line_num}: {error}") from None
+    with reading(path) as file:
+        first = file.readline().removeprefix(BOM)
+        for line, row in table_rows(path, file, TSV if b"\t" in first else CSV, first):
+            if line == 1 and [name.lower() for name in row] in _HEADERS:
+                continue
+            if len(row) != 2 or not all(row):
+                raise ListError(f"{path}:{line}: expected an old and a new identifier, separated by a tab or a comma")
+            yield line, (row[0], row[1])
 
 
 def _lines_of(path: str, first: int, second: int) -> str:

@@ -13,20 +13,20 @@ anything else      an identifier a line, or ended by NUL where there is one
 
 from __future__ import annotations
 
-import csv
 import gzip
 import importlib
-import io
 import json
 import os
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, BinaryIO, Literal
+from typing import Any, BinaryIO
 
+from pressmark import delimited
+from pressmark.delimited import BOM, CSV, TSV, Dialect, RowsError
 from pressmark.stores.base import text
 
-__all__ = ["COLUMNS", "Identifiers", "ListError", "check_there", "quoting", "read_identifiers", "reading"]
+__all__ = ["COLUMNS", "Identifiers", "ListError", "check_there", "read_identifiers", "reading", "table_rows"]
 
 Identifiers = str | os.PathLike[str] | Iterable[str | bytes]
 #: Columns and keys that hold a source's identifiers, the first that is there.
@@ -58,7 +58,7 @@ def read_identifiers(given: Identifiers, column: str | None = None) -> Iterator[
         return
     with reading(path) as file:
         if name.endswith((".csv", ".tsv")):
-            yield from _table(path, file, "\t" if name.endswith(".tsv") else ",", column)
+            yield from _table(path, file, TSV if name.endswith(".tsv") else CSV, column)
         elif name.endswith(".jsonl"):
             yield from _json_lines(path, file, column)
         else:
@@ -97,9 +97,29 @@ def _refusal(path: str, error: OSError) -> ListError:
     return ListError(f"{path}: {error.strerror or error}; name a file that can be read")
 
 
-def quoting(delimiter: str) -> Literal[0, 3]:
-    """Return how :mod:`csv` is to read fields: those between tabs are never quoted."""
-    return csv.QUOTE_NONE if delimiter == "\t" else csv.QUOTE_MINIMAL
+def table_rows(path: str, file: BinaryIO, dialect: Dialect, data: bytes) -> Iterator[tuple[int, list[str]]]:
+    """Give each row of CSV or TSV that is not empty, and the line in which it begins.
+
+    :param data: what was read of the file already, without a byte order mark
+    :raises ListError: a row is malformed
+    """
+    line = 1
+    separator = dialect.separator.decode()
+    try:
+        for block in delimited.rows(file.read, dialect, data):
+            for row in block.rows:
+                written = row.removesuffix(b"\r")
+                if block.quoted and b'"' in written:
+                    fields = [dialect.value(field) for field in dialect.split(written)]
+                    if None in fields:
+                        raise ListError(f"{path}:{line}: something follows the quote that ends a field")
+                    yield line, [text(field) for field in fields if field is not None]
+                elif written:
+                    # As many rows have no quotes, their octets are decoded together.
+                    yield line, text(written).split(separator)
+                line += 1 + row.count(b"\n")
+    except RowsError as error:
+        raise ListError(f"{path}:{line}: {error}") from None
 
 
 def _lines(path: str, file: BinaryIO) -> Iterator[str]:
@@ -136,21 +156,15 @@ def _chosen(where: str, names: list[str], column: str | None) -> str:
     raise ListError(f"{where}: there is {wanted}; there are {', '.join(map(repr, names[:20]))}: name one")
 
 
-def _table(path: str, file: BinaryIO, delimiter: str, column: str | None) -> Iterator[str]:
-    with io.TextIOWrapper(file, "utf-8-sig", "surrogateescape", newline="") as lines:
-        rows = csv.reader(lines, delimiter=delimiter, quoting=quoting(delimiter))
-        try:
-            names = next(rows, [])
-            at = names.index(_chosen(path, names, column))
-            for row in rows:
-                if len(row) > at and row[at]:
-                    yield row[at]
-                elif row and len(row) <= at:
-                    raise ListError(
-                        f"{path}:{rows.line_num}: it has {len(row)} fields, and the identifier is in {at + 1}"
-                    )
-        except csv.Error as error:
-            raise ListError(f"{path}:{rows.line_num}: {error}") from None
+def _table(path: str, file: BinaryIO, dialect: Dialect, column: str | None) -> Iterator[str]:
+    rows = table_rows(path, file, dialect, file.read(_BLOCK).removeprefix(BOM))
+    _line, names = next(rows, (1, []))
+    at = names.index(_chosen(path, names, column))
+    for line, row in rows:
+        if len(row) <= at:
+            raise ListError(f"{path}:{line}: it has {len(row)} fields, and the identifier is in {at + 1}")
+        if row[at]:
+            yield row[at]
 
 
 def _json_lines(path: str, file: BinaryIO, column: str | None) -> Iterator[str]:
