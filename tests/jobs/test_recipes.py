@@ -100,8 +100,9 @@ def test_dask(tmp_path: Path) -> None:
     """The script runs on a cluster that it is given the address of."""
     distributed = pytest.importorskip("distributed")
     code = trees(tmp_path, recipe("dask"))
+    # Without an address for its pages, the scheduler takes port 8787, and warns where another cluster has it.
     with distributed.LocalCluster(
-        n_workers=1, threads_per_worker=1, processes=False, host="127.0.0.1", protocol="tcp", dashboard_address=None
+        n_workers=1, threads_per_worker=1, processes=False, host="127.0.0.1", protocol="tcp", dashboard_address=":0"
     ) as cluster:
         out = run_script(tmp_path, "script", code, cluster.scheduler_address)
     assert out.startswith("Summary(chunks=1, done=1, n=1, bytes=1, errors=0, by_status={'ok': 1}")
