@@ -124,6 +124,16 @@ def test_what_does_not_fit(implementation: Implementation) -> None:
     assert one(long, "pairtree").irreversible == 0
 
 
+def test_what_0011_does_not_give_back(implementation: Implementation) -> None:
+    """What it encodes it gives back, but not digests, empty segments, octets that are not UTF-8, and what is absent."""
+    layout = pressmark.layout("0011", encode_utf=True, max_path_segment_len=60)
+    told = ["a/b", "a:b c", "=u003D", "~.", "..", "fallback/x"]
+    lost: list[str | bytes] = ["http://a/b", "/a", "a/", b"a\xff", "x" * 61, "fallback/" + "0" * 32]
+    found = compare([*told, *lost, ""], [layout]).layouts[0]
+    assert (found.mapped, found.fallback, found.unmapped.count) == (len(told) + len(lost), 1, 1)
+    assert found.irreversible == len(lost)
+
+
 def test_long_identifiers_are_shown_in_part(implementation: Implementation) -> None:
     """A very long one is named by its beginning, and counted as a whole."""
     long = "x" * 100_000

@@ -274,7 +274,7 @@ class _Column:
         self._root_length = root_length
         self._lengths = PathLengths()
         self._number = 0
-        self._unmapped = self._mapped = self._advised = self._fallback = 0
+        self._unmapped = self._mapped = self._advised = self._fallback = self._lost = 0
         self._first_unmapped: list[Named] = []
         self._refused: Counter[str] = Counter()
         self._first_refused: dict[str, list[Named]] = {profile: [] for profile in profiles}
@@ -294,6 +294,7 @@ class _Column:
         self._lengths.add(mapped.paths)
         self._note_refused(block, mapped)
         self._note_fallback(block, mapped)
+        self._note_lost(block, mapped)
         self._number += len(block.column)
 
     def _note_unmapped(self, block: Block, mapped: MappedBlock) -> None:
@@ -328,6 +329,16 @@ class _Column:
         whole = self._without_fallback.map_ids([block.column[index] for index in found], on_error="none")
         for index, path in zip(found, whole, strict=True):
             self._fallback += path is None or path.encode("utf-8", "surrogateescape") != mapped.paths[index]
+
+    def _note_lost(self, block: Block, mapped: MappedBlock) -> None:
+        """Count identifiers that 0011 does not give back: digests, and what lost empty segments or octets."""
+        if not isinstance(self._layout, DirectClean) or not self._layout.reversible:
+            return
+        absent = set(mapped.paths.nulls)
+        found = [index for index in range(len(mapped.paths)) if index not in absent]
+        back = self._layout.unmap_paths([mapped.paths[index] for index in found], on_error="none")
+        for index, identifier in zip(found, back, strict=True):
+            self._lost += identifier is None or identifier.encode("utf-8", "surrogateescape") != block.column[index]
 
     def result(self, label: Label, files: int, versions: int, limit: int | None) -> LayoutResult:
         """Merge, and return all that is known now.
@@ -364,7 +375,7 @@ class _Column:
             first_segments=metrics.first_segments(tree),
             costs=metrics.costs(layout, found, mapped, files, versions),
             reversible=layout.reversible_when,
-            irreversible=truncated + self._fallback if layout.reversible else mapped,
+            irreversible=truncated + self._lost if layout.reversible else mapped,
             locality=metrics.locality(self._lengths),
             throughput=Throughput(self._seconds, mapped / self._seconds if enough else 0.0),
             growth=growth(layout, tree, mapped),

@@ -472,7 +472,7 @@ class LayoutResult(_Recorded):
     :ivar costs: inodes and space
     :ivar reversible: when identifiers can be told from paths, in words: ``always``, ``never``, ``unless truncated``, …
     :ivar irreversible: how many of these identifiers cannot be told from their paths: all where that is ``never``,
-        otherwise those that were cut or replaced by a digest
+        otherwise those that were cut, replaced by a digest, or lost empty segments or octets that are not UTF-8 (0011)
     :ivar locality: of neighbours
     :ivar throughput: of mapping
     :ivar growth: to more objects
