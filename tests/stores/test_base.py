@@ -36,6 +36,15 @@ def test_signs(tmp_path: Path, files: dict[str, bytes | None], kind: str) -> Non
     assert stores.kind_of(str(tmp_path / "store")) == kind
 
 
+def test_classes_of_the_kinds(tmp_path: Path) -> None:
+    """The package gives the class of each kind, and loads it when it is asked for."""
+    classes = [stores.PairtreeStore, stores.VitroStore, stores.OcflRoot, stores.BagFolder]
+    assert classes == [stores.store_class(kind) for kind in stores.KINDS]
+    assert isinstance(stores.create("pairtree", tmp_path / "store"), stores.PairtreeStore)
+    with pytest.raises(AttributeError, match="has no attribute 'TapeStore'"):
+        stores.TapeStore  # noqa: B018
+
+
 def test_no_sign(tmp_path: Path) -> None:
     """What is no store, or several at once, is refused in a line that names it."""
     write(tmp_path, {"file": b"", "both/pairtree_root/": None, "both/0=ocfl_1.1": b"", "object/0=ocfl_object_1.1": b""})

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from pressmark.errors import StoreError
+from pressmark.layouts import Layout
 from pressmark.stores.base import (
     Changed,
     CopyMode,
@@ -27,26 +28,33 @@ from pressmark.stores.base import (
 from pressmark.stores.kinds import KINDS as PROBLEM_KINDS
 
 if TYPE_CHECKING:
-    from pressmark.layouts import Layout
+    from pressmark.stores.bags import BagFolder
+    from pressmark.stores.ocfl import OcflRoot
+    from pressmark.stores.pairtree import PairtreeStore
+    from pressmark.stores.vitro import VitroStore
 
 __all__ = [
     "KINDS",
     "PROBLEM_KINDS",
+    "BagFolder",
     "Changed",
     "CopyMode",
+    "OcflRoot",
+    "PairtreeStore",
     "Path",
     "Progress",
     "Source",
     "Store",
     "StoreObject",
     "StoredObject",
+    "VitroStore",
     "create",
     "kind_of",
     "open",
     "store_class",
 ]
 
-# Loaded when a store of the kind is opened.
+# Loaded when a store of the kind is opened, or the class asked for.
 _CLASSES = {
     "pairtree": ("pressmark.stores.pairtree", "PairtreeStore"),
     "vitro": ("pressmark.stores.vitro", "VitroStore"),
@@ -55,6 +63,14 @@ _CLASSES = {
 }
 #: The kinds of stores.
 KINDS = tuple(_CLASSES)
+
+
+def __getattr__(name: str) -> Any:
+    """Import the class of a kind when it is first asked for."""
+    for kind, (_module, class_name) in _CLASSES.items():
+        if name == class_name:
+            return store_class(kind)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def store_class(kind: str) -> type[Any]:
