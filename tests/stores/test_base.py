@@ -12,7 +12,7 @@ import pytest
 
 import pressmark
 from pressmark import stores
-from pressmark.errors import BagError, ObjectError, StoreError
+from pressmark.errors import BagError, LayoutConfigError, ObjectError, StoreError
 from pressmark.stores.base import StoreObject, object_errors, store_errors
 from pressmark.stores.kinds import KINDS, problem
 
@@ -43,6 +43,19 @@ def test_classes_of_the_kinds(tmp_path: Path) -> None:
     assert isinstance(stores.create("pairtree", tmp_path / "store"), stores.PairtreeStore)
     with pytest.raises(AttributeError, match="has no attribute 'TapeStore'"):
         stores.TapeStore  # noqa: B018
+
+
+def test_layouts_by_name(tmp_path: Path) -> None:
+    """A layout may be said by its name, as elsewhere; an OCFL storage root needs one."""
+    store = stores.create("ocfl", tmp_path / "root", "0004")
+    assert store.layout == pressmark.layout("0004")
+    assert stores.open(tmp_path / "root", layout="0003").layout == pressmark.layout("0003")
+    for action in (lambda: stores.create("ocfl", tmp_path / "x", "0099"), lambda: stores.open(tmp_path, layout="no")):
+        with pytest.raises(LayoutConfigError, match="known are pairtree"):
+            action()
+    with pytest.raises(StoreError, match="an OCFL storage root needs a layout"):
+        stores.create("ocfl", tmp_path / "x")
+    assert not (tmp_path / "x").exists()
 
 
 def test_no_sign(tmp_path: Path) -> None:

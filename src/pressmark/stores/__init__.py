@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from pressmark.errors import StoreError
 from pressmark.layouts import Layout
+from pressmark.layouts import layout as layout_by_name
 from pressmark.stores.base import (
     Changed,
     CopyMode,
@@ -138,24 +139,31 @@ def open(path: Path, kind: str | None = None, **options: Any) -> Store:
 
     :param path: its directory
     :param kind: one of :data:`KINDS`; :data:`None` to find out
-    :param options: of the kind's class
+    :param options: of the kind's class; ``layout`` may be a name
     :raises StoreError: it is no store, or none of that kind, or cannot be read
     :raises ValueError: there is no such kind
+    :raises LayoutConfigError: there is no layout of that name
     """
+    if isinstance(options.get("layout"), str):
+        options["layout"] = layout_by_name(options["layout"])
     store: Store = store_class(kind or kind_of(path))(path, **options)
     return store
 
 
-def create(kind: str, path: Path, layout: Layout | None = None, **options: Any) -> Store:
+def create(kind: str, path: Path, layout: Layout | str | None = None, **options: Any) -> Store:
     """Make an empty store, and open it.
 
     :param kind: one of :data:`KINDS`
     :param path: a directory that is empty or not there
-    :param layout: how identifiers are mapped, where the kind leaves a choice
+    :param layout: how identifiers are mapped, where the kind leaves a choice: a layout, or the name of one; an OCFL
+        storage root needs one
     :param options: of the kind's class
-    :raises StoreError: there is something in the directory, or it cannot be written
+    :raises StoreError: there is something in the directory, or it cannot be written, or a layout is missing
     :raises ValueError: there is no such kind
+    :raises LayoutConfigError: there is no layout of that name
     """
+    if isinstance(layout, str):
+        layout = layout_by_name(layout)
     kind_class = store_class(kind)
     given = os.fsencode(path)
     if os.path.lexists(given) and not os.path.isdir(given):

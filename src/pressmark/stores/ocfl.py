@@ -289,16 +289,25 @@ class OcflRoot(Store):
 
     @classmethod
     def create(
-        cls, root: Path, layout: Layout, *, version: str = VERSIONS[0], description: str | None = None, **options: Any
+        cls,
+        root: Path,
+        layout: Layout | None = None,
+        *,
+        version: str = VERSIONS[0],
+        description: str | None = None,
+        **options: Any,
     ) -> OcflRoot:
         """Make an empty storage root.
 
         :param root: a directory that is not there yet, or is empty
+        :param layout: of its objects; there is none of its own, so it must be given
         :param version: of OCFL
         :param description: of the layout, for ``ocfl_layout.json``
         :param options: as for :class:`OcflRoot`
         :raises StoreError: it cannot be made
         """
+        if layout is None:
+            raise StoreError(os.fspath(root), "an OCFL storage root needs a layout; give one, such as 0003")
         with store_errors(os.fspath(root)):
             create_root(os.fsencode(os.fspath(root)), layout, version, description)
         return cls(root, **options)
