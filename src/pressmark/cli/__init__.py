@@ -61,7 +61,8 @@ def print_version(context: click.Context, _parameter: click.Parameter, wanted: b
     help="Print version, implementation and vector level, and exit.",
 )
 def main() -> None:
-    """Turn identifiers into storage paths and back, under every preservation layout in use; hash, verify and bag files.
+    """Turn identifiers into storage paths and back, under every preservation layout in use; hash, verify and bag files;
+    check, fill, migrate and compare stores.
 
     "pressmark COMMAND --help" tells everything about a command.
     """
