@@ -17,11 +17,11 @@ from pressmark.stores import Store, directories
 from .conftest import write
 
 
-@pytest.fixture(params=["pairtree", "vitro", "ocfl"])
+@pytest.fixture(params=["pairtree", "vitro", "ocfl", "bags"])
 def any_store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
     """A store with one object, which lies some directories deep."""
     kind = request.param
-    store = stores.create(kind, tmp_path / "store", layout("0004") if kind == "ocfl" else None)
+    store = stores.create(kind, tmp_path / "store", layout("0004") if kind in ("ocfl", "bags") else None)
     write(tmp_path, {"given/f": b"1"})
     store.put("abcdef", tmp_path / "given")
     return store

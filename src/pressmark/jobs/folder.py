@@ -437,8 +437,10 @@ def work_errors(folder: str) -> Iterator[None]:
     except OSError as error:
         named = error.filename
         # A name that is not absolute is one in a tree that is being removed.
-        if isinstance(named, (str, bytes)) and os.path.isabs(named) and not os.fsdecode(named).startswith(folder):
-            raise
+        if isinstance(named, (str, bytes)) and os.path.isabs(named):
+            path = os.fsdecode(named)
+            if path != folder and not path.startswith(os.path.join(folder, "")):
+                raise
         raise _refused(Path(folder), error) from error
 
 

@@ -77,6 +77,7 @@ from pressmark.stores.directories import (
     remove_tree,
     rename_new,
     scan,
+    tidy_upward,
     too_long,
     would_be_empty,
 )
@@ -707,8 +708,7 @@ class BagFolder(Store):
                 made = make_parents(self._base, parent)
             rename_new(new, os.path.join(self._base, place))
         except BaseException:
-            with contextlib.suppress(OSError):
-                prune_upward(self._base, parent)
+            tidy_upward(self._base, parent)
             raise
         flush_directory(os.path.join(self._base, parent))
         for above in made:
@@ -760,9 +760,9 @@ class BagFolder(Store):
                 # First: else the old one would be found when the new one is gone.
                 self._sweep(shop, place)
                 os.rename(os.path.join(self._base, place), shop / b"object")
-                flush_directory(os.path.dirname(os.path.join(self._base, place)))
-                prune_upward(self._base, os.path.dirname(place))
                 self._index.forget(name, place)
+                flush_directory(os.path.dirname(os.path.join(self._base, place)))
+                tidy_upward(self._base, os.path.dirname(place))
 
     # --- checking and repairing -----------------------------------------------------------------------------------
 
