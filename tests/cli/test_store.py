@@ -84,6 +84,8 @@ def test_from_init_to_rm(call: Call, given: Path, tmp_path: Path, kind: str) -> 
     assert (tmp_path / "copy" / "one.txt").read_text() == "1"
     assert call("store", "get", "store", "x:12", "copy").exit_code == 2
     assert call("store", "get", "store", "x:13", "other").exit_code == 1
+    missing = call("store", "get", "store", "x:13", "other", "--json")
+    assert (missing.exit_code, json.loads(missing.stdout)) == (1, {"summary": {"ok": False, "files": 0}})
     assert not (tmp_path / "other").exists()
     result = call("store", "rm", "store", "x:12", "x:13")
     assert result.exit_code == 1

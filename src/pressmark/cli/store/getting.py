@@ -13,7 +13,7 @@ from pressmark.cli.store.output import Objects
 from pressmark.cli.streams import open_sink
 from pressmark.cli.talk import CallError, Failure, Interrupted, cause, say
 from pressmark.cli.tally import Tally, counted
-from pressmark.errors import BagError, ObjectError, shown
+from pressmark.errors import BagError, ObjectError, PressmarkError, shown
 from pressmark.stores.directories import Refused, copy_source, remove_tree, rename_new
 from pressmark.trees import flush_directory, flush_tree
 
@@ -66,6 +66,7 @@ def get_command(
             what = "it would lie in the store, which cannot account for it; choose a place outside"
             raise CallError(f"{os.fsdecode(destination)}: {what}")
         with open_sink(None, None) as sink, Tally(manner_of(progress, sink), None, transient=True):
+            objects = Objects(sink, None, True, False)
             try:
                 found = store.get(identifier)
                 files = dict(found.files())
@@ -78,18 +79,21 @@ def get_command(
                 flush_tree(new)
                 rename_new(new, target)
                 flush_directory(os.path.dirname(target))
-            except Refused as refused:
-                raise Failure(str(ObjectError(path, identifier, refused.kind, refused.reason))) from None
-            except BagError as error:
-                raise Failure(str(error)) from None
-            except OSError as error:
-                raise Failure(f"{shown(destination)}: {cause(error)}") from None
             except KeyboardInterrupt:
                 raise Interrupted("interrupted; nothing was made") from None
+            except (Refused, PressmarkError, OSError) as error:
+                if as_json:
+                    objects.write_json({"summary": {"ok": False, "files": 0}})
+                    objects.flush()
+                if isinstance(error, Refused):
+                    raise ObjectError(path, identifier, error.kind, error.reason) from None
+                if isinstance(error, PressmarkError) and not isinstance(error, BagError):
+                    raise
+                why = str(error) if isinstance(error, BagError) else f"{shown(destination)}: {cause(error)}"
+                raise Failure(why) from None
             finally:
                 remove_tree(new)
             if as_json:
-                objects = Objects(sink, None, True, False)
                 for name in files:
                     objects.write_json({"name": name})
                 objects.write_json({"summary": {"ok": True, "files": len(files)}})
