@@ -15,6 +15,7 @@ from pressmark.errors import ObjectError
 from pressmark.layouts import layout
 from pressmark.stores import Store
 from pressmark.stores.pairtree import PairtreeStore
+from pressmark.stores.vitro import VitroStore
 
 from .conftest import Tree, write
 from .ocfl_samples import create, source
@@ -151,3 +152,22 @@ def test_a_link_to_itself_is_got(tree: Tree) -> None:
     found = store.get("ab")
     found.open("one.txt").close()
     assert kind_of(lambda: found.open("two.txt")) == "io-error"
+
+
+def test_a_file_that_is_renamed_while_it_is_got(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody gets the file under the name that has just gone."""
+    write(tmp_path, {"old": b"old", "other": b"new"})
+    store = VitroStore.create(tmp_path / "store")
+    store.put("abc", tmp_path / "old")
+    real = store._only_file
+    other = VitroStore(tmp_path / "store")
+
+    def renamed(identifier: str | bytes, place: str) -> bytes:
+        found = real(identifier, place)
+        if found == b"old":
+            other.put("abc", tmp_path / "other", replace=True)
+        return found
+
+    monkeypatch.setattr(store, "_only_file", renamed)
+    with store.get("abc").open("other") as file:
+        assert file.read() == b"new"

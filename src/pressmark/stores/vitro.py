@@ -102,6 +102,10 @@ class VitroObject(StoredObject):
         yield self.name, self.file
         self.confirm()
 
+    def was_seen(self) -> bool:
+        """Return whether there was a status of the file to be had when it was got."""
+        return self._seen[self.file] is not None
+
     def is_current(self) -> bool:
         """Return whether it is still the one that was got."""
         return is_same_version(status_of(self.file), self._seen[self.file])
@@ -380,7 +384,8 @@ class VitroStore(Store):
                 stored = self._only_file(identifier, place)
                 found = VitroObject(self.root, shown_id, directory, stored, text(stored))
                 renaming = self._renaming()
-                if found.is_current():
+                # Of one that has gone nothing is seen, as of one that nobody may look at.
+                if found.is_current() and (found.was_seen() or stored in self._files(place)):
                     break  # it was neither replaced nor renamed meanwhile
             with contextlib.suppress(PathError):
                 found.name = self.layout.decode_filename(self._name_of(place, stored, renaming))
