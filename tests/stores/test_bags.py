@@ -674,6 +674,17 @@ def test_an_old_bag_beside_another(tmp_path: Path, folder: BagFolder) -> None:
     assert snapshot(tmp_path) == before
 
 
+@pytest.mark.parametrize("name", [".pressmark-bag", ".pressmark-bag/x", ".pressmark-bag/new/x"])
+def test_names_that_changes_of_a_bag_need(tmp_path: Path, folder: BagFolder, name: str) -> None:
+    """What bears them in a source is refused, and not removed as something that our own run has left."""
+    with pytest.raises(ObjectError, match="leave it out") as caught:
+        folder.put("abc", {name: tmp_path / "f.txt", "f": tmp_path / "f.txt"})
+    assert caught.value.kind == "bad-name"
+    assert not list(folder.objects())
+    folder.put("abc", {f"below/{name}": tmp_path / "f.txt"})
+    assert folder.check().ok
+
+
 def test_a_bag_whose_making_left_its_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A lock that could not be removed for a moment is not in the bag that appears."""
     (tmp_path / "given").mkdir()

@@ -684,6 +684,9 @@ class BagFolder(Store):
         try:
             if isinstance(source, Mapping):
                 copy_source(source, new, mode=mode, links=links, on_event=on_event)
+                if is_there(os.path.join(new, STAGING)):  # it would be taken for our own, and removed
+                    reason = f"a bag keeps {text(STAGING)!r} for changes of it; leave it out, or call it otherwise"
+                    raise Refused("bad-name", reason)
                 create_bag(new, None, self._algorithms, info, nested=True)
             else:
                 given = os.fsencode(source)
