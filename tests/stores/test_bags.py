@@ -635,6 +635,36 @@ def test_a_bag_that_cannot_be_looked_at(
     assert snapshot(tmp_path) == before
 
 
+@pytest.mark.parametrize("archive", ["abc.zip", "abc.tar", "abc.tgz"])
+def test_a_serialised_bag_that_cannot_be_read(
+    tmp_path: Path, folder: BagFolder, monkeypatch: pytest.MonkeyPatch, archive: str
+) -> None:
+    """It is not said to be missing, and no other bag is put beside it; of one that is none nothing is in the way."""
+    folder.put("abc", tmp_path / "f.txt")
+    path = serialize(folder, "abc", archive)
+    before = snapshot(tmp_path)
+
+    def failing(at: bytes) -> Any:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), at)
+
+    changes: list[Callable[[], object]] = [
+        lambda: folder.get("abc"),
+        lambda: folder.delete("abc"),
+        lambda: folder.put("abc", tmp_path / "f.txt"),
+    ]
+    with monkeypatch.context() as patch:
+        patch.setattr(archives, "_members", failing)
+        for change in changes:
+            with pytest.raises(ObjectError, match="Permission denied") as caught:
+                change()
+            assert caught.value.kind == "permission"
+        assert kinds(folder) == ["archive-malformed", "archive-unchecked"]
+    assert snapshot(tmp_path) == before
+    path.write_bytes(b"no archive")
+    with pytest.raises(ObjectError, match="no bag in this folder"):
+        folder.get("abc")
+
+
 @pytest.mark.skipif(os.name != "posix", reason="elsewhere other calls look")
 def test_a_folder_that_cannot_be_looked_at(folder: BagFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody says that it is not there."""

@@ -53,10 +53,12 @@ class Described(NamedTuple):
 
     :ivar info: of bag-info.txt; empty where there is none
     :ivar problems: why it could not be read, with ``path`` empty
+    :ivar refused: what the system said where that is the reason: nothing is known of the archive then
     """
 
     info: BagInfo
     problems: list[Problem]
+    refused: OSError | None = None
 
 
 class _Member(NamedTuple):
@@ -122,7 +124,9 @@ def describe(path: bytes) -> Described:
                 if len(found) == len(wanted):
                     break
     except _BROKEN as error:
-        return Described(BagInfo(), [_malformed(error)])
+        # What is said of a broken archive has no number.
+        refused = error if isinstance(error, OSError) and error.errno is not None else None
+        return Described(BagInfo(), [_malformed(error)], refused)
     if declarations.NAME not in found:
         return Described(BagInfo(), [problem("archive-malformed", b"", "there is no directory with a bagit.txt in it")])
     declaration, _ = declarations.read_declaration(found[declarations.NAME])

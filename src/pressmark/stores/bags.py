@@ -350,20 +350,25 @@ class BagFolder(Store):
         """Give what is no directory."""
         name = archives.stem(os.path.basename(place)) if kind == "file" else None
         if name is not None:
-            described = archives.describe(os.path.join(self._base, place))
-            problems = [found._replace(path=place) for found in described.problems]
-            if problems:
-                # Whatever its name says, nobody can tell what it is.
-                yield _record(None, place, problems)
-                return
-            identifier, problems = self._identified(os.path.join(os.path.dirname(place), name), described.info, place)
-            yield _record(identifier, place, problems)
+            yield self._serialised(place, name, archives.describe(os.path.join(self._base, place)))
         elif kind == "link":
             yield problem("link", place, section="")
         elif kind == "special":
             yield problem("special-file", place, section="")
         else:
             yield problem("beside", place, "it is no bag, and belongs to none")
+
+    def _serialised(self, place: bytes, name: bytes, described: archives.Described) -> StoreObject:
+        """Return a serialised bag.
+
+        :param name: of its file, without what says how it is serialised
+        """
+        problems = [found._replace(path=place) for found in described.problems]
+        if problems:
+            # Whatever its name says, nobody can tell what it is.
+            return _record(None, place, problems)
+        identifier, problems = self._identified(os.path.join(os.path.dirname(place), name), described.info, place)
+        return _record(identifier, place, problems)
 
     def _bag(self, place: bytes) -> Iterator[StoreObject | Problem]:
         """Give the bag in a directory."""
@@ -475,11 +480,17 @@ class BagFolder(Store):
         """Return whether there is a bag at ``place``, and it has the identifier.
 
         :raises ObjectError: nobody can say, because it cannot be read
+        :raises OSError: nobody can say, because the system refuses to read it
         """
         path = os.path.join(self._base, place)
         if _is_plain_file(path):
-            found = [item for item in self._found(place, "file") if isinstance(item, StoreObject)]
-            return bool(found) and found[0].id == identifier
+            name = archives.stem(os.path.basename(place))
+            if name is None:
+                return False
+            described = archives.describe(path)
+            if described.refused is not None and _is_plain_file(path):  # else another run has removed it
+                raise described.refused
+            return self._serialised(place, name, described).id == identifier
         seen: os.stat_result | None = None
         while True:
             try:
