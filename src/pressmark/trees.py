@@ -22,6 +22,8 @@ __all__ = [
 _OPEN_DIRECTORY = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_DIRECTORY", 0)
 # Windows flushes nothing that is open for reading only.
 _OPEN_FILE = (os.O_RDWR if os.name == "nt" else os.O_RDONLY) | getattr(os, "O_CLOEXEC", 0)
+# What is raised where there is nothing; a NUL, of which ValueError speaks, is in no name.
+_NOTHING_THERE = (FileNotFoundError, NotADirectoryError, ValueError)
 # What a file system says that has nothing to flush.
 _NOTHING_TO_FLUSH = (errno.EINVAL, errno.EBADF, errno.ENOTSUP)
 
@@ -33,7 +35,7 @@ def is_there(path: bytes) -> bool:
     """
     try:
         os.lstat(path)
-    except (FileNotFoundError, NotADirectoryError):
+    except _NOTHING_THERE:
         return False
     return True
 
@@ -45,7 +47,7 @@ def is_directory(path: bytes) -> bool:
     """
     try:
         return stat.S_ISDIR(os.stat(path).st_mode)
-    except (FileNotFoundError, NotADirectoryError):
+    except _NOTHING_THERE:
         return False
 
 

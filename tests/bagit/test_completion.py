@@ -700,3 +700,8 @@ def test_killed_runs_go_on(server: Server, tmp_path: Path) -> None:
         assert_clean(bag)
         if kills >= KILLS:
             return
+
+
+def test_a_path_that_no_system_takes() -> None:
+    with pytest.raises(BagError):
+        complete(b"a\0b")

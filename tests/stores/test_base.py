@@ -147,3 +147,10 @@ def test_the_table_of_kinds() -> None:
         assert severity in ("error", "warning"), kind
         assert meaning
         assert "\n" not in meaning
+
+
+@pytest.mark.parametrize("kind", ["pairtree", "vitro", "bags"])
+def test_a_path_that_no_system_takes(kind: str) -> None:
+    """It is refused as every other path at which there is no store."""
+    with pytest.raises(StoreError, match="it is not there"):
+        stores.open("a\0b", kind)
