@@ -451,6 +451,8 @@ def test_what_a_killed_plan_leaves_is_cleared_away(
     for number in range(12):
         half = tmp_path / f"half-{number}"
         migrate.plan(source, tmp_path / "root", to="pairtree", work=half)
+        for name in ("refused.jsonl", "warnings.jsonl"):
+            (half / name).write_text("{}\n")
         calls = count()
 
         def until_killed(path: Any, number: int = number, calls: Iterator[int] = calls, **how: Any) -> None:

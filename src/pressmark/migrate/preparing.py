@@ -69,12 +69,15 @@ def prepare(options: Options, folder: str, resources: ExitStack) -> None:
 
 
 def _is_hardly_begun(folder: str, names: list[str]) -> bool:
-    """Return whether a plan was killed when it had made no more than its lock and the very first of its files."""
+    """Return whether a plan was killed when it had no more than its lock and the very first of its files.
+
+    Those are the last that the next one clears away, too: then there is a lock, and they may hold something.
+    """
     paths = {name: os.path.join(folder, name) for name in names if not is_index(name)}
     if not paths.keys() <= {LOCK, *_FIRST}:
         return False
     lock = paths.pop(LOCK, None)
-    return not any(map(os.path.getsize, paths.values())) and (lock is None or is_lock(lock))
+    return not any(map(os.path.getsize, paths.values())) if lock is None else is_lock(lock)
 
 
 def _is_of_plan(name: str, ours: bool) -> bool:
