@@ -238,6 +238,21 @@ def test_a_work_folder_that_cannot_be_written_for_a_moment(
     assert at > 15
 
 
+@pytest.mark.parametrize("error", [OSError("timed out"), ConnectionResetError(errno.ECONNRESET, "reset")])
+def test_what_no_disk_says_is_not_said_of_the_work_folder(source: Path, tmp_path: Path, error: OSError) -> None:
+    """A cluster that cannot be reached, or a listener that has left, is what it is."""
+    made(source, IDS[:1])
+
+    class Unreachable(ThreadPoolExecutor):
+        def submit(self, *_arguments: Any, **_how: Any) -> Any:
+            raise error
+
+    plan = migrate.plan(source, tmp_path / "root", to="pairtree")
+    with Unreachable(1) as executor, pytest.raises(OSError, match=str(error.args[-1])):
+        migrate.run(plan, executor=executor)
+    assert migrate.resume(plan, threads=True).ok
+
+
 def test_a_destination_that_was_not_made_whole(pairtree: Path, tmp_path: Path) -> None:
     plan = to_ocfl(pairtree, tmp_path / "root")
     (tmp_path / "root").mkdir()

@@ -432,9 +432,11 @@ def work_errors(folder: str) -> Iterator[None]:
     """
     try:
         yield
-    except BrokenPipeError:
-        raise  # no disk says that: whoever is told of events has left
+    except ConnectionError:
+        raise  # no disk says that: whoever is told of events, or does the work, has left
     except OSError as error:
+        if error.errno is None:
+            raise  # nor is that the system's: clusters say so that they cannot be reached
         named = error.filename
         # A name that is not absolute is one in a tree that is being removed.
         if isinstance(named, (str, bytes)) and os.path.isabs(named):
