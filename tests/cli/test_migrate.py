@@ -402,11 +402,18 @@ def test_a_work_folder_that_cannot_be_written(call: Call, monkeypatch: pytest.Mo
         patched.setattr(migrate, "plan", unplanned)
         result = call("migrate", "books", "root", *OCFL)
         assert (result.exit_code, result.stderr) == (1, "pressmark: 'work': No space left on device\n")
-    monkeypatch.setattr(running, "_write_rows", unmerged)
-    result = call("migrate", "books", "root", *OCFL)
+    with monkeypatch.context() as patched:
+        patched.setattr(running, "_write_rows", unmerged)
+        result = call("migrate", "books", "root", *OCFL)
     assert result.exit_code == 1
     ending = "root.migration': No space left on device; the run needs to read and write there; the same call"
     assert result.stderr.endswith(f"{ending} with --resume goes on\n")
+    # A run that is finished is read again by the same call.
+    assert call("migrate", "books", "root", "--resume").exit_code == 0
+    monkeypatch.setattr(running, "_write_rows", unmerged)
+    result = call("migrate", "books", "root", "--verify-again")
+    assert result.exit_code == 1
+    assert result.stderr.endswith("the run needs to read and write there; the same call goes on\n")
 
 
 def test_interrupted(call: Call, books: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -66,6 +66,6 @@ def migrate_command(context: click.Context, /, **call: Any) -> int:
                 if isinstance(error.__cause__, OSError):
                     raise Failure(str(error)) from None
                 raise
-            raise Failure(f"{error}; the same call with --resume goes on") from None
+            raise Failure(f"{error}; {asked.again} goes on") from None
         finally:
             lines.flush()

@@ -105,15 +105,18 @@ class Call:
             say(f"the plan warns of {_kinds(plan)}; {_warnings(plan)} lists them")
         return self._run(plan, lines, watch)
 
+    @property
+    def again(self) -> str:
+        """The call that goes on once objects were at work."""
+        return "the same call" if self._verb == "verify_again" else "the same call with --resume"
+
     def how_to_go_on(self, watch: Watch) -> str:
         """Return the last words of a call that was interrupted."""
         if self._work is None or migrate.state(self._work) in ("none", "planned"):
             return "interrupted; nothing was written to the destination"
-        if self._verb == "verify_again":
-            return "interrupted; the same call goes on"
         far = watch.last if watch.phase == "run" else None
         done = f"{far.objects:,} of {far.of_objects or 0:,} objects done; " if far is not None else ""
-        return f"interrupted; {done}the same call with --resume goes on"
+        return f"interrupted; {done}{self.again} goes on"
 
     # --- where ----------------------------------------------------------------------------------------------------
 
@@ -300,8 +303,7 @@ class Call:
             yield f"part {failed.chunk} was given up: {failed.reason}"
         if not run.complete:
             why = _STOPPED.get(run.stopped or "", "parts of it were given up")
-            call = "the same call" if self._verb == "verify_again" else "the same call with --resume"
-            yield f"the run has not ended: {why}; {call} goes on"
+            yield f"the run has not ended: {why}; {self.again} goes on"
         elif self._verb != "verify_again":
             left = summary.undone + summary.kept.objects - unseen
             path = outcome_of(run).remaining_path
