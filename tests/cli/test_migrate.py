@@ -270,6 +270,9 @@ def test_what_is_not_done(call: Call, books: Path) -> None:
     assert first.startswith("pressmark: root: 3 objects: 2 ok, 1 exists_different; 4 files, 5 B by ")
     remaining = books.parent / "root.migration" / "remaining.txt"
     assert second == f"pressmark: 1 not done: mend what is listed, then give the same call with --ids {remaining}"
+    # Neither a run that is gone on with nor a catch-up takes a list.
+    result = call("migrate", "books", "root", "--resume")
+    assert result.stderr.endswith(f" the same call with --ids {remaining} in the place of --resume\n")
     with (books.parent / "rows.csv").open(newline="") as file:
         assert sorted((row["id"], row["status"]) for row in csv.DictReader(file)) == [
             (IDS[0], "exists_different"),
@@ -280,6 +283,14 @@ def test_what_is_not_done(call: Call, books: Path) -> None:
     assert result.exit_code == 0
     assert lines(result.stdout)[-1]["summary"]["work"] == str(books.parent / "root.migration-2")
     assert call("migrate", "books", "root", *OCFL).exit_code == 0
+    link = next(path for path in (books / "pairtree_root").rglob("*") if path.is_file()).with_name("link")
+    link.symlink_to("nowhere")
+    result = call("migrate", "books", "root", "--catch-up")
+    assert result.stderr.endswith(
+        "pressmark: 1 not done: mend what is listed, then give the same call with --catch-up\n"
+    )
+    link.unlink()
+    assert call("migrate", "books", "root", "--catch-up").exit_code == 0
 
 
 def test_rows_of_people() -> None:
@@ -381,6 +392,8 @@ def test_what_no_list_can_name(call: Call, books: Path) -> None:
     ending = "1 not done, which no identifier is known of: mend what is listed, then give the same call with --catch-up"
     assert result.stderr.endswith(f"pressmark: {ending}\n")
     assert "--ids" not in result.stderr
+    result = call("migrate", "first", "second", "--resume")
+    assert result.stderr.endswith(" the same call with --catch-up in the place of --resume\n")
     (books.parent / "away").rename(inventory)
     result = call("migrate", "first", "second", "--to", "pairtree", "--catch-up")
     assert result.exit_code == 0

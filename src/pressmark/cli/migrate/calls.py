@@ -307,11 +307,14 @@ class Call:
         elif self._verb != "verify_again":
             left = summary.undone + summary.kept.objects - unseen
             path = outcome_of(run).remaining_path
+            instead = " in the place of --resume" if self._verb == "resume" else ""
             if path is not None:
-                yield f"{left:,} not done: mend what is listed, then give the same call with --ids {path}"
+                # What a catch-up has not done the next one does; it takes no list.
+                how = f"--ids {path}" if run.plan.before is None else "--catch-up"
+                yield f"{left:,} not done: mend what is listed, then give the same call with {how}{instead}"
             if unseen:
                 what = f"{unseen:,} not done, which no identifier is known of"
-                yield f"{what}: mend what is listed, then give the same call with --catch-up"
+                yield f"{what}: mend what is listed, then give the same call with --catch-up{instead}"
 
 
 def _tell_of_end(watch: Watch) -> None:
