@@ -96,7 +96,7 @@ class Reader:
             self._refuse_links(entry, found.path, [name for name, _path in found.files()])
         files = [(octets(name), path) for name, path in found.files()]
         # One file is of one version; of more, each says for itself which: others' may lie beside them.
-        seen = [(path, _status(path)) for _name, path in files] if len(files) > 1 else []
+        seen = [(path, status_of(path)) for _name, path in files] if len(files) > 1 else []
         return Content(files, {}, [], seen=seen)
 
     def encapsulated(self, entry: Entry) -> tuple[bytes, bytes]:
@@ -126,7 +126,7 @@ class Reader:
     def _tree(self, entry: Entry, top: bytes, encapsulation: str | None) -> Content:
         files: list[tuple[bytes, bytes]] = []
         empty: list[bytes] = []
-        seen = [(top, _status(top))]
+        seen = [(top, status_of(top))]
         with object_errors(self._store.root, entry.source_id):
             links = tree_files(top, files, empty)
         if links and self._follow:
@@ -162,13 +162,6 @@ class Reader:
         return _payload(content, known, found.bag_path, encapsulation)
 
 
-def _status(path: bytes) -> os.stat_result | None:
-    try:
-        return status_of(path)
-    except OSError:
-        return None  # whoever lists or reads it says why
-
-
 def check_unchanged(content: Content) -> None:
     """Make sure that no other version of an object came in its place since it was listed; no file is read.
 
@@ -177,7 +170,7 @@ def check_unchanged(content: Content) -> None:
     :raises Trouble: one may have come
     """
     for path, before in content.seen:
-        if not is_same_version(_status(path), before):
+        if not is_same_version(status_of(path), before):
             what = f"{text(path)} was changed or replaced while the object was read"
             raise Trouble("source_invalid", CHANGED, f"{what}; migrate it again when nobody changes it")
 
