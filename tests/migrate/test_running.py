@@ -653,6 +653,16 @@ def test_rows_of_earlier_runs_are_hashed_once(pairtree: Path, tmp_path: Path, mo
     assert hashed == [second.work, first.work]
 
 
+def test_rows_of_earlier_runs_that_cannot_be_put_together(pairtree: Path, tmp_path: Path) -> None:
+    first = to_ocfl(pairtree, tmp_path / "root")
+    migrate.run(first, threads=True)
+    second = migrate.catch_up(first)
+    migrate.run(second, threads=True)
+    Path(second.work, f"{history.MIGRATED}.new").mkdir()
+    with pytest.raises(JobError, match="needs to read and write there"):
+        migrate.verify(second, threads=True)
+
+
 def test_what_has_gone_is_said_once_and_of_nothing_else(pairtree: Path, tmp_path: Path) -> None:
     """Several runs may have done an object; one that is damaged is there; what was moved is where it was to go."""
     first = to_ocfl(pairtree, tmp_path / "root")

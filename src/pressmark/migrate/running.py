@@ -554,7 +554,8 @@ def verify_run(
     if state(plan.work) != "finished":
         raise _refusal(plan, f"the run in {plan.work} is not finished: run or resume it first")
     started = monotonic()
-    rows, digest, earlier = migrated_rows(plan)
+    with work_errors(plan.work):
+        rows, digest, earlier = migrated_rows(plan)
     job = Verify(plan.options)
     work = None
     for number in count(1):
