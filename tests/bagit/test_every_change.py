@@ -25,7 +25,8 @@ def test_every_change(disk_faults: str, tmp_path: Path, case: str, how: str) -> 
     if case == "complete":
         pytest.importorskip("urllib3")
     here = Path(__file__).parent
-    paths = [str(Path(pressmark.__file__).parent.parent), str(here.parent), os.environ.get("PYTHONPATH")]
+    # The tests first: there is a library called bagit, too.
+    paths = [str(here.parent), str(Path(pressmark.__file__).parent.parent), os.environ.get("PYTHONPATH")]
     environment = {
         **os.environ,
         "LD_PRELOAD": disk_faults,
