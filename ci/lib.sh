@@ -18,14 +18,18 @@ find_python() {
     fail "no CPython 3.11 or newer found; name one in PYTHON"
 }
 
-# environment NAME: a fresh virtual environment build/NAME, its python in $python.
+# environment NAME [BESIDE]: a fresh virtual environment build/NAME, its python in $python. What build/BESIDE has is there, too, if that
+# has been made: installing all that tests need takes longer than many of them.
 environment() {
-    local base
+    local base beside=$root/build/${2:-}/bin/python packages='import sysconfig; print(sysconfig.get_path("purelib"))'
     base=$(find_python)
     python=$root/build/$1/bin/python
     rm -rf "$root/build/$1"
     "$base" -m venv "$root/build/$1" || fail "$base cannot make virtual environments (Debian: install python3-venv)"
     "$python" -m pip install --quiet --upgrade pip setuptools
+    if [ -n "${2:-}" ] && [ -x "$beside" ]; then
+        "$beside" -c "$packages" >"$("$python" -c "$packages")/beside.pth"
+    fi
 }
 
 # is_native FILE...: whether a built wheel holds the extension modules.
