@@ -8,25 +8,50 @@ the row.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-__all__ = ["BLOCK_BYTES", "BOM", "CSV", "ROW_BYTES", "TSV", "Dialect", "Rows", "RowsError", "UnclosedError", "rows"]
+from pressmark.errors import shown
+
+__all__ = [
+    "BLOCK_BYTES",
+    "BOM",
+    "CSV",
+    "ROW_BYTES",
+    "TSV",
+    "Dialect",
+    "Rows",
+    "RowsError",
+    "UnclosedError",
+    "dialect_of",
+    "refuse_doubtful",
+    "rows",
+]
 
 BLOCK_BYTES = 1 << 20  # 1 MiB
 # A row must fit into memory; without a limit, a quote that nothing closes would take the rest of any file for one row.
 ROW_BYTES = 1 << 25  # 32 MiB
 BOM = b"\xef\xbb\xbf"
 
-# What quotes enclose, which they do where a field begins. The quote comes before the look behind it because a search
-# for a fixed byte is ten times faster; the look-ahead keeps a doubled quote together where the text goes on behind what
-# is in memory.
-_QUOTED = rb'"(?<![^,\n]")[^"]*+(?:""[^"]*+)*"(?!")'
-_ENCLOSED = re.compile(_QUOTED)
-# The rest of a row from its first quote on. Quotes behind the one that ends a field, or in a field that does not begin
-# with one, are data.
-_REST_OF_ROW = re.compile(rb"(?:(?:" + _QUOTED + rb'[^,\n]*+|"(?<=[^,\n]"))[^"\n]*+)*\n')
+
+class _Patterns(NamedTuple):
+    """What quotes enclose, which they do where a field begins; and the rest of a row from its first quote on."""
+
+    enclosed: re.Pattern[bytes]
+    rest_of_row: re.Pattern[bytes]
+
+
+@functools.cache
+def _patterns(separator: bytes) -> _Patterns:
+    other = re.escape(separator)
+    # The quote comes before the look behind it because a search for a fixed byte is ten times faster; the look-ahead
+    # keeps a doubled quote together where the text goes on behind what is in memory.
+    quoted = rb'"(?<![^%b\n]")[^"]*+(?:""[^"]*+)*"(?!")' % other
+    # Quotes behind the one that ends a field, or in a field that does not begin with one, are data.
+    rest = rb'(?:(?:%b[^%b\n]*+|"(?<=[^%b\n]"))[^"\n]*+)*\n' % (quoted, other, other)
+    return _Patterns(re.compile(quoted), re.compile(rest))
 
 
 class RowsError(ValueError):
@@ -47,7 +72,7 @@ class Dialect(NamedTuple):
         """Return the fields of ``row`` as they are written."""
         fields = self.split_roughly(row)
         if self.quotes and b'"' in row:
-            enclosed = iter(_ENCLOSED.findall(row))
+            enclosed = iter(_patterns(self.separator).enclosed.findall(row))
             fields = [next(enclosed) + field[1:] if field.startswith(b'"') else field for field in fields]
         return fields
 
@@ -55,7 +80,7 @@ class Dialect(NamedTuple):
         """Return the fields of ``row`` with one quote in the place of all that quotes enclose."""
         if self.quotes and b'"' in row:
             # All separators that are left then are some.
-            row = _ENCLOSED.sub(b'"', row)
+            row = _patterns(self.separator).enclosed.sub(b'"', row)
         return row.split(self.separator)
 
     def value(self, field: bytes) -> bytes | None:
@@ -97,11 +122,12 @@ class Dialect(NamedTuple):
         if not self.quotes:
             return values
         together = b"\0".join(values)
-        if not any(octet in together for octet in (b",", b'"', b"\n", b"\r")):
+        separator = self.separator
+        if not any(octet in together for octet in (separator, b'"', b"\n", b"\r")):
             return values
         return [
             b'"%b"' % value.replace(b'"', b'""')
-            if b"," in value or b'"' in value or b"\n" in value or b"\r" in value
+            if separator in value or b'"' in value or b"\n" in value or b"\r" in value
             else value
             for value in values
         ]
@@ -109,6 +135,58 @@ class Dialect(NamedTuple):
 
 CSV = Dialect(b",", True)
 TSV = Dialect(b"\t", False)
+_DIALECTS = {"csv": CSV, "tsv": TSV}
+# What separates fields in the files of others: semicolons where a comma is the decimal mark.
+_SEPARATORS = (b",", b";", b"\t", b"|")
+
+
+def dialect_of(format: str, delimiter: str | None = None) -> Dialect:
+    r"""Return the dialect of a format.
+
+    :param format: ``csv`` or ``tsv``
+    :param delimiter: that separates the fields of CSV, an ASCII character, ``\t`` for TAB; :data:`None` for a comma
+    :raises ValueError: there is no such delimiter
+    """
+    dialect = _DIALECTS[format]
+    if delimiter is None:
+        return dialect
+    separator = b"\t" if delimiter == r"\t" else delimiter.encode("utf-8", "surrogateescape")
+    if len(separator) != 1 or separator in b'"\r\n\0' or separator >= b"\x80":
+        raise ValueError(rf"delimiter {delimiter!r}: expected one ASCII character, or \t")
+    if format == "tsv" and separator != b"\t":
+        raise ValueError(f"delimiter {delimiter!r}: TSV is separated by TABs; give --format csv")
+    return dialect._replace(separator=separator)
+
+
+def refuse_doubtful(
+    fields: list[bytes], dialect: Dialect, column: str | int | None, header: bool | None, certain: bool
+) -> None:
+    """Refuse a first row where the call does not say for certain what it is.
+
+    :param fields: as they are written
+    :param column: the name in the header, or the number counted from 1; :data:`None` for the only one
+    :param header: whether the row names the columns; :data:`None` where nobody says
+    :param certain: the separator was asked for
+    :raises RowsError: fields seem to have another separator; or a number does not tell whether the row is a header
+    """
+    names = [dialect.meant(field).decode("utf-8", "surrogateescape") for field in fields]
+    number = column if column is not None else 1 if len(fields) == 1 else 0
+    if isinstance(number, int):
+        wanted = fields[number - 1 : number] if number else []
+        suspicious = wanted or fields
+    else:
+        wanted, suspicious = [], [] if number in names else fields
+    for separator in () if certain else _SEPARATORS:
+        for field in suspicious:
+            if separator == dialect.separator or separator not in field or (dialect.quotes and field[:1] == b'"'):
+                continue
+            found, used = (r"'\t'" if one == b"\t" else f"'{one.decode()}'" for one in (separator, dialect.separator))
+            how = f"{'' if dialect.quotes else '--format csv '}--delimiter {found}"
+            what = f"its first row has the field {shown(field)}"
+            raise RowsError(f"{what}; give {how}, or --delimiter {used} if that is one field")
+    if wanted and isinstance(number, int) and header is None:
+        what = f"its first row has {shown(names[number - 1])} in column {number}"
+        raise RowsError(f"{what}; give --header if that is a name, --no-header if it is data")
 
 
 class Rows(NamedTuple):
@@ -137,7 +215,7 @@ def rows(read: Callable[[int], bytes], dialect: Dialect, data: bytes) -> Iterato
         # A last row without line feed is cut like every other.
         text = held + (data or b"\n")
         quoted = dialect.quotes and b'"' in text
-        found, held = _quoted_rows(text) if quoted else _plain_rows(text)
+        found, held = _quoted_rows(text, dialect) if quoted else _plain_rows(text)
         if found:
             yield Rows(found, quoted, not data)
         if held and not data:
@@ -153,13 +231,14 @@ def _plain_rows(text: bytes) -> tuple[list[bytes], bytes]:
     return found, found.pop()
 
 
-def _quoted_rows(text: bytes) -> tuple[list[bytes], bytes]:
+def _quoted_rows(text: bytes, dialect: Dialect) -> tuple[list[bytes], bytes]:
     found = []
+    rest_of_row = _patterns(dialect.separator).rest_of_row
     start = 0
     while (end := text.find(b"\n", start)) >= 0:
         quote = text.find(b'"', start, end)
         if quote >= 0:
-            match = _REST_OF_ROW.match(text, quote)
+            match = rest_of_row.match(text, quote)
             if match is None:
                 break
             end = match.end() - 1

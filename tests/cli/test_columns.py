@@ -42,15 +42,15 @@ def outcome(result: Result) -> tuple[bytes, str, int]:
     [
         (["--column", "id"], b"id,t\na:1,x\nb,y\n", b"id,t,path\na:1,x,a+/1\nb,y,b\n"),
         (["--column", "2", "--header"], b"t,id\nx,abc\n", b"t,id,path\nx,abc,ab/c\n"),
-        (["--column", "2"], b"x,abc\ny,d\n", b"x,abc,ab/c\ny,d,d\n"),
+        (["--column", "2", "--no-header"], b"x,abc\ny,d\n", b"x,abc,ab/c\ny,d,d\n"),
         (["--column", "id", "--as", "p p"], b"id\nabc\n", b"id,p p\nabc,ab/c\n"),
         (["--column", "id", "--as", 'a,"b"'], b"id\nabc\n", b'id,"a,""b"""\nabc,ab/c\n'),
         (["--column", "i,d"], b'"i,d",t\na,b\n', b'"i,d",t,path\na,b,a\n'),
         (["--column", "id"], b'\xef\xbb\xbf"id",t\na,b\n', b'\xef\xbb\xbf"id",t,path\na,b,a\n'),
-        (["--column", "1"], b"\xef\xbb\xbfabc,b\n", b"\xef\xbb\xbfabc,b,ab/c\n"),
+        (["--column", "1", "--no-header"], b"\xef\xbb\xbfabc,b\n", b"\xef\xbb\xbfabc,b,ab/c\n"),
         (["--column", "id"], b"id,t\r\nabc,x\r\nd,y", b"id,t,path\r\nabc,x,ab/c\r\nd,y,d"),
-        (["--column", "2"], b"x,abc\r\n", b"x,abc,ab/c\r\n"),
-        (["--column", "2"], b"x,abc\r", b"x,abc,ab/c\r"),
+        (["--column", "2", "--no-header"], b"x,abc\r\n", b"x,abc,ab/c\r\n"),
+        (["--column", "2", "--no-header"], b"x,abc\r", b"x,abc,ab/c\r"),
         (
             ["--column", "id"],
             b'id,t\nabc,"1\n2, ""3"""\nd,5" disk\n',
@@ -61,9 +61,9 @@ def outcome(result: Result) -> tuple[bytes, str, int]:
         (["--column", "id"], b"id,t\nabc,\xff\0\n\xe9,x\n", b"id,t,path\nabc,\xff\0,ab/c\n\xe9,x,^e/9\n"),
         (["--column", "id"], b"id,t\n", b"id,t,path\n"),
         (["--column", "id"], b"id,t", b"id,t,path"),
-        (["--column", "1"], b"", b""),
-        (["--column", "1"], b"\xef\xbb\xbf", b"\xef\xbb\xbf"),
-        (["--column", "1"], b"a\0b\n", b"a\0b,a^/00/b\n"),
+        (["--column", "1", "--no-header"], b"", b""),
+        (["--column", "1", "--no-header"], b"\xef\xbb\xbf", b"\xef\xbb\xbf"),
+        (["--column", "1", "--no-header"], b"a\0b\n", b"a\0b,a^/00/b\n"),
     ],
     ids=[
         "by name",
@@ -97,16 +97,16 @@ def test_csv(call: Call, options: list[str], table: bytes, expected: bytes) -> N
     ("options", "table", "expected"),
     [
         (["--column", "id"], b"id\tt\nabc\tx\n", b"id\tt\tpath\nabc\tx\tab/c\n"),
-        (["--column", "1"], b'"a"\t"x\n,"\ty\n', b'"a"\t"x\t^2/2a/^2/2\n,"\ty\t^2/c^/22\n'),
-        (["--column", "2"], b"x\tabc\r\ny\td\n", b"x\tabc\tab/c\r\ny\td\td\n"),
+        (["--column", "1", "--no-header"], b'"a"\t"x\n,"\ty\n', b'"a"\t"x\t^2/2a/^2/2\n,"\ty\t^2/c^/22\n'),
+        (["--column", "2", "--no-header"], b"x\tabc\r\ny\td\n", b"x\tabc\tab/c\r\ny\td\td\n"),
         (
             ["--column", "id"],
             b"\xef\xbb\xbfid\t\xff\nabc\t\x80\0\n",
             b"\xef\xbb\xbfid\t\xff\tpath\nabc\t\x80\0\tab/c\n",
         ),
-        (["--column", "1"], b"abc", b"abc\tab/c"),
+        (["--column", "1", "--no-header"], b"abc", b"abc\tab/c"),
         (["--column", "1", "--header"], b"id\nabc", b"id\tpath\nabc\tab/c"),
-        (["--column", "1"], b"a\rb\tc\n", b"a\rb\tc\ta^/0d/b\n"),
+        (["--column", "1", "--no-header"], b"a\rb\tc\n", b"a\rb\tc\ta^/0d/b\n"),
     ],
     ids=["by name", "quotes are data", "CRLF", "bytes", "last open", "header, last open", "CR inside"],
 )
@@ -121,7 +121,7 @@ def test_hathifiles(call: Call, tmp_path: Path) -> None:
     (tmp_path / "hathi_full.txt.gz").write_bytes(gzip.compress(b"\n".join(rows) + b"\n"))
     paths = [Pairtree().map_id(row.partition(b"\t")[0]).encode() for row in rows]
     expected = b"".join(b"%b\t%b\n" % pair for pair in zip(rows, paths, strict=True))
-    result = call("map", "pairtree", "hathi_full.txt.gz", "--format", "tsv", "--column", "1")
+    result = call("map", "pairtree", "hathi_full.txt.gz", "--format", "tsv", "--column", "1", "--no-header")
     assert outcome(result) == (expected, "", 0)
 
 
@@ -145,7 +145,7 @@ def test_other_layouts_and_threads(call: Call, layout: str) -> None:
     ids = b"".join(b"item-%d\n" % number for number in range(3000))
     lines = call("map", layout, stdin=ids).stdout_bytes.splitlines()
     for threads in ("1", "3"):
-        result = call("map", layout, "--format", "tsv", "--column", "1", "--threads", threads, stdin=ids)
+        result = call("map", layout, "--format", "tsv", "--column", "1", "--no-header", "--threads", threads, stdin=ids)
         assert [row.partition(b"\t")[2] for row in result.stdout_bytes.splitlines()] == lines
 
 
@@ -194,7 +194,8 @@ def test_tsv_keeps_every_other_byte(call: Call, table: tuple[list[list[bytes]], 
     if is_bom(given_):
         return
     with blocks_of(block):
-        options = ["--format", "tsv", "--column", str(index + 1), "--on-error", "empty"]
+        options = ["--format", "tsv", "--column", str(index + 1), "--no-header", "--on-error", "empty"]
+        options += ["--delimiter", r"\t"]
         result = call("map", "pairtree", *options, stdin=given_)
     assert result.stdout_bytes == expected
     assert result.stderr.count(": it is empty\n") == sum(not row[index] for row in rows)
@@ -231,7 +232,8 @@ def test_csv_keeps_every_other_byte(call: Call, table: tuple[list[list[bytes]], 
     if is_bom(given_):
         return
     with blocks_of(block):
-        options = ["--format", "csv", "--column", str(index + 1), "--on-error", "empty"]
+        options = ["--format", "csv", "--column", str(index + 1), "--no-header", "--on-error", "empty"]
+        options += ["--delimiter", ","]
         result = call("map", "pairtree", *options, stdin=given_)
     assert result.stdout_bytes == expected
     if sys.version_info >= (3, 11) and rows:
@@ -248,12 +250,13 @@ def test_csv_becomes_tsv_and_back(call: Call, table: tuple[list[list[bytes]], in
     if is_bom(given_):
         return
     Path("in.csv").write_bytes(given_)
-    call("map", "0003", "in.csv", "--column", "1", "-o", "out.tsv", "--on-error", "empty")
+    options = ["--column", "1", "--no-header", "--on-error", "empty"]
+    call("map", "0003", "in.csv", *options, "--delimiter", ",", "-o", "out.tsv")
     read = [row.split(b"\t")[:-1] for row in Path("out.tsv").read_bytes().split(b"\n")[:-1]]
     assert read == [list(map(meaning, row)) for row in rows]
     if is_bom(Path("out.tsv").read_bytes()):
         return
-    call("map", "0003", "out.tsv", "--column", "1", "-o", "back.csv", "--on-error", "empty")
+    call("map", "0003", "out.tsv", *options, "--delimiter", r"\t", "-o", "back.csv")
     back = csv.reader(io.StringIO(Path("back.csv").read_bytes().decode("latin-1"), newline=""))
     assert [[field.encode("latin-1") for field in row[:-2]] for row in back] == read
 
@@ -298,7 +301,7 @@ def test_on_error(call: Call, on_error: str, expected: bytes, told: str) -> None
 )
 def test_malformed_rows(call: Call, kind: str, table: bytes, line: str) -> None:
     """A row that the new field would make wrong in other ways fails, is left out or keeps its bytes."""
-    call_ = ["map", "0002", "--format", kind, "--column", "1"]
+    call_ = ["map", "0002", "--format", kind, "--column", "1", "--no-header"]
     stopped, skipped, emptied = (call(*call_, "--on-error", one, stdin=table) for one in ("stop", "skip", "empty"))
     separator = b"," if kind == "csv" else b"\t"
     row = table.split(b"\n")[int(line[0]) - 1]
@@ -312,14 +315,16 @@ def test_malformed_rows(call: Call, kind: str, table: bytes, line: str) -> None:
 
 def test_a_skipped_last_row(call: Call) -> None:
     """The row before it keeps its line feed."""
-    result = call("map", "0002", "--format", "tsv", "--column", "1", "--on-error", "skip", stdin=b"a\tb\n\tc")
+    result = call(
+        "map", "0002", "--format", "tsv", "--column", "1", "--no-header", "--on-error", "skip", stdin=b"a\tb\n\tc"
+    )
     assert result.stdout_bytes == b"a\tb\ta\n"
 
 
 def test_results_that_no_tsv_field_can_hold(call: Call) -> None:
     """A TAB, a line feed or a carriage return in an identifier fails in TSV, and is quoted in CSV."""
     table = b"a^/09b\na^/0a/b\na^/0d/b\nabc\nab/c\n"
-    options = ["--column", "1", "--on-error", "empty"]
+    options = ["--column", "1", "--no-header", "--on-error", "empty"]
     result = call("unmap", "pairtree", "--format", "tsv", *options, stdin=table.replace(b"^/09b", b"^/09/b"))
     assert result.stdout_bytes == b"a^/09/b\t\na^/0a/b\t\na^/0d/b\t\nabc\t\nab/c\tabc\n"
     reason = "its result holds a TAB or a line break, which no field of TSV may"
@@ -331,7 +336,16 @@ def test_results_that_no_tsv_field_can_hold(call: Call) -> None:
 def test_fields_with_line_feeds_and_nul(call: Call) -> None:
     """No byte is left that could keep the items of such a block apart, and they are mapped all the same."""
     result = call(
-        "map", "pairtree", "--format", "csv", "--column", "1", "--on-error", "skip", stdin=b'"a\nb"\nc\0\n""\n'
+        "map",
+        "pairtree",
+        "--format",
+        "csv",
+        "--column",
+        "1",
+        "--no-header",
+        "--on-error",
+        "skip",
+        stdin=b'"a\nb"\nc\0\n""\n',
     )
     assert result.stdout_bytes == b'"a\nb",a^/0a/b\nc\0,c^/00\n'
     assert result.stderr.startswith("pressmark: <stdin>:4: '': it is empty\n")
@@ -340,7 +354,7 @@ def test_fields_with_line_feeds_and_nul(call: Call) -> None:
 def test_csv_that_does_not_fit_tsv(call: Call, tmp_path: Path) -> None:
     """A field that is carried along and cannot be: the row fails, and cannot be written with an empty result either."""
     (tmp_path / "in.csv").write_bytes(b'a,"1\n2"\nb,c\n')
-    call_ = ["map", "0002", "in.csv", "--column", "1", "-o", "out.tsv", "--on-error"]
+    call_ = ["map", "0002", "in.csv", "--column", "1", "--no-header", "-o", "out.tsv", "--on-error"]
     line = "pressmark: in.csv:1: 'a': field 2 of its row holds a TAB or a line break, which no field of TSV may\n"
     for on_error in ("stop", "empty"):
         result = call(*call_, on_error)
@@ -376,7 +390,7 @@ def test_many_failures_come_in_order(call: Call, monkeypatch: pytest.MonkeyPatch
     [
         (["--format", "csv", "--column", "x"], b"id,t\na,b\n", "no column 'x'; it has id, t", 2),
         (["--format", "csv", "--column", "3", "--header"], b"id,t\na,b\n", "no column 3; it has 2: id, t", 2),
-        (["--format", "csv", "--column", "3"], b"id,t\na,b\n", "no column 3; its first row has 2", 2),
+        (["--format", "csv", "--column", "3", "--no-header"], b"id,t\na,b\n", "no column 3; its first row has 2", 2),
         (
             ["--format", "csv", "--column", "id"],
             b"id,id\na,b\n",
@@ -390,11 +404,16 @@ def test_many_failures_come_in_order(call: Call, monkeypatch: pytest.MonkeyPatch
             2,
         ),
         (["--format", "csv", "--column", "id"], b"", "it is empty: there is no header row", 2),
-        (["--format", "tsv", "--column", "id"], "id".encode("utf-16"), "it is UTF-16; convert it to UTF-8", 2),
+        (
+            ["--format", "tsv", "--column", "id"],
+            "id".encode("utf-16"),
+            "it is UTF-16; convert it to UTF-8 (iconv -f UTF-16 -t UTF-8)",
+            2,
+        ),
         (
             ["--format", "tsv", "--column", "id"],
             gzip.compress(b"id\na\n", mtime=0),
-            "it is gzipped; give it a name that ends in .gz, or unpack it",
+            "it is gzipped; give it a name that ends in .gz, or unpack it (gunzip -c)",
             2,
         ),
     ],
@@ -436,6 +455,7 @@ def test_a_row_without_end(call: Call, monkeypatch: pytest.MonkeyPatch, start: b
         "csv",
         "--column",
         "1",
+        "--no-header",
         stdin=b"a\n" + start + b"x\n" * (start != b"") + b"x" * (3 << 20),
     )
     assert (result.stdout_bytes, result.exit_code) == (b"a,a\n", 1)
@@ -445,7 +465,7 @@ def test_a_row_without_end(call: Call, monkeypatch: pytest.MonkeyPatch, start: b
 def test_a_long_field(call: Call) -> None:
     """A row of several blocks is carried along."""
     field = b'"' + b"x\n" * (2 << 20) + b'"'
-    result = call("map", "0002", "--format", "csv", "--column", "1", stdin=b"a," + field + b"\nb,c\n")
+    result = call("map", "0002", "--format", "csv", "--column", "1", "--no-header", stdin=b"a," + field + b"\nb,c\n")
     assert result.stdout_bytes == b"a," + field + b",a\nb,c,b\n"
 
 
@@ -455,18 +475,21 @@ def test_a_long_field(call: Call) -> None:
 @pytest.mark.parametrize(
     ("call_", "line"),
     [
-        (["--column", "id"], "<stdin>: nothing tells what kind of table it is; give --format csv, tsv or parquet"),
+        (
+            ["--column", "id"],
+            "<stdin>: nothing tells what kind of table it is; give --format csv, tsv, jsonl or parquet",
+        ),
         (
             ["t.dat", "--column", "id"],
-            "t.dat: nothing tells what kind of table it is; give --format csv, tsv or parquet",
+            "t.dat: nothing tells what kind of table it is; give --format csv, tsv, jsonl or parquet",
         ),
         (
-            ["t.txt", "--column", "1"],
-            "t.txt: its name says that it has no columns; give --format csv, tsv or parquet",
+            ["t.txt", "--column", "1", "--no-header"],
+            "t.txt: its name says that it has no columns; give --format csv, tsv, jsonl or parquet",
         ),
         (
-            ["t.csv", "--format", "lines", "--column", "1"],
-            "t.csv: --format says that it has no columns; give --format csv, tsv or parquet",
+            ["t.csv", "--format", "lines", "--column", "1", "--no-header"],
+            "t.csv: --format says that it has no columns; give --format csv, tsv, jsonl or parquet",
         ),
         (["t.csv"], "t.csv: CSV needs --column, to say which one to take (or --format lines)"),
         (["t.TSV.GZ"], "t.TSV.GZ: TSV needs --column, to say which one to take (or --format lines)"),
@@ -480,10 +503,10 @@ def test_a_long_field(call: Call) -> None:
             ["t.csv", "--column", "id", "--both"],
             "--both does not go with --column: a table has its own rows and columns",
         ),
-        (["t.csv", "--column", "0"], "--column 0: columns are counted from 1"),
+        (["t.csv", "--column", "0", "--no-header"], "--column 0: columns are counted from 1"),
         (["t.csv", "--column", "id", "--no-header"], "--column 'id': without a header row columns have numbers only"),
         (
-            ["t.csv", "--column", "1", "--as", "x"],
+            ["t.csv", "--column", "1", "--no-header", "--as", "x"],
             "--as: without a header row the new column has no name (--header says that there is one)",
         ),
         (["t.csv", "--column", "id", "--as", ""], "--as: the name is empty"),
@@ -494,7 +517,7 @@ def test_a_long_field(call: Call) -> None:
         ),
         (
             ["t.pq", "--column", "id", "--header", "-o", "o.pq"],
-            "--header is for CSV and TSV: Parquet knows its columns",
+            "--header is for CSV and TSV: Parquet names its columns",
         ),
         (
             ["t.pq", "--column", "id"],
@@ -558,7 +581,7 @@ def test_gzip_in_several_members(
     members = [b"abc\t1\nd", b"", b"\t2\n" + b"e\t3\n" * 100]
     (tmp_path / "t.tsv.gz").write_bytes(b"".join(map(gzip.compress, members)) + padding)
     expected = b"abc\t1\tabc\nd\t2\td\n" + b"e\t3\te\n" * 100
-    assert outcome(call("map", "0002", "t.tsv.gz", "--column", "1")) == (expected, "", 0)
+    assert outcome(call("map", "0002", "t.tsv.gz", "--column", "1", "--no-header")) == (expected, "", 0)
 
 
 PACKED = gzip.compress(os.urandom(3000).replace(b"\n", b"") + b"\n")
@@ -580,7 +603,7 @@ PACKED = gzip.compress(os.urandom(3000).replace(b"\n", b"") + b"\n")
 def test_broken_gzip(call: Call, tmp_path: Path, content: bytes, line: str) -> None:
     """One line, and no output."""
     (tmp_path / "t.tsv.gz").write_bytes(content)
-    result = call("map", "0002", "t.tsv.gz", "--column", "1", "-o", "out.tsv")
+    result = call("map", "0002", "t.tsv.gz", "--column", "1", "--no-header", "-o", "out.tsv")
     assert result.stderr.startswith(f"pressmark: t.tsv.gz: {line}")
     assert (result.stderr.count("\n"), result.exit_code, os.listdir(tmp_path)) == (1, 1, ["t.tsv.gz"])
 
@@ -635,7 +658,9 @@ def test_output_is_put_in_place_when_complete(run: Run, tmp_path: Path) -> None:
 
 def test_an_endless_table_in_constant_memory() -> None:
     """What comes in goes out, until the reader leaves."""
-    line = feed_endlessly(["map", "pairtree", "--format", "csv", "--column", "2"], b'"a, b",abc\n' * 4096)
+    line = feed_endlessly(
+        ["map", "pairtree", "--format", "csv", "--column", "2", "--no-header"], b'"a, b",abc\n' * 4096
+    )
     assert line == b'"a, b",abc,ab/c\n'
 
 
@@ -661,6 +686,6 @@ def test_columns_and_items_agree(call: Call) -> None:
     """A column gives what the library gives."""
     ids = ["a:1", "ü", "x y", "..", "/a", "a//b"]
     table = "".join(f"{one}\n" for one in ids).encode()
-    result = call("map", "0002", "--format", "tsv", "--column", "1", "--on-error", "empty", stdin=table)
+    result = call("map", "0002", "--format", "tsv", "--column", "1", "--no-header", "--on-error", "empty", stdin=table)
     expected = [path or "" for path in FlatDirect().map_ids(ids, on_error="none")]
     assert [row.split("\t")[1] for row in result.stdout.split("\n")[:-1]] == expected

@@ -297,7 +297,18 @@ def test_text_becomes_parquet(call: Call, tmp_path: Path) -> None:
     assert out.schema.types == [pa.string()] * 3
     assert out.to_pydict() == {"id": ["abc", "ü"], "t, t": ["1\n2", ""], "path": ["ab/c", "^c/3^/bc"]}
     result = call(
-        "map", "pairtree", "--format", "tsv", "--column", "2", "--as", "p", "-o", "out.pq", stdin=b'"x"\tabc\n'
+        "map",
+        "pairtree",
+        "--format",
+        "tsv",
+        "--column",
+        "2",
+        "--no-header",
+        "--as",
+        "p",
+        "-o",
+        "out.pq",
+        stdin=b'"x"\tabc\n',
     )
     assert result.stderr == ""
     assert pq.read_table(tmp_path / "out.pq").to_pydict() == {"column_1": ['"x"'], "column_2": ["abc"], "p": ["ab/c"]}
@@ -338,7 +349,8 @@ def test_names_that_do_not_fit_parquet(call: Call) -> None:
     """They are text there."""
     result = call("map", "0002", "--format", "csv", "--column", "id", "-o", "o.pq", stdin=b"id,\xff\n")
     assert result.stderr == "pressmark: <stdin>: the name of the column '\\udcff' is not UTF-8\n"
-    result = call("map", "0002", "--format", "csv", "--column", "1", "--as", "column_1", "-o", "o.pq", stdin=b"a\n")
+    options = ["--format", "csv", "--column", "1", "--no-header", "--as", "column_1"]
+    result = call("map", "0002", *options, "-o", "o.pq", stdin=b"a\n")
     assert result.stderr == "pressmark: <stdin>: it has a column 'column_1' already; use --as\n"
 
 

@@ -68,6 +68,9 @@ def furnish(folder: Path, example: str) -> None:
     # What each layout's example finds in paths.txt must be its own.
     (folder / "paths.txt").write_text("a=u003A1\n" if "0011" in example else "a+/1\n")
     (folder / "table.csv").write_text("id,title\na:1,one\n")
+    (folder / "german.csv").write_text("Signatur;Titel\nRara 1;eins\n")
+    (folder / "records.jsonl").write_text('{"id": "a:1"}\n')
+    (folder / "windows.txt").write_bytes(b"a:1\r\n")
     (folder / "table.tsv").write_text("ppath\ttitle\na+/1\tone\n")
     (folder / "hathi_full.txt.gz").write_bytes(gzip.compress(b'mdp.1\tallow\t"one"\n'))
     if PYARROW:

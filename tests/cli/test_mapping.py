@@ -16,7 +16,7 @@ from .conftest import Call
         ([], b"", b""),
         ([], b"a\nb\n", b"a\nb\n"),
         ([], b"a\nb", b"a\nb"),
-        ([], b"a\r\nb\r\n", b"a\r\nb\r\n"),
+        (["--crlf", "keep"], b"a\r\nb\r\n", b"a\r\nb\r\n"),
         (["-0"], b"a\nb\0c\0", b"a\nb\0c\0"),
         (["--null"], b"a\nb\0c", b"a\nb\0c"),
         (["--both"], b"a\nb", b"a\ta\nb\tb"),

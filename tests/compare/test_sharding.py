@@ -39,9 +39,9 @@ def source(tmp_path: Path) -> Path:
 def test_a_run_is_a_comparison(tmp_path: Path, source: Path) -> None:
     """Every number is the same as without a run."""
     layouts, names = list(LAYOUTS.values()), list(LAYOUTS)
-    expected = compare(source, layouts, names=names, directory_limit=7, versions=3)
+    expected = compare(source, layouts, names=names, directory_limit=7, versions=3, crlf="keep")
     found = compare_sharded(
-        source, layouts, tmp_path / "work", names=names, run=in_threads, directory_limit=7, versions=3
+        source, layouts, tmp_path / "work", names=names, run=in_threads, directory_limit=7, versions=3, crlf="keep"
     )
     assert numbers(found) == numbers(expected)
     assert found.source == str(source)
@@ -61,13 +61,17 @@ def test_a_run_is_gone_on_with(tmp_path: Path, source: Path) -> None:
     layouts, work = list(LAYOUTS.values()), tmp_path / "work"
     with pytest.raises(JobError, match=r"of 4 layouts are not done"):
         compare_sharded(
-            source, layouts, work, run=lambda job, folder: run_local(job, folder, 1, True, window=1, stop=after(1))
+            source,
+            layouts,
+            work,
+            crlf="keep",
+            run=lambda job, folder: run_local(job, folder, 1, True, window=1, stop=after(1)),
         )
     receipts = list(WorkFolder.open(work).receipts())
     assert 1 <= len(receipts) < 4
     with pytest.raises(JobError, match="is not done: resume the run"):
         collect(WorkFolder.open(work))
-    found = compare_sharded(source, layouts, work, run=in_threads)
+    found = compare_sharded(source, layouts, work, crlf="keep", run=in_threads)
     assert len(found.layouts) == 4
     done = list(WorkFolder.open(work).receipts())
     assert all(receipt in done for receipt in receipts)
@@ -82,17 +86,17 @@ def after(count: int) -> Any:
 def test_other_parameters_are_another_run(tmp_path: Path, source: Path) -> None:
     """A work folder is one job's; a file that changed is another file."""
     layouts, work = list(LAYOUTS.values()), tmp_path / "work"
-    compare_sharded(source, layouts, work, run=in_threads)
+    compare_sharded(source, layouts, work, crlf="keep", run=in_threads)
     with pytest.raises(JobError):
-        compare_sharded(source, layouts, work, run=in_threads, versions=2)
+        compare_sharded(source, layouts, work, crlf="keep", run=in_threads, versions=2)
     with pytest.raises(JobError, match="No such file"):
-        compare_sharded(tmp_path / "absent", layouts, tmp_path / "other", run=in_threads)
+        compare_sharded(tmp_path / "absent", layouts, tmp_path / "other", crlf="keep", run=in_threads)
 
 
 def test_outputs_are_what_was_written(tmp_path: Path, source: Path) -> None:
     """Somebody changed one: it is not taken."""
     work = tmp_path / "work"
-    compare_sharded(source, list(LAYOUTS.values()), work, run=in_threads)
+    compare_sharded(source, list(LAYOUTS.values()), work, crlf="keep", run=in_threads)
     output = sorted((work / "output").iterdir())[0]
     output.write_bytes(output.read_bytes().replace(b"0", b"1"))
     with pytest.raises(JobError, match="not what was written"):
@@ -108,7 +112,7 @@ def test_tables_of_text(tmp_path: Path) -> None:
     table = tmp_path / "ids.csv"
     table.write_text('number,id\n1,"a.x"\n2,"b.x"\n', encoding="utf-8")
     assert compare(identifiers_of(table, "id"), layouts).layouts[0].clashes.equal == 2
-    assert compare(identifiers_of(table, 2), layouts).identifiers == 2
+    assert compare(identifiers_of(table, 2, header=True), layouts).identifiers == 2
     with pytest.raises(ValueError, match="has not one column"):
         compare(identifiers_of(table, "name"), layouts)
     tabs = tmp_path / "ids.tsv"
@@ -117,6 +121,25 @@ def test_tables_of_text(tmp_path: Path) -> None:
         compare(identifiers_of(tabs, 1, header=False), layouts)
     with pytest.raises(ValueError, match="format='xls'"):
         identifiers_of(table, format="xls")
+
+
+def test_lists_that_are_none(tmp_path: Path) -> None:
+    """They are refused when the run is planned, as other readers refuse them."""
+    layouts = [samples.layouts()["0012"]]
+    for name, data, match in (
+        ("ids.txt", b"a\r\n", "--crlf strip"),
+        ("ids.xlsx", b"a\n", "a spreadsheet"),
+        ("ids", b"%PDF-1.7\n", "a document"),
+        ("ids.csv", b"a;b\n", "--delimiter ';'"),
+        ("ids.txt.gz", b"", "compressed"),
+    ):
+        (tmp_path / name).write_bytes(data)
+        with pytest.raises(JobError, match=match):
+            compare_sharded(tmp_path / name, layouts, tmp_path / "work", column="b", run=in_threads)
+    (tmp_path / "ids.jsonl").write_bytes(b'{"id": "a.x"}\n{"id": null}\n{"id": "b.x"}\n')
+    assert compare(identifiers_of(tmp_path / "ids.jsonl", "id"), layouts).identifiers == 2
+    (tmp_path / "ids.csv").write_bytes(b"a;b\n1;b.x\n")
+    assert compare(identifiers_of(tmp_path / "ids.csv", "b", delimiter=";"), layouts).identifiers == 1
 
 
 @pytest.mark.peers

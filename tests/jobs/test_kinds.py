@@ -149,6 +149,50 @@ def test_tsv_and_numbers_of_columns(tmp_path: Path) -> None:
     assert found == ['"one.tsv', 'b"', '"two.tsv', 'b"']
 
 
+@pytest.mark.parametrize("nbytes", [1, 5, 10**9])
+@pytest.mark.parametrize("output", ["lines", "parquet"])
+def test_lines_of_windows(tmp_path: Path, nbytes: int, output: str) -> None:
+    """They are refused before anything is made, or read without what Windows added, in chunks of any size."""
+    path = tmp_path / "ids.txt"
+    path.write_bytes(b"\xef\xbb\xbfabc\r\ndef\r\nghi\r")
+    job = jobs.MapIds(pressmark.layout("pairtree"), output=output)
+    with pytest.raises(JobError, match="--crlf strip"):
+        list(job.plan(path))
+    job = jobs.MapIds(pressmark.layout("pairtree"), output=output, crlf="strip")
+    if output == "parquet":
+        pytest.importorskip("pyarrow")
+    work, summary = finished(tmp_path / "work", job, job.plan(path, nbytes=nbytes))
+    assert (summary.n, summary.errors, summary.complete) == (3, 0, True)
+    assert [path for _, path in pairs(work, output)] == ["ab/c", "de/f", "gh/i"]
+
+
+def pairs(work: WorkFolder, output: str) -> list[tuple[str, str]]:
+    if output == "lines":
+        return [tuple(line.split("\t")) for one in outputs(work) for line in one.decode().splitlines()]  # type: ignore[misc]
+    pq = pytest.importorskip("pyarrow.parquet")
+    rows = [row for one in outputs(work) for row in pq.read_table(io.BytesIO(one)).to_pylist()]
+    return [(row["identifier"], row["path"]) for row in rows if row["path"] is not None]
+
+
+@pytest.mark.parametrize("nbytes", [1, 20, 10**9])
+@pytest.mark.parametrize("output", ["lines", "parquet"])
+def test_json_lines_and_delimiters(tmp_path: Path, nbytes: int, output: str) -> None:
+    """JSON lines by a key, and CSV with another delimiter, in chunks of any size."""
+    records = b'{"id": "abc"}\r\n{"id": null}\n\n{"n": 1}\n{"id": 2}\n{"id": "\\u00fc"}'
+    (tmp_path / "ids.jsonl").write_bytes(records)
+    job = jobs.MapIds(pressmark.layout("pairtree"), column="id", output=output)
+    work, summary = finished(tmp_path / "work", job, job.plan(tmp_path / "ids.jsonl", nbytes=nbytes))
+    assert summary.by_status == {"ok": 2, "null": 1, "failed": 2}
+    assert pairs(work, output) == [("abc", "ab/c"), ("ü", "^c/3^/bc")]
+    assert [one["reason"] for one in failures(work)] == ["no key 'id'", "the value of 'id' is not a string"]
+    (tmp_path / "ids.csv").write_bytes(b'id;t\n"a;c";"x\ny"\nb;\n')
+    with pytest.raises(JobError, match="--delimiter ';'"):
+        list(job.plan(tmp_path / "ids.csv"))
+    job = jobs.MapIds(pressmark.layout("pairtree"), column="id", output=output, delimiter=";")
+    work, summary = finished(tmp_path / "semicolons", job, job.plan(tmp_path / "ids.csv", nbytes=nbytes))
+    assert pairs(work, output) == [("a;c", "a;/c"), ("b", "b")]
+
+
 @pytest.mark.parametrize("output", ["lines", "parquet"])
 def test_parquet(tmp_path: Path, output: str, implementation: Implementation) -> None:
     """Row groups of Parquet; nulls stay null, and what has no path is told of."""
@@ -201,6 +245,13 @@ def test_a_source_that_changes(tmp_path: Path) -> None:
         ("x.csv", b'"a', {"column": "c"}, "its first row is malformed"),
         ("x.tsv", b"a\tb\n", {"column": 3}, "say which of its 2 columns is wanted"),
         ("x.parquet", b"PAR1", {}, "."),
+        ("x.csv", b"a\n", {"column": 1}, "--header if that is a name"),
+        ("x.csv", b"a\n", {}, "--header if that is a name"),
+        ("x.xlsx", b"a\n", {}, "a spreadsheet"),
+        ("x.txt.zst", b"a\n", {}, "zstd"),
+        ("x", b"PK\3\4", {}, "a zip archive"),
+        ("x.csv", b"PK\3\4", {"column": "a"}, "a zip archive"),
+        ("x.jsonl", b'{"id": 1}\n', {}, "which key"),
     ],
 )
 def test_sources_that_cannot_be(

@@ -34,7 +34,7 @@ def written(path: Path, content: bytes) -> Path:
 @pytest.mark.parametrize(
     ("name", "content", "expected"),
     [
-        ("ids.txt", b"one\ntwo three\n\nfour\r\nfive", ["one", "two three", "four", "five"]),
+        ("ids.txt", b"one\ntwo three\n\nfour\nfive", ["one", "two three", "four", "five"]),
         ("ids", b"one\0two\nlines\0\0three", ["one", "two\nlines", "three"]),
         ("ids.txt", b"\xff\xfe\n\xc3\xa9\n", ["\udcff\udcfe", "é"]),
         ("ids.txt.gz", b"one\ntwo\n", ["one", "two"]),
@@ -50,6 +50,27 @@ def written(path: Path, content: bytes) -> Path:
 def test_files_of_identifiers(tmp_path: Path, name: str, content: bytes, expected: list[str]) -> None:
     assert list(read_identifiers(written(tmp_path / name, content))) == expected
     assert list(read_identifiers(os.fspath(tmp_path / name))) == expected
+
+
+def test_line_ends_of_windows(tmp_path: Path) -> None:
+    """They are no part of identifiers, unless the caller says so; in a table they never are."""
+    path = written(tmp_path / "ids.txt", b"\xef\xbb\xbfone\r\ntwo\r\n")
+    with pytest.raises(ListError, match=r"ids\.txt: a byte-order mark .*--crlf strip"):
+        list(read_identifiers(path))
+    assert list(read_identifiers(path, crlf="strip")) == ["one", "two"]
+    assert list(read_identifiers(path, crlf="keep")) == ["\ufeffone\r", "two\r"]
+    with pytest.raises(ValueError, match="crlf='no'"):
+        list(read_identifiers(path, crlf="no"))  # type: ignore[arg-type]
+
+
+def test_foreign_files(source: Path, tmp_path: Path) -> None:
+    """They are refused before a work folder is made."""
+    made(source, IDS)
+    for what, name in (("ids", "ids.xlsx"), ("new_ids", "map.xlsx"), ("new_ids", "map.jsonl"), ("ids", "ids")):
+        path = written(tmp_path / name, b"PK\x03\x04")
+        with pytest.raises(MigrationError, match=rf"{name}: "):
+            migrate.plan(source, tmp_path / "root", to="bags", work=tmp_path / "work", **{what: path})
+        assert not (tmp_path / "work").exists()
 
 
 def test_columns_are_named(tmp_path: Path) -> None:
@@ -68,7 +89,7 @@ def test_columns_are_named(tmp_path: Path) -> None:
         ("ids.csv", b'id\na\n"b"c\nd\n', r"ids\.csv:3: something follows the quote"),
         ("ids.csv", b'id\na\n"b\nc\nd\n', r"ids\.csv:3: the quote that opens in this row is never closed"),
         ("ids.jsonl", b'"one"\n[1]\n', r"ids\.jsonl:2: it is no identifier"),
-        ("ids.jsonl", b"one\n", r"ids\.jsonl:1: it is no JSON"),
+        ("ids.jsonl", b"one\n", r"ids\.jsonl:1: not JSON"),
         ("ids.txt", b"x" * (3 << 20), "this is no list of identifiers"),
         ("ids.txt", b"a\n" * (1 << 19) + b"b\0c\n", "a NUL"),
     ],

@@ -15,6 +15,7 @@ from pressmark._kernels.tables import MAX_IDENTIFIER_BYTES
 from pressmark.cli.fixity_options import PROGRESS, THREADS
 from pressmark.cli.gzipped import unpacked
 from pressmark.cli.kinds import Files, chosen_source, source_options, wanted_column
+from pressmark.cli.lists import checked
 from pressmark.cli.options import layout_option
 from pressmark.cli.progress import DISPLAY_AFTER, LOG_EVERY, Display, Manner, manner_of
 from pressmark.cli.rich_tables import Table, print_tables
@@ -29,6 +30,7 @@ from pressmark.errors import ReportError, SpillError, shown
 from pressmark.layouts.lines import cut_blocks
 from pressmark.pages import number
 from pressmark.paths import PROFILES
+from pressmark.tabular.detection import Crlf
 
 __all__ = ["compare_command"]
 
@@ -42,9 +44,9 @@ _CLASHES = {
 }
 
 EPILOG = """\
-What FILE may be: lines, one identifier each (with -0 ended by NUL); with --column CSV, TSV (both may be gzipped) or
-Parquet; a directory: the identifiers of the objects of the store that it is; "-" for standard input. Null in Parquet
-is no identifier. FILE is read once, and not held in memory.
+What FILE may be: lines, one identifier each (with -0 ended by NUL); with --column CSV, TSV, JSON lines or Parquet (all
+but Parquet may be gzipped); a directory: the identifiers of the objects of the store that it is; "-" for standard
+input. Null in Parquet and JSON lines is no identifier. FILE is read once, and not held in memory.
 
 Collisions are counted as the number of identifiers that share their path with another one. "inside" counts those
 whose directory is within another's, or holds another's. "folded" counts those that would share a path where a file
@@ -141,6 +143,8 @@ def compare_command(
     column: str | None,
     format_name: str | None,
     header: bool | None,
+    delimiter: str | None,
+    crlf: Crlf | None,
     null: bool,
     files_per_object: int,
     versions: int,
@@ -168,7 +172,7 @@ def compare_command(
     with contextlib.ExitStack() as stack:
         sink = stack.enter_context(open_sink(None, None))
         skipped = _Skipped()
-        identifiers = stack.enter_context(_opened(file, column, format_name, header, null, skipped))
+        identifiers = stack.enter_context(_opened(file, column, format_name, header, delimiter, crlf, null, skipped))
         told = stack.enter_context(_Told(manner_of(progress, sink), len(chosen)))
         try:
             comparison = compare(
@@ -240,24 +244,31 @@ class _Skipped:
 
 @contextlib.contextmanager
 def _opened(
-    file: str, column: str | None, format_name: str | None, header: bool | None, null: bool, skipped: _Skipped
+    file: str,
+    column: str | None,
+    format_name: str | None,
+    header: bool | None,
+    delimiter: str | None,
+    crlf: Crlf | None,
+    null: bool,
+    skipped: _Skipped,
 ) -> Iterator[Any]:
     """Give the identifiers of FILE, in a form that can be compared."""
     if file != "-" and os.path.isdir(file):
-        if column or format_name or null:
-            raise CallError(
-                f"{file}: it is a directory, so it is read as a store; --column, --format and -0 are for files"
-            )
+        if column or format_name or null or delimiter or crlf:
+            options = "--column, --format, --delimiter, --crlf and -0"
+            raise CallError(f"{file}: it is a directory, so it is read as a store; {options} are for files")
         with store_endings():
             yield _of_store(file, skipped)
         return
-    kind, gunzip = chosen_source(file, format_name, column)
+    kind, gunzip = chosen_source(file, format_name, column, delimiter, crlf)
     if null and column is not None:
         raise CallError("-0 does not go with --column: a table has its own rows")
-    wanted = wanted_column(Files(kind, gunzip, kind, False), column, header, None, "")
+    wanted = wanted_column(Files(kind, gunzip, kind, False), column, header, None, "", delimiter)
     with open_source(file) as source:
-        data = unpacked(source, gunzip)
+        data: Any = unpacked(source, gunzip)
         if wanted is None:
+            data = checked(data, "lines", null, crlf, json_lines=format_name is None)
             # As a stream go lines that end with a line feed.
             yield _null_ended(data) if null else data
         else:

@@ -9,6 +9,7 @@ import click
 
 from pressmark.cli.gzipped import packed, unpacked
 from pressmark.cli.kinds import chosen_files, column_options, wanted_column
+from pressmark.cli.lists import checked
 from pressmark.cli.options import chosen_layout, layout_options
 from pressmark.cli.program import give_up_stdout
 from pressmark.cli.progress import Progress, manner_of
@@ -16,6 +17,7 @@ from pressmark.cli.streams import open_sink, open_source
 from pressmark.cli.talk import CallError, Failure, say
 from pressmark.errors import IdentifierError, NotReversibleError, PathError
 from pressmark.layouts import Entry, Layout, LineCounts
+from pressmark.tabular.detection import Crlf
 
 __all__ = ["map_command", "unmap_command"]
 
@@ -38,21 +40,30 @@ Write the {result} of every {item} in FILE to standard output, in the order of F
 LAYOUT is an official name or its four-digit alias; "pressmark layouts" lists both. FILE holds one {item} a line.
 Without FILE, or where it is "-", standard input is read.
 
-Lines end with a line feed and with nothing else: a carriage return belongs to its {item}. Where the last line has no
-line feed, the last line written has none. With -0, a NUL takes the place of the line feed in both, because an
-identifier may hold line feeds. Nothing is decoded, trimmed or left out: an empty line is an empty {item}, which fails.
-A FILE that ends in .gz is unpacked, an OUTPUT that ends in .gz is packed.
+Lines end with a line feed. Where the last line has no line feed, the last line written has none. With -0, a NUL takes
+the place of the line feed in both, because an identifier may hold line feeds. Nothing is decoded, trimmed or left out:
+an empty line is an empty {item}, which fails. A FILE that ends in .gz is unpacked, an OUTPUT that ends in .gz is
+packed.
+
+A list made on Windows has a carriage return before each line feed, and may begin with a byte-order mark. Where the
+first lines have either, the run is refused unless --crlf says what is meant. Other files than lists are refused by
+their names and first bytes: spreadsheets, documents, archives, databases, JSON, and what other programs than gzip
+compressed.
 """
 
 TABLES = """
-Tables: with --column, FILE is CSV, TSV or Parquet, and one of its columns holds the {items}. Every row is written with
-its {result} as a new last column, and everything else as it was: the bytes of CSV and TSV, the schema, metadata and
-compression of Parquet. OUTPUT may be of another kind than FILE; without it CSV and TSV go to standard output.
+Tables: with --column, FILE is CSV, TSV, JSON lines or Parquet, and one of its columns holds the {items}. Every row is
+written with its {result} as a new last column, and everything else as it was: the bytes of text, the schema, metadata
+and compression of Parquet. OUTPUT may be of another kind than FILE, but JSON lines become JSON lines only; without it
+text goes to standard output.
 
 In TSV a row ends at a line feed and a field at a TAB; quotes are data. CSV is that of RFC 4180: quoted fields may hold
 commas, quotes (doubled) and line feeds. In both, a carriage return before the line feed belongs to the end of the row,
-a byte order mark at the beginning to no field, and every row must have as many fields as the first. The hathifiles,
-TSV without header row in files that end in .txt.gz, need "--format tsv --column 1".
+a byte-order mark at the beginning to no field, and every row must have as many fields as the first. --delimiter
+changes the comma of CSV. Where --column is a number, --header or --no-header says what the first row is. The
+hathifiles, TSV without header row in files that end in .txt.gz, need "--format tsv --column 1 --no-header".
+
+In JSON lines every line is an object, of which --column names a key. Null stays null and is no failure.
 
 Parquet needs pyarrow (pip install 'pressmark[arrow]') and a file, not a pipe. The column must be text (string or
 binary, or a dictionary of them). Null stays null and is no failure; in CSV and TSV it is an empty field, which fails
@@ -91,10 +102,13 @@ MAP = _Direction(
   printf 'a\\0b\\nc\\0' | pressmark map pairtree -0 | tr '\\0' '\\n'
   pressmark map 0003 table.csv --column id -o with-paths.csv.gz
   pressmark map pairtree table.csv --column 1 --header --as ppath
-  pressmark map pairtree hathi_full.txt.gz --format tsv --column 1 -o paths.tsv.gz
+  pressmark map pairtree german.csv --column Signatur --delimiter ';'
+  pressmark map 0003 records.jsonl --column id -o with-paths.jsonl
+  pressmark map pairtree windows.txt --crlf strip
+  pressmark map pairtree hathi_full.txt.gz --format tsv --column 1 --no-header -o paths.tsv.gz
   pressmark map 0004 table.parquet --column id --on-error empty -o paths.parquet
   pressmark map 0004 table.parquet --column id -o paths.csv
-  gunzip -c hathi_full.txt.gz | pressmark map pairtree --format tsv --column 1""",
+  gunzip -c hathi_full.txt.gz | pressmark map pairtree --format tsv --column 1 --no-header""",
 )
 
 UNMAP = _Direction(
@@ -172,6 +186,8 @@ def _command(direction: _Direction, more: str) -> click.Command:
         column: str | None,
         format_name: str | None,
         header: bool | None,
+        delimiter: str | None,
+        crlf: Crlf | None,
         as_name: str | None,
         null: bool,
         both: bool,
@@ -180,8 +196,8 @@ def _command(direction: _Direction, more: str) -> click.Command:
         output: str | None,
         progress: bool | None,
     ) -> int:
-        files = chosen_files(file, output, format_name, column, null, both)
-        wanted = wanted_column(files, column, header, as_name, direction.result)
+        files = chosen_files(file, output, format_name, column, delimiter, crlf, null, both)
+        wanted = wanted_column(files, column, header, as_name, direction.result, delimiter)
         layout = chosen_layout(entry, settings, config)
         if direction is UNMAP:
             _require_inverse(layout, entry)
@@ -195,7 +211,7 @@ def _command(direction: _Direction, more: str) -> click.Command:
                 with packed(sink, files.gzip) as target:
                     if wanted is None:
                         counts = direction.lines(layout)(
-                            data,
+                            checked(data, "lines", null, crlf, json_lines=format_name is None),
                             target,
                             b"\0" if null else b"\n",
                             threads,

@@ -47,6 +47,7 @@ from pressmark.layouts.blocks import (
 )
 from pressmark.paths import PROFILES, Clash, PathIndex, PathLengths, refusals
 from pressmark.stores.base import Store
+from pressmark.tabular.detection import Crlf
 from pressmark.version import __version__
 
 __all__ = ["MEMORY", "OnEvent", "Progress", "called", "compare", "machine"]
@@ -99,6 +100,7 @@ def compare(
     folder: str | os.PathLike[str] | None = None,
     probe: str | os.PathLike[str] | None = None,
     source: str = "",
+    crlf: Crlf | None = None,
     on_event: OnEvent | None = None,
 ) -> Comparison:
     """Return what each layout makes of identifiers.
@@ -126,6 +128,8 @@ def compare(
     :param probe: a directory, on the file system that the store will be on, in which samples of the trees are made,
         timed and removed again
     :param source: what the identifiers were read from, for people
+    :param crlf: of a file's path: ``strip`` carriage returns before line feeds and a byte-order mark, or ``keep`` them
+        as parts of identifiers; None refuses a file that has any
     :param on_event: called with each :class:`Progress`
     :raises TypeError: ``ids`` holds something else
     :raises ValueError: a parameter is out of range
@@ -161,7 +165,7 @@ def compare(
         pool = stack.enter_context(ThreadPoolExecutor(workers)) if workers > 1 else None
         read = 0
         sample = _Sample(PROBED if probe is not None else 0)
-        for block in identifier_blocks(_identifiers(ids), field=field):
+        for block in identifier_blocks(_identifiers(ids), field=field, crlf=crlf):
             steps: list[Callable[[], object]] = [column.taking(block) for column in columns]
             steps.append(_taking(known, block))
             _all(pool, steps)

@@ -23,10 +23,9 @@ from pressmark.errors import JobError
 from pressmark.jobs import Chunk, Receipt, Summary, WorkFolder, job_key, run_local
 from pressmark.jobs.rows import FORMATS, fields, shape_of
 from pressmark.layouts import Layout
+from pressmark.tabular.detection import Crlf, format_of, is_gzip
 
 __all__ = ["CompareLayouts", "collect", "compare_sharded", "identifiers_of"]
-
-_SUFFIXES = {".parquet": "parquet", ".csv": "csv", ".tsv": "tsv", ".tab": "tsv"}
 
 Runner = Callable[["CompareLayouts", WorkFolder], Summary]
 
@@ -40,8 +39,11 @@ class CompareLayouts:
     :ivar layouts: to be compared
     :ivar names: what each is called; all differently
     :ivar column: of the file, its name or its number counted from 1; None where there is only one
-    :ivar format: ``lines``, ``csv``, ``tsv`` or ``parquet``; None for what the file's name ends with
-    :ivar header: whether CSV and TSV begin with the names of the columns
+    :ivar format: ``lines``, ``csv``, ``tsv``, ``jsonl`` or ``parquet``; None for what the file's name ends with
+    :ivar header: whether CSV and TSV begin with the names of the columns; None where a column that is a name tells
+    :ivar delimiter: that separates the fields of CSV; None for a comma
+    :ivar crlf: of lines: ``strip`` carriage returns before line feeds and a byte-order mark, or ``keep`` them as parts
+        of identifiers; None refuses a file that has any
     :ivar memory: octets that sorting may take in each worker
     :ivar folder: where a worker's temporary files are; its system's folder if None
     """
@@ -50,7 +52,9 @@ class CompareLayouts:
     names: tuple[str, ...]
     column: str | int | None = None
     format: str | None = None
-    header: bool = True
+    header: bool | None = None
+    delimiter: str | None = None
+    crlf: Crlf | None = None
     files_per_object: int = 1
     versions: int = 1
     profile: str = "all"
@@ -61,8 +65,9 @@ class CompareLayouts:
 
     def parameters(self) -> dict[str, Any]:
         """Return what decides its output, as in JSON."""
-        names = ("column", "format", "header", "files_per_object", "versions", "profile", "root_length")
+        names = ("column", "format", "header", "delimiter", "crlf", "files_per_object", "versions", "profile")
         return {
+            "root_length": self.root_length,
             "layouts": [layout.config() for layout in self.layouts],
             "names": list(self.names),
             "directory_limit": self.directory_limit,
@@ -77,9 +82,18 @@ class CompareLayouts:
     def plan(self, source: str | os.PathLike[str]) -> Iterator[Chunk]:
         """Give a chunk for each layout.
 
-        :raises JobError: the file cannot be read
+        :raises JobError: the file cannot be read, is no list, or has not the column
         """
         path = os.path.abspath(source)
+        try:
+            format = _format(path, self.format)
+            if format != "parquet":
+                with open(path, "rb") as file:
+                    shape_of(file, format, self.column, self.header, delimiter=self.delimiter, crlf=self.crlf)
+        except OSError as error:
+            raise JobError(path, str(error.strerror or error)) from None
+        except ValueError as error:
+            raise JobError(path, str(error)) from None
         state, size = _state(path)
         for number in range(len(self.layouts)):
             # The id says which state of the file it is for: layouts are compared on the same identifiers.
@@ -90,7 +104,7 @@ class CompareLayouts:
         begin = monotonic()
         if chunk.id.rpartition("-")[2] != _state(chunk.source)[0]:
             raise JobError(chunk.source, "it changed since the run was planned: begin again in another work folder")
-        ids = identifiers_of(chunk.source, self.column, self.format, header=self.header)
+        ids = identifiers_of(chunk.source, self.column, self.format, header=self.header, delimiter=self.delimiter)
         found = compare(
             ids,
             self.layouts[chunk.start : chunk.stop],
@@ -106,6 +120,7 @@ class CompareLayouts:
             memory=self.memory,
             folder=self.folder,
             source=chunk.source,
+            crlf=self.crlf,
         )
         name = f"{chunk.id}.json"
         with work.writing(name) as output:
@@ -187,33 +202,46 @@ def collect(work: WorkFolder) -> Comparison:
 
 
 def identifiers_of(
-    path: str | os.PathLike[str], column: str | int | None = None, format: str | None = None, *, header: bool = True
+    path: str | os.PathLike[str],
+    column: str | int | None = None,
+    format: str | None = None,
+    *,
+    header: bool | None = None,
+    delimiter: str | None = None,
 ) -> Any:
     """Return the identifiers of a file, as :func:`compare` takes them; they are read when they are asked for.
 
-    :param column: as for :class:`CompareLayouts`
-    :param format: as for :class:`CompareLayouts`
+    What ends the lines of a file of lines is a question to :func:`compare`.
+
+    :param column: as for :class:`CompareLayouts`, as are the others
     :raises JobError: Parquet is read with pyarrow, which is not there
-    :raises ValueError: there is no such format, or no such column
+    :raises ValueError: there is no such format or column, or the file is no list
     :raises OSError: the file cannot be read
     """
-    format = format or _SUFFIXES.get(os.path.splitext(path)[1].lower(), "lines")
-    if format == "lines":
-        return Path(path)
+    format = _format(path, format)
     if format == "parquet":
         return _of_parquet(path, column)
-    if format not in FORMATS:
+    return Path(path) if format == "lines" else _of_rows(path, column, format, header, delimiter)
+
+
+def _format(path: str | os.PathLike[str], format: str | None) -> str:
+    if format not in (None, "parquet", *FORMATS):
         raise ValueError(f"format={format!r}: expected parquet, {', '.join(FORMATS)}")
-    return _of_rows(path, column, format, header)
+    if format is None and is_gzip(path):
+        raise ValueError("a compressed file is not read by each worker; unpack it, or make it Parquet")
+    return format or format_of(path) or "lines"
 
 
-def _of_rows(path: str | os.PathLike[str], column: str | int | None, format: str, header: bool) -> Iterator[bytes]:
+def _of_rows(
+    path: str | os.PathLike[str], column: str | int | None, format: str, header: bool | None, delimiter: str | None
+) -> Iterator[bytes]:
     with open(path, "rb") as file:
-        shape = shape_of(file, format, column, header)
+        shape = shape_of(file, format, column, header, delimiter=delimiter)
         for number, item in enumerate(fields(file, format, shape, shape.start, os.fstat(file.fileno()).st_size), 1):
             if isinstance(item, str):
                 raise JobError(os.fspath(path), f"row {number}: {item}")
-            yield item
+            if item is not None:
+                yield item
 
 
 def _of_parquet(path: str | os.PathLike[str], column: str | int | None) -> Any:

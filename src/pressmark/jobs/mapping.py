@@ -8,23 +8,22 @@ import io
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, BinaryIO
 
 from pressmark.errors import IdentifierError, JobError, PathError
 from pressmark.jobs.chunks import ROWS, Chunk
 from pressmark.jobs.folder import WorkFolder, job_key
 from pressmark.jobs.receipts import Receipt
-from pressmark.jobs.rows import Stretch, fields, row_ranges, shape_of
+from pressmark.jobs.rows import FORMATS, Shape, fields, lines_of, row_ranges, shape_of
 from pressmark.jobs.tally import Tally
 from pressmark.jobs.writing import OutputFile
 from pressmark.layouts import Layout
+from pressmark.tabular.detection import Crlf, format_of, is_gzip
 
 __all__ = ["MapIds"]
 
 TEXT_BYTES = 32 << 20  # some million identifiers
 BATCH = 1 << 16  # rows
-_SUFFIXES = {".parquet": "parquet", ".csv": "csv", ".tsv": "tsv", ".tab": "tsv"}
-_PACKED = (".gz", ".bz2", ".xz", ".zst", ".zip", ".lz4")
 _OUTPUTS = {"lines": "tsv", "parquet": "parquet"}
 
 
@@ -39,28 +38,34 @@ class MapIds:
     :ivar layout: that maps
     :ivar unmap: map paths to identifiers
     :ivar column: name, or number counted from 1; :data:`None` where there is only one
-    :ivar format: ``parquet``, ``csv``, ``tsv`` or ``lines``; :data:`None` for what the names of the files end with
-    :ivar header: whether CSV and TSV begin with the names of the columns
+    :ivar format: ``parquet``, ``csv``, ``tsv``, ``jsonl`` or ``lines``; :data:`None` for what the names of the files
+        end with
+    :ivar header: whether CSV and TSV begin with the names of the columns; :data:`None` where a column that is a name
+        tells
     :ivar output: ``lines`` or ``parquet``
+    :ivar delimiter: that separates the fields of CSV; :data:`None` for a comma
+    :ivar crlf: of lines: ``strip`` carriage returns before line feeds and a byte-order mark, or ``keep`` them as parts
+        of identifiers; :data:`None` refuses files that have any
     """
 
     layout: Layout
     unmap: bool = False
     column: str | int | None = None
     format: str | None = None
-    header: bool = True
+    header: bool | None = None
     output: str = "lines"
+    delimiter: str | None = None
+    crlf: Crlf | None = None
 
     def __post_init__(self) -> None:
-        known = {*_SUFFIXES.values(), "lines", None}
-        if self.format not in known:
-            raise ValueError(f"format={self.format!r}: expected parquet, csv, tsv or lines")
+        if self.format not in (*FORMATS, "parquet", None):
+            raise ValueError(f"format={self.format!r}: expected parquet, {', '.join(FORMATS)}")
         if self.output not in _OUTPUTS:
             raise ValueError(f"output={self.output!r}: expected {' or '.join(_OUTPUTS)}")
 
     def parameters(self) -> dict[str, Any]:
         """Return what decides its output, as in JSON."""
-        names = ("unmap", "column", "format", "header", "output")
+        names = ("unmap", "column", "format", "header", "output", "delimiter", "crlf")
         return {"layout": self.layout.config(), **{name: getattr(self, name) for name in names}}
 
     @property
@@ -80,7 +85,7 @@ class MapIds:
 
         :param rows: of Parquet, how many make a chunk; a row group is never divided
         :param nbytes: of text, how many bytes make a chunk
-        :raises JobError: a file cannot be read, is compressed, or has not the column
+        :raises JobError: a file cannot be read, is compressed or no list, or has not the column
         """
         if rows < 1 or nbytes < 1:
             raise ValueError(f"chunks of {rows} rows or {nbytes} bytes: expected 1 or more")
@@ -97,17 +102,19 @@ class MapIds:
                 raise JobError(path, _reason(error)) from None
 
     def _format(self, path: str) -> str:
-        suffix = os.path.splitext(path)[1].lower()
-        if self.format is None and suffix in _PACKED:
+        if self.format is None and is_gzip(path):
             raise ValueError("a compressed file cannot be cut: unpack it, or make it Parquet")
-        return self.format or _SUFFIXES.get(suffix, "lines")
+        return self.format or format_of(path) or "lines"
+
+    def _shape(self, file: BinaryIO, format: str) -> Shape:
+        return shape_of(file, format, self.column, self.header, delimiter=self.delimiter, crlf=self.crlf)
 
     def _parts(self, path: str, rows: int, nbytes: int) -> Iterator[tuple[int, int, int]]:
         format = self._format(path)
         if format != "parquet":
             with open(path, "rb") as file:
-                first = shape_of(file, format, self.column, self.header).start
-                for start, stop in row_ranges(file, format, first, nbytes):
+                shape = self._shape(file, format)
+                for start, stop in row_ranges(file, format, shape.start, nbytes, shape.dialect):
                     yield start, stop, stop - start
             return
         with _pyarrow("parquet").ParquetFile(path) as parquet:
@@ -153,9 +160,9 @@ class MapIds:
             else:
                 with open(chunk.source, "rb") as file:
                     if format == "lines" and isinstance(sink, _Lines):
-                        sink.take_stream(Stretch(file, chunk.start, chunk.stop))
+                        sink.take_stream(lines_of(file, chunk.start, chunk.stop, self.crlf == "strip"))
                     else:
-                        shape = shape_of(file, format, self.column, self.header)
+                        shape = self._shape(file, format)
                         for items in _batches(fields(file, format, shape, chunk.start, chunk.stop)):
                             sink.take(items)
             sink.finish()
@@ -177,8 +184,8 @@ class MapIds:
         raise AssertionError(f"{item!r} fails in a batch only")
 
 
-def _batches(items: Iterable[bytes | str]) -> Iterator[list[bytes | str]]:
-    held: list[bytes | str] = []
+def _batches(items: Iterable[bytes | str | None]) -> Iterator[list[bytes | str | None]]:
+    held: list[bytes | str | None] = []
     for item in items:
         held.append(item)
         if len(held) == BATCH:
@@ -258,8 +265,8 @@ class _Table:
         self._schema = self._pa.schema([("identifier", text), ("path", text)])
         self._writer = _pyarrow("parquet").ParquetWriter(output, self._schema, compression="zstd")
 
-    def take(self, items: list[bytes | str]) -> None:
-        """Map fields, of which those that are text say why there is none."""
+    def take(self, items: list[bytes | str | None]) -> None:
+        """Map fields, of which those that are text say why there is none, and :data:`None` is null."""
         wrong = {number: item for number, item in enumerate(items) if isinstance(item, str)}
         column = self._pa.array([None if isinstance(item, str) else item for item in items], self._pa.large_binary())
         self.take_column(column, wrong)

@@ -1,7 +1,7 @@
 """Rows of text files, by byte ranges that end where a row does.
 
-In lines a row ends at a line feed, and nothing else means anything; what CSV and TSV are is in
-:mod:`pressmark.delimited`.
+In lines and JSON lines a row ends at a line feed; what CSV and TSV are is in :mod:`pressmark.delimited`. Other files
+are refused as :mod:`pressmark.tabular.detection` has it.
 """
 
 from __future__ import annotations
@@ -11,13 +11,14 @@ from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple
 
 from pressmark import delimited
-from pressmark.delimited import BOM, CSV, TSV, RowsError, UnclosedError
+from pressmark.delimited import CSV, TSV, Dialect, RowsError, UnclosedError, dialect_of, refuse_doubtful
+from pressmark.tabular.detection import Crlf, ListStream, open_list
+from pressmark.tabular.json_lines import item_of, parsed
 
-__all__ = ["FORMATS", "Shape", "Stretch", "fields", "row_ranges", "shape_of"]
+__all__ = ["FORMATS", "Shape", "Stretch", "fields", "lines_of", "row_ranges", "shape_of"]
 
-FORMATS = ("lines", "csv", "tsv")
+FORMATS = ("lines", "csv", "tsv", "jsonl")
 BLOCK = 1 << 20  # 1 MiB
-DIALECTS = {"csv": CSV, "tsv": TSV}
 
 
 class Stretch:
@@ -33,12 +34,6 @@ class Stretch:
         self._left -= len(data)
         return data
 
-    def __iter__(self) -> Iterator[bytes]:
-        """Give the lines, with their ends."""
-        while self._left > 0 and (line := self._file.readline(self._left)):
-            self._left -= len(line)
-            yield line
-
 
 class Shape(NamedTuple):
     """What the first row of a file says.
@@ -46,30 +41,57 @@ class Shape(NamedTuple):
     :ivar start: where the rows of data begin
     :ivar width: how many fields each has
     :ivar number: of the wanted field, counted from 0
+    :ivar dialect: of CSV and TSV
+    :ivar key: of JSON lines
+    :ivar strip: the carriage return before the end of a line is no part of it
     """
 
     start: int
-    width: int
-    number: int
+    width: int = 1
+    number: int = 0
+    dialect: Dialect = CSV
+    key: str = ""
+    strip: bool = False
 
 
-def shape_of(file: BinaryIO, format: str, column: str | int | None, header: bool) -> Shape:
+def shape_of(
+    file: BinaryIO,
+    format: str,
+    column: str | int | None,
+    header: bool | None,
+    *,
+    delimiter: str | None = None,
+    crlf: Crlf | None = None,
+) -> Shape:
     """Return the shape of a file.
 
     :param column: the name in the header, or the number counted from 1; :data:`None` where there is only one
-    :raises ValueError: it has no such column
+    :param header: whether CSV and TSV begin with names; :data:`None` where a column that is a name tells
+    :param delimiter: that separates the fields of CSV; :data:`None` for a comma
+    :param crlf: of lines: ``strip`` carriage returns before line feeds and a byte-order mark, or ``keep`` both
+    :raises ValueError: it has no such column, or is no such file
     """
-    if format == "lines":
-        return Shape(0, 1, 0)
     file.seek(0)
-    start = len(BOM) if file.read(len(BOM)) == BOM else 0
+    listed = open_list(file, format, crlf=crlf)
+    if format == "lines":
+        return Shape(len(listed.bom), strip=crlf == "strip")
+    if format == "jsonl":
+        if not isinstance(column, str):
+            raise ValueError("JSON lines: say which key is wanted; name it as the column")
+        return Shape(len(listed.bom), key=column)
+    dialect = dialect_of(format, delimiter)
+    start = len(listed.bom)
     size = os.fstat(file.fileno()).st_size
-    dialect = DIALECTS[format]
     try:
-        row = next(_rows(Stretch(file, start, size), format), b"")
+        row = next(_rows(Stretch(file, start, size), dialect), b"")
     except RowsError as error:
         raise ValueError(f"its first row is malformed: {error}") from None
-    names = [dialect.meant(name).decode("utf-8", "surrogateescape") for name in dialect.split(row.removesuffix(b"\r"))]
+    if header is None and isinstance(column, str):
+        header = True
+    written = dialect.split(row.removesuffix(b"\r"))
+    if size > start:
+        refuse_doubtful(written, dialect, column, header, certain=delimiter is not None)
+    names = [dialect.meant(name).decode("utf-8", "surrogateescape") for name in written]
     if isinstance(column, str):
         if not header or names.count(column) != 1:
             raise ValueError(f"it has not one column {column!r}: its first row is {', '.join(names)[:200]}")
@@ -79,16 +101,18 @@ def shape_of(file: BinaryIO, format: str, column: str | int | None, header: bool
         if (column is None and len(names) > 1) or not 1 <= number <= max(1, len(names)):
             raise ValueError(f"say which of its {len(names)} columns is wanted")
         index = number - 1
-    return Shape(min(start + len(row) + 1, size) if header else start, len(names), index)
+    return Shape(min(start + len(row) + 1, size) if header else start, len(names), index, dialect)
 
 
-def row_ranges(file: BinaryIO, format: str, start: int, nbytes: int) -> Iterator[tuple[int, int]]:
+def row_ranges(
+    file: BinaryIO, format: str, start: int, nbytes: int, dialect: Dialect = CSV
+) -> Iterator[tuple[int, int]]:
     """Give start and stop of parts of a file, each with whole rows and at least so many bytes, but the last."""
     size = os.fstat(file.fileno()).st_size
     while start < size:
         stop = min(size, start + nbytes)
         if stop < size:
-            stop = _row_end(file, start, stop, size) if format == "csv" else _line_end(file, stop, size)
+            stop = _row_end(file, start, stop, size, dialect) if format == "csv" else _line_end(file, stop, size)
         yield start, stop
         start = stop
 
@@ -105,7 +129,7 @@ def _line_end(file: BinaryIO, at: int, size: int) -> int:
     return size
 
 
-def _row_end(file: BinaryIO, start: int, at: int, size: int) -> int:
+def _row_end(file: BinaryIO, start: int, at: int, size: int, dialect: Dialect) -> int:
     """Return where the first row of CSV ends that goes up to ``at`` or beyond; one begins at ``start``."""
     while start < at:
         file.seek(start)
@@ -116,7 +140,7 @@ def _row_end(file: BinaryIO, start: int, at: int, size: int) -> int:
             continue
         # Quotes mean something only to who has read everything before them.
         try:
-            for row in _rows(Stretch(file, start, size), "csv"):
+            for row in _rows(Stretch(file, start, size), dialect):
                 start += len(row) + 1
                 if start >= at:
                     break
@@ -125,23 +149,37 @@ def _row_end(file: BinaryIO, start: int, at: int, size: int) -> int:
     return min(start, size)
 
 
-def _rows(source: Stretch, format: str) -> Iterator[bytes]:
+def _rows(source: Stretch | ListStream, dialect: Dialect) -> Iterator[bytes]:
     """Give each row without its line feed."""
-    dialect = DIALECTS[format]
     for block in delimited.rows(source.read, dialect, source.read(delimited.BLOCK_BYTES)):
         yield from block.rows
 
 
-def fields(file: BinaryIO, format: str, shape: Shape, start: int, stop: int) -> Iterator[bytes | str]:
-    """Give the wanted field of each row as bytes, or, as text, why there is none."""
-    source = Stretch(file, start, stop)
+def lines_of(file: BinaryIO, start: int, stop: int, strip: bool) -> ListStream:
+    """Return the lines of a part of a file as a stream.
+
+    :param strip: without the carriage return before each line feed
+    """
+    return ListStream(Stretch(file, start, stop), strip=strip)
+
+
+def fields(file: BinaryIO, format: str, shape: Shape, start: int, stop: int) -> Iterator[bytes | str | None]:
+    """Give the wanted field of each row as bytes; as text, why there is none; :data:`None` for null."""
     if format == "lines":
-        for line in source:
-            yield line.removesuffix(b"\n")
+        yield from _rows(lines_of(file, start, stop, shape.strip), TSV)
         return
-    dialect = DIALECTS[format]
+    source = Stretch(file, start, stop)
+    if format == "jsonl":
+        for row in _rows(source, TSV):
+            if row.strip():
+                try:
+                    yield item_of(parsed(row), shape.key)
+                except ValueError as error:
+                    yield str(error)
+        return
+    dialect = shape.dialect
     try:
-        for row in _rows(source, format):
+        for row in _rows(source, dialect):
             yield dialect.wanted(row.removesuffix(b"\r"), shape.number, shape.width)
     except UnclosedError as error:
         yield str(error)

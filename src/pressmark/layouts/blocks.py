@@ -20,6 +20,7 @@ from pressmark.columns import (
 from pressmark.errors import IdentifierError
 from pressmark.layouts.base import Layout
 from pressmark.layouts.lines import cut_blocks
+from pressmark.tabular.detection import Crlf, FormatError, open_list
 
 __all__ = [
     "Block",
@@ -99,7 +100,9 @@ def starting_with(column: PackedColumn, octets: bytes) -> list[int]:
     return found
 
 
-def identifier_blocks(ids: Any, *, field: str | None = None, delimiter: bytes = b"\n") -> Iterator[Block]:
+def identifier_blocks(
+    ids: Any, *, field: str | None = None, delimiter: bytes = b"\n", crlf: Crlf | None = None
+) -> Iterator[Block]:
     """Yield identifiers in blocks, from any door.
 
     ``ids`` is the path (:class:`os.PathLike`) or the binary stream of a file of lines, an Arrow column (see
@@ -108,8 +111,11 @@ def identifier_blocks(ids: Any, *, field: str | None = None, delimiter: bytes = 
 
     :param field: which column of an Arrow table
     :param delimiter: the octet that ends a line
+    :param crlf: of a file's path: ``strip`` carriage returns before line feeds and a byte-order mark, or ``keep`` them
+        as parts of identifiers; a stream is read as it is
     :raises TypeError: it is none of these, or an item of it is neither ``str`` nor ``bytes``
     :raises ColumnError: an Arrow column is malformed, holds no text, or has not the field
+    :raises FormatError: the file is no list of lines, or needs ``crlf``
     :raises OSError: the file cannot be read
     """
     kernels = _kernels.active
@@ -121,7 +127,11 @@ def identifier_blocks(ids: Any, *, field: str | None = None, delimiter: bytes = 
         raise ValueError(f"delimiter={delimiter!r}: expected one byte")
     if isinstance(ids, os.PathLike):
         with open(ids, "rb") as file:
-            yield from _of_lines(file, delimiter)
+            try:
+                listed = open_list(file, delimiter=delimiter, crlf=crlf)
+            except FormatError as error:
+                raise FormatError(f"{os.fspath(ids)}: {error}") from None
+            yield from _of_lines(listed, delimiter)
     elif hasattr(ids, "read"):
         yield from _of_lines(ids, delimiter)
     elif isinstance(ids, StringColumn):

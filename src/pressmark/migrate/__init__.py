@@ -16,7 +16,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from pressmark.migrate.asking import make_options
 from pressmark.migrate.entries import Entry
@@ -103,6 +103,7 @@ def plan(
     work: Path | None = None,
     ids: Identifiers | None = None,
     column: str | None = None,
+    crlf: Literal["strip", "keep"] | None = None,
     new_ids: IdentifierMap | None = None,
     order: str = "source",
     check_space: bool = True,
@@ -119,6 +120,8 @@ def plan(
     :param work: the work folder; :data:`None` for :func:`work_folder`
     :param ids: of the objects, as a file (lines, CSV, JSON lines, Parquet) or anything to iterate; :data:`None` for all
     :param column: of the table that has them
+    :param crlf: of a list of lines: ``strip`` carriage returns before line feeds and a byte-order mark, or ``keep``
+        them as parts of identifiers; :data:`None` refuses a list that has any
     :param new_ids: which identifiers objects get instead of theirs, as a file of two columns or pairs
     :param order: ``source``: as they lie there, or ``size``: the largest first
     :param check_space: refuse where the destination's file system has too little space or inodes
@@ -143,6 +146,7 @@ def plan(
             folder,
             ids=ids,
             column=column,
+            crlf=crlf,
             new_ids=new_ids,
             order=order,
             check_space=check_space,

@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping
 
-from pressmark.delimited import BOM, CSV, TSV
+from pressmark.delimited import CSV, TSV
 from pressmark.errors import shown
 from pressmark.migrate.index import IdentifierIndex
-from pressmark.migrate.sources import ListError, reading, table_rows
+from pressmark.migrate.sources import ListError, examined, reading, table_rows
 
 __all__ = ["IdentifierMap", "read_map"]
 
@@ -48,8 +48,9 @@ def _checked(pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
 def _pairs(path: str) -> Iterator[tuple[int, tuple[str, str]]]:
     """Give the pairs of a file, and their lines."""
     with reading(path) as file:
-        first = file.readline().removeprefix(BOM)
-        for line, row in table_rows(path, file, TSV if b"\t" in first else CSV, first):
+        listed = examined(path, file, "csv")
+        first = listed.head.partition(b"\n")[0]
+        for line, row in table_rows(path, listed, TSV if b"\t" in first else CSV):
             if line == 1 and [name.lower() for name in row] in _HEADERS:
                 continue
             if len(row) != 2 or not all(row):

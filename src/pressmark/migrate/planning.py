@@ -33,11 +33,12 @@ from pressmark.migrate.plans import ENTRIES, KNOWN, MAP, PLAN, Plan, job_of, wri
 from pressmark.migrate.preparing import prepare
 from pressmark.migrate.refusals import Clashes, Fault, Names, Refusals, Side, folds, lack_of_space
 from pressmark.migrate.rows import Row
-from pressmark.migrate.sources import Identifiers, ListError, check_there, read_identifiers
+from pressmark.migrate.sources import Identifiers, ListError, check_list, check_map, read_identifiers
 from pressmark.migrate.targets import Place, Targets
 from pressmark.reports import ERROR, WARNING, Problem
 from pressmark.stores import StoreObject
 from pressmark.stores.base import text
+from pressmark.tabular.detection import Crlf
 
 __all__ = ["Selection", "make_plan"]
 
@@ -121,6 +122,7 @@ def make_plan(
     *,
     ids: Identifiers | None = None,
     column: str | None = None,
+    crlf: Crlf | None = None,
     new_ids: IdentifierMap | None = None,
     order: str = "source",
     check_space: bool = True,
@@ -137,6 +139,7 @@ def make_plan(
     :param work: the work folder; a plan in it that was not begun is replaced
     :param ids: of the objects that are to be migrated; :data:`None` for all
     :param column: of the table that has them
+    :param crlf: of a list of lines: ``strip`` carriage returns before line feeds, or ``keep`` them
     :param new_ids: which identifiers objects get
     :param order: ``source``: as they lie there, or ``size``: the largest first
     :param check_space: refuse where the destination's file system has too little space or inodes
@@ -155,8 +158,8 @@ def make_plan(
         raise ValueError(f"order={order!r}: expected source or size")
     folder = os.path.abspath(os.fspath(work))
     try:
-        for given in (ids, new_ids):
-            check_there(given)
+        check_list(ids, crlf)
+        check_map(new_ids)
     except ListError as error:
         raise MigrationError(options.source, options.destination, str(error)) from None
     with ExitStack() as resources:
@@ -176,7 +179,7 @@ def make_plan(
             if mapping is not None:
                 planning.read_map(mapping)
             with Clashes(folder, memory) as clashes:
-                planning.go(ids, column, clashes)
+                planning.go(None if ids is None else read_identifiers(ids, column, crlf), clashes)
                 if new_ids is not None:  # what is gone of an earlier run's map is nothing to mend
                     planning.check_map(listed=ids is not None)
                 clashes.refuse(planning.refusals, folds(options))
@@ -252,9 +255,9 @@ class _Planning:
             what = f"it would become {shown(new)}, but is not in the source; mend the map"
             self.refusals.add("map-unknown", [Side(identifier, "")], what, severity=severity)
 
-    def go(self, ids: Identifiers | None, column: str | None, clashes: Clashes) -> None:
+    def go(self, ids: Iterator[str] | None, clashes: Clashes) -> None:
         """Go through the source, and write what is to be done."""
-        items = self._all() if ids is None else self._listed(read_identifiers(ids, column))
+        items = self._all() if ids is None else self._listed(ids)
         batch: list[StoreObject] = []
         for item in items:
             if isinstance(item, Row):

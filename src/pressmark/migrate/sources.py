@@ -4,29 +4,43 @@
 name ends in       it has
 ================== ===================================================================================================
 ``.csv``, ``.tsv`` a header, and identifiers in the column that is named, else ``source_id``, ``id`` or ``identifier``
-``.jsonl``         a JSON string a line, or an object with such a key: the rows of a report are one
+``.jsonl``         also ``.ndjson``: a JSON string a line, or an object with such a key: the rows of a report are one
 ``.parquet``       as CSV; needs pyarrow
 anything else      an identifier a line, or ended by NUL where there is one
 ``.gz`` after it   the same, compressed
 ================== ===================================================================================================
+
+Other files are refused by name and first bytes, as :mod:`pressmark.tabular.detection` has it.
 """
 
 from __future__ import annotations
 
 import gzip
 import importlib
-import json
 import os
+import stat
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, BinaryIO
 
 from pressmark import delimited
-from pressmark.delimited import BOM, CSV, TSV, Dialect, RowsError
+from pressmark.delimited import TSV, Dialect, RowsError, dialect_of
 from pressmark.stores.base import text
+from pressmark.tabular.detection import Crlf, FormatError, ListStream, format_of, is_gzip, open_list
+from pressmark.tabular.json_lines import parsed
 
-__all__ = ["COLUMNS", "Identifiers", "ListError", "check_there", "read_identifiers", "reading", "table_rows"]
+__all__ = [
+    "COLUMNS",
+    "Identifiers",
+    "ListError",
+    "check_list",
+    "check_map",
+    "examined",
+    "read_identifiers",
+    "reading",
+    "table_rows",
+]
 
 Identifiers = str | os.PathLike[str] | Iterable[str | bytes]
 #: Columns and keys that hold a source's identifiers, the first that is there.
@@ -40,11 +54,12 @@ class ListError(ValueError):
     """A list of identifiers that cannot be read; the text says where and why."""
 
 
-def read_identifiers(given: Identifiers, column: str | None = None) -> Iterator[str]:
+def read_identifiers(given: Identifiers, column: str | None = None, crlf: Crlf | None = None) -> Iterator[str]:
     """Give the identifiers of a list, in their order; empty lines are passed over.
 
     :param given: a file, or identifiers
     :param column: of a table
+    :param crlf: of lines: ``strip`` carriage returns before line feeds and a byte-order mark, or ``keep`` both
     :raises ListError: it is malformed, or cannot be read
     """
     if not isinstance(given, (str, os.PathLike)):
@@ -52,30 +67,68 @@ def read_identifiers(given: Identifiers, column: str | None = None) -> Iterator[
             yield text(item) if isinstance(item, bytes) else item
         return
     path = os.fspath(given)
-    name = path.removesuffix(".gz").lower()
-    if name.endswith(".parquet"):
+    format = _format(path)
+    if format == "parquet":
         yield from _parquet(path, column)
         return
     with reading(path) as file:
-        if name.endswith((".csv", ".tsv")):
-            yield from _table(path, file, TSV if name.endswith(".tsv") else CSV, column)
-        elif name.endswith(".jsonl"):
-            yield from _json_lines(path, file, column)
+        listed = examined(path, file, format, crlf)
+        if format == "lines":
+            yield from _lines(path, listed)
+        elif format == "jsonl":
+            yield from _json_lines(path, listed, column)
         else:
-            yield from _lines(path, file)
+            yield from _table(path, listed, dialect_of(format), column)
 
 
-def check_there(given: object) -> None:
-    """Refuse a list whose file is not there, before anything is made for it.
+def check_list(given: object, crlf: Crlf | None = None) -> None:
+    """Refuse a list whose file is not there, or is none, before anything is made for it.
 
-    :param given: as for :func:`read_identifiers`, or a map, or :data:`None`
-    :raises ListError: it is not there
+    :param given: as for :func:`read_identifiers`, or :data:`None`
+    :raises ListError: it is not there, or none
     """
     if isinstance(given, (str, os.PathLike)):
-        try:
-            os.stat(given)  # not opened: a pipe can be read only once
-        except OSError as error:
-            raise _refusal(os.fspath(given), error) from error
+        path = os.fspath(given)
+        if _is_readable(path) and (format := _format(path)) != "parquet":
+            with reading(path) as file:
+                examined(path, file, format, crlf)
+
+
+def check_map(given: object) -> None:
+    """Refuse a map as :func:`check_list` does a list."""
+    if isinstance(given, (str, os.PathLike)):
+        path = os.fspath(given)
+        if _format(path) in ("jsonl", "parquet"):
+            raise ListError(f"{path}: a map is CSV or TSV; convert it to one of them")
+        if _is_readable(path):
+            with reading(path) as file:
+                examined(path, file, "csv")
+
+
+def _is_readable(path: str) -> bool:
+    """Return whether a file can be opened more than once, as a pipe cannot."""
+    try:
+        return stat.S_ISREG(os.stat(path).st_mode)
+    except OSError as error:
+        raise _refusal(path, error) from error
+
+
+def _format(path: str) -> str:
+    try:
+        return format_of(path) or "lines"
+    except FormatError as error:
+        raise ListError(f"{path}: {error}") from None
+
+
+def examined(path: str, file: BinaryIO, format: str, crlf: Crlf | None = None) -> ListStream:
+    """Return the stream of a list, after its first bytes were examined.
+
+    :raises ListError: it is something else
+    """
+    try:
+        return open_list(file, format, delimiter=None, crlf=crlf, json_lines=False)
+    except FormatError as error:
+        raise ListError(f"{path}: {error}") from None
 
 
 @contextmanager
@@ -85,7 +138,7 @@ def reading(path: str) -> Iterator[BinaryIO]:
     :raises ListError: it cannot be read
     """
     try:
-        with gzip.open(path, "rb") if path.lower().endswith(".gz") else open(path, "rb") as file:
+        with gzip.open(path, "rb") if is_gzip(path) else open(path, "rb") as file:
             yield file  # type: ignore[misc]
     except OSError as error:
         raise _refusal(path, error) from error
@@ -97,16 +150,15 @@ def _refusal(path: str, error: OSError) -> ListError:
     return ListError(f"{path}: {error.strerror or error}; name a file that can be read")
 
 
-def table_rows(path: str, file: BinaryIO, dialect: Dialect, data: bytes) -> Iterator[tuple[int, list[str]]]:
+def table_rows(path: str, listed: ListStream, dialect: Dialect) -> Iterator[tuple[int, list[str]]]:
     """Give each row of CSV or TSV that is not empty, and the line in which it begins.
 
-    :param data: what was read of the file already, without a byte order mark
     :raises ListError: a row is malformed
     """
     line = 1
     separator = dialect.separator.decode()
     try:
-        for block in delimited.rows(file.read, dialect, data):
+        for block in delimited.rows(listed.read, dialect, listed.read(_BLOCK)):
             for row in block.rows:
                 written = row.removesuffix(b"\r")
                 if block.quoted and b'"' in written:
@@ -122,11 +174,11 @@ def table_rows(path: str, file: BinaryIO, dialect: Dialect, data: bytes) -> Iter
         raise ListError(f"{path}:{line}: {error}") from None
 
 
-def _lines(path: str, file: BinaryIO) -> Iterator[str]:
+def _lines(path: str, listed: ListStream) -> Iterator[str]:
     left = b""
     end = None
     number = 0
-    while block := file.read(_BLOCK):
+    while block := listed.read(_BLOCK):
         # Identifiers hold no NUL: where there is one, they may hold line ends.
         if end is None:
             end = b"\0" if b"\0" in block else b"\n"
@@ -135,14 +187,10 @@ def _lines(path: str, file: BinaryIO) -> Iterator[str]:
             raise ListError(f"{path}: an identifier of more than {_LONGEST} bytes; this is no list of identifiers")
         for line in whole:
             number += 1
-            if end == b"\n":
-                if b"\0" in line:
-                    raise ListError(f"{path}:{number}: a NUL; end all identifiers with NUL, or all with a line end")
-                line = line.removesuffix(b"\r")
+            if end == b"\n" and b"\0" in line:
+                raise ListError(f"{path}:{number}: a NUL; end all identifiers with NUL, or all with a line end")
             if line:
                 yield text(line)
-    if left and end == b"\n":
-        left = left.removesuffix(b"\r")
     if left:
         yield text(left)
 
@@ -156,8 +204,8 @@ def _chosen(where: str, names: list[str], column: str | None) -> str:
     raise ListError(f"{where}: there is {wanted}; there are {', '.join(map(repr, names[:20]))}: name one")
 
 
-def _table(path: str, file: BinaryIO, dialect: Dialect, column: str | None) -> Iterator[str]:
-    rows = table_rows(path, file, dialect, file.read(_BLOCK).removeprefix(BOM))
+def _table(path: str, listed: ListStream, dialect: Dialect, column: str | None) -> Iterator[str]:
+    rows = table_rows(path, listed, dialect)
     _line, names = next(rows, (1, []))
     at = names.index(_chosen(path, names, column))
     for line, row in rows:
@@ -167,20 +215,28 @@ def _table(path: str, file: BinaryIO, dialect: Dialect, column: str | None) -> I
             yield row[at]
 
 
-def _json_lines(path: str, file: BinaryIO, column: str | None) -> Iterator[str]:
-    for number, line in enumerate(file, 1):
+def _json_lines(path: str, listed: ListStream, column: str | None) -> Iterator[str]:
+    for number, line in enumerate(_rows(path, listed), 1):
         if not line.strip():
             continue
         try:
-            item: Any = json.loads(line)
+            item: Any = parsed(line)
         except ValueError as error:
-            raise ListError(f"{path}:{number}: it is no JSON: {error}") from None
+            raise ListError(f"{path}:{number}: {error}") from None
         if isinstance(item, dict):
             item = item[_chosen(f"{path}:{number}", list(item), column)]
         if not isinstance(item, str):
             raise ListError(f"{path}:{number}: it is no identifier, which is a JSON string")
         if item:
             yield item
+
+
+def _rows(path: str, listed: ListStream) -> Iterator[bytes]:
+    try:
+        for block in delimited.rows(listed.read, TSV, listed.read(_BLOCK)):
+            yield from block.rows
+    except RowsError as error:
+        raise ListError(f"{path}: {error}") from None
 
 
 def _parquet(path: str, column: str | None) -> Iterator[str]:

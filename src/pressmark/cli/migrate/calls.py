@@ -56,8 +56,9 @@ class Call:
             raise CallError("--workers, --dask and --dask-scheduler-file: give one of them")
         if call["dry_run"] and call["reports"]:
             raise CallError("--report does not go with --dry-run: nothing has become of any object yet")
-        if call["column"] is not None and call["ids"] is None:
-            raise CallError("--column goes with --ids only")
+        for name in ("column", "crlf"):
+            if call[name] is not None and call["ids"] is None:
+                raise CallError(f"--{name} goes with --ids only")
         later = {"catch_up": ("ids",), "verify_again": ("ids", "new_ids")}.get(self._verb, ())
         for name in later:
             if call[name] is not None:
@@ -167,6 +168,7 @@ class Call:
             work=work,
             ids=call["ids"],
             column=call["column"],
+            crlf=call["crlf"],
             new_ids=call["new_ids"],
             order=call["order"],
             check_space=call["check_space"],

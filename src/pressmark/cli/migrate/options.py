@@ -11,6 +11,7 @@ import click
 
 from pressmark import migrate, stores
 from pressmark.cli.fixity_options import PROGRESS, chosen_algorithms
+from pressmark.cli.kinds import CRLF_OPTION
 from pressmark.cli.store.options import layout_of
 from pressmark.cli.talk import CallError
 from pressmark.paths import PROFILES
@@ -92,6 +93,7 @@ _WHAT = (
         metavar="NAME",
         help="The column of --ids with the identifiers. Default: source_id, id or identifier.",
     ),
+    CRLF_OPTION,
     click.option(
         "--map",
         "new_ids",

@@ -8,14 +8,17 @@ from collections.abc import Iterator
 import click
 
 from pressmark.cli.bag.options import refuse_missing
+from pressmark.cli.kinds import CRLF_OPTION
+from pressmark.cli.lists import open_lines
 from pressmark.cli.progress import manner_of
 from pressmark.cli.store.options import JSON, as_files, opened, pairs_of, store_endings, store_options
 from pressmark.cli.store.output import Objects
-from pressmark.cli.streams import open_sink, open_source
+from pressmark.cli.streams import open_sink
 from pressmark.cli.talk import CallError, Failure, Interrupted
 from pressmark.cli.tally import Tally, counted
 from pressmark.errors import IdentifierError, ObjectError
 from pressmark.stores import Progress, Source
+from pressmark.tabular.detection import Crlf
 
 __all__ = ["put_command"]
 
@@ -46,6 +49,7 @@ Examples:
     help='Store the objects that FILE lists, "-" for standard input: identifier, TAB and source, one object a line.',
 )
 @click.option("--null", "-0", is_flag=True, help="Items of FILE, and of the output, end with NUL, not a line feed.")
+@CRLF_OPTION
 @click.option("--replace", is_flag=True, help="Put it in the place of the object that is there, if one is.")
 @click.option(
     "--mode",
@@ -74,6 +78,7 @@ def put_command(
     sources: tuple[bytes, ...],
     listed: str | None,
     null: bool,
+    crlf: Crlf | None,
     replace: bool,
     mode: str,
     links: str,
@@ -85,6 +90,8 @@ def put_command(
     """
     if (identifier is None) == (listed is None):
         raise CallError("give IDENTIFIER and SOURCE, or --from FILE")
+    if crlf is not None and listed is None:
+        raise CallError("--crlf goes with --from only")
     if identifier is not None:
         if not sources:
             raise CallError("give SOURCE, a file or directory")
@@ -95,7 +102,7 @@ def put_command(
         with open_sink(None, None) as sink:
             tally = Tally(manner_of(progress, sink), None, transient=True, noun="object")
             objects = Objects(sink, tally, as_json, null, go_on=True, done="stored")
-            items = _listed(listed, null) if listed is not None else iter([(identifier or "", _source(sources))])
+            items = _listed(listed, null, crlf) if listed is not None else iter([(identifier or "", _source(sources))])
             with tally:
                 try:
                     for one, source in items:
@@ -133,8 +140,8 @@ def _source(sources: tuple[bytes, ...]) -> Source:
     return named
 
 
-def _listed(path: str | None, null: bool) -> Iterator[tuple[bytes, Source | Failure]]:
-    with open_source(path) as source:
+def _listed(path: str, null: bool, crlf: Crlf | None) -> Iterator[tuple[bytes, Source | Failure]]:
+    with open_lines(path, null, crlf) as source:
         for number, identifier, found in pairs_of(source, null):
             if found:
                 yield identifier, found

@@ -11,12 +11,12 @@ import click
 from pressmark import stores
 from pressmark.cli.fixity_options import PROGRESS
 from pressmark.cli.options import named_layout
-from pressmark.cli.streams import Source
 from pressmark.cli.talk import CallError, Failure
 from pressmark.errors import ObjectError, StoreError
 from pressmark.fixity import Progress
 from pressmark.layouts import Layout
 from pressmark.stores import Store
+from pressmark.tabular.detection import ListStream
 
 __all__ = [
     "IDENTIFIERS",
@@ -117,7 +117,7 @@ def as_files(event: object) -> object:
     return Progress(event.objects, 0, event.problems) if isinstance(event, stores.Progress) else event
 
 
-def pairs_of(source: Source, null: bool) -> Iterator[tuple[int, bytes, bytes | None]]:
+def pairs_of(source: ListStream, null: bool) -> Iterator[tuple[int, bytes, bytes | None]]:
     """Give number, identifier and path of each line of a list; no path where there is no TAB."""
     end = b"\0" if null else b"\n"
     number = 0

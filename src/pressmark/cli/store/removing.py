@@ -6,14 +6,17 @@ from collections.abc import Iterator
 
 import click
 
+from pressmark.cli.kinds import CRLF_OPTION
+from pressmark.cli.lists import open_lines
 from pressmark.cli.progress import manner_of
 from pressmark.cli.store.options import JSON, as_files, opened, pairs_of, store_endings, store_options
 from pressmark.cli.store.output import Objects
-from pressmark.cli.streams import open_sink, open_source
+from pressmark.cli.streams import open_sink
 from pressmark.cli.talk import CallError, Failure, Interrupted, say
 from pressmark.cli.tally import Tally, counted
 from pressmark.errors import IdentifierError, ObjectError
 from pressmark.stores import Progress
+from pressmark.tabular.detection import Crlf
 
 __all__ = ["rm_command"]
 
@@ -41,6 +44,7 @@ Examples:
     help='Remove the objects that FILE lists, "-" for standard input: one identifier a line.',
 )
 @click.option("--null", "-0", is_flag=True, help="Items of FILE end with NUL, not a line feed.")
+@CRLF_OPTION
 @JSON
 def rm_command(
     path: bytes,
@@ -52,17 +56,20 @@ def rm_command(
     removed: tuple[str, ...],
     listed: str | None,
     null: bool,
+    crlf: Crlf | None,
     as_json: bool,
 ) -> int:
     """Remove the objects with these identifiers, or all that --from lists."""
     if bool(removed) == (listed is not None):
         raise CallError("give IDENTIFIER, or --from FILE")
+    if crlf is not None and listed is None:
+        raise CallError("--crlf goes with --from only")
     done = failed = 0
     with store_endings():
         store = opened(path, kind, layout, identifiers, ignore)
         with open_sink(None, None) as sink:
             tally = Tally(manner_of(progress, sink), None, transient=True, noun="object")
-            items: Iterator[str | bytes] = _listed(listed, null) if listed is not None else iter(removed)
+            items: Iterator[str | bytes] = _listed(listed, null, crlf) if listed is not None else iter(removed)
             with tally:
                 try:
                     for one in items:
@@ -84,7 +91,7 @@ def rm_command(
     return Failure.exit_code if failed else 0
 
 
-def _listed(path: str | None, null: bool) -> Iterator[bytes]:
-    with open_source(path) as source:
+def _listed(path: str, null: bool, crlf: Crlf | None) -> Iterator[bytes]:
+    with open_lines(path, null, crlf) as source:
         for _number, identifier, more in pairs_of(source, null):
             yield identifier if more is None else identifier + b"\t" + more

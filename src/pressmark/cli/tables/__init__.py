@@ -1,7 +1,7 @@
 """Tables through a layout: one column of each block of rows is mapped, and the rows are written with the result.
 
 ``text`` reads and writes CSV and TSV, ``parquet`` Parquet; both give and take blocks, so that each of the three can
-become any other. Rows of text that stay what they are keep their bytes.
+become any other. ``json_lines`` become JSON lines only. Rows of text that stay what they are keep their bytes.
 """
 
 from __future__ import annotations
@@ -11,10 +11,12 @@ from collections.abc import Iterator
 from typing import Any, Protocol
 
 from pressmark.cli.kinds import Files, Kind, Wanted
+from pressmark.cli.lists import checked
 from pressmark.cli.progress import Progress
 from pressmark.cli.streams import Source
 from pressmark.cli.tables.mapper import Mapper
 from pressmark.cli.talk import CallError, Failure
+from pressmark.delimited import dialect_of
 from pressmark.layouts import LineCounts
 
 __all__ = ["pass_table", "table_column"]
@@ -106,9 +108,7 @@ def table_column(kind: Kind, wanted: Wanted, source: Source, data: Any) -> Any:
     """
     if kind is Kind.PARQUET:
         return _parquet("reading").ParquetReader(source, wanted).column()
-    from pressmark.cli.tables import text
-
-    return text.TextReader(data, text.DIALECTS[kind], wanted).items()
+    return _text_reader(kind, wanted, data).items()
 
 
 def _pass_block(
@@ -144,17 +144,30 @@ def _opened(files: Files, wanted: Wanted, source: Source, data: Any, sink: Any) 
     if files.source is Kind.PARQUET:
         reader = parquet.ParquetReader(source, wanted)
     else:
-        from pressmark.cli.tables import text
-
-        reader = text.TextReader(data, text.DIALECTS[files.source], wanted)
+        reader = _text_reader(files.source, wanted, data)
     if files.sink is Kind.PARQUET:
         return reader, parquet.ParquetWriter(sink, reader, wanted)
+    if files.sink is Kind.JSONL:
+        from pressmark.cli.tables import json_lines
+
+        return reader, json_lines.JsonWriter(sink, wanted)
     from pressmark.cli.tables import text
 
-    dialect = text.DIALECTS[files.sink]
     if files.sink is files.source:
         return reader, text.SameTextWriter(sink, reader, wanted)
-    return reader, text.TextWriter(sink, reader.header(), dialect, wanted)
+    return reader, text.TextWriter(sink, reader.header(), dialect_of(files.sink.value), wanted)
+
+
+def _text_reader(kind: Kind, wanted: Wanted, data: Any) -> Any:
+    """Return the reader of CSV, TSV or JSON lines, after its first bytes were examined."""
+    listed = checked(data, kind.value, False, None)
+    if kind is Kind.JSONL:
+        from pressmark.cli.tables import json_lines
+
+        return json_lines.JsonReader(listed, wanted)
+    from pressmark.cli.tables import text
+
+    return text.TextReader(listed, dialect_of(kind.value, wanted.delimiter), wanted)
 
 
 def _parquet(verb: str) -> Any:

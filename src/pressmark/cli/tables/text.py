@@ -8,19 +8,17 @@ from operator import methodcaller
 from typing import Any
 
 from pressmark import delimited
-from pressmark.cli.kinds import Kind, Wanted, index_of
+from pressmark.cli.kinds import Wanted, index_of
 from pressmark.cli.tables.mapper import Mapper
 from pressmark.cli.talk import CallError, Failure
-from pressmark.delimited import BOM, CSV, TSV, Dialect, RowsError
+from pressmark.delimited import Dialect, RowsError, refuse_doubtful
 from pressmark.errors import shown
 
-__all__ = ["DIALECTS", "SameTextWriter", "TextBlock", "TextReader", "TextWriter"]
+__all__ = ["SameTextWriter", "TextBlock", "TextReader", "TextWriter"]
 
 # A block of empty rows would hold a million, each of which may fail and wait to be reported.
 BLOCK_ROWS = 1 << 16
 NO_FIELD = "{} holds a TAB or a line break, which no field of TSV may"
-
-DIALECTS = {Kind.CSV: CSV, Kind.TSV: TSV}
 
 
 class TextBlock:
@@ -131,6 +129,7 @@ class TextBlock:
 class TextReader:
     """A CSV or TSV file, whose first row has been read.
 
+    :param source: its stream, without the byte-order mark, which is in ``source.bom``
     :ivar width: how many fields every row must have
     :ivar index: which one is wanted
     :ivar head: the header row as it is written, with what comes before and behind it
@@ -142,7 +141,7 @@ class TextReader:
         self._source = source
         self._line = 1
         self._chunks = self._read_chunks()
-        self.bom = b""
+        self.bom: bytes = getattr(source, "bom", b"")
         self.head: tuple[bytes, bytes] | None = None
         first = next(self._chunks, None)
         if first is None:
@@ -157,6 +156,10 @@ class TextReader:
         fields = dialect.split(row)
         self.width = len(fields)
         self.names = None
+        try:
+            refuse_doubtful(fields, dialect, wanted.column, wanted.header, certain=wanted.delimiter is not None)
+        except RowsError as error:
+            raise CallError(f"{self.name}: {error}") from None
         if wanted.header:
             self.names = [dialect.meant(field).decode("utf-8", "surrogateescape") for field in fields]
             self.index = index_of(wanted, self.names, self.name)
@@ -200,25 +203,13 @@ class TextReader:
     def _read_chunks(self) -> Iterator[tuple[list[bytes], bool, bool]]:
         """Yield rows without their line feeds, whether quotes are in them, and whether the last had no line feed."""
         try:
-            for rows, quoted, open_end in delimited.rows(self._source.read1, self.dialect, self._beginning()):
+            read = self._source.read1
+            for rows, quoted, open_end in delimited.rows(read, self.dialect, read(delimited.BLOCK_BYTES)):
                 for start in range(0, len(rows), BLOCK_ROWS):
                     some = rows[start : start + BLOCK_ROWS]
                     yield some, quoted, open_end and start + len(some) == len(rows)
         except RowsError as error:
             raise Failure(f"{self.name}:{self._line}: {error}") from None
-
-    def _beginning(self) -> bytes:
-        """Return the first bytes, without a byte order mark; refuse what is neither CSV nor TSV."""
-        data = b""
-        while len(data) < 4 and (more := self._source.read1(delimited.BLOCK_BYTES)):
-            data += more
-        if data.startswith(b"\x1f\x8b\x08"):
-            raise CallError(f"{self.name}: it is gzipped; give it a name that ends in .gz, or unpack it")
-        if data[:2] in (b"\xff\xfe", b"\xfe\xff") and b"\0" in data[2:4]:
-            raise CallError(f"{self.name}: it is UTF-16; convert it to UTF-8")
-        if data.startswith(BOM):
-            self.bom = BOM
-        return data.removeprefix(BOM)
 
 
 class SameTextWriter:

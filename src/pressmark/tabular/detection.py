@@ -1,0 +1,246 @@
+"""Which format a list has, by its name and its first bytes; foreign files are refused with what to do.
+
+A list is lines, CSV, TSV, JSON lines or Parquet; all but Parquet may be gzipped. A list of lines that was made on
+Windows has a carriage return before each line feed, and perhaps a byte-order mark. Neither is meant to be part of an
+identifier, but may be: the caller decides with ``crlf``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from typing import Any, Literal
+
+from pressmark.delimited import BOM
+
+__all__ = ["CRLF", "Crlf", "FormatError", "ListStream", "format_of", "is_gzip", "open_list"]
+
+Crlf = Literal["strip", "keep"]
+CRLF = ("strip", "keep")
+
+# How much of a list is examined, and how much of it is waited for where it arrives slowly and has no line end.
+_HEAD_BYTES = 1 << 16
+_LEAST_BYTES = 512
+
+_FORMATS = {
+    ".txt": "lines",
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".tab": "tsv",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+}
+
+_SPREADSHEET = "a spreadsheet; save the sheet as CSV, and name its column with --column"
+_DOCUMENT = "a document; save the identifiers as text, one a line"
+_ARCHIVE = "an archive; unpack it, and give the list in it"
+_DATABASE = "a database; export the identifiers as CSV or lines"
+_JSON = "JSON; convert it to JSON lines (jq -c '.[]'), and give --format jsonl and --column"
+_MARKUP = "XML or HTML; export the identifiers as CSV or lines"
+_TABLE = "a table in a format that is not read; convert it to Parquet or CSV"
+_ZSTD = "compressed by zstd; decompress it (zstd -dc)"
+_BZIP2 = "compressed by bzip2; decompress it (bzip2 -dc)"
+_XZ = "compressed by xz; decompress it (xz -dc)"
+_COMPRESSED = "compressed; decompress it, or compress it with gzip"
+
+_FOREIGN_NAMES = {
+    **dict.fromkeys((".xlsx", ".xlsm", ".xlsb", ".xls", ".ods", ".numbers"), _SPREADSHEET),
+    **dict.fromkeys((".docx", ".doc", ".odt", ".rtf", ".pdf", ".epub", ".ps"), _DOCUMENT),
+    **dict.fromkeys((".zip", ".7z", ".rar", ".tar", ".tgz", ".tbz2", ".txz", ".jar", ".iso"), _ARCHIVE),
+    **dict.fromkeys((".sqlite", ".sqlite3", ".db", ".mdb", ".accdb", ".duckdb"), _DATABASE),
+    **dict.fromkeys((".xml", ".html", ".htm"), _MARKUP),
+    **dict.fromkeys((".arrow", ".feather", ".avro", ".orc"), _TABLE),
+    **dict.fromkeys((".lz4", ".br", ".z", ".lz", ".lzma", ".sz"), _COMPRESSED),
+    ".json": _JSON,
+    ".zst": _ZSTD,
+    ".bz2": _BZIP2,
+    ".xz": _XZ,
+}
+_FOREIGN_BYTES = (
+    (rb"PK(?:\x03\x04|\x05\x06)", "a zip archive, as spreadsheets and documents are; save the identifiers as CSV"),
+    (rb"%PDF-|\{\\rtf|%!PS", _DOCUMENT),
+    (rb"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "a spreadsheet or document of Office; save the identifiers as CSV"),
+    (rb"\x28\xb5\x2f\xfd", _ZSTD),
+    (rb"\xfd7zXZ\x00", _XZ),
+    (rb"BZh[1-9]1AY&SY", _BZIP2),
+    (rb"\x1f\x8b\x08", "gzipped; give it a name that ends in .gz, or unpack it (gunzip -c)"),
+    (rb"\x1f\x9d|\x04\x22\x4d\x18", _COMPRESSED),
+    (rb"7z\xbc\xaf\x27\x1c|Rar!\x1a\x07", _ARCHIVE),
+    (rb"SQLite format 3\x00", _DATABASE),
+    # An identifier may begin with the same letters.
+    (rb"PAR1(?=[^\n\r\x20-\x7e])", "Parquet; give --format parquet and --column, and a file, not a pipe"),
+    (rb"ARROW1\x00\x00|Obj\x01|\x89HDF\r\n", _TABLE),
+    (rb"<\?xml[ \t]|<!DOCTYPE html", _MARKUP),
+)
+_FOREIGN = tuple((re.compile(pattern), what) for pattern, what in _FOREIGN_BYTES)
+# A JSON document that goes on behind its first line, or is an array.
+_JSON_BEGIN = re.compile(rb"\s*(?:[\[{]\s*$|\[\s*[\"{])")
+
+
+class FormatError(ValueError):
+    """A file is not the list that it was taken for; the text says what it is, and what to do, without its name."""
+
+
+def is_gzip(path: str | os.PathLike[str]) -> bool:
+    """Return whether a file is gzipped, by its name."""
+    return os.fspath(path).lower().endswith(".gz")
+
+
+def format_of(path: str | os.PathLike[str]) -> str | None:
+    """Return the format of a list by its name: ``lines``, ``csv``, ``tsv``, ``jsonl`` or ``parquet``.
+
+    :return: :data:`None` where the name does not tell
+    :raises FormatError: the name is that of a foreign file
+    """
+    name = os.path.basename(os.fspath(path)).lower().removesuffix(".gz")
+    ending = os.path.splitext(name)[1]
+    if ending in _FOREIGN_NAMES:
+        raise FormatError(f"{ending} is {_FOREIGN_NAMES[ending]}")
+    return _FORMATS.get(ending)
+
+
+class ListStream:
+    """The bytes of a list whose first bytes were examined.
+
+    :param source: a binary stream
+    :param head: what was read of it already
+    :param strip: leave out the carriage return before each line feed, and at the end
+    :ivar name: of the source, where it has one
+    :ivar head: the first bytes: some lines, or whatever there is
+    :ivar bom: the byte-order mark that was left out, or ``b""``
+    """
+
+    def __init__(self, source: Any, head: bytes = b"", *, strip: bool = False, bom: bytes = b"") -> None:
+        # What a pipe holds, instead of waiting for more.
+        self._read = getattr(source, "read1", source.read)
+        self.name: str = getattr(source, "name", "")
+        self.head = head
+        self.bom = bom
+        self._strip = strip
+        self._first = True
+        self._ended = False
+        self._return = False  # a carriage return ended what was read: what follows decides
+        self._held = self._stripped(head) if strip else head
+
+    def read(self, size: int) -> bytes:
+        """Return the next bytes, at most ``size``; ``b""`` at the end only."""
+        held, first = self._held, self._first
+        self._first = False
+        if not self._strip and not held:
+            data: bytes = self._read(size)
+            return data
+        # As many as are asked for where the source gives them: full blocks are what threads share. What was read ahead
+        # of a pipe comes at once.
+        while self._strip and len(held) < size and not self._ended and not (first and held):
+            wanted = size - len(held)
+            data = self._read(wanted)
+            if data is None:
+                raise BlockingIOError("the source would block: give a stream that waits for its data")
+            self._ended = not data
+            held += self._stripped(data)
+            if held and len(data) < wanted:
+                break
+        self._held = held[size:]
+        return held[:size]
+
+    read1 = read
+
+    def _stripped(self, data: bytes) -> bytes:
+        if self._return and data:
+            data = b"\r" + data
+        self._return = data.endswith(b"\r")
+        return (data[:-1] if self._return else data).replace(b"\r\n", b"\n")
+
+
+def open_list(
+    source: Any,
+    format: str = "lines",
+    *,
+    delimiter: bytes | None = b"\n",
+    crlf: Crlf | None = None,
+    json_lines: bool = True,
+) -> ListStream:
+    r"""Return the stream of a list, after its first bytes were examined.
+
+    :param source: a binary stream, unpacked
+    :param format: ``lines``, ``csv``, ``tsv`` or ``jsonl``; a byte-order mark is left out of all but lines
+    :param delimiter: that ends a line: ``b"\n"`` or ``b"\0"``; :data:`None` for NUL where there is one
+    :param crlf: of lines: ``strip`` carriage returns before line feeds and a byte-order mark, or ``keep`` all bytes
+        between line feeds as parts of identifiers
+    :param json_lines: refuse lines that are JSON
+    :raises FormatError: it is a foreign file; or lines have carriage returns or a byte-order mark, and no ``crlf``
+    """
+    if crlf is not None and crlf not in CRLF:
+        raise ValueError(f"crlf={crlf!r}: expected {' or '.join(CRLF)}")
+    read = getattr(source, "read1", source.read)
+    head = _first_bytes(read, delimiter or b"\n")
+    _refuse_foreign(head, items_are_any_bytes=crlf == "keep" and delimiter == b"\0")
+    if format != "lines":
+        bom = BOM if head.startswith(BOM) else b""
+        return ListStream(source, head.removeprefix(BOM), bom=bom)
+    if delimiter is None:
+        delimiter = b"\0" if b"\0" in head else b"\n"
+    _refuse_lines(head, delimiter, crlf)
+    if json_lines:
+        _refuse_json(head.partition(delimiter)[0])
+    if crlf != "strip":
+        return ListStream(source, head)
+    return ListStream(
+        source, head.removeprefix(BOM), strip=delimiter == b"\n", bom=BOM if head.startswith(BOM) else b""
+    )
+
+
+def _first_bytes(read: Any, delimiter: bytes) -> bytes:
+    """Return the first bytes: whole lines where they arrive slowly, without waiting for more."""
+    head = b""
+    while len(head) < _LEAST_BYTES and delimiter not in head and (more := read(_HEAD_BYTES)):
+        head += more
+    if head.endswith(b"\r"):
+        head += read(_HEAD_BYTES) or b""
+    return head
+
+
+def _refuse_foreign(head: bytes, items_are_any_bytes: bool) -> None:
+    for pattern, what in _FOREIGN:
+        if pattern.match(head):
+            raise FormatError(f"it is {what}")
+    # Names on disks may begin with these bytes; text in UTF-16 has a NUL in every line end.
+    if not items_are_any_bytes and head[:2] in (b"\xff\xfe", b"\xfe\xff") and b"\0" in head:
+        raise FormatError("it is UTF-16; convert it to UTF-8 (iconv -f UTF-16 -t UTF-8)")
+
+
+def _refuse_lines(head: bytes, delimiter: bytes, crlf: str | None) -> None:
+    """Refuse what no line can have, and without ``crlf`` what may or may not be meant."""
+    if crlf == "keep":
+        return
+    ends = delimiter == b"\n"
+    if ends and b"\0" in head:
+        line = head[: head.index(b"\0")].count(b"\n") + 1
+        raise FormatError(f"a NUL byte in line {line}; give -0 if NUL ends identifiers, --crlf keep if they hold it")
+    if ends and b"\n" not in head and b"\r" in head[:-1]:
+        what = "the lines end with carriage returns alone"
+        raise FormatError(f"{what}; convert those to line feeds, or give --crlf keep to keep them in identifiers")
+    what = " and ".join(
+        part
+        for part, found in (
+            ("a byte-order mark at the beginning", head.startswith(BOM)),
+            ("a carriage return at the end of lines", ends and (b"\r\n" in head or head.endswith(b"\r"))),
+        )
+        if found
+    )
+    if what and crlf is None:
+        raise FormatError(f"{what}; give --crlf strip to leave that out, --crlf keep to keep it in identifiers")
+
+
+def _refuse_json(line: bytes) -> None:
+    if _JSON_BEGIN.match(line):
+        raise FormatError(f"it is {_JSON}, or --format lines")
+    if line.lstrip().startswith(b'{"'):
+        try:
+            json.loads(line)
+        except (ValueError, RecursionError):
+            return
+        raise FormatError("it is JSON lines; give --format jsonl and --column, or --format lines")

@@ -1,0 +1,141 @@
+"""What first bytes and names tell, and the stream that is read behind them."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pressmark import Pairtree
+from pressmark.layouts import lines
+from pressmark.layouts.blocks import identifier_blocks
+from pressmark.tabular.detection import FormatError, ListStream, format_of, open_list
+from support.implementations import Implementation
+from support.streams import Pieces
+
+TEXT = st.text("ab\r\n", max_size=40).map(str.encode)
+
+
+def whole(stream: ListStream, sizes: Iterable[int]) -> bytes:
+    """Read a stream to its end, so many bytes at a time."""
+    parts: list[bytes] = []
+    for size in sizes:
+        part = stream.read(size)
+        assert len(part) <= size
+        if not part:
+            assert stream.read(size) == b""
+            break
+        parts.append(part)
+    return b"".join(parts)
+
+
+class Dribble(io.BytesIO):
+    """A pipe that never holds more than two bytes."""
+
+    def read1(self, size: int | None = -1) -> bytes:
+        return super().read1(min(size or 0, 2))
+
+
+@given(TEXT, st.integers(0, 40), st.lists(st.integers(1, 9), min_size=1, max_size=5), st.booleans())
+def test_a_stream_is_the_file(text: bytes, head: int, sizes: list[int], strip: bool) -> None:
+    """However it is cut: with ``strip`` as if each carriage return before a line feed, or the end, had not been."""
+    stream = ListStream(Dribble(text[head:]), text[:head], strip=strip)
+    expected = (text + b"\n").replace(b"\r\n", b"\n")[:-1] if strip else text
+    assert whole(stream, sizes * (len(text) + 2)) == expected
+
+
+def test_full_blocks(implementation: Implementation) -> None:
+    """A stripped file is given in blocks that are as full as those of a file without carriage returns."""
+    stream = open_list(io.BytesIO(b"ab\r\n" * (3 << 18)), crlf="strip")
+    sizes = [len(block) for block in iter(lambda: stream.read(lines.BLOCK_BYTES), b"")]
+    # What was read ahead comes first; what is left comes last.
+    assert sizes[1:-1] == [lines.BLOCK_BYTES] * (sum(sizes[1:-1]) // lines.BLOCK_BYTES)
+    assert max(sizes[0], sizes[-1]) < lines.BLOCK_BYTES
+    assert sum(sizes) == 3 * (3 << 18)
+    stream, written = open_list(io.BytesIO(b"ab\r\ncd\r"), crlf="strip"), io.BytesIO()
+    Pairtree().map_lines(stream, written)  # type: ignore[arg-type]
+    assert written.getvalue() == b"ab\ncd"
+
+
+def test_nothing_is_waited_for() -> None:
+    """A line that came through a pipe is given before the next one comes."""
+
+    def slowly() -> Iterable[bytes]:
+        yield b"one\r\n"
+        raise AssertionError("read too far")
+
+    stream = open_list(Pieces(slowly()), crlf="strip")
+    assert stream.read(1 << 20) == b"one\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("a", None),
+        ("a.txt", "lines"),
+        ("A.TXT.GZ", "lines"),
+        ("a.tab", "tsv"),
+        ("a.ndjson.gz", "jsonl"),
+        ("dir.xlsx/a.csv", "csv"),
+        ("a.pq", "parquet"),
+        (".zip", None),
+    ],
+)
+def test_names(name: str, expected: str | None) -> None:
+    assert format_of(name) == expected
+
+
+@pytest.mark.parametrize("name", ["a.Xlsx", "a.tar.gz", "a.csv.zst", "a.json", "a.pdf.gz"])
+def test_foreign_names(name: str) -> None:
+    with pytest.raises(FormatError, match="; "):
+        format_of(name)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"PAR1234\n",
+        b"PAR1\n",
+        b"BZh91\n",
+        b"PKP-1\n",
+        b"\xff\xfe\xe9\n",
+        b"<http://example.org/1>\n",
+        b"{550e8400}\n",
+        b"[x]\n",
+        b"Obj1\n",
+        b"a\rb\n",
+        b"\xef\xbb\n",
+    ],
+)
+def test_identifiers_that_look_like_something(data: bytes) -> None:
+    """They are identifiers all the same."""
+    assert open_list(io.BytesIO(data)).read(100) == data
+
+
+def test_json_is_no_list_of_lines() -> None:
+    for data in (b'{"id": "a"}\n', b'[{"id": "a"}]', b'{\n  "id": "a"\n}\n', b'["a", "b"]\n'):
+        with pytest.raises(FormatError, match="JSON"):
+            open_list(io.BytesIO(data))
+        assert open_list(io.BytesIO(data), json_lines=False).read(100) == data
+
+
+def test_tables_have_no_mark() -> None:
+    stream = open_list(io.BytesIO(b"\xef\xbb\xbfid\r\na\r\n"), "csv")
+    assert (stream.bom, stream.read(100)) == (b"\xef\xbb\xbf", b"id\r\na\r\n")
+
+
+def test_files_of_identifiers(tmp_path: Path, implementation: Implementation) -> None:
+    """A file by its path is examined; a stream is read as it is."""
+    path = tmp_path / "ids"
+    path.write_bytes(b"a\r\nb\r\n")
+    with pytest.raises(FormatError, match=r"ids: a carriage return at the end of lines; give --crlf strip"):
+        list(identifier_blocks(path))
+    for crlf, expected in (("strip", [b"a", b"b"]), ("keep", [b"a\r", b"b\r"])):
+        (block,) = identifier_blocks(path, crlf=crlf)  # type: ignore[arg-type]
+        assert [block.column[index] for index in range(len(block.column))] == expected
+    (block,) = identifier_blocks(io.BytesIO(b"a\r\n"))
+    assert block.column[0] == b"a\r"
