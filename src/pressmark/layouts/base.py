@@ -6,7 +6,7 @@ import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from types import ModuleType
-from typing import Any, BinaryIO, ClassVar, Literal
+from typing import Any, BinaryIO, ClassVar, Literal, overload
 
 from pressmark import _kernels
 from pressmark.columns import ArrowArrayExportable, ArrowStreamExportable, StringColumn, StringTable
@@ -139,7 +139,13 @@ class Layout(ABC):
         """
         return self._mapping().one(identifier)
 
-    def map_ids(self, ids: Iterable[str | bytes], on_error: BatchErrors = "raise") -> list[str]:
+    @overload
+    def map_ids(self, ids: Iterable[str | bytes], on_error: Literal["raise"] = "raise") -> list[str]: ...
+
+    @overload
+    def map_ids(self, ids: Iterable[str | bytes], on_error: Literal["none"]) -> list[str | None]: ...
+
+    def map_ids(self, ids: Iterable[str | bytes], on_error: BatchErrors = "raise") -> list[str] | list[str | None]:
         """Return the paths of ``ids``, in their order.
 
         :param on_error: ``"raise"`` at the first identifier without a path (its ``index`` is in the error), or
@@ -224,7 +230,15 @@ class Layout(ABC):
         """
         return self._unmapping().one(path)
 
-    def unmap_paths(self, paths: Iterable[str | bytes], on_error: BatchErrors = "raise") -> list[str]:
+    @overload
+    def unmap_paths(self, paths: Iterable[str | bytes], on_error: Literal["raise"] = "raise") -> list[str]: ...
+
+    @overload
+    def unmap_paths(self, paths: Iterable[str | bytes], on_error: Literal["none"]) -> list[str | None]: ...
+
+    def unmap_paths(
+        self, paths: Iterable[str | bytes], on_error: BatchErrors = "raise"
+    ) -> list[str] | list[str | None]:
         """Return the identifiers of ``paths``, in their order; the mirror of :meth:`map_ids`.
 
         :raises PathError: in place of :exc:`IdentifierError`

@@ -42,13 +42,13 @@ class Door:
         result, faults = self._run((item,))
         return faults[0][1:] if faults else result.to_texts()[0]
 
-    def many(self, items: Iterable[str | bytes], on_error: str) -> list[str]:
-        """Return the results in order; ``on_error`` is ``"raise"`` or ``"none"``."""
+    def many(self, items: Iterable[str | bytes], on_error: str) -> list[Any]:
+        """Return the results in order; ``on_error`` is ``"raise"``, or ``"none"`` for :data:`None` in its place."""
         if on_error not in ("raise", "none"):
             raise ValueError(f"on_error={on_error!r}: expected 'raise' or 'none'")
         if isinstance(items, (str, bytes)):
             raise TypeError(f"expected an iterable of str or bytes, not one {type(items).__name__}")
-        results: list[str] = []
+        results: list[Any] = []
         for sequence, start in _blocks(items):
             packed, faults = self._run(sequence, start, start + BLOCK_ITEMS)
             texts = packed.to_texts()

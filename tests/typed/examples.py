@@ -1,0 +1,91 @@
+"""Calls as users write them; never run, but checked by mypy and pyright, both strict.
+
+``assert_type`` is an error where the type is another one, and an ignored error that is none is one, too.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal, assert_type
+
+import pressmark
+from pressmark import fixity, jobs, migrate, stores
+from pressmark.compare import Comparison, compare, identifiers_of
+
+LAYOUT = pressmark.layout("pairtree")
+IDS: list[str | bytes] = ["ark:/13030/xt12t3", b"raw"]
+
+
+def lists() -> None:
+    """Only where a failure may become ``None`` is a result one."""
+    assert_type(LAYOUT.map_id("a"), str)
+    assert_type(LAYOUT.map_ids(IDS), list[str])
+    assert_type(LAYOUT.map_ids(IDS, "raise"), list[str])
+    assert_type(LAYOUT.map_ids(IDS, on_error="raise"), list[str])
+    assert_type(LAYOUT.map_ids(IDS, on_error="none"), list[str | None])
+    assert_type(LAYOUT.map_ids((one for one in IDS), "none"), list[str | None])
+    assert_type(LAYOUT.unmap_paths(["ab/c"]), list[str])
+    assert_type(LAYOUT.unmap_paths(["ab/c"], on_error="raise"), list[str])
+    assert_type(LAYOUT.unmap_paths(["ab/c"], on_error="none"), list[str | None])
+    assert_type(pressmark.Vitro().map_ids(["a"], on_error="none"), list[str | None])
+
+
+def either(on_error: Literal["raise", "none"]) -> None:
+    """Where it is decided elsewhere, both are possible."""
+    assert_type(LAYOUT.map_ids(IDS, on_error), list[str] | list[str | None])
+    assert_type(LAYOUT.unmap_paths(["a"], on_error=on_error), list[str] | list[str | None])
+
+
+def mistakes() -> None:
+    """What fails when it runs fails here."""
+    LAYOUT.map_ids(IDS, on_error="skip")  # type: ignore[call-overload]
+    LAYOUT.unmap_paths(IDS, on_error=None)  # type: ignore[call-overload]
+    _length: int = len(LAYOUT.map_ids(IDS, on_error="none")[0])  # type: ignore[arg-type]
+    LAYOUT.map_lines(io.BytesIO(), io.BytesIO(), on_error="none")  # type: ignore[arg-type]
+    compare(Path("ids.txt"), [LAYOUT], crlf="drop")  # type: ignore[arg-type]
+
+
+def columns(column: pressmark.StringColumn) -> None:
+    """A column has nulls under either word."""
+    assert_type(LAYOUT.map_arrow(column, on_error="none"), pressmark.StringColumn)
+    assert_type(LAYOUT.map_arrow(column)[0], str | None)
+    assert_type(iter(LAYOUT.unmap_arrow(column, "none")), Iterator[str | None])
+    assert_type(LAYOUT.map_table(column, on_error="none"), pressmark.StringTable)
+
+
+def lines() -> None:
+    """Failures of lines are counted, and given to whoever asks."""
+    failed: list[pressmark.IdentifierError] = []
+    with open("ids.txt", "rb") as ids, open("paths.txt", "wb") as paths:
+        counts = LAYOUT.map_lines(ids, paths, on_error="skip", on_failure=failed.append)
+    assert_type(counts, pressmark.LineCounts)
+    assert_type(counts.failed, int)
+
+
+def files() -> None:
+    """A failure is an outcome: it has no digests then, and the digests of a single file are never none."""
+    assert_type(fixity.hash_file("a", ("sha512",)), dict[str, str])
+    for outcome in fixity.hash_files(["a", b"b"], ["sha512", "md5"]):
+        assert_type(outcome.ok, bool)
+        assert_type(outcome.digests, dict[str, str] | None)
+
+
+def lists_of_identifiers(tmp: Path) -> None:
+    """Comparisons, jobs and migrations say what the lines of a list end with."""
+    assert_type(compare(tmp, [LAYOUT], crlf="strip"), Comparison)
+    compare(identifiers_of(tmp / "a.csv", "id", delimiter=";"), [LAYOUT])
+    job = jobs.MapIds(LAYOUT, column="id", crlf="keep")
+    assert_type(list(job.plan([tmp])), list[jobs.Chunk])
+    plan = migrate.plan(tmp, tmp, to="bags", ids=tmp / "ids.txt", crlf="strip")
+    assert_type(plan, migrate.Plan)
+
+
+def objects(tmp: Path) -> None:
+    """A store gives records; what has no identifier has none."""
+    store = stores.open(tmp)
+    for record in store.objects():
+        assert_type(record.id, str | None)
+    options: dict[str, Any] = store.layout.config() if store.layout is not None else {}
+    assert_type(pressmark.layout_from_config(options), pressmark.Layout)

@@ -1,0 +1,66 @@
+"""The types that the library declares, as mypy and pyright read them."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import pressmark
+
+EXAMPLES = Path(__file__).with_name("examples.py")
+PARENT = Path(pressmark.__file__).parent.parent
+INSTALLED = PARENT.name.endswith("-packages")
+MISSING = {name: importlib.util.find_spec(name) is None for name in ("mypy", "basedpyright")}
+
+pytestmark = [pytest.mark.peers, pytest.mark.slow_under_sanitizers]
+
+
+def run(*arguments: str, folder: Path) -> str:
+    """Run a type checker as a user of the library would, and return what it says where it finds fault."""
+    where = {} if INSTALLED else {"MYPYPATH": str(PARENT)}
+    done = subprocess.run(
+        [sys.executable, "-m", *arguments],
+        cwd=folder,
+        env={**os.environ, **where},
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+    return "" if done.returncode == 0 else done.stdout + done.stderr
+
+
+@pytest.fixture(autouse=True)
+def _there(request: pytest.FixtureRequest) -> None:
+    """Skip what is not installed, or fail where it has to be."""
+    name = "mypy" if "mypy" in request.node.name else "basedpyright"
+    if MISSING[name]:
+        if request.config.getoption("--require-peers", default=False):
+            pytest.fail(f"{name} is not installed")
+        pytest.skip(f"{name} is not installed")
+
+
+def test_mypy(tmp_path: Path) -> None:
+    """Every example has the type that it says."""
+    arguments = ["--strict", "--follow-imports=silent", "--cache-dir", str(tmp_path / "cache")]
+    assert run("mypy", *arguments, "--config-file=", str(EXAMPLES), folder=tmp_path) == ""
+
+
+def test_pyright(tmp_path: Path) -> None:
+    """The same, by the checker of editors."""
+    config = {
+        "include": ["examples.py"],
+        "typeCheckingMode": "strict",
+        "enableTypeIgnoreComments": True,
+        "reportUnnecessaryTypeIgnoreComment": True,
+        "extraPaths": [] if INSTALLED else [str(PARENT)],
+    }
+    (tmp_path / "examples.py").write_text(EXAMPLES.read_text(encoding="utf-8"), encoding="utf-8")
+    (tmp_path / "pyrightconfig.json").write_text(json.dumps(config))
+    assert run("basedpyright", "--pythonpath", sys.executable, folder=tmp_path) == ""
