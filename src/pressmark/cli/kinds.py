@@ -129,7 +129,7 @@ def chosen_files(
 ) -> Files:
     """Return what FILE and OUTPUT are, or refuse what does not go together."""
     gzip = output is not None and is_gzip(output)
-    target = _by_name(output)
+    target = _target(output)
     if column is not None:
         for given, option in ((null, "-0"), (both, "--both")):
             if given:
@@ -262,6 +262,18 @@ def _is_text(name: str) -> bool:
 
 def _name_of(file: str | None) -> str:
     return "<stdin>" if file is None or file == "-" else file
+
+
+def _target(output: str | None) -> Kind | None:
+    """Return what OUTPUT is to be by its name.
+
+    :raises CallError: it is nothing that is written
+    """
+    try:
+        return _by_name(output)
+    except CallError:
+        what = "its name is that of another kind of file than is written"
+        raise CallError(f"{output}: {what}; give it .txt, .csv, .tsv, .jsonl or .parquet") from None
 
 
 def _by_name(path: str | None) -> Kind | None:
