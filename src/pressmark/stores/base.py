@@ -160,6 +160,18 @@ class StoredObject:
                 yield text(self._name(path)), path
         self.confirm()
 
+    def empty_directories(self) -> Iterator[tuple[str, bytes]]:
+        """Give name within the object and path of each directory with nothing in it: :meth:`files` names none of them.
+
+        :raises ObjectError: a directory cannot be read; or as :meth:`files`
+        """
+        with object_errors(self._store, self.id):
+            for top in self._seen:
+                for path in _empty_directories(top, self._links == "follow"):
+                    if path != self.path:
+                        yield text(self._name(path)), path
+        self.confirm()
+
     def confirm(self) -> None:
         """Make sure that the object is still the one that was got.
 
@@ -251,6 +263,28 @@ def _opened(path: bytes) -> BinaryIO | None:
         if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG):
             return None
         raise
+
+
+def _empty_directories(top: bytes, follow: bool, above: tuple[tuple[int, int], ...] = ()) -> Iterator[bytes]:
+    """Give the directories with nothing in them at and below a path, in the order of their octets.
+
+    :param follow: symbolic links to directories; what ``top`` itself leads to is looked at in any case
+    :param above: devices and numbers of the directories above
+    :raises OSError: a directory cannot be read
+    """
+    if not os.path.isdir(top):
+        return
+    status = os.stat(top)
+    identity = (status.st_dev, status.st_ino)
+    if identity in above:
+        return
+    with os.scandir(top) as entries:
+        found = sorted(entries, key=lambda entry: entry.name)
+    if not found:
+        yield top
+    for entry in found:
+        if entry.is_dir(follow_symlinks=follow):
+            yield from _empty_directories(entry.path, follow, (*above, identity))
 
 
 class Store(ABC):

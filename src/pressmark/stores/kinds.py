@@ -103,6 +103,7 @@ KINDS = Kinds(
         "sidecar-malformed": Kind(ERROR, "3.6", "an inventory's sidecar has not its form (E061)"),
         "sidecar-mismatch": Kind(ERROR, "3.6", "an inventory has not the digest of its sidecar (E060)"),
         "sidecar-missing": Kind(ERROR, "3.6", "an inventory has no sidecar with its digest (E058)"),
+        "unversioned": Kind(WARNING, "3.1", "logs or an extension's files: they are in no version of the object"),
         "version-absent": Kind(ERROR, "3.3", "a version is missing in the inventory or on the disk (E008, E010, E046)"),
         "version-directory": Kind(WARNING, "3.3", "a directory beside a version's content; it is ignored (W002)"),
         "version-extra": Kind(ERROR, "3.3", "a version directory that the inventory has not (E046)"),

@@ -72,6 +72,7 @@ from pressmark.stores.ocfl_declarations import OBJECT, VERSIONS, declaration
 from pressmark.stores.ocfl_layout import EXTENSIONS, LAYOUT, WORKSHOP, create_root, read_root, refused_layout
 from pressmark.stores.ocfl_loading import Loading
 from pressmark.stores.ocfl_object import check_object, is_object_name, is_object_root
+from pressmark.stores.ocfl_unversioned import MUTABLE_HEAD, has_mutable_head, unversioned
 from pressmark.stores.ocfl_walk import Found, Walk
 from pressmark.stores.ocfl_writer import Manners, Provenance, write_object, write_version
 from pressmark.trees import flush_directory, flush_tree, is_there
@@ -132,6 +133,18 @@ class OcflObject(StoredObject):
             if content not in newest:
                 yield content, self._place(content), digest
         self.confirm()
+
+    def unversioned(self) -> list[bytes]:
+        """Return what is in the object's root beside its versions; see :mod:`pressmark.stores.ocfl_unversioned`.
+
+        :raises ObjectError: a directory cannot be read
+        """
+        with object_errors(self._store, self.id):
+            return unversioned(self.path, self.inventory)
+
+    def empty_directories(self) -> Iterator[tuple[str, bytes]]:
+        """Give nothing: OCFL objects have none."""
+        return iter(())
 
     def confirm(self) -> None:
         """Make sure that the object still has the files of the version that was got.
@@ -563,7 +576,8 @@ class OcflRoot(Store):
             for all files
         :raises ObjectError: nothing was stored. Its ``kind`` is ``exists``, ``collision`` (another identifier holds
             its place), ``object-inside`` (its place is in an object, or has objects below it), ``reserved``,
-            ``mismatch`` (a digest is not as given), ``bad-name``, ``source``, ``no-space``, …
+            ``mismatch`` (a digest is not as given), ``mutable-head`` (it has staged content, extension 0005),
+            ``bad-name``, ``source``, ``no-space``, …
         :raises IdentifierError: the identifier has no place in this store
         :raises StoreError: the layout is not known
         """
@@ -779,6 +793,7 @@ class OcflRoot(Store):
         :raises ObjectError: the object is not as it should be
         """
         old = self._absolute(place)
+        self._refuse_mutable_head(identifier, old)
         checked = check_object(old, place, scan(old, follow=False), self.version)
         # A run that was killed may have left the newest version's files with two names: they are only added to here.
         wrong = [one for one in checked.problems if one.severity == "error" and one.kind != "hard-link"]
@@ -791,12 +806,22 @@ class OcflRoot(Store):
             raise ObjectError(self.root, identifier, "changed", "it was removed by another run meanwhile; try again")
         return write_version(new, old, document, source, version=declared, **how)
 
+    def _refuse_mutable_head(self, identifier: str, directory: bytes) -> None:
+        """Refuse to write a version beneath what is staged for the next one: ocfl-java would accept neither.
+
+        :raises ObjectError: of kind ``mutable-head``
+        """
+        if has_mutable_head(directory):
+            what = f"it has a mutable HEAD, staged content in {text(MUTABLE_HEAD)}, which a new version would cut off"
+            raise ObjectError(self.root, identifier, "mutable-head", f"{what}; commit it with ocfl-java first")
+
     def _exchange(self, identifier: str, new: bytes, place: bytes, document: dict[str, Any]) -> None:
         """Put an object's next version in the place of the object."""
         found = self._read_inventory(identifier, place)
         if found is None or found.document != document:
             what = "it was changed by another run meanwhile; try again"
             raise ObjectError(self.root, identifier, "changed", what)
+        self._refuse_mutable_head(identifier, self._absolute(place))
         if not exchange(new, self._absolute(place)):
             what = "the file system cannot exchange two directories at once, which a new version needs here"
             raise ObjectError(self.root, identifier, "unsupported", f"{what}; remove the object and put it again")

@@ -36,12 +36,14 @@ from pressmark.stores.inventory_rules import (
 )
 from pressmark.stores.kinds import problem
 from pressmark.stores.ocfl_declarations import OBJECT, later, read_declaration
+from pressmark.stores.ocfl_layout import EXTENSIONS
+from pressmark.stores.ocfl_unversioned import LOGS, MUTABLE_HEAD, is_content_path_layout
 
 __all__ = ["Advice", "Checked", "ContentFile", "check_object", "is_object_name", "is_object_root"]
 
 _INVENTORY = octets(INVENTORY)
 _SIDECAR = re.compile(rb"inventory\.json\.[A-Za-z0-9_\-]+")
-_DIRECTORIES = (b"extensions", b"logs")
+_DIRECTORIES = (EXTENSIONS, LOGS)
 _VERSION = re.compile(rb"v[0-9]+")
 
 
@@ -261,11 +263,25 @@ class _Check:
         for entry in entries:
             if entry.kind != "directory" or entry.name not in _DIRECTORIES:
                 continue
-            for inside in self._scan(entry.name):
+            found = self._scan(entry.name)
+            for inside in found:
                 if inside.kind == "directory":
                     self._links(entry.name, inside.name)
                 elif entry.name == b"extensions":
                     self._tell("extensions-file", (entry.name, inside.name), section="3.9")
+            self._unversioned(entry.name, found)
+
+    def _unversioned(self, folder: bytes, found: Sequence[Entry]) -> None:
+        """Warn of logs and extensions: whoever takes the object's versions alone leaves them behind."""
+        if folder == LOGS and found:
+            self._tell("unversioned", (folder,), section="3.8")
+        for entry in found if folder == EXTENSIONS else ():
+            path = folder + b"/" + entry.name
+            if path == MUTABLE_HEAD:
+                what = "the object has a mutable HEAD: its content is in no version until ocfl-java commits it"
+                self._tell("unversioned", (folder, entry.name), what, section="3.9")
+            elif entry.kind == "directory" and not is_content_path_layout(entry.name):
+                self._tell("unversioned", (folder, entry.name), section="3.9")
 
     def _links(self, *names: bytes) -> None:
         """Look for links alone, in what OCFL does not describe further."""

@@ -744,6 +744,9 @@ class _Interrupted(StoredObject):
     def files(self) -> Iterator[tuple[str, bytes]]:
         return heapq.merge(*(part.files() for part in self._parts), key=lambda found: octets(found[0]))
 
+    def empty_directories(self) -> Iterator[tuple[str, bytes]]:
+        return heapq.merge(*(part.empty_directories() for part in self._parts), key=lambda found: octets(found[0]))
+
     def confirm(self) -> None:
         for part in self._parts:
             part.confirm()

@@ -22,6 +22,7 @@ _STATUSES = {
     "reserved": "refused_name",
     "bad-name": "refused_name",
     "exists": "exists_different",
+    "mutable-head": "exists_different",
     "missing": "source_missing",
     "ambiguous": "source_invalid",
     "improper": "source_invalid",
