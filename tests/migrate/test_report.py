@@ -563,6 +563,8 @@ def test_facts_of_a_line() -> None:
     for mode in (None, "copy"):
         for code in (None, "source_kept"):
             row = Row(look, look, look, look, "exists_same", mode, 3, 4, "sha512", None, "reread", code, look, look)
-            assert Row.facts(row.line()) == ("exists_same", mode, 3, 4, "reread", code)
+            assert Row.facts(row.line()) == ("exists_same", mode, 3, 4, "reread", code, code is None)
+            assert not Row.facts(row._replace(error=None).line()).noted
+            assert not Row.facts(row._replace(status="unverified").line()).noted
     with pytest.raises(ValueError, match="no line of a report"):
         Row.facts(b'{"status": "ok"}\n')

@@ -129,7 +129,7 @@ def plan(
     :param on_event: called with :class:`Progress`
     :param how: more of :class:`Options`: ``source_kind``, ``source_layout``, ``source_options``,
         ``destination_options``, ``copy_mode``, ``verify``, ``move``, ``replace``, ``profile``, ``links``,
-        ``algorithms``, ``improper``
+        ``algorithms``, ``improper``, ``drop_empty_directories``
     :raises MigrationError: it is refused; ``refused`` is the file that lists why
     :raises StoreError: the source is no store, or cannot be read
     :raises JobError: the work folder cannot be used

@@ -37,6 +37,7 @@ def make_options(
     links: str = "refuse",
     algorithms: Iterable[str] = ("sha512",),
     improper: str = "skip",
+    drop_empty_directories: bool = False,
 ) -> Options:
     """Return the options of a migration, completed and compared with each other and with what is there.
 
@@ -72,6 +73,7 @@ def make_options(
         links=links,
         algorithms=tuple(algorithms),
         improper=improper,
+        drop_empty_directories=drop_empty_directories,
     )
     unknown = options.unknown()
     if unknown is not None:

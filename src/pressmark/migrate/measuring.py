@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from pressmark.errors import ObjectError
 from pressmark.migrate.entries import Entry
 from pressmark.migrate.options import Options
 from pressmark.migrate.transfer.failures import Trouble
-from pressmark.migrate.transfer.reading import Reader
+from pressmark.migrate.transfer.reading import Content, Reader, content_of
 from pressmark.stores import Store, StoreObject
 from pressmark.stores.bags import BagObject
 from pressmark.stores.base import object_errors, octets, text
+from pressmark.stores.ocfl import OcflObject
 
 __all__ = ["Measure", "measure"]
 
@@ -30,6 +31,7 @@ class Measure(NamedTuple):
     :ivar blocks: the bytes that they take on a disk with blocks of 4 KiB
     :ivar directories: that they are in
     :ivar fault: why it cannot be read; :data:`None` where it can
+    :ivar left_out: what of it the destination has no place for; :data:`None` where all of it goes
     """
 
     files: int
@@ -38,6 +40,7 @@ class Measure(NamedTuple):
     blocks: int
     directories: int
     fault: str | None = None
+    left_out: str | None = None
 
 
 def measure(store: Store, record: StoreObject, options: Options) -> tuple[Measure, list[str]]:
@@ -46,9 +49,11 @@ def measure(store: Store, record: StoreObject, options: Options) -> tuple[Measur
     names: list[str] = []
     directories = set()
     fault = None
+    left_out = None
     try:
         with object_errors(store.root, record.id or ""):
-            for name, status in _files(store, record, options):
+            files, left_out = _files(store, record, options)
+            for name, status in files:
                 count += 1
                 size += status.st_size
                 blocks += -(-status.st_size // _BLOCK) * _BLOCK
@@ -57,31 +62,31 @@ def measure(store: Store, record: StoreObject, options: Options) -> tuple[Measur
                 directories.add(name.rpartition("/")[0])
     except (ObjectError, Trouble) as error:
         fault = error.reason if isinstance(error, ObjectError) else error.failure.message
-    return Measure(count, size, changed, blocks, len(directories), fault), names
+    return Measure(count, size, changed, blocks, len(directories), fault, left_out), names
 
 
-def _files(store: Store, record: StoreObject, options: Options) -> Iterator[tuple[str, os.stat_result]]:
-    """Give name and status of each file of an object that is to be migrated."""
+def _files(
+    store: Store, record: StoreObject, options: Options
+) -> tuple[Iterable[tuple[str, os.stat_result]], str | None]:
+    """Return name and status of each file of an object that is to be migrated, and what does not go with them."""
     top = os.path.join(os.fsencode(store.root), octets(record.path))
     if options.source_kind == "ocfl" and options.verbatim:
-        yield from _below(top)
-        return
+        return _below(top), None
     if record.encapsulation is not None:
-        files = list(_below(os.path.join(top, octets(record.encapsulation))))
+        empty: list[tuple[bytes, bytes]] = []
+        files = list(_below(os.path.join(top, octets(record.encapsulation)), empty))
         # What links lead to is for the store to say.
         if not any(_is_link(status) for _name, status in files):
-            yield from files
-            return
+            return files, Content([], {}, empty).left_out(options.to)
     found = store.locate(record)
-    if not isinstance(found, BagObject) or found.serialized:
-        for name, path in found.files():
-            yield name, os.stat(path)
-    elif options.verbatim:
-        yield from _below(top)
-    else:
+    if isinstance(found, BagObject) and not found.serialized and options.verbatim:
+        return _below(top), None
+    if isinstance(found, OcflObject) or (isinstance(found, BagObject) and not found.serialized):
         # A bag that a migration has made around an object is unwrapped.
-        for octets_, path in Reader(options, store).content(_entry(record)).files:
-            yield text(octets_), os.stat(path)
+        content = Reader(options, store).content(_entry(record))
+    else:
+        content = content_of(found)
+    return ((text(name), os.stat(path)) for name, path in content.files), content.left_out(options.to)
 
 
 def _entry(record: StoreObject) -> Entry:
@@ -92,15 +97,23 @@ def _is_link(status: os.stat_result) -> bool:
     return stat.S_ISLNK(status.st_mode)
 
 
-def _below(top: bytes) -> Iterator[tuple[str, os.stat_result]]:
-    """Give everything below a directory that is none itself."""
+def _below(top: bytes, empty: list[tuple[bytes, bytes]] | None = None) -> Iterator[tuple[str, os.stat_result]]:
+    """Give everything below a directory that is none itself.
+
+    :param empty: names and paths of directories with nothing in them go there
+    """
     left = [b""]
     while left:
         inside = left.pop()
-        with os.scandir(os.path.join(top, inside) if inside else top) as entries:
+        here = os.path.join(top, inside) if inside else top
+        is_empty = True
+        with os.scandir(here) as entries:
             for entry in entries:
+                is_empty = False
                 name = inside + b"/" + entry.name if inside else entry.name
                 if entry.is_dir(follow_symlinks=False):
                     left.append(name)
                 else:
                     yield text(name), entry.stat(follow_symlinks=False)
+        if is_empty and inside and empty is not None:
+            empty.append((inside, here))

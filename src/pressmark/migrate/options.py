@@ -55,6 +55,8 @@ class Options:
     :ivar algorithms: of a folder of bags
     :ivar improper: objects of the source that are not as its specification says: ``skip`` them and report them as
         ``source_invalid``, ``take`` them where they can be read, or ``refuse`` to start
+    :ivar drop_empty_directories: with ``move``, remove sources although the destination has no place for their empty
+        directories
     """
 
     source: str
@@ -73,6 +75,7 @@ class Options:
     links: str = "refuse"
     algorithms: tuple[str, ...] = ("sha512",)
     improper: str = "skip"
+    drop_empty_directories: bool = False
 
     def record(self) -> dict[str, Any]:
         """Return them as they stand in JSON."""

@@ -407,6 +407,8 @@ class _Planning:
         assert record.id is not None
         if size.fault is not None:
             self.refusals.add("unreadable", [Side(record.id, record.path, seen.target)], size.fault)
+        if size.left_out is not None:
+            self.refusals.add("left-out", [Side(record.id, record.path, seen.target)], size.left_out)
         if seen.fault is not None:
             kind, path, why = seen.fault
             self.refusals.add(kind, [Side(record.id, record.path, path or None)], why)

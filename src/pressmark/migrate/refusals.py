@@ -38,6 +38,7 @@ KINDS: dict[str, Kind] = {
     "space": Kind(ERROR, "", "the destination's file system has too little space"),
     "inodes": Kind(ERROR, "", "the destination's file system has too few inodes left"),
     "unreadable": Kind(WARNING, "", "the object cannot be read, or not all of it"),
+    "left-out": Kind(WARNING, "", "a store of the destination's kind has no place for something of the object"),
     "missing": Kind(WARNING, "", "an identifier of the list is not in the source"),
     "list-repeated": Kind(WARNING, "", "the list has an identifier more than once; it is taken once"),
     "stray": Kind(WARNING, "", "something in the source belongs to no object, and stays there"),

@@ -11,12 +11,12 @@ from pressmark.migrate.options import Options
 from pressmark.migrate.rows import GOOD, KEPT, Row
 from pressmark.migrate.running import TREES
 from pressmark.migrate.transfer.failures import Trouble, failure_of
-from pressmark.migrate.transfer.reading import Reader
-from pressmark.migrate.transfer.way import all_files, changed_at, target_files
+from pressmark.migrate.transfer.left_out import empty_text
+from pressmark.migrate.transfer.reading import Content, Reader, tree_files
+from pressmark.migrate.transfer.way import all_files, changed_at, located, target_files
 from pressmark.stores import Store, StoredObject
 from pressmark.stores.bags import BagObject
 from pressmark.stores.base import object_errors, octets
-from pressmark.stores.ocfl import OcflObject
 
 __all__ = ["removed"]
 
@@ -38,27 +38,37 @@ def removed(options: Options, rows: Iterable[Row]) -> Iterator[Row]:
             yield row
             continue
         try:
-            _remove(row, source, destination, reader)
+            _remove(options, row, source, destination, reader)
             yield row
         except (PressmarkError, Trouble, OSError) as error:
             failure = failure_of(error)
             yield row._replace(error_code=KEPT, error=f"its source was kept: {failure.message}")
 
 
-def _check_versions(source: Store, destination: Store, entry: Entry) -> None:
-    """Make sure that nothing goes with an OCFL object but the version that was copied.
+def _check_left_out(options: Options, destination: Store, entry: Entry, content: Content) -> None:
+    """Make sure that nothing goes with an object but what is in the destination, or can be made from that.
 
-    :raises Trouble: it has more
+    :raises Trouble: something would
     """
-    if source.kind != "ocfl" or destination.kind == "ocfl":
-        return
-    found = source.locate(entry.record())
-    assert isinstance(found, OcflObject)
-    older = len(found.inventory["versions"]) - 1
-    if older:
-        versions = "1 older version" if older == 1 else f"{older} older versions"
-        what = f"it has {versions}, and only the newest was copied; remove it by hand, or migrate it to OCFL"
-        raise Trouble("kept", "versions", what)
+    left_out = list(content.besides)
+    if content.empty and not options.drop_empty_directories:
+        there = _empty_in(destination, entry)
+        gone = [name for name, _path in content.empty if name not in there]
+        if gone:
+            left_out.append(f"{empty_text(gone)}; --drop-empty-directories would remove it")
+    if left_out:
+        what = "not all of it is in the destination"
+        raise Trouble("kept", "left-out", f"{what}: {'; '.join(left_out)}; look at that, then remove it by hand")
+
+
+def _empty_in(destination: Store, entry: Entry) -> set[bytes]:
+    """Return the empty directories of an object of the destination, of a bag by both names that they may have."""
+    found = located(destination, entry)
+    if not isinstance(found, BagObject) or found.serialized:
+        return {octets(name) for name, _path in found.empty_directories()}
+    empty: list[tuple[bytes, bytes]] = []
+    tree_files(found.bag_path, [], empty)
+    return {one for name, _path in empty for one in (name, name.removeprefix(b"data/"))}
 
 
 def _place(found: StoredObject) -> bytes:
@@ -85,7 +95,7 @@ def _is_found(source: Store, entry: Entry) -> bool:
         return False
 
 
-def _remove(row: Row, source: Store, destination: Store, reader: Reader) -> None:
+def _remove(options: Options, row: Row, source: Store, destination: Store, reader: Reader) -> None:
     """Remove the source of one object.
 
     :raises Trouble: it is not what was copied, or cannot be removed by its identifier
@@ -93,9 +103,10 @@ def _remove(row: Row, source: Store, destination: Store, reader: Reader) -> None
     entry = Entry(row.id, row.source_id, row.source, row.target, None, row.files, row.bytes, row.changed)
     try:
         if source.kind == destination.kind == "ocfl":
-            files = all_files(source, entry.source_id, entry.source)
+            content = Content(all_files(source, entry.source_id, entry.source), {}, [])
         else:
-            files = reader.content(entry).files
+            content = reader.content(entry)
+        files = content.files
         with object_errors(source.root, row.source_id):
             statuses = [os.stat(path) for _name, path in files]
     except ObjectError as error:
@@ -105,9 +116,9 @@ def _remove(row: Row, source: Store, destination: Store, reader: Reader) -> None
     size, changed = sum(one.st_size for one in statuses), changed_at(statuses)
     if (len(statuses), size, changed) != (row.files, row.bytes, row.changed):
         raise Trouble("kept", "changed", "it was changed after it was copied; migrate it again")
-    _check_versions(source, destination, entry)
     # Nothing is read again here: whether it is what was copied was found out, that it is still there is not.
     target_files(destination, entry)
+    _check_left_out(options, destination, entry, content)
     if source.layout is not None and not _is_found(source, entry):
         raise Trouble("kept", "misplaced", f"{row.source!r} is not where its identifier belongs; remove it by hand")
     try:

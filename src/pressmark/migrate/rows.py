@@ -34,12 +34,15 @@ _encode = json.JSONEncoder(separators=(",", ":")).encode
 # Within a JSON string a quotation mark has a backslash before it: these are keys, wherever they are found.
 _FACTS = re.compile(
     rb'"status":"(\w+)","mode":(?:null|"(\w+)"),"files":(\d+),"bytes":(\d+),'
-    rb'.*,"verify":"(\w+)","error_code":(?:null|"([^"]*)"),'
+    rb'.*,"verify":"(\w+)","error_code":(?:null|"([^"]*)"),"error":(null|")'
 )
 
 
 class Facts(NamedTuple):
-    """What the sums over rows are made of; see :class:`Row`."""
+    """What the sums over rows are made of; see :class:`Row`.
+
+    :ivar noted: it is done, and something of it was left out
+    """
 
     status: str
     mode: str | None
@@ -47,6 +50,7 @@ class Facts(NamedTuple):
     bytes: int
     verify: str
     error_code: str | None
+    noted: bool
 
 
 class Row(NamedTuple):
@@ -64,7 +68,7 @@ class Row(NamedTuple):
     :ivar digest: of the whole object; :data:`None` where no byte of it was read
     :ivar verify: what was done: ``none``, ``copy``, ``reread``, or ``moved``: no byte of it went anywhere
     :ivar error_code: a stable word for what went wrong
-    :ivar error: one line for people; without a code, of what could not be kept though all is well
+    :ivar error: one line for people; without a code, what of the object was left out though all is well
     :ivar started: date and time of RFC 3339, in UTC
     :ivar seconds: it took
     :ivar host: the machine that did it
@@ -107,7 +111,7 @@ class Row(NamedTuple):
         found = _FACTS.search(line)
         if found is None:
             raise ValueError("it is no line of a report")
-        status, mode, files, size, verify, code = found.groups()
+        status, mode, files, size, verify, code, error = found.groups()
         return Facts(
             status.decode(),
             None if mode is None else mode.decode(),
@@ -115,6 +119,7 @@ class Row(NamedTuple):
             int(size),
             verify.decode(),
             None if code is None else code.decode(),
+            status.decode() in GOOD and code is None and error == b'"',
         )
 
     @classmethod

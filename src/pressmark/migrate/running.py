@@ -109,6 +109,7 @@ class Run:
     :ivar by_status: how many objects have which status
     :ivar by_mode: how the files of how many objects came: ``rename``, ``reflink``, ``copy``, ``hardlink``
     :ivar kept: with ``move``, objects that are done, but whose source could not be removed
+    :ivar noted: objects that are done, but of which something was left out: the row's ``error`` names it
     :ivar remaining: objects of the plan that have no row yet
     :ivar failed: chunks that were given up
     :ivar stopped: why it ended before all was done: ``stop``, ``max_errors``; :data:`None` where it did not
@@ -125,6 +126,7 @@ class Run:
     by_status: dict[str, int]
     by_mode: dict[str, int]
     kept: int = 0
+    noted: int = 0
     remaining: int = 0
     failed: tuple[jobs.Failed, ...] = ()
     stopped: str | None = None
@@ -320,7 +322,7 @@ class _Merged:
     def __init__(self, name: str) -> None:
         self.name = name
         self.sha256 = ""  # of the file, once it is written
-        self.objects = self.files = self.bytes = self.kept = self.planned = 0
+        self.objects = self.files = self.bytes = self.kept = self.noted = self.planned = 0
         self.removable = False
         self.by_status: Counter[str] = Counter()
         self.by_mode: Counter[str] = Counter()
@@ -336,6 +338,7 @@ class _Merged:
             self.files += row.files
             self.bytes += row.bytes
             self.kept += row.error_code == KEPT
+            self.noted += row.noted
             # What was renamed has no source any more.
             self.removable = self.removable or row.verify != "moved"
 
@@ -354,6 +357,7 @@ class _Merged:
             by_status=dict(sorted(self.by_status.items())),
             by_mode=dict(sorted(self.by_mode.items())),
             kept=self.kept,
+            noted=self.noted,
             remaining=max(0, plan.objects - self.planned),
             failed=summary.failed,
             stopped=summary.stopped,

@@ -209,6 +209,7 @@ class Transfer:
         if same:
             draft.status, draft.verify = "exists_same", "reread"
             draft.failure = None
+            self._way.note_left_out(draft)
         elif self._options.replace:
             if self._way.begin(draft, replace=True):
                 self._arrived(draft)

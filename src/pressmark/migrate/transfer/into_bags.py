@@ -18,7 +18,7 @@ from pressmark.migrate.digests import Read
 from pressmark.migrate.transfer.draft import Draft
 from pressmark.migrate.transfer.failures import Trouble
 from pressmark.migrate.transfer.reading import WRAPPED, Content, check_unchanged, is_bag
-from pressmark.migrate.transfer.way import Copied, Way, compare, names, note_empty, place_of
+from pressmark.migrate.transfer.way import Copied, Way, compare, names, note_left_out, place_of
 from pressmark.stores.bags import BagFolder
 from pressmark.stores.base import text
 
@@ -66,7 +66,7 @@ class IntoBags(Way):
 
         self.destination.adopt(
             entry.id,
-            names(content.files) if at is None else at,
+            names(content) if at is None else at,
             mode=mode,
             replace=replace,
             check=check,
@@ -78,6 +78,7 @@ class IntoBags(Way):
             draft.files, draft.bytes, draft.mode = len(content.files), entry.bytes, "rename"
         else:
             copied.finish()
+            note_left_out(draft, content, self.options.to)
             if draft.mode == "hardlink":
                 self.note_time(draft, content)
 
@@ -96,7 +97,7 @@ class IntoBags(Way):
 
         self.destination.put(
             draft.entry.id,
-            names(content.files) if content.top is None else content.top,
+            names(content) if content.top is None else content.top,
             replace=replace,
             mode=self.mode,
             links=self.options.links if content.top is not None else "follow",  # type: ignore[arg-type]
@@ -110,7 +111,7 @@ class IntoBags(Way):
         draft.digest = read.whole
         if draft.mode == "hardlink":
             self.note_time(draft, content)  # a second name is a change of status
-        note_empty(draft, content)
+        note_left_out(draft, content, self.options.to)
 
 
 def _payload(path: bytes, algorithms: tuple[str, ...]) -> Read:

@@ -12,7 +12,7 @@ from pressmark.migrate.entries import Entry
 from pressmark.migrate.options import Options
 from pressmark.migrate.transfer.draft import Draft
 from pressmark.migrate.transfer.reading import Content, check_unchanged
-from pressmark.migrate.transfer.way import Way, names, note_empty
+from pressmark.migrate.transfer.way import Way, names, note_left_out
 from pressmark.stores import Store
 from pressmark.stores.base import octets
 from pressmark.stores.ocfl import OcflRoot
@@ -79,7 +79,7 @@ class IntoOcfl(Way):
             size += outcome.size or 0
         draft.files, draft.bytes = len(digests), size
         draft.digest, draft.mode = object_digest(digests), staged.mode
-        note_empty(draft, content)
+        note_left_out(draft, content, self.options.to)
         self._drafts.append(draft)
         return False
 
@@ -111,14 +111,14 @@ class IntoOcfl(Way):
         draft.bytes = sum(os.stat(path).st_size for _name, path in content.files)
         self.destination.put(
             draft.entry.id,
-            names(content.files),
+            names(content),
             replace=True,
             mode=self.mode,
             links="follow",  # those that are refused were refused when the source was looked at
             fixity={**known, ALGORITHM: {name: one[ALGORITHM] for name, one in read.digests.items()}},
         )
         draft.digest, draft.mode = read.whole, "copy"
-        note_empty(draft, content)
+        note_left_out(draft, content, self.options.to)
 
     def settle(self) -> Iterator[tuple[Draft, ObjectError | None]]:
         drafts, self._drafts = self._drafts, []

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
+
 from pressmark.migrate.transfer.draft import Draft
 from pressmark.migrate.transfer.failures import Trouble
 from pressmark.migrate.transfer.reading import check_unchanged
-from pressmark.migrate.transfer.way import Copied, Way, names, note_empty
+from pressmark.migrate.transfer.way import Copied, Way, names, note_left_out
 from pressmark.stores.base import octets, text
 from pressmark.stores.pairtree import PairtreeStore
 from pressmark.stores.vitro import VitroStore
@@ -22,14 +24,15 @@ class IntoPairtree(Way):
         entry = draft.entry
         if self.options.renames() and not replace and entry.encapsulation is not None:
             content = self.content(entry)
-            if content.top is not None:
+            # A link that is renamed leads elsewhere, if it is relative.
+            if content.top is not None and not os.path.islink(content.top):
                 self._rename(draft, content.top, len(content.files))
                 return True
         content = self.content(entry)
         self.note_time(draft, content)
         copied = Copied(draft, content)
         # A directory is copied with those in it that are empty.
-        source = content.top if content.top is not None else names(content.files)
+        source = content.top if content.top is not None else names(content)
         self.destination.put(
             entry.id,
             source,
@@ -45,8 +48,7 @@ class IntoPairtree(Way):
         copied.finish()
         if draft.mode == "hardlink":
             self.note_time(draft, content)  # a second name is a change of status
-        if content.top is None:
-            note_empty(draft, content)
+        note_left_out(draft, content, self.options.to)
         return True
 
     def _rename(self, draft: Draft, top: bytes, files: int) -> None:
@@ -87,5 +89,5 @@ class IntoVitro(Way):
         copied.finish()
         if draft.mode == "hardlink":
             self.note_time(draft, content)
-        note_empty(draft, content)
+        note_left_out(draft, content, self.options.to)
         return True

@@ -19,7 +19,8 @@ from pressmark.fixity.hasher import CHANGED
 from pressmark.migrate.entries import Entry
 from pressmark.migrate.options import Options
 from pressmark.migrate.transfer.failures import Trouble
-from pressmark.stores import Store
+from pressmark.migrate.transfer.left_out import HOLDS_EMPTY, empty_text, unversioned_texts
+from pressmark.stores import Store, StoredObject
 from pressmark.stores.bags import IDENTIFIER, BagObject
 from pressmark.stores.base import is_same_version, object_errors, octets, status_of, text
 from pressmark.stores.inventory import logical_files
@@ -31,6 +32,7 @@ __all__ = [
     "Reader",
     "check_complete",
     "check_unchanged",
+    "content_of",
     "is_bag",
     "listed_digests",
     "tree_files",
@@ -49,18 +51,30 @@ class Content(NamedTuple):
 
     :ivar files: names within the object, and paths, by the octets of the names
     :ivar known: digests, by algorithm and name
-    :ivar empty: directories without any file
+    :ivar empty: names and paths of directories with nothing in them
     :ivar encapsulation: of a Pairtree's object, or of one that was unwrapped
     :ivar top: the directory that holds just these files under these names; :data:`None` where none does
     :ivar seen: what it was listed from, paths with the status of each: see :func:`check_unchanged`
+    :ivar besides: what else the object has, in words: it goes to no other kind of store
     """
 
     files: list[tuple[bytes, bytes]]
     known: dict[str, dict[str, str]]
-    empty: list[bytes]
+    empty: list[tuple[bytes, bytes]]
     encapsulation: str | None = None
     top: bytes | None = None
     seen: Sequence[tuple[bytes, os.stat_result | None]] = ()
+    besides: Sequence[str] = ()
+
+    def left_out(self, to: str) -> str | None:
+        """Return in one line what does not go to a store of another kind; :data:`None` where all of it goes.
+
+        :param to: the kind
+        """
+        texts = [*self.besides]
+        if self.empty and to not in HOLDS_EMPTY:
+            texts.append(empty_text([name for name, _path in self.empty]))
+        return f"not migrated, a store of kind {to} has no place for it: {'; '.join(texts)}" if texts else None
 
 
 class Reader:
@@ -94,10 +108,10 @@ class Reader:
             return self._of_bag(entry, found)
         if self._store.kind == "pairtree" and not self._follow:
             self._refuse_links(entry, found.path, [name for name, _path in found.files()])
-        files = [(octets(name), path) for name, path in found.files()]
+        content = content_of(found)
         # One file is of one version; of more, each says for itself which: others' may lie beside them.
-        seen = [(path, status_of(path)) for _name, path in files] if len(files) > 1 else []
-        return Content(files, {}, [], seen=seen)
+        seen = [(path, status_of(path)) for _name, path in content.files] if len(content.files) > 1 else []
+        return content._replace(seen=seen)
 
     def encapsulated(self, entry: Entry) -> tuple[bytes, bytes]:
         """Return where the plan has seen an object of a Pairtree: its place, and the name of its directory there.
@@ -125,13 +139,13 @@ class Reader:
 
     def _tree(self, entry: Entry, top: bytes, encapsulation: str | None) -> Content:
         files: list[tuple[bytes, bytes]] = []
-        empty: list[bytes] = []
+        empty: list[tuple[bytes, bytes]] = []
         seen = [(top, status_of(top))]
         with object_errors(self._store.root, entry.source_id):
             links = tree_files(top, files, empty)
         if links and self._follow:
             found = self._store.locate(entry.record())
-            return Content([(octets(name), path) for name, path in found.files()], {}, empty, encapsulation, None, seen)
+            return content_of(found)._replace(encapsulation=encapsulation, seen=seen)
         if links:
             raise _link(links[0])
         files.sort()
@@ -218,7 +232,7 @@ def _payload(content: Content, known: Mapping[str, Mapping[str, str]], bag: byte
             algorithm: {name.removeprefix(prefix): digest for name, digest in block.items() if name.startswith(prefix)}
             for algorithm, block in known.items()
         },
-        [name.removeprefix(_PAYLOAD) for name in content.empty if name.startswith(_PAYLOAD)],
+        [(name.removeprefix(_PAYLOAD), path) for name, path in content.empty if name.startswith(_PAYLOAD)],
         encapsulation or None,
         os.path.join(bag, b"data"),
         content.seen,
@@ -235,6 +249,8 @@ def wrapping(bag: Bag, content: Content) -> str | None:
         return None
     usual = {b"bagit.txt", b"bag-info.txt", *(one.name for one in (*bag.manifests, *bag.tag_manifests))}
     if any(not name.startswith(_PAYLOAD) and name not in usual for name, _path in content.files):
+        return None
+    if any(not name.startswith(_PAYLOAD) and name != _PAYLOAD[:-1] for name, _path in content.empty):
         return None
     return said[0].partition(" ")[2]
 
@@ -257,17 +273,30 @@ def _of_ocfl(found: OcflObject) -> Content:
             for path in paths if isinstance(paths, list) else ():
                 for logical in contents.get(path, ()):
                     known.setdefault(name, {})[logical] = str(digest).lower()
-    return Content([(octets(name), path) for name, path in found.files()], known, [])
+    files = [(octets(name), path) for name, path in found.files()]
+    return Content(files, known, [], besides=unversioned_texts(found))
+
+
+def content_of(found: StoredObject) -> Content:
+    """Return the content of an object of which nothing is known but its files.
+
+    :raises ObjectError: it cannot be looked at
+    """
+    files = [(octets(name), path) for name, path in found.files()]
+    return Content(files, {}, [(octets(name), path) for name, path in found.empty_directories()])
 
 
 def is_bag(content: Content) -> bool:
     """Return whether an object is a bag: its files are all that a bag must have."""
     names = {name for name, _path in content.files if b"/" not in name}
-    payload = any(name.startswith(_PAYLOAD) for name, _path in content.files) or b"data" in content.empty
+    payload = any(name.startswith(_PAYLOAD) for name, _path in content.files)
+    payload = payload or any((name + b"/").startswith(_PAYLOAD) for name, _path in content.empty)
     return b"bagit.txt" in names and payload and any(name.startswith(b"manifest-") for name in names)
 
 
-def tree_files(top: bytes, files: list[tuple[bytes, bytes]], empty: list[bytes], below: bytes = b"") -> list[bytes]:
+def tree_files(
+    top: bytes, files: list[tuple[bytes, bytes]], empty: list[tuple[bytes, bytes]], below: bytes = b""
+) -> list[bytes]:
     """Add all files of a tree to ``files``, and directories with nothing in them to ``empty``.
 
     :param below: what names begin with
@@ -286,7 +315,7 @@ def tree_files(top: bytes, files: list[tuple[bytes, bytes]], empty: list[bytes],
             else:
                 others.append(entry.path)
     if not count and below:
-        empty.append(below[:-1])
+        empty.append((below[:-1], top))
     return others
 
 

@@ -191,6 +191,9 @@ class Relayout(Way):
         files = all_files(self.destination, entry.id, entry.target)
         return [read_files((text(name), path) for name, path in files)]
 
+    def note_left_out(self, draft: Draft) -> None:
+        """Note nothing: objects go as they are."""
+
     def measured(self, entry: Entry) -> tuple[int, int]:
         with object_errors(self.source.root, entry.source_id):
             statuses = [os.stat(path) for _name, path in all_files(self.source, entry.source_id, entry.source)]

@@ -31,9 +31,10 @@ __all__ = [
     "all_files",
     "changed_at",
     "compare",
+    "located",
     "names",
     "newest",
-    "note_empty",
+    "note_left_out",
     "place_of",
     "read_target",
     "says_what_it_is",
@@ -129,6 +130,10 @@ class Way(ABC):
         compare(read, content.known)
         return read
 
+    def note_left_out(self, draft: Draft) -> None:
+        """Note what the destination has no place for, of an object that was there already."""
+        note_left_out(draft, self.reader.content(draft.entry), self.options.to)
+
     def of_target(self, entry: Entry) -> list[Read]:
         """Read what is in an object's place, to compare it; see :func:`read_target`."""
         return read_target(self.destination, entry)
@@ -208,13 +213,12 @@ class Copied:
         self._draft.digest = object_digest(self._digests)
 
 
-def note_empty(draft: Draft, content: Content) -> None:
-    """Note that directories without files were left out."""
-    if content.empty:
-        count = len(content.empty)
-        what = "an empty directory was" if count == 1 else f"{count} empty directories were"
-        names = ", ".join(repr(text(name)) for name in content.empty[:3])
-        draft.note = f"{what} left out, which the destination cannot hold: {names}"
+def note_left_out(draft: Draft, content: Content, to: str) -> None:
+    """Note what the destination has no place for.
+
+    :param to: its kind
+    """
+    draft.note = content.left_out(to)
 
 
 # --- what is there ----------------------------------------------------------------------------------------------------
@@ -227,10 +231,14 @@ def target_files(store: Store, entry: Entry) -> tuple[list[tuple[str, bytes]], M
 
     :raises ObjectError: it is not there
     """
-    return _files_of(store, entry, _located(store, entry))
+    return _files_of(store, entry, located(store, entry))
 
 
-def _located(store: Store, entry: Entry) -> StoredObject:
+def located(store: Store, entry: Entry) -> StoredObject:
+    """Return an object of the destination.
+
+    :raises ObjectError: it is not there
+    """
     return store.locate(StoreObject(entry.id, entry.target, True, None, ()))
 
 
@@ -274,7 +282,7 @@ def read_target(store: Store, entry: Entry, *, thorough: bool = False) -> list[R
     :raises FileError: a file cannot be read
     :raises Refused: of kind ``mismatch``: it is not what the store itself says
     """
-    found = _located(store, entry)
+    found = located(store, entry)
     files, known = _files_of(store, entry, found)
     if thorough:
         if isinstance(found, BagObject) and not found.serialized:
@@ -295,7 +303,7 @@ def says_what_it_is(store: Store, entry: Entry) -> bool:
     :raises ObjectError: it is not there
     """
     if store.kind == "bags":
-        found = _located(store, entry)
+        found = located(store, entry)
         return isinstance(found, BagObject) and not found.serialized
     return store.kind == "ocfl"
 
@@ -356,9 +364,9 @@ def changed_at(statuses: Iterable[os.stat_result]) -> int:
     return max((max(one.st_mtime_ns, one.st_ctime_ns) for one in statuses), default=0)
 
 
-def names(files: list[tuple[bytes, bytes]]) -> dict[str, bytes]:
-    """Return files as a source that names each of them."""
-    return {text(name): path for name, path in files}
+def names(content: Content) -> dict[str, bytes]:
+    """Return an object as a source that names each of its files, and its empty directories."""
+    return {text(name): path for name, path in (*content.files, *content.empty)}
 
 
 def place_of(store: Store, entry: Entry) -> bytes:

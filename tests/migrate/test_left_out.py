@@ -1,0 +1,233 @@
+"""What of an object does not go: a plan warns of it, its row names it, and a move keeps the source for it."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pressmark import migrate, stores
+from pressmark.errors import ObjectError
+from pressmark.layouts import layout
+from pressmark.migrate.rows import KEPT, Row
+from pressmark.stores import ocfl
+from pressmark.stores.ocfl import OcflRoot
+
+from .stores_to_migrate import contents, layout_or_none, made, warnings
+
+HEAD = "extensions/0005-mutable-head"
+
+
+def write(path: Path, data: bytes = b"x") -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+
+
+def root_of(source: Path, identifier: str) -> Path:
+    return Path(os.fsdecode(stores.open(source).get(identifier).path))
+
+
+def stage(place: Path) -> None:
+    """Have a mutable HEAD in an object's root, as ocfl-java leaves it (extension 0005)."""
+    head = place / HEAD / "head"
+    write(head / "content" / "r1" / "staged.txt", b"the only copy")
+    write(head / "inventory.json", json.dumps({"head": "v2"}).encode())
+    write(place / HEAD / "root-inventory.json.sha512", b"0 inventory.json\n")
+
+
+def log(place: Path) -> None:
+    write(place / "logs" / "fixity.log", b"checked in 2019")
+
+
+def extension(place: Path) -> None:
+    write(place / "extensions" / "0013-future" / "notes.json", b"{}")
+
+
+def unlisted(place: Path) -> None:
+    write(place / "v1" / "content" / "unlisted.txt", b"in no manifest")
+
+
+def beside(place: Path) -> None:
+    write(place / "v1" / "derivatives" / "thumbnail.jpg", b"beside the content")
+
+
+def stranger(place: Path) -> None:
+    write(place / "notes.txt", b"OCFL knows no such file")
+
+
+def empty(place: Path) -> None:
+    (place / "v1" / "content" / "empty").mkdir(parents=True)
+
+
+def unused(place: Path) -> None:
+    """A content file that the manifest has, and no version's state."""
+    write(place / "v1" / "content" / "unused.txt", b"unused")
+    document = json.loads((place / "inventory.json").read_bytes())
+    document["manifest"]["ab" * 64] = ["v1/content/unused.txt"]
+    (place / "inventory.json").write_text(json.dumps(document))
+
+
+WAYS: dict[str, tuple[Callable[[Path], None], str]] = {
+    "mutable HEAD": (stage, HEAD),
+    "logs": (log, "logs/fixity.log"),
+    "extension": (extension, "extensions/0013-future/notes.json"),
+    "unlisted": (unlisted, "v1/content/unlisted.txt"),
+    "beside content": (beside, "v1/derivatives/thumbnail.jpg"),
+    "stranger": (stranger, "notes.txt"),
+    "empty": (empty, "v1/content/empty/"),
+    "unused": (unused, "v1/content/unused.txt"),
+}
+
+
+def moved(source: Path, to: str, target: Path, **how: object) -> tuple[migrate.Run, dict[str, Row]]:
+    plan = migrate.plan(source, target, to=to, **{"move": True, **how})  # type: ignore[arg-type]
+    run = migrate.run(plan, threads=True)
+    return run, {row.source_id: row for row in run.rows()}
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return made(tmp_path / "source", ["kept", "plain"], kind="ocfl", layout=layout_or_none("0004"))
+
+
+@pytest.mark.parametrize("to", ["pairtree", "bags", "vitro"])
+@pytest.mark.parametrize("what", WAYS)
+def test_a_move_keeps_an_ocfl_object_of_which_something_does_not_go(
+    root: Path, tmp_path: Path, what: str, to: str
+) -> None:
+    change, named = WAYS[what]
+    place = root_of(root, "kept")
+    change(place)
+    before = {path: path.read_bytes() for path in place.rglob("*") if path.is_file()}
+    run, rows = moved(root, to, tmp_path / "new")
+    assert (run.by_status, run.kept, run.exit_code) == ({"ok": 2}, 1, 1)
+    assert rows["kept"].error_code == KEPT
+    assert named in str(rows["kept"].error)
+    assert rows["plain"].error_code is None
+    assert {path: path.read_bytes() for path in place.rglob("*") if path.is_file()} == before
+    assert [one.id for one in stores.open(root).objects()] == ["kept"]
+    (warning,) = warnings(run.plan)
+    assert (warning["kind"], warning["objects"][0]["source_id"]) == ("left-out", "kept")
+    assert named in warning["message"]
+
+
+@pytest.mark.parametrize("what", ["mutable HEAD", "logs"])
+def test_without_a_move_it_is_said_what_does_not_go(root: Path, tmp_path: Path, what: str) -> None:
+    change, named = WAYS[what]
+    change(root_of(root, "kept"))
+    for status in ("ok", "exists_same"):
+        run, rows = moved(root, "bags", tmp_path / "new", move=False)
+        assert (run.ok, run.by_status, run.noted) == (True, {status: 2}, 1)
+        assert named in str(rows["kept"].error)
+        assert (rows["kept"].error_code, rows["plain"].error) == (None, None)
+        assert run.plan.warnings == {"left-out": 1}
+
+
+def test_an_object_that_is_staged_only_stays(tmp_path: Path) -> None:
+    """It has an empty first version: all of it is in the mutable HEAD."""
+    root = OcflRoot.create(tmp_path / "source", layout("0004"))
+    (tmp_path / "nothing").mkdir()
+    root.put("staged", tmp_path / "nothing")
+    place = root_of(tmp_path / "source", "staged")
+    stage(place)
+    run, rows = moved(tmp_path / "source", "pairtree", tmp_path / "new")
+    assert (run.kept, run.exit_code) == (1, 1)
+    assert "ocfl-java" in str(rows["staged"].error)
+    assert (place / HEAD / "head" / "content" / "r1" / "staged.txt").read_bytes() == b"the only copy"
+
+
+def test_older_versions_are_said_to_be_left_out(root: Path, tmp_path: Path) -> None:
+    write(tmp_path / "new.txt", b"new")
+    stores.open(root).put("kept", tmp_path / "new.txt", replace=True)
+    run, rows = moved(root, "pairtree", tmp_path / "new", move=False)
+    assert (run.ok, run.noted, run.plan.warnings) == (True, 1, {"left-out": 1})
+    assert "1 older version" in str(rows["kept"].error)
+
+
+def test_what_describes_the_versions_themselves_goes_with_them(tmp_path: Path) -> None:
+    """Inventories, sidecars, declarations, and how content paths are made: nothing of it keeps a source."""
+    root = OcflRoot.create(tmp_path / "source", layout("0004"), content_paths=layout("0011"))
+    for number, data in enumerate((b"same", b"same", b"other")):
+        write(tmp_path / "given" / f"{number}.txt", data)
+    root.put("one", tmp_path / "given")
+    root.put("two", {})
+    place = root_of(tmp_path / "source", "one")
+    (place / "logs").mkdir()
+    run, _rows = moved(tmp_path / "source", "pairtree", tmp_path / "new")
+    assert (run.ok, run.kept, run.plan.warnings) == (True, 0, {})
+    assert list(stores.open(tmp_path / "source").objects()) == []
+
+
+@pytest.mark.parametrize("copy_mode", ["auto", "copy"])
+def test_between_storage_roots_all_of_an_object_goes(root: Path, tmp_path: Path, copy_mode: str) -> None:
+    place = root_of(root, "kept")
+    stage(place)
+    log(place)
+    files = {path.relative_to(place): path.read_bytes() for path in place.rglob("*") if path.is_file()}
+    run, rows = moved(root, "ocfl", tmp_path / "new", layout="0003", copy_mode=copy_mode)
+    assert (run.ok, run.kept, run.plan.warnings) == (True, 0, {})
+    assert rows["kept"].error is None
+    there = root_of(tmp_path / "new", "kept")
+    assert {path.relative_to(there): path.read_bytes() for path in there.rglob("*") if path.is_file()} == files
+    assert list(stores.open(root).objects()) == []
+
+
+def test_a_check_warns_of_what_is_in_no_version(root: Path) -> None:
+    place = root_of(root, "kept")
+    stage(place)
+    log(place)
+    report = stores.open(root).check()
+    found = [(one.severity, one.path.rpartition(b"/")[2]) for one in report.problems if one.kind == "unversioned"]
+    assert found == [("warning", b"0005-mutable-head"), ("warning", b"logs")]
+
+
+def test_an_encapsulating_directory_that_is_a_link_is_copied(tmp_path: Path) -> None:
+    """HathiTrust's trees have such: renaming the link would have it lead nowhere."""
+    source = made(tmp_path / "source", ["abc"])
+    place = source / "pairtree_root" / "ab" / "c"
+    os.rename(place / "abc", tmp_path / "partition")
+    (place / "abc").symlink_to(os.path.relpath(tmp_path / "partition", place))
+    run, _rows = moved(source, "pairtree", tmp_path / "further" / "below" / "new")
+    assert run.ok
+    assert contents(tmp_path / "further" / "below" / "new") == {"abc": {"data.txt": b"content"}}
+    assert (tmp_path / "partition" / "data.txt").read_bytes() == b"content"
+
+
+def test_a_mutable_head_is_not_cut_off(root: Path, tmp_path: Path) -> None:
+    """A version that is written beneath it has ocfl-java refuse the object: neither a put nor a migration does that."""
+    place = root_of(root, "kept")
+    write(tmp_path / "new.txt", b"new")
+    store = stores.open(root)
+    stage(place)
+    before = {path: path.read_bytes() for path in place.rglob("*") if path.is_file()}
+    with pytest.raises(ObjectError, match=r"mutable HEAD.*commit it with ocfl-java") as caught:
+        store.put("kept", tmp_path / "new.txt", replace=True)
+    assert caught.value.kind == "mutable-head"
+    trees = made(tmp_path / "trees", ["kept", "plain"], {"data.txt": b"other content"})
+    run, rows = moved(trees, "ocfl", root, move=False, replace=True)
+    assert run.by_status == {"exists_different": 1, "ok": 1}
+    assert rows["kept"].error_code == "mutable-head"
+    assert {path: path.read_bytes() for path in place.rglob("*") if path.is_file()} == before
+
+
+def test_a_mutable_head_that_comes_while_a_version_is_written(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = root_of(root, "kept")
+    write(tmp_path / "new.txt", b"new")
+    write_version = ocfl.write_version
+
+    def slow(*arguments: Any, **how: Any) -> Any:
+        written = write_version(*arguments, **how)
+        stage(place)
+        return written
+
+    monkeypatch.setattr(ocfl, "write_version", slow)
+    with pytest.raises(ObjectError, match="mutable HEAD"):
+        stores.open(root).put("kept", tmp_path / "new.txt", replace=True)
+    assert (place / HEAD / "head" / "content" / "r1" / "staged.txt").read_bytes() == b"the only copy"
+    assert sorted(path.name for path in place.glob("v*")) == ["v1"]
