@@ -293,6 +293,27 @@ def test_what_is_not_done(call: Call, books: Path) -> None:
     assert call("migrate", "books", "root", "--catch-up").exit_code == 0
 
 
+def test_empty_directories_are_not_dropped_in_silence(call: Call, books: Path) -> None:
+    """What OCFL has no place for is a line, and counted; with --move the source stays unless told otherwise."""
+    place = books / "pairtree_root" / "xt" / "12" / "xt12" / "empty"
+    place.mkdir()
+    result = call("migrate", "books", "copied", *OCFL)
+    assert result.exit_code == 0
+    [line] = result.stdout.splitlines()
+    assert line.startswith("ok 'ark:/13030/xt12': not migrated")
+    assert "1 empty directory (empty)" in line
+    assert "1 object not migrated whole" in result.stderr
+    [*_rows, last] = lines(call("migrate", "books", "json", *OCFL, "--json").stdout)
+    assert (last["summary"]["ok"], last["summary"]["noted"]) == (True, 1)
+    result = call("migrate", "books", "moved", *OCFL, "--move")
+    assert (result.exit_code, place.exists()) == (1, True)
+    assert "source was kept" in result.stdout
+    assert "--drop-empty-directories" in result.stdout
+    result = call("migrate", "books", "moved", *OCFL, "--move", "--drop-empty-directories", "--work", "again")
+    assert (result.exit_code, os.listdir(books / "pairtree_root")) == (0, [])
+    assert "empty" in result.stdout
+
+
 def test_rows_of_people() -> None:
     """A row is one line, whatever is in it."""
     row = migrate.Row("new", "old\n", "p", "t", "copy_failed", error="no\nroom")

@@ -85,7 +85,10 @@ def test_from_init_to_rm(call: Call, given: Path, tmp_path: Path, kind: str) -> 
     assert call("store", "get", "store", "x:12", "copy").exit_code == 2
     assert call("store", "get", "store", "x:13", "other").exit_code == 1
     missing = call("store", "get", "store", "x:13", "other", "--json")
-    assert (missing.exit_code, json.loads(missing.stdout)) == (1, {"summary": {"ok": False, "files": 0}})
+    assert (missing.exit_code, json.loads(missing.stdout)) == (
+        1,
+        {"summary": {"ok": False, "files": 0, "empty_directories": 0}},
+    )
     assert not (tmp_path / "other").exists()
     result = call("store", "rm", "store", "x:12", "x:13")
     assert result.exit_code == 1
@@ -105,10 +108,33 @@ def test_many(call: Call, given: Path) -> None:
     assert len(result.stderr.splitlines()) == 4
     result = call("store", "put", "store", "--from", "-", "-0", "--json", stdin=b"c\n3\tgiven\0d\tgiven\0")
     assert result.exit_code == 1
-    assert lines(result.stdout)[-1] == {"summary": {"ok": False, "stored": 1, "failed": 1}}
+    assert lines(result.stdout)[-1] == {"summary": {"ok": False, "stored": 1, "failed": 1, "warnings": 0}}
     result = call("store", "rm", "store", "--from", "-", "--json", stdin=b"a:1\nb:2\nd\n")
     assert result.exit_code == 0
     assert lines(result.stdout) == [{"summary": {"ok": True, "removed": 3, "failed": 0}}]
+
+
+@pytest.mark.parametrize("kind", ["pairtree", "bags", "ocfl"])
+def test_empty_directories(call: Call, given: Path, tmp_path: Path, kind: str) -> None:
+    """They are stored and copied out; where that cannot be, it is said and counted."""
+    (given / "empty" / "er").mkdir(parents=True)
+    call("store", "init", kind, "store", *KINDS[kind])
+    result = call("store", "put", "store", "x:12", "given")
+    assert result.exit_code == 0
+    assert result.stdout.startswith("x:12\t")
+    if kind == "ocfl":
+        [warning, last] = result.stderr.splitlines()
+        assert warning.startswith("pressmark: 'x:12': warning directory-empty: 'empty/er' was not stored")
+        assert last == "pressmark: store: 1 object stored, 1 warning"
+    else:
+        assert result.stderr == ""
+    assert call("store", "rm", "store", "x:12").exit_code == 0
+    *_, last = lines(call("store", "put", "store", "x:12", "given", "--json").stdout)
+    assert last["summary"]["warnings"] == (kind == "ocfl")
+    *_, last = lines(call("store", "get", "store", "x:12", "copy", "--json").stdout)
+    assert last["summary"] == {"ok": True, "files": 1, "empty_directories": int(kind != "ocfl")}
+    assert (tmp_path / "copy" / "one.txt").read_text() == "1"
+    assert (tmp_path / "copy" / "empty" / "er").is_dir() == (kind != "ocfl")
 
 
 @pytest.mark.parametrize("kind", ["pairtree", "vitro"])

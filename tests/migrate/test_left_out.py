@@ -231,3 +231,93 @@ def test_a_mutable_head_that_comes_while_a_version_is_written(
         stores.open(root).put("kept", tmp_path / "new.txt", replace=True)
     assert (place / HEAD / "head" / "content" / "r1" / "staged.txt").read_bytes() == b"the only copy"
     assert sorted(path.name for path in place.glob("v*")) == ["v1"]
+
+
+# --- empty directories ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def trees(tmp_path: Path) -> Path:
+    """A Pairtree with an object that has empty directories, and one that has none."""
+    source = made(tmp_path / "trees", ["kept", "plain"])
+    (source / "pairtree_root" / "ke" / "pt" / "kept" / "empty" / "er").mkdir(parents=True)
+    return source
+
+
+@pytest.mark.parametrize("to", ["ocfl", "vitro"])
+@pytest.mark.parametrize("drop", [False, True])
+def test_a_move_keeps_empty_directories_unless_told_otherwise(trees: Path, tmp_path: Path, to: str, drop: bool) -> None:
+    layout = {"layout": "0004"} if to == "ocfl" else {}
+    run, rows = moved(trees, to, tmp_path / "new", drop_empty_directories=drop, **layout)
+    assert run.plan.warnings == {"left-out": 1}
+    assert "empty/er" in warnings(run.plan)[0]["message"]
+    assert "empty/er" in str(rows["kept"].error)
+    if drop:
+        assert (run.ok, run.kept, run.noted, rows["kept"].error_code) == (True, 0, 1, None)
+        assert os.listdir(trees / "pairtree_root") == []
+    else:
+        assert (run.exit_code, run.kept, run.noted, rows["kept"].error_code) == (1, 1, 0, KEPT)
+        assert "--drop-empty-directories" in str(rows["kept"].error)
+        assert (trees / "pairtree_root" / "ke" / "pt" / "kept" / "empty" / "er").is_dir()
+    assert not (trees / "pairtree_root" / "pl").exists()
+
+
+def test_what_was_there_already_is_noted_as_well(trees: Path, tmp_path: Path) -> None:
+    """A run that is gone on with finds objects that it has stored before: of those the same is to be said."""
+    for status in ("ok", "exists_same"):
+        run, rows = moved(trees, "ocfl", tmp_path / "new", move=False, layout="0004")
+        assert (run.ok, run.by_status, run.noted) == (True, {status: 2}, 1)
+        assert "empty/er" in str(rows["kept"].error)
+
+
+def improper(source: Path) -> Path:
+    """Leave an object in several names, and an empty directory among them."""
+    place = source / "pairtree_root" / "ke" / "pt"
+    os.rename(place / "kept" / "data.txt", place / "data.txt")
+    return place
+
+
+@pytest.mark.parametrize("to", ["pairtree", "bags"])
+@pytest.mark.parametrize("change", [False, True])
+def test_empty_directories_go_where_they_can(trees: Path, tmp_path: Path, to: str, change: bool) -> None:
+    if change:
+        improper(trees)
+    run, rows = moved(trees, to, tmp_path / "new", improper="take", copy_mode="copy")
+    assert (run.ok, run.kept, run.plan.warnings.get("left-out")) == (True, 0, None)
+    assert rows["kept"].error is None
+    found = {name for name, _path in stores.open(tmp_path / "new").get("kept").empty_directories()}
+    assert found == {"kept/empty/er" if change else "empty/er"}
+    assert os.listdir(trees / "pairtree_root") == []
+    # And back, out of the bag that was made.
+    run, _rows = moved(tmp_path / "new", "pairtree", tmp_path / "back", copy_mode="copy")
+    assert run.ok
+    assert {name for name, _path in stores.open(tmp_path / "back").get("kept").empty_directories()} == found
+
+
+def test_links_to_empty_directories_are_followed_where_that_is_asked_for(trees: Path, tmp_path: Path) -> None:
+    (tmp_path / "nothing").mkdir()
+    (trees / "pairtree_root" / "pl" / "ai" / "n" / "plain" / "link").symlink_to(tmp_path / "nothing")
+    run, _rows = moved(trees, "bags", tmp_path / "new", links="follow")
+    assert run.ok
+    assert (tmp_path / "new" / "plain" / "data" / "link").is_dir()
+
+
+def test_an_empty_directory_that_the_same_object_has_not(trees: Path, tmp_path: Path) -> None:
+    """The files are the same: only the source has the directory, which is all that there is of it."""
+    made(tmp_path / "new", ["kept", "plain"])
+    run, rows = moved(trees, "pairtree", tmp_path / "new")
+    assert (run.by_status, run.kept) == ({"exists_same": 2}, 1)
+    assert (rows["kept"].error_code, rows["plain"].error_code) == (KEPT, None)
+    assert (trees / "pairtree_root" / "ke" / "pt" / "kept" / "empty" / "er").is_dir()
+
+
+def test_empty_directories_beside_the_payload(tmp_path: Path) -> None:
+    """A bag that a migration has made is unwrapped only if nothing was put beside its payload, not even a directory."""
+    source = made(tmp_path / "trees", ["kept"])
+    moved(source, "bags", tmp_path / "bags")
+    (tmp_path / "bags" / "kept" / "tags").mkdir()
+    run, _rows = moved(tmp_path / "bags", "pairtree", tmp_path / "back")
+    assert run.ok
+    names = {name for name, _path in stores.open(tmp_path / "back").get("kept").files()}
+    assert "bagit.txt" in names
+    assert [name for name, _path in stores.open(tmp_path / "back").get("kept").empty_directories()] == ["tags"]

@@ -465,6 +465,11 @@ def test_the_page_can_be_read_by_anybody(tmp_path: Path) -> None:
         ),
         ([row("a", "copy_failed"), row("b", "unverified")], "attention", "0 of 2 objects are in the destination"),
         (
+            [row("a"), row("b", error="not migrated: logs/a.log")],
+            "good",
+            "and verified. Something of 1 object has no place there: it is named below.",
+        ),
+        (
             [row("a"), row("b", mode="rename", verify="moved", digest=None)],
             "good",
             "All of them are in the destination; 1 object was moved there without a byte being read.",

@@ -298,6 +298,8 @@ class Call:
         pieces = [f"{counted(run.objects, 'object')}{read}{f': {statuses}' if statuses else ''}"]
         by = f" by {', '.join(run.by_mode)}" if run.by_mode and not read else ""
         pieces.append(f"{counted(run.files, 'file')}, {shown_bytes(run.bytes)}{by}")
+        if run.noted:
+            pieces.append(f"{counted(run.noted, 'object')} not migrated whole")
         if busy >= 1:
             pieces.append(f"{duration(busy)}, {run.objects / busy:,.0f} objects/s, {shown_bytes(run.bytes / busy)}/s")
         yield f"{self._destination}: {'; '.join(pieces)}"

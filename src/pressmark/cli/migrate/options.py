@@ -21,7 +21,10 @@ __all__ = ["asked_for", "given_options", "migrate_options", "refuse_mixed"]
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 # Options of the call that go to the library under the same name.
-_SAME = ("source_kind", "copy_mode", "verify", "move", "replace", "profile", "links", "improper")
+_SAME = (
+    *("source_kind", "copy_mode", "verify", "move", "drop_empty_directories", "replace"),
+    *("profile", "links", "improper"),
+)
 # Options of the destination, and the kind of store that has each.
 _OF_DESTINATION = {"prefix": "pairtree", "namespaces": "vitro", "identifiers": "bags", "content_paths": "ocfl"}
 _LAYOUT = "NAME[:KEY=VALUE,...]"
@@ -148,6 +151,12 @@ _HOW = (
         "--move",
         is_flag=True,
         help="Remove objects from SOURCE, after all of them are done, and only those that were verified.",
+    ),
+    click.option(
+        "--drop-empty-directories",
+        is_flag=True,
+        help="With --move: remove objects from SOURCE although their empty directories have no place in DESTINATION"
+        " (OCFL and Vitro). Without it such objects stay in SOURCE.",
     ),
     click.option(
         "--replace",

@@ -9,7 +9,7 @@ from pressmark.cli.held_lines import HeldLines
 from pressmark.cli.streams import Sink
 from pressmark.cli.talk import one_line
 from pressmark.errors import shown
-from pressmark.migrate import GOOD, KEPT, STATUSES, Entry, Row
+from pressmark.migrate import GOOD, STATUSES, Entry, Row
 
 __all__ = ["Lines", "refusal_text", "row_text"]
 
@@ -31,7 +31,8 @@ class Lines:
 
     def row(self, row: Row) -> None:
         """Write what became of an object, if that is wanted."""
-        if self._everything or row.status not in GOOD or row.error_code == KEPT:
+        # A row that is good and has an error says what was left out, or that the source was kept.
+        if self._everything or row.status not in GOOD or row.error is not None:
             self._add(row.record() if self._as_json else row_text(row))
 
     def entry(self, entry: Entry) -> None:

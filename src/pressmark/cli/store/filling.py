@@ -14,9 +14,9 @@ from pressmark.cli.progress import manner_of
 from pressmark.cli.store.options import JSON, as_files, opened, pairs_of, store_endings, store_options
 from pressmark.cli.store.output import Objects
 from pressmark.cli.streams import open_sink
-from pressmark.cli.talk import CallError, Failure, Interrupted
+from pressmark.cli.talk import CallError, Failure, Interrupted, say
 from pressmark.cli.tally import Tally, counted
-from pressmark.errors import IdentifierError, ObjectError
+from pressmark.errors import IdentifierError, ObjectError, shown
 from pressmark.stores import Progress, Source
 from pressmark.tabular.detection import Crlf
 
@@ -25,7 +25,8 @@ __all__ = ["put_command"]
 EPILOG = """\
 An object appears whole or not at all, however the command is ended. Each that was stored is a line on standard output:
 identifier, TAB, and the path in STORE; with --json as "pressmark store ls" lists it. Each that was not is named on
-standard error, and the others are stored all the same.
+standard error, and the others are stored all the same. So is what STORE has no place for, such as empty directories
+in an OCFL storage root: a warning.
 
 Exit status: 0 all were stored, 1 one was not, 2 the call was wrong and nothing was done, 130 interrupted.
 
@@ -96,7 +97,7 @@ def put_command(
         if not sources:
             raise CallError("give SOURCE, a file or directory")
         refuse_missing(sources)
-    stored = failed = 0
+    stored = failed = warned = 0
     with store_endings():
         store = opened(path, kind, layout, identifiers, ignore)
         with open_sink(None, None) as sink:
@@ -118,13 +119,19 @@ def put_command(
                             continue
                         stored += 1
                         objects.write(record)
+                        for found in record.problems:
+                            warned += 1
+                            tally.tell(f"{shown(record.id or '')}: {found.severity} {found.kind}: {found.message}")
                         tally.on_event(as_files(Progress(stored, failed)))
                 except KeyboardInterrupt:
                     objects.flush()
                     raise Interrupted(f"interrupted after {counted(stored, 'object')}") from None
                 if as_json:
-                    objects.write_json({"summary": {"ok": not failed, "stored": stored, "failed": failed}})
+                    counts = {"stored": stored, "failed": failed, "warnings": warned}
+                    objects.write_json({"summary": {"ok": not failed, **counts}})
                 objects.flush()
+    if warned:
+        say(f"{os.fsdecode(path)}: {counted(stored, 'object')} stored, {counted(warned, 'warning')}")
     return Failure.exit_code if failed or objects.unwritten else 0
 
 

@@ -21,7 +21,7 @@ __all__ = ["get_command"]
 
 EPILOG = """\
 DESTINATION appears whole or not at all. Of an OCFL object the newest version's files are copied, of a bag its payload,
-of a serialised bag the one file that it is.
+of a serialised bag the one file that it is. Empty directories are made as well.
 
 Exit status: 0 all well, 1 the object is not there, or reading or writing failed; 2 the call was wrong, 130 interrupted.
 
@@ -70,8 +70,9 @@ def get_command(
             try:
                 found = store.get(identifier)
                 files = dict(found.files())
+                empty = dict(found.empty_directories())
                 try:
-                    copy_source(files, new, mode=mode)
+                    copy_source({**files, **empty}, new, mode=mode)
                 except (Refused, BagError):
                     found.confirm()  # that may be why a file has gone
                     raise
@@ -83,7 +84,7 @@ def get_command(
                 raise Interrupted("interrupted; nothing was made") from None
             except (Refused, PressmarkError, OSError) as error:
                 if as_json:
-                    objects.write_json({"summary": {"ok": False, "files": 0}})
+                    objects.write_json({"summary": {"ok": False, "files": 0, "empty_directories": 0}})
                     objects.flush()
                 if isinstance(error, Refused):
                     raise ObjectError(path, identifier, error.kind, error.reason) from None
@@ -96,7 +97,9 @@ def get_command(
             if as_json:
                 for name in files:
                     objects.write_json({"name": name})
-                objects.write_json({"summary": {"ok": True, "files": len(files)}})
+                counts = {"files": len(files), "empty_directories": len(empty)}
+                objects.write_json({"summary": {"ok": True, **counts}})
                 objects.flush()
-    say(f"{os.fsdecode(destination)}: {counted(len(files), 'file')}")
+    more = f", {len(empty):,} empty director{'y' if len(empty) == 1 else 'ies'}" if empty else ""
+    say(f"{os.fsdecode(destination)}: {counted(len(files), 'file')}{more}")
     return 0

@@ -43,6 +43,7 @@ _OPTIONS = {
     "copy_mode": "How files are to come",
     "verify": "How they are to be verified",
     "move": "Remove sources after verification",
+    "drop_empty_directories": "Remove sources although their empty directories have no place",
     "replace": "Replace objects that are there and different",
     "profile": "Names must suit",
     "links": "Symbolic links in objects",
@@ -87,8 +88,12 @@ def verdict_of(outcome: Outcome, summary: Summary) -> Verdict:
             text = f"{_objects(total)} {_was(total)} {what}. {text} as migrated."
         else:
             text = f"{_objects(total)} {_was(total)} to be migrated. {text} {_in_destination(summary)}"
+        word = "Moved, not read" if _unread(summary) else "All is well"
+        if summary.noted.objects:
+            word = "Done, but something was left out"
+            text += f" Something of {_objects(summary.noted.objects)} has no place there: it is named below."
         if not summary.kept.objects:
-            return Verdict("good", "Moved, not read" if _unread(summary) else "All is well", text)
+            return Verdict("good", word, text)
         text += f" The source of {_objects(summary.kept.objects)} could not be removed: why is said below."
         return Verdict("attention", "Done, but sources are left", text)
     unverified = summary.by_status.get("unverified")
