@@ -41,6 +41,7 @@ class Case:
     """A source, and where it goes."""
 
     def __init__(self, kind: str, to: str, move: bool, folder: Path) -> None:
+        self.kind = kind
         self.folder, self.source, self.destination = folder, folder / "source", folder / "destination"
         self.work = Path(f"{self.destination}.migration")
         self.options = {"to": to, "layout": "0003" if to == "ocfl" else None, "move": move}
@@ -67,6 +68,10 @@ class Case:
         assert {**here, **arrived} == GIVEN, where
         assert self.options["move"] or here == GIVEN, where
         assert all(row.status not in GOOD or row.id in arrived for row in rows(self.work)), where
+        if self.kind == "ocfl":
+            # Above the one object that was on its way; gone on with, the run removes them.
+            found = stores.open(self.source).check().problems
+            assert sum(one.kind == "directory-empty" for one in found) <= 1, where
 
 
 def main() -> None:
@@ -103,6 +108,7 @@ def main() -> None:
         case.look(where)
         assert there(case.destination) == GIVEN, where
         assert not case.options["move"] or not held(stores.open(case.source)), where
+        assert kind != "ocfl" or stores.open(case.source).check().ok, where
         assert not [one for one in stores.open(case.destination).check().problems if one.severity == "error"], where
         if status == 0:
             break

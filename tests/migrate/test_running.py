@@ -19,6 +19,7 @@ from pressmark.migrate import history, running
 from pressmark.migrate.planning import make_plan
 from pressmark.migrate.rows import KEPT
 from pressmark.migrate.transfer import relayout, way
+from pressmark.stores import ocfl_loading
 
 from .stores_to_migrate import contents, layout_or_none, listed, made
 
@@ -767,3 +768,26 @@ def test_rows_of_a_chunk_that_are_damaged_are_named(pairtree: Path, tmp_path: Pa
         migrate.resume(plan, threads=True)
     first.unlink()
     assert migrate.resume(plan, threads=True).by_status == {"exists_same": 3, "ok": 9}
+
+
+@pytest.mark.parametrize("busy", [False, True])
+def test_a_root_that_objects_are_moved_out_of_has_nothing_empty(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, busy: bool
+) -> None:
+    """Before the next object is moved, what is empty above the last one is gone (E073): a run may be killed there."""
+    source = made(tmp_path / "source", IDS, FILES, kind="ocfl", layout=layout_or_none("0003"))
+    move_in = ocfl_loading.Loading._move_in
+    seen = []
+
+    def looking(self: Any, *arguments: Any) -> Any:
+        seen.append([one.path for one in stores.open(source).check().problems if one.kind == "directory-empty"])
+        return move_in(self, *arguments)
+
+    monkeypatch.setattr(ocfl_loading.Loading, "_move_in", looking)
+    if busy:  # another run is moving something in the source: it is pruned when that is done
+        monkeypatch.setattr(relayout.Relayout, "_try_turn", lambda _self: False)
+    run = migrate.run(planned(source, tmp_path / "root", 12, to="ocfl", layout="0004", move=True), threads=True)
+    assert run.ok
+    assert len(seen) == len(IDS)
+    assert busy or not any(seen)
+    assert stores.open(source).check().ok

@@ -437,9 +437,12 @@ class Workshop:
                 LockFile(os.path.join(self._folder, LOCK)).release()
             os.rmdir(self._folder)
 
-    def turn(self) -> LockFile:
-        """Wait for our turn to move things in and out, and return its lock; to be held for a moment."""
-        return LockFile(os.path.join(self._folder, LOCK), wait=True)
+    def turn(self, *, wait: bool = True) -> LockFile:
+        """Wait for our turn to move things in and out, and return its lock; to be held for a moment.
+
+        :raises BlockingIOError: it is another run's, and ``wait`` is false
+        """
+        return LockFile(os.path.join(self._folder, LOCK), wait=wait)
 
     def __truediv__(self, name: bytes) -> bytes:
         return os.path.join(self.path, name)

@@ -192,11 +192,12 @@ class Loading:
         """Return a path for an object that is to be copied whole, and then adopted."""
         return self._shop / self._root.new_name()
 
-    def admit(self) -> Iterator[tuple[Staged, ObjectError | None]]:
+    def admit(self, on_moved: Callable[[Staged], object] | None = None) -> Iterator[tuple[Staged, ObjectError | None]]:
         """Move all objects that wait into their places, and give each with what stood in its way.
 
         Those that are refused are removed, if they were made here.
 
+        :param on_moved: called with each object as soon as it is in its place, in our turn
         :raises StoreError: what was moved in could not be had on the disk
         """
         waiting, self._waiting = self._waiting, []
@@ -210,7 +211,7 @@ class Loading:
             try:
                 with self._shop.turn():
                     known: set[bytes] = set()
-                    results = [(staged, self._move_in(staged, known)) for staged in turn]
+                    results = [(staged, self._move_in(staged, known, on_moved)) for staged in turn]
             except OSError as error:  # there is no turn to be had
                 results = [(staged, self._refusal(staged, error)) for staged in turn]
             done += results
@@ -260,10 +261,13 @@ class Loading:
             if os.path.lexists(path):
                 remove_tree(path)
 
-    def _move_in(self, staged: Staged, known: set[bytes]) -> ObjectError | None:
+    def _move_in(
+        self, staged: Staged, known: set[bytes], on_moved: Callable[[Staged], object] | None
+    ) -> ObjectError | None:
         """Move one object in, in our turn, and return what stands in its way.
 
         :param known: directories that were seen in this turn not to be objects
+        :param on_moved: called when it is in its place
         """
         try:
             with object_errors(self._root.root, staged.identifier):
@@ -281,6 +285,8 @@ class Loading:
         except ObjectError as error:
             tidy_upward(self._base, os.path.dirname(staged.place))
             return error
+        if on_moved is not None:
+            on_moved(staged)
         return None
 
     def _by_one_rename(self, staged: Staged, known: set[bytes]) -> None:

@@ -1,7 +1,7 @@
 """Objects of an OCFL storage root into another one as they are, with all their versions: moved, or copied.
 
 An object that is moved is in one of the two roots at every moment. Directories above it that are empty then are removed
-in the same breath: OCFL has none (E073).
+before the next one is moved: OCFL has none (E073).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from contextlib import ExitStack, suppress
 from typing import Any
 
 from pressmark.errors import ObjectError
+from pressmark.locks import LockFile
 from pressmark.migrate.digests import ALGORITHM, Read, object_digest, read_files
 from pressmark.migrate.entries import Entry
 from pressmark.migrate.options import Options
@@ -35,6 +36,7 @@ from pressmark.stores.inventory import (
 )
 from pressmark.stores.ocfl import OcflRoot
 from pressmark.stores.ocfl_declarations import OBJECT, declaration
+from pressmark.stores.ocfl_loading import Staged
 from pressmark.stores.ocfl_object import check_object
 from pressmark.trees import can_flush_filesystem
 
@@ -53,11 +55,12 @@ class Relayout(Way):
     def __init__(self, options: Options, source: Store, destination: OcflRoot) -> None:
         super().__init__(options, source, destination)
         self._base = os.fsencode(destination.root)
-        self._from = os.fsencode(source.root)
+        self._from = os.path.abspath(os.fsencode(source.root))
         self._loading = destination.loading(flush_places=not can_flush_filesystem())
         self._drafts: list[Draft] = []
         self._places: dict[str, bytes | None] = {}
         self._renames = options.renames()
+        self._turn: LockFile | None = None
         self._stack = ExitStack()
 
     def __enter__(self) -> Relayout:
@@ -203,10 +206,31 @@ class Relayout(Way):
         drafts, self._drafts = self._drafts, []
         if not drafts:
             return
-        results = [(draft, error) for draft, (_staged, error) in zip(drafts, self._loading.admit(), strict=True)]
+        try:
+            admitted = list(self._loading.admit(self._prune_above if self._renames else None))
+        finally:
+            if self._turn is not None:
+                self._turn.release()
+                self._turn = None
+        results = [(draft, error) for draft, (_staged, error) in zip(drafts, admitted, strict=True)]
         if self._renames:
+            # What could not be removed at once.
             self.prune(draft.entry for draft, error in results if error is None)
         yield from results
+
+    def _prune_above(self, moved: Staged) -> None:
+        """Remove what is empty above an object that has just gone, if it can be our turn in the source now."""
+        if self._turn is not None or self._try_turn():
+            with suppress(OSError):  # it may not be removed
+                prune_upward(self._from, os.path.dirname(moved.path)[len(self._from) + 1 :])
+
+    def _try_turn(self) -> bool:
+        """Take our turn in the source without waiting: the destination's is ours, and another run may have both."""
+        try:
+            self._turn = self._shop.turn(wait=False)
+        except OSError:
+            return False
+        return True
 
     def prune(self, entries: Iterator[Entry]) -> None:
         """Remove what is empty above objects that are gone from the source."""
