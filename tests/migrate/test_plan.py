@@ -274,6 +274,55 @@ def test_names_of_files(source: Path, tmp_path: Path) -> None:
     assert plan.objects == 2
 
 
+@pytest.mark.parametrize(
+    ("names", "to", "kind"),
+    [
+        ([b"caf\xe9.txt"], "bags", "refused-name"),
+        ([b"caf\xe9.txt"], "ocfl", "refused-name"),
+        ([b"sub/caf\xe9/a.txt"], "bags", "refused-name"),
+        (["\u00e9.txt".encode(), "e\u0301.txt".encode()], "bags", "normalization"),
+        (["\u00e9/a".encode(), "e\u0301/b".encode()], "bags", "normalization"),
+        ([b"C:scan.tif"], "bags", None),
+        (["\u00e9.txt".encode(), b"E.txt", b"e.txt"], "bags", None),
+        (["\u00e9.txt".encode(), "e\u0301.txt".encode()], "ocfl", None),
+        ([b"caf\xe9.txt"], "pairtree", None),
+    ],
+)
+def test_names_that_the_kind_of_store_does_not_take(
+    source: Path, tmp_path: Path, names: list[bytes], to: str, kind: str | None
+) -> None:
+    """They are right in the source, and are refused before anything is written."""
+    made(source, ["good", "name"])
+    place = os.fsencode(source) + b"/pairtree_root/na/me/name/"
+    for name in names:
+        os.makedirs(os.path.dirname(place + name), exist_ok=True)
+        Path(os.fsdecode(place + name)).write_bytes(b"x")
+    how: dict[str, Any] = {"to": to, "layout": "0004" if to == "ocfl" else None}
+    if kind is None:
+        assert migrate.run(migrate.plan(source, tmp_path / "root", **how), threads=True).ok
+        return
+    error, (item,) = refused(source, tmp_path / "root", **how)
+    assert (item["kind"], item["objects"][0]["source_id"]) == (kind, "name")
+    assert "rename" in error.reason
+    assert migrate.run(migrate.plan(source, tmp_path / "root", ids=["good"], **how), threads=True).ok
+
+
+def test_a_bag_may_have_such_names(source: Path, tmp_path: Path) -> None:
+    """An object that is a bag, and valid, goes as it is."""
+    stores.create("bags", tmp_path / "bags")
+    made(source, ["good"])
+    stores.open(tmp_path / "bags").put("name", tmp_path / "file-source-0")
+    bag = tmp_path / "bags" / "name"
+    for name in ("\u00e9", "e\u0301"):
+        (bag / "data" / name).write_bytes(b"x")
+        with open(bag / "manifest-sha512.txt", "a", encoding="utf-8") as manifest:
+            manifest.write(f"{hashlib.sha512(b'x').hexdigest()}  data/{name}\n")
+    (bag / "tagmanifest-sha512.txt").unlink()
+    (bag / "bag-info.txt").write_text("External-Identifier: name\n")
+    stores.open(source).put("name", bag)
+    assert migrate.run(migrate.plan(source, tmp_path / "root", to="bags"), threads=True).by_status == {"ok": 2}
+
+
 def test_lengths(source: Path, tmp_path: Path) -> None:
     made(source, ["x" * 300, "short"])
     _error, items = refused(source, tmp_path / "root", to="ocfl", layout="0002")
@@ -647,7 +696,7 @@ def test_a_directory_that_cannot_be_read_is_not_passed_over(
     plan = migrate.plan(source, tmp_path / "root", to="ocfl", layout="0002")
     assert (plan.objects, plan.invalid) == (1, 1)
     (row,) = known_rows(plan)
-    assert (row.source, row.status, row.error_code) == ("file_storage_root/hid", "source_invalid", "unreadable")
+    assert (row.source, row.status, row.error_code) == ("file_storage_root/hid", "copy_failed", "unreadable")
 
 
 def test_dialects_become_what_the_specification_says(source: Path, tmp_path: Path) -> None:

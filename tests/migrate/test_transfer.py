@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
+import pickle
 import shutil
+import struct
+import sys
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pressmark import layout, stores
+from pressmark import migrate as migrate_module
 from pressmark.bagit.bag import Bag
+from pressmark.errors import ObjectError
 from pressmark.migrate.comparing import verified
 from pressmark.migrate.digests import object_digest, read_files
 from pressmark.migrate.transfer import carry
+from pressmark.migrate.transfer.failures import failure_of
 from pressmark.stores.bags import BagFolder
 from pressmark.stores.ocfl import OcflRoot
 
@@ -295,6 +304,70 @@ def test_names_that_came_after_the_plan(tmp_path: Path, kind: str, to: str, move
     assert "bb" in {record.id for record in source.objects()}
 
 
+@pytest.mark.parametrize("to", ["bags", "ocfl"])
+def test_names_that_a_kind_of_store_does_not_take(tmp_path: Path, to: str) -> None:
+    """They came after the plan: the source is as it should be, and is not to be repaired."""
+    given = {"aa": {"one": b"1"}, "bb": {"one": b"2"}, "cc": {"one": b"3"}}
+    source = make("pairtree", tmp_path / "source", given, tmp_path / "given")
+    chosen = options(source, to, tmp_path / "destination")
+    chosen.create_destination()
+    plan = entries(chosen)
+    tops = {name: tmp_path / "source" / "pairtree_root" / name / f"0{name}" for name in ("bb", "cc")}
+    Path(os.fsdecode(os.fsencode(tops["bb"]) + b"/caf\xe9")).write_bytes(b"x")
+    for name in ("\u00e9", "e\u0301"):
+        (tops["cc"] / name).write_bytes(b"x")
+    rows = {row.id: row for row in carry(chosen, plan)}
+    found = {"aa": "ok", "bb": "refused_name", "cc": "refused_name" if to == "bags" else "ok"}
+    assert {row.id: row.status for row in rows.values()} == found
+
+
+def unprivileged(work: Callable[[], Any]) -> Any:
+    """Return what is found by a process that may read only what its user may, also where that is root."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            if os.geteuid() == 0:
+                header = struct.pack("Ii", 0x20080522, 0)  # capabilities of version 3, of this thread
+                assert ctypes.CDLL(None).capset(header, bytes(24)) == 0
+            os.write(writer, pickle.dumps(work()))
+        finally:
+            os._exit(0)
+    os.close(writer)
+    with open(reader, "rb") as file:
+        found = file.read()
+    os.waitpid(child, 0)
+    return pickle.loads(found)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="there is no other way to give up root's rights")
+@pytest.mark.parametrize(
+    ("kind", "to"), [("pairtree", "ocfl"), ("pairtree", "pairtree"), ("pairtree", "bags"), ("bags", "ocfl")]
+)
+def test_what_cannot_be_read_has_one_status(tmp_path: Path, kind: str, to: str) -> None:
+    """A file and a directory: neither is anything to repair in the source."""
+    given = {name: {"one": b"1", "sub/two": b"2"} for name in ("dir", "file", "good", "top")}
+    source = make(kind, tmp_path / "source", given, tmp_path / "given")
+    closed = {"dir": "sub", "file": "sub/two", "top": ""}
+    for name, inside in closed.items():
+        (path,) = (tmp_path / "source").rglob(f"{name}/data/{inside}" if kind == "bags" else f"{name}/{inside}")
+        path.chmod(0)
+
+    def work() -> dict[str, tuple[str, str | None]]:
+        run = migrate_module.run(
+            migrate_module.plan(source.root, tmp_path / "new", to=to, layout="0004" if to == "ocfl" else None),
+            threads=True,
+        )
+        return {row.source_id: (row.status, row.error_code) for row in run.rows()}
+
+    rows = unprivileged(work)
+    assert {name: status for name, (status, _code) in rows.items()} == {
+        **dict.fromkeys(closed, "copy_failed"),
+        "good": "ok",
+    }
+    assert {code for _status, code in rows.values()} <= {"permission", "unreadable", "file-unreadable", None}
+
+
 def test_hardlinks_between_pairtrees_only(tmp_path: Path) -> None:
     """Pairtrees may share files; OCFL forbids it, and nothing is written."""
     source = make("pairtree", tmp_path / "source", {"abc": {"one": b"1"}}, tmp_path / "given")
@@ -351,3 +424,34 @@ def test_identifiers_that_are_not_utf_8(tmp_path: Path) -> None:
     rows, _ = migrate(source, "pairtree", tmp_path / "there")
     assert {row.status for row in rows.values()} == {"ok"}
     assert tree(tmp_path / "there") == tree(tmp_path / "source")
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="there is no other way to give up root's rights")
+def test_what_cannot_be_read_has_one_status_where_it_would_replace_something(tmp_path: Path) -> None:
+    there = make("ocfl", tmp_path / "there", {"file": {"a": b"2"}}, tmp_path / "given")
+    closed = tmp_path / "given" / "closed"
+    write(closed, {"sub/two": b"2"})
+    found = {}
+    for name in ("sub/two", "sub"):
+        (closed / name).chmod(0)
+
+        def work() -> tuple[str, str]:
+            with pytest.raises(ObjectError) as caught:
+                there.put("file", closed, replace=True)
+            return failure_of(caught.value)[:2]
+
+        found[name] = unprivileged(work)
+        (closed / name).chmod(0o700)
+    assert set(found.values()) == {("copy_failed", "permission")}
+
+
+@pytest.mark.parametrize("kind", ["bags", "ocfl"])
+@pytest.mark.parametrize("alone", [False, True])
+def test_names_that_are_refused_when_they_are_put(tmp_path: Path, kind: str, alone: bool) -> None:
+    store = make(kind, tmp_path / "store", {}, tmp_path / "given")
+    (tmp_path / "one").mkdir()
+    path = os.fsencode(tmp_path / "one") + b"/caf\xe9"
+    Path(os.fsdecode(path)).write_bytes(b"x")
+    with pytest.raises(ObjectError, match="rename it") as caught:
+        store.put("x", path if alone else tmp_path / "one")
+    assert caught.value.kind == "bad-name"

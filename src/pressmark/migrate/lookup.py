@@ -6,6 +6,7 @@ import os
 
 from pressmark.errors import IdentifierError, ObjectError
 from pressmark.migrate.rows import Row
+from pressmark.migrate.transfer.failures import status_of_problem
 from pressmark.reports import Problem
 from pressmark.stores import Store, StoredObject, StoreObject
 from pressmark.stores import pairtree_dialects as dialects
@@ -26,7 +27,8 @@ def looked_up(store: Store, identifier: str) -> StoreObject | Row:
     except ObjectError as error:
         if error.kind == "missing":
             return missing(identifier, error.reason)
-        return Row(identifier, identifier, "", "", "source_invalid", error_code=error.kind, error=error.reason)
+        status = status_of_problem(error.kind)
+        return Row(identifier, identifier, "", "", status, error_code=error.kind, error=error.reason)
     if isinstance(store, PairtreeStore):
         return _of_pairtree(store, identifier, found)
     path = found.bag_path if isinstance(found, BagObject) else found.path

@@ -35,6 +35,7 @@ from pressmark.migrate.refusals import Clashes, Fault, Names, Refusals, Side, fo
 from pressmark.migrate.rows import Row
 from pressmark.migrate.sources import Identifiers, ListError, check_list, check_map, read_identifiers
 from pressmark.migrate.targets import Place, Targets
+from pressmark.migrate.transfer.failures import status_of_problem
 from pressmark.reports import ERROR, WARNING, Problem
 from pressmark.stores import StoreObject
 from pressmark.stores.base import text
@@ -292,7 +293,8 @@ class _Planning:
             place = text(found.path)
             self.refusals.add("stray", [Side(None, place)], f"{found.kind}: {found.message}")
             if found.kind in _HIDING:
-                hidden.append(Row("", "", place, "", "source_invalid", error_code=found.kind, error=found.message))
+                status = status_of_problem(found.kind)
+                hidden.append(Row("", "", place, "", status, error_code=found.kind, error=found.message))
 
         for record in self._store.objects(threads=self._threads, on_problem=stray):
             while hidden:
@@ -334,7 +336,7 @@ class _Planning:
         if self._options.improper == "refuse":
             self.refusals.add("improper", [Side(record.id, record.path)], f"{kind}: {message}")
         identifier = record.id or ""
-        return Row(identifier, identifier, record.path, "", "source_invalid", error_code=kind, error=message)
+        return Row(identifier, identifier, record.path, "", status_of_problem(kind), error_code=kind, error=message)
 
     def _leave(self, row: Row) -> None:
         """Write the row of what is not done."""
@@ -399,7 +401,8 @@ class _Planning:
             return "files-several", target, f"it has {size.files} files, and Vitro takes objects of one"
         if self._options.to == "vitro" and any("/" in name for name in names):
             return "files-several", target, "its file is in a directory, and Vitro takes objects of one file"
-        return None
+        fault = self._targets.fault_of(names)
+        return None if fault is None else (fault[0], f"{target}/{fault[1]}", fault[2])
 
     def _entry(self, seen: _Seen) -> Side | None:
         """Write an object's entry, or refuse it; return it with the path that it has for itself."""

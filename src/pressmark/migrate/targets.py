@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 
+from pressmark.bagit.names import normal_key
 from pressmark.errors import IdentifierError, shown
 from pressmark.layouts import Pairtree, Vitro, layout_from_config
 from pressmark.migrate.options import Options
 from pressmark.stores.bags import CONFIG, IDENTIFIER, REPLACED, can_be_said
 from pressmark.stores.bags import WORKSHOP as BAGS_WORKSHOP
-from pressmark.stores.base import octets
+from pressmark.stores.base import is_utf8, octets
 from pressmark.stores.ocfl_layout import EXTENSIONS, LAYOUT
 
 __all__ = ["Place", "Targets"]
@@ -89,6 +90,23 @@ class Targets:
             return names[0].lower() in (EXTENSIONS, LAYOUT) or names[0].startswith(b"0=")
         return any(name in (CONFIG, BAGS_WORKSHOP) or name.endswith(REPLACED) for name in names)
 
+    def fault_of(self, names: Sequence[str]) -> tuple[str, str, str] | None:
+        """Return the first file of an object whose name no store of the kind takes, whatever the system: see ``KINDS``.
+
+        :return: the refusal's kind, the name, and why; :data:`None` where all are taken
+        """
+        # Bags and OCFL objects are as they are, and so is a bag in another store.
+        if self._verbatim or self._kind not in ("ocfl", "bags") or (self._kind == "bags" and _is_bag(names)):
+            return None
+        strange = [name for name in names if not name.isascii()]
+        for name in strange:
+            if not is_utf8(octets(name)):
+                held = "an inventory" if self._kind == "ocfl" else "a manifest"
+                return "refused-name", name, f"the name is not UTF-8, and {held} can hold no other; rename it"
+        if self._kind == "bags":
+            return _same_in_manifest(strange)
+        return None
+
     def whole(self, identifier: str, target: str, names: Sequence[str], encapsulation: str | None) -> str:
         """Return the path that an object has for itself: no other may be equal to it, above it or below it.
 
@@ -119,3 +137,21 @@ class Targets:
         inside = _CONTENT[self._kind]
         for name in names:
             yield inside + (name if self._content_paths is None else self._content_paths.map_id(name))
+
+
+def _is_bag(names: Sequence[str]) -> bool:
+    return "bagit.txt" in names and any(name.startswith("manifest-") for name in names)
+
+
+def _same_in_manifest(names: Sequence[str]) -> tuple[str, str, str] | None:
+    """Return the first of some paths that is another one's in Unicode's normalization form C (BagIt, 6.1.1.3)."""
+    seen: dict[bytes, str] = {}
+    for name in names:
+        path = name
+        while path and seen.get(normal_key(octets(path))) != path:
+            other = seen.setdefault(normal_key(octets(path)), path)
+            if other != path:
+                what = f"{shown(other)} is the same name in a manifest, written otherwise in Unicode; rename one"
+                return "normalization", path, what
+            path = path.rpartition("/")[0]
+    return None

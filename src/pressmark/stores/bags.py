@@ -35,7 +35,9 @@ from typing import Any, ClassVar, Literal
 from pressmark.bagit.bag import Bag, survey
 from pressmark.bagit.base import Base
 from pressmark.bagit.creation import create as create_bag
+from pressmark.bagit.events import Noticed
 from pressmark.bagit.info import BagInfo
+from pressmark.bagit.sources import fault_of_name
 from pressmark.bagit.transaction import STAGING
 from pressmark.bagit.validation import validate
 from pressmark.errors import BagError, IdentifierError, LayoutConfigError, ObjectError, PathError, StoreError
@@ -94,6 +96,8 @@ IDENTIFIER = "External-Identifier"
 IDENTIFIERS = ("external", "name", "layout")
 PROGRESS_EVERY = 100  # bags
 _CONFIG_LIMIT = 1 << 20
+# Problems for which no bag is made of a source: of what is called so that no manifest can list it.
+_OF_NAMES = frozenset({"name-clash", "path-unsafe"})
 
 
 def can_be_said(identifier: str) -> bool:
@@ -692,19 +696,30 @@ class BagFolder(Store):
         on_event: Callable[[object], object] | None,
     ) -> None:
         """Make the bag ``new``."""
+        refused_for: set[str] = set()
+
+        def note(event: object) -> None:
+            if isinstance(event, Noticed) and event.problem.severity == "error":
+                refused_for.add(event.problem.kind)
+            elif on_event is not None:
+                on_event(event)
+
         try:
             if isinstance(source, Mapping):
                 copy_source(source, new, mode=mode, links=links, on_event=on_event)
                 if is_there(os.path.join(new, STAGING)):  # it would be taken for our own, and removed
                     reason = f"a bag keeps {text(STAGING)!r} for changes of it; leave it out, or call it otherwise"
                     raise Refused("bad-name", reason)
-                create_bag(new, None, self._algorithms, info, nested=True)
+                create_bag(new, None, self._algorithms, info, nested=True, on_event=note)
             else:
                 given = os.fsencode(source)
                 refuse_within(given, new)
                 # Whoever names a link means what it leads to.
                 one = given if is_directory(given) else [given]
-                create_bag(one, new, self._algorithms, info, mode=mode, links=links, nested=True, on_event=on_event)
+                fault = None if one is given else fault_of_name(os.path.basename(given))
+                if fault is not None:
+                    raise Refused("bad-name", f"{text(given)}: {fault}")
+                create_bag(one, new, self._algorithms, info, mode=mode, links=links, nested=True, on_event=note)
             # What making it could not remove would be a change that nobody goes on with.
             remove_tree(os.path.join(new, STAGING))
         except Refused as refused:
@@ -712,7 +727,11 @@ class BagFolder(Store):
         except BagError as error:
             if isinstance(error.__cause__, OSError):
                 raise error.__cause__ from None
-            raise ObjectError(self.root, identifier, "source", str(error)) from None
+            if refused_for and refused_for <= _OF_NAMES:
+                kind = "bad-name"
+            else:
+                kind = "unreadable" if "file-unreadable" in refused_for else "source"
+            raise ObjectError(self.root, identifier, kind, str(error)) from None
 
     def _move_in(self, identifier: str | bytes, new: bytes, place: bytes) -> None:
         parent = os.path.dirname(place)

@@ -28,6 +28,7 @@ __all__ = [
     "StoreObject",
     "StoredObject",
     "is_same_version",
+    "is_utf8",
     "object_errors",
     "octets",
     "refusal",
@@ -80,6 +81,15 @@ def octets(name: str | bytes) -> bytes:
 def text(name: bytes) -> str:
     """Return the octets of a path or an identifier as :class:`str`, the inverse of :func:`octets`."""
     return name.decode("utf-8", "surrogateescape")
+
+
+def is_utf8(name: bytes) -> bool:
+    """Return whether octets are UTF-8."""
+    try:
+        name.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 class StoreObject(NamedTuple):

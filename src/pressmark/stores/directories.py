@@ -32,7 +32,7 @@ from typing import Any, NamedTuple
 
 from pressmark.bagit.copying import Event, Job, copy_files
 from pressmark.fixity import Outcome
-from pressmark.fixity.outcomes import kind_of_error, kind_of_mode, message_of
+from pressmark.fixity.outcomes import failure, kind_of_error, kind_of_mode, message_of
 from pressmark.locks import LockFile, take
 from pressmark.stores.base import Path, Source, octets, text
 from pressmark.trees import is_there
@@ -593,7 +593,8 @@ def source_tree(
             return
         entries = scan(path, follow=follow)
     except OSError as error:
-        raise Refused("source", f"{text(path)}: {error.strerror}") from None
+        number = error.errno or 0
+        raise Unreadable(failure(path, kind_of_error(number, path), number)) from None
     identity = (status.st_dev, status.st_ino)
     if identity in above:
         raise Refused("source", f"{text(path)}: {message_of('directory-loop')}; leave it out")

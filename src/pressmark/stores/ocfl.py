@@ -713,7 +713,7 @@ class OcflRoot(Store):
                 with self.workshop() as workshop:
                     yield workshop
         except Refused as error:
-            raise ObjectError(self.root, identifier, error.kind, error.reason) from None
+            raise ObjectError(self.root, identifier, error.kind, error.reason) from error
 
     def new_name(self) -> bytes:
         """Return a name in a private directory that no other change has."""

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from pressmark.errors import BagError, FileError, IdentifierError, ObjectError
 from pressmark.stores.directories import Unreadable
 
-__all__ = ["Failure", "Trouble", "failure_of"]
+__all__ = ["Failure", "Trouble", "failure_of", "status_of_problem"]
 
 #: Errors that pass: a network that was away, a server that had too much to do.
 TRANSIENT = frozenset({errno.EIO, errno.ESTALE, errno.ETIMEDOUT, errno.EAGAIN, errno.EBUSY, errno.EINTR})
@@ -43,6 +43,15 @@ _OF_FILES = {
     "device": "source_invalid",
     "bad-name": "refused_name",
 }
+
+
+# Problems of stores and bags that say nothing of the object: what it is could not be read.
+_UNREADABLE = frozenset({"unreadable", "file-unreadable", "content-unreadable", "permission", "io-error"})
+
+
+def status_of_problem(kind: str) -> str:
+    """Return the status of an object of the source that has a problem of a kind, or is refused by an error of it."""
+    return "copy_failed" if kind in _UNREADABLE else "source_invalid"
 
 
 class Failure(NamedTuple):

@@ -18,7 +18,7 @@ from pressmark.fixity import ALGORITHMS
 from pressmark.fixity.hasher import CHANGED
 from pressmark.migrate.entries import Entry
 from pressmark.migrate.options import Options
-from pressmark.migrate.transfer.failures import Trouble
+from pressmark.migrate.transfer.failures import Trouble, status_of_problem
 from pressmark.migrate.transfer.left_out import HOLDS_EMPTY, empty_text, unversioned_texts
 from pressmark.stores import Store, StoredObject
 from pressmark.stores.bags import IDENTIFIER, BagObject
@@ -198,7 +198,7 @@ def check_complete(path: bytes) -> None:
     if not report.ok:
         wrong = report.errors[0]
         what = f"{text(wrong.path)}: {wrong.message}" if wrong.path else wrong.message
-        raise Trouble("source_invalid", wrong.kind, f"the bag is not complete: {what}; validate it")
+        raise Trouble(status_of_problem(wrong.kind), wrong.kind, f"the bag is not complete: {what}; validate it")
 
 
 def listed_digests(bag: Bag, path: bytes, names: Iterable[bytes]) -> dict[str, dict[str, str]]:

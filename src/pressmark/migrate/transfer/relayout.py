@@ -19,7 +19,7 @@ from pressmark.migrate.digests import ALGORITHM, Read, object_digest, read_files
 from pressmark.migrate.entries import Entry
 from pressmark.migrate.options import Options
 from pressmark.migrate.transfer.draft import Draft
-from pressmark.migrate.transfer.failures import Trouble
+from pressmark.migrate.transfer.failures import Trouble, status_of_problem
 from pressmark.migrate.transfer.reading import Content
 from pressmark.migrate.transfer.way import Copied, Way, all_files, changed_at, newest, place_of
 from pressmark.stores import Store
@@ -253,7 +253,9 @@ def _checked(entry: Entry, directory: bytes, root_version: str) -> Any:
     wrong = [one for one in checked.problems if one.severity == "error"]
     if wrong:
         what = f"{text(wrong[0].path)}: {wrong[0].message}"
-        raise Trouble("source_invalid", wrong[0].kind, f"the object is not valid: {what}; check the store")
+        raise Trouble(
+            status_of_problem(wrong[0].kind), wrong[0].kind, f"the object is not valid: {what}; check the store"
+        )
     if checked.identifier != entry.source_id:
         what = f"its inventory says it is {checked.identifier!r}"
         raise Trouble("source_invalid", "misplaced", f"{what}, not {entry.source_id!r}; check the store")
