@@ -111,7 +111,8 @@ class Transfer:
             raise error
         failure = failure_of(error)
         root = octets(error.path) if isinstance(error, ObjectError) else None
-        if root == octets(self._destination.root) and failure.code in ("improper", "ambiguous", "missing"):
+        at_fault = error.kind if isinstance(error, ObjectError) else None
+        if root == octets(self._destination.root) and at_fault in ("improper", "ambiguous", "missing"):
             return failure._replace(status="exists_different")
         # Trying again helps nobody where the source has lost a file that its inventory names.
         if root == octets(self._source.root) and isinstance(error.__cause__, FileNotFoundError):

@@ -14,7 +14,6 @@ from contextlib import ExitStack, suppress
 from typing import Any
 
 from pressmark.errors import ObjectError
-from pressmark.locks import LockFile
 from pressmark.migrate.digests import ALGORITHM, Read, object_digest, read_files
 from pressmark.migrate.entries import Entry
 from pressmark.migrate.options import Options
@@ -60,7 +59,8 @@ class Relayout(Way):
         self._drafts: list[Draft] = []
         self._places: dict[str, bytes | None] = {}
         self._renames = options.renames()
-        self._turn: LockFile | None = None
+        self._turn = ExitStack()
+        self._is_our_turn = False
         self._stack = ExitStack()
 
     def __enter__(self) -> Relayout:
@@ -209,9 +209,8 @@ class Relayout(Way):
         try:
             admitted = list(self._loading.admit(self._prune_above if self._renames else None))
         finally:
-            if self._turn is not None:
-                self._turn.release()
-                self._turn = None
+            self._turn.close()
+            self._is_our_turn = False
         results = [(draft, error) for draft, (_staged, error) in zip(drafts, admitted, strict=True)]
         if self._renames:
             # What could not be removed at once.
@@ -220,14 +219,15 @@ class Relayout(Way):
 
     def _prune_above(self, moved: Staged) -> None:
         """Remove what is empty above an object that has just gone, if it can be our turn in the source now."""
-        if self._turn is not None or self._try_turn():
+        self._is_our_turn = self._is_our_turn or self._try_turn()
+        if self._is_our_turn:
             with suppress(OSError):  # it may not be removed
                 prune_upward(self._from, os.path.dirname(moved.path)[len(self._from) + 1 :])
 
     def _try_turn(self) -> bool:
         """Take our turn in the source without waiting: the destination's is ours, and another run may have both."""
         try:
-            self._turn = self._shop.turn(wait=False)
+            self._turn.enter_context(self._shop.turn(wait=False))
         except OSError:
             return False
         return True
