@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -24,6 +24,7 @@ class Problem(NamedTuple):
     :ivar expected: what should be there
     :ivar found: what is there
     :ivar message: one line for people, without the path
+    :ivar code: the specification's validation code, such as OCFL's ``E023``; :data:`None` where it has none
     """
 
     kind: str
@@ -34,10 +35,17 @@ class Problem(NamedTuple):
     expected: str | None = None
     found: str | None = None
     message: str = ""
+    code: str | None = None
 
     def record(self) -> dict[str, Any]:
-        """Return it as it stands in JSON; octets of the path that are not UTF-8 are the surrogates of os.fsdecode."""
-        return {**self._asdict(), "path": os.fsdecode(self.path)}
+        """Return it as it stands in JSON; octets of the path that are not UTF-8 are the surrogates of os.fsdecode.
+
+        ``code`` is there only where the specification has validation codes.
+        """
+        record = {**self._asdict(), "path": os.fsdecode(self.path)}
+        if self.code is None:
+            del record["code"]
+        return record
 
 
 class Kind(NamedTuple):
@@ -46,15 +54,24 @@ class Kind(NamedTuple):
     :ivar severity: ``error`` or ``warning``, where nothing else is said when a problem is made
     :ivar section: of the specification, or empty
     :ivar meaning: one line
+    :ivar codes: the specification's validation codes for it; a problem has the code if there is only one
     """
 
     severity: str
     section: str
     meaning: str
+    codes: tuple[str, ...] = ()
 
 
 class Kinds(dict[str, Kind]):
-    """The kinds of problems that one sort of check can find, by their words."""
+    """The kinds of problems that one sort of check can find, by their words.
+
+    :param sections: the section of each validation code, where the specification has such codes
+    """
+
+    def __init__(self, kinds: Mapping[str, Kind], sections: Mapping[str, str] | None = None) -> None:
+        super().__init__(kinds)
+        self._sections = sections or {}
 
     def problem(
         self,
@@ -67,13 +84,22 @@ class Kinds(dict[str, Kind]):
         algorithm: str | None = None,
         expected: str | None = None,
         found: str | None = None,
+        code: str | None = None,
     ) -> Problem:
-        """Return a problem of a known ``kind``; what is not said comes from its table.
+        """Return a problem of a known ``kind``; what is not given comes from its table.
 
         :param path: relative to what is checked
+        :param message: without the code, which is added
+        :param section: of another specification than the table's, which has no codes then; or empty
         :raises KeyError: the kind is not in the table
         """
         known = self[kind]
+        message = message or known.meaning
+        if code is None and section is None and len(known.codes) == 1:
+            [code] = known.codes
+        if code is not None:
+            message = f"{message} ({code})"
+            section = self._sections.get(code) if section is None else section
         return Problem(
             kind,
             severity or known.severity,
@@ -82,7 +108,8 @@ class Kinds(dict[str, Kind]):
             algorithm,
             expected,
             found,
-            message or known.meaning,
+            message,
+            code,
         )
 
 

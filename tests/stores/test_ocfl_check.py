@@ -12,10 +12,13 @@ from typing import Any
 
 import pytest
 
+from pressmark.layouts import REGISTRY
 from pressmark.reports import Problem
 from pressmark.stores import ocfl_check, ocfl_repair
-from pressmark.stores.base import Changed, Progress
+from pressmark.stores.base import Changed, Progress, octets
+from pressmark.stores.kinds import KINDS
 from pressmark.stores.ocfl import OcflRoot
+from pressmark.stores.ocfl_codes import REGISTERED, SECTIONS
 
 from .ocfl_samples import CREATED, LAYOUTS, create, kinds, rewrite, save, source, tree
 
@@ -89,6 +92,7 @@ BAD: list[tuple[str, Callable[[OcflRoot], object], list[str], str]] = [
     ("a later version", later, ["version-later"], "E081"),
     ("a file in the hierarchy", lambda r: (place(r).parent / "file").write_bytes(b"x"), ["file-stray"], "E072"),
     ("a file in extensions", write("extensions/file", b"x"), ["extensions-file"], "E112"),
+    ("a link in extensions", lambda r: (Path(r.root) / "extensions/link").symlink_to("x"), ["symbolic-link"], "E090"),
     ("an object's declaration gone", lambda r: (place(r) / "0=ocfl_object_1.1").unlink(), ["file-stray"], "E003"),
     ("layout file", write("ocfl_layout.json", b"{}"), ["layout-malformed"], "E070"),
     ("unknown layout", write("ocfl_layout.json", b'{"extension": "x", "description": ""}'), ["layout-unknown"], "E071"),
@@ -103,7 +107,8 @@ def test_each_bad_root(root: OcflRoot, change: Callable[[OcflRoot], object], exp
     told: list[Problem] = []
     report = root.check(digests=True, on_problem=told.append)
     assert sorted({problem.kind for problem in report.problems}) == expected
-    assert any(code in problem.message for problem in report.problems)
+    assert any(code == problem.code and f"({code})" in problem.message for problem in report.problems)
+    assert all(problem.section == SECTIONS[problem.code] for problem in report.problems if problem.code)
     assert told == report.problems
     assert not report.ok
     # The same with other threads, and in the same order.
@@ -132,6 +137,33 @@ def test_ocfl_java_spelling(tmp_path: Path) -> None:
         root.put(identifier, tmp_path / "in")
     root.delete(identifier)
     assert list(root.objects()) == []
+
+
+def test_extensions_that_are_not_registered(root: OcflRoot) -> None:
+    """Of the root each is reported, of objects the first: a program of somebody's own gives them to all."""
+    for name in ("0005-mutable-head", "initial", "pressmark-staging", "rocfl-staging"):
+        (Path(root.root) / "extensions" / name).mkdir()
+    for number in range(3):
+        for name in ("0005-mutable-head", "initial", "of-our-own"):
+            (place(root, number) / "extensions" / name).mkdir(parents=True)
+    report = root.check()
+    assert report.ok
+    assert [(one.kind, one.code, one.section, one.path) for one in report.problems] == [
+        ("extension-unregistered", "W016", "4.4", b"extensions/rocfl-staging"),
+        ("extension-unregistered", "W013", "3.9", min(octets(record.path) for record in root.objects())),
+    ]
+    assert report.problems[1].message == (
+        "'of-our-own' is not the name of a registered extension; so in 3 objects, this is the first (W013)"
+    )
+
+
+def test_every_layout_is_a_registered_extension() -> None:
+    assert {name for name in REGISTRY if name[:4].isdigit()} <= REGISTERED
+
+
+def test_sections_of_kinds_are_those_of_their_codes() -> None:
+    for word, kind in KINDS.items():
+        assert not kind.codes or kind.section == SECTIONS[kind.codes[0]], word
 
 
 def test_identifiers_twice_without_a_layout(tmp_path: Path, root: OcflRoot) -> None:

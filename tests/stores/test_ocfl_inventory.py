@@ -27,6 +27,7 @@ from pressmark.stores.inventory_rules import (
     inventory_findings,
     order_finding,
     path_fault,
+    unset_finding,
     version_number,
 )
 
@@ -110,7 +111,7 @@ RULES: list[tuple[str, str, str, Change]] = [
     ("contentDirectory above", "inventory-value", "E018", having("contentDirectory", "..")),
     ("head not the newest", "inventory-value", "E040", having("head", "v1")),
     ("head a number", "inventory-value", "E040", having("head", 2)),
-    ("versions a list", "inventory-value", "E044", having("versions", [])),
+    ("versions a list", "inventory-value", "E045", having("versions", [])),
     ("no version", "version-absent", "E008", having("versions", {})),
     ("no first version", "version-absent", "E009", without("versions", "v1")),
     (
@@ -122,7 +123,7 @@ RULES: list[tuple[str, str, str, Change]] = [
     ("a version called 2", "version-name", "E104", lambda d: d["versions"].update({"2": d["versions"].pop("v2")})),
     ("a version called v0", "version-name", "E104", lambda d: d["versions"].update({"v0": d["versions"]["v2"]})),
     ("padding mixed", "version-name", "E012", lambda d: d["versions"].update({"v02": d["versions"].pop("v2")})),
-    ("a version a text", "inventory-value", "E046", having("versions", "v1", "x")),
+    ("a version a text", "inventory-value", "E047", having("versions", "v1", "x")),
     ("a version's key", "inventory-key-unknown", "E102", having(*V1, "colour", "red")),
     ("no created", "inventory-key-missing", "E048", without(*V1, "created")),
     ("no state", "inventory-key-missing", "E048", without(*V1, "state")),
@@ -146,7 +147,7 @@ RULES: list[tuple[str, str, str, Change]] = [
     ("logical path empty", "path-malformed", "E052", having(*V1, "state", ONE, [""])),
     ("logical path twice", "path-repeated", "E095", having(*V1, "state", ONE, ["a", "a"])),
     ("file and directory", "path-conflict", "E095", having(*V1, "state", ONE, ["a", "a/b/c"])),
-    ("manifest a list", "inventory-value", "E041", having("manifest", [])),
+    ("manifest a list", "inventory-value", "E106", having("manifest", [])),
     ("manifest's paths a text", "inventory-value", "E092", having("manifest", ONE, "v1/content/a")),
     ("digest cut", "digest-malformed", "E025", having("manifest", "12", ["v1/content/z"])),
     ("digest in two cases", "digest-repeated", "E096", upper_twice),
@@ -205,12 +206,10 @@ def test_padded_versions_are_advised_against() -> None:
 HISTORY: list[tuple[str, Change]] = [
     ("E110", having("id", "other")),
     ("E040", having("head", "v2")),
-    ("E019", having("contentDirectory", "data")),
+    ("E020", having("contentDirectory", "data")),
     ("E066", having(*V1, "state", {ONE: ["other"]})),
     ("E066", lambda d: d["versions"].update({"v9": d["versions"]["v1"]})),
     ("W011", having(*V1, "message", "another")),
-    ("E023", having("manifest", THREE, ["v1/content/gone"])),
-    ("E019", without("contentDirectory")),
     (
         "E066",
         lambda d: [d.update(manifest={THREE: d["manifest"][ONE]}), d["versions"]["v1"].update(state=state_of(THREE))],
@@ -239,6 +238,17 @@ def test_an_earlier_inventory_is_of_no_later_specification() -> None:
     finding = order_finding("v1", earlier, newest)
     assert finding is not None
     assert finding.code == "E103"
+
+
+def test_a_content_directory_is_set_by_the_first_inventory_or_none() -> None:
+    """Whichever inventory sets it: also one between the first and the newest."""
+    first = {key: value for key, value in GOOD.items() if key != "contentDirectory"}
+    assert unset_finding("v1", first, [first, first]) is None
+    assert unset_finding("v1", GOOD, [GOOD, GOOD]) is None
+    assert unset_finding("v2", first, [first, GOOD]) is None
+    finding = unset_finding("v01", first, [first, GOOD, first])
+    assert finding is not None
+    assert finding.code == "E019"
 
 
 def test_later_versions_may_add_copies_of_the_same_content() -> None:

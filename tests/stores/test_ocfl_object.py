@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
 import os
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +17,7 @@ import pytest
 from pressmark.errors import ObjectError
 from pressmark.stores.directories import remove_tree
 from pressmark.stores.ocfl import OcflRoot
+from pressmark.stores.ocfl_codes import SECTIONS
 
 from .ocfl_samples import CREATED, create, kinds, rewrite, save, source, tree
 
@@ -103,6 +106,9 @@ def version_between(folder: Path) -> None:
     save(folder, document, head=None)
 
 
+# An earlier inventory whose content directory has another name lists its files nowhere.
+EARLIER_CONTENT = ["history-differs", "path-malformed"]
+
 BAD: list[tuple[str, Callable[[Path], object], list[str], str]] = [
     ("E001 file", add("notes.txt"), ["object-extra"], "E001"),
     ("E001 directory", add("data/notes.txt"), ["object-extra"], "E001"),
@@ -119,14 +125,44 @@ BAD: list[tuple[str, Callable[[Path], object], list[str], str]] = [
     ("E015 file in version", add("v1/notes.txt"), ["version-file"], "E015"),
     ("E015 sidecar of none", lambda f: gone("v1/inventory.json")(f), ["version-file"], "E015"),
     ("E015 another sidecar", add("v2/inventory.json.sha256"), ["version-file"], "E015"),
-    ("E092 earlier digest", lambda f: other_digest(f), ["fixity-mismatch"], "sha256"),
+    ("E092 earlier digest", lambda f: other_digest(f), ["content-mismatch"], "E092"),
+    ("E092 earlier digests exchanged", lambda f: digests_exchanged(f), ["history-differs"], "E092"),
+    (
+        "E092 earlier path",
+        earlier(lambda d: listed(d, "v1/content/gone")),
+        ["content-missing", "history-differs"],
+        "E092",
+    ),
     (
         "E093 earlier fixity",
         lambda f: earlier_fixity(f, {"sha1": {"0" * 40: ["v1/content/a.txt"]}}),
         ["fixity-mismatch"],
         "E093",
     ),
+    (
+        "E093 earlier fixity by the manifest's algorithm",
+        lambda f: earlier_fixity(f, {"sha512": {"0" * 128: ["v1/content/a.txt"]}}),
+        ["history-differs"],
+        "E093",
+    ),
+    (
+        "E093 fixity by the manifest's algorithm",
+        inventory(lambda d: d["fixity"].update(sha512={"0" * 128: ["v1/content/a.txt"]})),
+        ["fixity-mismatch"],
+        "E093",
+    ),
+    (
+        "E093 two digests in fixity",
+        inventory(lambda d: d["fixity"]["md5"].update({"0" * 32: ["v1/content/a.txt"]})),
+        ["fixity-mismatch"],
+        "E093",
+    ),
     ("E023 extra content", add("v1/content/extra"), ["content-extra"], "E023"),
+    ("E023 earlier manifest", lambda f: copied(f), ["history-differs"], "E023"),
+    ("E023 manifest between", lambda f: unlisted_between(f), ["history-differs"], "E023"),
+    ("E019 content directory set later", lambda f: set_between(f), ["history-differs"], "E019"),
+    ("E020 content directory", earlier(lambda d: d.update(contentDirectory="data")), EARLIER_CONTENT, "E020"),
+    ("E047 version", inventory(lambda d: d["versions"].update(v1="x")), ["history-differs", "inventory-value"], "E047"),
     ("E024 empty directory", directory("v1/content/empty/empty"), ["content-directory-empty"], "E024"),
     ("E033 no JSON", lambda f: save(f, b"{", head="v2"), ["inventory-malformed"], "E033"),
     ("E033 repeated key", lambda f: save(f, twice(f), head="v2"), ["inventory-key-repeated"], "E033"),
@@ -156,6 +192,7 @@ BAD: list[tuple[str, Callable[[Path], object], list[str], str]] = [
     ("E110 history", earlier(lambda d: d.update(id="other")), ["history-differs"], "E110"),
     ("E103 history", version_between, ["history-differs"], "'v4' is of OCFL 1.1, the next of 1.0"),
     ("E067 extensions", add("extensions/notes.txt"), ["extensions-file"], "E067"),
+    ("W013 extensions", add("extensions/of-our-own/config.json"), [], "W013"),
     ("E089 pipe", fifo, ["special-file"], "E089"),
     ("E090 link to file", link("v1/content/link", "a.txt"), ["symbolic-link"], "E090"),
     ("E090 link for file", lambda f: swap_for_link(f), ["content-missing", "symbolic-link"], "E090"),
@@ -204,6 +241,59 @@ def other_digest(folder: Path) -> None:
     save(folder / "v1", {**document, "digestAlgorithm": "sha256"}, "sha256", None)
 
 
+def digests_exchanged(folder: Path) -> None:
+    """Give the files of the first version's inventory each other's digests, in its manifest and in its state alike."""
+    document = first_inventory(folder)
+    one, two = document["manifest"]
+    for block in (document["manifest"], document["versions"]["v1"]["state"]):
+        block[one], block[two] = block[two], block[one]
+    save(folder / "v1", {**document, "fixity": {}}, head=None)
+
+
+def listed(document: dict[str, Any], path: str) -> None:
+    """Have a content path more in a manifest, beside one of the same content."""
+    next(iter(document["manifest"].values())).append(path)
+
+
+def copy_listed(document: dict[str, Any]) -> None:
+    next(paths for paths in document["manifest"].values() if "v1/content/a.txt" in paths).append("v1/content/copy")
+
+
+def copied(folder: Path) -> None:
+    """Have a copy in the first version's content that the newest manifest has, and the first has not."""
+    shutil.copy(folder / "v1/content/a.txt", folder / "v1/content/copy")
+    rewrite(folder, copy_listed)
+
+
+def set_between(folder: Path) -> None:
+    """Have three versions, the second of which alone sets its content directory."""
+    third_version(folder, lambda document: document.update(contentDirectory="content"))
+
+
+def unlisted_between(folder: Path) -> None:
+    """Have three versions, the second of whose manifests lacks a copy that the two others have."""
+    copied(folder)
+    earlier(copy_listed)(folder)
+    third_version(
+        folder,
+        lambda document: [
+            paths.remove("v1/content/copy") for paths in document["manifest"].values() if "v1/content/copy" in paths
+        ],
+    )
+
+
+def third_version(folder: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    """Add a version that is as the second, and change the inventory of the second."""
+    document = json.loads((folder / "inventory.json").read_bytes())
+    second = copy.deepcopy(document)
+    change(second)
+    save(folder / "v2", second, head=None)
+    document["head"] = "v3"
+    document["versions"]["v3"] = document["versions"]["v2"]
+    (folder / "v3").mkdir()
+    save(folder, document, head="v3")
+
+
 def swap(document: dict[str, Any]) -> None:
     state = document["versions"]["v1"]["state"]
     one, two = state
@@ -238,7 +328,13 @@ def test_each_bad_object(root: OcflRoot, change: Callable[[Path], object], expec
     change(folder)
     report = root.check(digests=True)
     assert kinds(report) == expected
-    assert any(code in problem.message for problem in report.problems), [p.message for p in report.problems]
+    said = [found for found in report.problems if code in found.message]
+    assert said, [found.message for found in report.problems]
+    assert not re.fullmatch("[EW][0-9]{3}", code) or code in {found.code for found in said}
+    for found in report.problems:
+        assert found.code is not None
+        assert found.section == SECTIONS[found.code]
+        assert found.message.count(f"({found.code})") == 1
     place = os.fsencode(folder.relative_to(root.root))
     assert all(problem.path.startswith(place) for problem in report.problems)
     assert report.ok is not bool(expected)

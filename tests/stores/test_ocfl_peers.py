@@ -90,8 +90,18 @@ def test_roots_are_valid_for_ocfl_py(tmp_path: Path, word: str, version: str) ->
 
 
 # What ocfl-py 2.1.0 does not look for: links (none of E090), named pipes, repeated keys, keys of one's own, a
-# declaration's line feed, and files right in an object's extensions.
-NOT_SEEN = {"E007 declaration", "E033 repeated key", "E067 extensions", "E089 pipe", "E102 key"}
+# declaration's line feed, files right in an object's extensions, files that the first inventory lacks, and a content
+# directory that only an inventory between sets. It fails with an exception at a version that is not a JSON object.
+NOT_SEEN = {
+    "E007 declaration",
+    "E019 content directory set later",
+    "E023 earlier manifest",
+    "E033 repeated key",
+    "E047 version",
+    "E067 extensions",
+    "E089 pipe",
+    "E102 key",
+}
 
 
 def test_bad_objects_are_bad_for_ocfl_py(tmp_path: Path) -> None:

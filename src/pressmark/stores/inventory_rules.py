@@ -16,7 +16,15 @@ from pressmark.fixity import ALGORITHMS as DIGESTS
 from pressmark.stores.inventory import ALGORITHMS, CONTENT_DIRECTORY, content_directory, inventory_type
 from pressmark.stores.ocfl_declarations import VERSIONS, later
 
-__all__ = ["Finding", "history_findings", "inventory_findings", "order_finding", "path_fault", "version_number"]
+__all__ = [
+    "Finding",
+    "history_findings",
+    "inventory_findings",
+    "order_finding",
+    "path_fault",
+    "unset_finding",
+    "version_number",
+]
 
 _KEYS = {"id", "type", "digestAlgorithm", "head", "contentDirectory", "manifest", "versions", "fixity"}
 _VERSION_KEYS = {"created", "state", "message", "user"}
@@ -144,7 +152,7 @@ def _version_names(document: Mapping[str, Any], add: Any) -> set[str]:
     """Check names and sequence of the versions, and which is the newest; return the names."""
     versions = document.get("versions", {})
     if not isinstance(versions, dict):
-        add(Finding("inventory-value", "E044", "versions is no JSON object"))
+        add(Finding("inventory-value", "E045", "versions is not a JSON object"))
         return set()
     if "versions" in document and not versions:
         add(Finding("version-absent", "E008", "the inventory has no version"))
@@ -198,7 +206,7 @@ def _manifest(
     """Check the manifest, and return its digests and content paths."""
     manifest = document.get("manifest", {})
     if not isinstance(manifest, dict):
-        add(Finding("inventory-value", "E041", "manifest is no JSON object"))
+        add(Finding("inventory-value", "E106", "manifest is not a JSON object"))
         return None, set()
     _digests(manifest, algorithm, "the manifest", ("E025", "E096"), add)
     contents: set[str] = set()
@@ -247,7 +255,7 @@ def _versions(
     whole = True
     for name, block in versions.items():
         if not isinstance(block, dict):
-            add(Finding("inventory-value", "E046", f"the version {shown(name)} is no JSON object"))
+            add(Finding("inventory-value", "E047", f"the version {shown(name)} is not a JSON object"))
             whole = False
             continue
         for key in block.keys() - _VERSION_KEYS:
@@ -378,10 +386,7 @@ def history_findings(name: str, earlier: Mapping[str, Any], newest: Mapping[str,
     folder = earlier.get("contentDirectory", CONTENT_DIRECTORY)
     if folder != newest.get("contentDirectory", CONTENT_DIRECTORY):
         what = f"contentDirectory in the inventory of {shown(name)} is {shown_value(folder)}"
-        found.append(Finding("history-differs", "E019", what))
-    elif _is_first(name) and "contentDirectory" in newest and "contentDirectory" not in earlier:
-        what = f"contentDirectory is not set in the inventory of {shown(name)}, the first version, and is in the newest"
-        found.append(Finding("history-differs", "E019", what))
+        found.append(Finding("history-differs", "E020", what))
     blocks, others = earlier.get("versions"), newest.get("versions")
     if not isinstance(blocks, dict) or not isinstance(others, dict):
         return found
@@ -398,12 +403,21 @@ def history_findings(name: str, earlier: Mapping[str, Any], newest: Mapping[str,
             if block.get(key) != other.get(key):
                 what = f"{key} of {shown(version)} in the inventory of {shown(name)} is not that of the newest"
                 found.append(Finding("inventory-advice", "W011", what))
-    # A content path that was once in a manifest must stay in all later ones.
-    gone = _content_paths(earlier) - _content_paths(newest)
-    for path in sorted(gone):
-        what = f"the inventory of {shown(name)} has the content path {shown(path)}, the newest has not"
-        found.append(Finding("history-differs", "E023", what))
     return found
+
+
+def unset_finding(name: str, first: Mapping[str, Any], inventories: Iterable[Mapping[str, Any]]) -> Finding | None:
+    """Return what is wrong where a later inventory sets contentDirectory and the first does not (section 3.3.1).
+
+    :param name: of the version directory that holds the inventory ``first``
+    """
+    number = version_number(name)
+    if number is None or number[0] != 1 or "contentDirectory" in first:
+        return None
+    if not any("contentDirectory" in inventory for inventory in inventories):
+        return None
+    what = f"contentDirectory is not set in the inventory of {shown(name)}, the first version, and is in a later one"
+    return Finding("history-differs", "E019", what)
 
 
 def order_finding(name: str, inventory: Mapping[str, Any], next_one: Mapping[str, Any]) -> Finding | None:
@@ -419,18 +433,6 @@ def _spec_version(document: Mapping[str, Any]) -> str | None:
     given = document.get("type")
     match = _TYPE.fullmatch(given) if isinstance(given, str) else None
     return match[1] if match is not None and match[1] in VERSIONS else None
-
-
-def _is_first(name: str) -> bool:
-    number = version_number(name)
-    return number is not None and number[0] == 1
-
-
-def _content_paths(document: Mapping[str, Any]) -> set[str]:
-    manifest = document.get("manifest")
-    if not isinstance(manifest, dict):
-        return set()
-    return {path for paths in manifest.values() if isinstance(paths, list) for path in paths if isinstance(path, str)}
 
 
 def _is_same_state(

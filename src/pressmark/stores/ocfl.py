@@ -478,10 +478,10 @@ class OcflRoot(Store):
         except OSError as error:
             return _Identity(None, (problem("unreadable", where, error.strerror or str(error)),))
         except InventoryError as error:
-            return _Identity(None, (problem("inventory-malformed", where, f"{error} (E033)"),))
+            return _Identity(None, (problem("inventory-malformed", where, str(error)),))
         if not isinstance(identifier, str) or not identifier:
-            what = "the inventory has no id, or one that is no text (E036, E037)"
-            return _Identity(None, (problem("inventory-value", where, what),))
+            what = "the inventory has no id, or one that is no text"
+            return _Identity(None, (problem("inventory-value", where, what, code="E037"),))
         return _Identity(identifier, ())
 
     def _compare(self, found: list[Found[_Identity]]) -> list[Found[_Identity]]:
@@ -500,7 +500,7 @@ class OcflRoot(Store):
         wrong: list[list[Problem]] = [[] for _ in found]
         for problems, (place, inside, _identifier) in zip(wrong, found, strict=True):
             if inside is not None:
-                what = f"the object is inside of the object {text(inside)!r} (E082)"
+                what = f"the object is inside of the object {text(inside)!r}"
                 problems.append(problem("object-inside", place, what))
         if self.layout is None:
             return wrong
@@ -515,7 +515,7 @@ class OcflRoot(Store):
                 kind = "path-ocfl-java" if self._foreign_place(right) == place else "misplaced"
                 what = {
                     "path-ocfl-java": f"ocfl-java's spelling; {self.layout.name} places it at {path!r}",
-                    "misplaced": f"the object {shown(identifier)} belongs at {path!r} (E083)",
+                    "misplaced": f"the object {shown(identifier)} belongs at {path!r}",
                 }[kind]
                 wrong[number].append(problem(kind, place, what, expected=path, found=text(place)))
         return wrong

@@ -85,7 +85,7 @@ class Check:
         self._on_object = on_object
         self._report = Report()
         self._objects = self._files = self._bytes = 0
-        self._advice: dict[str, tuple[int, bytes, str]] = {}
+        self._advice: dict[str, tuple[str, int, bytes, str]] = {}
         # Without a layout nothing else would show two objects of one identifier. Eight bytes each.
         self._seen = array("Q") if store.layout is None else None
         self._next_progress = monotonic() + PROGRESS_EVERY
@@ -160,9 +160,9 @@ class Check:
         if checked is not None:
             self._objects += 1
             self._files += len(one.files)
-            for code, message in checked.advice:
-                count, first, words = self._advice.get(code, (0, one.place, message))
-                self._advice[code] = (count + 1, first, words)
+            for code, message, kind in checked.advice:
+                kind, count, first, words = self._advice.get(code, (kind, 0, one.place, message))
+                self._advice[code] = (kind, count + 1, first, words)
             if self._seen is not None and checked.identifier is not None:
                 self._seen.append(hash(checked.identifier) & 0xFFFF_FFFF_FFFF_FFFF)
             if self._on_object is not None:
@@ -186,9 +186,9 @@ class Check:
 
     def _tell_advice(self) -> None:
         """Say once for each code what objects should have: most often it is all of them or none."""
-        for code, (count, first, message) in sorted(self._advice.items()):
+        for code, (kind, count, first, message) in sorted(self._advice.items()):
             more = f"; so in {count:,} objects, this is the first" if count > 1 else ""
-            self._tell(problem("inventory-advice", first, f"{message} ({code}){more}"))
+            self._tell(problem(kind, first, f"{message}{more}", code=code))
 
     def _tell_duplicates(self, threads: int, ignore: Sequence[str]) -> None:
         """Tell of identifiers that several objects have, where no layout would have shown it."""
@@ -203,9 +203,9 @@ class Check:
             if record.id is not None and hash(record.id) & 0xFFFF_FFFF_FFFF_FFFF in several:
                 other = first.setdefault(record.id, record.path)
                 if other != record.path:
-                    what = f"the object at {other!r} has the identifier {shown(record.id)} too (E037)"
+                    what = f"the object at {other!r} has the identifier {shown(record.id)} too"
                     path = record.path.encode("utf-8", "surrogateescape")
-                    self._tell(problem("duplicate-id", path, what, section="3.5.1"))
+                    self._tell(problem("duplicate-id", path, what, code="E037"))
 
     # --- content --------------------------------------------------------------------------------------------------
 
@@ -268,9 +268,8 @@ class Check:
         for algorithm, expected in file.digests.items():
             found = outcome.digests[algorithm]
             if found != expected.lower():
-                manifest = one.checked is not None and algorithm == one.checked.algorithm
-                kind, code = ("content-mismatch", "E092") if manifest else ("fixity-mismatch", "E093")
-                what = f"the file has not the {algorithm} that the inventory says ({code})"
+                kind = "fixity-mismatch" if algorithm in file.fixity else "content-mismatch"
+                what = f"the file has not the {algorithm} that the inventory says"
                 one.problems.append(
                     problem(kind, path, what, algorithm=algorithm, expected=expected.lower(), found=found)
                 )

@@ -15,7 +15,7 @@ VERSIONS = ("1.1", "1.0")
 ROOT, OBJECT = b"0=ocfl_", b"0=ocfl_object_"
 # Declarations are a dozen bytes; whoever puts a gigabyte there need not be read.
 _ENOUGH = 100
-_CODES = {ROOT: ("E076", "E079", "E080", "4.2"), OBJECT: ("E003", "E006", "E007", "3.2")}
+_CODES = {ROOT: ("E076", "E079", "E080"), OBJECT: ("E003", "E006", "E007")}
 
 
 def declaration(prefix: bytes, version: str) -> tuple[bytes, bytes]:
@@ -43,15 +43,15 @@ def read_declaration(
     :param names: of all files in it
     :return: the version is :data:`None` where no known one is declared
     """
-    several, unknown, malformed, section = _CODES[prefix]
+    several, unknown, malformed = _CODES[prefix]
     problems = []
     found = sorted(name for name in names if name.startswith(b"0="))
     known = [version for version in VERSIONS if declaration(prefix, version)[0] in found]
     for name in found:
         path = os.path.join(place, name)
         if name not in {declaration(prefix, version)[0] for version in known}:
-            what = f"{os.fsdecode(name)!r} declares nothing that is known here ({unknown})"
-            problems.append(problem("declaration-unknown", path, what, section=section))
+            what = f"{os.fsdecode(name)!r} declares nothing that is known here"
+            problems.append(problem("declaration-unknown", path, what, code=unknown))
             continue
         try:
             with open(os.path.join(directory, name), "rb") as file:
@@ -60,11 +60,11 @@ def read_declaration(
             problems.append(problem("unreadable", path, error.strerror or str(error)))
             continue
         if content != name[2:] + b"\n":
-            what = f"the declaration's content is not {name[2:].decode()!r} and a line feed ({malformed})"
+            what = f"the declaration's content is not {name[2:].decode()!r} and a line feed"
             problems.append(
-                problem("declaration-malformed", path, what, section=section, found=repr(content)[1:].strip("'"))
+                problem("declaration-malformed", path, what, code=malformed, found=repr(content)[1:].strip("'"))
             )
     if len(found) > 1:
-        what = f"there is more than one declaration: {', '.join(map(os.fsdecode, found))} ({several})"
-        problems.append(problem("declaration-several", place, what, section=section))
+        what = f"there is more than one declaration: {', '.join(map(os.fsdecode, found))}"
+        problems.append(problem("declaration-several", place, what, code=several))
     return (known[0] if known else None), problems

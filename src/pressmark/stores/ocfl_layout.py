@@ -13,10 +13,11 @@ from typing import Any, NamedTuple
 from pressmark.errors import LayoutConfigError, StoreError, shown, shown_value
 from pressmark.layouts import REGISTRY, Layout, layout_from_config
 from pressmark.reports import Problem
-from pressmark.stores.base import octets
+from pressmark.stores.base import octets, text
 from pressmark.stores.directories import Entry, scan
 from pressmark.stores.inventory import inventory_bytes
 from pressmark.stores.kinds import problem
+from pressmark.stores.ocfl_codes import REGISTERED
 from pressmark.stores.ocfl_declarations import ROOT, VERSIONS, declaration, read_declaration
 from pressmark.stores.ocfl_writer import write_extension
 from pressmark.trees import flush_directory, flush_tree
@@ -151,10 +152,9 @@ def _layout(root: bytes, version: str | None) -> tuple[Layout | None, str, list[
     try:
         document = _read_json(os.path.join(root, LAYOUT))
     except _NotJson as error:
-        what = f"{error} (E070)"
-        return None, f"{os.fsdecode(LAYOUT)}: {error}", [problem("layout-malformed", LAYOUT, what)]
+        return None, f"{os.fsdecode(LAYOUT)}: {error}", [problem("layout-malformed", LAYOUT, str(error))]
     problems = [
-        problem("layout-malformed", LAYOUT, f"{key} is required, a text (E070)")
+        problem("layout-malformed", LAYOUT, f"{key} is required, a text")
         for key in ("extension", "description")
         if not isinstance(document.get(key), str)
     ]
@@ -163,7 +163,7 @@ def _layout(root: bytes, version: str | None) -> tuple[Layout | None, str, list[
         return None, f"{os.fsdecode(LAYOUT)} names no extension", problems
     if name in ("", ".", "..") or "/" in name or "\0" in name:
         why = f"{os.fsdecode(LAYOUT)} names {shown(name)}, which is no extension"
-        return None, why, [*problems, problem("layout-unknown", LAYOUT, f"{why} (E071)")]
+        return None, why, [*problems, problem("layout-unknown", LAYOUT, why)]
     path = os.path.join(EXTENSIONS, octets(name), _CONFIG)
     config: dict[str, Any] = {"extensionName": name}
     try:
@@ -176,10 +176,10 @@ def _layout(root: bytes, version: str | None) -> tuple[Layout | None, str, list[
         known = "unknown layout" in str(error)
         where = LAYOUT if known else path
         why = f"{os.fsdecode(LAYOUT)} names {shown(name)}: {error}"
-        return None, why, [*problems, problem("layout-unknown", where, f"{error} (E071)")]
+        return None, why, [*problems, problem("layout-unknown", where, str(error))]
     refused = refused_layout(layout, version or VERSIONS[0])
     if refused is not None:
-        return None, refused, [*problems, problem("layout-unknown", LAYOUT, f"{refused} (E071)")]
+        return None, refused, [*problems, problem("layout-unknown", LAYOUT, refused)]
     return layout, "", problems
 
 
@@ -212,8 +212,12 @@ def _extensions(root: bytes, entries: Sequence[Entry], layout: Layout | None) ->
         return [problem("unreadable", EXTENSIONS, error.strerror or str(error))]
     found = [] if inside else [problem("directory-empty", EXTENSIONS)]
     for entry in inside:
-        if entry.kind == "directory":
-            continue
         path = EXTENSIONS + b"/" + entry.name
-        found.append(problem("symbolic-link" if entry.is_link else "extensions-file", path))
+        if entry.kind != "directory":
+            code = None if entry.is_link else "E112"
+            found.append(problem("symbolic-link" if entry.is_link else "extensions-file", path, code=code))
+        # Ours is there for as long as a run lasts; what a killed run leaves in it is reported as such.
+        elif entry.name != WORKSHOP and text(entry.name) not in REGISTERED:
+            what = f"{os.fsdecode(entry.name)!r} is not the name of a registered extension"
+            found.append(problem("extension-unregistered", path, what, code="W016"))
     return found

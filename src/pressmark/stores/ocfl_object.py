@@ -9,14 +9,14 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 from pressmark.errors import shown
 from pressmark.fixity import ALGORITHMS as DIGESTS
 from pressmark.reports import Problem
-from pressmark.stores.base import octets
+from pressmark.stores.base import octets, text
 from pressmark.stores.directories import Entry, scan
 from pressmark.stores.inventory import (
     ALGORITHMS,
@@ -32,9 +32,11 @@ from pressmark.stores.inventory_rules import (
     history_findings,
     inventory_findings,
     order_finding,
+    unset_finding,
     version_number,
 )
 from pressmark.stores.kinds import problem
+from pressmark.stores.ocfl_codes import REGISTERED
 from pressmark.stores.ocfl_declarations import OBJECT, later, read_declaration
 from pressmark.stores.ocfl_layout import EXTENSIONS
 from pressmark.stores.ocfl_unversioned import LOGS, MUTABLE_HEAD, is_content_path_layout
@@ -52,10 +54,12 @@ class ContentFile(NamedTuple):
 
     :ivar path: relative to the object's root
     :ivar digests: what each algorithm must give, as the inventory spells it
+    :ivar fixity: the algorithms whose digests are in fixity blocks alone, and in no manifest
     """
 
     path: bytes
     digests: dict[str, str]
+    fixity: Collection[str] = ()
 
 
 class Advice(NamedTuple):
@@ -63,6 +67,7 @@ class Advice(NamedTuple):
 
     code: str
     message: str
+    kind: str = "inventory-advice"
 
 
 class Checked(NamedTuple):
@@ -114,8 +119,10 @@ class _Check:
         self._place = place
         self._problems: list[Problem] = []
         self._advice: dict[str, Advice] = {}
-        # Inventories of earlier versions: what they say of content holds still.
+        # Inventories of earlier versions: what they say of content holds still. In the order of their numbers.
         self._earlier: list[tuple[bytes, dict[str, Any]]] = []
+        # The content files of each version directory.
+        self._contents: dict[bytes, set[bytes]] = {}
 
     # --- telling --------------------------------------------------------------------------------------------------
 
@@ -131,7 +138,7 @@ class _Check:
             if kind == "inventory-advice":
                 self._advice.setdefault(code, Advice(code, message))
             else:
-                self._tell(kind, path, f"{message} ({code})", algorithm=algorithm, expected=expected, found=found)
+                self._tell(kind, path, message, code=code, algorithm=algorithm, expected=expected, found=found)
 
     # --- reading --------------------------------------------------------------------------------------------------
 
@@ -155,7 +162,7 @@ class _Check:
                     self._tell("content-unreadable", (*names, entry.name), error.strerror or str(error))
                     continue
                 if count > 1:
-                    what = f"the file has {count} names; copy it, OCFL forbids hard links (E090)"
+                    what = f"the file has {count} names; copy it, OCFL forbids hard links"
                     self._tell("hard-link", (*names, entry.name), what)
                 usable.append(entry)
             elif entry.kind == "directory":
@@ -180,7 +187,7 @@ class _Check:
         version, problems = read_declaration(self._directory, self._place, OBJECT, files)
         self._problems += problems
         if version is not None and root_version is not None and later(version, root_version):
-            what = f"the object declares OCFL {version}, its storage root {root_version} (E081)"
+            what = f"the object declares OCFL {version}, its storage root {root_version}"
             self._tell("version-later", (), what, expected=root_version, found=version)
         document, data = self._inventory(files, version)
         self._names(entries, document)
@@ -188,14 +195,14 @@ class _Check:
         self._extensions(entries)
         if document is None or data is None:
             return Checked(None, None, self._problems, list(self._advice.values()), [])
-        contents = self._versions(versions, document, data)
+        self._versions(versions, document, data)
         identifier, algorithm = document.get("id"), document.get("digestAlgorithm")
         return Checked(
             identifier if isinstance(identifier, str) and identifier else None,
             algorithm if algorithm in ALGORITHMS else None,
             self._problems,
             list(self._advice.values()),
-            self._files(document, contents),
+            self._files(document),
         )
 
     def _names(self, entries: Sequence[Entry], document: Mapping[str, Any] | None) -> None:
@@ -204,13 +211,13 @@ class _Check:
         for entry in entries:
             if not is_object_name(entry):
                 what = "directory" if entry.kind == "directory" else "file"
-                self._tell("object-extra", (entry.name,), f"OCFL knows no such {what} in an object's root (E001)")
+                self._tell("object-extra", (entry.name,), f"OCFL knows no such {what} in an object's root")
             elif (
                 algorithm in ALGORITHMS
                 and _SIDECAR.fullmatch(entry.name)
                 and entry.name != octets(sidecar_name(str(algorithm)))
             ):
-                what = f"the inventory's digest algorithm is {algorithm}, this is no sidecar of it (E001)"
+                what = f"the inventory's digest algorithm is {algorithm}, this is no sidecar of it"
                 self._tell("object-extra", (entry.name,), what)
 
     def _inventory(self, files: set[bytes], version: str | None) -> tuple[dict[str, Any] | None, bytes | None]:
@@ -230,10 +237,10 @@ class _Check:
         try:
             document = read_inventory(data, repeated)
         except InventoryError as error:
-            self._tell("inventory-malformed", path, f"{error} (E033)")
+            self._tell("inventory-malformed", path, str(error))
             return None
         for key in repeated:
-            self._tell("inventory-key-repeated", path, f"the key {shown(key)} is there more than once (E033)")
+            self._tell("inventory-key-repeated", path, f"the key {shown(key)} is there more than once")
         return document
 
     def _sidecar(self, files: set[bytes], document: Mapping[str, Any], data: bytes, folder: tuple[bytes, ...]) -> None:
@@ -242,19 +249,19 @@ class _Check:
             return  # told already
         name = octets(sidecar_name(algorithm))
         if name not in files:
-            self._tell("sidecar-missing", (*folder, _INVENTORY), f"there is no {name.decode()} (E058)")
+            self._tell("sidecar-missing", (*folder, _INVENTORY), f"there is no {name.decode()}")
             return
         content = self._read(*folder, name)
         if content is None:
             return
         expected = sidecar_digest(content)
         if expected is None:
-            what = f"the sidecar is not a digest, blanks and {INVENTORY} (E061)"
+            what = f"the sidecar is not a digest, blanks and {INVENTORY}"
             self._tell("sidecar-malformed", (*folder, name), what)
             return
         found = hashlib.new(algorithm, data, usedforsecurity=False).hexdigest()
         if found != expected:
-            what = f"the inventory has not the {algorithm} of its sidecar (E060)"
+            what = f"the inventory has not the {algorithm} of its sidecar"
             self._tell(
                 "sidecar-mismatch", (*folder, _INVENTORY), what, algorithm=algorithm, expected=expected, found=found
             )
@@ -267,8 +274,11 @@ class _Check:
             for inside in found:
                 if inside.kind == "directory":
                     self._links(entry.name, inside.name)
-                elif entry.name == b"extensions":
-                    self._tell("extensions-file", (entry.name, inside.name), section="3.9")
+                    if entry.name == EXTENSIONS and text(inside.name) not in REGISTERED:
+                        what = f"{os.fsdecode(inside.name)!r} is not the name of a registered extension"
+                        self._advice.setdefault("W013", Advice("W013", what, "extension-unregistered"))
+                elif entry.name == EXTENSIONS:
+                    self._tell("extensions-file", (entry.name, inside.name), code="E067")
             self._unversioned(entry.name, found)
 
     def _unversioned(self, folder: bytes, found: Sequence[Entry]) -> None:
@@ -292,32 +302,34 @@ class _Check:
 
     # --- versions -------------------------------------------------------------------------------------------------
 
-    def _versions(self, on_disk: set[bytes], document: dict[str, Any], data: bytes) -> set[bytes]:
-        """Check the version directories, and return the paths of all content files."""
+    def _versions(self, on_disk: set[bytes], document: dict[str, Any], data: bytes) -> None:
+        """Check the version directories, and collect content files and earlier inventories."""
         blocks = document.get("versions")
         named = {octets(name) for name in blocks} if isinstance(blocks, dict) else set()
         for name in sorted(named - on_disk):
             if version_number(os.fsdecode(name)) is not None:
-                what = f"the inventory has the version {shown(name)}, there is no such directory (E046)"
-                self._tell("version-absent", (name,), what)
-        contents: set[bytes] = set()
-        for name in sorted(on_disk):
+                what = f"the inventory has the version {shown(name)}, there is no such directory"
+                self._tell("version-absent", (name,), what, code="E046")
+        for name in sorted(on_disk, key=_in_order):
             if name not in named:
-                what = "the inventory has no such version (E046)"
+                what = "the inventory has no such version"
                 self._tell("version-extra", (name,), what)
-            contents |= self._version(name, document, data)
-        self._order(document)
-        return contents
+            self._contents[name] = self._version(name, document, data)
+        self._history(document)
 
-    def _order(self, newest: dict[str, Any]) -> None:
-        """Tell of inventories that are of a later OCFL version than the one after them."""
-        numbered = [(version_number(os.fsdecode(name)), name, earlier) for name, earlier in self._earlier]
-        in_order = sorted((number, name, earlier) for number, name, earlier in numbered if number is not None)
-        inventories = [*((name, earlier) for _number, name, earlier in in_order), (b"", newest)]
+    def _history(self, newest: dict[str, Any]) -> None:
+        """Compare the inventories of an object with those that come after them (sections 3.3.1 and 3.7.1)."""
+        if not self._earlier:
+            return
+        inventories = [*self._earlier, (b"", newest)]
         for (name, earlier), (_name, following) in pairwise(inventories):
             finding = order_finding(os.fsdecode(name), earlier, following)
             if finding is not None:
                 self._take([finding], (name, _INVENTORY))
+        first, inventory = self._earlier[0]
+        finding = unset_finding(os.fsdecode(first), inventory, [document for _name, document in inventories])
+        if finding is not None:
+            self._take([finding], (first, _INVENTORY))
 
     def _version(self, name: bytes, document: dict[str, Any], data: bytes) -> set[bytes]:
         folder = octets(content_directory(document))
@@ -348,7 +360,7 @@ class _Check:
         right = octets(sidecar_name(str(algorithm))) if _INVENTORY in files else None
         for file in sorted(files):
             if _SIDECAR.fullmatch(file) and file != right:
-                self._tell("version-file", (name, file), "this is no sidecar of the version's inventory (E015)")
+                self._tell("version-file", (name, file), "this is no sidecar of the version's inventory")
 
     def _version_inventory(
         self, name: bytes, files: set[bytes], document: dict[str, Any], data: bytes
@@ -394,51 +406,106 @@ class _Check:
 
     # --- content --------------------------------------------------------------------------------------------------
 
-    def _files(self, document: Mapping[str, Any], on_disk: set[bytes]) -> list[ContentFile]:
-        """Compare the manifest with what is there, and return the files that can be verified."""
-        algorithm = document.get("digestAlgorithm")
-        expected: dict[bytes, dict[str, str]] = {}
-        for name, block in self._blocks(document, algorithm):
-            for digest, paths in block.items():
-                for path in paths if isinstance(paths, list) else ():
-                    if isinstance(path, str):
-                        expected.setdefault(octets(path), {}).setdefault(name, digest)
-        self._add_earlier(expected, algorithm)
-        manifest = document.get("manifest")
-        listed = {
-            octets(path)
-            for paths in (manifest.values() if isinstance(manifest, dict) else ())
-            if isinstance(paths, list)
-            for path in paths
-            if isinstance(path, str)
-        }
+    def _files(self, document: Mapping[str, Any]) -> list[ContentFile]:
+        """Compare the manifests with what is there, and return the files that can be verified."""
+        on_disk = set().union(*self._contents.values())
+        expected, fixity = self._expected(document)
+        listed = _content_paths(document)
         for path in sorted(listed - on_disk):
             self._tell("content-missing", (path,))
         for path in sorted(on_disk - listed):
             self._tell("content-extra", (path,))
-        return [ContentFile(path, expected[path]) for path in sorted(listed & on_disk) if path in expected]
+        if self._earlier:
+            self._earlier_manifests(on_disk, listed)
+            self._add_earlier(expected, fixity)
+        there = sorted(listed & on_disk)
+        return [ContentFile(path, expected[path], fixity.get(path, ())) for path in there if path in expected]
 
-    def _add_earlier(self, expected: dict[bytes, dict[str, str]], algorithm: Any) -> None:
-        """Add digests of other algorithms that the inventories of earlier versions have, to be compared as well."""
+    def _earlier_manifests(self, on_disk: set[bytes], listed: set[bytes]) -> None:
+        """Compare the manifest of each earlier version with the content of the versions up to it (section 3.3.1).
+
+        :param listed: the paths of the newest manifest, which was compared with all content
+        """
+        waiting = sorted(self._contents, key=_in_order, reverse=True)
+        before: set[bytes] = set()
+        absent: dict[bytes, bytes] = {}
+        for name, earlier in self._earlier:
+            while waiting and _in_order(waiting[-1]) <= _in_order(name):
+                before |= self._contents[waiting.pop()] & listed
+            if not isinstance(earlier.get("manifest"), dict):
+                continue  # told already
+            own = _content_paths(earlier)
+            if unlisted := sorted(before - own):
+                more = f" and {len(unlisted) - 1} more" if len(unlisted) > 1 else ""
+                what = f"the manifest of {os.fsdecode(name)} lacks the content file {shown(unlisted[0])}{more}"
+                self._tell("history-differs", (name, _INVENTORY), what, code="E023")
+            for path in own - on_disk - listed:
+                absent.setdefault(path, name)
+        for path, name in sorted(absent.items()):
+            what = f"a content file of the manifest of {os.fsdecode(name)} is not there"
+            self._tell("content-missing", (path,), what)
+
+    def _expected(self, document: Mapping[str, Any]) -> tuple[dict[bytes, dict[str, str]], dict[bytes, set[str]]]:
+        """Return the digests of each content path by their algorithms, and which of them only fixity has."""
+        expected: dict[bytes, dict[str, str]] = {}
+        fixity: dict[bytes, set[str]] = {}
+        for name, block, is_manifest in self._blocks(document):
+            for path, digest in _pairs(block):
+                known = expected.setdefault(path, {})
+                if name not in known:
+                    known[name] = digest
+                    if not is_manifest:
+                        fixity.setdefault(path, set()).add(name)
+                elif not is_manifest and known[name].lower() != digest.lower():
+                    what = f"fixity has another {name} for the file than the manifest, or two of them"
+                    self._tell("fixity-mismatch", (path,), what, algorithm=name, expected=known[name], found=digest)
+        return expected, fixity
+
+    def _add_earlier(self, expected: dict[bytes, dict[str, str]], fixity: dict[bytes, set[str]]) -> None:
+        """Add the digests that the inventories of earlier versions have, to be compared as well."""
         for version, earlier in self._earlier:
-            for name, block in self._blocks(earlier, earlier.get("digestAlgorithm")):
-                if name == algorithm:
-                    continue  # states have been compared by it
-                for digest, paths in block.items():
-                    for path in paths if isinstance(paths, list) else ():
-                        known = digest
-                        if isinstance(path, str):
-                            known = expected.setdefault(octets(path), {}).setdefault(name, digest)
-                        if known.lower() != digest.lower():
-                            what = f"its {name} of {shown(path)} is not that of another inventory (E093)"
-                            self._tell("history-differs", (version, _INVENTORY), what, expected=known, found=digest)
+            for name, block, is_manifest in self._blocks(earlier):
+                for path, digest in _pairs(block):
+                    known = expected.setdefault(path, {})
+                    new = name not in known
+                    if new and not is_manifest:
+                        fixity.setdefault(path, set()).add(name)
+                    elif is_manifest and path in fixity:
+                        fixity[path].discard(name)
+                    other = known.setdefault(name, digest)
+                    if other.lower() != digest.lower():
+                        what = f"its {name} of {shown(path)} is not that of another inventory"
+                        code = "E092" if is_manifest else "E093"
+                        self._tell(
+                            "history-differs", (version, _INVENTORY), what, code=code, expected=other, found=digest
+                        )
 
-    def _blocks(self, document: Mapping[str, Any], algorithm: Any) -> list[tuple[str, dict[str, Any]]]:
-        """Return manifest and fixity by their algorithms, as far as they can be computed."""
+    @staticmethod
+    def _blocks(document: Mapping[str, Any]) -> list[tuple[str, dict[str, Any], bool]]:
+        """Return manifest and fixity by their algorithms, as far as they can be computed, and which is the manifest."""
         blocks = []
-        manifest, fixity = document.get("manifest"), document.get("fixity")
+        algorithm, manifest, fixity = (document.get(key) for key in ("digestAlgorithm", "manifest", "fixity"))
         if isinstance(manifest, dict) and algorithm in ALGORITHMS:
-            blocks.append((algorithm, manifest))
+            blocks.append((str(algorithm), manifest, True))
         if isinstance(fixity, dict):
-            blocks += [(name, block) for name, block in fixity.items() if name in DIGESTS and isinstance(block, dict)]
+            known = ((name, block) for name, block in fixity.items() if name in DIGESTS)
+            blocks += [(name, block, False) for name, block in known if isinstance(block, dict)]
         return blocks
+
+
+def _in_order(name: bytes) -> tuple[int, bytes]:
+    """Return what version directories are sorted by: their numbers."""
+    return int(name[1:]), name
+
+
+def _pairs(block: Mapping[str, Any]) -> Iterator[tuple[bytes, str]]:
+    """Give path and digest of each file in a manifest, or in a block of the same form."""
+    for digest, paths in block.items():
+        for path in paths if isinstance(paths, list) else ():
+            if isinstance(path, str):
+                yield octets(path), digest
+
+
+def _content_paths(document: Mapping[str, Any]) -> set[bytes]:
+    manifest = document.get("manifest")
+    return {path for path, _digest in _pairs(manifest)} if isinstance(manifest, dict) else set()

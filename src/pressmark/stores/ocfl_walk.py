@@ -213,8 +213,11 @@ class Walk(Generic[T]):
             elif entry.kind == "special":
                 out.append(problem("special-file", path))
             elif place:  # files right in the root may be anything
-                what = "an object's root without its declaration" if entry.name == b"inventory.json" else ""
-                out.append(problem("file-stray", path, what and f"the directory seems to be {what} (E003, E072)"))
+                if entry.name == b"inventory.json":
+                    what = "the directory seems to be an object's root without its declaration"
+                    out.append(problem("file-stray", path, what, code="E003"))
+                else:
+                    out.append(problem("file-stray", path, code="E072"))
         if self._clashes:
             out += [
                 problem("case-clash", place + b"/" + one if place else one, what) for one, what in _clashes(folders)
@@ -226,8 +229,8 @@ class Walk(Generic[T]):
         entries = [entry for entry in scan(self._root, follow=False) if not self._ignored(entry.name)]
         out: list[Found[T] | Problem | _Group] = []
         if any(entry.name.startswith(OBJECT) for entry in entries):
-            what = "the storage root declares itself to be an object as well (E003)"
-            out.append(problem("declaration-unknown", b"", what, section="4.2"))
+            what = "the storage root declares itself to be an object as well"
+            out.append(problem("declaration-unknown", b"", what, code="E003"))
         folders = [name for name in self._folders(b"", entries, out) if name != EXTENSIONS]
         if folders:
             out.append(_Group(b"", folders, 0, None))
