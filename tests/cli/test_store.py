@@ -224,6 +224,28 @@ def test_several_sources(call: Call, given: Path, tmp_path: Path) -> None:
     )
 
 
+def test_check_of_a_root_that_lost_its_declaration(call: Call, given: Path, tmp_path: Path) -> None:
+    """Where the kind is given, it is a problem as others are, and the others are listed too."""
+    call("store", "init", "ocfl", "store", "--layout", "0003")
+    call("store", "put", "store", "x:1", "given")
+    [place] = (path.parent for path in (tmp_path / "store").rglob("0=ocfl_object_1.1"))
+    (place / "v1/content/one.txt").write_text("2")
+    (tmp_path / "store/0=ocfl_1.1").unlink()
+    assert call("store", "check", "store").exit_code == 2
+    result = call("store", "check", "store", "--kind", "ocfl", "--digests", "--json")
+    assert result.exit_code == 1
+    *found, last = lines(result.stdout)
+    errors = [(one["kind"], one["code"], one["path"]) for one in found if one["severity"] == "error"]
+    content = place.relative_to(tmp_path / "store") / "v1/content/one.txt"
+    assert errors == [("declaration-missing", "E069", ""), ("content-mismatch", "E092", str(content))]
+    assert (last["summary"]["ok"], last["summary"]["objects"]) == (False, 1)
+    assert call("store", "put", "store", "x:2", "given", "--kind", "ocfl").exit_code == 2
+    assert call("store", "repair", "store", "--kind", "ocfl").exit_code == 2
+    (tmp_path / "store/0=ocfl_9.9").write_text("ocfl_9.9\n")
+    found = lines(call("store", "check", "store", "--kind", "ocfl", "--json").stdout)[:-1]
+    assert {"E069", "E079"} <= {one.get("code") for one in found}
+
+
 def test_check_and_repair(call: Call, given: Path, tmp_path: Path) -> None:
     """A broken Pairtree is told of in text and JSON, repaired on request, and is well then."""
     call("store", "init", "pairtree", "store")

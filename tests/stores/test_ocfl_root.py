@@ -487,6 +487,26 @@ def test_directories_that_are_no_roots(tmp_path: Path) -> None:
         create(tmp_path / "root", algorithm="md5")
 
 
+def test_an_undeclared_root_is_checked_and_never_written(tmp_path: Path) -> None:
+    root = create(tmp_path / "root")
+    root.put("info:x/1", source(tmp_path / "in"))
+    (tmp_path / "root/0=ocfl_1.1").unlink()
+    before = tree(tmp_path / "root")
+    undeclared = OcflRoot(tmp_path / "root", undeclared=True)
+    assert [(one.kind, one.code) for one in undeclared.check().errors] == [("declaration-missing", "E069")]
+    assert [record.id for record in undeclared.objects()] == ["info:x/1"]
+    for change in (
+        lambda: undeclared.put("info:x/2", tmp_path / "in"),
+        lambda: undeclared.delete("info:x/1"),
+        undeclared.repair,
+        lambda: undeclared.loading().__enter__(),
+    ):
+        with pytest.raises(StoreError, match="it is no OCFL storage root"):
+            change()
+    assert tree(tmp_path / "root") == before
+    assert OcflRoot(create(tmp_path / "other").root, undeclared=True).put("info:x/1", tmp_path / "in").proper
+
+
 def test_a_full_disk_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The object is not there, nor anything of it; the error says what to do; and the next put succeeds."""
     root = create(tmp_path / "root")

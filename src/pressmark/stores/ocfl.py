@@ -68,8 +68,8 @@ from pressmark.stores.inventory import (
 )
 from pressmark.stores.inventory_rules import path_fault
 from pressmark.stores.kinds import problem
-from pressmark.stores.ocfl_declarations import OBJECT, VERSIONS, declaration
-from pressmark.stores.ocfl_layout import EXTENSIONS, LAYOUT, WORKSHOP, create_root, read_root, refused_layout
+from pressmark.stores.ocfl_declarations import OBJECT, ROOT, VERSIONS, declaration
+from pressmark.stores.ocfl_layout import EXTENSIONS, LAYOUT, WORKSHOP, RootFacts, create_root, read_root, refused_layout
 from pressmark.stores.ocfl_loading import Loading
 from pressmark.stores.ocfl_object import check_object, is_object_name, is_object_root
 from pressmark.stores.ocfl_unversioned import MUTABLE_HEAD, has_mutable_head, unversioned
@@ -245,8 +245,9 @@ class OcflRoot(Store):
     :param message: why versions are made, where :meth:`put` is not told
     :param content_paths: maps logical paths to content paths in new versions: extension 0011
     :param flush: have each object on the disk before it appears; without, a power failure may leave empty files
+    :param undeclared: open a directory that declares no known version too, for :meth:`check`: nothing is written to it
 
-    :ivar version: of OCFL
+    :ivar version: of OCFL; the newest where none is declared
     :ivar copied: devices from which files turned out to be copied, where sharing blocks was tried
     :ivar signs: what makes a directory an object's: names of files in it, with a slash before each
     :ivar layout_is_given: whether the layout is not that of ``ocfl_layout.json``
@@ -266,6 +267,7 @@ class OcflRoot(Store):
         message: str | None = "Stored by pressmark",
         content_paths: Layout | None = None,
         flush: bool = True,
+        undeclared: bool = False,
     ) -> None:
         self.root = os.fsdecode(os.fspath(root))
         self._root = os.fsencode(self.root)
@@ -277,12 +279,10 @@ class OcflRoot(Store):
             raise StoreError(self.root, "a user has a name, may have an address, and nothing else")
         with store_errors(self.root):
             facts = read_root(self._root)
-        if facts.version is None:
-            known = " or ".join(os.fsdecode(declaration(b"0=ocfl_", version)[0]) for version in VERSIONS)
-            declared = [p for p in facts.problems if p.kind == "declaration-unknown"]
-            what = f"it declares {os.fsdecode(declared[0].path)}, " if declared else "it is no OCFL storage root: "
-            raise StoreError(self.root, f"{what}there is no {known}; pressmark store init makes one")
-        self.version = facts.version
+        self._why_undeclared = _undeclared(facts)
+        if self._why_undeclared and not undeclared:
+            raise StoreError(self.root, self._why_undeclared)
+        self.version = facts.version or VERSIONS[0]
         self._why_no_layout = facts.why_no_layout
         self.layout = facts.layout
         self.layout_is_given = layout is not None
@@ -680,12 +680,18 @@ class OcflRoot(Store):
         """Return what takes many new objects in at a time; see :mod:`pressmark.stores.ocfl_loading`."""
         return Loading(self, flush_places)
 
+    def _refuse_undeclared(self) -> None:
+        if self._why_undeclared:
+            raise StoreError(self.root, self._why_undeclared)
+
     @contextmanager
     def workshop(self) -> Iterator[Workshop]:
         """Give a private directory to prepare changes in.
 
         :raises OSError: it cannot be made
+        :raises StoreError: the root declares no known version
         """
+        self._refuse_undeclared()
         folder = os.path.join(self._root, EXTENSIONS)
         with ExitStack() as stack:
             # A root whose layout has no parameters has no extensions: nothing empty must stay behind.
@@ -877,8 +883,19 @@ class OcflRoot(Store):
         """Mend what can be mended without losing a byte; see :mod:`pressmark.stores.ocfl_repair`."""
         from pressmark.stores.ocfl_repair import repair
 
+        self._refuse_undeclared()
         with store_errors(self.root):
             return repair(self, self._root, dry_run, on_event, ignore)
+
+
+def _undeclared(facts: RootFacts) -> str:
+    """Return why a directory is not a storage root, or not one of a known version; empty where it is."""
+    if facts.version is not None:
+        return ""
+    known = " or ".join(os.fsdecode(declaration(ROOT, version)[0]) for version in VERSIONS)
+    declared = [found for found in facts.problems if found.kind == "declaration-unknown"]
+    what = f"it declares {os.fsdecode(declared[0].path)}, " if declared else "it is no OCFL storage root: "
+    return f"{what}there is no {known}; pressmark store init makes one"
 
 
 def _digests(inventory: Mapping[str, Any]) -> dict[str, str]:

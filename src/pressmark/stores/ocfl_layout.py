@@ -136,7 +136,8 @@ def read_root(root: bytes, entries: Sequence[Entry] | None = None) -> RootFacts:
     files = [entry.name for entry in entries if entry.kind == "file"]
     version, problems = read_declaration(root, b"", ROOT, files)
     if version is None:
-        problems.append(problem("declaration-missing", b""))
+        names = " or ".join(os.fsdecode(declaration(ROOT, one)[0]) for one in VERSIONS)
+        problems.append(problem("declaration-missing", b"", f"the storage root has no declaration; restore {names}"))
     layout: Layout | None = None
     if LAYOUT not in files:
         why = f"it has no {os.fsdecode(LAYOUT)}, which says where objects belong"

@@ -29,6 +29,7 @@ Exit status: 0 no error was found (warnings or not), 1 one was, 2 the call was w
 Examples:
   pressmark store check books
   pressmark store check root --digests --json
+  pressmark store check root --kind ocfl        # also a root whose declaration is gone
 """
 
 
@@ -58,7 +59,7 @@ def check_command(
     Every file is accounted for: it belongs to an object, or is listed.
     """
     with store_endings():
-        store = opened(path, kind, layout, identifiers)
+        store = opened(path, kind, layout, identifiers, undeclared=True)
         with open_sink(None, None) as sink:
             problems = Problems(sink, as_json)
             tally = Tally(manner_of(progress, sink), None, problems.flush, transient=True, noun="object")

@@ -78,11 +78,18 @@ def layout_of(text: str | None) -> Layout | None:
 
 
 def opened(
-    path: bytes, kind: str | None, layout: str | None, identifiers: str | None, ignore: tuple[str, ...] = ()
+    path: bytes,
+    kind: str | None,
+    layout: str | None,
+    identifiers: str | None,
+    ignore: tuple[str, ...] = (),
+    *,
+    undeclared: bool = False,
 ) -> Store:
     """Open the store of a call.
 
     :param ignore: what is passed over by operations on one object, which do not take that themselves
+    :param undeclared: open what is OCFL by ``kind`` alone, and has no declaration
     """
     found = kind or stores.kind_of(path)
     options: dict[str, Any] = {}
@@ -97,6 +104,8 @@ def opened(
     # An OCFL object is a directory with a declaration: nothing else in the root can be taken for it.
     if ignore and found != "ocfl":
         options["ignore"] = ignore
+    if kind == "ocfl" and undeclared:
+        options["undeclared"] = True
     return stores.open(path, found, **options)
 
 
