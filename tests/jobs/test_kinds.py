@@ -411,6 +411,19 @@ def test_stores(tmp_path: Path, kind: str) -> None:
     assert sum(summary.by_status.get(word, 0) for word in ("ok", "wrong")) == report.counts["objects"]
 
 
+def test_an_object_that_is_removed_between_plan_and_run(tmp_path: Path) -> None:
+    """It is no error of the store: another run removed it."""
+    store = stores.create("ocfl", tmp_path / "store", pressmark.layout("0003"), flush=False)
+    (tmp_path / "file").touch()
+    for number in range(3):
+        store.put(f"info:x/{number}", tmp_path / "file")
+    job = jobs.CheckStore(store.root)
+    work = WorkFolder.create(tmp_path / "work", job, job.plan(tmp_path / "work"), job.parameters())
+    store.delete("info:x/1")
+    summary = jobs.run_local(job, work, 1)
+    assert (summary.ok, summary.by_status) == (True, {"ok": 2, "gone": 1})
+
+
 def test_stores_that_cannot_be(tmp_path: Path) -> None:
     """An OCFL root that says no layout is not cut into objects: nobody would see two of the same identifier."""
     stores.create("ocfl", tmp_path / "store", pressmark.layout("0003"))

@@ -31,8 +31,8 @@ class CheckStore:
     """All that is wrong with a store: for each chunk the problems of its objects, a line each.
 
     The plan walks the directories, and finds what belongs to no object; that is in the output as well. The chunks open
-    inventories, bags and files, and read their content. Statuses are of objects: ``ok``, ``wrong``, and ``beside`` for
-    each problem that belongs to none.
+    inventories, bags and files, and read their content. Statuses are of objects: ``ok``, ``wrong``, ``gone`` for those
+    that another run removed after the walk, and ``beside`` for each problem that belongs to none.
 
     :ivar root: the store's directory, absolute
     :ivar kind: one of :data:`pressmark.stores.KINDS`; an empty one is found out when the job is made
@@ -150,16 +150,11 @@ def _walked(store: Store) -> Iterator[Problem | _Walked]:
 
 
 def _walked_ocfl(store: Store) -> Iterator[Problem | _Walked]:
-    from pressmark.stores.directories import leftovers
-    from pressmark.stores.kinds import problem
-    from pressmark.stores.ocfl_layout import EXTENSIONS, WORKSHOP, read_root
+    from pressmark.stores.ocfl_check import root_problems
     from pressmark.stores.ocfl_walk import Found, Walk
 
     root = os.fsencode(store.root)
-    overruled = {"layout-unknown", "layout-missing"} if store.layout_is_given else set()  # type: ignore[attr-defined]
-    yield from (found for found in read_root(root).problems if found.kind not in overruled)
-    for path in leftovers(os.path.join(root, EXTENSIONS, WORKSHOP)):
-        yield problem("leftover", os.path.relpath(path, root))
+    yield from root_problems(root, store.layout_is_given)  # type: ignore[attr-defined]
     for item in Walk(root, lambda _place, _entries: None, clashes=True):
         if isinstance(item, Found):
             yield item.place, item.inside, (), None
@@ -180,6 +175,9 @@ def _check_ocfl(store: Any, records: list[dict[str, Any]], digests: bool, tell: 
     )
     report = Check(store, os.fsencode(store.root), None, tell, settle).report_on(places, digests, 1)
     for path in sorted(unsettled):
+        if not os.path.lexists(os.path.join(store.root, path)):
+            tally.count("gone")
+            continue
         tally.fail("wrong", path=path, message="it was there when the store was walked, and cannot be read now")
     return report.counts["bytes"]
 

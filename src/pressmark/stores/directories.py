@@ -62,6 +62,7 @@ __all__ = [
     "rename_new",
     "scan",
     "source_tree",
+    "staged",
     "tidy_upward",
     "too_long",
     "would_be_empty",
@@ -462,6 +463,18 @@ def leftovers(folder: bytes) -> list[bytes]:
         is_run = name != LOCK and os.path.isdir(path) and not os.path.islink(path)
         if is_run and not _is_held(os.path.join(path, LOCK)):
             found.append(path)
+    return found
+
+
+def staged(folder: bytes) -> list[bytes]:
+    """Return what living runs prepare or remove in their private directories in ``folder``."""
+    found: list[bytes] = []
+    dead = leftovers(folder)
+    with contextlib.suppress(OSError):
+        for run in (os.path.join(folder, name) for name in os.listdir(folder) if name != LOCK):
+            if run not in dead:
+                with contextlib.suppress(OSError):
+                    found += [os.path.join(run, name) for name in os.listdir(run) if name != LOCK]
     return found
 
 

@@ -12,27 +12,32 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, pairwise
-from time import monotonic
+from time import monotonic, sleep
 from typing import TYPE_CHECKING, NamedTuple
 
 from pressmark.errors import shown
 from pressmark.fixity import Outcome, hash_files
 from pressmark.reports import Problem, Report
-from pressmark.stores.base import OnEvent, OnProblem, Progress, text
-from pressmark.stores.directories import Entry, leftovers, scan
+from pressmark.stores.base import OnEvent, OnProblem, Progress, is_same_version, octets, status_of, text
+from pressmark.stores.directories import Entry, leftovers, scan, staged
+from pressmark.stores.inventory import INVENTORY
 from pressmark.stores.kinds import problem
 from pressmark.stores.ocfl_layout import EXTENSIONS, WORKSHOP, read_root
 from pressmark.stores.ocfl_object import Advice, Checked, ContentFile, check_object
-from pressmark.stores.ocfl_walk import Found, Walk
+from pressmark.stores.ocfl_walk import PAUSE, Found, Walk, ignored
 
 if TYPE_CHECKING:
     from pressmark.stores.ocfl import OcflRoot
 
 __all__ = ["Check", "ObjectResult"]
 
+# Of what another run changes meanwhile nothing can be said: so often it is looked at again.
+LOOKS = 10
+
 PROGRESS_EVERY = 0.1  # seconds
 # Files whose algorithms are not those of most wait until there are so many of them, or so many objects wait for them.
 BESIDE = 4096
+_INVENTORY = octets(INVENTORY)
 _KINDS = {"missing": "content-missing", "changed-while-read": "content-changing"}
 
 
@@ -55,16 +60,44 @@ class ObjectResult(NamedTuple):
 
 @dataclass
 class _Open:
-    """An object, or a problem that belongs to none, on its way out."""
+    """An object, or a problem that belongs to none, on its way out.
+
+    :ivar checked: :data:`None` also of an object that another run has removed meanwhile; it has no problems then
+    :ivar left: the files that are not yet verified
+    :ivar without_content: the number of problems before any file was verified
+    """
 
     place: bytes
     checked: Checked | None
     problems: list[Problem]
     files: Sequence[ContentFile] = ()
+    inside: bytes | None = None
     left: int = field(init=False)
+    without_content: int = field(init=False)
 
     def __post_init__(self) -> None:
         self.left = len(self.files)
+        self.without_content = len(self.problems)
+
+
+def root_problems(root: bytes, layout_is_given: bool) -> list[Problem]:
+    """Return what is wrong with a storage root itself, and what killed runs have left in it.
+
+    :param layout_is_given: the caller's layout takes the place of one that is missing or unknown
+    :raises OSError: it cannot be read
+    """
+    overruled = {"layout-unknown", "layout-missing"} if layout_is_given else set()
+    shop = os.path.join(root, EXTENSIONS, WORKSHOP)
+    before = None
+    for _ in range(LOOKS):
+        found = [one for one in read_root(root).problems if one.kind not in overruled]
+        found += [problem("leftover", os.path.relpath(path, root)) for path in leftovers(shop)]
+        # A run that begins or ends has for a moment a directory that is empty, or a private one without a lock.
+        if found == before or not any(one.kind in ("directory-empty", "leftover") for one in found):
+            break
+        before = found
+        sleep(PAUSE)
+    return found
 
 
 class Check:
@@ -84,6 +117,8 @@ class Check:
         self._on_problem = on_problem
         self._on_object = on_object
         self._report = Report()
+        self._shop = os.path.join(root, EXTENSIONS, WORKSHOP)
+        self._ignored = ignored(())
         self._objects = self._files = self._bytes = 0
         self._advice: dict[str, tuple[str, int, bytes, str]] = {}
         # Without a layout nothing else would show two objects of one identifier. Eight bytes each.
@@ -92,17 +127,12 @@ class Check:
 
     def report(self, digests: bool, threads: int, ignore: Sequence[str]) -> Report:
         """Run, and return the report."""
-        facts = read_root(self._root)
-        # A layout that the caller gave takes the place of one that is missing or unknown.
-        overruled = {"layout-unknown", "layout-missing"} if self._store.layout_is_given else set()
-        for found in facts.problems:
-            if found.kind not in overruled:
-                self._tell(found)
-        for path in leftovers(os.path.join(self._root, EXTENSIONS, WORKSHOP)):
-            self._tell(problem("leftover", os.path.relpath(path, self._root)))
+        self._ignored = ignored(ignore)
+        for found in root_problems(self._root, self._store.layout_is_given):
+            self._tell(found)
         opened = self._walk(threads, ignore)
         for one in self._verified(opened, threads) if digests else opened:
-            self._settle(one)
+            self._settle(self._confirmed(one, threads))
         self._tell_advice()
         self._tell_duplicates(threads, ignore)
         counts = {"objects": self._objects, "files": self._files}
@@ -119,39 +149,105 @@ class Check:
         """
         opened = (self._looked_at(place, inside) for place, inside in places)
         for one in self._verified(opened, threads) if digests else opened:
-            self._settle(one)
+            self._settle(self._confirmed(one, threads))
         self._tell_advice()
         self._report.counts.update(objects=self._objects, files=self._files, bytes=self._bytes)
         return self._report
 
     def _looked_at(self, place: bytes, inside: bytes | None) -> _Open:
-        directory = os.path.join(self._root, place)
         try:
-            entries = scan(directory, follow=False)
+            checked = self._look(place, self._scan(place))
         except OSError as error:
             return _Open(place, None, [problem("unreadable", place, error.strerror or str(error))])
-        checked = check_object(directory, place, entries, self._store.version)
+        if checked is None:
+            return _Open(place, None, [])
         checked.problems[:0] = self._store.misplacements([(place, inside, checked.identifier)])[0]
-        return _Open(place, checked, checked.problems, checked.files)
+        return _Open(place, checked, checked.problems, checked.files, inside)
+
+    # --- looking again --------------------------------------------------------------------------------------------
+
+    def _scan(self, place: bytes) -> list[Entry] | None:
+        """Return what is in the directory of an object; :data:`None` where it is gone.
+
+        :raises OSError: it cannot be read
+        """
+        try:
+            entries = scan(os.path.join(self._root, place), follow=False)
+        except FileNotFoundError:
+            return None
+        return [entry for entry in entries if not self._ignored(entry.name)]
+
+    def _look(self, place: bytes, entries: Sequence[Entry] | None) -> Checked | None:
+        """Look at an object: where there are errors, until two looks agree, since another run may be changing it.
+
+        :return: :data:`None` where it is gone
+        :raises OSError: it cannot be read
+        """
+        before = None
+        for _ in range(LOOKS):
+            if entries is None:
+                return None
+            checked = check_object(os.path.join(self._root, place), place, entries, self._store.version)
+            self._leave_out_links_of_runs(checked.problems, place)
+            problems = set(checked.problems)
+            if problems == before or all(one.severity != "error" for one in problems):
+                return checked
+            before = problems
+            entries = self._scan(place)
+        return checked._replace(problems=[problem("object-changing", place)], files=[])
+
+    def _confirmed(self, one: _Open, threads: int) -> _Open:
+        """Return an object whose content has errors as it is now, if another run has changed it meanwhile."""
+        for _ in range(LOOKS):
+            if one.checked is None or len(one.problems) == one.without_content or not self._is_changed(one):
+                return one
+            [one] = self._verified(iter([self._looked_at(one.place, one.inside)]), threads)
+        one.problems[:] = [problem("object-changing", one.place)]
+        return one
+
+    def _is_changed(self, one: _Open) -> bool:
+        """Return whether an object is not the one that was looked at: a version more is another inventory."""
+        assert one.checked is not None
+        return not is_same_version(status_of(os.path.join(self._root, one.place, _INVENTORY)), one.checked.seen)
+
+    def _leave_out_links_of_runs(self, problems: list[Problem], place: bytes) -> None:
+        """Leave out hard links that last only as long as a run lasts that adds a version to the object."""
+        if not any(one.kind == "hard-link" for one in problems):
+            return
+        runs = staged(self._shop)
+        problems[:] = [one for one in problems if one.kind != "hard-link" or self._is_linked(one.path, place, runs)]
+
+    def _is_linked(self, path: bytes, place: bytes, runs: Sequence[bytes]) -> bool:
+        """Return whether a file of an object has a name besides its own and those that living runs have given it."""
+        status = status_of(os.path.join(self._root, path))
+        if status is None:
+            return True
+        others = (status_of(os.path.join(run, os.path.relpath(path, place or b"."))) for run in runs)
+        return status.st_nlink - sum(is_same_version(other, status) for other in others) > 1
 
     # --- the walk -------------------------------------------------------------------------------------------------
 
     def _walk(self, threads: int, ignore: Sequence[str]) -> Iterator[_Open]:
-        def visit(place: bytes, entries: Sequence[Entry]) -> Checked:
-            return check_object(os.path.join(self._root, place), place, entries, self._store.version)
+        def visit(place: bytes, entries: Sequence[Entry]) -> Checked | None:
+            try:
+                return self._look(place, entries)
+            except OSError as error:
+                unreadable = problem("unreadable", place, error.strerror or str(error))
+                return Checked(None, None, [unreadable], [], [], None)
 
-        def finish(found: list[Found[Checked]]) -> list[Found[Checked]]:
-            items = [(item.place, item.inside, item.value.identifier) for item in found]
-            for item, wrong in zip(found, self._store.misplacements(items), strict=True):
-                item.value.problems[:0] = wrong
+        def finish(found: list[Found[Checked | None]]) -> list[Found[Checked | None]]:
+            there = [(item, item.value) for item in found if item.value is not None]
+            items = [(item.place, item.inside, value.identifier) for item, value in there]
+            for (_item, value), wrong in zip(there, self._store.misplacements(items), strict=True):
+                value.problems[:0] = wrong
             return found
 
         walk = Walk(self._root, visit, finish=finish, threads=threads, clashes=True, ignore=ignore)
         for item in walk:
-            if isinstance(item, Found):
-                yield _Open(item.place, item.value, item.value.problems, item.value.files)
-            else:
+            if not isinstance(item, Found):
                 yield _Open(item.path, None, [item])
+            elif item.value is not None:
+                yield _Open(item.place, item.value, item.value.problems, item.value.files, item.inside)
 
     def _settle(self, one: _Open) -> None:
         for found in one.problems:

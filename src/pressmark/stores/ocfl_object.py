@@ -78,6 +78,7 @@ class Checked(NamedTuple):
     :ivar problems: their paths are relative to the store's root
     :ivar advice: each code once
     :ivar files: the content files that can be verified
+    :ivar seen: the status that the inventory had before anything else was looked at; :data:`None` where there is none
     """
 
     identifier: str | None
@@ -85,6 +86,7 @@ class Checked(NamedTuple):
     problems: list[Problem]
     advice: list[Advice]
     files: list[ContentFile]
+    seen: os.stat_result | None
 
 
 def is_object_root(entries: Sequence[Entry]) -> bool:
@@ -119,6 +121,7 @@ class _Check:
         self._place = place
         self._problems: list[Problem] = []
         self._advice: dict[str, Advice] = {}
+        self._seen: os.stat_result | None = None
         # Inventories of earlier versions: what they say of content holds still. In the order of their numbers.
         self._earlier: list[tuple[bytes, dict[str, Any]]] = []
         # The content files of each version directory.
@@ -157,12 +160,14 @@ class _Check:
         for entry in entries:
             if entry.kind == "file":
                 try:
-                    count = os.lstat(os.path.join(self._directory, *names, entry.name)).st_nlink
+                    status = os.lstat(os.path.join(self._directory, *names, entry.name))
                 except OSError as error:
                     self._tell("content-unreadable", (*names, entry.name), error.strerror or str(error))
                     continue
-                if count > 1:
-                    what = f"the file has {count} names; copy it, OCFL forbids hard links"
+                if not names and entry.name == _INVENTORY:
+                    self._seen = status
+                if status.st_nlink > 1:
+                    what = f"the file has {status.st_nlink} names; copy it, OCFL forbids hard links"
                     self._tell("hard-link", (*names, entry.name), what)
                 usable.append(entry)
             elif entry.kind == "directory":
@@ -194,7 +199,7 @@ class _Check:
         versions = {entry.name for entry in entries if entry.kind == "directory" and _VERSION.fullmatch(entry.name)}
         self._extensions(entries)
         if document is None or data is None:
-            return Checked(None, None, self._problems, list(self._advice.values()), [])
+            return Checked(None, None, self._problems, list(self._advice.values()), [], self._seen)
         self._versions(versions, document, data)
         identifier, algorithm = document.get("id"), document.get("digestAlgorithm")
         return Checked(
@@ -203,6 +208,7 @@ class _Check:
             self._problems,
             list(self._advice.values()),
             self._files(document),
+            self._seen,
         )
 
     def _names(self, entries: Sequence[Entry], document: Mapping[str, Any] | None) -> None:

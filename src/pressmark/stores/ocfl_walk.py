@@ -14,13 +14,14 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from time import sleep
 from typing import Generic, NamedTuple, TypeVar
 
 from pressmark.reports import Problem
 from pressmark.stores.directories import Entry, scan
 from pressmark.stores.kinds import problem
 from pressmark.stores.ocfl_declarations import OBJECT
-from pressmark.stores.ocfl_layout import EXTENSIONS
+from pressmark.stores.ocfl_layout import EXTENSIONS, WORKSHOP
 from pressmark.stores.ocfl_object import is_object_name, is_object_root
 
 __all__ = ["Found", "Walk", "ignored"]
@@ -29,6 +30,9 @@ T = TypeVar("T")
 SIBLINGS = 64  # directories that are handed to a thread together
 BUDGET = 256  # directories that it looks at before it gives the rest back
 AHEAD = 512  # findings that are searched for work to be handed out
+LOOKS = 10  # how often a directory is looked at again while a run changes the store
+PAUSE = 0.01  # seconds between two looks
+PATIENCE = 200  # pauses in all
 DEPTH = 200  # levels that one piece of work goes down: Python's stack is not endless, paths nearly are
 
 
@@ -93,6 +97,8 @@ class Walk(Generic[T]):
         self._threads = threads
         self._clashes = clashes
         self._ignored = ignored(ignore)
+        self._shop = os.path.join(root, EXTENSIONS, WORKSHOP)
+        self._patience = PATIENCE
 
     def __iter__(self) -> Iterator[Found[T] | Problem]:
         """Give objects, and problems of what belongs to none."""
@@ -182,11 +188,12 @@ class Walk(Generic[T]):
         self, place: bytes, inside: bytes | None, out: list[Found[T] | Problem | _Group], budget: int, depth: int
     ) -> int:
         try:
-            entries = scan(os.path.join(self._root, place), follow=False)
+            entries = self._entries(place, inside)
         except OSError as error:
             out.append(problem("unreadable", place, error.strerror or str(error)))
             return budget
-        entries = [entry for entry in entries if not self._ignored(entry.name)]
+        if entries is None:
+            return budget
         if is_object_root(entries):
             out.append(Found(place, inside, self._visit(place, entries)))
             below = [entry.name for entry in entries if entry.kind == "directory" and not is_object_name(entry)]
@@ -199,6 +206,46 @@ class Walk(Generic[T]):
             out.append(problem("directory-empty", place))
             return budget
         return self._siblings(place, self._folders(place, entries, out), None, out, budget, depth + 1)
+
+    def _entries(self, place: bytes, inside: bytes | None) -> list[Entry] | None:
+        """Return what is in a directory; :data:`None` where another run has removed it since its name was read.
+
+        In the hierarchy there are directories alone; one with something else, or nothing, is looked at again until two
+        looks agree: a run may just be moving an object in or out.
+
+        :raises OSError: it cannot be read
+        """
+        before = None
+        for _ in range(LOOKS):
+            try:
+                entries = scan(os.path.join(self._root, place), follow=False)
+            except FileNotFoundError:
+                if self._is_listed(place):
+                    raise
+                return None
+            entries = [entry for entry in entries if not self._ignored(entry.name)]
+            usual = entries and all(entry.kind == "directory" for entry in entries)
+            if usual or inside is not None or is_object_root(entries):
+                break
+            if entries == before and (entries or not self._is_changing()):
+                break
+            before = entries
+        return entries
+
+    def _is_listed(self, place: bytes) -> bool:
+        above, name = os.path.split(place)
+        try:
+            return name in os.listdir(os.path.join(self._root, above))
+        except FileNotFoundError:
+            return False
+
+    def _is_changing(self) -> bool:
+        """Return, after a pause, whether a run is changing the store; false when there have been too many pauses."""
+        if self._patience <= 0 or not os.path.isdir(self._shop):
+            return False
+        self._patience -= 1
+        sleep(PAUSE)
+        return True
 
     def _folders(self, place: bytes, entries: Sequence[Entry], out: list[Found[T] | Problem | _Group]) -> list[bytes]:
         """Return the directories among ``entries``, and tell of everything else."""
