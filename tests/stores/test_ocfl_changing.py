@@ -88,6 +88,23 @@ def test_an_object_that_changes_while_it_is_checked(
     assert report.counts["objects"] in (2, 3)
 
 
+def test_an_object_that_is_removed_while_it_is_listed(root: OcflRoot, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A listing has the others; an object without its inventory is listed as such."""
+    Path(os.fsdecode(root.get(IDENTIFIERS[1]).path), "inventory.json").unlink()
+    where = {identifier: root.place(identifier).decode() for identifier in IDENTIFIERS}
+    identify = root._identify
+
+    def removed(place: bytes, entries: Any) -> Any:
+        if place == root.place(IDENTIFIERS[0]):
+            OcflRoot(root.root).delete(IDENTIFIERS[0])
+        return identify(place, entries)
+
+    monkeypatch.setattr(root, "_identify", removed)
+    records = {record.path: record.problems for record in root.objects(threads=1)}
+    assert records.keys() == {where[IDENTIFIERS[1]], where[IDENTIFIERS[2]]}
+    assert [problem.kind for problem in records[where[IDENTIFIERS[1]]]] == ["inventory-missing"]
+
+
 def test_files_have_two_names_while_a_version_is_added(root: OcflRoot, monkeypatch: pytest.MonkeyPatch) -> None:
     """Until the earlier version's directory is removed; in another object it is a hard link as ever."""
     reports: list[Report] = []

@@ -449,19 +449,22 @@ class OcflRoot(Store):
 
         Identifiers are those of the inventories, and compared with where the layout places them.
         """
-        walk = Walk(
+        walk: Walk[_Identity | None] = Walk(
             self._root, self._identify, finish=self._compare, threads=threads or os.cpu_count() or 1, ignore=ignore
         )
         with store_errors(self.root):
             for item in walk:
                 if isinstance(item, Found):
+                    if item.value is None:
+                        continue
                     identifier, problems = item.value
                     proper = not any(problem.severity == "error" for problem in problems)
                     yield StoreObject(identifier, text(item.place), proper, None, problems)
                 elif on_problem is not None:
                     on_problem(item)
 
-    def _identify(self, place: bytes, entries: Sequence[Entry]) -> _Identity:
+    def _identify(self, place: bytes, entries: Sequence[Entry]) -> _Identity | None:
+        """Return what an object's inventory says of it; :data:`None` where another run has removed the object."""
         path = os.path.join(self._root, place, _INVENTORY)
         where = place + b"/" + _INVENTORY
         # A pipe would never be read to its end, and what a link leads to is not in the store.
@@ -474,7 +477,7 @@ class OcflRoot(Store):
                 if identifier is None:
                     identifier = read_inventory(data + file.readall()).get("id")
         except FileNotFoundError:
-            return _Identity(None, (problem("inventory-missing", place),))
+            return _Identity(None, (problem("inventory-missing", place),)) if is_there(self._absolute(place)) else None
         except OSError as error:
             return _Identity(None, (problem("unreadable", where, error.strerror or str(error)),))
         except InventoryError as error:
@@ -484,13 +487,16 @@ class OcflRoot(Store):
             return _Identity(None, (problem("inventory-value", where, what, code="E037"),))
         return _Identity(identifier, ())
 
-    def _compare(self, found: list[Found[_Identity]]) -> list[Found[_Identity]]:
+    def _compare(self, found: list[Found[_Identity | None]]) -> list[Found[_Identity | None]]:
         """Add what is wrong with the places of objects."""
-        wrong = self.misplacements([(item.place, item.inside, item.value.identifier) for item in found])
-        return [
-            item._replace(value=item.value._replace(problems=(*item.value.problems, *problems))) if problems else item
-            for item, problems in zip(found, wrong, strict=True)
-        ]
+        there = [(item, item.value) for item in found if item.value is not None]
+        wrong = self.misplacements([(item.place, item.inside, value.identifier) for item, value in there])
+        worse = {
+            item.place: item._replace(value=value._replace(problems=(*value.problems, *problems)))
+            for (item, value), problems in zip(there, wrong, strict=True)
+            if problems
+        }
+        return [worse.get(item.place, item) for item in found] if worse else found
 
     def misplacements(self, found: Sequence[tuple[bytes, bytes | None, str | None]]) -> list[list[Problem]]:
         """Return what is wrong with the places of objects.
