@@ -143,10 +143,10 @@ def test_errors(number: int, kind: str, way_out: str) -> None:
 
 def test_the_table_of_kinds() -> None:
     """Every kind has a severity and a meaning in one line."""
-    for kind, (severity, _section, meaning) in KINDS.items():
-        assert severity in ("error", "warning"), kind
-        assert meaning
-        assert "\n" not in meaning
+    for kind, known in KINDS.items():
+        assert known.severity in ("error", "warning"), kind
+        assert known.meaning
+        assert "\n" not in known.meaning
 
 
 @pytest.mark.parametrize("kind", ["pairtree", "vitro", "bags"])

@@ -29,7 +29,7 @@ from pressmark.stores.ocfl_walk import PAUSE, Found, Walk, ignored
 if TYPE_CHECKING:
     from pressmark.stores.ocfl import OcflRoot
 
-__all__ = ["Check", "ObjectResult"]
+__all__ = ["Check", "ObjectResult", "root_problems"]
 
 # Of what another run changes meanwhile nothing can be said: so often it is looked at again.
 LOOKS = 10
