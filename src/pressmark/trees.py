@@ -15,13 +15,19 @@ __all__ = [
     "flush_filesystem",
     "flush_tree",
     "is_directory",
+    "is_readable",
     "is_there",
     "walk",
+    "why_unreadable",
 ]
 
 _OPEN_DIRECTORY = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_DIRECTORY", 0)
 # Windows flushes nothing that is open for reading only.
 _OPEN_FILE = (os.O_RDWR if os.name == "nt" else os.O_RDONLY) | getattr(os, "O_CLOEXEC", 0)
+# Should a named pipe take a file's place, opening it must not block.
+_LOOK = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
+# As the effective user, as whom files are opened.
+_EFFECTIVE = os.access in os.supports_effective_ids
 # What is raised where there is nothing; a NUL, of which ValueError speaks, is in no name.
 _NOTHING_THERE = (FileNotFoundError, NotADirectoryError, ValueError)
 # What a file system says that has nothing to flush.
@@ -49,6 +55,28 @@ def is_directory(path: bytes) -> bool:
         return stat.S_ISDIR(os.stat(path).st_mode)
     except _NOTHING_THERE:
         return False
+
+
+def is_readable(path: str | bytes, directory: int | None = None) -> bool:
+    """Return whether this process may read a file; it is not opened.
+
+    :param directory: a descriptor of the directory that ``path`` is relative to
+    """
+    return os.access(path, os.R_OK, dir_fd=directory, effective_ids=_EFFECTIVE)
+
+
+def why_unreadable(path: str | bytes, directory: int | None = None) -> OSError | None:
+    """Return the error of opening a file for reading; :data:`None` where it is readable.
+
+    :param directory: as of :func:`is_readable`
+    """
+    if is_readable(path, directory):
+        return None
+    try:
+        os.close(os.open(path, _LOOK, dir_fd=directory))
+    except OSError as error:
+        return error
+    return None
 
 
 def walk(top: bytes) -> Iterator[tuple[bytes, list[bytes], list[bytes]]]:

@@ -481,8 +481,8 @@ def test_a_dry_run_while_another_run_prunes(vitro: VitroStore, monkeypatch: pyte
     empty.mkdir()
     walk = VitroStore._walk
 
-    def gone(self: VitroStore, ignore: Any = ()) -> Any:
-        items = list(walk(self, ignore))
+    def gone(self: VitroStore, *arguments: Any, **options: Any) -> Any:
+        items = list(walk(self, *arguments, **options))
         if empty.exists():
             empty.rmdir()
         return items

@@ -17,6 +17,7 @@ from typing import BinaryIO, NamedTuple
 
 from pressmark.errors import BagError
 from pressmark.fixity.ways import Beneath, BeneathByName, Directory, opened_directory
+from pressmark.trees import is_readable
 
 __all__ = ["Base", "Target"]
 
@@ -38,10 +39,17 @@ class _ByDescriptor(Beneath):
         directory, name = self._parts(path)
         return os.readlink(os.fsencode(name), dir_fd=directory)
 
+    def is_readable(self, path: bytes) -> bool:
+        directory, name = self._parts(path)
+        return is_readable(name, directory)
+
 
 class _ByName(BeneathByName):
     def readlink(self, path: bytes) -> bytes:
         return os.fsencode(os.readlink(self._real(path))).replace(os.fsencode(os.sep), b"/")
+
+    def is_readable(self, path: bytes) -> bool:
+        return is_readable(self._real(path))
 
 
 class Target(NamedTuple):
@@ -115,6 +123,15 @@ class Base:
         except BaseException:
             os.close(descriptor)
             raise
+
+    def why_unreadable(self, path: bytes) -> OSError | None:
+        """Return the error of opening a regular file as :meth:`open` does; :data:`None` where it is readable."""
+        try:
+            if not self._way.is_readable(path):
+                self.open(path).close()
+        except OSError as error:
+            return error
+        return None
 
     def scan(self, path: bytes) -> Iterator[os.DirEntry[str]]:
         """Give the entries of a directory of the bag, in no order; each is good until the next is asked for.

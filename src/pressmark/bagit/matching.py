@@ -18,6 +18,7 @@ from pressmark.errors import shown
 from pressmark.fixity import Progress
 from pressmark.fixity.pool import PROGRESS_EVERY, Event
 from pressmark.reports import Problem
+from pressmark.trees import why_unreadable
 
 __all__ = ["Match", "Matching"]
 
@@ -69,7 +70,9 @@ class Matching:
         """Go through all files and read none."""
         next_progress = monotonic() + PROGRESS_EVERY
         matches = self.matches() if self._structure.level != "oxum" else self._found()
-        for _ in matches:
+        for found in matches:
+            if isinstance(found, Match):
+                self._check_readable(found.path, found.real)
             if on_event is not None and monotonic() >= next_progress:
                 next_progress = monotonic() + PROGRESS_EVERY
                 on_event(Progress(self.streams + self.tag_files, 0, 0))
@@ -98,6 +101,16 @@ class Matching:
                 again = self._again(path)
                 if again:
                     yield Match(path, real, again)
+                else:
+                    self._check_readable(path, real)
+
+    def _check_readable(self, path: bytes, real: bytes | None) -> None:
+        """Report a file that cannot be read, where nobody reads it."""
+        base = self._structure.base
+        error = why_unreadable(os.path.join(base.path, path)) if real is None else base.why_unreadable(real)
+        if error is None or isinstance(error, FileNotFoundError) or path in self._structure.unreadable:
+            return
+        self._say([problem("file-unreadable", path, error.strerror or str(error))])
 
     def check_missing(self) -> None:
         """Say what is listed and was not found, when all files have been given."""

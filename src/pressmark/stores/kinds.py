@@ -25,7 +25,7 @@ KINDS = Kinds(
         "beside": Kind(WARNING, "", "it lies beside the store's own files and belongs to no object"),
         "leftover": Kind(WARNING, "", "an interrupted run of pressmark left it behind; the next change removes it"),
         "unrepaired": Kind(ERROR, "", "the system refuses what a repair would do here; nothing is lost"),
-        "unreadable": Kind(ERROR, "", "a directory cannot be read: what is in it is not accounted for"),
+        "unreadable": Kind(ERROR, "", "a file or directory cannot be read"),
         # --- Pairtree: the tree as a whole
         "version-missing": Kind(WARNING, "4", "there is no pairtree_version0_1"),
         "version-unknown": Kind(WARNING, "4", "pairtree_version0_1 does not say that this is Pairtree 0.1"),

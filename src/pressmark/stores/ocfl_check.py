@@ -25,6 +25,7 @@ from pressmark.stores.kinds import problem
 from pressmark.stores.ocfl_layout import EXTENSIONS, WORKSHOP, read_root
 from pressmark.stores.ocfl_object import Advice, Checked, ContentFile, check_object
 from pressmark.stores.ocfl_walk import PAUSE, Found, Walk, ignored
+from pressmark.stores.readability import find_unreadable, unreadable_file
 
 if TYPE_CHECKING:
     from pressmark.stores.ocfl import OcflRoot
@@ -119,6 +120,7 @@ class Check:
         self._report = Report()
         self._shop = os.path.join(root, EXTENSIONS, WORKSHOP)
         self._ignored = ignored(())
+        self._reads_content = False
         self._objects = self._files = self._bytes = 0
         self._advice: dict[str, tuple[str, int, bytes, str]] = {}
         # Without a layout nothing else would show two objects of one identifier. Eight bytes each.
@@ -130,6 +132,8 @@ class Check:
         self._ignored = ignored(ignore)
         for found in root_problems(self._root, self._store.layout_is_given):
             self._tell(found)
+        self._check_extensions()
+        self._reads_content = digests
         opened = self._walk(threads, ignore)
         for one in self._verified(opened, threads) if digests else opened:
             self._settle(self._confirmed(one, threads))
@@ -147,12 +151,29 @@ class Check:
 
         :param places: of each object, with that of the object that it is in
         """
+        self._reads_content = digests
         opened = (self._looked_at(place, inside) for place, inside in places)
         for one in self._verified(opened, threads) if digests else opened:
             self._settle(self._confirmed(one, threads))
         self._tell_advice()
         self._report.counts.update(objects=self._objects, files=self._files, bytes=self._bytes)
         return self._report
+
+    def _check_extensions(self) -> None:
+        """Report what cannot be read in the directories of the root's extensions, which may hold anything."""
+        folder = os.path.join(self._root, EXTENSIONS)
+        for found in find_unreadable(folder, EXTENSIONS, links="skip", ignored=text(WORKSHOP).__eq__):
+            # The directory itself has been reported with the layout.
+            if found.kind == "unreadable" and found.path != EXTENSIONS:
+                self._tell(found)
+
+    def _object(self, place: bytes, entries: Sequence[Entry]) -> Checked:
+        """Check one object; a file that cannot be read is found when its content is, or else here."""
+        checked = check_object(os.path.join(self._root, place), place, entries, self._store.version)
+        for file in () if self._reads_content else checked.files:
+            path = os.path.join(place, file.path)
+            checked.problems.extend(unreadable_file(os.path.join(self._root, path), path, "content-unreadable"))
+        return checked
 
     def _looked_at(self, place: bytes, inside: bytes | None) -> _Open:
         try:
@@ -187,7 +208,7 @@ class Check:
         for _ in range(LOOKS):
             if entries is None:
                 return None
-            checked = check_object(os.path.join(self._root, place), place, entries, self._store.version)
+            checked = self._object(place, entries)
             self._leave_out_links_of_runs(checked.problems, place)
             problems = set(checked.problems)
             if problems == before or all(one.severity != "error" for one in problems):

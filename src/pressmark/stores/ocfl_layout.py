@@ -20,7 +20,7 @@ from pressmark.stores.kinds import problem
 from pressmark.stores.ocfl_codes import REGISTERED
 from pressmark.stores.ocfl_declarations import ROOT, VERSIONS, declaration, read_declaration
 from pressmark.stores.ocfl_writer import write_extension
-from pressmark.trees import flush_directory, flush_tree
+from pressmark.trees import flush_directory, flush_tree, is_there
 
 __all__ = ["EXTENSIONS", "LAYOUT", "WORKSHOP", "RootFacts", "create_root", "layout_file", "read_root", "refused_layout"]
 
@@ -168,11 +168,15 @@ def _layout(root: bytes, version: str | None) -> tuple[Layout | None, str, list[
     path = os.path.join(EXTENSIONS, octets(name), _CONFIG)
     config: dict[str, Any] = {"extensionName": name}
     try:
-        if os.path.lexists(os.path.join(root, path)):
+        if is_there(os.path.join(root, path)):
             config = _read_json(os.path.join(root, path))
             if config.setdefault("extensionName", name) != name:
                 raise LayoutConfigError("extensionName", f"{shown_value(config['extensionName'])} is not {shown(name)}")
         layout = layout_from_config(config)
+    except OSError as error:
+        # Without its configuration, the layout would give other paths.
+        why = f"{os.fsdecode(path)} cannot be read: {error.strerror}"
+        return None, why, [*problems, problem("layout-unknown", path, f"{why} (E071)")]
     except (_NotJson, LayoutConfigError) as error:
         known = "unknown layout" in str(error)
         where = LAYOUT if known else path

@@ -40,6 +40,7 @@ from pressmark.stores.ocfl_codes import REGISTERED
 from pressmark.stores.ocfl_declarations import OBJECT, later, read_declaration
 from pressmark.stores.ocfl_layout import EXTENSIONS
 from pressmark.stores.ocfl_unversioned import LOGS, MUTABLE_HEAD, is_content_path_layout
+from pressmark.stores.readability import unreadable_file
 
 __all__ = ["Advice", "Checked", "ContentFile", "check_object", "is_object_name", "is_object_root"]
 
@@ -279,12 +280,14 @@ class _Check:
             found = self._scan(entry.name)
             for inside in found:
                 if inside.kind == "directory":
-                    self._links(entry.name, inside.name)
+                    self._undescribed(entry.name, inside.name)
                     if entry.name == EXTENSIONS and text(inside.name) not in REGISTERED:
                         what = f"{os.fsdecode(inside.name)!r} is not the name of a registered extension"
                         self._advice.setdefault("W013", Advice("W013", what, "extension-unregistered"))
                 elif entry.name == EXTENSIONS:
                     self._tell("extensions-file", (entry.name, inside.name), code="E067")
+                else:
+                    self._readable(entry.name, inside.name)
             self._unversioned(entry.name, found)
 
     def _unversioned(self, folder: bytes, found: Sequence[Entry]) -> None:
@@ -299,12 +302,19 @@ class _Check:
             elif entry.kind == "directory" and not is_content_path_layout(entry.name):
                 self._tell("unversioned", (folder, entry.name), section="3.9")
 
-    def _links(self, *names: bytes) -> None:
-        """Look for links alone, in what OCFL does not describe further."""
+    def _undescribed(self, *names: bytes) -> None:
+        """Look for links and for what cannot be read, in a directory that OCFL does not describe further."""
         waiting = [names]
         while waiting:
             folder = waiting.pop()
-            waiting += [(*folder, entry.name) for entry in self._scan(*folder)[::-1] if entry.kind == "directory"]
+            entries = self._scan(*folder)
+            for entry in entries:
+                if entry.kind == "file":
+                    self._readable(*folder, entry.name)
+            waiting += [(*folder, entry.name) for entry in entries[::-1] if entry.kind == "directory"]
+
+    def _readable(self, *names: bytes) -> None:
+        self._problems += unreadable_file(os.path.join(self._directory, *names), self._path(*names))
 
     # --- versions -------------------------------------------------------------------------------------------------
 
@@ -345,7 +355,7 @@ class _Check:
             if entry.kind == "directory":
                 if entry.name != folder:
                     self._tell("version-directory", (name, entry.name))
-                    self._links(name, entry.name)
+                    self._undescribed(name, entry.name)
             elif entry.name != _INVENTORY and _SIDECAR.fullmatch(entry.name) is None:
                 self._tell("version-file", (name, entry.name))
         own = self._version_inventory(name, files, document, data)

@@ -179,9 +179,12 @@ class PairtreeStore(Store):
         :param threads: how many read directories; :data:`None` or 0 for as many as there are cores
         :param ignore: globs of names that are passed over, besides those of the store
         """
+        return self._objects(self._walk(ignore), threads, on_problem)
+
+    def _objects(self, walk: Walk, threads: int | None, on_problem: OnProblem | None) -> Iterator[StoreObject]:
         with store_errors(self._base):
             others: dict[str, str] = {}
-            for item in self._walk(ignore).items(threads):
+            for item in walk.items(threads):
                 if isinstance(item, Problem):
                     if on_problem is not None:
                         on_problem(item)
@@ -190,13 +193,14 @@ class PairtreeStore(Store):
                 else:
                     yield item
 
-    def _walk(self, ignore: Sequence[str] = ()) -> Walk:
+    def _walk(self, ignore: Sequence[str] = (), *, readable: bool = False) -> Walk:
         return Walk(
             self._base,
             self.layout,
             dialect=self.dialect,
             follow=self._follow,
             ignore=(*self._ignore, *ignore),
+            readable=readable,
         )
 
     def _with_duplicates(self, record: StoreObject, others: dict[str, str]) -> StoreObject:
@@ -544,7 +548,8 @@ class PairtreeStore(Store):
     ) -> Report:
         """Walk the whole tree and return what is wrong.
 
-        A Pairtree holds no digests: with ``digests`` nothing more is read.
+        Files in objects are not read, only that they can be read is checked. A Pairtree holds no digests: with
+        ``digests`` nothing more is done.
         """
         report = Report(counts={"objects": 0, "proper": 0})
 
@@ -555,7 +560,8 @@ class PairtreeStore(Store):
                     on_problem(each)
 
         found(version_problems(self._base))
-        for record in self.objects(threads=threads, on_problem=lambda each: found([each]), ignore=ignore):
+        walk = self._walk(ignore, readable=True)
+        for record in self._objects(walk, threads, lambda each: found([each])):
             report.counts["objects"] += 1
             report.counts["proper"] += record.proper
             if record.problems:

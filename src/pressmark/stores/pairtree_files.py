@@ -97,5 +97,5 @@ def version_problems(base: bytes) -> list[Problem]:
     except FileNotFoundError:
         return [problem("version-missing", VERSION)]
     except OSError as error:
-        return [problem("version-unknown", VERSION, error.strerror or str(error))]
+        return [problem("unreadable", VERSION, error.strerror or str(error))]
     return [] if known else [problem("version-unknown", VERSION)]

@@ -2,7 +2,7 @@
 
 Directories that need no rule of their own are looked through by a kernel, many at a time and on several threads. What
 it defers is looked at here, one directory at a time: this is the one place that says what a directory holds.
-Encapsulating directories are never opened.
+Encapsulating directories are opened only where the caller asks whether what is in them can be read.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from pressmark.stores import pairtree_dialects as dialects
 from pressmark.stores.base import StoreObject, octets, text
 from pressmark.stores.directories import LOCK, Entry, leftovers, scan
 from pressmark.stores.kinds import problem
+from pressmark.stores.readability import find_unreadable
 
 __all__ = [
     *("OBJECT", "REPAIRING", "REPLACED", "RESERVED", "ROOT", "WORKSHOP"),
@@ -124,6 +125,7 @@ class Walk:
     :param dialect: in which it was written, or :data:`None` for the specification
     :param follow: symbolic links
     :param ignore: globs of names to pass over
+    :param readable: report what in an object cannot be read
     """
 
     def __init__(
@@ -134,6 +136,7 @@ class Walk:
         dialect: str | None = None,
         follow: bool = True,
         ignore: Sequence[str] = (),
+        readable: bool = False,
     ) -> None:
         self._base = base
         self._root = os.path.join(base, octets(ROOT))
@@ -142,6 +145,7 @@ class Walk:
         self._follow = follow
         self._ignore = tuple(ignore)
         self._ignored = re.compile("|".join(map(fnmatch.translate, ignore))).match if ignore else None
+        self._readable = readable
         self._kernels = _kernels.active
 
     # --- in order -------------------------------------------------------------------------------------------------
@@ -271,12 +275,25 @@ class Walk:
         if identifiers is not None:
             # A NamedTuple takes twice as long by its name.
             make = partial(tuple.__new__, StoreObject)
-            return list(map(make, zip(identifiers, paths, repeat(True), names, repeat(()))))
+            unreadable = map(self._unreadable_in, paths, names) if self._readable else repeat(())
+            return list(map(make, zip(identifiers, paths, repeat(True), names, unreadable)))
         found: list[Item] = []
         for place, path, name in zip(places, paths, names, strict=True):
             identifier, problems = self.identified(place)
-            found.append(StoreObject(identifier, path, True, name, tuple(problems)))
+            found.append(StoreObject(identifier, path, True, name, (*problems, *self._unreadable_in(path, name))))
         return found
+
+    def _unreadable_in(self, path: str, *names: str) -> tuple[Problem, ...]:
+        """Return what cannot be read of an object, by the names that are its in the last directory of its ppath."""
+        if not self._readable:
+            return ()
+        links = "follow" if self._follow else "refuse"
+        places = (octets(f"{path}/{name}") for name in names)
+        return tuple(
+            found
+            for place in places
+            for found in find_unreadable(os.path.join(self._base, place), place, links=links, ignored=self._ignored)
+        )
 
     def _plain_identifiers(self, places: list[str]) -> list[str] | None:
         """Return the identifiers of paths if there is nothing to say of any of them."""
@@ -409,6 +426,8 @@ class Walk:
             if entry.kind in ("link", "dangling"):
                 kind = "link" if entry.kind == "link" else "link-dangling"
                 problems.append(problem(kind, path + b"/" + entry.name))
+        inside = [text(entry.name) for entry in members if entry.kind in ("directory", "file")]
+        problems += self._unreadable_in(text(path), *inside, *map(text, found.ours))
         shown = f"{ROOT}/{place}" if place else ROOT
         return StoreObject(identifier, shown, encapsulation is not None, encapsulation, tuple(problems))
 

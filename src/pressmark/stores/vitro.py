@@ -68,6 +68,7 @@ from pressmark.stores.directories import (
 )
 from pressmark.stores.kinds import problem
 from pressmark.stores.namespaces import NAMESPACES, namespaces_problems, read_namespaces, render, with_declared
+from pressmark.stores.readability import find_unreadable
 from pressmark.trees import flush_directory, flush_tree, is_there
 
 __all__ = ["VitroObject", "VitroStore"]
@@ -234,14 +235,21 @@ class VitroStore(Store):
         :param threads: has no effect: directories are read one after another
         :param ignore: globs of names that are passed over, besides those of the store
         """
+        return self._objects(self._walk(ignore), on_problem)
+
+    def _objects(self, walk: Iterator[StoreObject | Problem], on_problem: OnProblem | None) -> Iterator[StoreObject]:
         with store_errors(self._base):
-            for item in self._walk(ignore):
+            for item in walk:
                 if isinstance(item, StoreObject):
                     yield item
                 elif on_problem is not None:
                     on_problem(item)
 
-    def _walk(self, ignore: Sequence[str] = ()) -> Iterator[StoreObject | Problem]:
+    def _walk(self, ignore: Sequence[str] = (), *, readable: bool = False) -> Iterator[StoreObject | Problem]:
+        """Give objects and problems in their order.
+
+        :param readable: report files that cannot be read
+        """
         ignored = _matcher((*self._ignore, *ignore))
         yield from self._beside(ignored)
         renaming = self._renaming()
@@ -265,7 +273,8 @@ class VitroStore(Store):
                 for name in files:
                     yield problem("file-in-root", path + b"/" + name)
             elif files:
-                yield self._object(place, path, files, renaming)
+                record = self._object(place, path, files, renaming)
+                yield self._with_unreadable(record, files) if readable else record
             for entry in kept:
                 if entry.kind == "link":
                     yield problem("link", path + b"/" + entry.name, section="")
@@ -291,6 +300,13 @@ class VitroStore(Store):
                 problems.append(problem("duplicate-id", path, message, section="", found=f"{ROOT}/{canonical}"))
         proper = not any(found.kind in _IMPROPER for found in problems)
         return StoreObject(identifier, text(path), proper, None, tuple(problems))
+
+    def _with_unreadable(self, record: StoreObject, files: Sequence[bytes]) -> StoreObject:
+        places = (octets(f"{record.path}/") + name for name in files)
+        found = (
+            one for place in places for one in find_unreadable(os.path.join(self._base, place), place, links="refuse")
+        )
+        return record._replace(problems=(*record.problems, *found))
 
     def _identified(self, place: str, path: bytes) -> tuple[str | None, list[Problem]]:
         """Return the identifier of a place, and what is to be said of the two."""
@@ -619,7 +635,8 @@ class VitroStore(Store):
     ) -> Report:
         """Walk the whole store and return what is wrong.
 
-        A Vitro store holds no digests: with ``digests`` nothing more is read.
+        Files are not read, only that they can be read is checked. A Vitro store holds no digests: with ``digests``
+        nothing more is done.
         """
         report = Report(counts={"objects": 0, "proper": 0})
 
@@ -630,7 +647,8 @@ class VitroStore(Store):
                     on_problem(each)
 
         found(namespaces_problems(self.namespaces))
-        for record in self.objects(threads=threads, on_problem=lambda each: found([each]), ignore=ignore):
+        walk = self._walk(ignore, readable=True)
+        for record in self._objects(walk, lambda each: found([each])):
             report.counts["objects"] += 1
             report.counts["proper"] += record.proper
             found(record.problems)

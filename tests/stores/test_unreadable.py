@@ -1,0 +1,46 @@
+"""What a user has no right to read is an error of every check, whatever the kind of the store."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import pressmark
+from pressmark import stores
+from support.implementations import Implementation
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs modes of files")
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that other users can reach; pytest's own are closed to them."""
+    folder = Path(tempfile.mkdtemp(prefix="pressmark-"))
+    folder.chmod(0o755)
+    if any(not above.stat().st_mode & 0o001 for above in folder.parents):
+        shutil.rmtree(folder)
+        pytest.skip("the directory of temporary files is closed to other users")
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.mark.parametrize("kind", stores.KINDS)
+def test_every_denial(implementation: Implementation, open_folder: Path, kind: str) -> None:
+    """Whichever file or directory is closed, a check says so, with digests and without."""
+    environment = {
+        **os.environ,
+        "PRESSMARK_IMPLEMENTATION": implementation.name,
+        "PYTHONPATH": os.pathsep.join([str(Path(pressmark.__file__).parent.parent), os.environ.get("PYTHONPATH", "")]),
+    }
+    command = [sys.executable, str(Path(__file__).with_name("every_denial.py")), kind, str(open_folder)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout) == []
