@@ -281,11 +281,11 @@ def pairtree_configs() -> st.SearchStrategy[dict[str, object]]:
 
 
 def vitro_configs() -> st.SearchStrategy[dict[str, object]]:
-    # rule 10: a namespace that can be declared: no backslash, CR or LF, no leading blank
+    # rule 10: a namespace that can be declared: no backslash, CR or LF, no leading blank; an empty one can be read
     safe = st.text(
         st.characters(exclude_categories=("Cs", "Cc", "Zs"), exclude_characters="\\"), min_size=1, max_size=3
     )
-    namespace = st.one_of(st.sampled_from(NAMESPACES), safe)
+    namespace = st.one_of(st.sampled_from(NAMESPACES), safe, st.just(""))
     namespaces = st.dictionaries(st.sampled_from(LETTERS_AND_DIGITS), namespace, max_size=4)
     return st.fixed_dictionaries({}, optional={"namespaces": namespaces})
 

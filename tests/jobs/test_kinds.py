@@ -387,6 +387,8 @@ def broken(kind: str, folder: Path) -> stores.Store:
         (folder / "pairtree_root" / "id" / "x").mkdir(parents=True)
         (folder / "pairtree_root" / "id" / "x" / "bare file").touch()
         (folder / "pairtree_version0_1").unlink()
+        if os.name == "posix":
+            (folder / "pairtree_root" / "id" / "3" / "id3" / "dangling").symlink_to("nowhere")
     else:
         (folder / "file_storage_root" / "zzz" / "y").mkdir(parents=True)
         (folder / "file_storage_root" / "zzz" / "y" / "b c").touch()

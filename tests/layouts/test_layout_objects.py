@@ -301,7 +301,6 @@ def test_an_unknown_parameter_suggests_the_right_one(make: Callable[[], Any], ke
         (lambda: Vitro("ab"), "namespaces"),
         (lambda: Vitro([["a", "b"]]), "namespaces"),
         (lambda: Vitro({"\u00e9": "x"}), "namespaces"),
-        (lambda: Vitro({"a": ""}), "namespaces"),
         (lambda: Vitro({"a": b"x"}), "namespaces"),
         (lambda: Vitro({1: "x"}), "namespaces"),
         (lambda: HashedNTuple(tuple_size=True, number_of_tuples=1), "tupleSize"),
@@ -666,6 +665,17 @@ def test_the_lowest_prefix_wins(implementation: Implementation) -> None:
     """Rule 8: of several namespaces that match, the one of the lowest prefix is taken, in whatever order they came."""
     for namespaces in ({"a": "urn:", "b": "urn:x:"}, {"b": "urn:x:", "a": "urn:"}):
         assert Vitro(namespaces).map_id("urn:x:1") == "a~x/+1"
+
+
+def test_an_empty_namespace(implementation: Implementation) -> None:
+    """Every identifier begins with it, as with one that Vitro reads from its file."""
+    layout = Vitro({"a": "urn:", "e": ""})
+    for identifier, path in (("urn:1", "a~1"), ("xyz", "e~x/yz"), ("con", "e~c/on")):
+        assert layout.map_id(identifier) == path
+        assert layout.unmap_path(path) == identifier
+    for path in ("xyz", "e~u/rn+/1", "e~"):
+        with pytest.raises(PathError):
+            layout.unmap_path(path)
     assert Vitro({"b": "urn:", "a": "urn:x:"}).map_id("urn:x:1") == "a~1"
     many = {chr(code): f"ns{code}:" for code in (*range(48, 58), *range(65, 91), *range(97, 123))}
     for prefix, namespace in many.items():

@@ -699,6 +699,14 @@ def test_a_directory_that_cannot_be_read_is_not_passed_over(
     assert (row.source, row.status, row.error_code) == ("file_storage_root/hid", "copy_failed", "unreadable")
 
 
+def test_a_destination_that_is_only_read(there: Path, tmp_path: Path) -> None:
+    """A Vitro store whose namespaces are in doubt is refused before anything is planned."""
+    store = stores.create("vitro", tmp_path / "uploads", namespaces=["urn:"])
+    Path(store.root, "file_storage_namespaces.properties").write_bytes(b"a = urn:\nb =\n")
+    with pytest.raises(StoreError, match="the store is only read: the namespace of 'b' is empty"):
+        migrate.plan(there, tmp_path / "uploads", to="vitro")
+
+
 def test_dialects_become_what_the_specification_says(source: Path, tmp_path: Path) -> None:
     stores.create("pairtree", source)
     # pypairtree writes a space as ^9d.

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -107,28 +109,88 @@ def test_namespaces_that_would_not_read_back(tmp_path: Path, vitro: VitroStore, 
 
 
 @pytest.mark.parametrize(
-    ("content", "reason"),
+    ("content", "namespaces", "kind", "reason"),
     [
-        (b"ab = x\n", "one ASCII letter or digit"),
-        ("é = x\n".encode(), "one ASCII letter or digit"),
-        (b"= x\n", "one ASCII letter or digit"),
-        (b"a =\n", "every identifier begins with it"),
-        (b"a = C\\:\\\\data\n", "would not read back"),
-        (b"a = x\\ny\n", "would not read back"),
-        (b"a = \\u00zz\n", "four hex digits"),
-        (b"a = \\ud800\n", "half a character"),
-        (b"a = \xff\n", "not utf-8 at byte 4"),
-        (b"\xef\xbb\xbfa = x\n", "byte order mark"),
-        (b"#" * (1 << 21), "longer"),
+        (b"ab = x\n", {"a": "x"}, "namespaces-malformed", "line 1: the prefix 'ab' is longer"),
+        (b"a = y\nab = x\n", {"a": "y"}, "namespaces-malformed", "line 2: the prefix 'ab' is longer"),
+        (
+            "a = y\né = x\n".encode(),
+            {"a": "y"},
+            "namespaces-malformed",
+            "line 2: the prefix 'é' is not an ASCII letter",
+        ),
+        (b"a = y\n= x\n", {"a": "y"}, "namespaces-malformed", "line 2: no prefix"),
+        (b"a = y\nb = \\u00zz\n", {"a": "y"}, "namespaces-malformed", "line 2: .* four hex digits"),
+        (b"a = y\nb = \\ud800\n", {"a": "y"}, "namespaces-malformed", "line 2: .* half a character"),
+        (b"a = y\nb = \xff\n", {"a": "y"}, "namespaces-malformed", "line 2: not utf-8"),
+        (b"\xef\xbb\xbfa = y\n", {"a": "y"}, "namespaces-malformed", "byte order mark"),
+        (b"a = y\nb =\n", {"a": "y", "b": ""}, "namespaces-value", "every identifier begins with it"),
+        (b"a = y\nb = C\\:\\\\data\n", {"a": "y", "b": "C:\\data"}, "namespaces-value", "changes when Vitro writes"),
+        (b"a = C:\\data\\new\n", {"a": "C:data\new"}, "namespaces-value", "changes when Vitro writes"),
+        (b"a = \\ x\n", {"a": " x"}, "namespaces-value", "changes when Vitro writes"),
     ],
 )
-def test_namespaces_files_that_are_none(vitro: VitroStore, content: bytes, reason: str) -> None:
-    """A file that cannot be meant is refused when the store is opened, in a line that names it."""
+def test_namespaces_in_doubt(
+    tmp_path: Path, vitro: VitroStore, content: bytes, namespaces: dict[str, str], kind: str, reason: str
+) -> None:
+    """The file is read as Vitro reads it and reported; what is stored is given, and nothing is changed."""
+    vitro.put("http://x/1", tmp_path / "f.txt")
     Path(vitro.root, NAMES).write_bytes(content)
-    with pytest.raises(StoreError, match=reason) as caught:
-        VitroStore(vitro.root)
-    assert os.fsencode(caught.value.path).endswith(NAMES.encode())
-    assert "\n" not in str(caught.value)
+    before = snapshot(Path(vitro.root))
+    store = VitroStore(vitro.root)
+    assert store.namespaces == namespaces
+    assert [record.id for record in store.objects()] == [f"{namespaces['a']}1"]
+    assert store.get(f"{namespaces['a']}1").name == "f.txt"
+    found = [one for one in store.check().problems if one.kind == kind]
+    assert len(found) == 1
+    assert re.search(reason, found[0].message)
+    changes: list[Callable[[], object]] = [
+        lambda: store.put("urn:1", tmp_path / "f.txt"),
+        lambda: store.put("http://x/1", tmp_path / "f.txt", replace=True),
+        lambda: store.delete("http://x/1"),
+        lambda: store.declare("urn:"),
+        store.repair,
+        lambda: store.repair(dry_run=True),
+    ]
+    for change in changes:
+        with pytest.raises(StoreError, match=f"the store is only read: .*{reason}") as caught:
+            change()
+        assert os.fsencode(caught.value.path).endswith(NAMES.encode())
+        assert "\n" not in str(caught.value)
+    assert snapshot(Path(vitro.root)) == before
+
+
+def test_an_empty_namespace(tmp_path: Path, vitro: VitroStore) -> None:
+    """It stands before every identifier that no earlier letter takes, as in Vitro."""
+    vitro.put("http://x/1", tmp_path / "f.txt")
+    vitro.put("abc", tmp_path / "f.txt")
+    write(Path(vitro.root, "file_storage_root"), {"e~x/yz/g.txt": b"g"})
+    Path(vitro.root, NAMES).write_bytes(b"a = http://x/\ne = \n")
+    store = VitroStore(vitro.root)
+    found = {record.id: [one.kind for one in record.problems] for record in store.objects()}
+    assert found == {"http://x/1": [], "abc": ["hidden"], "xyz": []}
+    assert store.get("xyz").name == "g.txt"
+
+
+def test_escapes_that_change_nothing(tmp_path: Path, vitro: VitroStore) -> None:
+    """What reads back without its escapes is not in doubt, nor is a blank at the end of a namespace."""
+    Path(vitro.root, NAMES).write_bytes(b"# by hand\na = http\\://x/\nb = \\u00fcrn: \n")
+    store = VitroStore(vitro.root)
+    assert store.namespaces == {"a": "http://x/", "b": "ürn: "}
+    assert [one.kind for one in store.check().problems] == ["namespaces-blank"]
+    store.put("http://x/1", tmp_path / "f.txt")
+    store.declare("urn:")
+    assert Path(vitro.root, NAMES).read_text("utf-8") == "a = http://x/\nb = ürn: \nc = urn:\n"
+
+
+def test_a_namespaces_file_that_is_none(vitro: VitroStore) -> None:
+    """A file that is no list of namespaces is refused when the store is opened, in a line that names it."""
+    for content, encoding in ((b"#" * (1 << 21), "utf-8"), (b"a", "utf-16-le")):
+        Path(vitro.root, NAMES).write_bytes(content)
+        with pytest.raises(StoreError, match=r"longer|not utf-16-le at byte 0") as caught:
+            VitroStore(vitro.root, encoding=encoding)
+        assert os.fsencode(caught.value.path).endswith(NAMES.encode())
+        assert "\n" not in str(caught.value)
 
 
 def test_another_encoding(vitro: VitroStore) -> None:
@@ -417,6 +479,9 @@ def test_check(tmp_path: Path, vitro: VitroStore) -> None:
 def test_namespaces_that_are_odd(vitro: VitroStore) -> None:
     """Two letters for one namespace, and a choice that depends on the version of Java, are warned of."""
     Path(vitro.root, NAMES).write_bytes(b"a = x:\nb = x:\n")
+    assert [one.kind for one in VitroStore(vitro.root).check().problems] == ["namespaces-repeated"]
+    Path(vitro.root, NAMES).write_bytes(b"a = y:\na = x:\n")
+    assert VitroStore(vitro.root).namespaces == {"a": "x:"}
     assert [one.kind for one in VitroStore(vitro.root).check().problems] == ["namespaces-repeated"]
     Path(vitro.root, NAMES).write_bytes(b"a = x:\nd = x:y:\n")
     assert [one.kind for one in VitroStore(vitro.root).check().problems] == ["namespaces-order"]

@@ -138,9 +138,7 @@ def _walked(store: Store) -> Iterator[Problem | _Walked]:
 
         yield from version_problems(os.fsencode(store.root))
     elif store.kind == "vitro":
-        from pressmark.stores.namespaces import namespaces_problems
-
-        yield from namespaces_problems(store.namespaces)  # type: ignore[attr-defined]
+        yield from store.namespaces_problems  # type: ignore[attr-defined]
     waiting: list[Problem] = []
     for record in store.objects(on_problem=waiting.append):
         yield from waiting
@@ -187,7 +185,7 @@ def _check_others(store: Any, records: list[dict[str, Any]], digests: bool, tell
     for record in records:
         walked = [_problem(one) for one in record["problems"]]
         found = StoreObject(record["id"], record["path"], True, None, tuple(walked))
-        problems = list(store.validated(found, digests, 1, report)) if store.kind == "bags" else []
+        problems = list(store.validated(found, digests, 1, report) if store.kind == "bags" else store.unreadable(found))
         # What its tag files were blamed for comes again when it is validated.
         problems = [one for one in walked if one not in problems] + problems
         for one in problems:

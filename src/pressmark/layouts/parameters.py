@@ -198,7 +198,7 @@ class Integers(Check):
 class Namespaces(Check):
     """A mapping of one ASCII letter or digit to a namespace (rules/vitro.md section 4, numbers 8 and 9)."""
 
-    allowed = "an object that gives each prefix, one ASCII letter or digit, its namespace, a non-empty string"
+    allowed = "an object that gives each prefix, one ASCII letter or digit, its namespace, a string"
 
     def __call__(self, key: str, value: Any) -> tuple[tuple[str, str], ...]:
         # A frozen layout keeps pairs; its own pairs come back here when it is copied or unpickled.
@@ -212,7 +212,7 @@ class Namespaces(Check):
             prefix, namespace = pair
             if not (isinstance(prefix, str) and re.fullmatch("[0-9A-Za-z]", prefix)):
                 raise self.refusal(key, value)
-            if not (isinstance(namespace, str) and namespace):
+            if not isinstance(namespace, str):
                 raise self.refusal(key, value)
             checked[prefix] = Text()(key, namespace)
         return tuple(sorted(checked.items()))

@@ -239,7 +239,11 @@ class Options:
         return opening
 
     def difference(self, store: Store) -> str | None:
-        """Return why a destination that is there places objects otherwise than these options say, or :data:`None`."""
+        """Return why a destination that is there places objects otherwise than these options say, or :data:`None`.
+
+        :raises StoreError: it is only read
+        """
+        store.refuse_changes()
         if self.to == "pairtree":
             wanted, found = self.places(), store.layout
             assert isinstance(wanted, Pairtree)

@@ -339,6 +339,12 @@ class Store(ABC):
         :raises ObjectError: of kind ``missing``: it is no longer there
         """
 
+    def refuse_changes(self) -> None:  # noqa: B027 (a store may be changed unless its kind knows better)
+        """Return where the store may be changed, as far as it knows without trying.
+
+        :raises StoreError: it is only read
+        """
+
     @abstractmethod
     def put(
         self,

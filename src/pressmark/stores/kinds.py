@@ -52,8 +52,13 @@ KINDS = Kinds(
         "file-in-root": Kind(ERROR, "Directory structure", "a file right in file_storage_root is no identifier's"),
         "files-several": Kind(ERROR, "Directory structure", "the object has more than one file"),
         "hidden": Kind(ERROR, "Namespaces", "the object was stored before its namespace was declared"),
+        "namespaces-blank": Kind(WARNING, "Namespaces", "a namespace ends with a blank"),
+        "namespaces-malformed": Kind(
+            ERROR, "Namespaces", "Vitro reads a line of the namespaces file otherwise, or fails"
+        ),
         "namespaces-order": Kind(WARNING, "Namespaces", "which of two namespaces wins depends on the version of Java"),
-        "namespaces-repeated": Kind(WARNING, "Namespaces", "two prefixes stand for the same namespace"),
+        "namespaces-repeated": Kind(WARNING, "Namespaces", "a prefix is repeated, or two stand for one namespace"),
+        "namespaces-value": Kind(ERROR, "Namespaces", "a namespace is empty, or changes when Vitro writes it again"),
         "unknown-prefix": Kind(ERROR, "Namespaces", "the namespaces file does not say what the prefix stands for"),
         # --- folders of bags
         "archive-member": Kind(ERROR, "", "a member of a serialised bag that was not unpacked: no file, or unsafe"),

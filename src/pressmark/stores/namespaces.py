@@ -1,7 +1,8 @@
 """The namespaces file of a Vitro store: ``file_storage_namespaces.properties``.
 
 It is read as :class:`java.util.Properties` reads text. Vitro writes it without escapes, ``k = namespace`` a line, and
-so does this module; a namespace that would not be read back as it was written is refused, read or declared.
+so does this module. A namespace that would not be read back as it was written cannot be declared; where one is in the
+file already, it is read as Vitro reads it, and reported.
 """
 
 from __future__ import annotations
@@ -11,13 +12,14 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from string import ascii_lowercase
+from typing import NamedTuple
 
 from pressmark.errors import StoreError, shown
-from pressmark.reports import Problem
+from pressmark.reports import ERROR, Problem
 from pressmark.stores.base import store_errors
 from pressmark.stores.kinds import problem
 
-__all__ = ["NAMESPACES", "namespaces_problems", "parse", "read_namespaces", "render", "with_declared"]
+__all__ = ["NAMESPACES", "NamespacesFile", "parse", "read_namespaces", "render", "with_declared"]
 
 NAMESPACES = b"file_storage_namespaces.properties"
 # A file of so many bytes is no list of 62 namespaces at most.
@@ -33,31 +35,62 @@ _CONTROLS = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 _PREFIX = re.compile("[0-9A-Za-z]")
 
 
+class NamespacesFile(NamedTuple):
+    """The content of a namespaces file.
+
+    :ivar namespaces: what each prefix stands for, as Vitro reads it; lines that cannot be read are left out
+    :ivar problems: what is wrong with the file; with an error among them its meaning is in doubt, and what depends on
+        it is not to be written
+    """
+
+    namespaces: dict[str, str]
+    problems: tuple[Problem, ...]
+
+    @property
+    def doubt(self) -> str | None:
+        """The first error; :data:`None` where the file's meaning is certain."""
+        return next((found.message for found in self.problems if found.severity == ERROR), None)
+
+
 def parse(text: str) -> list[tuple[str, str]]:
     r"""Return keys and values as :class:`java.util.Properties` reads them, in their order.
 
     :raises ValueError: a ``\u`` that is not followed by four hex digits, or stands for no character
     """
-    pairs = []
-    for line in _logical_lines(text):
-        key = _KEY.match(line)
-        assert key is not None  # it may be empty
-        separator = _SEPARATOR.match(line, key.end())
-        assert separator is not None
-        pairs.append((_unescaped(key[0]), _unescaped(line[separator.end() :])))
-    return pairs
+    return [_pair(line) for _number, line in _logical_lines(text)]
 
 
-def _logical_lines(text: str) -> Iterator[str]:
-    lines = iter(_LINE_END.split(text))
-    for first in lines:
-        line = first.lstrip(_SPACE)
-        if not line or line[0] in "#!":
+def _pair(line: str) -> tuple[str, str]:
+    """Return the key and the value of a logical line.
+
+    :raises ValueError: as :func:`parse`
+    """
+    key = _KEY.match(line)
+    assert key is not None  # it may be empty
+    separator = _SEPARATOR.match(line, key.end())
+    assert separator is not None
+    return _unescaped(key[0]), _unescaped(line[separator.end() :])
+
+
+def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
+    """Yield each logical line with the number of the first line that it is made of."""
+    # A backslash before the very last line end does not continue the line.
+    lines = _LINE_END.split(text[:-1] if text.endswith(("\r", "\n")) else text)
+    number, line, goes_on = 0, "", False
+    for at, natural in enumerate(lines, 1):
+        part = natural.lstrip(_SPACE)
+        # As long as nothing but a backslash has come, a comment may begin.
+        if not line and (not part or part[0] in "#!"):
+            goes_on = False
             continue
-        while _goes_on(line):
-            line = line[:-1] + next(lines, "").lstrip(_SPACE)
-        if line:
-            yield line
+        number = number if goes_on and line else at
+        goes_on = _goes_on(part)
+        line += part[:-1] if goes_on else part
+        if line and not goes_on:
+            yield number, line
+            line = ""
+    if line or goes_on:
+        yield number, line
 
 
 def _goes_on(line: str) -> bool:
@@ -70,7 +103,7 @@ def _unescaped(text: str) -> str:
         if escaped[:1] != "u":
             return _CONTROLS.get(escaped, escaped)
         if len(escaped) != 5:
-            raise ValueError("a \\u is not followed by four hex digits")
+            raise ValueError("a \\u is not followed by four hex digits; correct it")
         return chr(int(escaped[1:], 16))
 
     plain = _ESCAPE.sub(character, text)
@@ -78,7 +111,7 @@ def _unescaped(text: str) -> str:
         # Two escapes make one character beyond U+FFFF.
         return plain.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
     except UnicodeDecodeError:
-        raise ValueError("a \\u is half a character") from None
+        raise ValueError("a \\u is half a character; correct it") from None
 
 
 def render(namespaces: Mapping[str, str]) -> str:
@@ -102,31 +135,64 @@ def _fault(namespace: str) -> str | None:
     )
 
 
-def read_namespaces(base: bytes, encoding: str = "utf-8") -> dict[str, str]:
-    """Return what each prefix stands for, from the file in the directory ``base``.
+def read_namespaces(base: bytes, encoding: str = "utf-8") -> NamespacesFile:
+    """Read the file in the directory ``base``.
 
-    :raises StoreError: the file is not there, cannot be read, or is malformed
+    :raises StoreError: the file is not there, cannot be read, or is no list of namespaces
     """
     path = os.path.join(base, NAMESPACES)
     with store_errors(path), open(path, "rb") as file:
         data = file.read(LONGEST + 1)
     if len(data) > LONGEST:
         raise StoreError(path, f"it is longer than {LONGEST} bytes: that is no list of namespaces; restore the file")
+    problems = []
     if data.startswith(codecs.BOM_UTF8):
-        raise StoreError(path, "it begins with a byte order mark, which Vitro takes for a prefix; remove that")
+        problems.append(_malformed("a byte order mark at the beginning, which Vitro takes for a prefix; remove it"))
+        data = data.removeprefix(codecs.BOM_UTF8)
     try:
-        pairs = parse(data.decode(encoding))
+        text = data.decode(encoding, "surrogateescape")
     except UnicodeDecodeError as error:
         reason = f"it is not {encoding} at byte {error.start}; name its encoding, or restore the file"
         raise StoreError(path, reason) from None
-    except ValueError as error:
-        raise StoreError(path, f"{error}; mend the line") from None
-    for prefix, namespace in pairs:
-        if not _PREFIX.fullmatch(prefix):
-            raise StoreError(path, f"{shown(prefix)} is no prefix: that is one ASCII letter or digit; mend the line")
-        if fault := _fault(namespace):
-            raise StoreError(path, f"the namespace {shown(namespace)} of {prefix!r}: {fault}; mend the line")
-    return dict(pairs)
+    read: dict[str, str] = {}
+    for number, line in _logical_lines(text):
+        try:
+            key, namespace = _entry(line, encoding)
+        except ValueError as error:
+            problems.append(_malformed(f"line {number}: {error}"))
+            continue
+        prefix = key[0]
+        if key != prefix:
+            what = f"the prefix {shown(key)} is longer than one character, and Vitro uses {prefix!r}; shorten it"
+            problems.append(_malformed(f"line {number}: {what}"))
+            if prefix in read:
+                continue
+        elif prefix in read:
+            what = f"line {number}: the prefix {prefix!r} is repeated, and Vitro uses the last line; remove the others"
+            problems.append(problem("namespaces-repeated", NAMESPACES, what, found=prefix))
+        read[prefix] = namespace
+    return NamespacesFile(read, (*problems, *_namespaces_problems(read)))
+
+
+def _malformed(message: str) -> Problem:
+    return problem("namespaces-malformed", NAMESPACES, message)
+
+
+def _entry(line: str, encoding: str) -> tuple[str, str]:
+    """Return the key and the namespace of a logical line.
+
+    :raises ValueError: there are none that can be used
+    """
+    try:
+        line.encode()
+    except UnicodeEncodeError:
+        raise ValueError(f"not {encoding}; convert the file, or name its encoding") from None
+    key, namespace = _pair(line)
+    if not key:
+        raise ValueError("no prefix; write one letter before the namespace")
+    if not _PREFIX.match(key):
+        raise ValueError(f"the prefix {shown(key)} is not an ASCII letter or digit; correct it")
+    return key, namespace
 
 
 def with_declared(base: bytes, namespaces: Mapping[str, str], declared: Iterable[str]) -> dict[str, str]:
@@ -148,10 +214,23 @@ def with_declared(base: bytes, namespaces: Mapping[str, str], declared: Iterable
     return result
 
 
-def namespaces_problems(namespaces: Mapping[str, str]) -> list[Problem]:
-    """Return what is to be said of namespaces that can be read."""
+def _namespaces_problems(namespaces: Mapping[str, str]) -> list[Problem]:
+    """Return what is wrong with namespaces as they were read."""
     found = []
     items = sorted(namespaces.items())
+    for prefix, namespace in items:
+        if _fault(namespace):
+            what = "is empty, so every identifier begins with it"
+            if namespace:
+                what = f"{shown(namespace)} changes when Vitro writes the file again"
+            way_out = f"migrate the objects below '{prefix}~' before changing the line"
+            message = f"the namespace of {prefix!r} {what}; {way_out}"
+            found.append(problem("namespaces-value", NAMESPACES, message, found=prefix))
+        elif namespace[-1] in _SPACE:
+            message = (
+                f"the namespace {shown(namespace)} of {prefix!r} ends with a blank; check that identifiers have it"
+            )
+            found.append(problem("namespaces-blank", NAMESPACES, message, found=prefix))
     for number, (prefix, namespace) in enumerate(items):
         earlier = next((letter for letter, other in items[:number] if other == namespace), None)
         if earlier is not None:

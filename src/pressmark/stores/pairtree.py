@@ -203,6 +203,14 @@ class PairtreeStore(Store):
             readable=readable,
         )
 
+    def unreadable(self, record: StoreObject) -> tuple[Problem, ...]:
+        """Return what cannot be read of the object of a record of :meth:`objects`; none if it is gone."""
+        try:
+            found = self._contents(record.path.removeprefix(ROOT).lstrip("/"))
+        except OSError as error:
+            return (problem("unreadable", octets(record.path), error.strerror or str(error)),)
+        return () if found is None else self._walk(readable=True).unreadable_in(record.path, found)
+
     def _with_duplicates(self, record: StoreObject, others: dict[str, str]) -> StoreObject:
         """Add that another ppath stands for the same identifier; one of two such is not canonical (rule A19)."""
         assert record.id is not None
@@ -384,7 +392,7 @@ class PairtreeStore(Store):
 
     def _new_place(self, identifier: str | bytes, encapsulation: str | None) -> tuple[str, str]:
         """Return the ppath of an object that is put, and the name of its encapsulating directory."""
-        self._writable()
+        self.refuse_changes()
         place, _, name = self.layout.object_path(identifier).rpartition("/")
         if encapsulation is not None:
             name = encapsulation
@@ -406,7 +414,7 @@ class PairtreeStore(Store):
         reason = f"there is one at {ROOT}/{place}: replace it, or delete it first"
         return ObjectError(self.root, identifier, "exists", reason)
 
-    def _writable(self) -> None:
+    def refuse_changes(self) -> None:
         if self.dialect is not None:
             raise StoreError(self.root, f"a tree in the dialect {self.dialect} is only read: migrate it to a new one")
 
@@ -498,7 +506,7 @@ class PairtreeStore(Store):
         :raises ObjectError: of kind ``missing``, or nothing could be removed
         :raises IdentifierError: the identifier has no place in this tree
         """
-        self._writable()
+        self.refuse_changes()
         place = self.layout.map_id(identifier)
         ppath = octets(place)
         directory = os.path.join(self._tree, ppath)
@@ -585,7 +593,7 @@ class PairtreeStore(Store):
         :param on_event: called with :class:`Changed`: ``encapsulate``, ``finish``, ``prune`` or ``remove``
         """
         if not dry_run:
-            self._writable()
+            self.refuse_changes()
         run = _Repair(self, dry_run, on_event, (*self._ignore, *ignore))
         with store_errors(self._base), run:
             for item in self._walk(ignore).items():

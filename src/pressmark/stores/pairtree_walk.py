@@ -283,8 +283,12 @@ class Walk:
             found.append(StoreObject(identifier, path, True, name, (*problems, *self._unreadable_in(path, name))))
         return found
 
+    def unreadable_in(self, path: str, found: Contents) -> tuple[Problem, ...]:
+        """Return what cannot be read of the object that ends in a directory; none if that is not asked for."""
+        members = [text(entry.name) for entry in found.members if entry.kind in ("directory", "file")]
+        return self._unreadable_in(path, *members, *map(text, found.ours))
+
     def _unreadable_in(self, path: str, *names: str) -> tuple[Problem, ...]:
-        """Return what cannot be read of an object, by the names that are its in the last directory of its ppath."""
         if not self._readable:
             return ()
         links = "follow" if self._follow else "refuse"
@@ -426,8 +430,7 @@ class Walk:
             if entry.kind in ("link", "dangling"):
                 kind = "link" if entry.kind == "link" else "link-dangling"
                 problems.append(problem(kind, path + b"/" + entry.name))
-        inside = [text(entry.name) for entry in members if entry.kind in ("directory", "file")]
-        problems += self._unreadable_in(text(path), *inside, *map(text, found.ours))
+        problems += self.unreadable_in(text(path), found)
         shown = f"{ROOT}/{place}" if place else ROOT
         return StoreObject(identifier, shown, encapsulation is not None, encapsulation, tuple(problems))
 

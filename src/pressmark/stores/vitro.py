@@ -67,8 +67,8 @@ from pressmark.stores.directories import (
     would_be_empty,
 )
 from pressmark.stores.kinds import problem
-from pressmark.stores.namespaces import NAMESPACES, namespaces_problems, read_namespaces, render, with_declared
-from pressmark.stores.readability import find_unreadable
+from pressmark.stores.namespaces import NAMESPACES, read_namespaces, render, with_declared
+from pressmark.stores.readability import unreadable_file
 from pressmark.trees import flush_directory, flush_tree, is_there
 
 __all__ = ["VitroObject", "VitroStore"]
@@ -147,6 +147,7 @@ class VitroStore(Store):
     :param durable: have everything on the disk before a change is made
 
     :ivar namespaces: what each prefix stands for
+    :ivar namespaces_problems: what is wrong with the namespaces file; with an error among them the store is only read
     :raises StoreError: it is no Vitro store, or cannot be read
     """
 
@@ -165,8 +166,18 @@ class VitroStore(Store):
         self._read()
 
     def _read(self) -> None:
-        self.namespaces = read_namespaces(self._base, self._encoding)
+        file = read_namespaces(self._base, self._encoding)
+        self.namespaces, self.namespaces_problems = file
+        self._doubt = file.doubt
         self.layout = Vitro(self.namespaces)
+
+    def refuse_changes(self) -> None:
+        """Return where the store may be changed, as far as it knows without trying.
+
+        :raises StoreError: the meaning of its namespaces file is in doubt, and with it where objects belong
+        """
+        if self._doubt is not None:
+            raise StoreError(os.path.join(self._base, NAMESPACES), f"the store is only read: {self._doubt}")
 
     @classmethod
     def create(
@@ -194,7 +205,7 @@ class VitroStore(Store):
             strangers = sorted(set(os.listdir(base)) - {NAMESPACES, WORKSHOP})
             if strangers:
                 raise StoreError(base, f"it holds {text(strangers[0])!r}: name a directory that is empty or not there")
-            if is_there(os.path.join(base, NAMESPACES)) and read_namespaces(base) != wanted:
+            if is_there(os.path.join(base, NAMESPACES)) and read_namespaces(base).namespaces != wanted:
                 raise StoreError(base, f"it holds other namespaces, of a store whose {ROOT} is missing; restore that")
             with Workshop(os.path.join(base, WORKSHOP)) as shop, shop.turn():
                 _write(shop, base, wanted, "utf-8")
@@ -213,6 +224,7 @@ class VitroStore(Store):
         """
         with store_errors(self._base), Workshop(self._workshop()) as shop, shop.turn():
             self._read()  # another run may have declared some
+            self.refuse_changes()
             wanted = with_declared(self._base, self.namespaces, namespaces)
             if wanted != self.namespaces:
                 _write(shop, self._base, wanted, self._encoding)
@@ -274,7 +286,9 @@ class VitroStore(Store):
                     yield problem("file-in-root", path + b"/" + name)
             elif files:
                 record = self._object(place, path, files, renaming)
-                yield self._with_unreadable(record, files) if readable else record
+                if readable:
+                    record = record._replace(problems=(*record.problems, *self._unreadable_in(place, files)))
+                yield record
             for entry in kept:
                 if entry.kind == "link":
                     yield problem("link", path + b"/" + entry.name, section="")
@@ -301,12 +315,17 @@ class VitroStore(Store):
         proper = not any(found.kind in _IMPROPER for found in problems)
         return StoreObject(identifier, text(path), proper, None, tuple(problems))
 
-    def _with_unreadable(self, record: StoreObject, files: Sequence[bytes]) -> StoreObject:
-        places = (octets(f"{record.path}/") + name for name in files)
-        found = (
-            one for place in places for one in find_unreadable(os.path.join(self._base, place), place, links="refuse")
-        )
-        return record._replace(problems=(*record.problems, *found))
+    def unreadable(self, record: StoreObject) -> list[Problem]:
+        """Return what cannot be read of the object of a record of :meth:`objects`; none if it is gone."""
+        place = record.path.removeprefix(f"{ROOT}/")
+        try:
+            return self._unreadable_in(place, self._files(place))
+        except OSError as error:
+            return [problem("unreadable", octets(record.path), error.strerror or str(error))]
+
+    def _unreadable_in(self, place: str, files: Sequence[bytes]) -> list[Problem]:
+        paths = [octets(f"{ROOT}/{place}/") + name for name in files]
+        return [found for path in paths for found in unreadable_file(os.path.join(self._base, path), path)]
 
     def _identified(self, place: str, path: bytes) -> tuple[str | None, list[Problem]]:
         """Return the identifier of a place, and what is to be said of the two."""
@@ -449,6 +468,7 @@ class VitroStore(Store):
         :raises ObjectError: nothing was stored; its ``kind`` says why
         :raises IdentifierError: the identifier has no place in this store
         """
+        self.refuse_changes()
         place = self.layout.map_id(identifier)
         with object_errors(self.root, identifier):
             name, path = self._source(identifier, source, links)
@@ -611,6 +631,7 @@ class VitroStore(Store):
         :raises ObjectError: of kind ``missing`` or ``ambiguous``, or it could not be removed
         :raises IdentifierError: the identifier has no place in this store
         """
+        self.refuse_changes()
         place = self.layout.map_id(identifier)
         directory = os.path.join(self._tree, octets(place))
         with object_errors(self.root, identifier):
@@ -646,7 +667,7 @@ class VitroStore(Store):
                 if on_problem is not None:
                     on_problem(each)
 
-        found(namespaces_problems(self.namespaces))
+        found(self.namespaces_problems)
         walk = self._walk(ignore, readable=True)
         for record in self._objects(walk, lambda each: found([each])):
             report.counts["objects"] += 1
@@ -671,6 +692,7 @@ class VitroStore(Store):
 
         Identifiers, decoded file names and every byte stay. Done twice, it changes nothing.
         """
+        self.refuse_changes()
         run = _Repair(self, dry_run, on_event)
         with store_errors(self._base):
             return run.run(ignore)
