@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import hashlib
 import os
 import pickle
 import shutil
@@ -23,6 +24,7 @@ from pressmark.migrate.comparing import verified
 from pressmark.migrate.digests import object_digest, read_files
 from pressmark.migrate.transfer import carry
 from pressmark.migrate.transfer.failures import failure_of
+from pressmark.migrate.transfer.reading import listed_digests
 from pressmark.stores.bags import BagFolder
 from pressmark.stores.ocfl import OcflRoot
 
@@ -455,3 +457,16 @@ def test_names_that_are_refused_when_they_are_put(tmp_path: Path, kind: str, alo
     with pytest.raises(ObjectError, match="rename it") as caught:
         store.put("x", path if alone else tmp_path / "one")
     assert caught.value.kind == "bad-name"
+def test_digests_of_names_in_two_forms(tmp_path: Path) -> None:
+    """Of manifests that spell a file's name in different normalization forms, each gives its digest of it."""
+    (tmp_path / "bag/data").mkdir(parents=True)
+    (tmp_path / "bag/data/\u00e9").write_bytes(b"x")
+    (tmp_path / "bag/bagit.txt").write_text("BagIt-Version: 1.0\nTag-File-Character-Encoding: UTF-8\n")
+    wanted = {}
+    for algorithm, name in (("md5", "e\u0301"), ("sha256", "\u00e9")):
+        wanted[algorithm] = {"data/\u00e9": hashlib.new(algorithm, b"x").hexdigest()}
+        text = "{}  data/{}\n".format(wanted[algorithm]["data/\u00e9"], name)
+        (tmp_path / f"bag/manifest-{algorithm}.txt").write_text(text, encoding="utf-8")
+    names = ["bagit.txt", "data/\u00e9", "manifest-md5.txt", "manifest-sha256.txt"]
+    found = listed_digests(Bag.open(tmp_path / "bag"), os.fsencode(tmp_path / "bag"), [n.encode() for n in names])
+    assert found == wanted

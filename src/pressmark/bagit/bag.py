@@ -21,6 +21,7 @@ from pressmark.bagit.info import BagInfo, check_elements
 from pressmark.bagit.kinds import problem
 from pressmark.bagit.listing import Listing, Source
 from pressmark.bagit.payload import PAYLOAD
+from pressmark.bagit.versions import breach, holds
 from pressmark.errors import BagError
 from pressmark.reports import Problem, Report
 
@@ -31,7 +32,6 @@ __all__ = ["Bag", "FetchList", "ManifestFile", "open_listing", "open_tag_file", 
 
 # What bag-info.txt was called up to version 0.95.
 PACKAGE_INFO = b"package-info.txt"
-_WITH_PACKAGE_INFO = (0, 95)
 
 _MANIFEST = re.compile(rb"(tag)?manifest-(.+)\.txt", re.DOTALL)
 
@@ -192,7 +192,7 @@ def survey(base: Base, problems: list[Problem]) -> tuple[Bag, frozenset[bytes]]:
         problems += found
     elif declarations.NAME not in names:
         problems.append(problem("declaration-missing", declarations.NAME))
-    of_old = declaration.version <= _WITH_PACKAGE_INFO and PACKAGE_INFO in names
+    of_old = PACKAGE_INFO in names and not holds("bag-info", declaration.version)
     info_name = PACKAGE_INFO if of_old else infos.NAME
     info = BagInfo(encoding=declaration.encoding)
     data = _content(base, info_name, infos.INFO_LIMIT, names, problems)
@@ -202,12 +202,13 @@ def survey(base: Base, problems: list[Problem]) -> tuple[Bag, frozenset[bytes]]:
     elif data is not None:
         info, found = BagInfo.parse(data, declaration.encoding, declaration.version, name=info_name)
         problems += found
-        problems += check_elements(info, info_name)
+        problems += check_elements(info, info_name, declaration.version)
     manifests: dict[bool, list[ManifestFile]] = {False: [], True: []}
     for name in sorted(names):
         found_name = _MANIFEST.fullmatch(name)
         if found_name is not None:
-            manifests[found_name[1] is not None].append(_manifest(name, os.fsdecode(found_name[2]), problems))
+            given = os.fsdecode(found_name[2])
+            manifests[found_name[1] is not None].append(_manifest(name, given, declaration.version, problems))
     bag = Bag(base.path, declaration, info, tuple(manifests[False]), tuple(manifests[True]), info_name)
     return bag, names
 
@@ -286,7 +287,7 @@ def _content(base: Base, name: bytes, limit: int, names: frozenset[bytes], probl
             return None
 
 
-def _manifest(name: bytes, given: str, problems: list[Problem]) -> ManifestFile:
+def _manifest(name: bytes, given: str, version: tuple[int, int], problems: list[Problem]) -> ManifestFile:
     """Return what a manifest's name says of it."""
     official = official_name(given)
     if not is_normalized(given):
@@ -294,5 +295,6 @@ def _manifest(name: bytes, given: str, problems: list[Problem]) -> ManifestFile:
         expected = wanted and f"{'tag' * name.startswith(b'tag')}manifest-{wanted}.txt"
         problems.append(problem("algorithm-name", name, expected=expected or None))
     if bag_name(given) not in REGISTERED:
-        problems.append(problem("algorithm-unregistered", name, algorithm=official or given))
+        unregistered = problem("algorithm-unregistered", name, algorithm=official or given)
+        problems += breach("algorithms-registered", version, unregistered)
     return ManifestFile(name, official or given, official is not None)

@@ -31,10 +31,10 @@ from pressmark.bagit.downloads import NO_SPACE, Download, Downloader, Terms
 from pressmark.bagit.events import Event, Stage
 from pressmark.bagit.fetchlist import FetchEntry, read_fetch
 from pressmark.bagit.kinds import problem
-from pressmark.bagit.names import UP_TO_097
 from pressmark.bagit.parts import BLOCK, Directory
 from pressmark.bagit.report import BagReport
 from pressmark.bagit.transaction import STAGING, Transaction, refusing
+from pressmark.bagit.versions import holds
 from pressmark.errors import BagError
 from pressmark.fixity.algorithms import ALGORITHMS
 from pressmark.fixity.outcomes import Outcome
@@ -302,13 +302,14 @@ class _Run:
         """Return the path of an entry as the manifests have it, and the checksums that can be verified."""
         path = entry.path
         found = self._listing.find(path)
-        if not found:
-            again = self._listing.find_again(path, mark=False)
-            if again is not None:
-                path, found = again.path, again.digests
-                problems.append(problem(again.kind, path, f"fetch.txt, line {entry.line} has another spelling of it"))
-        # Up to 0.97, a file need only be in one of the manifests.
-        missing = self._manifests - found.keys() if found and self._bag.version > UP_TO_097 else set()
+        for again in self._listing.find_rest(path, found, mark=False):
+            # Where no manifest has its name as fetch.txt spells it, the first of them says what it is called.
+            if not found:
+                path = again.path
+            found.update(again.digests)
+            problems.append(problem(again.kind, path, f"fetch.txt, line {entry.line} has another spelling of it"))
+        everywhere = holds("listed-everywhere", self._bag.version)
+        missing = self._manifests - found.keys() if found and everywhere else set()
         if not found or missing:
             reason = f"it is not in the manifest of {', '.join(sorted(missing))}" if missing else "it is in no manifest"
             problems.append(problem("fetch-unlisted", path, f"{reason}; it was not asked for"))

@@ -12,13 +12,13 @@ from typing import NamedTuple
 
 from pressmark.bagit.kinds import problem
 from pressmark.bagit.text import UTF8, Line, LineReader, find_charset
+from pressmark.bagit.versions import VERSIONS
 from pressmark.errors import shown
 from pressmark.reports import Problem
 
-__all__ = ["DECLARATION_LIMIT", "NAME", "VERSIONS", "Declaration", "declaration_bytes", "read_declaration"]
+__all__ = ["DECLARATION_LIMIT", "NAME", "Declaration", "declaration_bytes", "read_declaration"]
 
 NAME = b"bagit.txt"
-VERSIONS = ((0, 93), (0, 94), (0, 95), (0, 96), (0, 97), (1, 0))
 
 # Two lines need no more; of a file that has more, only so much is looked at.
 DECLARATION_LIMIT = 64 << 10  # 64 KiB

@@ -12,8 +12,9 @@ from typing import BinaryIO, NamedTuple
 
 from pressmark.bagit.kinds import problem
 from pressmark.bagit.manifests import PATH_SHOWN, PAYLOAD
-from pressmark.bagit.names import UP_TO_097, canonical, decode_path, encode_path, fault_of, has_raw_percent
+from pressmark.bagit.names import canonical, decode_path, encode_path, fault_of, has_raw_percent
 from pressmark.bagit.text import UTF8, Charset, Line, LineReader, find_charset, place_of, undecodable
+from pressmark.bagit.versions import holds
 from pressmark.errors import shown
 from pressmark.reports import SEVERITIES, Problem
 
@@ -175,7 +176,7 @@ def _read(
         else:
             length = int(number[1] or b"0")
     text = found[3]
-    if version > UP_TO_097 and has_raw_percent(text):
+    if holds("percent-encoded", version) and has_raw_percent(text):
         fault_of_path("percent-raw", text)
     path = decode_path(text, version)
     reason = fault_of(path) or fault_of(canonical(path)[0])

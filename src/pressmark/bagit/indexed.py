@@ -18,6 +18,7 @@ from pressmark.bagit.kinds import problem
 from pressmark.bagit.manifests import PATH_SHOWN, PAYLOAD, ManifestEntry, ManifestForm
 from pressmark.bagit.names import normal_key
 from pressmark.bagit.text import LIMIT, Line, LineReader, place_of
+from pressmark.bagit.versions import breach
 from pressmark.errors import BagError
 from pressmark.reports import Problem
 
@@ -141,25 +142,24 @@ class IndexedManifest:
             return
         before = self.find(entry.path)
         if before is not None:
-            self._problems.add(self._duplicate(found, entry, before[1]))
+            for one in self._duplicate(found, entry, before[1]):
+                self._problems.add(one)
             return
         # Whether it can be read again without its rules: as the kernel would say of it.
         blanks = len(found.data) - self._digits - len(text)
         plain = not problems and self._digits > 0 and text == entry.path and 1 <= blanks <= 2
         self.index.add(entry.path, found.offset, not (plain and self._form.charset.is_utf8))
 
-    def _duplicate(self, line: Line, entry: ManifestEntry, digest: str) -> Problem:
+    def _duplicate(self, line: Line, entry: ManifestEntry, digest: str) -> list[Problem]:
         message = f"{place_of(self._form.name, line.number)}: listed before"
+        path = entry.path[:PATH_SHOWN]
         if digest == entry.digest:
-            return problem("path-duplicate", entry.path[:PATH_SHOWN], message, algorithm=self.algorithm)
-        return problem(
-            "path-duplicate",
-            entry.path[:PATH_SHOWN],
-            f"{message}, with another checksum",
-            algorithm=self.algorithm,
-            expected=digest,
-            found=entry.digest,
-        )
+            again = problem("path-duplicate", path, message, algorithm=self.algorithm)
+            return breach("listed-once", self._form.version, again)
+        message += ", with another checksum"
+        # One of the two is wrong, in any version.
+        found = problem("path-duplicate", path, message, algorithm=self.algorithm, expected=digest, found=entry.digest)
+        return [found]
 
     # --- lines again
 

@@ -19,8 +19,8 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from pressmark.bagit.kinds import problem
-from pressmark.bagit.names import UP_TO_097
 from pressmark.bagit.text import UTF8, Line, LineReader, find_charset, undecodable
+from pressmark.bagit.versions import breach, holds
 from pressmark.errors import shown
 from pressmark.reports import Problem
 
@@ -272,8 +272,7 @@ def _read_element(
         what = "a blank line" if not text.strip(_BLANKS) else f"no label, colon and value: {shown(text)}"
         problems.append(problem("info-malformed", name, f"line {number}: {what}"))
         return None, ""
-    # Up to 0.97 there may be any number of blanks around the colon.
-    if version > UP_TO_097:
+    if holds("labels-tight", version):
         if stripped != label:
             reason = f"white space around the label {shown(stripped)}"
             problems.append(problem("info-whitespace", name, f"line {number}: {reason}"))
@@ -298,16 +297,20 @@ def read_oxum(value: str) -> tuple[int, int] | None:
     return None if found is None else (int(found[1]), int(found[2]))
 
 
-def check_elements(info: BagInfo, name: bytes = NAME) -> list[Problem]:
+def check_elements(info: BagInfo, name: bytes = NAME, version: tuple[int, int] = (1, 0)) -> list[Problem]:
     """Return what is wrong with the values of reserved elements, and with their number.
 
     Whether Payload-Oxum is what the payload adds up to is for the validation to say.
+
+    :param name: the file's path, in problems
+    :param version: the bag's
     """
     problems = []
     for label, repeated in RESERVED.items():
         values = info.all(label)
         if repeated is not None and len(values) > 1:
-            problems.append(problem(repeated, name, f"{label} is there {len(values)} times"))
+            rule = "oxum-once" if repeated == "oxum-repeated" else "elements-once"
+            problems += breach(rule, version, problem(repeated, name, f"{label} is there {len(values)} times"))
         for value in values:
             if label == "Payload-Oxum" and read_oxum(value) is None:
                 problems.append(problem("oxum-malformed", name, found=value))
@@ -317,7 +320,7 @@ def check_elements(info: BagInfo, name: bytes = NAME) -> list[Problem]:
                     problem("element-malformed", name, f"{label} is not {form}: {shown(value)}", found=value)
                 )
     if info.all("Bag-Count") and not info.all("Bag-Group-Identifier"):
-        problems.append(problem("element-alone", name))
+        problems += breach("elements-once", version, problem("element-alone", name))
     return problems
 
 

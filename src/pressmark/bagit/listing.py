@@ -21,7 +21,7 @@ How a validation uses it::
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from types import TracebackType
 from typing import Any, BinaryIO, NamedTuple
 
@@ -168,44 +168,67 @@ class Listing:
         hits = ((manifest, manifest.find(path)) for manifest in self._manifests)
         return any(found is not None and manifest.index.is_marked(found[0]) for manifest, found in hits)
 
-    def find_again(self, path: bytes, *, mark: bool = True) -> Again | None:
+    def find_rest(self, path: bytes, found: Iterable[str], *, mark: bool = True) -> Iterator[Again]:
+        """Yield under which other spellings those manifests list a file that do not list it under its own name.
+
+        Ask when all files that are listed under their own names are marked, as with :meth:`find_again`.
+
+        :param found: algorithms of the manifests that list it under its own name
+        :param mark: note that the file is there
+        """
+        known = set(found)
+        while not known.issuperset(self.algorithms):
+            again = self.find_again(path, mark=mark, known=known)
+            if again is None:
+                return
+            yield again
+            known |= again.digests.keys()
+
+    def find_again(self, path: bytes, *, mark: bool = True, known: Collection[str] = ()) -> Again | None:
         """Return under which other spelling a file is listed, of those that are not marked; the second chance.
 
         Ask when all files that are listed under their own names are marked. Then a line that holds ``%25`` and means a
         file that is not there may mean one with these three characters, and a name may differ in its normalization.
 
         :param mark: note that the file is there
+        :param known: algorithms of manifests that are not asked
         """
-        return self._spelled(path, mark) or self.find_normalized(path, mark=mark)
+        asked = [manifest for manifest in self._manifests if manifest.algorithm not in known]
+        return self._spelled(path, asked, mark) or self._normalized(path, asked, mark)
 
     def find_normalized(self, path: bytes, *, mark: bool = True) -> Again | None:
         """Return which unmarked name is the same in Unicode's normalization form C (6.1.1.3).
 
         :param mark: note that the file is there
         """
+        return self._normalized(path, self._manifests, mark)
+
+    def _normalized(self, path: bytes, asked: list[IndexedManifest], mark: bool) -> Again | None:
         key = normal_key(path)
         hits = []
-        for manifest in self._manifests:
+        for manifest in asked:
             place = manifest.find_normalized(path, key)
             if place is not None:
                 hits.append((manifest, place))
         return self._again("name-normalized", hits, mark)
 
-    def _spelled(self, path: bytes, mark: bool) -> Again | None:
+    def _spelled(self, path: bytes, asked: list[IndexedManifest], mark: bool) -> Again | None:
         """Find an unmarked line by what may have become of its path on its way from line to index."""
         if b"%" in path or b"\n" in path or b"\r" in path:
             others = {decode_path(path, self._version), decode_path(encode_path(path), self._version)} - {path}
-            found = self._again(
-                "percent-raw", self._hits(others, lambda text: path in readings(text, self._version)), mark
-            )
+            hits = self._hits(asked, others, lambda text: path in readings(text, self._version))
+            found = self._again("percent-raw", hits, mark)
             if found is not None:
                 return found
         if b"\\" in path and (other := unescaped(path)) != path:
-            return self._again("md5sum-mark", self._hits({other}, lambda text: text == path), mark)
+            return self._again("md5sum-mark", self._hits(asked, {other}, lambda text: text == path), mark)
         return None
 
-    def _hits(self, others: set[bytes], fits: Callable[[bytes], bool]) -> list[tuple[IndexedManifest, int]]:
-        places = [(manifest, manifest.spelled(others, fits)) for manifest in self._manifests]
+    @staticmethod
+    def _hits(
+        asked: list[IndexedManifest], others: set[bytes], fits: Callable[[bytes], bool]
+    ) -> list[tuple[IndexedManifest, int]]:
+        places = [(manifest, manifest.spelled(others, fits)) for manifest in asked]
         return [(manifest, place) for manifest, place in places if place is not None]
 
     def _again(self, kind: str, hits: list[tuple[IndexedManifest, int]], mark: bool) -> Again | None:

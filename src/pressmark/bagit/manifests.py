@@ -17,8 +17,9 @@ from typing import BinaryIO, NamedTuple
 
 from pressmark.bagit.algorithms import digest_digits
 from pressmark.bagit.kinds import problem
-from pressmark.bagit.names import UP_TO_097, canonical, decode_path, encode_path, fault_of, has_raw_percent
+from pressmark.bagit.names import canonical, decode_path, encode_path, fault_of, has_raw_percent
 from pressmark.bagit.text import UTF8, Charset, Line, LineReader, find_charset, place_of, undecodable
+from pressmark.bagit.versions import breach, holds
 from pressmark.errors import shown
 from pressmark.reports import SEVERITIES, Problem
 
@@ -139,8 +140,8 @@ class ManifestForm:
 
     def _path(self, line: Line, text: bytes, escaped: bool, problems: list[Problem]) -> bytes | None:
         """Return the path that the text stands for, if it may be looked for at all."""
-        if self.version > UP_TO_097 and has_raw_percent(text):
-            problems.append(self._of_path("percent-raw", text, line))
+        if has_raw_percent(text):
+            problems += breach("percent-encoded", self.version, self._of_path("percent-raw", text, line))
         path = decode_path(unescaped(text) if escaped else text, self.version)
         fault = fault_of(path) or fault_of(canonical(path)[0])
         if fault is not None:
@@ -152,21 +153,21 @@ class ManifestForm:
         if path.endswith(b"/") or path == PAYLOAD[:-1]:
             problems.append(self._of_path("path-directory", path, line))
             return None
-        kind = _fault_of_tag_file(path) if self.tag else _fault_of_payload_file(path)
+        kind = self._fault_of_tag_file(path) if self.tag else _fault_of_payload_file(path)
         if kind is not None:
             problems.append(self._of_path(kind, path, line))
             return None
         return path
 
+    def _fault_of_tag_file(self, path: bytes) -> str | None:
+        if path.startswith(PAYLOAD):
+            return "tag-manifest-payload"
+        listed = _TAG_MANIFEST.fullmatch(path) and holds("tag-manifests-unlisted", self.version)
+        return "tag-manifest-itself" if listed else None
+
 
 def _fault_of_payload_file(path: bytes) -> str | None:
     return None if path.startswith(PAYLOAD) else "path-outside-payload"
-
-
-def _fault_of_tag_file(path: bytes) -> str | None:
-    if path.startswith(PAYLOAD):
-        return "tag-manifest-payload"
-    return "tag-manifest-itself" if _TAG_MANIFEST.fullmatch(path) else None
 
 
 def read_manifest(

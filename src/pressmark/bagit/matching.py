@@ -14,6 +14,7 @@ from pressmark.bagit.manifests import PATH_SHOWN
 from pressmark.bagit.payload import PAYLOAD, Found, walk
 from pressmark.bagit.spool import Spool
 from pressmark.bagit.structure import Say, Structure, lacking
+from pressmark.bagit.versions import breach
 from pressmark.errors import shown
 from pressmark.fixity import Progress
 from pressmark.fixity.pool import PROGRESS_EVERY, Event
@@ -80,25 +81,25 @@ class Matching:
     def matches(self) -> Iterator[Match]:
         """Give each file that a manifest lists, with its checksums, and say what is wrong with the others.
 
-        A file that is not listed under its own name may be under another spelling of it. Whether it is can be said only
-        when all that are listed under their own names have been found, so these wait until then.
+        A file that a manifest does not list under its own name may be there under another spelling of it. Whether it is
+        can be said only when all that are listed under their own names have been found, so these wait until then.
         """
         with Spool[tuple[bytes, bytes | None]]() as strays:
             for found in self._found():
                 path = found.path
                 if path == PAYLOAD:
                     continue
-                digests = self._listing(path).find(path, mark=True)
+                listing = self._listing(path)
+                digests = listing.find(path, mark=True)
                 if found.kind == "file":
-                    if digests:
-                        self._compare_lists(path, digests)
+                    if digests and digests.keys() >= set(listing.algorithms):
                         yield Match(path, found.real, digests)
                     else:
                         strays.add((path, found.real))
                 elif digests and found.kind == "directory":
                     self._say([problem("path-directory", path)])
             for path, real in strays:
-                again = self._again(path)
+                again = self._everywhere(path)
                 if again:
                     yield Match(path, real, again)
                 else:
@@ -180,28 +181,41 @@ class Matching:
         if path.startswith(_BELOW_PAYLOAD):
             if not self._structure.is_everywhere(digests):
                 self._say([problem("file-not-everywhere", path, lacking(bag.manifests, digests))])
-        elif len(digests) < len(set(self._tags.algorithms)) and not _is_one_of(path, bag.manifests):
-            self._say([problem("tag-manifests-differ", path, lacking(bag.tag_manifests, digests))])
+        elif len(digests) < len(set(self._tags.algorithms)) and not self._is_unlisted_rightly(path):
+            differ = problem("tag-manifests-differ", path, lacking(bag.tag_manifests, digests))
+            self._say(breach("tag-manifests-alike", bag.version, differ))
 
-    def _again(self, path: bytes) -> Mapping[str, str]:
-        """Return the checksums of a file that is listed under another spelling of its name; none where it is not."""
-        again = self._listing(path).find_again(path)
-        if again is not None:
+    def _everywhere(self, path: bytes) -> Mapping[str, str]:
+        """Return the checksums of a file in all manifests, also those that have another spelling of its name."""
+        listing = self._listing(path)
+        digests = listing.find(path)
+        for again in listing.find_rest(path, digests):
             message = f"it is listed as {shown(again.path)}"
+            if digests:
+                names = (os.fsdecode(one.name) for one in self._manifests(path) if one.algorithm in again.digests)
+                message += f" in {', '.join(names)}"
             expected, found = os.fsdecode(again.path), os.fsdecode(path)
             self._say([problem(again.kind, path, message, expected=expected, found=found)])
-            self._compare_lists(path, again.digests)
-            return again.digests
-        bag = self._structure.bag
-        # Where there is no manifest at all, that was said once. Of a payload manifest that a tag manifest lacks, more
-        # was said than a warning.
+            digests.update(again.digests)
+        if digests:
+            self._compare_lists(path, digests)
+        else:
+            self._say_unlisted(path)
+        return digests
+
+    def _say_unlisted(self, path: bytes) -> None:
+        # Where there is no manifest at all, that was said once.
         if path.startswith(_BELOW_PAYLOAD):
             if self._payload.algorithms:
                 self._say([problem("file-unlisted", path)])
-        elif self._tags.algorithms and not _is_one_of(path, (*bag.manifests, *bag.tag_manifests)):
+        elif self._tags.algorithms and not self._is_unlisted_rightly(path):
             self._say([problem("tag-file-unlisted", path)])
-        return {}
 
+    def _is_unlisted_rightly(self, path: bytes) -> bool:
+        """Return whether tag manifests may or must lack a tag file, or more than a warning was said of it."""
+        bag = self._structure.bag
+        return any(manifest.name == path for manifest in (*bag.manifests, *bag.tag_manifests))
 
-def _is_one_of(path: bytes, manifests: tuple[ManifestFile, ...]) -> bool:
-    return any(manifest.name == path for manifest in manifests)
+    def _manifests(self, path: bytes) -> tuple[ManifestFile, ...]:
+        bag = self._structure.bag
+        return bag.manifests if path.startswith(_BELOW_PAYLOAD) else bag.tag_manifests

@@ -11,8 +11,9 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from pressmark.bagit.versions import RULES, VERSIONS, holds
+
 __all__ = [
-    "UP_TO_097",
     "canonical",
     "clash_key",
     "decode_path",
@@ -23,9 +24,6 @@ __all__ = [
     "readings",
 ]
 
-# The last version before 1.0. Up to it a percent sign stands for itself: only CR and LF were encoded.
-UP_TO_097 = (0, 97)
-
 _ENCODED = re.compile(rb"%(25|0[ADad])")
 _ENCODED_LINE_END = re.compile(rb"%(0[ADad])")
 _RAW_PERCENT = re.compile(rb"%(?!25|0[ADad])")
@@ -35,7 +33,7 @@ def encode_path(path: bytes, version: tuple[int, int] = (1, 0)) -> bytes:
     """Return a path as a manifest or fetch file has it (2.1.3): CR, LF and (from 1.0 on) ``%`` encoded, only those."""
     if b"%" not in path and b"\n" not in path and b"\r" not in path:
         return path
-    if version > UP_TO_097:
+    if holds("percent-encoded", version):
         path = path.replace(b"%", b"%25")
     return path.replace(b"\r", b"%0D").replace(b"\n", b"%0A")
 
@@ -47,7 +45,7 @@ def decode_path(text: bytes, version: tuple[int, int] = (1, 0)) -> bytes:
     """
     if b"%" not in text:
         return text
-    pattern = _ENCODED if version > UP_TO_097 else _ENCODED_LINE_END
+    pattern = _ENCODED if holds("percent-encoded", version) else _ENCODED_LINE_END
     return pattern.sub(lambda found: bytes([int(found[1], 16)]), text)
 
 
@@ -63,7 +61,7 @@ def readings(text: bytes, version: tuple[int, int] = (1, 0)) -> tuple[bytes, ...
     """
     if b"%" not in text:
         return (text,)
-    other = (1, 0) if version <= UP_TO_097 else UP_TO_097
+    other = VERSIONS[0] if holds("percent-encoded", version) else RULES["percent-encoded"].since
     return tuple(dict.fromkeys((decode_path(text, version), text, decode_path(text, other))))
 
 

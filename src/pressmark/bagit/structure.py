@@ -14,9 +14,9 @@ from pressmark.bagit.info import read_oxum
 from pressmark.bagit.kinds import problem
 from pressmark.bagit.listing import Listing
 from pressmark.bagit.manifests import PATH_SHOWN
-from pressmark.bagit.names import UP_TO_097
 from pressmark.bagit.numbers import Numbers
 from pressmark.bagit.payload import PAYLOAD
+from pressmark.bagit.versions import breach, holds
 from pressmark.reports import ERROR, WARNING, Problem
 
 __all__ = ["Say", "Structure", "lacking"]
@@ -56,7 +56,8 @@ class Structure:
         if everything:
             self._check_manifests()
         self.payload = self._listing(self.bag.manifests if everything else (), stack, tag=False)
-        self._manifests_needed = 1 if self.bag.version <= UP_TO_097 else max(1, len(set(self.payload.algorithms)))
+        everywhere = holds("listed-everywhere", self.bag.version)
+        self._manifests_needed = max(1, len(set(self.payload.algorithms))) if everywhere else 1
         self.tags = self._listing(self.bag.tag_manifests if everything else (), stack, tag=True)
         if everything:
             self._check_fetch()
@@ -123,7 +124,8 @@ class Structure:
         if of_tags and of_payload and of_tags != of_payload:
             expected, found = (", ".join(sorted(names)) for names in (of_payload, of_tags))
             message = f"tag manifests have {found}, payload manifests {expected}"
-            self._say([problem("tag-manifest-algorithms", b"", message, expected=expected, found=found)])
+            differ = problem("tag-manifest-algorithms", b"", message, expected=expected, found=found)
+            self._say(breach("tag-manifests-alike", self.bag.version, differ))
 
     def _check_tag_manifests(self) -> None:
         """Check that each tag manifest lists every payload manifest (2.2.1)."""
@@ -133,7 +135,8 @@ class Structure:
                 # Of one that could not be read, that was said.
                 if tag_manifest.algorithm in self.tags.algorithms and tag_manifest.algorithm not in listed:
                     message = f"it does not list {os.fsdecode(manifest.name)}"
-                    self._say([problem("tag-manifest-omission", tag_manifest.name, message)])
+                    omission = problem("tag-manifest-omission", tag_manifest.name, message)
+                    self._say(breach("tag-manifest-complete", self.bag.version, omission))
 
     def _check_fetch(self) -> None:
         """Check the lines of fetch.txt (2.2.3), and note which files they list."""
@@ -148,6 +151,9 @@ class Structure:
                 self._say([problem("path-duplicate", path, message, severity=WARNING, section="2.2.3")])
             self._fetched.put(found.path, 0 if found.length is None else found.length + 1)
             listed = self.payload.find(found.path)
+            if not self.is_everywhere(listed):
+                for again in self.payload.find_rest(found.path, listed, mark=False):
+                    listed.update(again.digests)
             if not self.is_everywhere(listed):
                 message = f"fetch.txt, line {found.line}: {lacking(self.bag.manifests, listed)}"
                 self._say([problem("fetch-unlisted", found.path[:PATH_SHOWN], message)])

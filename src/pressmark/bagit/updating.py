@@ -246,6 +246,7 @@ class _Update:
         self._refused = False
         self._hints: dict[str, None] = {}  # what the caller could accept, in order
         self._respelled: dict[bytes, Mapping[str, str]] = {}  # checksums of tag files listed under another spelling
+        self._listed_manifests: list[Found] = []  # tag manifests that another lists, as they may before 1.0
         self._rewrite = wish.rewrite
         self._octets = self._streams = 0
         self._unread = False  # whether a payload manifest could not be read
@@ -267,7 +268,7 @@ class _Update:
         self._check_algorithms()
         tag_files, jobs = self._examine()
         self._settle()
-        self._verify_tag_files(tag_files)
+        self._verify_tag_files([*tag_files, *self._listed_manifests])
         if self._wish.payload:
             self._tell(Stage("hash", len(self._payload)))
             self._hash(jobs)
@@ -351,6 +352,8 @@ class _Update:
                     tag_files.append(found)
                     if not self._tags.mark(found.path):
                         strays.append(found.path)
+                elif self._tags.mark(found.path):
+                    self._listed_manifests.append(found)
             elif self._wish.payload:
                 if not self._payload.mark(found.path):
                     unlisted.append(found)

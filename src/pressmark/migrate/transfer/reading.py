@@ -212,11 +212,11 @@ def listed_digests(bag: Bag, path: bytes, names: Iterable[bytes]) -> dict[str, d
         for manifests, tag in ((bag.manifests, False), (bag.tag_manifests, True)):
             kept = [manifest for manifest in manifests if manifest.known]
             with open_listing(base, bag, kept, [], tag=tag) as listing:
-                for name in names:
-                    digests = listing.find(name, mark=True)
-                    if not digests and name.startswith(_PAYLOAD) != tag:
-                        again = listing.find_again(name)
-                        digests = {} if again is None else again.digests
+                # All of them before another spelling is looked for.
+                found = {name: listing.find(name, mark=True) for name in names if name.startswith(_PAYLOAD) != tag}
+                for name, digests in found.items():
+                    for again in listing.find_rest(name, digests):
+                        digests.update(again.digests)
                     for algorithm, digest in digests.items():
                         if algorithm in ALGORITHMS:
                             known.setdefault(algorithm, {})[text(name)] = digest

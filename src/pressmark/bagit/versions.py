@@ -1,0 +1,120 @@
+"""What the versions of BagIt rule differently, as data: a bag is judged by the rules of its own version.
+
+Rules that are not listed here are the same in all versions, or older versions leave them open.
+
+>>> holds("tag-manifest-complete", (1, 0)), holds("tag-manifest-complete", (0, 97))
+(True, False)
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from pressmark.reports import WARNING, Problem
+
+__all__ = ["RULES", "VERSIONS", "VersionRule", "breach", "holds"]
+
+#: All versions that were published, in their order.
+VERSIONS = ((0, 93), (0, 94), (0, 95), (0, 96), (0, 97), (1, 0))
+
+
+class VersionRule(NamedTuple):
+    """A rule that does not hold in all versions.
+
+    :ivar since: the first version in which it holds
+    :ivar words: the rule
+    :ivar before: what holds in older versions
+    :ivar kinds: of the problems of a bag that breaks it
+    :ivar severity: of these problems in older versions; :data:`None` where they are no problems there
+    """
+
+    since: tuple[int, int]
+    words: str
+    before: str
+    kinds: tuple[str, ...]
+    severity: str | None = None
+
+
+RULES = {
+    "bag-info": VersionRule(
+        (0, 96),
+        "Bag metadata is in bag-info.txt.",
+        "It is in package-info.txt; a bag without that file may have bag-info.txt.",
+        (),
+    ),
+    "percent-encoded": VersionRule(
+        (1, 0),
+        "In paths of manifests and of fetch.txt, CR, LF and % are percent-encoded.",
+        "Only CR and LF are percent-encoded; a percent sign stands for itself.",
+        ("percent-raw",),
+    ),
+    "listed-everywhere": VersionRule(
+        (1, 0),
+        "Every payload file, and every file that fetch.txt lists, is in every payload manifest.",
+        "It is in at least one payload manifest.",
+        ("file-not-everywhere", "fetch-unlisted"),
+    ),
+    "listed-once": VersionRule(
+        (1, 0),
+        "A manifest lists a file once.",
+        "A file may be listed again with the same checksum; with another checksum it is an error.",
+        ("path-duplicate",),
+        WARNING,
+    ),
+    "tag-manifest-complete": VersionRule(
+        (1, 0),
+        "Every tag manifest lists every payload manifest.",
+        "A tag manifest lists any tag files.",
+        ("tag-manifest-omission",),
+    ),
+    "tag-manifests-unlisted": VersionRule(
+        (1, 0),
+        "No tag manifest lists a tag manifest.",
+        "A tag manifest may list another one; its checksum is verified.",
+        ("tag-manifest-itself",),
+    ),
+    "tag-manifests-alike": VersionRule(
+        (1, 0),
+        "Tag manifests list the same files, with the algorithms of the payload manifests.",
+        "Tag manifests are independent of each other and of payload manifests.",
+        ("tag-manifests-differ", "tag-manifest-algorithms"),
+    ),
+    "algorithms-registered": VersionRule(
+        (1, 0),
+        "Algorithms are in the IANA registry of named information hash algorithms.",
+        "There is no registry.",
+        ("algorithm-unregistered",),
+    ),
+    "labels-tight": VersionRule(
+        (1, 0),
+        "In bag-info.txt a label is followed by a colon and by one blank.",
+        "There may be any number of blanks before and after the colon.",
+        ("info-whitespace",),
+    ),
+    "oxum-once": VersionRule(
+        (1, 0),
+        "Payload-Oxum is there once.",
+        "Every element may be repeated; each Payload-Oxum is checked.",
+        ("oxum-repeated",),
+        WARNING,
+    ),
+    "elements-once": VersionRule(
+        (1, 0),
+        "Bagging-Date, Bag-Size, Bag-Group-Identifier and Bag-Count are there once, and Bag-Count not alone.",
+        "Every element may be repeated, and none needs another.",
+        ("element-repeated", "element-alone"),
+    ),
+}
+
+
+def holds(rule: str, version: tuple[int, int]) -> bool:
+    """Return whether a rule of :data:`RULES` holds in bags of a version."""
+    return version >= RULES[rule].since
+
+
+def breach(rule: str, version: tuple[int, int], found: Problem) -> list[Problem]:
+    """Return the problem of a bag that breaks a rule, as grave as in its version; none where it is none there."""
+    if holds(rule, version):
+        return [found]
+    severity = RULES[rule].severity
+    return [found._replace(severity=severity)] if severity is not None else []
