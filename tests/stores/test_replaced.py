@@ -6,6 +6,7 @@ import errno
 import os
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,7 +14,8 @@ import pytest
 from pressmark import stores
 from pressmark.errors import ObjectError
 from pressmark.layouts import layout
-from pressmark.stores import Store
+from pressmark.stores import Store, base, ocfl, vitro
+from pressmark.stores.base import is_same_version, status_of
 from pressmark.stores.pairtree import PairtreeStore
 from pressmark.stores.vitro import VitroStore
 
@@ -171,3 +173,60 @@ def test_a_file_that_is_renamed_while_it_is_got(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(store, "_only_file", renamed)
     with store.get("abc").open("other") as file:
         assert file.read() == b"new"
+
+
+def numbers_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have a file system that gives the number of what is gone to the next that comes."""
+    fields = ("st_mode", "st_dev", "st_nlink", "st_size", "st_mtime_ns", "st_ctime_ns")
+
+    def status(path: bytes) -> Any:
+        found = status_of(path)
+        return found and SimpleNamespace(st_ino=1, **{name: getattr(found, name) for name in fields})
+
+    for module in (base, ocfl, vitro):
+        monkeypatch.setattr(module, "status_of", status)
+
+
+def ticked(folder: Path) -> None:
+    """Wait until the file system's clock has gone on."""
+    probe = folder / "probe"
+    probe.write_bytes(b"")
+    begun = probe.stat().st_ctime_ns
+    while probe.stat().st_ctime_ns == begun:
+        probe.write_bytes(b"")
+
+
+def test_a_version_of_the_same_number_and_time(
+    any_store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Copies have the times of what they are copied from: only when they came tells two versions from each other."""
+    numbers_again(monkeypatch)
+    for word in ("old", "new"):
+        for path in (tmp_path / word / "f", tmp_path / word):
+            os.utime(path, ns=(10**18, 10**18))
+    any_store.put("abc", tmp_path / "old", replace=True)
+    found = any_store.get("abc")
+    listed = list(found.files())
+    found.confirm()
+    ticked(tmp_path)
+    removed_and_put(any_store, tmp_path)
+    assert kind_of(found.confirm) == "changed"
+    assert kind_of(lambda: found.open(listed[0][0])) == "changed"
+    any_store.get("abc").confirm()
+
+
+def test_links_to_a_file(tmp_path: Path) -> None:
+    """A file that gets another name is the same as before; one whose rights were changed may be another."""
+    path = tmp_path / "f"
+    path.write_bytes(b"x")
+    before = path.stat()
+    ticked(tmp_path)
+    os.link(path, tmp_path / "g")
+    assert is_same_version(path.stat(), before)
+    before = path.stat()
+    ticked(tmp_path)
+    path.chmod(0o600)
+    assert not is_same_version(path.stat(), before)
+    assert is_same_version(path.stat(), path.stat())
+    assert is_same_version(None, None)
+    assert not is_same_version(None, before)

@@ -254,11 +254,16 @@ def status_of(path: bytes) -> os.stat_result | None:
 def is_same_version(one: os.stat_result | None, other: os.stat_result | None) -> bool:
     """Return whether two looks at a path have found the same file, or the same directory with the same names.
 
-    The time tells versions from each other where the number of one that is gone is given to the next.
+    The times tell versions from each other where the number of one that is gone is given to the next. The time of
+    modification alone does not: a copy has that of its source.
     """
     if one is None or other is None:
         return one is other
-    return os.path.samestat(one, other) and one.st_mtime_ns == other.st_mtime_ns
+    if not os.path.samestat(one, other) or one.st_mtime_ns != other.st_mtime_ns:
+        return False
+    # A hard link to a file, such as a migration makes, changes its status and not the file.
+    is_linked = stat.S_ISREG(one.st_mode) and one.st_nlink != other.st_nlink and one.st_size == other.st_size
+    return is_linked or one.st_ctime_ns == other.st_ctime_ns
 
 
 def _opened(path: bytes) -> BinaryIO | None:
