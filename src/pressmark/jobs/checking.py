@@ -185,9 +185,15 @@ def _check_others(store: Any, records: list[dict[str, Any]], digests: bool, tell
     for record in records:
         walked = [_problem(one) for one in record["problems"]]
         found = StoreObject(record["id"], record["path"], True, None, tuple(walked))
-        problems = list(store.validated(found, digests, 1, report) if store.kind == "bags" else store.unreadable(found))
-        # What its tag files were blamed for comes again when it is validated.
-        problems = [one for one in walked if one not in problems] + problems
+        if store.kind == "bags":
+            now = store.examined(found, digests, 1, report)
+            if not now:
+                tally.count("gone")
+                continue
+            problems = [one for item in now for one in ((item,) if isinstance(item, Problem) else item.problems)]
+        else:
+            unreadable = store.unreadable(found)
+            problems = [*(one for one in walked if one not in unreadable), *unreadable]
         for one in problems:
             tell(one)
         _settle(tally, record["path"], problems)

@@ -30,7 +30,8 @@ import stat
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import translate
-from typing import Any, ClassVar, Literal
+from itertools import chain
+from typing import Any, ClassVar, Literal, cast
 
 from pressmark.bagit.bag import Bag, survey
 from pressmark.bagit.base import Base
@@ -42,6 +43,7 @@ from pressmark.bagit.transaction import STAGING
 from pressmark.bagit.validation import validate
 from pressmark.errors import BagError, IdentifierError, LayoutConfigError, ObjectError, PathError, StoreError
 from pressmark.fixity import Outcome
+from pressmark.fixity.outcomes import kind_of_mode
 from pressmark.layouts import Layout, Pairtree, layout_from_config
 from pressmark.layouts import layout as layout_by_name
 from pressmark.reports import Problem, Report
@@ -58,8 +60,10 @@ from pressmark.stores.base import (
     Store,
     StoredObject,
     StoreObject,
+    is_same_version,
     object_errors,
     octets,
+    status_of,
     store_errors,
     text,
     unrepaired,
@@ -71,7 +75,6 @@ from pressmark.stores.directories import (
     copy_source,
     exchange,
     folds_case,
-    leftovers,
     make_parents,
     misspelled,
     prune_upward,
@@ -84,6 +87,7 @@ from pressmark.stores.directories import (
     would_be_empty,
 )
 from pressmark.stores.kinds import problem
+from pressmark.stores.settling import LOOKS, Item, abandoned, await_turn, changing, settled
 from pressmark.trees import flush_directory, is_directory, is_there
 
 __all__ = ["CONFIG", "BagFolder", "BagObject", "can_be_said"]
@@ -95,6 +99,8 @@ REPLACED = b".pressmark-old"
 IDENTIFIER = "External-Identifier"
 IDENTIFIERS = ("external", "name", "layout")
 PROGRESS_EVERY = 100  # bags
+# A bag with a file that is written to is read so often: it may be large.
+REREADS = 3
 _CONFIG_LIMIT = 1 << 20
 # Problems for which no bag is made of a source: of what is called so that no manifest can list it.
 _OF_NAMES = frozenset({"name-clash", "path-unsafe"})
@@ -294,19 +300,58 @@ class BagFolder(Store):
         """
         first: dict[str, str] = {}
         with store_errors(self._base):
-            for item in self._walk(ignore):
-                if isinstance(item, Problem):
-                    if on_problem is not None:
+            for found in self._walk(ignore):
+                for item in self._second_look(found, ignore):
+                    if isinstance(item, StoreObject):
+                        yield self._with_duplicate(item, first)
+                    elif on_problem is not None:
                         on_problem(item)
-                    continue
-                if item.id is not None and first.setdefault(item.id, item.path) != item.path:
-                    message = f"{first[item.id]} has the same identifier; change one"
-                    found = problem("duplicate-id", octets(item.path), message, section="", found=first[item.id])
-                    item = item._replace(proper=False, problems=(*item.problems, found))
-                yield item
 
-    def _walk(self, ignore: Sequence[str] = ()) -> Iterator[StoreObject | Problem]:
-        for left in leftovers(os.path.join(self._base, WORKSHOP)):
+    def _second_look(self, item: Item, ignore: Sequence[str]) -> list[Item]:
+        """Return what the walk has found, or what is there in its place where another run was changing that."""
+        place = octets(item.path)
+        if (isinstance(item, StoreObject) and item.proper) or place.startswith(WORKSHOP) or not place:
+            return [item]
+        return settled(item, lambda: self._again(item, ignore), os.path.join(self._base, WORKSHOP))
+
+    def _again(self, item: Item, ignore: Sequence[str]) -> list[Item]:
+        """Return what the walk finds in the place of an item now; nothing where that is gone."""
+        place = octets(item.path)
+        try:
+            mode = os.lstat(os.path.join(self._base, place)).st_mode
+        except (FileNotFoundError, NotADirectoryError):
+            own = place.removesuffix(REPLACED)
+            if own == place or isinstance(item, Problem):
+                return []
+            # The walk has met the old one alone. The new one may have come.
+            return self._again(item._replace(path=text(own)), ignore)
+        except OSError:
+            return [item]  # nobody can say
+        kind = kind_of_mode(mode) or "file"
+        known = kind if kind in ("directory", "file", "link") else "special"
+        return list(self._walk_places([(place, known)], self._ignored(ignore)))
+
+    def _with_duplicate(self, record: StoreObject, first: dict[str, str]) -> StoreObject:
+        """Add that another bag has the same identifier, if that one is still there."""
+        identifier, place = record.id, record.path
+        if identifier is None or first.setdefault(identifier, place) == place:
+            return record
+        if not self._has(octets(first[identifier]), identifier):
+            first[identifier] = place
+            return record
+        message = f"{first[identifier]} has the same identifier; change one"
+        found = problem("duplicate-id", octets(place), message, section="", found=first[identifier])
+        return record._replace(proper=False, problems=(*record.problems, found))
+
+    def _has(self, place: bytes, identifier: str) -> bool:
+        """Return whether the bag at a place has the identifier, as far as can be known."""
+        try:
+            return self._is(place, identifier)
+        except (ObjectError, OSError):
+            return True
+
+    def _walk(self, ignore: Sequence[str] = ()) -> Iterator[Item]:
+        for left in abandoned(os.path.join(self._base, WORKSHOP)):
             yield problem("leftover", WORKSHOP + b"/" + os.path.basename(left))
         try:
             entries = scan(self._base, follow=False)
@@ -326,10 +371,13 @@ class BagFolder(Store):
         self, found: list[tuple[bytes, str]], ignored: Callable[[str], object]
     ) -> Iterator[StoreObject | Problem]:
         """Give what is at and below entries of the folder: names and kinds, in order."""
-        # Places to be looked at, the next one last; of bags and files it is known what they are.
         places = [
             (name, kind) for name, kind in reversed(found) if not ignored(text(name)) and name not in (CONFIG, WORKSHOP)
         ]
+        return self._walk_places(places, ignored)
+
+    def _walk_places(self, places: list[tuple[bytes, str]], ignored: Callable[[str], object]) -> Iterator[Item]:
+        """Give what is at and below places, the last of them first; of bags and files it is known what they are."""
         while places:
             place, kind = places.pop()
             if kind != "directory":
@@ -823,21 +871,67 @@ class BagFolder(Store):
                 if on_problem is not None:
                     on_problem(each)
 
-        for record in self.objects(on_problem=lambda each: found([each]), ignore=ignore):
-            report.counts["objects"] += 1
-            report.counts["proper"] += record.proper
-            problems = list(self.validated(record, digests, threads, report))
-            # What its tag files were blamed for comes again when it is validated.
-            found([one for one in record.problems if one not in problems])
-            found(problems)
+        for walked in self.objects(on_problem=lambda each: found([each]), ignore=ignore):
+            for item in self.examined(walked, digests, threads, report, ignore):
+                if isinstance(item, Problem):
+                    found([item])
+                    continue
+                report.counts["objects"] += 1
+                report.counts["proper"] += item.proper
+                found(item.problems)
             if on_event is not None and (digests or report.counts["objects"] % PROGRESS_EVERY == 0):
                 on_event(Progress(report.counts["objects"], len(report.problems)))
         if on_event is not None:
             on_event(Progress(report.counts["objects"], len(report.problems)))
         return report
 
+    def examined(
+        self, record: StoreObject, digests: bool, threads: int | None, report: Report, ignore: Sequence[str] = ()
+    ) -> list[Item]:
+        """Validate the bag of a record of :meth:`objects`, again where another run has changed it meanwhile.
+
+        :param report: whose counts of files and bytes go up
+        :return: the record with all that is wrong with the bag, or what is in its place now; nothing where it has gone
+        """
+        double = tuple(one for one in record.problems if one.kind == "duplicate-id")
+        for look in range(LOOKS):
+            place = octets(record.path)
+            seen = self._state(place)
+            counts = Report(counts={"files": 0, "bytes": 0})
+            problems = list(self.validated(record, digests, threads, counts))
+            # What its tag files were blamed for comes again when it is validated.
+            problems = [one for one in record.problems if one not in problems] + problems
+            if not any(one.severity == "error" for one in problems):
+                break
+            await_turn(os.path.join(self._base, WORKSHOP))
+            now = self._again(record, ignore)
+            is_same = _without_double(now) == _without_double([record])
+            if is_same and all(map(is_same_version, seen, self._state(place))):
+                # A file that is written to in its place leaves no other trace.
+                if look + 1 >= REREADS or not any(one.kind == "file-changing" for one in problems):
+                    break
+            elif len(now) != 1 or isinstance(now[0], Problem):
+                # There is nothing now, no bag, or a directory with bags in it.
+                parts = (
+                    [one] if isinstance(one, Problem) else self.examined(one, digests, threads, report) for one in now
+                )
+                return list(chain.from_iterable(parts))
+            record = cast(StoreObject, now[0])
+            if record.id is not None and double:
+                record = record._replace(proper=False, problems=(*_walked(record), *double))
+        else:
+            return [changing(record)]
+        for name, count in counts.counts.items():
+            report.counts[name] += count
+        return [record._replace(problems=tuple(problems))]
+
+    def _state(self, place: bytes) -> list[os.stat_result | None]:
+        """Return what tells the version of a bag that is at a place from those before and after it."""
+        path = os.path.join(self._base, place)
+        return [status_of(path), status_of(os.path.join(path, b"data"))]
+
     def validated(self, record: StoreObject, digests: bool, threads: int | None, report: Report) -> Iterator[Problem]:
-        """Validate the bag of a record of :meth:`objects`, and give what is wrong; see :meth:`check`.
+        """Validate the bag of a record of :meth:`objects` as it is at this moment, and give what is wrong.
 
         :param report: whose counts of files and bytes go up
         """
@@ -943,6 +1037,16 @@ class BagFolder(Store):
                 gone.add(place)
                 yield place
                 place = os.path.dirname(place)
+
+
+def _walked(record: StoreObject) -> tuple[Problem, ...]:
+    """Return the problems of a record that the bag itself has."""
+    return tuple(one for one in record.problems if one.kind != "duplicate-id")
+
+
+def _without_double(items: Sequence[Item]) -> list[object]:
+    """Return what two looks at a place have in common, if nothing was changed between them."""
+    return [one if isinstance(one, Problem) else (one.id, one.path, _walked(one)) for one in items]
 
 
 def _discard(shop: Workshop, path: bytes) -> None:

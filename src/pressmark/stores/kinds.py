@@ -23,6 +23,7 @@ KINDS = Kinds(
     {
         # --- all stores
         "beside": Kind(WARNING, "", "it lies beside the store's own files and belongs to no object"),
+        "object-changing": Kind(ERROR, "", "the object changed whenever it was checked; check it again"),
         "leftover": Kind(WARNING, "", "an interrupted run of pressmark left it behind; the next change removes it"),
         "unrepaired": Kind(ERROR, "", "the system refuses what a repair would do here; nothing is lost"),
         "unreadable": Kind(ERROR, "", "a file or directory cannot be read"),
@@ -89,7 +90,6 @@ KINDS = Kinds(
         "special-file": _ocfl(ERROR, "a named pipe, socket or device; it was not opened", "E089"),
         "symbolic-link": _ocfl(ERROR, "a symbolic link; it was not followed", "E090"),
         # --- OCFL: objects
-        "object-changing": Kind(ERROR, "", "the object changed whenever it was checked; check it again"),
         "content-changing": Kind(ERROR, "3.4", "a content file changed while it was read"),
         "content-directory-empty": _ocfl(ERROR, "an empty directory in the content", "E024"),
         "content-extra": _ocfl(ERROR, "a content file that no manifest lists", "E023"),

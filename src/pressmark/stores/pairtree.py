@@ -82,6 +82,7 @@ from pressmark.stores.pairtree_walk import (
     contents,
     is_morty,
 )
+from pressmark.stores.settling import Item, settled
 from pressmark.trees import flush_directory, flush_tree, is_there
 
 __all__ = ["PairtreeStore"]
@@ -89,6 +90,8 @@ __all__ = ["PairtreeStore"]
 PROGRESS_EVERY = 10_000  # objects
 # What a repair mends, by moving everything that is the object's into one directory.
 _MENDED = {"bare-file", "post-morty", "split-end", "unfinished"}
+# What other runs make, too, for the moment in which they change something.
+_PASSING = {"empty", "unfinished", "unreadable"}
 
 
 class PairtreeStore(Store):
@@ -184,14 +187,22 @@ class PairtreeStore(Store):
     def _objects(self, walk: Walk, threads: int | None, on_problem: OnProblem | None) -> Iterator[StoreObject]:
         with store_errors(self._base):
             others: dict[str, str] = {}
-            for item in walk.items(threads):
-                if isinstance(item, Problem):
-                    if on_problem is not None:
+            for found in walk.items(threads):
+                if isinstance(found, StoreObject) and not found.problems:
+                    yield found
+                    continue
+                for item in self._second_look(walk, found):
+                    if isinstance(item, StoreObject):
+                        yield self._with_duplicates(item, others)
+                    elif on_problem is not None:
                         on_problem(item)
-                elif any(found.kind == "not-canonical" for found in item.problems):
-                    yield self._with_duplicates(item, others)
-                else:
-                    yield item
+
+    def _second_look(self, walk: Walk, item: Item) -> list[Item]:
+        """Return what the walk has found, or what is there in its place where another run was changing that."""
+        problems = item.problems if isinstance(item, StoreObject) else (item,)
+        if not any(one.kind in _PASSING for one in problems):
+            return [item]
+        return settled(item, lambda: walk.again(item), self._workshop(text(octets(item.path)).removeprefix(ROOT)))
 
     def _walk(self, ignore: Sequence[str] = (), *, readable: bool = False) -> Walk:
         return Walk(
@@ -213,9 +224,13 @@ class PairtreeStore(Store):
 
     def _with_duplicates(self, record: StoreObject, others: dict[str, str]) -> StoreObject:
         """Add that another ppath stands for the same identifier; one of two such is not canonical (rule A19)."""
+        if not any(found.kind == "not-canonical" for found in record.problems):
+            return record
         assert record.id is not None
         canonical = next(found.expected for found in record.problems if found.kind == "not-canonical")
         other = others.setdefault(record.id, record.path)
+        if not self._is_object(other.removeprefix(f"{ROOT}/")):
+            other = others[record.id] = record.path  # it has gone since
         if canonical is not None and self._is_object(canonical.removeprefix(f"{ROOT}/")):
             other = canonical
         if other == record.path:

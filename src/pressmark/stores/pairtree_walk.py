@@ -24,9 +24,10 @@ from pressmark.layouts import Pairtree
 from pressmark.reports import Problem
 from pressmark.stores import pairtree_dialects as dialects
 from pressmark.stores.base import StoreObject, octets, text
-from pressmark.stores.directories import LOCK, Entry, leftovers, scan
+from pressmark.stores.directories import LOCK, Entry, scan
 from pressmark.stores.kinds import problem
 from pressmark.stores.readability import find_unreadable
+from pressmark.stores.settling import Item, abandoned
 
 __all__ = [
     *("OBJECT", "REPAIRING", "REPLACED", "RESERVED", "ROOT", "WORKSHOP"),
@@ -47,8 +48,6 @@ BUDGET = 2048
 # Results that wait for those before them.
 WAITING = 16_384
 SHOWN_NAMES = 5
-
-Item = StoreObject | Problem
 
 
 @dataclass
@@ -162,6 +161,16 @@ class Walk:
         if workers > 1:
             yield from self._by_threads(below, workers)
             return
+        yield from self._one_by_one(below)
+
+    def again(self, item: Item) -> list[Item]:
+        """Look again at the place of an item: at the object, or at all that is there where there was none."""
+        found, below = self._looked_at(text(octets(item.path)).removeprefix(ROOT).lstrip("/"))
+        if isinstance(item, StoreObject):
+            return [one for one in found if octets(one.path) == octets(item.path)]
+        return [*found, *self._one_by_one(below)]
+
+    def _one_by_one(self, below: Work) -> Iterator[Item]:
         line: list[Part] = [below]
         while line:
             part = line.pop()
@@ -391,7 +400,7 @@ class Walk:
     def _reserved(self, directory: bytes, path: bytes) -> list[Item]:
         if os.path.basename(directory) != WORKSHOP or os.path.islink(directory):
             return [problem("reserved", path)]
-        left = {os.path.basename(name) for name in leftovers(directory)}
+        left = {os.path.basename(name) for name in abandoned(directory)}
         found: list[Item] = []
         try:
             for entry in scan(directory, follow=False):

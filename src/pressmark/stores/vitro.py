@@ -21,6 +21,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import translate
+from itertools import islice
 from typing import Any, BinaryIO, ClassVar, Literal, NamedTuple
 
 from pressmark.bagit.copying import Event as CopyEvent
@@ -69,6 +70,7 @@ from pressmark.stores.directories import (
 from pressmark.stores.kinds import problem
 from pressmark.stores.namespaces import NAMESPACES, read_namespaces, render, with_declared
 from pressmark.stores.readability import unreadable_file
+from pressmark.stores.settling import Item, abandoned, settled
 from pressmark.trees import flush_directory, flush_tree, is_there
 
 __all__ = ["VitroObject", "VitroStore"]
@@ -79,6 +81,8 @@ WORKSHOP = b"file_storage_pressmark"
 JOURNAL = b"renaming"
 PROGRESS_EVERY = 1_000  # objects
 SHOWN_NAMES = 5
+# What other runs make, too, for the moment in which they change something.
+_PASSING = {"bad-file-name", "duplicate-id", "empty", "files-several", "unfinished", "unreadable"}
 # What is wrong with an object that Vitro itself cannot have.
 _IMPROPER = {"bad-file-name", "files-several", "hidden", "not-canonical", "undecodable", "unknown-prefix"}
 
@@ -247,26 +251,53 @@ class VitroStore(Store):
         :param threads: has no effect: directories are read one after another
         :param ignore: globs of names that are passed over, besides those of the store
         """
-        return self._objects(self._walk(ignore), on_problem)
+        return self._objects(ignore, on_problem)
 
-    def _objects(self, walk: Iterator[StoreObject | Problem], on_problem: OnProblem | None) -> Iterator[StoreObject]:
+    def _objects(
+        self, ignore: Sequence[str], on_problem: OnProblem | None, *, readable: bool = False
+    ) -> Iterator[StoreObject]:
         with store_errors(self._base):
-            for item in walk:
-                if isinstance(item, StoreObject):
-                    yield item
-                elif on_problem is not None:
-                    on_problem(item)
+            for found in self._walk(ignore, readable=readable):
+                if isinstance(found, StoreObject) and not found.problems:
+                    yield found
+                    continue
+                for item in self._second_look(found, ignore, readable):
+                    if isinstance(item, StoreObject):
+                        yield item
+                    elif on_problem is not None:
+                        on_problem(item)
 
-    def _walk(self, ignore: Sequence[str] = (), *, readable: bool = False) -> Iterator[StoreObject | Problem]:
+    def _second_look(self, item: Item, ignore: Sequence[str], readable: bool) -> list[Item]:
+        """Return what the walk has found, or what is there in its place where another run was changing that."""
+        problems = item.problems if isinstance(item, StoreObject) else (item,)
+        if not any(one.kind in _PASSING for one in problems):
+            return [item]
+        ignored = _matcher((*self._ignore, *ignore))
+        place = text(octets(item.path)).removeprefix(ROOT).lstrip("/")
+
+        def again() -> list[Item]:
+            found = self._walk_from(place, ignored, readable)
+            if isinstance(item, StoreObject):
+                # What else is there, and below, the walk finds by itself.
+                return [one for one in islice(found, 1) if octets(one.path) == octets(item.path)]
+            return list(found)
+
+        return settled(item, again, self._workshop())
+
+    def _walk(self, ignore: Sequence[str] = (), *, readable: bool = False) -> Iterator[Item]:
         """Give objects and problems in their order.
 
         :param readable: report files that cannot be read
         """
         ignored = _matcher((*self._ignore, *ignore))
         yield from self._beside(ignored)
+        yield from self._walk_from("", ignored, readable)
+
+    def _walk_from(self, place: str, ignored: Any, readable: bool) -> Iterator[Item]:
+        """Give what is at and below a place: of an object's directory, the object first."""
         renaming = self._renaming()
         # Places that are still to be looked at, the next one last.
-        places = [""]
+        places = [place]
         while places:
             place = places.pop()
             path = octets(f"{ROOT}/{place}" if place else ROOT)
@@ -365,7 +396,7 @@ class VitroStore(Store):
     def _beside(self, ignored: Any) -> Iterator[Problem]:
         """Give what is beside file_storage_root and not Vitro's, and what interrupted runs have left."""
         workshop = self._workshop()
-        for left in leftovers(workshop):
+        for left in abandoned(workshop):
             yield problem("leftover", os.path.relpath(left, self._base))
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):
             # What a link in its place leads to is not the store's.
@@ -668,8 +699,7 @@ class VitroStore(Store):
                     on_problem(each)
 
         found(self.namespaces_problems)
-        walk = self._walk(ignore, readable=True)
-        for record in self._objects(walk, lambda each: found([each])):
+        for record in self._objects(ignore, lambda each: found([each]), readable=True):
             report.counts["objects"] += 1
             report.counts["proper"] += record.proper
             found(record.problems)

@@ -1,0 +1,464 @@
+"""Checks beside a run that changes the store: what that is doing is no fault, and what is wrong is still said."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pressmark import jobs, stores
+from pressmark.jobs import WorkFolder
+from pressmark.locks import LockFile
+from pressmark.reports import Problem
+from pressmark.stores import Store, archives, bags, settling
+from pressmark.stores.bags import BagFolder
+from pressmark.stores.directories import Workshop
+from pressmark.stores.settling import LOOKS
+
+from .conftest import write
+
+KINDS = ("pairtree", "vitro", "bags")
+# The workshop of each kind of store.
+SHOPS = {"pairtree": "pairtree_pressmark", "vitro": "file_storage_pressmark", "bags": ".pressmark-work"}
+
+
+def made(kind: str, tmp_path: Path) -> Store:
+    """Return a store with one object of one file."""
+    write(tmp_path, {"given/f": b"old", "new/f": b"new"})
+    store = stores.create(kind, tmp_path / "store")
+    store.put("abc", tmp_path / "given")
+    return store
+
+
+@pytest.fixture(params=KINDS)
+def any_store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
+    return made(request.param, tmp_path)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> BagFolder:
+    store = made("bags", tmp_path)
+    assert isinstance(store, BagFolder)
+    return store
+
+
+def found(store: Store, *, digests: bool = True) -> tuple[list[str], int]:
+    """Return the kinds of problems that a check finds, and how many objects there are."""
+    told: list[Problem] = []
+    report = store.check(digests=digests, on_problem=told.append)
+    assert report.problems == told
+    return [one.kind for one in told], report.counts["objects"]
+
+
+def once(call: Callable[[], object]) -> Callable[[], None]:
+    """Return what calls ``call`` the first time, and nothing after that."""
+    calls = [call]
+
+    def run() -> None:
+        if calls:
+            calls.pop()()
+
+    return run
+
+
+def before(monkeypatch: pytest.MonkeyPatch, module: Any, name: str, act: Callable[[], object]) -> list[int]:
+    """Have something done before each call of a function; return a list that grows with each."""
+    real = getattr(module, name)
+    calls: list[int] = []
+
+    def call(*args: Any, **options: Any) -> Any:
+        calls.append(len(calls))
+        act()
+        return real(*args, **options)
+
+    monkeypatch.setattr(module, name, call)
+    return calls
+
+
+def after(monkeypatch: pytest.MonkeyPatch, module: Any, name: str, act: Callable[[], object]) -> list[int]:
+    """The same, after each call."""
+    real = getattr(module, name)
+    calls: list[int] = []
+
+    def call(*args: Any, **options: Any) -> Any:
+        calls.append(len(calls))
+        result = real(*args, **options)
+        act()
+        return result
+
+    monkeypatch.setattr(module, name, call)
+    return calls
+
+
+def damage(folder: BagFolder) -> None:
+    (Path(folder.root) / "abc/data/f").unlink()
+
+
+def replace(folder: BagFolder, tmp_path: Path) -> None:
+    BagFolder(folder.root).put("abc", tmp_path / "new", replace=True)
+
+
+# --- bags: while they are validated
+
+
+@pytest.mark.parametrize("digests", [True, False])
+def test_a_bag_that_is_replaced(
+    tmp_path: Path, folder: BagFolder, monkeypatch: pytest.MonkeyPatch, digests: bool
+) -> None:
+    """What was seen of the old one while it went is not said of the new one."""
+    damage(folder)
+    calls = after(monkeypatch, bags, "validate", once(lambda: replace(folder, tmp_path)))
+    assert found(folder, digests=digests) == ([], 1)
+    assert len(calls) == 2
+    assert folder.check().counts == {"objects": 1, "proper": 1, "files": 1, "bytes": 3}
+
+
+def test_a_bag_that_is_removed(folder: BagFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is not counted, and nothing is said of it."""
+    damage(folder)
+    after(monkeypatch, bags, "validate", once(lambda: BagFolder(folder.root).delete("abc")))
+    report = folder.check(digests=True)
+    assert report.problems == []
+    assert report.counts == {"objects": 0, "proper": 0, "files": 0, "bytes": 0}
+
+
+def test_what_is_wrong_with_a_bag(tmp_path: Path, folder: BagFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is said, and the bag is not read twice, whatever happens to others."""
+    folder.put("x", tmp_path / "given")
+    damage(folder)
+    changed = once(lambda: BagFolder(folder.root).put("x", tmp_path / "new", replace=True))
+    calls = after(monkeypatch, bags, "validate", changed)
+    kinds, count = found(folder)
+    assert (set(kinds), count) == ({"file-missing", "oxum-mismatch"}, 2)
+    assert len(calls) == 2
+
+
+def test_what_is_wrong_with_the_new_bag(tmp_path: Path, folder: BagFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What takes the place of a bag is as it is."""
+
+    def act() -> None:
+        replace(folder, tmp_path)
+        (Path(folder.root) / "abc/data/f").write_bytes(b"NEW")
+
+    damage(folder)
+    after(monkeypatch, bags, "validate", once(act))
+    assert found(folder) == (["checksum-mismatch"], 1)
+
+
+def test_what_is_there_in_place_of_a_bag(folder: BagFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bag that somebody is about to make something else of is not passed over."""
+
+    def act() -> None:
+        for name in ("bagit.txt", "bag-info.txt", "manifest-sha512.txt", "tagmanifest-sha512.txt"):
+            (Path(folder.root) / "abc" / name).unlink()
+
+    damage(folder)
+    (Path(folder.root) / "abc/data/g").write_bytes(b"")
+    after(monkeypatch, bags, "validate", once(act))
+    assert found(folder) == (["beside"], 0)
+
+
+def test_a_bag_that_never_stays(tmp_path: Path, folder: BagFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody can say what it is: it is an error, and the check ends."""
+
+    def act() -> None:
+        replace(folder, tmp_path)
+        damage(folder)
+
+    damage(folder)
+    calls = after(monkeypatch, bags, "validate", act)
+    assert found(folder) == (["object-changing"], 1)
+    assert len(calls) == LOOKS
+
+
+def test_a_file_that_changes(tmp_path: Path, folder: BagFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that was written to while it was read is read again."""
+    real = bags.validate
+    results = [lambda report: report.add([Problem("file-changing", "error", "3", b"data/f")])]
+
+    def validate(*args: Any, **options: Any) -> Any:
+        report = real(*args, **options)
+        if results:
+            results.pop()(report)
+        return report
+
+    monkeypatch.setattr(bags, "validate", validate)
+    assert found(folder) == ([], 1)
+    results += [lambda report: report.add([Problem("file-changing", "error", "3", b"data/f")])] * 100
+    assert found(folder) == (["file-changing"], 1)
+    assert len(results) == 100 - bags.REREADS
+
+
+def test_a_second_bag_of_an_identifier(folder: BagFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that was moved while the folder was walked is no double; one that is there is, changed or not."""
+    base = Path(folder.root)
+    walked = folder.objects()
+    next(walked)
+    (base / "abc").rename(base / "later")
+    shutil.copytree(base / "later", base / "later2")
+    # Names are read before bags: what came is found by another walk.
+    assert list(walked) == []
+    assert found(folder) == (["duplicate-id"], 2)
+    changes = once(lambda: os.utime(base / "later2"))
+    (base / "later2/data/f").unlink()
+    after(monkeypatch, bags, "validate", lambda: len(calls) == 2 and changes())
+    calls = before(monkeypatch, bags, "survey", lambda: None)
+    assert sorted(found(folder)[0]) == ["duplicate-id", "file-missing", "oxum-mismatch"]
+    assert len(calls) > 2
+
+
+def test_a_first_bag_that_has_gone(folder: BagFolder) -> None:
+    """The next that has its identifier is not blamed."""
+    base = Path(folder.root)
+    shutil.copytree(base / "abc", base / "b")
+    walked = folder.objects()
+    assert next(walked).path == "abc"
+    shutil.rmtree(base / "abc")
+    assert [(one.path, one.problems) for one in walked] == [("b", ())]
+
+
+def test_bags_in_place_of_a_bag(tmp_path: Path, folder: BagFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each is validated."""
+    base = Path(folder.root)
+
+    def act() -> None:
+        folder.put("x", tmp_path / "new")
+        shutil.rmtree(base / "abc")
+        (base / "abc").mkdir()
+        (base / "x").rename(base / "abc/x")
+        shutil.copytree(base / "abc/x", base / "abc/y")
+        (base / "abc/y/data/f").write_bytes(b"NEW")
+
+    damage(folder)
+    after(monkeypatch, bags, "validate", once(act))
+    assert found(folder) == (["checksum-mismatch"], 2)
+
+
+# --- bags: while the folder is walked
+
+
+@pytest.mark.parametrize("digests", [True, False])
+def test_a_serialised_bag_that_went(
+    tmp_path: Path, folder: BagFolder, monkeypatch: pytest.MonkeyPatch, digests: bool
+) -> None:
+    """An archive that is gone is not said to be malformed; one that is, is."""
+    base = Path(folder.root)
+    shutil.make_archive(str(tmp_path / "b"), "zip", base, "abc")
+    folder.delete("abc")
+    (tmp_path / "b.zip").rename(base / "abc.zip")
+    with monkeypatch.context() as patch:
+        before(patch, archives, "describe", once((base / "abc.zip").unlink))
+        assert found(folder, digests=digests) == ([], 0)
+    (base / "abc.zip").write_bytes(b"no archive")
+    assert found(folder, digests=digests)[0].count("archive-malformed") == 1
+
+
+def test_a_tag_file_that_went(tmp_path: Path, folder: BagFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a bag that is replaced while its tag files are read the new ones count."""
+    info = Path(folder.root) / "abc/bag-info.txt"
+    info.unlink()
+    info.mkdir()  # which cannot be read as a file
+    before(monkeypatch, settling, "await_turn", once(lambda: replace_by_hand(folder, tmp_path)))
+    assert found(folder) == ([], 1)
+
+
+def replace_by_hand(folder: BagFolder, tmp_path: Path) -> None:
+    other = BagFolder.create(tmp_path / "other")
+    other.put("abc", tmp_path / "new")
+    shutil.rmtree(Path(folder.root) / "abc")
+    (tmp_path / "other/abc").rename(Path(folder.root) / "abc")
+
+
+# --- all: what is in the middle of a move
+
+
+def in_turn(store: Store, monkeypatch: pytest.MonkeyPatch, finish: Callable[[], object]) -> list[float]:
+    """Have a run that is in its turn, and finishes when the check waits; return how long that is, each time."""
+    shop = Workshop(os.path.join(os.fsencode(store.root), SHOPS[store.kind].encode()))
+    shop.__enter__()
+    turn = shop.turn()
+    waited: list[float] = []
+
+    def end() -> None:
+        finish()
+        turn.release()
+        shop.__exit__(None, None, None)
+
+    ended = once(end)
+
+    def wait(seconds: float) -> None:
+        waited.append(seconds)
+        ended()
+
+    monkeypatch.setattr(settling, "sleep", wait)
+    return waited
+
+
+def between(store: Store) -> tuple[Path, Path]:
+    """Bring the object into the state between two steps of a change; return what is to be renamed, and its new name."""
+    root = Path(store.root)
+    if store.kind == "bags":
+        # Replaced, where two names cannot be exchanged at once.
+        (root / "abc").rename(root / "abc.pressmark-old")
+        return root / "abc.pressmark-old", root / "abc"
+    if store.kind == "pairtree":
+        place = root / "pairtree_root/ab/c"
+        (place / "pairtree_pressmark-old").mkdir()
+        (name,) = (path.name for path in place.iterdir() if path.name != "pairtree_pressmark-old")
+        (place / name).rename(place / "pairtree_pressmark-old" / name)
+        return place / "pairtree_pressmark-old" / name, place / name
+    place = root / "file_storage_root/abc"
+    os.link(place / "f", place / "g")  # as a rename may look to who reads the directory meanwhile
+    return place / "f", place / "g"
+
+
+def finished(store: Store, old: Path, new: Path) -> None:
+    old.replace(new) if store.kind != "vitro" else old.unlink()
+    if store.kind == "pairtree":
+        old.parent.rmdir()
+
+
+def test_an_object_in_the_middle_of_a_change(any_store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The run that is at it is waited for."""
+    old, new = between(any_store)
+    waited = in_turn(any_store, monkeypatch, lambda: finished(any_store, old, new))
+    assert found(any_store) == ([], 1)
+    assert len(waited) == 1
+
+
+def test_an_object_that_was_left_in_the_middle(any_store: Store) -> None:
+    """Without a run that is at it, it is said."""
+    between(any_store)
+    kinds, count = found(any_store)
+    assert (kinds, count) == (["files-several" if any_store.kind == "vitro" else "unfinished"], 1)
+
+
+def test_a_directory_that_is_about_to_be_filled_or_removed(
+    any_store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An empty one is said to be there only if it stays."""
+    trees = {"pairtree": "pairtree_root/zz", "vitro": "file_storage_root/zz", "bags": "zz"}
+    at = Path(any_store.root) / trees[any_store.kind]
+    at.mkdir()
+    assert found(any_store) == (["empty"], 1)
+    with monkeypatch.context() as patch:
+        in_turn(any_store, patch, at.rmdir)
+        assert found(any_store) == ([], 1)
+    at.mkdir()
+    with monkeypatch.context() as patch:
+        names = {"pairtree": "object", "vitro": "f", "bags": "bag"}
+        source = Path(os.fsdecode(any_store.get("abc").path))
+        source = {"pairtree": source, "vitro": source / "f", "bags": source.parent}[any_store.kind]
+        copy = shutil.copytree if source.is_dir() else shutil.copy
+        in_turn(any_store, patch, lambda: copy(source, at / names[any_store.kind]))
+        kinds, count = found(any_store)
+    assert (set(kinds) - {"duplicate-id"}, count) == (set(), 2)
+
+
+def test_a_turn_that_does_not_end(any_store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run that was stopped in its turn does not stop a check; what is wrong is said."""
+    between(any_store)
+    waited: list[float] = []
+    monkeypatch.setattr(settling, "sleep", waited.append)
+    shop = Path(any_store.root) / SHOPS[any_store.kind]
+    shop.mkdir(exist_ok=True)
+    with LockFile(os.fsencode(shop / "lock")):
+        assert len(found(any_store)[0]) == 1
+    assert len(waited) >= settling.PAUSES
+
+
+def test_an_object_that_never_stays(any_store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is an error."""
+    old, new = between(any_store)
+    turns = iter(range(10**6))
+
+    def change(_folder: bytes) -> None:
+        if any_store.kind == "bags":
+            (old / "bag-info.txt").write_text(f"External-Identifier: abc{next(turns)}\n")
+        else:
+            (new.parent / f"other{next(turns)}").write_bytes(b"")
+
+    change(b"")
+    change(b"")
+    for module in (settling, bags):
+        monkeypatch.setattr(module, "await_turn", change)
+    kinds, count = found(any_store, digests=False)
+    assert "object-changing" in kinds
+    assert count == 1
+
+
+def test_what_cannot_be_read_stays(any_store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A directory that cannot be read is said to be so, however often it is looked at."""
+    trees = {"pairtree": "pairtree_root/ab", "vitro": "file_storage_root/abc", "bags": "abc"}
+    at = os.fsencode(Path(any_store.root) / trees[any_store.kind])
+    real = os.scandir
+
+    def scandir(path: Any = ".") -> Any:
+        if path == at:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+        return real(path)
+
+    module = sys.modules["pressmark.stores.directories"].os
+    monkeypatch.setattr(module, "scandir", scandir)
+    if any_store.kind == "pairtree":
+        monkeypatch.setattr("pressmark.stores.pairtree_walk.Walk._take_in", lambda *_arguments: None)
+        walk = any_store._walk()  # type: ignore[attr-defined]
+        (item,) = walk._looked_at("ab")[0]
+        assert [one.kind for one in any_store._second_look(walk, item)] == ["unreadable"]  # type: ignore[attr-defined]
+        return
+    assert found(any_store) == (["unreadable"], 0)
+
+
+def test_a_directory_that_can_be_read_again(any_store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All that is below it is looked at."""
+    if any_store.kind == "pairtree":
+        pytest.skip("its directories are read by a kernel, and again by that")
+    any_store.put("abcdef", tmp_path / "given")
+    at = Path(any_store.root) / ("file_storage_root/abc" if any_store.kind == "vitro" else "abc")
+    if any_store.kind == "bags":
+        at.rename(at.with_name("moved"))
+        at.mkdir()
+        at.with_name("moved").rename(at / "moved")
+    failing = [PermissionError(errno.EACCES, os.strerror(errno.EACCES))]
+    real = os.scandir
+
+    def scandir(path: Any = ".") -> Any:
+        if path == os.fsencode(at) and failing:
+            raise failing.pop()
+        return real(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    assert found(any_store) == ([], 2)
+
+
+def test_a_run_that_begins(any_store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its private directory has no lock for a moment; one that a killed run has left is said."""
+    shop = Path(any_store.root) / SHOPS[any_store.kind]
+    (shop / "run").mkdir(parents=True)
+    with monkeypatch.context() as patch:
+        patch.setattr(settling, "sleep", lambda _seconds: (shop / "run").rmdir())
+        assert found(any_store) == ([], 1)
+    (shop / "run").mkdir()
+    assert found(any_store) == (["leftover"], 1)
+
+
+# --- jobs
+
+
+def test_bags_of_a_job(tmp_path: Path, folder: BagFolder) -> None:
+    """What was changed since the plan is checked as it is now; what was removed is said to be gone."""
+    for identifier in ("b", "c"):
+        folder.put(identifier, tmp_path / "given")
+    (Path(folder.root) / "b/bag-info.txt").write_text("no element\n")
+    job = jobs.CheckStore(folder.root)
+    work = WorkFolder.create(tmp_path / "work", job, job.plan(tmp_path / "work"), job.parameters())
+    folder.delete("abc")
+    folder.put("b", tmp_path / "new", replace=True)
+    (Path(folder.root) / "c/data/f").unlink()
+    assert jobs.run_local(job, work, 1, threads=True).by_status == {"gone": 1, "ok": 1, "wrong": 1}
