@@ -415,10 +415,9 @@ def test_what_cannot_be_read_stays(any_store: Store, monkeypatch: pytest.MonkeyP
     assert found(any_store) == (["unreadable"], 0)
 
 
+@pytest.mark.parametrize("any_store", ["vitro", "bags"], indirect=True)
 def test_a_directory_that_can_be_read_again(any_store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """All that is below it is looked at."""
-    if any_store.kind == "pairtree":
-        pytest.skip("its directories are read by a kernel, and again by that")
     any_store.put("abcdef", tmp_path / "given")
     at = Path(any_store.root) / ("file_storage_root/abc" if any_store.kind == "vitro" else "abc")
     if any_store.kind == "bags":
@@ -446,6 +445,19 @@ def test_a_run_that_begins(any_store: Store, monkeypatch: pytest.MonkeyPatch) ->
         assert found(any_store) == ([], 1)
     (shop / "run").mkdir()
     assert found(any_store) == (["leftover"], 1)
+    (shop / "run" / "object").write_bytes(b"")
+    (shop / "run" / "lock").write_bytes(b"")
+    assert found(any_store) == (["leftover"], 1)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
+def test_what_is_no_lock(any_store: Store) -> None:
+    """A named pipe under the lock's name does not hold a check up."""
+    between(any_store)
+    shop = Path(any_store.root) / SHOPS[any_store.kind]
+    shop.mkdir(exist_ok=True)
+    os.mkfifo(shop / "lock")
+    assert {"files-several", "unfinished"} & set(found(any_store)[0])
 
 
 # --- jobs

@@ -25,6 +25,8 @@ LOOKS = 10
 # A run moves something in or out in a moment. Of one that was stopped in its turn nobody knows how long it takes.
 PAUSE = 0.01  # seconds
 PAUSES = 500
+# Whatever lies there under the lock's name, opening it waits for nothing and follows nothing.
+_FLAGS = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_CLOEXEC", "O_NOFOLLOW", "O_NONBLOCK"))
 
 
 def settled(item: Item, again: Callable[[], list[Item]], folder: bytes) -> list[Item]:
@@ -55,7 +57,7 @@ def await_turn(folder: bytes) -> None:
     """
     for _ in range(PAUSES):
         try:
-            descriptor = os.open(os.path.join(folder, LOCK), os.O_RDONLY)
+            descriptor = os.open(os.path.join(folder, LOCK), _FLAGS)
         except OSError:
             return
         try:
@@ -73,11 +75,23 @@ def await_turn(folder: bytes) -> None:
 def abandoned(folder: bytes) -> Sequence[bytes]:
     """Return the private directories that killed runs have left in a workshop.
 
-    A run that begins or ends has one without a lock for a moment: none that is seen once is taken for left.
+    A run that begins or ends has for a moment one that is empty, or whose lock it does not hold: none that is seen
+    once is taken for left.
     """
     found = leftovers(folder)
-    if found:
+    for _ in range(LOOKS):
+        if not found:
+            break
         sleep(PAUSE)
         still = leftovers(folder)
         found = [path for path in found if path in still]
+        if not any(map(_is_empty, found)):
+            break
     return found
+
+
+def _is_empty(directory: bytes) -> bool:
+    try:
+        return not os.listdir(directory)
+    except OSError:
+        return False
