@@ -14,6 +14,7 @@
     │   ├── ManifestError(source, line, reason)     + ValueError   a manifest of digests is malformed
     │   └── LedgerError(path, reason)                              a ledger is refused
     ├── BagError(path, reason)                                     a bag cannot be opened, made or changed
+    │   ├── ArchiveError(path, kind, reason)                       an archive is damaged, is none, or asks for too much
     │   └── BagInvalidError(path, reason, report)                  it is not as its manifests say: it is left alone
     ├── ProfileError(source, reason)                + ValueError   a BagIt Profile is malformed
     ├── MigrationError(source, destination, reason)                a migration is refused before it starts
@@ -35,6 +36,7 @@ from typing import Any
 
 __all__ = [
     "AlgorithmError",
+    "ArchiveError",
     "BagError",
     "BagInvalidError",
     "ColumnError",
@@ -301,6 +303,18 @@ class BagError(_PlaceError):
     :ivar path: the bag, or the file in it that stands in the way
     :ivar reason: one line that says why, and the way out
     """
+
+
+class ArchiveError(BagError):
+    """A serialised bag that is damaged, is no archive, or exceeds a limit.
+
+    :ivar kind: of the problem: ``archive-malformed`` or ``archive-limit``
+    """
+
+    def __init__(self, path: str | bytes, kind: str, reason: str) -> None:
+        super().__init__(path, reason)
+        self.args = (path, kind, reason)
+        self.kind = kind
 
 
 class BagInvalidError(BagError):

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 import pressmark
 import strategies
 from pressmark import bagit, stores
-from pressmark.errors import IdentifierError, ObjectError, StoreError
+from pressmark.errors import BagError, IdentifierError, ObjectError, StoreError
 from pressmark.reports import Report
 from pressmark.stores import archives, bag_index, bags
 from pressmark.stores.bags import CONFIG, BagFolder
@@ -313,6 +313,7 @@ def test_serialised_and_damaged(tmp_path: Path, folder: BagFolder) -> None:
         ("archive-malformed", "empty.tar"),
         ("checksum-mismatch", "changed.tar/data/a"),
         ("archive-member", "hostile.tar"),
+        ("link-outside", "hostile.tar/link"),
         ("checksum-mismatch", "hostile.tar/data/a"),
         ("duplicate-id", "hostile.tar"),
     }
@@ -645,7 +646,7 @@ def test_a_serialised_bag_that_cannot_be_read(
     before = snapshot(tmp_path)
 
     def failing(at: bytes) -> Any:
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), at)
+        raise BagError(at, "Permission denied") from PermissionError(errno.EACCES, os.strerror(errno.EACCES), at)
 
     changes: list[Callable[[], object]] = [
         lambda: folder.get("abc"),
@@ -653,7 +654,7 @@ def test_a_serialised_bag_that_cannot_be_read(
         lambda: folder.put("abc", tmp_path / "f.txt"),
     ]
     with monkeypatch.context() as patch:
-        patch.setattr(archives, "_members", failing)
+        patch.setattr(archives, "open_archive", failing)
         for change in changes:
             with pytest.raises(ObjectError, match="Permission denied") as caught:
                 change()

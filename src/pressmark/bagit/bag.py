@@ -14,7 +14,7 @@ from pressmark.bagit import declaration as declarations
 from pressmark.bagit import fetchlist
 from pressmark.bagit import info as infos
 from pressmark.bagit.algorithms import REGISTERED, bag_name, is_normalized, official_name
-from pressmark.bagit.base import Base
+from pressmark.bagit.base import BagFiles, Base
 from pressmark.bagit.declaration import Declaration, read_declaration
 from pressmark.bagit.fetchlist import FetchEntry, read_fetch
 from pressmark.bagit.info import BagInfo, check_elements
@@ -28,12 +28,22 @@ from pressmark.reports import Problem, Report
 if TYPE_CHECKING:
     from pressmark.bagit.profiles import Profile
 
-__all__ = ["Bag", "FetchList", "ManifestFile", "open_listing", "open_tag_file", "survey"]
+__all__ = [
+    "Bag",
+    "FetchList",
+    "ManifestFile",
+    "is_described",
+    "manifest_algorithm",
+    "open_listing",
+    "open_tag_file",
+    "survey",
+]
 
 # What bag-info.txt was called up to version 0.95.
 PACKAGE_INFO = b"package-info.txt"
 
 _MANIFEST = re.compile(rb"(tag)?manifest-(.+)\.txt", re.DOTALL)
+_DESCRIBED = (declarations.NAME, infos.NAME, PACKAGE_INFO, fetchlist.NAME)
 
 
 class ManifestFile(NamedTuple):
@@ -176,7 +186,21 @@ class Bag:
         return profile.check(self)
 
 
-def survey(base: Base, problems: list[Problem]) -> tuple[Bag, frozenset[bytes]]:
+def is_described(name: bytes) -> bool:
+    """Return whether the draft gives a meaning to a file of this name in the base directory."""
+    return name in _DESCRIBED or _MANIFEST.fullmatch(name) is not None
+
+
+def manifest_algorithm(name: bytes) -> tuple[bool, str | None] | None:
+    """Return of a manifest's name whether it is a tag manifest's, and its algorithm's official name where it is known.
+
+    :return: :data:`None` where it is no manifest's name
+    """
+    found = _MANIFEST.fullmatch(name)
+    return None if found is None else (found[1] is not None, official_name(os.fsdecode(found[2])))
+
+
+def survey(base: BagFiles, problems: list[Problem]) -> tuple[Bag, frozenset[bytes]]:
     """Read what the tag files in the base directory say of a bag, and add what is wrong with them to ``problems``.
 
     Manifests and fetch.txt are only found, not read. What cannot be opened because of what it is (a link that leads
@@ -213,7 +237,7 @@ def survey(base: Base, problems: list[Problem]) -> tuple[Bag, frozenset[bytes]]:
     return bag, names
 
 
-def open_tag_file(base: Base, name: bytes, problems: list[Problem]) -> BinaryIO | None:
+def open_tag_file(base: BagFiles, name: bytes, problems: list[Problem]) -> BinaryIO | None:
     """Open a tag file in the base directory; :data:`None` where it is none that can be, or is refused.
 
     :param problems: what the operating system refuses is added, and a directory, with which the walk finds no fault
@@ -233,7 +257,7 @@ def open_tag_file(base: Base, name: bytes, problems: list[Problem]) -> BinaryIO 
 
 
 def open_listing(
-    base: Base,
+    base: BagFiles,
     bag: Bag,
     manifests: Sequence[ManifestFile],
     problems: list[Problem],
@@ -263,18 +287,17 @@ def open_listing(
         return listing
 
 
-def _names(base: Base, problems: list[Problem]) -> frozenset[bytes]:
+def _names(base: BagFiles, problems: list[Problem]) -> frozenset[bytes]:
     """Return those names in the base directory that the draft gives a meaning."""
-    known = (declarations.NAME, infos.NAME, PACKAGE_INFO, fetchlist.NAME, PAYLOAD)
     try:
         names = map(os.fsencode, (entry.name for entry in base.scan(b"")))
-        return frozenset(name for name in names if name in known or _MANIFEST.fullmatch(name))
+        return frozenset(name for name in names if name == PAYLOAD or is_described(name))
     except OSError as error:
         problems.append(problem("file-unreadable", b"", error.strerror or str(error)))
         return frozenset()
 
 
-def _content(base: Base, name: bytes, limit: int, names: frozenset[bytes], problems: list[Problem]) -> bytes | None:
+def _content(base: BagFiles, name: bytes, limit: int, names: frozenset[bytes], problems: list[Problem]) -> bytes | None:
     """Return the first ``limit`` bytes of a tag file and one more; :data:`None` where there are none to be read."""
     file = open_tag_file(base, name, problems) if name in names else None
     if file is None:

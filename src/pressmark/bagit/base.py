@@ -13,13 +13,13 @@ import stat
 from collections.abc import Iterator
 from contextlib import ExitStack
 from types import TracebackType
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple, Protocol
 
 from pressmark.errors import BagError
 from pressmark.fixity.ways import Beneath, BeneathByName, Directory, opened_directory
 from pressmark.trees import is_readable
 
-__all__ = ["Base", "Target"]
+__all__ = ["LINKS", "BagFiles", "Base", "FileEntry", "Target"]
 
 # Should a named pipe take a file's place after it was looked at, opening it must not block.
 _FLAGS = (
@@ -64,6 +64,44 @@ class Target(NamedTuple):
     kind: str
     path: bytes = b""
     status: os.stat_result | None = None
+
+
+class FileEntry(Protocol):
+    """A name in a directory, as :func:`os.scandir` gives it."""
+
+    @property
+    def name(self) -> str:
+        """The name itself."""
+
+    def is_symlink(self) -> bool:
+        """Return whether it is a symbolic link."""
+
+    def is_file(self, *, follow_symlinks: bool = True) -> bool:
+        """Return whether it is a regular file."""
+
+    def is_dir(self, *, follow_symlinks: bool = True) -> bool:
+        """Return whether it is a directory."""
+
+    def stat(self, *, follow_symlinks: bool = True) -> os.stat_result:
+        """Return its status."""
+
+
+class BagFiles(Protocol):
+    """What a validation looks at: a base directory, or a bag in an archive. See :class:`Base` for the methods."""
+
+    path: bytes
+
+    def open(self, path: bytes) -> BinaryIO:
+        """Open a regular file of the bag for reading."""
+
+    def scan(self, path: bytes) -> Iterator[FileEntry]:
+        """Give the entries of a directory of the bag."""
+
+    def status(self, path: bytes) -> os.stat_result:
+        """Return the status of what is at ``path``, of a link its own."""
+
+    def resolve(self, path: bytes) -> Target:
+        """Return where ``path`` leads."""
 
 
 class Base:

@@ -125,6 +125,11 @@ KINDS = Kinds(
         "profile-tag-manifest-missing": Kind(ERROR, "Tag-Manifests-Required", "the profile requires a tag manifest"),
         "profile-unknown": Kind(WARNING, "", "the profile has what its specification does not know; not checked"),
         "profile-version": Kind(ERROR, "Accept-BagIt-Version", "the profile does not accept the bag's BagIt version"),
+        # --- serialised bags
+        "archive-malformed": Kind(ERROR, "", "an archive is damaged, is none, or has not one directory at its top"),
+        "archive-member": Kind(ERROR, "", "a member of an archive cannot be unpacked safely beside the others"),
+        "archive-limit": Kind(ERROR, "", "an archive asks for more than is read; unpack it if you trust it"),
+        "archive-extra": Kind(WARNING, "", "bytes before or behind an archive belong to none of its members"),
         # --- what was left behind
         "change-unfinished": Kind(ERROR, "", "a change of the bag was interrupted; run the same command again"),
     }

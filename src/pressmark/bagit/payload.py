@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import NamedTuple
 
-from pressmark.bagit.base import Base
+from pressmark.bagit.base import BagFiles, FileEntry
 from pressmark.bagit.kinds import problem
 from pressmark.bagit.names import clash_key
 from pressmark.bagit.numbers import Numbers
@@ -48,7 +48,7 @@ class Found(NamedTuple):
     fault: Problem | None = None
 
 
-def walk(base: Base, *, links: str = "inside") -> Iterator[Found]:
+def walk(base: BagFiles, *, links: str = "inside") -> Iterator[Found]:
     """Give every file and directory below ``base``, directories before what is in them.
 
     Names of a directory come by their octets, directories among files. What an interrupted change left behind is
@@ -64,7 +64,7 @@ Identity = tuple[int, int]
 
 
 class _Walk:
-    def __init__(self, base: Base, trusted: bool) -> None:
+    def __init__(self, base: BagFiles, trusted: bool) -> None:
         self._base = base
         self._trusted = trusted
         self._linked = LINKED
@@ -130,7 +130,7 @@ class _Walk:
         with os.scandir(os.fsdecode(os.path.join(self._base.path, path))) as entries:
             yield from map(self._fact, entries)
 
-    def _fact(self, entry: os.DirEntry[str]) -> Fact:
+    def _fact(self, entry: FileEntry) -> Fact:
         name = os.fsencode(entry.name)
         try:
             if entry.is_symlink():

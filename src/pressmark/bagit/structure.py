@@ -8,7 +8,7 @@ from contextlib import ExitStack
 
 from pressmark.bagit import fetchlist
 from pressmark.bagit.bag import ManifestFile, open_listing, open_tag_file, survey
-from pressmark.bagit.base import Base
+from pressmark.bagit.base import BagFiles
 from pressmark.bagit.fetchlist import FetchEntry, read_fetch
 from pressmark.bagit.info import read_oxum
 from pressmark.bagit.kinds import problem
@@ -39,7 +39,7 @@ class Structure:
     :ivar unreadable: tag files that could not be read, which was said
     """
 
-    def __init__(self, base: Base, level: str, lenient: bool, say: Say, stack: ExitStack) -> None:
+    def __init__(self, base: BagFiles, level: str, lenient: bool, say: Say, stack: ExitStack) -> None:
         self.base = base
         self.level = level
         self._lenient = lenient

@@ -13,9 +13,9 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
-from pressmark.bagit.base import Base
+from pressmark.bagit.base import BagFiles, Base
 from pressmark.bagit.kinds import problem
 from pressmark.bagit.matching import Match, Matching
 from pressmark.bagit.payload import LINKS
@@ -30,7 +30,7 @@ from pressmark.reports import Problem
 if TYPE_CHECKING:
     from pressmark.bagit.profiles import Profile
 
-__all__ = ["LEVELS", "validate"]
+__all__ = ["LEVELS", "Reading", "check_files", "judge", "validate"]
 
 LEVELS = ("oxum", "complete", "full")
 # What became of a file after the walk had found it; all else is unreadable.
@@ -93,26 +93,66 @@ def validate(
             for one in problems:
                 on_problem(one)
 
-    with Base(path) as base, ExitStack() as stack:
-        structure = Structure(base, level, lenient, say, stack)
+    with Base(path) as base:
+        reading = _Reading(base, links == "trusted", threads, read, ledger, on_event, say)
+        structure = check_files(base, report, say, reading, lenient=lenient, links=links, on_event=on_event)
+        if profile is not None:
+            say(structure.bag.check_profile(profile))
+    return report
+
+
+class Reading(Protocol):
+    """How a full validation comes by the checksums of files."""
+
+    def run(self, structure: Structure, matching: Matching, stack: ExitStack) -> None:
+        """Compare the checksums of all files that are listed, and say which do not have theirs."""
+
+
+def check_files(
+    base: BagFiles,
+    report: BagReport,
+    say: Say,
+    reading: Reading,
+    *,
+    lenient: bool = False,
+    links: str = "inside",
+    on_event: Callable[[Event], object] | None = None,
+) -> Structure:
+    """Check the files of a bag, wherever they are, at the level of the report; see :func:`validate`.
+
+    :param reading: what a full validation has the checksums from
+    """
+    with ExitStack() as stack:
+        structure = Structure(base, report.level, lenient, say, stack)
         matching = Matching(structure, links, say)
         try:
-            if level == "full":
-                reading = _Reading(structure, links == "trusted", threads, read, on_event, say)
-                reading.use(ledger, stack)
-                reading.run(matching)
+            if report.level == "full":
+                reading.run(structure, matching, stack)
             else:
                 matching.run(on_event)
-            if level != "oxum":
+            if report.level != "oxum":
                 matching.check_missing()
         except BagError as error:
             # A manifest that was read once, and cannot be read again now: the run has lost its ground.
             say([problem("file-changing", os.fsencode(error.path), error.reason)])
         report.counts.update(matching.counts())
         structure.check_oxum(matching.octets, matching.streams)
-        if profile is not None:
-            say(structure.bag.check_profile(profile))
-    return report
+    return structure
+
+
+def judge(structure: Structure, match: Match, outcome: Outcome, say: Say) -> None:
+    """Compare the digests of a file with those that are listed."""
+    if outcome.digests is None:
+        kind = _KINDS.get(str(outcome.kind), "file-unreadable")
+        if kind != "file-unreadable" or match.path not in structure.unreadable:
+            say([problem(kind, match.path, outcome.message)])
+        return
+    for algorithm, expected in match.digests.items():
+        found = outcome.digests.get(algorithm)
+        if expected and found is not None and found != expected:
+            message = f"its {algorithm} is {found}, expected {expected}"
+            one = problem("checksum-mismatch", match.path, message, algorithm=algorithm, expected=expected, found=found)
+            say([one])
 
 
 class _Reading:
@@ -125,26 +165,28 @@ class _Reading:
 
     def __init__(
         self,
-        structure: Structure,
+        base: Base,
         trusted: bool,
         threads: int | None,
         read: str,
+        ledger: AnyLedger | None,
         on_event: Callable[[Event], object] | None,
         say: Say,
     ) -> None:
-        self._structure = structure
+        self._base = base
         self._trusted = trusted
         self._threads = threads
         self._read = read
+        self._given = ledger
         self._on_event = on_event
         self._say = say
-        self._names = structure.bag.algorithms
-        self._tag_names = structure.bag.tag_algorithms
+        self._names: tuple[str, ...] = ()
+        self._tag_names: tuple[str, ...] = ()
         self._ledger: Ledger | None = None
         # What the runs before this one have done.
         self._before = self._now = Progress(0, 0, 0)
 
-    def use(self, ledger: AnyLedger | None, stack: ExitStack) -> None:
+    def _use(self, ledger: AnyLedger | None, stack: ExitStack) -> None:
         """Read with a ledger.
 
         :raises LedgerError: it is for something else
@@ -152,15 +194,18 @@ class _Reading:
         if ledger is None or not self._names:
             return
         if not isinstance(ledger, Ledger):
-            ledger = stack.enter_context(Ledger(ledger, self._names, [self._structure.base.path]))
+            ledger = stack.enter_context(Ledger(ledger, self._names, [self._base.path]))
         if set(ledger.algorithms) != set(self._names):
             wanted = ", ".join(self._names)
             raise LedgerError(ledger.name, f"it is for other algorithms than the bag's, {wanted}; choose another file")
         self._names = ledger.algorithms
         self._ledger = ledger
 
-    def run(self, matching: Matching) -> None:
+    def run(self, structure: Structure, matching: Matching, stack: ExitStack) -> None:
         """Read all files that are listed, and say which do not have their checksums."""
+        self._structure = structure
+        self._names, self._tag_names = structure.bag.algorithms, structure.bag.tag_algorithms
+        self._use(self._given, stack)
         together = set(self._names) == set(self._tag_names)
         with Spool[Match]() as later:
 
@@ -196,39 +241,16 @@ class _Reading:
             links="follow" if self._trusted else "refuse",
             read=self._read,
             ledger=ledger,
-            beneath=None if self._trusted else self._structure.base.beneath,
+            beneath=None if self._trusted else self._base.beneath,
         )
         for outcome in outcomes:
-            self._judge(waiting.popleft(), outcome)
+            judge(self._structure, waiting.popleft(), outcome, self._say)
 
     def _path(self, match: Match) -> bytes:
         """Return what a file is read by: beneath the base directory, or by its whole path where links are trusted."""
         if not self._trusted and match.real is not None:
             return match.real
-        return os.path.join(self._structure.base.path, match.path if match.real is None else match.real)
-
-    def _judge(self, match: Match, outcome: Outcome) -> None:
-        if outcome.digests is None:
-            kind = _KINDS.get(str(outcome.kind), "file-unreadable")
-            if kind != "file-unreadable" or match.path not in self._structure.unreadable:
-                self._say([problem(kind, match.path, outcome.message)])
-            return
-        for algorithm, expected in match.digests.items():
-            found = outcome.digests.get(algorithm)
-            if expected and found is not None and found != expected:
-                message = f"its {algorithm} is {found}, expected {expected}"
-                self._say(
-                    [
-                        problem(
-                            "checksum-mismatch",
-                            match.path,
-                            message,
-                            algorithm=algorithm,
-                            expected=expected,
-                            found=found,
-                        )
-                    ]
-                )
+        return os.path.join(self._base.path, match.path if match.real is None else match.real)
 
     def _tell(self, event: Event) -> None:
         if isinstance(event, Progress):

@@ -33,6 +33,7 @@ from fnmatch import translate
 from itertools import chain
 from typing import Any, ClassVar, Literal, cast
 
+from pressmark.bagit.archive import validate_archive
 from pressmark.bagit.bag import Bag, survey
 from pressmark.bagit.base import Base
 from pressmark.bagit.creation import create as create_bag
@@ -41,7 +42,15 @@ from pressmark.bagit.info import BagInfo
 from pressmark.bagit.sources import fault_of_name
 from pressmark.bagit.transaction import STAGING
 from pressmark.bagit.validation import validate
-from pressmark.errors import BagError, IdentifierError, LayoutConfigError, ObjectError, PathError, StoreError
+from pressmark.errors import (
+    BagError,
+    IdentifierError,
+    LayoutConfigError,
+    ObjectError,
+    PathError,
+    SpillError,
+    StoreError,
+)
 from pressmark.fixity import Outcome
 from pressmark.fixity.outcomes import kind_of_mode
 from pressmark.layouts import Layout, Pairtree, layout_from_config
@@ -104,6 +113,8 @@ REREADS = 3
 _CONFIG_LIMIT = 1 << 20
 # Problems for which no bag is made of a source: of what is called so that no manifest can list it.
 _OF_NAMES = frozenset({"name-clash", "path-unsafe"})
+# A serialised bag of which that is known is not read once more.
+_UNREAD = ("archive-malformed", "archive-limit")
 
 
 def can_be_said(identifier: str) -> bool:
@@ -858,10 +869,11 @@ class BagFolder(Store):
     ) -> Report:
         """Validate every bag, and join the reports; paths are relative to the folder.
 
-        Serialised bags are validated with ``digests`` only: they are unpacked for that, one after another, where
-        temporary files go (``TMPDIR``), and removed again. Without, that they are unchecked is a warning.
+        Serialised bags are validated with ``digests`` only, without being unpacked. Without, that they are unchecked is
+        a warning.
 
         :param digests: verify the checksums; without, only that all files are there and no others
+        :raises StoreError: a temporary file cannot be written: large manifests of serialised bags are kept in one
         """
         report = Report(counts={"objects": 0, "proper": 0, "files": 0, "bytes": 0})
 
@@ -943,25 +955,23 @@ class BagFolder(Store):
             yield problem("unreadable", place, error.strerror or str(error))
             return
         if is_folder:
-            yield from self._validated_bag(path, place, digests, threads, report)
+            level = "full" if digests else "complete"
+            yield from self._validated_by(lambda: validate(path, level, threads=threads), place, report)
         elif not digests:
             yield problem("archive-unchecked", place)
-        elif not any(one.kind == "archive-malformed" for one in record.problems):
-            with tempfile.TemporaryDirectory(prefix="pressmark-") as folder, object_errors(self.root, record.id or ""):
-                bag, problems = archives.unpack(path, os.path.join(os.fsencode(folder), b"unpacked"))
-                yield from (one._replace(path=place) for one in problems)
-                if bag is not None:
-                    yield from self._validated_bag(bag, place, digests, threads, report)
+        elif not any(one.kind in _UNREAD for one in record.problems):
+            yield from self._validated_by(lambda: validate_archive(path, threads=threads), place, report)
 
-    @staticmethod
-    def _validated_bag(
-        path: bytes, place: bytes, digests: bool, threads: int | None, report: Report
-    ) -> Iterator[Problem]:
+    def _validated_by(self, validation: Callable[[], Report], place: bytes, report: Report) -> Iterator[Problem]:
         try:
-            found = validate(path, "full" if digests else "complete", threads=threads)
+            # No bag is to be blamed for the disk that takes temporary files.
+            with store_errors(self._base):
+                found = validation()
         except BagError as error:
             yield problem("unreadable", place, error.reason)
             return
+        except SpillError as error:
+            raise StoreError(error.path, error.reason) from error.__cause__
         for name in ("files", "bytes"):
             report.counts[name] += found.counts.get(name, 0)
         yield from (_within(place, one) for one in found.problems)

@@ -62,8 +62,6 @@ KINDS = Kinds(
         "namespaces-value": Kind(ERROR, "Namespaces", "a namespace is empty, or changes when Vitro writes it again"),
         "unknown-prefix": Kind(ERROR, "Namespaces", "the namespaces file does not say what the prefix stands for"),
         # --- folders of bags
-        "archive-member": Kind(ERROR, "", "a member of a serialised bag that was not unpacked: no file, or unsafe"),
-        "archive-malformed": Kind(ERROR, "", "the serialised bag cannot be read, or has not one directory at its top"),
         "archive-unchecked": Kind(WARNING, "", "a serialised bag: its checksums are verified on request only"),
         "identifier-missing": Kind(WARNING, "", "nothing says the bag's identifier"),
         "identifier-several": Kind(WARNING, "", "the bag has several External-Identifiers"),

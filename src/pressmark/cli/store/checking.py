@@ -38,8 +38,8 @@ Examples:
 @click.option(
     "--digests",
     is_flag=True,
-    help="Read all files, too, and compare them with the digests that the store holds: OCFL and bags. Serialised bags"
-    " are unpacked for that, where temporary files go.",
+    help="Read all files, too, and compare them with the digests that the store holds: OCFL and bags, serialised"
+    " ones without unpacking them.",
 )
 @JSON
 @THREADS

@@ -1,0 +1,127 @@
+"""Archives of every kind that is read, opened by what they begin with."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import ExitStack
+from types import TracebackType
+
+from pressmark.bagit.archive.members import ArchiveFile, Limits, Member
+from pressmark.bagit.archive.streams import COMPRESSIONS, Compressed, Plain, Stream
+from pressmark.bagit.archive.tar import RECORD, TarReader, is_header
+from pressmark.bagit.archive.zip import MAGIC, ZipReader
+from pressmark.errors import BagError
+
+__all__ = ["Archive", "open_archive"]
+
+_HEAD = RECORD
+_FLAGS = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
+
+
+class Archive:
+    """An open archive; a context manager.
+
+    :ivar path: as it was given, in bytes
+    :ivar size: of the file, in bytes
+    :ivar seekable: whether members can be listed without reading their content: zip and uncompressed tar files
+    :ivar extra: bytes before or behind the archive that belong to no member, once all members were given
+    :raises BagError: the operating system refuses to open it, or to read it
+    """
+
+    def __init__(self, path: bytes, limits: Limits) -> None:
+        self.path = path
+        self.extra = 0
+        self._opened = ExitStack()
+        try:
+            file = self._opened.enter_context(os.fdopen(os.open(path, _FLAGS), "rb"))
+            self._descriptor = file.fileno()
+            status = os.fstat(self._descriptor)
+            if not stat.S_ISREG(status.st_mode):
+                raise OSError(errno.EINVAL, "it is not a regular file")
+        except OSError as error:
+            self._opened.close()
+            raise BagError(path, error.strerror or str(error)) from error
+        self.size = status.st_size
+        self._stamp = _stamp(status)
+        self._file = ArchiveFile(file, path, status.st_size, limits)
+        try:
+            self._head = self._file.read(_HEAD)
+        except BaseException:
+            self._opened.close()
+            raise
+        self.seekable = _compression(self._head) is None
+
+    def __enter__(self) -> Archive:
+        return self
+
+    def __exit__(
+        self, _type: type[BaseException] | None, _value: BaseException | None, _traceback: TracebackType | None
+    ) -> None:
+        self._opened.close()
+
+    def has_changed(self) -> bool:
+        """Return whether the file was written to since it was opened."""
+        return _stamp(os.fstat(self._descriptor)) != self._stamp
+
+    def check_members(self, number: int) -> None:
+        """Check that there may be so many members and directories.
+
+        :raises ArchiveError: there may not
+        """
+        self._file.check_members(number)
+
+    def check_tag_files(self, size: int) -> None:
+        """Check that so many bytes of tag files may be kept.
+
+        :raises ArchiveError: they may not
+        """
+        self._file.check_tag_files(size)
+
+    def members(self) -> Iterator[Member]:
+        """Give all members in order, from the first; when the last was given, all checksums of the archive were right.
+
+        :raises ArchiveError: the archive is damaged, is none, or exceeds a limit
+        :raises BagError: the operating system refuses to read it
+        """
+        self._file.begin()
+        self._file.seek(0)
+        reader = self._reader()
+        yield from reader.members()
+        self.extra = reader.extra
+
+    def _reader(self) -> TarReader | ZipReader:
+        if self._head.startswith(MAGIC):
+            return ZipReader(self._file)
+        found = _compression(self._head)
+        if found is not None:
+            stream: Stream = Compressed(self._file, found, *COMPRESSIONS[found])
+        elif len(self._head) == RECORD and (is_header(self._head) or not any(self._head)):
+            stream = Plain(self._file)
+        elif self.path.lower().endswith(b".zip"):  # something may stand before it
+            return ZipReader(self._file)
+        else:
+            self._file.damaged("it is no archive that is known here: zip, tar, or a compressed tar")
+        return TarReader(self._file, stream)
+
+
+def open_archive(path: str | bytes | os.PathLike[str] | os.PathLike[bytes], limits: Limits = Limits()) -> Archive:  # noqa: B008, immutable
+    """Open a zip, tar or compressed tar file, to list its members or stream them.
+
+    >>> with open_archive(path) as archive:  # doctest: +SKIP
+    ...     for member in archive.members():
+    ...         print(member.name, member.size)
+
+    :raises BagError: the operating system refuses to open it, or to read it
+    """
+    return Archive(os.fsencode(path), limits)
+
+
+def _compression(head: bytes) -> str | None:
+    return next((name for name, (magic, _) in COMPRESSIONS.items() if head.startswith(magic)), None)
+
+
+def _stamp(status: os.stat_result) -> tuple[int, int]:
+    return status.st_size, status.st_mtime_ns

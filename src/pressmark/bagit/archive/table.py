@@ -1,0 +1,349 @@
+"""What an archive holds, as a table: the directory that unpacking would make, without its contents.
+
+The table is a temporary database, which stays in memory while it is small and otherwise takes a file in the directory
+for temporary files; so do the tag files that a validation reads. Memory does not grow with the number of members.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import sqlite3
+import stat
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Any, BinaryIO, NamedTuple
+
+from pressmark.bagit.archive.reader import Archive
+from pressmark.bagit.base import LINKS, Target
+from pressmark.errors import SpillError
+
+__all__ = ["ArchivedBag", "MemberTable"]
+
+# Of the database and of tag files, in memory.
+_CACHE = 16 << 20  # 16 MiB
+_TAG_FILES_IN_MEMORY = 8 << 20  # 8 MiB
+# Directories whose rows are remembered.
+_REMEMBERED = 1024
+_ROOT = 0
+
+_SCHEMA = """
+CREATE TABLE node (
+    id INTEGER PRIMARY KEY, parent INTEGER NOT NULL, name BLOB NOT NULL, kind TEXT NOT NULL, size INTEGER NOT NULL,
+    value BLOB NOT NULL, algorithms INTEGER NOT NULL, start INTEGER NOT NULL, UNIQUE (parent, name)
+)
+"""
+
+
+class Node(NamedTuple):
+    """One row of the table.
+
+    :ivar kind: ``file``, ``directory``, ``link`` or ``special``
+    :ivar size: of a file, in bytes
+    :ivar value: of a file: its digests, one after another; of a link: its target
+    :ivar algorithms: number of the digests' algorithms
+    :ivar start: where its content begins among the tag files that were kept; -1 where it was not kept
+    """
+
+    id: int
+    kind: str
+    size: int
+    value: bytes = b""
+    algorithms: int = 0
+    start: int = -1
+
+
+class MemberTable:
+    """The members of one archive; a context manager.
+
+    :raises SpillError: a temporary file cannot be written or read
+    """
+
+    def __init__(self, archive: Archive) -> None:
+        self._archive = archive
+        self._rows = 0
+        self._directories: dict[bytes, int] = {}
+        self._tag_files = tempfile.SpooledTemporaryFile(_TAG_FILES_IN_MEMORY)  # noqa: SIM115, closed by __exit__
+        self._kept = 0
+        with _spilling():
+            self._base = sqlite3.connect("", isolation_level=None, check_same_thread=False)
+            self._base.execute(f"PRAGMA cache_size = -{_CACHE >> 10}")
+            self._base.execute("PRAGMA journal_mode = OFF")
+            self._base.execute("PRAGMA synchronous = OFF")
+            self._base.execute("PRAGMA temp_store = FILE")
+            self._base.execute(_SCHEMA)
+            self._base.execute("BEGIN")
+
+    def __enter__(self) -> MemberTable:
+        return self
+
+    def __exit__(
+        self, _type: type[BaseException] | None, _value: BaseException | None, _traceback: TracebackType | None
+    ) -> None:
+        self._base.close()
+        self._tag_files.close()
+
+    # --- taking in ----------------------------------------------------------------------------------------------------
+
+    def add(
+        self, path: bytes, kind: str, size: int = 0, value: bytes = b"", algorithms: int = 0, start: int = -1
+    ) -> str | None:
+        """Take in a member, and return why it cannot be unpacked beside the others; :data:`None` where it can.
+
+        :raises ArchiveError: there are more directories than members may be
+        """
+        above, _, name = path.rpartition(b"/")
+        with _spilling():
+            parent = self._lookup(above, make=True)
+            if parent is None:
+                return "a file is where its directory would be"
+            try:
+                self._insert(parent, name, kind, size, value, algorithms, start)
+                return None
+            except sqlite3.IntegrityError:
+                there = self._node(parent, name)
+        return None if there is not None and there.kind == kind == "directory" else "another member has the same name"
+
+    def _insert(self, parent: int, name: bytes, kind: str, size: int, value: bytes, algorithms: int, start: int) -> int:
+        self._rows += 1
+        self._archive.check_members(self._rows)  # a long name stands for many directories
+        row = (parent, name, kind, size, value, algorithms, start)
+        made = self._base.execute(
+            "INSERT INTO node (parent, name, kind, size, value, algorithms, start) VALUES (?, ?, ?, ?, ?, ?, ?)", row
+        )
+        assert made.lastrowid is not None
+        return made.lastrowid
+
+    def _lookup(self, path: bytes, *, make: bool = False) -> int | None:
+        """Return the row of a directory; :data:`None` where there is none.
+
+        :param make: those that are no members themselves are made, as unpacking would
+        """
+        below = []
+        known = path
+        while known and known not in self._directories:
+            known, _, name = known.rpartition(b"/")
+            below.append(name)
+        parent = self._directories[known] if known else _ROOT
+        while below:
+            name = below.pop()
+            node = self._node(parent, name)
+            if node is None and make:
+                parent = self._insert(parent, name, "directory", 0, b"", 0, -1)
+            elif node is None or node.kind != "directory":
+                return None
+            else:
+                parent = node.id
+        if path:
+            if len(self._directories) >= _REMEMBERED:
+                self._directories.clear()
+            self._directories[path] = parent
+        return parent
+
+    def keep(self, data: bytes) -> int:
+        """Keep a piece of a tag file, and return where; pieces of one file follow each other."""
+        start = self._kept
+        with _spilling():
+            self._tag_files.seek(start)
+            self._tag_files.write(data)
+        self._kept += len(data)
+        return start
+
+    # --- giving back --------------------------------------------------------------------------------------------------
+
+    def names(self, parent: int = _ROOT) -> Iterator[tuple[bytes, Node]]:
+        """Give what is in a directory, in the order of the names' bytes."""
+        with _spilling():
+            rows = self._base.execute(
+                "SELECT name, id, kind, size, value, algorithms, start FROM node WHERE parent = ? ORDER BY name",
+                (parent,),
+            )
+            for name, *row in rows:
+                yield name, Node(*row)
+
+    def find(self, path: bytes) -> Node | None:
+        """Return what has a path, of a link itself; :data:`None` where there is nothing."""
+        above, _, name = path.rpartition(b"/")
+        with _spilling():
+            parent = self._lookup(above)
+            return None if parent is None else self._node(parent, name)
+
+    def _node(self, parent: int, name: bytes) -> Node | None:
+        row = self._base.execute(
+            "SELECT id, kind, size, value, algorithms, start FROM node WHERE parent = ? AND name = ?", (parent, name)
+        ).fetchone()
+        return None if row is None else Node(*row)
+
+    def content(self, start: int, size: int) -> BinaryIO:
+        """Open the content of a tag file that was kept."""
+        return _Section(self._tag_files, start, size)  # type: ignore[return-value]
+
+
+class _Section(io.RawIOBase):
+    """A part of a file that others read parts of."""
+
+    def __init__(self, file: Any, start: int, size: int) -> None:
+        super().__init__()
+        self._file = file
+        self._start = start
+        self._size = size
+        self._position = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._position
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        self._position = offset + (0, self._position, self._size)[whence]
+        return self._position
+
+    def read(self, size: int = -1) -> bytes:
+        left = max(0, self._size - self._position)
+        size = left if size is None or size < 0 else min(size, left)
+        with _spilling():
+            self._file.seek(self._start + self._position)
+            data: bytes = self._file.read(size)
+        self._position += len(data)
+        return data
+
+
+class _Entry:
+    """A name in a directory, as :func:`os.scandir` gives it."""
+
+    def __init__(self, name: bytes, node: Node) -> None:
+        self.name = os.fsdecode(name)
+        self._node = node
+
+    def is_symlink(self) -> bool:
+        return self._node.kind == "link"
+
+    def is_file(self, *, follow_symlinks: bool = True) -> bool:
+        return self._node.kind == "file"
+
+    def is_dir(self, *, follow_symlinks: bool = True) -> bool:
+        return self._node.kind == "directory"
+
+    def stat(self, *, follow_symlinks: bool = True) -> os.stat_result:
+        return _status(self._node)
+
+
+class ArchivedBag:
+    """A bag in an archive, to be looked at as :class:`pressmark.bagit.base.Base` looks at one in a directory.
+
+    :param path: of the archive
+    :param top: the bag's directory in it
+    """
+
+    def __init__(self, path: bytes, table: MemberTable, top: bytes) -> None:
+        self.path = path
+        self._table = table
+        self._top = top
+
+    def _find(self, path: bytes) -> Node | None:
+        return self._table.find(self._top + b"/" + path if path else self._top)
+
+    def _there(self, path: bytes) -> Node:
+        node = self._find(path)
+        if node is None:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+        return node
+
+    def open(self, path: bytes) -> BinaryIO:
+        """Open a regular file whose content was kept.
+
+        :raises OSError: it is not there, is no regular file, or was not kept
+        """
+        node = self._there(path)
+        if node.kind != "file":
+            raise OSError(errno.EINVAL, "it is not a regular file")
+        if node.start < 0:
+            raise OSError(errno.EINVAL, "its content was not kept")
+        return self._table.content(node.start, node.size)
+
+    def scan(self, path: bytes) -> Iterator[_Entry]:
+        """Give the entries of a directory.
+
+        :raises OSError: there is none
+        """
+        node = self._there(path)
+        if node.kind != "directory":
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
+        for name, one in self._table.names(node.id):
+            yield _Entry(name, one)
+
+    def status(self, path: bytes) -> os.stat_result:
+        """Return the status of what has a path, of a link its own.
+
+        :raises OSError: there is nothing
+        """
+        return _status(self._there(path))
+
+    def file(self, path: bytes) -> Node | None:
+        """Return the row of a regular file; :data:`None` where there is none."""
+        node = self._find(path)
+        return node if node is not None and node.kind == "file" else None
+
+    def resolve(self, path: bytes) -> Target:
+        """Return where ``path`` leads, with links followed as long as they stay in the bag."""
+        waiting = _segments(path)[::-1]
+        passed: list[bytes] = []
+        links = 0
+        while waiting:
+            name = waiting.pop()
+            if name == b"..":
+                if not passed:
+                    return Target("outside")
+                passed.pop()
+                continue
+            node = self._find(b"/".join([*passed, name]))
+            if node is None:
+                return Target("dangling")
+            if node.kind != "link":
+                passed.append(name)
+                continue
+            links += 1
+            if links > LINKS:
+                return Target("loop")
+            if node.value.startswith(b"/"):
+                return Target("outside")
+            waiting += _segments(node.value)[::-1]
+        found = b"/".join(passed)
+        node = self._find(found)
+        if node is None:
+            return Target("dangling")
+        kind = node.kind if node.kind in ("file", "directory") else "special"
+        return Target(kind, found, _status(node))
+
+
+def _segments(path: bytes) -> list[bytes]:
+    return [name for name in path.split(b"/") if name not in (b"", b".")]
+
+
+def _status(node: Node) -> os.stat_result:
+    kind = {"file": stat.S_IFREG, "directory": stat.S_IFDIR, "link": stat.S_IFLNK}.get(node.kind, stat.S_IFIFO)
+    return os.stat_result((kind, node.id, 0, 1, 0, 0, node.size, 0, 0, 0))
+
+
+@contextmanager
+def _spilling() -> Iterator[None]:
+    """Turn what happens to a temporary file into an error of its own: the archive is not to be blamed for it."""
+    try:
+        yield
+    except (sqlite3.OperationalError, OSError) as error:
+        if isinstance(error, sqlite3.OperationalError):
+            number = errno.ENOSPC if "full" in str(error) else errno.EIO
+            reason, cause = str(error), OSError(number, str(error))
+        else:
+            reason, cause = error.strerror or str(error), error
+        way_out = "make room there, or let TMPDIR name another directory"
+        raise SpillError(
+            tempfile.gettempdir(), f"a temporary file cannot be written or read ({reason}); {way_out}"
+        ) from cause

@@ -1,0 +1,294 @@
+"""Tar files: POSIX (ustar and pax), GNU and Unix V7, read in one pass and strictly.
+
+What the standard library's reader passes over in silence is damage here: a header in the middle whose checksum is
+wrong, and an end without the two blocks of zeros that mark it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from pressmark.bagit.archive.members import BLOCK, ArchiveFile, Member
+from pressmark.bagit.archive.streams import Stream
+
+__all__ = ["TarReader", "is_header"]
+
+RECORD = 512  # bytes: everything in a tar file comes in such blocks
+_ZEROS = bytes(RECORD)
+_HOLE = bytes(BLOCK)
+_NO_MAP: tuple[tuple[int, int], ...] = ()
+
+_KINDS = {
+    **dict.fromkeys((b"\0", b"0", b"7", b"S"), "file"),
+    b"1": "hardlink",
+    b"2": "link",
+    b"5": "directory",
+    b"D": "directory",  # GNU's, with a list of its names
+    **dict.fromkeys((b"3", b"4", b"6"), "special"),
+}
+# Headers with more about the member that follows them.
+_EXTENDED = frozenset((b"L", b"K", b"x", b"X"))
+_GNU_NAME = {b"L": b"path", b"K": b"linkpath"}
+
+
+class _Header(NamedTuple):
+    """One block that describes a member.
+
+    :ivar block: all of it
+    :ivar size: bytes that follow it
+    """
+
+    block: bytes
+    name: bytes
+    size: int
+    type: bytes
+    target: bytes
+
+
+class TarReader:
+    """The members of one tar file.
+
+    :param stream: at its beginning
+    """
+
+    def __init__(self, file: ArchiveFile, stream: Stream) -> None:
+        self.seekable = stream.seekable
+        self.extra = 0
+        self._file = file
+        self._stream = stream
+        # Of the member that was given last: bytes of its content, and of the zeros behind them.
+        self._left = self._padding = 0
+
+    def members(self) -> Iterator[Member]:
+        """Give all members, once.
+
+        :raises ArchiveError: the archive is damaged, or exceeds a limit
+        """
+        records: list[tuple[bytes, bytes]] = []
+        held = 0  # bytes of the headers that wait for their member
+        while (header := self._header()) is not None:
+            if header.type in _EXTENDED:
+                held += RECORD + header.size
+                self._file.check_header(held)
+                records += self._records(header)
+                continue
+            if header.type == b"g":
+                self._check_global(self._records(header))
+                continue
+            self._file.count_member()
+            if header.type != b"V":  # GNU's name of the volume
+                yield self._member(header, records)
+            records, held = [], 0
+            self._skip()
+        if records:
+            self._file.damaged("it ends with an extended header, and no member follows")
+        self._finish()
+
+    # --- headers ------------------------------------------------------------------------------------------------------
+
+    def _header(self) -> _Header | None:
+        """Return the next header; :data:`None` at the mark of the end."""
+        block = self._block()
+        if block == _ZEROS:
+            if self._block() != _ZEROS:
+                self._file.damaged("a block of zeros, which marks its end, is not followed by another")
+            return None
+        if not is_header(block):
+            self._file.damaged("the checksum of a member's header is wrong")
+        name = _text(block[:100])
+        if block[257:263] == b"ustar\0" and (prefix := _text(block[345:500])):
+            name = prefix + b"/" + name
+        return _Header(block, name, self._number(block[124:136]), block[156:157], _text(block[157:257]))
+
+    def _block(self) -> bytes:
+        block = self._stream.read(RECORD)
+        if len(block) < RECORD:
+            self._file.damaged("it is cut short: there is no mark of its end")
+        return block
+
+    def _number(self, field: bytes) -> int:
+        """Return a number that is not negative, octal or in GNU's binary form."""
+        if field[0] == 0x80:
+            return int.from_bytes(field[1:], "big")
+        digits = field.partition(b"\0")[0].strip(b" ")
+        if digits.strip(b"01234567"):
+            self._file.damaged("a number in a member's header is malformed")
+        return int(digits, 8) if digits else 0
+
+    def _content(self, header: _Header) -> bytes:
+        """Return what follows an extended header."""
+        self._file.check_header(header.size)
+        data = self._stream.read(header.size)
+        if len(data) < header.size:
+            self._file.damaged("it is cut short in an extended header")
+        self._stream.skip(-header.size % RECORD)
+        return data
+
+    def _records(self, header: _Header) -> list[tuple[bytes, bytes]]:
+        """Return what an extended header says, as pax words it."""
+        data = self._content(header)
+        if header.type in _GNU_NAME:
+            return [(_GNU_NAME[header.type], _text(data))]
+        records = []
+        at = 0
+        while at < len(data):
+            length, blank, _ = data[at : at + 21].partition(b" ")
+            end = at + int(length) if blank and length.isdigit() else 0
+            key, equals, value = data[at + len(length) + 1 : end].partition(b"=")
+            if not key or not equals or end > len(data) or not value.endswith(b"\n"):
+                self._file.damaged("a pax header is malformed")
+            records.append((key, value[:-1]))
+            at = end
+        return records
+
+    def _check_global(self, records: list[tuple[bytes, bytes]]) -> None:
+        if any(key in (b"path", b"linkpath", b"size") or key.startswith(b"GNU.sparse.") for key, _ in records):
+            self._file.damaged("a global pax header gives every member one name, size or map")
+
+    # --- members ------------------------------------------------------------------------------------------------------
+
+    def _member(self, header: _Header, records: list[tuple[bytes, bytes]]) -> Member:
+        about = dict(records)
+        name, target = about.get(b"path", header.name), about.get(b"linkpath", header.target)
+        size = self._decimal(about[b"size"]) if b"size" in about else header.size
+        kind = _KINDS.get(header.type, "special")
+        if header.type in (b"\0", b"0") and name.endswith(b"/"):
+            kind = "special" if size else "directory"  # as Unix V7 says it
+        # Of links, directories and devices the size is no content's.
+        has_content = _KINDS.get(header.type, "file") == "file" or header.type == b"D"
+        self._left = size if has_content else 0
+        self._padding = -self._left % RECORD
+        if kind != "file":
+            return Member(name, kind, 0, lambda: iter(()), target)
+        pieces, size = self._map(header, records, about, size)
+        if b"GNU.sparse.name" in about:
+            name = about[b"GNU.sparse.name"]
+        if not pieces and size == self._left:
+            return Member(name, kind, size, self._blocks)
+        self._check_map(pieces, size)
+        # Holes come out of nothing.
+        self._file.count_expanded(size)
+        return Member(name, kind, size, lambda: self._sparse_blocks(pieces, size))
+
+    def _decimal(self, value: bytes) -> int:
+        if not value.isdigit() or len(value) > 20:
+            self._file.damaged("a number in a pax header is malformed")
+        return int(value)
+
+    def _blocks(self) -> Iterator[bytes]:
+        """Give the content of the member."""
+        yield from self._some(self._left)
+
+    def _some(self, size: int) -> Iterator[bytes]:
+        while size:
+            block = self._stream.some(size)
+            if not block:
+                self._file.damaged("it is cut short in a member's content")
+            size -= len(block)
+            self._left -= len(block)
+            yield block
+
+    def _skip(self) -> None:
+        """Skip what is left of the member; what follows shows whether the archive goes so far."""
+        self._stream.skip(self._left + self._padding)
+        self._left = self._padding = 0
+
+    # --- sparse files -------------------------------------------------------------------------------------------------
+
+    def _map(
+        self, header: _Header, records: list[tuple[bytes, bytes]], about: dict[bytes, bytes], size: int
+    ) -> tuple[tuple[tuple[int, int], ...], int]:
+        """Return where the pieces of a sparse file belong, and how long it is; no pieces where it is none."""
+        if header.type == b"S":
+            return self._old_map(header)
+        real = about.get(b"GNU.sparse.realsize", about.get(b"GNU.sparse.size"))
+        if real is None:
+            return _NO_MAP, size
+        if about.get(b"GNU.sparse.major", b"0") == b"1":
+            return self._leading_map(), self._decimal(real)
+        if b"GNU.sparse.map" in about:
+            numbers = [self._decimal(one) for one in about[b"GNU.sparse.map"].split(b",") if one]
+        else:
+            keys = (b"GNU.sparse.offset", b"GNU.sparse.numbytes")
+            numbers = [self._decimal(value) for key, value in records if key in keys]
+        return self._pairs(numbers), self._decimal(real)
+
+    def _pairs(self, numbers: list[int]) -> tuple[tuple[int, int], ...]:
+        if len(numbers) % 2:
+            self._file.damaged("the map of a sparse file is malformed")
+        return tuple(zip(numbers[::2], numbers[1::2], strict=True))
+
+    def _old_map(self, header: _Header) -> tuple[tuple[tuple[int, int], ...], int]:
+        """Read the map of GNU's old form: in the header, and in blocks that follow it."""
+        fields = [header.block[386:482]]
+        more = header.block[482]
+        while more:
+            self._file.check_header(len(fields) * RECORD)
+            block = self._block()
+            fields.append(block[:504])
+            more = block[504]
+        data = b"".join(fields)
+        numbers = [self._number(data[at : at + 12]) for at in range(0, len(data), 12) if data[at]]
+        return self._pairs(numbers), self._number(header.block[483:495])
+
+    def _leading_map(self) -> tuple[tuple[int, int], ...]:
+        """Read the map of GNU's form 1.0: decimal numbers, one a line, before the content."""
+        data = bytearray()
+        wanted = 1
+        lines = 0
+        while lines < wanted:
+            self._file.check_header(len(data))
+            if self._left < RECORD:
+                self._file.damaged("the map of a sparse file is malformed")
+            block = self._block()
+            self._left -= RECORD
+            if not data:
+                wanted += 2 * self._decimal(block.partition(b"\n")[0])
+            data += block
+            lines += block.count(b"\n")
+        return self._pairs([self._decimal(one) for one in bytes(data).split(b"\n")[1:wanted]])
+
+    def _check_map(self, pieces: tuple[tuple[int, int], ...], size: int) -> None:
+        end = stored = 0
+        for offset, length in pieces:
+            if offset < end:
+                self._file.damaged("the map of a sparse file is malformed")
+            end = offset + length
+            stored += length
+        if end > size or stored != self._left:
+            self._file.damaged("the map of a sparse file does not fit its content")
+
+    def _sparse_blocks(self, pieces: tuple[tuple[int, int], ...], size: int) -> Iterator[bytes]:
+        end = 0
+        for offset, length in (*pieces, (size, 0)):
+            for at in range(end, offset, len(_HOLE)):
+                yield _HOLE if offset - at >= len(_HOLE) else _HOLE[: offset - at]
+            yield from self._some(length)
+            end = offset + length
+
+    # --- the end ------------------------------------------------------------------------------------------------------
+
+    def _finish(self) -> None:
+        """Read on to the end of the stream, where its checksum is, and note what is no padding."""
+        while block := self._stream.some(BLOCK):
+            # Only what is not zero belongs to nobody: writers fill a record, or a tape's block.
+            self.extra += len(block.lstrip(b"\0")) if not self.extra else len(block)
+        self.extra += self._stream.remainder()
+
+
+def is_header(block: bytes) -> bool:
+    """Return whether a block of 512 bytes is the header of a member: its checksum says so."""
+    field = block[148:156].partition(b"\0")[0].strip(b" ")
+    if not field or field.strip(b"01234567"):
+        return False
+    unsigned = sum(block) - sum(block[148:156]) + 8 * 0x20
+    if int(field, 8) == unsigned:
+        return True
+    # Some old programs summed bytes with a sign.
+    negative = sum(byte > 127 for byte in block[:148] + block[156:])
+    return int(field, 8) == unsigned - 256 * negative
+
+
+def _text(field: bytes) -> bytes:
+    return field.partition(b"\0")[0]
