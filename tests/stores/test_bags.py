@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
+import random
 import shutil
+import subprocess
+import sys
 import tarfile
 import tempfile
 import zipfile
@@ -19,7 +23,7 @@ from hypothesis import strategies as st
 import pressmark
 import strategies
 from pressmark import bagit, stores
-from pressmark.errors import BagError, IdentifierError, ObjectError, StoreError
+from pressmark.errors import BagError, IdentifierError, ObjectError, SpillError, StoreError
 from pressmark.reports import Report
 from pressmark.stores import archives, bag_index, bags
 from pressmark.stores.bags import CONFIG, BagFolder
@@ -342,6 +346,114 @@ def test_archives_that_their_readers_choke_on(tmp_path: Path, folder: BagFolder)
         ("archive-malformed", "lzma.zip"),
         ("archive-member", "member.tar"),
     } <= found
+
+
+@pytest.mark.parametrize("archive", ["x.tar.gz", "x.zip", "x.tar"])
+def test_a_serialised_bag_that_is_cut_or_touched_at_its_end(tmp_path: Path, folder: BagFolder, archive: str) -> None:
+    """The checksum of what is compressed counts as those of the manifests do."""
+    folder.put("x", tmp_path / "given")
+    path = serialize(folder, "x", archive)
+    whole = path.read_bytes()
+    end = len(whole.rstrip(b"\0")) if archive == "x.tar" else len(whole)
+    assert folder.check(digests=True).ok
+    for damaged in (whole[: end - 8], whole[: end - 8] + bytes(255 - byte for byte in whole[end - 8 : end])):
+        path.write_bytes(damaged)
+        assert not BagFolder(folder.root).check(digests=True).ok
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sets a limit of POSIX")
+@pytest.mark.parametrize("archive", ["x.tar.gz", "x.zip", "x.tar"])
+def test_serialised_bags_need_no_room(tmp_path: Path, folder: BagFolder, archive: str) -> None:
+    """A disk that takes no file is no fault of theirs: nothing is unpacked."""
+    (tmp_path / "given" / "a").write_bytes(bytes(200_000))
+    folder.put("x", tmp_path / "given")
+    serialize(folder, "x", archive)
+    script = """
+import resource, sys
+from pressmark.stores import BagFolder
+store = BagFolder(sys.argv[1])
+resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+print([(one.kind, one.message) for one in store.check(digests=True).problems])
+"""
+    done = subprocess.run([sys.executable, "-c", script, folder.root], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+def test_a_disk_that_is_full_is_no_problem_of_a_bag(
+    tmp_path: Path, folder: BagFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the validation needs besides memory finds no place: the check ends, and says so."""
+    folder.put("x", tmp_path / "given")
+    serialize(folder, "x", "x.tar.gz")
+
+    def full(*_args: object, **_options: object) -> Any:
+        raise SpillError("/tmp", "No space left on device") from OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(bags, "validate_archive", full)
+    problems: list[object] = []
+    with pytest.raises(StoreError, match="No space left") as caught:
+        folder.check(digests=True, on_problem=problems.append)
+    assert isinstance(caught.value.__cause__, OSError)
+    assert problems == []
+
+
+@pytest.mark.parametrize("what", ["many", "large", "two tops", "a file at the top"])
+def test_other_archives_are_not_read_to_their_ends(folder: BagFolder, what: str) -> None:
+    """Their first members show what they are: that this one is damaged at its end, nobody has seen."""
+    path = Path(folder.root, "foreign.tar.gz")
+    with tarfile.open(path, "w:gz", compresslevel=1) as tar:
+        if what == "large":
+            member = tarfile.TarInfo("foreign/large")
+            member.size = 65 << 20
+            with open("/dev/zero", "rb") if os.name == "posix" else io.BytesIO(bytes(member.size)) as zeros:
+                tar.addfile(member, zeros)
+        elif what == "many":
+            for number in range(1001):
+                tar.addfile(tarfile.TarInfo(f"foreign/{number}"))
+        else:
+            tar.addfile(tarfile.TarInfo("foreign/data/a"))
+            tar.addfile(tarfile.TarInfo("other/data/a" if what == "two tops" else "README"))
+        noise = random.Random(1).randbytes(1_000_000)
+        member = tarfile.TarInfo("foreign/noise")
+        member.size = len(noise)
+        tar.addfile(member, io.BytesIO(noise))
+    path.write_bytes(path.read_bytes()[:-8] + bytes(8))
+    for digests in (False, True):
+        problems = folder.check(digests=digests).problems
+        assert [one.kind for one in problems if one.severity == "error"] == ["archive-malformed"]
+        assert "it is no bag" in problems[0].message
+    (Path(folder.root) / ".pressmark-bags.json").unlink()
+    with pytest.raises(StoreError, match="no store"):
+        stores.kind_of(folder.root)
+
+
+def test_a_serialised_bag_whose_tag_files_come_last(tmp_path: Path, folder: BagFolder) -> None:
+    """Its identifier is found all the same, behind thousands of payload files."""
+    for number in range(1200):
+        (tmp_path / "given" / f"{number}").write_bytes(b"")
+    folder.put("x:1", tmp_path / "given")
+    base = Path(folder.root)
+    with tarfile.open(base / "x.tgz", "w:gz") as tar:
+        tar.add(base / "x+1" / "data", "x+1/data")
+        for path in sorted((base / "x+1").glob("*.txt"), reverse=True):
+            tar.add(path, f"x+1/{path.name}")
+    shutil.rmtree(base / "x+1")
+    assert [(record.id, record.proper) for record in folder.objects()] == [("x:1", True)]
+    assert folder.check(digests=True).problems == []
+
+
+def test_a_sparse_member(tmp_path: Path, folder: BagFolder) -> None:
+    """What a few bytes stand for is not written anywhere, nor read for hours."""
+    folder.put("x", tmp_path / "given")
+    path = serialize(folder, "x", "x.tar")
+    member = tarfile.TarInfo("x/data/sparse")
+    member.pax_headers = {"GNU.sparse.size": str(200 << 30), "GNU.sparse.numblocks": "0", "GNU.sparse.map": ""}
+    whole = path.read_bytes().rstrip(b"\0")
+    whole += bytes(-len(whole) % 512) + member.tobuf(tarfile.PAX_FORMAT) + bytes(1024)
+    path.write_bytes(whole)
+    problems = folder.check(digests=True).problems
+    assert [one.kind for one in problems] == ["archive-limit"]
+    assert "unpack it" in problems[0].message
 
 
 # --- checking and repairing -------------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from pressmark.bagit.archive.reader import Archive
 from pressmark.bagit.base import LINKS, Target
 from pressmark.errors import SpillError
 
-__all__ = ["ArchivedBag", "MemberTable"]
+__all__ = ["ArchivedBag", "MemberTable", "Node"]
 
 # Of the database and of tag files, in memory.
 _CACHE = 16 << 20  # 16 MiB
