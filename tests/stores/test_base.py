@@ -13,6 +13,7 @@ import pytest
 import pressmark
 from pressmark import stores
 from pressmark.errors import BagError, LayoutConfigError, ObjectError, StoreError
+from pressmark.stores import base
 from pressmark.stores.base import StoreObject, object_errors, store_errors
 from pressmark.stores.kinds import KINDS, problem
 
@@ -154,3 +155,18 @@ def test_a_path_that_no_system_takes(kind: str) -> None:
     """It is refused as every other path at which there is no store."""
     with pytest.raises(StoreError, match="it is not there"):
         stores.open("a\0b", kind)
+
+
+@pytest.mark.parametrize("name", ["../x", "..\\x", "a\\..\\..\\x", "C:/x", "c:x", "\\\\server\\x", "a:stream"])
+def test_names_that_lead_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """Where a backslash separates and a colon means a drive they are refused, too; elsewhere these are only names."""
+    (tmp_path / "f").write_bytes(b"data")
+    store = stores.create("pairtree", tmp_path / "store")
+    store.put("a", {"f": tmp_path / "f"})
+    if os.name == "posix":
+        assert base.leads_out(name.encode()) == ("../" in name)
+    monkeypatch.setattr(base, "_LEADING_OUT", (b"\0", b"\\", b":"))
+    with pytest.raises(ObjectError, match="no name of a file"):
+        store.put("b", {name: tmp_path / "f"})
+    with pytest.raises(ObjectError, match="no file"):
+        store.get("a").open(name)

@@ -29,6 +29,7 @@ __all__ = [
     "StoredObject",
     "is_same_version",
     "is_utf8",
+    "leads_out",
     "object_errors",
     "octets",
     "refusal",
@@ -43,6 +44,10 @@ Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 Source = Path | Mapping[str, Path]
 CopyMode = Literal["auto", "copy", "reflink", "hardlink"]
 OnProblem = Callable[[Problem], object]
+
+
+# In no name of a file within an object.
+_LEADING_OUT = (b"\0",) if os.name == "posix" else (b"\0", b"\\", b":")
 
 
 class Progress(NamedTuple):
@@ -214,10 +219,9 @@ class StoredObject:
         """
         parts = octets(name).split(b"/")
         # A name is looked up, never followed out of the object.
-        inside = not {b"", b".", b".."} & set(parts) and (self._members is None or parts[0] in self._members)
-        path = os.path.join(self.path, *parts)
-        if not inside or b"\0" in path:
+        if leads_out(octets(name)) or not (self._members is None or parts[0] in self._members):
             raise self._no_file(name)
+        path = os.path.join(self.path, *parts)
         top = self.path if self._members is None else os.path.join(self.path, parts[0])
         file = None if self._is_refused(parts) else self._opened(path, top)
         if file is None:
@@ -238,6 +242,14 @@ class StoredObject:
 
     def _no_file(self, name: str) -> ObjectError:
         return ObjectError(self._store, self.id, "missing", f"there is no file {name!r} in it")
+
+
+def leads_out(name: bytes) -> bool:
+    """Return whether a name, with ``/`` between directories, is none of a file within an object.
+
+    On Windows a backslash separates too, and a colon stands behind a drive or before a stream of the file.
+    """
+    return bool({b"", b".", b".."} & set(name.split(b"/"))) or any(one in name for one in _LEADING_OUT)
 
 
 def status_of(path: bytes) -> os.stat_result | None:

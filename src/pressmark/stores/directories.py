@@ -34,7 +34,7 @@ from pressmark.bagit.copying import Event, Job, copy_files
 from pressmark.fixity import Outcome
 from pressmark.fixity.outcomes import failure, kind_of_error, kind_of_mode, message_of
 from pressmark.locks import LockFile, take
-from pressmark.stores.base import Path, Source, octets, text
+from pressmark.stores.base import Path, Source, leads_out, octets, text
 from pressmark.trees import is_there
 
 __all__ = [
@@ -670,8 +670,7 @@ def _given(path: Path) -> bytes:
 
 
 def _checked(name: bytes) -> bytes:
-    parts = name.split(b"/")
-    if {b"", b".", b".."} & set(parts) or b"\0" in name:
+    if leads_out(name):
         raise Refused("bad-name", f"{os.fsdecode(name)!r} is no name of a file within an object")
     return name
 
