@@ -606,7 +606,7 @@ def test_limits(tmp_path: Path, bag: Path) -> None:
     """Members and tag files are bounded, too; what is refused says how it can be validated all the same."""
     for ending in FORMATS:
         archive = pack(bag, tmp_path / f"x.{ending}")
-        for limits in (Limits(members=3), Limits(tag_files=100)):
+        for limits in (Limits(members=3), Limits(manifests=2), Limits(tag_files=100, per_member=1)):
             report = validate_archive(archive, limits=limits)
             assert [one.kind for one in report.problems] == ["archive-limit"]
             assert "unpack it" in report.problems[0].message

@@ -13,6 +13,7 @@ import tarfile
 import tempfile
 import zipfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -395,6 +396,26 @@ def test_a_disk_that_is_full_is_no_problem_of_a_bag(
         folder.check(digests=True, on_problem=problems.append)
     assert isinstance(caught.value.__cause__, OSError)
     assert problems == []
+
+
+@pytest.mark.parametrize("serialised", [False, True])
+def test_a_bag_with_more_problems_than_are_kept(
+    tmp_path: Path, folder: BagFolder, monkeypatch: pytest.MonkeyPatch, serialised: bool
+) -> None:
+    """Errors behind that many warnings are not lost."""
+    folder.put("x", tmp_path / "given")
+    bag = Path(folder.root, "x")
+    (bag / "a").write_bytes(b"in no tag manifest")
+    (bag / "data" / "b" / "c").write_bytes(b"d")
+    if serialised:
+        serialize(folder, "x", "x.tar")
+    name = "validate_archive" if serialised else "validate"
+    monkeypatch.setattr(bags, name, partial(getattr(bags, name), keep=1))
+    report = folder.check(digests=True)
+    if not serialised:
+        assert report.problems[0].kind == "tag-file-unlisted"
+    assert [(one.kind, one.severity) for one in report.problems[1:]] == [("problems-omitted", "error")]
+    assert not report.ok
 
 
 @pytest.mark.parametrize("what", ["many", "large", "two tops", "a file at the top"])

@@ -40,6 +40,8 @@ from pressmark.bagit.creation import create as create_bag
 from pressmark.bagit.events import Noticed
 from pressmark.bagit.info import BagInfo
 from pressmark.bagit.sources import fault_of_name
+from pressmark.bagit.kinds import problem as bag_problem
+from pressmark.bagit.report import BagReport
 from pressmark.bagit.transaction import STAGING
 from pressmark.bagit.validation import validate
 from pressmark.errors import (
@@ -962,7 +964,7 @@ class BagFolder(Store):
         elif not any(one.kind in _UNREAD for one in record.problems):
             yield from self._validated_by(lambda: validate_archive(path, threads=threads), place, report)
 
-    def _validated_by(self, validation: Callable[[], Report], place: bytes, report: Report) -> Iterator[Problem]:
+    def _validated_by(self, validation: Callable[[], BagReport], place: bytes, report: Report) -> Iterator[Problem]:
         try:
             # No bag is to be blamed for the disk that takes temporary files.
             with store_errors(self._base):
@@ -975,6 +977,10 @@ class BagFolder(Store):
         for name in ("files", "bytes"):
             report.counts[name] += found.counts.get(name, 0)
         yield from (_within(place, one) for one in found.problems)
+        omitted = found.tally.total() - len(found.problems)
+        if omitted:  # there may be errors among them, behind as many warnings as are kept
+            severity = "warning" if found.ok else "error"
+            yield bag_problem("problems-omitted", place, f"{omitted} more problems of the bag", severity=severity)
 
     def repair(self, *, dry_run: bool = False, on_event: OnEvent | None = None, ignore: Sequence[str] = ()) -> Report:
         """Mend what lies around the bags, and report what remains; nothing in a bag is changed.

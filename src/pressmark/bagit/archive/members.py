@@ -24,14 +24,18 @@ class Limits:
 
     :ivar members: members of the archive
     :ivar header: bytes of one extended header: long names, PAX records, maps of sparse files
-    :ivar tag_files: bytes of all manifests and fetch.txt, which are kept until all members are read
+    :ivar manifests: manifests, and other files that the draft describes
+    :ivar tag_files: bytes that all of these may have in any archive; what they list takes memory
+    :ivar per_member: bytes that they may have besides for each member
     :ivar expanded: bytes that any archive may expand to
     :ivar ratio: how many times its own size a larger one may expand to
     """
 
     members: int = 20_000_000
     header: int = 1 << 20  # 1 MiB
-    tag_files: int = 16 << 30  # 16 GiB
+    manifests: int = 1000
+    tag_files: int = 256 << 20  # 256 MiB
+    per_member: int = 1 << 10  # 1 KiB
     expanded: int = 1 << 30  # 1 GiB
     ratio: int = 200
 
@@ -152,13 +156,16 @@ class ArchiveFile:
         if size > self.limits.header:
             self.exceeded(f"an extended header has {size} bytes, more than {self.limits.header}")
 
-    def check_tag_files(self, size: int) -> None:
-        """Check that so many bytes of tag files may be kept.
+    def check_tag_files(self, number: int, size: int) -> None:
+        """Check that there may be so many manifests, which have so many bytes, beside the members that were given.
 
-        :raises ArchiveError: they may not
+        :raises ArchiveError: there may not
         """
-        if size > self.limits.tag_files:
-            self.exceeded(f"its manifests have more than {self.limits.tag_files} bytes")
+        if number > self.limits.manifests:
+            self.exceeded(f"it has more than {self.limits.manifests} manifests")
+        limit = self.limits.tag_files + self.limits.per_member * self._members
+        if size > limit:
+            self.exceeded(f"its manifests have more than {limit} bytes")
 
 
 def clean_name(name: bytes) -> tuple[bytes, str | None]:

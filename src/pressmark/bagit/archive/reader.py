@@ -73,12 +73,12 @@ class Archive:
         """
         self._file.check_members(number)
 
-    def check_tag_files(self, size: int) -> None:
-        """Check that so many bytes of tag files may be kept.
+    def check_tag_files(self, number: int, size: int) -> None:
+        """Check that there may be so many manifests, which have so many bytes, beside the members that were given.
 
-        :raises ArchiveError: they may not
+        :raises ArchiveError: there may not
         """
-        self._file.check_tag_files(size)
+        self._file.check_tag_files(number, size)
 
     def members(self) -> Iterator[Member]:
         """Give all members in order, from the first; when the last was given, all checksums of the archive were right.

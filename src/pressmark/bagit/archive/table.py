@@ -265,7 +265,7 @@ class ArchivedBag:
         if node.kind != "file":
             raise OSError(errno.EINVAL, "it is not a regular file")
         if node.start < 0:
-            raise OSError(errno.EINVAL, "its content was not kept")
+            raise OSError(errno.EINVAL, "it is a link; in an archive a tag file has to be a file, so pack it as one")
         return self._table.content(node.start, node.size)
 
     def scan(self, path: bytes) -> Iterator[_Entry]:

@@ -12,6 +12,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
+from itertools import islice
 from time import monotonic
 
 from pressmark.bagit.archive.members import Limits, Member, clean_name
@@ -154,7 +155,8 @@ class _Members:
         self._pool = pool
         self._on_event = on_event
         self._next_event = monotonic() + PROGRESS_EVERY
-        self._files = self._bytes = self._kept = 0
+        self._files = self._bytes = 0
+        self._manifests = self._kept = 0  # files that were kept, and their bytes
         # Of manifests that have come, while the algorithms are not known.
         self._seen: set[str] = set()
         self._of_payload: tuple[str, ...] | None = None
@@ -176,9 +178,10 @@ class _Members:
                 fault = "it is the directory that holds everything" if not name else self._take(archive, name, member)
             if fault is not None:
                 say([problem("archive-member", b"", f"{shown(member.name)}: {fault}")])
-        tops = [name for name, node in self.table.names() if node.kind == "directory"]
-        others = any(node.kind != "directory" for _, node in self.table.names())
-        self.top = tops[0] if len(tops) == 1 and not others else None
+        # Only now is it known how many files they may list.
+        archive.check_tag_files(self._manifests, self._kept)
+        tops = list(islice(self.table.names(), 2))
+        self.top = tops[0][0] if len(tops) == 1 and tops[0][1].kind == "directory" else None
 
     def _take(self, archive: Archive, name: bytes, member: Member) -> str | None:
         """Take in one member, and return why it cannot be unpacked."""
@@ -192,8 +195,10 @@ class _Members:
         start = -1
         blocks: Iterable[bytes] = ()
         if len(parts) == 2 and is_described(parts[1]):
+            self._manifests += 1
+            archive.check_tag_files(self._manifests, 0)
             start = self.table.keep(b"")
-            blocks = self._kept_blocks(archive, member)
+            blocks = self._kept_blocks(member)
         elif self._names != ():
             blocks = member.blocks()
         value = self._digested(blocks, self._sets[number])
@@ -233,9 +238,8 @@ class _Members:
             return ()
         top = self.table.find(self.top)
         assert top is not None
-        manifests = [manifest_algorithm(name) for name, _ in self.table.names(top.id)]
         needed: tuple[set[str], set[str]] = (set(), set())
-        for manifest in manifests:
+        for manifest in (manifest_algorithm(name) for name, _ in self.table.names(top.id)):
             if manifest is not None and manifest[1] is not None:
                 needed[not manifest[0]].add(manifest[1])
         if self._has_links:  # one file may be of both
@@ -245,10 +249,9 @@ class _Members:
                 return tuple(sorted(needed[0] | needed[1]))
         return ()
 
-    def _kept_blocks(self, archive: Archive, member: Member) -> Iterator[bytes]:
+    def _kept_blocks(self, member: Member) -> Iterator[bytes]:
         for block in member.blocks():
             self._kept += len(block)
-            archive.check_tag_files(self._kept)
             self.table.keep(block)
             yield block
 
