@@ -17,7 +17,7 @@ from typing import BinaryIO, NamedTuple, Protocol
 
 from pressmark.errors import BagError
 from pressmark.fixity.ways import Beneath, BeneathByName, Directory, opened_directory
-from pressmark.trees import is_readable
+from pressmark.trees import is_readable, why_unreadable
 
 __all__ = ["LINKS", "BagFiles", "Base", "FileEntry", "Target"]
 
@@ -103,6 +103,9 @@ class BagFiles(Protocol):
     def resolve(self, path: bytes) -> Target:
         """Return where ``path`` leads."""
 
+    def why_unreadable(self, path: bytes, real: bytes | None) -> OSError | None:
+        """Return the error of opening a file that the walk has found; :data:`None` where it is readable."""
+
 
 class Base:
     """An open base directory; a context manager.
@@ -162,11 +165,16 @@ class Base:
             os.close(descriptor)
             raise
 
-    def why_unreadable(self, path: bytes) -> OSError | None:
-        """Return the error of opening a regular file as :meth:`open` does; :data:`None` where it is readable."""
+    def why_unreadable(self, path: bytes, real: bytes | None) -> OSError | None:
+        """Return the error of opening a file that the walk has found; :data:`None` where it is readable.
+
+        :param real: its path without links; :data:`None` where a trusted link leads out of the bag
+        """
+        if real is None:
+            return why_unreadable(os.path.join(self.path, path))
         try:
-            if not self._way.is_readable(path):
-                self.open(path).close()
+            if not self._way.is_readable(real):
+                self.open(real).close()
         except OSError as error:
             return error
         return None

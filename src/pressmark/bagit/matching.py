@@ -19,7 +19,6 @@ from pressmark.errors import shown
 from pressmark.fixity import Progress
 from pressmark.fixity.pool import PROGRESS_EVERY, Event
 from pressmark.reports import Problem
-from pressmark.trees import why_unreadable
 
 __all__ = ["Match", "Matching"]
 
@@ -108,7 +107,7 @@ class Matching:
     def _check_readable(self, path: bytes, real: bytes | None) -> None:
         """Report a file that cannot be read, where nobody reads it."""
         base = self._structure.base
-        error = why_unreadable(os.path.join(base.path, path)) if real is None else base.why_unreadable(real)
+        error = base.why_unreadable(path, real)
         if error is None or isinstance(error, FileNotFoundError) or path in self._structure.unreadable:
             return
         self._say([problem("file-unreadable", path, error.strerror or str(error))])

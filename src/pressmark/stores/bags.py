@@ -39,9 +39,9 @@ from pressmark.bagit.base import Base
 from pressmark.bagit.creation import create as create_bag
 from pressmark.bagit.events import Noticed
 from pressmark.bagit.info import BagInfo
-from pressmark.bagit.sources import fault_of_name
 from pressmark.bagit.kinds import problem as bag_problem
 from pressmark.bagit.report import BagReport
+from pressmark.bagit.sources import fault_of_name
 from pressmark.bagit.transaction import STAGING
 from pressmark.bagit.validation import validate
 from pressmark.errors import (

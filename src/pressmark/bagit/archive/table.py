@@ -291,6 +291,9 @@ class ArchivedBag:
         node = self._find(path)
         return node if node is not None and node.kind == "file" else None
 
+    def why_unreadable(self, path: bytes, real: bytes | None) -> None:
+        """Return nothing: whoever may read the archive may read its members."""
+
     def resolve(self, path: bytes) -> Target:
         """Return where ``path`` leads, with links followed as long as they stay in the bag."""
         waiting = _segments(path)[::-1]
