@@ -26,6 +26,7 @@ ALLOWED: dict[str, set[str]] = {
         "jobs",
         "paths",
         "pages",
+        "fs",
         "trees",
         "delimited",
         "tabular",
@@ -48,8 +49,8 @@ ALLOWED: dict[str, set[str]] = {
         "version",
     },
     "bench": {"layouts", "fixity", "columns", "cores", "errors", "version"},
-    "stores": {"_kernels", "bagit", "layouts", "fixity", "locks", "trees", "cores", "reports", "errors", "version"},
-    "bagit": {"_kernels", "_kernels.tables", "fixity", "locks", "trees", "reports", "errors", "version"},
+    "stores": {"_kernels", "bagit", "layouts", "fixity", "fs", "trees", "cores", "reports", "errors", "version"},
+    "bagit": {"_kernels", "_kernels.tables", "fixity", "fs", "trees", "reports", "errors", "version"},
     "jobs": {
         "stores",
         "bagit",
@@ -58,7 +59,7 @@ ALLOWED: dict[str, set[str]] = {
         "fixity",
         "delimited",
         "tabular",
-        "locks",
+        "fs",
         "trees",
         "cores",
         "reports",
@@ -67,7 +68,7 @@ ALLOWED: dict[str, set[str]] = {
     },
     "paths": {"_kernels", "_kernels.tables", "columns", "errors"},
     "layouts": {"_kernels", "_kernels.tables", "columns", "tabular", "cores", "errors"},
-    "fixity": {"_kernels", "_kernels.tables", "locks", "cores", "errors"},
+    "fixity": {"_kernels", "_kernels.tables", "fs", "cores", "errors"},
     "columns": {"_kernels", "_kernels.tables", "errors"},
     # The twins share the tables, and know neither each other nor who calls them.
     "_kernels": {"errors"},
@@ -79,8 +80,9 @@ ALLOWED: dict[str, set[str]] = {
     "cores": set(),
     "delimited": {"errors"},
     "tabular": {"delimited", "errors"},
-    "locks": set(),
     "trees": set(),
+    # The ground floor: what touches a disk, and knows nothing of preservation.
+    "fs": {"errors"},
     "errors": set(),
     "version": set(),
     # The package itself gives public names, and must load no command.

@@ -28,6 +28,7 @@ from pressmark.bagit.validation import validate
 from pressmark.bagit.writing import bag_size
 from pressmark.errors import AlgorithmError, BagError
 from pressmark.fixity import ALGORITHMS, Finished, Ledger, Progress
+from pressmark.fs.staging import StagingDirectory
 from support.implementations import Implementation
 
 from .bags import tree
@@ -625,7 +626,7 @@ def test_a_killed_run_is_cleaned_up_after(tmp_path: Path) -> None:
     source = make(tmp_path / "s")
     os.chmod(source / "sub", 0o555)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("pressmark.bagit.elsewhere._empty", lambda _staging: None)
+        patch.setattr("pressmark.bagit.elsewhere._empty", lambda _hidden: None)
         patch.setattr("pressmark.bagit.elsewhere._flush", lambda _path: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             create(source, tmp_path / "t")
@@ -641,7 +642,7 @@ def test_a_run_killed_after_its_end(tmp_path: Path) -> None:
     """When only the cleaning was missing, another call says that the name is taken."""
     source = make(tmp_path / "s")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("pressmark.bagit.elsewhere._leave", lambda _staging, lock: lock.abandon())
+        patch.setattr("pressmark.bagit.elsewhere._leave", StagingDirectory.abandon)
         create(source, tmp_path / "t")
     assert len(os.listdir(tmp_path)) == 3
     refused("it exists already", source, tmp_path / "t", algorithms="md5")
@@ -653,7 +654,7 @@ def test_the_same_call_after_its_end(tmp_path: Path) -> None:
     """The same call finds the bag that it had made."""
     source = make(tmp_path / "s")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("pressmark.bagit.elsewhere._leave", lambda _staging, lock: lock.abandon())
+        patch.setattr("pressmark.bagit.elsewhere._leave", StagingDirectory.abandon)
         create(source, tmp_path / "t")
     events: list[Event] = []
     bag = create(source, tmp_path / "t", on_event=events.append)
@@ -834,7 +835,7 @@ def test_killed_in_the_last_moment(tmp_path: Path) -> None:
     source = make(tmp_path / "s")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Transaction, "_clean", lambda _self: None)
-        patch.setattr("pressmark.bagit.transaction.leave", lambda _staging, lock: lock.abandon())
+        patch.setattr(StagingDirectory, "leave", StagingDirectory.abandon)
         create(source)
     assert not validate(source).ok
     with pytest.raises(BagError, match="it is a bag already"):

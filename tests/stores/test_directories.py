@@ -16,7 +16,7 @@ import pytest
 import pressmark
 from pressmark import stores
 from pressmark.errors import ObjectError
-from pressmark.locks import LockFile
+from pressmark.fs.locks import LockFile
 from pressmark.stores import directories
 from pressmark.stores.directories import LOCK, Refused, Workshop, copy_source, leftovers, remove_tree, scan
 from pressmark.trees import is_there

@@ -14,7 +14,7 @@ import pytest
 
 from pressmark import jobs, stores
 from pressmark.jobs import WorkFolder
-from pressmark.locks import LockFile
+from pressmark.fs.locks import LockFile
 from pressmark.reports import Problem
 from pressmark.stores import Store, archives, bags, settling
 from pressmark.stores.bags import BagFolder

@@ -27,17 +27,19 @@ from pressmark.bagit.events import Stage
 from pressmark.bagit.names import normal_key
 from pressmark.bagit.payload import PAYLOAD, walk
 from pressmark.bagit.sources import Listener, Seen, Survey, fault_of_name, is_inside, refuse_bag, take
-from pressmark.bagit.transaction import enter, is_decided, leave, refusing
+from pressmark.bagit.transaction import enter, is_decided, refusing
 from pressmark.bagit.wishes import Wish
 from pressmark.bagit.writing import Manifests, write_tag_files
 from pressmark.errors import BagError
 from pressmark.fixity.outcomes import Outcome
-from pressmark.locks import LockFile
+from pressmark.fs.staging import StagingDirectory
 from pressmark.trees import can_flush_filesystem, flush_directory, flush_filesystem, is_there
 
 __all__ = ["create_elsewhere"]
 
 EXISTS = "it exists already; choose another name"
+_BAG, _TAGS, _REQUEST = b"bag", b"tags", b"request"
+_HOLDS = frozenset({_BAG, _TAGS, _REQUEST})
 
 
 class _Source(NamedTuple):
@@ -80,27 +82,27 @@ def create_elsewhere(
                 raise BagError(destination, EXISTS)
             if not stat.S_ISDIR(os.stat(parent).st_mode):
                 raise BagError(parent, "it is not a directory")
-            lock = enter(staging, destination)
-        stack.callback(_leave, staging, lock)
-        with refusing(destination, "no bag was made"):
+            hidden = enter(staging, destination, holds=_HOLDS)
+        stack.callback(_leave, hidden)
+        with refusing(destination, "no bag was made"), _by_name(hidden):
             if is_there(destination):
-                if not _was_finished(staging, request):
+                if not _was_finished(hidden, destination, request):
                     raise BagError(destination, EXISTS)
                 tell(Stage("recover"))
                 return
-            _empty(staging)
+            _empty(hidden)
             survey = _survey(sources, wish, destination, tell)
             survey.settle(paths[0])
             if mode == "copy" and (free := shutil.disk_usage(parent).free) < survey.bytes:
                 raise BagError(destination, f"{survey.bytes} bytes are needed, the disk has {free} left")
-            bag = _build(staging, sources, wish, mode, survey, tell)
-            with open(os.path.join(staging, b"request"), "xb") as file:
-                file.write(_packed(request))
+            bag = _build(hidden.inside, sources, wish, mode, survey, tell)
+            with open(os.path.join(hidden.inside, _REQUEST), "xb") as file:
+                file.write(_packed(request, os.lstat(bag)))
             tell(Stage("move"))
-            _flush(staging)
+            _flush(hidden.inside)
             if is_there(destination):
                 raise BagError(destination, EXISTS)
-            os.rename(bag, destination)
+            hidden.publish(_BAG, destination)
         with refusing(destination, "the bag is whole, but a power failure may take its name away"):
             flush_directory(parent)
 
@@ -157,7 +159,7 @@ def _survey(sources: Sequence[_Source], wish: Wish, destination: bytes, tell: Li
 def _build(staging: bytes, sources: Sequence[_Source], wish: Wish, mode: str, survey: Survey, tell: Listener) -> bytes:
     """Write the whole bag, and return where it is."""
     tell(Stage("copy", survey.files, survey.bytes))
-    bag, tags = os.path.join(staging, b"bag"), os.path.join(staging, b"tags")
+    bag, tags = os.path.join(staging, _BAG), os.path.join(staging, _TAGS)
     data = os.path.join(bag, PAYLOAD)
     os.makedirs(data)
     os.mkdir(tags)
@@ -230,35 +232,44 @@ def _again(sources: Sequence[_Source], data: bytes, links: str) -> Iterator[tupl
 # --- the hidden directory ---------------------------------------------------------------------------------------------
 
 
-def _leave(staging: bytes, lock: LockFile) -> None:
+@contextlib.contextmanager
+def _by_name(hidden: StagingDirectory) -> Iterator[None]:
+    """Have errors name what is in the hidden directory as people find it."""
+    try:
+        yield
+    except OSError as error:
+        if isinstance(error.filename, (str, bytes)):
+            error.filename = hidden.shown(error.filename)
+        raise
+    except BagError as error:
+        path = os.fsencode(error.path)
+        if hidden.shown(path) == path:
+            raise
+        raise BagError(hidden.shown(path), error.reason) from error
+
+
+def _leave(hidden: StagingDirectory) -> None:
     with contextlib.suppress(OSError):  # what is left is removed by the next run
-        _empty(staging)
-    leave(staging, lock)
+        _empty(hidden)
+    hidden.leave()
 
 
-def _empty(staging: bytes) -> None:
+def _empty(hidden: StagingDirectory) -> None:
     """Remove what was written so far."""
-    bag = os.path.join(staging, b"bag")
-    # Copies of directories that must not be written to are such, too.
-    for directory, _folders, _names in os.walk(bag):
-        os.chmod(directory, 0o700)
-    for folder in (bag, os.path.join(staging, b"tags")):
-        with contextlib.suppress(FileNotFoundError):
-            shutil.rmtree(folder)
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(os.path.join(staging, b"request"))
+    for name in (_BAG, _TAGS, _REQUEST):
+        hidden.remove(name)
 
 
-def _packed(request: dict[str, Any]) -> bytes:
-    return json.dumps(request).encode()
+def _packed(request: dict[str, Any], bag: os.stat_result) -> bytes:
+    return json.dumps({"request": request, "inode": bag.st_ino}).encode()
 
 
-def _was_finished(staging: bytes, request: dict[str, Any]) -> bool:
-    """Return whether a run with this request was killed after its bag had got its name."""
-    if is_there(os.path.join(staging, b"bag")):
+def _was_finished(hidden: StagingDirectory, destination: bytes, request: dict[str, Any]) -> bool:
+    """Return whether a run with this request was killed after its bag, and no other, had got its name."""
+    if is_there(os.path.join(hidden.inside, _BAG)):
         return False
     try:
-        with open(os.path.join(staging, b"request"), "rb") as file:
-            return file.read() == _packed(request)
+        with open(os.path.join(hidden.inside, _REQUEST), "rb") as file:
+            return file.read() == _packed(request, os.lstat(destination))
     except FileNotFoundError:
         return False

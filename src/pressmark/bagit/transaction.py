@@ -32,7 +32,9 @@ from types import TracebackType
 from typing import Any, NamedTuple
 
 from pressmark.errors import BagError
-from pressmark.locks import LockFile
+from pressmark.fs.owners import UntrustedError
+from pressmark.fs.removal import remove_tree
+from pressmark.fs.staging import StagingDirectory
 from pressmark.trees import flush_directory, flush_tree, is_there
 
 __all__ = [
@@ -40,7 +42,6 @@ __all__ = [
     "Transaction",
     "enter",
     "is_decided",
-    "leave",
     "recover",
     "refusing",
 ]
@@ -93,36 +94,26 @@ def refusing(path: str | bytes, way_out: str = "") -> Iterator[None]:
         raise BagError(named, f"{reason}; {way_out}" if way_out else reason) from error
 
 
-def enter(staging: bytes, base: bytes) -> LockFile:
+def enter(
+    staging: bytes, base: bytes, *, holds: frozenset[bytes] | None = None, shared: bool = False
+) -> StagingDirectory:
     """Make the hidden directory of a change of ``base``, or take it over from a run that was killed, and lock it.
 
-    :return: to be given to :func:`leave`, or abandoned
-    :raises BagError: it cannot be made, another run is at work, or something else has the name
+    :param holds: as for :class:`~pressmark.fs.staging.StagingDirectory`, as is ``shared``
+    :raises BagError: it cannot be made, another run is at work, or somebody else could have made or filled it
     :raises OSError: its lock cannot be made
     """
-    while True:
-        try:
-            os.mkdir(staging)
-        except FileExistsError:
-            pass
-        except OSError as error:
-            # Nobody knows the hidden name; what cannot be changed is the directory that it would be in.
-            raise BagError(base, f"nothing can be written there: {error.strerror or error}") from error
-        try:
-            if not stat.S_ISDIR(os.lstat(staging).st_mode):
-                raise BagError(staging, "it is not the directory of an interrupted run; move it away")
-            return LockFile(os.path.join(staging, b"lock"))
-        except FileNotFoundError:  # the holder of the lock has just removed the directory
-            continue
-        except BlockingIOError:
-            raise BagError(base, "another run is changing it; wait for its end") from None
-
-
-def leave(staging: bytes, lock: LockFile) -> None:
-    """Let others have the hidden directory, and remove it where it is empty."""
-    lock.release()
-    with contextlib.suppress(OSError):
-        os.rmdir(staging)
+    try:
+        return StagingDirectory(staging, holds=holds, shared=shared)
+    except BlockingIOError:
+        raise BagError(base, "another run is changing it; wait for its end") from None
+    except UntrustedError as error:
+        raise BagError(error.filename, error.reason) from None
+    except OSError as error:
+        if error.filename != staging:
+            raise
+        # Nobody knows the hidden name; what cannot be changed is the directory that it would be in.
+        raise BagError(base, f"nothing can be written there: {error.strerror or error}") from error
 
 
 def is_decided(base: bytes) -> bool:
@@ -168,12 +159,13 @@ class Transaction:
         self._old = os.path.join(self.staging, b"old")
         self.recovered: dict[str, Any] | None = None
         with refusing(base):
-            self._lock = enter(self.staging, base)
+            # A team finishes what one of them began: whoever may write to the bag may change it.
+            self._entered = enter(self.staging, base, shared=True)
             try:
                 self._recover()
                 os.mkdir(self.new)
             except BaseException:
-                self._lock.abandon()
+                self._entered.abandon()
                 raise
 
     def __enter__(self) -> Transaction:
@@ -183,11 +175,11 @@ class Transaction:
         self, _type: type[BaseException] | None, _value: BaseException | None, _traceback: TracebackType | None
     ) -> None:
         if self._may_be_decided():
-            self._lock.abandon()
+            self._entered.abandon()
             return
         with contextlib.suppress(OSError):  # what is left is removed by the next run
             self._clean()
-        leave(self.staging, self._lock)
+        self._entered.leave()
 
     def _may_be_decided(self) -> bool:
         """Return whether a change could be neither finished nor undone, as far as anybody can say: nothing may go."""
@@ -336,8 +328,7 @@ class Transaction:
 
     def _clean(self) -> None:
         for folder in (self.new, self._old):
-            with contextlib.suppress(FileNotFoundError):
-                shutil.rmtree(folder)
+            remove_tree(folder)
         with contextlib.suppress(FileNotFoundError):
             os.unlink(self._path(PART))
         # Never with what is in it: that would be payload.

@@ -22,7 +22,7 @@ from zlib import crc32
 from pressmark.errors import LedgerError
 from pressmark.fixity.algorithms import ALGORITHMS, algorithm_names
 from pressmark.fixity.outcomes import Outcome
-from pressmark.locks import take
+from pressmark.fs.locks import take
 
 __all__ = ["Ledger"]
 

@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from pressmark.errors import JobError
+from pressmark.fs.locks import open_lock, take
 from pressmark.jobs.receipts import host
-from pressmark.locks import take
 
 __all__ = ["is_lock", "locked"]
 
@@ -28,7 +28,7 @@ def locked(path: Path) -> Iterator[None]:
 
     :raises JobError: another driver has it
     """
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o666)
+    descriptor = open_lock(os.fspath(path))
     try:
         seen = _lock(descriptor)
         holder = _holder(descriptor)
@@ -49,7 +49,8 @@ def locked(path: Path) -> Iterator[None]:
 
 def is_lock(path: str) -> bool:
     """Return whether a file is a lock that :func:`locked` has made, held or not."""
-    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+    flags = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    descriptor = os.open(path, os.O_RDONLY | flags)
     try:
         return not os.fstat(descriptor).st_size or _holder(descriptor) is not None
     finally:

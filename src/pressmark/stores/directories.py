@@ -33,7 +33,7 @@ from typing import Any, NamedTuple
 from pressmark.bagit.copying import Event, Job, copy_files
 from pressmark.fixity import Outcome
 from pressmark.fixity.outcomes import failure, kind_of_error, kind_of_mode, message_of
-from pressmark.locks import LockFile, take
+from pressmark.fs.locks import LockFile, take
 from pressmark.stores.base import Path, Source, leads_out, octets, text
 from pressmark.trees import is_there
 

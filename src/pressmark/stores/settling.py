@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Sequence
 from time import sleep
 
-from pressmark.locks import take
+from pressmark.fs.locks import take
 from pressmark.reports import Problem
 from pressmark.stores.base import StoreObject, octets
 from pressmark.stores.directories import LOCK, leftovers

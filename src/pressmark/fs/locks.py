@@ -5,12 +5,35 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import stat
 import sys
 from types import TracebackType
 
-__all__ = ["LockFile", "take"]
+from pressmark.fs.owners import UntrustedError
+
+__all__ = ["LockFile", "open_lock", "take"]
 
 _OPEN = os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
+
+
+def open_lock(path: str | bytes) -> int:
+    """Open the file of a lock, which is made where it is not there, and return its descriptor.
+
+    :raises UntrustedError: what is there is a link, no file, or a file that has another name too
+    :raises OSError: it cannot be opened
+    """
+    try:
+        descriptor = os.open(path, _OPEN, 0o666)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.EMLINK):
+            raise UntrustedError(path, "it is a symbolic link; remove it") from None
+        raise
+    status = os.fstat(descriptor)
+    # Whoever holds a lock may write to it: not to somebody else's file that was given this name.
+    if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
+        os.close(descriptor)
+        raise UntrustedError(path, "it is not the lock of a run; remove it")
+    return descriptor
 
 
 def take(descriptor: int, *, wait: bool = False) -> None:
@@ -54,7 +77,7 @@ class LockFile:
     def __init__(self, path: bytes, *, wait: bool = False) -> None:
         self._path = path
         while True:
-            self._descriptor = os.open(path, _OPEN, 0o666)
+            self._descriptor = open_lock(path)
             try:
                 take(self._descriptor, wait=wait)
                 if os.name == "nt" or self._is_there():

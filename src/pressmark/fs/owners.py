@@ -1,0 +1,117 @@
+"""Whose a directory is: what other users could have made, exchanged or filled is not entered.
+
+A private directory is ours by owner, and nobody else may write to it. A shared one is trusted as the directory that
+holds it: a team works in one store, and whoever may write there could change its objects as well.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import secrets
+import stat
+
+__all__ = ["UntrustedError", "is_own", "make_shared", "require_private", "require_shared"]
+
+_GROUP, _EVERYBODY = 0o020, 0o002
+_WRITE = _GROUP | _EVERYBODY
+_JUNCTION = 0xA0000003  # stat.IO_REPARSE_TAG_MOUNT_POINT, which only Windows has
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
+
+
+class UntrustedError(PermissionError):
+    """A directory or file that other users could have planted, or can change.
+
+    :ivar reason: one line that says why, and what to do
+    """
+
+    def __init__(self, path: bytes | str, reason: str) -> None:
+        super().__init__(errno.EPERM, reason, path)
+        self.reason = reason
+
+
+def is_own(status: os.stat_result, folder: bytes) -> bool:
+    """Return whether what is in the directory ``folder`` is ours by owner, as far as its file system knows owners."""
+    if not hasattr(os, "geteuid") or status.st_uid == os.geteuid():
+        return True
+    ours = _new_file_status(folder)
+    return ours is not None and ours.st_uid == status.st_uid
+
+
+def require_private(path: bytes, status: os.stat_result) -> None:
+    """Refuse a directory that is not ours alone.
+
+    :param status: of the directory, opened and not through a link
+    :raises UntrustedError: it belongs to another user, others may write to it, or it is no directory
+    """
+    _require_directory(path, status)
+    if not hasattr(os, "geteuid") or (status.st_uid == os.geteuid() and not status.st_mode & _WRITE):
+        return
+    # Some file systems give one owner and mode to everything (CIFS, FAT): then a file that we make has them, too.
+    ours = _new_file_status(os.path.dirname(path))
+    if status.st_uid != (os.geteuid() if ours is None else ours.st_uid):
+        raise UntrustedError(path, _of_another(status))
+    if status.st_mode & _WRITE & ~(0 if ours is None else ours.st_mode):
+        raise UntrustedError(path, "others may write to it; remove it if it is what an interrupted run left")
+
+
+def require_shared(path: bytes | str) -> os.stat_result:
+    """Refuse a directory that may be changed by users who may not change the directory that holds it.
+
+    Where everybody may write to that one, as to ``/tmp``, its owner and we are trusted, and nobody else.
+
+    :return: its status
+    :raises UntrustedError: it is a symbolic link, no directory, belongs to another user, or too many may write to it
+    :raises OSError: it is not there
+    """
+    status = os.lstat(path)
+    _require_directory(path, status)
+    if not hasattr(os, "geteuid"):
+        return status
+    above = os.stat(os.path.dirname(os.path.abspath(path)))
+    owners = (os.geteuid(), above.st_uid)
+    if above.st_mode & _EVERYBODY and status.st_uid not in owners:
+        raise UntrustedError(path, _of_another(status))
+    shared = above.st_mode & (_WRITE if status.st_gid == above.st_gid else _EVERYBODY)
+    # The mode of what is ours is what our umask says, but for one that trusts everybody.
+    excess = status.st_mode & ~shared & (_EVERYBODY if status.st_uid in owners else _WRITE)
+    if excess:
+        who = "everybody" if excess & _EVERYBODY else "its group"
+        raise UntrustedError(path, f"{who} may write to it, and not to the directory above; change its mode")
+    return status
+
+
+def make_shared(path: bytes | str) -> None:
+    """Make a directory that is trusted as the one that holds it: its group may write to it where it may write there.
+
+    :raises OSError: it cannot be made
+    """
+    above = os.stat(os.path.dirname(os.path.abspath(path)))
+    os.mkdir(path, 0o755 | (above.st_mode & _GROUP))
+
+
+def _require_directory(path: bytes | str, status: os.stat_result) -> None:
+    # A junction of Windows is a directory to all who do not ask for its tag.
+    if stat.S_ISLNK(status.st_mode) or getattr(status, "st_reparse_tag", 0) == _JUNCTION:
+        raise UntrustedError(path, "it is a symbolic link; remove it")
+    if not stat.S_ISDIR(status.st_mode):
+        raise UntrustedError(path, "it is not a directory; move it away")
+
+
+def _of_another(status: os.stat_result) -> str:
+    return f"it belongs to another user (uid {status.st_uid}); have it removed, or choose another place"
+
+
+def _new_file_status(folder: bytes) -> os.stat_result | None:
+    """Return the status of a file that only its owner may read, and that we make; :data:`None` where we make none."""
+    path = os.path.join(folder, b".pressmark-%b.tmp" % secrets.token_hex(8).encode())
+    with contextlib.suppress(OSError):
+        descriptor = os.open(path, _NEW, 0o600)
+        try:
+            return os.fstat(descriptor)  # of the descriptor: nobody can have exchanged that
+        finally:
+            os.close(descriptor)
+            with contextlib.suppress(OSError):
+                os.unlink(path)
+    return None

@@ -1,0 +1,102 @@
+"""Trees removed, whatever the permissions in them, and never through a link."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import shutil
+import stat
+import sys
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["remove_tree"]
+
+# Of a tree that is to be removed and is too deep for Python's stack, so many are left.
+LEVELS = 100
+_OPEN = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+
+
+def remove_tree(top: bytes, *, dir_fd: int | None = None) -> None:
+    """Remove a tree, also one whose directories may not be written to; links are removed and not followed.
+
+    :param dir_fd: the open directory that ``top`` is relative to
+    :raises OSError: something cannot be removed
+    """
+
+    def again(function: Callable[..., Any], path: Any, failed: Any) -> None:
+        error = failed[1] if isinstance(failed, tuple) else failed
+        if isinstance(error, FileNotFoundError):
+            return
+        if not isinstance(error, PermissionError):
+            raise error
+        # The copy of a directory that was closed to writing is closed too.
+        for closed in (os.path.dirname(path), path):
+            with contextlib.suppress(OSError):
+                _let_us_write(closed, dir_fd)
+        if function in (os.unlink, os.rmdir):
+            function(path, dir_fd=dir_fd)
+        else:
+            remove_tree(path, dir_fd=dir_fd)
+
+    try:
+        is_tree = stat.S_ISDIR(os.stat(top, dir_fd=dir_fd, follow_symlinks=False).st_mode)
+    except FileNotFoundError:
+        return
+    if not is_tree:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(top, dir_fd=dir_fd)
+        return
+    try:
+        if sys.version_info >= (3, 12):
+            shutil.rmtree(top, onexc=again, dir_fd=dir_fd)
+        else:
+            shutil.rmtree(top, onerror=again, dir_fd=dir_fd)
+    except RecursionError:  # up to Python 3.12 it calls itself for each level
+        _flatten(top, dir_fd)
+        remove_tree(top, dir_fd=dir_fd)
+
+
+def _let_us_write(path: bytes, dir_fd: int | None) -> None:
+    """Give the owner of a directory all rights to it; what a link leads to keeps its own."""
+    mode = os.stat(path, dir_fd=dir_fd, follow_symlinks=False).st_mode
+    if not stat.S_ISDIR(mode):
+        return
+    mode = stat.S_IMODE(mode) | stat.S_IRWXU
+    if sys.platform != "linux":
+        follow = os.chmod not in os.supports_follow_symlinks  # Windows, where a mode says next to nothing
+        os.chmod(path, mode, dir_fd=dir_fd, follow_symlinks=follow)
+        return
+    # One that must not be read does not open for reading; and what is not open cannot be changed without its name.
+    descriptor = os.open(path, _OPEN | os.O_PATH, dir_fd=dir_fd)
+    try:
+        os.chmod(f"/proc/self/fd/{descriptor}", mode)
+    finally:
+        os.close(descriptor)
+
+
+def _flatten(top: bytes, dir_fd: int | None) -> None:
+    """Move directories that lie far below ``top`` right into it."""
+    waiting = [(top, 0)]
+    while waiting:
+        folder, depth = waiting.pop()
+        for name in _directories(folder, dir_fd):
+            if depth == LEVELS:
+                moved = os.path.join(top, b"deep-%s" % secrets.token_hex(8).encode())
+                os.rename(os.path.join(folder, name), moved, src_dir_fd=dir_fd, dst_dir_fd=dir_fd)
+                waiting.append((moved, 1))
+            else:
+                waiting.append((os.path.join(folder, name), depth + 1))
+
+
+def _directories(folder: bytes, dir_fd: int | None) -> list[bytes]:
+    if os.name == "nt":
+        with os.scandir(folder) as entries:
+            return [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+    descriptor = os.open(folder, _OPEN, dir_fd=dir_fd)
+    try:
+        with os.scandir(descriptor) as found:
+            return [os.fsencode(entry.name) for entry in found if entry.is_dir(follow_symlinks=False)]
+    finally:
+        os.close(descriptor)
