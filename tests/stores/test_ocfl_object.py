@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from pressmark.errors import ObjectError
-from pressmark.stores.directories import remove_tree
+from pressmark.fs.removal import remove_tree
 from pressmark.stores.ocfl import OcflRoot
 from pressmark.stores.ocfl_codes import SECTIONS
 

@@ -17,6 +17,7 @@ import pressmark
 import strategies
 from pressmark import Pairtree, stores
 from pressmark.errors import IdentifierError, LayoutConfigError, ObjectError, StoreError
+from pressmark.fs.removal import remove_tree
 from pressmark.stores import directories
 from pressmark.stores.base import octets, text
 from pressmark.stores.pairtree import PairtreeStore
@@ -247,7 +248,7 @@ def test_a_source_that_is_too_deep(store: PairtreeStore, tmp_path: Path) -> None
         assert caught.value.kind == "source"
         assert sorted(os.listdir(store.root)) == ["pairtree_root", "pairtree_version0_1"]
     finally:  # pytest could not
-        directories.remove_tree(os.fsencode(top))
+        remove_tree(os.fsencode(top))
 
 
 def test_replacing(store: PairtreeStore, tmp_path: Path) -> None:

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from pressmark import jobs, stores
-from pressmark.jobs import WorkFolder
 from pressmark.fs.locks import LockFile
+from pressmark.jobs import WorkFolder
 from pressmark.reports import Problem
 from pressmark.stores import Store, archives, bags, settling
 from pressmark.stores.bags import BagFolder

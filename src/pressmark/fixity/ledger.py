@@ -23,6 +23,7 @@ from pressmark.errors import LedgerError
 from pressmark.fixity.algorithms import ALGORITHMS, algorithm_names
 from pressmark.fixity.outcomes import Outcome
 from pressmark.fs.locks import take
+from pressmark.fs.owners import open_shared
 
 __all__ = ["Ledger"]
 
@@ -61,7 +62,7 @@ class Ledger:
             # Never a terminal or a pipe, even where somebody names one.
             if os.path.exists(path) and not os.path.isfile(path):
                 raise LedgerError(self.name, "it is not a regular file")
-            self._descriptor = os.open(path, flags, 0o666)
+            self._descriptor = open_shared(os.fspath(path), flags)
         except (OSError, ValueError) as error:
             raise LedgerError(self.name, _reason(error)) from None
         try:

@@ -12,7 +12,15 @@ import os
 import secrets
 import stat
 
-__all__ = ["UntrustedError", "is_own", "make_shared", "require_private", "require_shared"]
+__all__ = [
+    "UntrustedError",
+    "enter_shared",
+    "is_own",
+    "make_shared",
+    "open_shared",
+    "require_private",
+    "require_shared",
+]
 
 _GROUP, _EVERYBODY = 0o020, 0o002
 _WRITE = _GROUP | _EVERYBODY
@@ -67,19 +75,29 @@ def require_shared(path: bytes | str) -> os.stat_result:
     """
     status = os.lstat(path)
     _require_directory(path, status)
-    if not hasattr(os, "geteuid"):
-        return status
-    above = os.stat(os.path.dirname(os.path.abspath(path)))
-    owners = (os.geteuid(), above.st_uid)
-    if above.st_mode & _EVERYBODY and status.st_uid not in owners:
-        raise UntrustedError(path, _of_another(status))
-    shared = above.st_mode & (_WRITE if status.st_gid == above.st_gid else _EVERYBODY)
-    # The mode of what is ours is what our umask says, but for one that trusts everybody.
-    excess = status.st_mode & ~shared & (_EVERYBODY if status.st_uid in owners else _WRITE)
-    if excess:
-        who = "everybody" if excess & _EVERYBODY else "its group"
-        raise UntrustedError(path, f"{who} may write to it, and not to the directory above; change its mode")
+    _require_as_above(path, status)
     return status
+
+
+def open_shared(path: bytes | str, flags: int) -> int:
+    """Open a file that its user has named, and that is trusted as the directory that holds it; return its descriptor.
+
+    A symbolic link is followed where whoever made it is trusted.
+
+    :param flags: as for :func:`os.open`
+    :raises UntrustedError: it belongs to another user, or too many may write to it
+    :raises OSError: it cannot be opened
+    """
+    if hasattr(os, "geteuid") and os.path.islink(path):
+        _require_owner(path, os.lstat(path), os.stat(_above(path)))
+        path = os.path.realpath(path)
+    descriptor = os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o666)
+    try:
+        _require_as_above(path, os.fstat(descriptor))
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
 
 
 def make_shared(path: bytes | str) -> None:
@@ -87,8 +105,46 @@ def make_shared(path: bytes | str) -> None:
 
     :raises OSError: it cannot be made
     """
-    above = os.stat(os.path.dirname(os.path.abspath(path)))
+    above = os.stat(_above(path))
     os.mkdir(path, 0o755 | (above.st_mode & _GROUP))
+
+
+def enter_shared(path: bytes | str) -> None:
+    """Make a directory, and those above it, where it is not there; and refuse it as :func:`require_shared` does.
+
+    :raises UntrustedError: others could have made or filled it
+    :raises OSError: it cannot be made
+    """
+    os.makedirs(_above(path), exist_ok=True)
+    with contextlib.suppress(FileExistsError):
+        make_shared(path)
+    require_shared(path)
+
+
+def _require_as_above(path: bytes | str, status: os.stat_result) -> None:
+    if not hasattr(os, "geteuid"):
+        return
+    above = os.stat(_above(path))
+    _require_owner(path, status, above)
+    shared = above.st_mode & (_WRITE if status.st_gid == above.st_gid else _EVERYBODY)
+    if above.st_mode & stat.S_ISVTX:  # everybody may make something there, and nobody change what others have made
+        shared &= ~_EVERYBODY
+    # The mode of what is ours is what our umask says, but for one that trusts everybody.
+    is_ours = status.st_uid in (os.geteuid(), above.st_uid)
+    excess = status.st_mode & ~shared & (_EVERYBODY if is_ours else _WRITE)
+    if excess:
+        who = "everybody" if excess & _EVERYBODY else "its group"
+        raise UntrustedError(path, f"{who} may write to it, but not to the directory above; change its mode")
+
+
+def _require_owner(path: bytes | str, status: os.stat_result, above: os.stat_result) -> None:
+    if above.st_mode & _EVERYBODY and status.st_uid not in (os.geteuid(), above.st_uid):
+        raise UntrustedError(path, _of_another(status))
+
+
+def _above(path: bytes | str) -> bytes:
+    """Return the directory that holds another one; not by its whole path, which need not be open to us."""
+    return os.path.dirname(os.fsencode(path).rstrip(os.fsencode(os.sep))) or os.fsencode(os.curdir)
 
 
 def _require_directory(path: bytes | str, status: os.stat_result) -> None:

@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from pressmark.errors import JobError
+from pressmark.fs.owners import UntrustedError, enter_shared, require_shared
 from pressmark.jobs.chunks import Chunk
 from pressmark.jobs.locks import locked
 from pressmark.jobs.places import NONCE, Place, Sight
@@ -137,8 +138,9 @@ class WorkFolder:
         try:
             if (folder / RUN).exists():
                 raise JobError(str(folder), "a run is there already: resume it, or name another work folder")
+            enter_shared(os.fspath(folder))
             for name in (RECEIPTS, OUTPUT):
-                (folder / name).mkdir(parents=True, exist_ok=True)
+                (folder / name).mkdir(exist_ok=True)
                 if any(not is_temporary(one) for one in os.listdir(folder / name)):
                     raise JobError(str(folder), f"there is something in its {name}, but no {RUN}: name another folder")
             digest = cls._write_plan(folder, chunks)
@@ -180,6 +182,7 @@ class WorkFolder:
         """
         folder = Path(os.path.abspath(path))
         try:
+            require_shared(os.fspath(folder))
             run = json.loads((folder / RUN).read_bytes())
             found = hashlib.sha256()
             with (folder / PLAN).open("rb") as file:
@@ -447,4 +450,6 @@ def work_errors(folder: str) -> Iterator[None]:
 
 
 def _refused(path: Path, error: OSError) -> JobError:
+    if isinstance(error, UntrustedError):
+        return JobError(str(path), error.reason)
     return JobError(str(path), f"{error.strerror or error}; the run needs to read and write there")

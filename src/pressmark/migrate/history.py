@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator
 
 from pressmark.errors import MigrationError
+from pressmark.fs.atomic import new_file
 from pressmark.migrate.index import IdentifierIndex
 from pressmark.migrate.plans import Plan
 from pressmark.migrate.rows import GOOD, Row
@@ -50,7 +51,7 @@ def migrated_rows(plan: Plan) -> tuple[str, str, int]:
     whole = os.path.join(plan.work, MIGRATED)
     added = 0
     sha256 = hashlib.sha256()
-    with IdentifierIndex(plan.work) as newest, open(f"{whole}.new", "wb") as file:
+    with IdentifierIndex(plan.work) as newest, open(f"{whole}.new", "wb", opener=new_file) as file:
         newest.fill((Row.parse(line).id, str(number)) for number, (line, _own) in enumerate(_lines(paths)))
         numbers = (int(number) for _identifier, number in newest.items())
         wanted = next(numbers, None)

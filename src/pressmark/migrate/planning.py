@@ -21,6 +21,7 @@ from typing import NamedTuple, Protocol
 from pressmark import jobs
 from pressmark.cores import usable_threads
 from pressmark.errors import IdentifierError, MigrationError, shown
+from pressmark.fs.atomic import new_file
 from pressmark.migrate.copy_modes import mode_of
 from pressmark.migrate.entries import Entry
 from pressmark.migrate.events import OnEvent, Progress
@@ -102,7 +103,7 @@ class _Lines:
     """A file of lines that is hashed as it is written."""
 
     def __init__(self, path: str) -> None:
-        self._file = open(path, "wb")  # noqa: SIM115  # closed in the end
+        self._file = open(path, "wb", opener=new_file)  # noqa: SIM115  # closed in the end
         self.sha256 = hashlib.sha256()
 
     def write(self, line: bytes) -> None:

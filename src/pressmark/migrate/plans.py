@@ -22,6 +22,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pressmark.errors import JobError, MigrationError
+from pressmark.fs.atomic import new_file
+from pressmark.fs.owners import UntrustedError, require_shared
 from pressmark.jobs.folder import LOCK
 from pressmark.migrate.digests import sha256_of
 from pressmark.migrate.entries import Entry
@@ -122,6 +124,7 @@ class Plan:
         """
         folder = os.path.abspath(os.fspath(work))
         try:
+            require_shared(folder)
             with open(os.path.join(folder, PLAN), "rb") as file:
                 record = json.load(file)
             return cls(**{**record, "work": folder, "options": Options.from_record(record["options"])})
@@ -129,6 +132,8 @@ class Plan:
             refused = os.path.join(folder, "refused.jsonl")
             what = f"it was refused; {refused} says why" if os.path.exists(refused) else "there is no plan in it"
             raise MigrationError("", folder, f"{what}: plan the migration first") from None
+        except UntrustedError as error:
+            raise MigrationError("", folder, error.reason) from None
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise MigrationError("", folder, f"its {PLAN} cannot be read ({error}); plan the migration again") from None
 
@@ -149,7 +154,7 @@ def job_of(options: Options) -> Any:
 
 def write_record(path: str, record: Mapping[str, Any]) -> None:
     """Write a JSON object as a file that is there as a whole or not at all."""
-    with open(path + ".new", "w", encoding="ascii") as file:
+    with open(path + ".new", "w", encoding="ascii", opener=new_file) as file:
         json.dump(record, file, indent=2)
         file.write("\n")
         file.flush()

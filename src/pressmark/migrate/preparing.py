@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from pressmark.errors import MigrationError
+from pressmark.fs.owners import UntrustedError, enter_shared
 from pressmark.jobs.folder import LOCK
 from pressmark.jobs.locks import is_lock, locked
 from pressmark.jobs.writing import is_temporary
@@ -50,7 +51,7 @@ def prepare(options: Options, folder: str, resources: ExitStack) -> None:
         return names
 
     try:
-        os.makedirs(folder, exist_ok=True)
+        enter_shared(folder)
         look()  # before a lock is written beside what is somebody else's
         resources.enter_context(locked(Path(folder, LOCK)))
         # Those last without which the rest is nothing of a plan.
@@ -64,6 +65,8 @@ def prepare(options: Options, folder: str, resources: ExitStack) -> None:
                 shutil.rmtree(path)
             else:
                 os.rmdir(path)  # before a run is begun, there is nothing in it
+    except UntrustedError as error:
+        raise refused(f"the work folder {folder}: {error.reason}") from None
     except OSError as error:
         raise refused(f"the work folder {folder} cannot be written ({error.strerror})") from error
 

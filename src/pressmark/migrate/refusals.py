@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import BinaryIO, NamedTuple
 
 from pressmark.errors import shown
+from pressmark.fs.atomic import new_file
 from pressmark.migrate.options import Options, existing
 from pressmark.paths import PathIndex, folded, refusals
 from pressmark.reports import ERROR, WARNING, Kind
@@ -85,7 +86,7 @@ class Refusals:
         self._first: list[str] = []
         self._files: dict[str, BinaryIO] = {}
         for severity, name in ((ERROR, self.path), (WARNING, os.path.join(folder, "warnings.jsonl"))):
-            self._files[severity] = open(name, "wb")  # noqa: SIM115  # closed in the end
+            self._files[severity] = open(name, "wb", opener=new_file)  # noqa: SIM115  # closed in the end
 
     def __enter__(self) -> Refusals:
         return self

@@ -34,6 +34,7 @@ from typing import Any, NamedTuple
 
 from pressmark import jobs
 from pressmark.errors import JobError, MigrationError, StoreError
+from pressmark.fs.atomic import new_file
 from pressmark.jobs.folder import work_errors
 from pressmark.migrate.digests import sha256_of
 from pressmark.migrate.entries import Entry
@@ -390,7 +391,7 @@ def _write_rows(folder: str, merged: _Merged, lines: Iterator[bytes], known: str
     """Write a file of rows, as a whole or not at all."""
     path = os.path.join(folder, merged.name)
     digest = hashlib.sha256()
-    with open(path + ".new", "wb") as file:
+    with open(path + ".new", "wb", opener=new_file) as file:
         for line in lines:
             merged.add(line)
             file.write(line)
@@ -435,7 +436,7 @@ def _write_remaining(plan: Plan, work: jobs.WorkFolder, rows: str | None) -> Non
 
     end = b"\0" if any(b"\n" in one or one.endswith(b"\r") for one in remaining()) else b"\n"
     path = os.path.join(plan.work, REMAINING)
-    with open(path + ".new", "wb") as file:
+    with open(path + ".new", "wb", opener=new_file) as file:
         for one in remaining():
             file.write(one + end)
     os.replace(path + ".new", path)

@@ -55,6 +55,8 @@ from pressmark.errors import (
 )
 from pressmark.fixity import Outcome
 from pressmark.fixity.outcomes import kind_of_mode
+from pressmark.fs.atomic import new_file
+from pressmark.fs.removal import remove_tree
 from pressmark.layouts import Layout, Pairtree, layout_from_config
 from pressmark.layouts import layout as layout_by_name
 from pressmark.reports import Problem, Report
@@ -86,11 +88,11 @@ from pressmark.stores.directories import (
     copy_source,
     exchange,
     folds_case,
+    kind_of_leftover,
     make_parents,
     misspelled,
     prune_upward,
     refuse_within,
-    remove_tree,
     rename_new,
     scan,
     tidy_upward,
@@ -220,7 +222,7 @@ class BagFolder(Store):
             if strangers:
                 raise StoreError(base, f"it holds {text(strangers[0])!r}: name a directory that is empty or not there")
             new = os.path.join(base, CONFIG)
-            with open(new + b".new", "wb") as file:
+            with open(new + b".new", "wb", opener=new_file) as file:
                 file.write(json.dumps(config, indent=2).encode() + b"\n")
                 file.flush()
                 os.fsync(file.fileno())
@@ -365,7 +367,7 @@ class BagFolder(Store):
 
     def _walk(self, ignore: Sequence[str] = ()) -> Iterator[Item]:
         for left in abandoned(os.path.join(self._base, WORKSHOP)):
-            yield problem("leftover", WORKSHOP + b"/" + os.path.basename(left))
+            yield problem(kind_of_leftover(left), WORKSHOP + b"/" + os.path.basename(left))
         try:
             entries = scan(self._base, follow=False)
         except FileNotFoundError:

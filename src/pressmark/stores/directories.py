@@ -22,18 +22,19 @@ import ctypes
 import errno
 import os
 import secrets
-import shutil
 import stat
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import cache
 from types import TracebackType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from pressmark.bagit.copying import Event, Job, copy_files
 from pressmark.fixity import Outcome
 from pressmark.fixity.outcomes import failure, kind_of_error, kind_of_mode, message_of
 from pressmark.fs.locks import LockFile, take
+from pressmark.fs.owners import is_own, make_shared, require_shared
+from pressmark.fs.removal import remove_tree
 from pressmark.stores.base import Path, Source, leads_out, octets, text
 from pressmark.trees import is_there
 
@@ -53,12 +54,13 @@ __all__ = [
     "folds_case",
     "is_in_the_way",
     "kind_of_entry",
+    "kind_of_leftover",
     "leftovers",
     "make_parents",
     "misspelled",
+    "own_leftovers",
     "prune_upward",
     "refuse_within",
-    "remove_tree",
     "rename_new",
     "scan",
     "source_tree",
@@ -69,11 +71,12 @@ __all__ = [
 ]
 
 LOCK = b"lock"
+# Of a run's private directory: others may ask whether its lock is held, and neither list nor change what is in it.
+_MODE = 0o711
+_LOOK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
 NAME_MAX, PATH_MAX = 255, 4096  # bytes, where the system does not say; a path's NUL is counted
 # Another run may remove a directory as empty while we are about to put something into it, again and again.
 TRIES = 1000
-# Of a tree that is to be removed and is too deep for Python's stack, so many are left.
-LEVELS = 100
 # Copying always computes a digest; this one costs next to nothing.
 _CHEAPEST = ("xxh3-64",)
 
@@ -334,56 +337,6 @@ def would_be_empty(directory: bytes, relative: bytes, gone: Collection[bytes]) -
         return False
 
 
-def remove_tree(top: bytes) -> None:
-    """Remove a tree, also one whose directories may not be written to; links are removed and not followed.
-
-    :raises OSError: something cannot be removed
-    """
-
-    def again(function: Callable[..., Any], path: Any, failed: Any) -> None:
-        error = failed[1] if isinstance(failed, tuple) else failed
-        if isinstance(error, FileNotFoundError):
-            return
-        if not isinstance(error, PermissionError):
-            raise error
-        # The copy of a directory that was closed to writing is closed too.
-        for closed in (os.path.dirname(path), path):
-            with contextlib.suppress(OSError):
-                if not os.path.islink(closed):
-                    os.chmod(closed, os.stat(closed).st_mode | stat.S_IRWXU)
-        if function in (os.unlink, os.rmdir):
-            function(path)
-        else:
-            remove_tree(path)
-
-    if os.path.islink(top) or not os.path.isdir(top):
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(top)
-        return
-    try:
-        if sys.version_info >= (3, 12):
-            shutil.rmtree(top, onexc=again)
-        else:
-            shutil.rmtree(top, onerror=again)
-    except RecursionError:  # up to Python 3.12 it calls itself for each level
-        _flatten(top)
-        remove_tree(top)
-
-
-def _flatten(top: bytes) -> None:
-    """Move directories that lie far below ``top`` right into it."""
-    waiting = [(top, 0)]
-    while waiting:
-        folder, depth = waiting.pop()
-        for entry in scan(folder, follow=False):
-            if entry.kind == "directory" and depth == LEVELS:
-                moved = os.path.join(top, b"deep-%s" % secrets.token_hex(8).encode())
-                os.rename(os.path.join(folder, entry.name), moved)
-                waiting.append((moved, 1))
-            elif entry.kind == "directory":
-                waiting.append((os.path.join(folder, entry.name), depth + 1))
-
-
 # --- taking turns -----------------------------------------------------------------------------------------------------
 
 
@@ -396,7 +349,8 @@ class Workshop:
     :param folder: in the store, on the file system of what is to be moved; it is made where it is not there
 
     :ivar path: the private directory
-    :raises OSError: it cannot be made, or ``folder`` is a symbolic link: what that leads to is not ours to clear
+    :raises UntrustedError: ``folder`` is a symbolic link, or of another user who may not change the store otherwise
+    :raises OSError: it cannot be made
     """
 
     def __init__(self, folder: bytes) -> None:
@@ -404,15 +358,14 @@ class Workshop:
         self.path = b""
 
     def __enter__(self) -> Workshop:
-        if os.path.islink(self._folder):
-            raise NotADirectoryError(errno.ENOTDIR, "it is a symbolic link; remove it", self._folder)
         for _ in range(TRIES):
             with contextlib.suppress(FileExistsError):
-                os.mkdir(self._folder)
+                make_shared(self._folder)
             # Another run may remove either as empty meanwhile.
             with contextlib.suppress(FileNotFoundError):
+                require_shared(self._folder)
                 path = os.path.join(self._folder, secrets.token_hex(8).encode())
-                os.mkdir(path)
+                os.mkdir(path, _MODE)
                 # Waiting: somebody may be asking this moment whether it is held.
                 self._lock = LockFile(os.path.join(path, LOCK), wait=True)
                 self.path = path
@@ -478,10 +431,27 @@ def staged(folder: bytes) -> list[bytes]:
     return found
 
 
+def kind_of_leftover(path: bytes) -> str:
+    """Return how a check calls what a killed run has left: that of another user is not ours to remove."""
+    try:
+        own = is_own(os.lstat(path), os.path.dirname(path))
+    except OSError:  # it has just gone
+        own = True
+    return "leftover" if own else "leftover-foreign"
+
+
+def own_leftovers(folder: bytes) -> list[bytes]:
+    """Return those of :func:`leftovers` that :func:`clear` removes: other users' own what is in theirs."""
+    return [path for path in leftovers(folder) if kind_of_leftover(path) == "leftover"]
+
+
 def _is_held(path: bytes) -> bool:
     """Return whether a living run holds a lock, without taking or making it."""
     try:
-        descriptor = os.open(path, os.O_RDWR)
+        try:
+            descriptor = os.open(path, os.O_RDWR | _LOOK)
+        except PermissionError:  # another user's, which may be read
+            descriptor = os.open(path, os.O_RDONLY | _LOOK)
     except FileNotFoundError:
         return False
     except OSError:
@@ -496,8 +466,8 @@ def _is_held(path: bytes) -> bool:
 
 
 def clear(folder: bytes) -> None:
-    """Remove what killed runs have left in ``folder``."""
-    for path in leftovers(folder):
+    """Remove what killed runs of ours have left in ``folder``."""
+    for path in own_leftovers(folder):
         with contextlib.suppress(OSError):
             # A run that has made its directory and not its lock yet makes another one.
             if not os.path.lexists(os.path.join(path, LOCK)) and not os.listdir(path):

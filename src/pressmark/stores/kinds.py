@@ -25,6 +25,11 @@ KINDS = Kinds(
         "beside": Kind(WARNING, "", "it lies beside the store's own files and belongs to no object"),
         "object-changing": Kind(ERROR, "", "the object changed whenever it was checked; check it again"),
         "leftover": Kind(WARNING, "", "an interrupted run of pressmark left it behind; the next change removes it"),
+        "leftover-foreign": Kind(
+            WARNING,
+            "",
+            "an interrupted run of another user left it behind; that user's next change removes it",
+        ),
         "unrepaired": Kind(ERROR, "", "the system refuses what a repair would do here; nothing is lost"),
         "unreadable": Kind(ERROR, "", "a file or directory cannot be read"),
         # --- Pairtree: the tree as a whole

@@ -24,6 +24,7 @@ from itertools import count
 from typing import Any, BinaryIO, Literal, NamedTuple
 
 from pressmark.errors import IdentifierError, ObjectError, StoreError, shown
+from pressmark.fs.removal import remove_tree
 from pressmark.layouts import HashAndIdNTuple, Layout
 from pressmark.reports import Problem, Report
 from pressmark.stores import ocfl_check
@@ -51,7 +52,6 @@ from pressmark.stores.directories import (
     Workshop,
     exchange,
     make_parents,
-    remove_tree,
     rename_new,
     scan,
     tidy_upward,

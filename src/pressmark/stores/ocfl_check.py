@@ -19,7 +19,7 @@ from pressmark.errors import shown
 from pressmark.fixity import Outcome, hash_files
 from pressmark.reports import Problem, Report
 from pressmark.stores.base import OnEvent, OnProblem, Progress, is_same_version, octets, status_of, text
-from pressmark.stores.directories import Entry, leftovers, scan, staged
+from pressmark.stores.directories import Entry, kind_of_leftover, leftovers, scan, staged
 from pressmark.stores.inventory import INVENTORY
 from pressmark.stores.kinds import problem
 from pressmark.stores.ocfl_layout import EXTENSIONS, WORKSHOP, read_root
@@ -92,7 +92,7 @@ def root_problems(root: bytes, layout_is_given: bool) -> list[Problem]:
     before = None
     for _ in range(LOOKS):
         found = [one for one in read_root(root).problems if one.kind not in overruled]
-        found += [problem("leftover", os.path.relpath(path, root)) for path in leftovers(shop)]
+        found += [problem(kind_of_leftover(path), os.path.relpath(path, root)) for path in leftovers(shop)]
         # A run that begins or ends has for a moment a directory that is empty, or a private one without a lock.
         if found == before or not any(one.kind in ("directory-empty", "leftover") for one in found):
             break

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pressmark import _kernels
 from pressmark.errors import ObjectError, StoreError
+from pressmark.fs.removal import remove_tree
 from pressmark.stores.base import CopyMode, object_errors, store_errors
-from pressmark.stores.directories import Refused, Workshop, remove_tree, rename_new, tidy_upward
+from pressmark.stores.directories import Refused, Workshop, rename_new, tidy_upward
 from pressmark.stores.ocfl_writer import (
     Files,
     Manners,

@@ -23,7 +23,7 @@ from pressmark.errors import LayoutConfigError
 from pressmark.layouts import Layout, layout_from_config
 from pressmark.reports import Problem, Report
 from pressmark.stores.base import Changed, OnEvent, octets, store_errors, unrepaired
-from pressmark.stores.directories import Entry, Workshop, clear, leftovers, prune_upward, scan
+from pressmark.stores.directories import Entry, Workshop, clear, own_leftovers, prune_upward, scan
 from pressmark.stores.inventory import (
     ALGORITHMS,
     INVENTORY,
@@ -68,7 +68,7 @@ class _Repair:
     def run(self) -> Report:
         """Do everything, and check again."""
         done: set[tuple[str, bytes]] = set()
-        for path in leftovers(self._workshop):
+        for path in own_leftovers(self._workshop):
             self._tell(Changed("remove", os.path.relpath(path, self._root)))
             done.add(("leftover", os.path.relpath(path, self._root)))
         if not self._dry_run:

@@ -20,6 +20,7 @@ from typing import BinaryIO, ClassVar, Literal
 from pressmark.bagit.copying import Event as CopyEvent
 from pressmark.errors import ObjectError, StoreError, shown
 from pressmark.fixity import Outcome
+from pressmark.fs.removal import remove_tree
 from pressmark.layouts import Layout, Pairtree
 from pressmark.reports import Problem, Report
 from pressmark.stores import pairtree_dialects as dialects
@@ -48,11 +49,10 @@ from pressmark.stores.directories import (
     exchange,
     first_link,
     folds_case,
-    leftovers,
     make_parents,
     misspelled,
+    own_leftovers,
     prune_upward,
-    remove_tree,
     rename_new,
     scan,
     tidy_upward,
@@ -636,7 +636,7 @@ class _Repair(contextlib.ExitStack):
         super().__enter__()
         folder = os.path.join(self._store._base, WORKSHOP)
         if not self._dry_run and os.path.isdir(folder):
-            for left in leftovers(folder):
+            for left in own_leftovers(folder):
                 self._tell(Changed("remove", WORKSHOP + b"/" + os.path.basename(left)))
             self._shop(folder)  # also where nothing is left in it
         return self

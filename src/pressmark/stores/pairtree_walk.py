@@ -24,7 +24,7 @@ from pressmark.layouts import Pairtree
 from pressmark.reports import Problem
 from pressmark.stores import pairtree_dialects as dialects
 from pressmark.stores.base import StoreObject, octets, text
-from pressmark.stores.directories import LOCK, Entry, scan
+from pressmark.stores.directories import LOCK, Entry, kind_of_leftover, scan
 from pressmark.stores.kinds import problem
 from pressmark.stores.readability import find_unreadable
 from pressmark.stores.settling import Item, abandoned
@@ -405,7 +405,8 @@ class Walk:
         try:
             for entry in scan(directory, follow=False):
                 if entry.name in left:
-                    found.append(problem("leftover", path + b"/" + entry.name))
+                    kind = kind_of_leftover(os.path.join(directory, entry.name))
+                    found.append(problem(kind, path + b"/" + entry.name))
                 elif entry.kind != "directory" and entry.name != LOCK:
                     found.append(problem("reserved", path + b"/" + entry.name))
         except FileNotFoundError:

@@ -27,6 +27,7 @@ from typing import Any, BinaryIO, ClassVar, Literal, NamedTuple
 from pressmark.bagit.copying import Event as CopyEvent
 from pressmark.errors import IdentifierError, ObjectError, PathError, StoreError, shown
 from pressmark.fixity import Outcome
+from pressmark.fs.atomic import new_file
 from pressmark.layouts import Layout, Vitro
 from pressmark.reports import Problem, Report
 from pressmark.stores.base import (
@@ -57,9 +58,10 @@ from pressmark.stores.directories import (
     first_link,
     folds_case,
     is_in_the_way,
-    leftovers,
+    kind_of_leftover,
     make_parents,
     misspelled,
+    own_leftovers,
     prune_upward,
     rename_new,
     scan,
@@ -397,7 +399,7 @@ class VitroStore(Store):
         """Give what is beside file_storage_root and not Vitro's, and what interrupted runs have left."""
         workshop = self._workshop()
         for left in abandoned(workshop):
-            yield problem("leftover", os.path.relpath(left, self._base))
+            yield problem(kind_of_leftover(left), os.path.relpath(left, self._base))
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):
             # What a link in its place leads to is not the store's.
             for entry in [] if os.path.islink(workshop) else scan(workshop, follow=False):
@@ -616,7 +618,7 @@ class VitroStore(Store):
     def _note(self, renaming: _Renaming) -> None:
         """Write down what is about to be done, so that whoever comes next finishes it."""
         path = os.path.join(self._workshop(), JOURNAL)
-        with open(path + b".new", "wb") as file:
+        with open(path + b".new", "wb", opener=new_file) as file:
             file.write(json.dumps(renaming).encode())
             file.flush()
             if self._durable:
@@ -750,7 +752,7 @@ class _Repair:
             renaming = store._renaming()
             if renaming is not None:
                 self._tell(Changed("finish", octets(f"{ROOT}/{renaming.place}")))
-            for left in leftovers(store._workshop()):
+            for left in own_leftovers(store._workshop()):
                 self._tell(Changed("remove", os.path.relpath(left, store._base)))
             if not self._dry_run and os.path.isdir(store._workshop()):
                 # Entering it removes what is left there.

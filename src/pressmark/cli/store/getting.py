@@ -14,7 +14,8 @@ from pressmark.cli.streams import open_sink
 from pressmark.cli.talk import CallError, Failure, Interrupted, cause, say
 from pressmark.cli.tally import Tally, counted
 from pressmark.errors import BagError, ObjectError, PressmarkError, shown
-from pressmark.stores.directories import Refused, copy_source, remove_tree, rename_new
+from pressmark.fs.removal import remove_tree
+from pressmark.stores.directories import Refused, copy_source, rename_new
 from pressmark.trees import flush_directory, flush_tree
 
 __all__ = ["get_command"]

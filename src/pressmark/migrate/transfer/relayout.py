@@ -14,6 +14,7 @@ from contextlib import ExitStack, suppress
 from typing import Any
 
 from pressmark.errors import ObjectError
+from pressmark.fs.removal import remove_tree
 from pressmark.migrate.digests import ALGORITHM, Read, object_digest, read_files
 from pressmark.migrate.entries import Entry
 from pressmark.migrate.options import Options
@@ -23,7 +24,7 @@ from pressmark.migrate.transfer.reading import Content
 from pressmark.migrate.transfer.way import Copied, Way, all_files, changed_at, newest, place_of
 from pressmark.stores import Store
 from pressmark.stores.base import object_errors, octets, text
-from pressmark.stores.directories import Refused, copy_source, prune_upward, remove_tree, scan
+from pressmark.stores.directories import Refused, copy_source, prune_upward, scan
 from pressmark.stores.inventory import (
     ALGORITHMS,
     INVENTORY,

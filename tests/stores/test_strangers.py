@@ -1,0 +1,143 @@
+"""Stores where others may write: what they left is reported and not entered; a team works in one store."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pressmark import stores
+from pressmark.errors import ObjectError, StoreError
+from pressmark.fs.owners import UntrustedError
+from pressmark.stores.directories import Workshop, kind_of_leftover, leftovers, own_leftovers
+from support.users import OTHER, THIRD, as_user, needs_users, shared_folder
+
+TEAM = 54300
+#: Where each kind of store prepares its changes.
+WORKSHOPS = {
+    "pairtree": "pairtree_pressmark",
+    "vitro": "file_storage_pressmark",
+    "ocfl": "extensions/pressmark-staging",
+    "bags": ".pressmark-work",
+}
+OPTIONS: dict[str, dict[str, Any]] = {"ocfl": {"layout": "0004"}}
+IDENTIFIER = "info:x/1"
+
+
+def made(folder: Path, kind: str) -> Any:
+    make: Callable[..., Any] = stores.create
+    return make(kind, folder, **OPTIONS.get(kind, {}))
+
+
+def kill_in(folder: str) -> None:
+    """Leave what a killed run leaves."""
+    shop = Workshop(os.fsencode(folder))
+    shop.__enter__()
+    Path(os.fsdecode(shop / b"bag")).mkdir()
+    (Path(os.fsdecode(shop / b"bag")) / "file").write_bytes(b"theirs")
+
+
+def put(store: Any, source: Path) -> None:
+    store.put(IDENTIFIER, source)
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    (tmp_path / "file").write_bytes(b"1")
+    return tmp_path / "file"
+
+
+@needs_users
+@pytest.mark.parametrize("kind", WORKSHOPS)
+@pytest.mark.parametrize("mode", [0o1777, 0o777])
+def test_a_planted_workshop(tmp_path: Path, source: Path, kind: str, mode: int) -> None:
+    """Where everybody may write, a directory of somebody else is not worked in."""
+    store = made(tmp_path / "store", kind)
+    folder = tmp_path / "store" / WORKSHOPS[kind]
+    folder.parent.mkdir(exist_ok=True)
+    os.chmod(folder.parent, mode)
+    as_user(OTHER, folder.parent, lambda: os.mkdir(folder.name, 0o777))
+    with pytest.raises(ObjectError, match="belongs to another user"):
+        put(store, source)
+    assert os.listdir(folder) == []
+
+
+@needs_users
+@pytest.mark.parametrize("kind", WORKSHOPS)
+def test_what_another_user_left(tmp_path: Path, source: Path, kind: str) -> None:
+    """A check reports it, no change and no repair removes it, until that user comes again."""
+    store = made(tmp_path / "store", kind)
+    folder = tmp_path / "store" / WORKSHOPS[kind]
+    folder.parent.mkdir(exist_ok=True)
+    for path in {tmp_path / "store", folder.parent}:
+        os.chown(path, -1, TEAM)
+        os.chmod(path, 0o2775)
+    as_user(OTHER, folder.parent, lambda: kill_in(folder.name), group=TEAM, umask=0o002)
+    (left,) = leftovers(os.fsencode(folder))
+    assert (kind_of_leftover(left), own_leftovers(os.fsencode(folder))) == ("leftover-foreign", [])
+    put(store, source)
+    for _ in range(2):
+        found = [one for one in store.check().problems if one.kind.startswith("leftover")]
+        assert [one.kind for one in found] == ["leftover-foreign"]
+        assert found[0].path == os.path.relpath(left, os.fsencode(tmp_path / "store"))
+        for dry_run in (True, False):
+            changes: list[Any] = []
+            report = store.repair(dry_run=dry_run, on_event=changes.append)
+            assert changes == []
+            assert "leftover-foreign" in {one.kind for one in report.problems}
+    assert Path(os.fsdecode(left), "bag", "file").read_bytes() == b"theirs"
+
+    def again() -> None:
+        with Workshop(os.fsencode(folder.name)):
+            pass
+
+    as_user(OTHER, folder.parent, again, group=TEAM, umask=0o002)
+    assert not folder.exists()
+
+
+@needs_users
+def test_a_team_shares_a_workshop(tmp_path: Path) -> None:
+    """Each of them works in the directory that another has made, beside what that one left."""
+    shared = shared_folder(tmp_path / "store", 0o2775, TEAM)
+    as_user(OTHER, shared, lambda: kill_in("shop"), group=TEAM, umask=0o002)
+    assert stat.S_IMODE((shared / "shop").stat().st_mode) == 0o2775
+
+    def work() -> None:
+        with Workshop(b"shop") as shop, shop.turn():
+            assert len(os.listdir("shop")) == 3
+            # Of another's, no more than whether it is held can be seen.
+            (left,) = leftovers(b"shop")
+            with pytest.raises(PermissionError):
+                os.listdir(left)
+
+    as_user(THIRD, shared, work, group=TEAM, umask=0o002)
+    assert len(os.listdir(shared / "shop")) == 1
+
+
+@needs_users
+def test_a_workshop_that_everybody_may_write_to(tmp_path: Path) -> None:
+    """Whoever may write to the store may not be everybody who may write there."""
+    shared = shared_folder(tmp_path / "store", 0o2775, TEAM)
+    as_user(OTHER, shared, lambda: os.mkdir("shop", 0o777), group=TEAM)
+    with pytest.raises(UntrustedError, match="everybody may write to it"), Workshop(os.fsencode(shared / "shop")):
+        pass
+    os.chmod(shared / "shop", 0o775)
+    with Workshop(os.fsencode(shared / "shop")):
+        pass
+
+
+@needs_users
+def test_a_store_is_not_declared_through_a_link(tmp_path: Path) -> None:
+    """A file of a known name that is written first is made by us: what a link in its place leads to stays."""
+    (tmp_path / "mine").write_bytes(b"precious")
+    shared = shared_folder(tmp_path / "store", 0o777)
+    as_user(OTHER, shared, lambda: os.symlink(tmp_path / "mine", ".pressmark-bags.json.new"))
+    made(shared, "bags")
+    assert (tmp_path / "mine").read_bytes() == b"precious"
+    assert not (shared / ".pressmark-bags.json").is_symlink()
+    with pytest.raises(StoreError):
+        made(shared, "bags")
