@@ -75,7 +75,7 @@ ALLOWED: dict[str, set[str]] = {
     "_kernels.native": {"_kernels.tables", "errors"},
     "_kernels.pure": {"_kernels.tables", "errors"},
     "_kernels.tables": set(),
-    "pages": {"errors"},
+    "pages": {"fs", "errors"},
     "reports": {"errors"},
     "cores": set(),
     "delimited": {"errors"},

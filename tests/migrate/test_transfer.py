@@ -457,6 +457,8 @@ def test_names_that_are_refused_when_they_are_put(tmp_path: Path, kind: str, alo
     with pytest.raises(ObjectError, match="rename it") as caught:
         store.put("x", path if alone else tmp_path / "one")
     assert caught.value.kind == "bad-name"
+
+
 def test_digests_of_names_in_two_forms(tmp_path: Path) -> None:
     """Of manifests that spell a file's name in different normalization forms, each gives its digest of it."""
     (tmp_path / "bag/data").mkdir(parents=True)

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from pressmark.cli.talk import CallError, Failure, cause
+from pressmark.fs.owners import resolved
 
 __all__ = ["Sink", "Source", "open_sink", "open_source"]
 
@@ -149,7 +150,10 @@ def _written(path: str) -> Iterator[BinaryIO]:
 def _replaced(path: str, status: os.stat_result | None) -> Iterator[BinaryIO]:
     """Open a temporary file that takes the place of ``path``, whose ``status`` is given, when all went well."""
     # The file behind a symbolic link is replaced, not the link.
-    target = os.path.realpath(path)
+    try:
+        target = resolved(path)
+    except OSError as error:
+        raise CallError(f"{path}: {cause(error)}") from None
     temporary = os.path.join(os.path.dirname(target), f".pressmark-{os.urandom(8).hex()}.tmp")
     if status is not None and not os.access(target, os.W_OK):
         raise CallError(f"{path}: it is write-protected")
@@ -165,9 +169,11 @@ def _replaced(path: str, status: os.stat_result | None) -> Iterator[BinaryIO]:
         try:
             file.flush()
             os.fsync(file.fileno())
-            file.close()
             if status is not None:
-                os.chmod(temporary, stat.S_IMODE(status.st_mode))
+                # By the descriptor: its name may lead elsewhere by now.
+                where = file.fileno() if os.chmod in os.supports_fd else temporary
+                os.chmod(where, stat.S_IMODE(status.st_mode))
+            file.close()
             os.replace(temporary, target)
         except OSError as error:
             raise Failure(f"{path}: {cause(error)}") from None

@@ -25,6 +25,7 @@ from typing import Any, BinaryIO, NamedTuple
 from pressmark.errors import AlgorithmError, ManifestError, shown
 from pressmark.fixity.algorithms import ALGORITHMS, algorithm_name, algorithm_names
 from pressmark.fixity.outcomes import Outcome
+from pressmark.fs.owners import resolved
 
 __all__ = ["FORMATS", "Entry", "manifest_line", "read_manifest", "write_manifest"]
 
@@ -106,7 +107,7 @@ def write_manifest(
     :raises OSError: it cannot be written; what was there before is still there
     """
     failed = []
-    with _replaced(os.path.realpath(os.fsencode(path))) as file:
+    with _replaced(resolved(os.fsencode(path))) as file:
         for outcome in outcomes:
             if outcome.ok:
                 file.write(manifest_line(outcome, format))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 
 __all__ = ["new_file"]
@@ -18,6 +17,9 @@ def new_file(path: str | bytes, flags: int) -> int:
 
     :raises OSError: a directory has the name, or the file cannot be made
     """
-    with contextlib.suppress(FileNotFoundError):
+    flags = (flags & ~os.O_TRUNC) | _EXCLUSIVE
+    try:
+        return os.open(path, flags, 0o666)
+    except FileExistsError:
         os.unlink(path)
-    return os.open(path, (flags & ~os.O_TRUNC) | _EXCLUSIVE, 0o666)
+        return os.open(path, flags, 0o666)

@@ -11,6 +11,7 @@ import errno
 import os
 import secrets
 import stat
+from typing import AnyStr
 
 __all__ = [
     "UntrustedError",
@@ -20,6 +21,7 @@ __all__ = [
     "open_shared",
     "require_private",
     "require_shared",
+    "resolved",
 ]
 
 _GROUP, _EVERYBODY = 0o020, 0o002
@@ -79,6 +81,17 @@ def require_shared(path: bytes | str) -> os.stat_result:
     return status
 
 
+def resolved(path: AnyStr) -> AnyStr:
+    """Return the real path of a file that is to be written, where people who make links there are trusted.
+
+    :raises UntrustedError: it is a symbolic link of somebody else, where everybody may make one
+    :raises OSError: nobody can say
+    """
+    if hasattr(os, "geteuid") and os.path.islink(path):
+        _require_owner(path, os.lstat(path), os.stat(_above(path)))
+    return os.path.realpath(path)
+
+
 def open_shared(path: bytes | str, flags: int) -> int:
     """Open a file that its user has named, and that is trusted as the directory that holds it; return its descriptor.
 
@@ -88,9 +101,9 @@ def open_shared(path: bytes | str, flags: int) -> int:
     :raises UntrustedError: it belongs to another user, or too many may write to it
     :raises OSError: it cannot be opened
     """
-    if hasattr(os, "geteuid") and os.path.islink(path):
-        _require_owner(path, os.lstat(path), os.stat(_above(path)))
-        path = os.path.realpath(path)
+    path = os.fsencode(path)
+    if os.path.islink(path):
+        path = resolved(path)
     descriptor = os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o666)
     try:
         _require_as_above(path, os.fstat(descriptor))

@@ -17,6 +17,7 @@ from importlib.resources import files
 from typing import Any
 
 from pressmark.errors import ReportError
+from pressmark.fs.owners import resolved
 
 __all__ = [
     "check_needs",
@@ -71,9 +72,9 @@ def write_page(path: str, text: str) -> None:
 
     :raises ReportError: it cannot be written
     """
-    target = os.path.realpath(path)
-    temporary = _temporary(target)
+    temporary = _temporary(os.path.realpath(path))
     try:
+        target = resolved(path)
         with open(temporary, "xb") as file:
             # A lone surrogate would have been made visible; if one slips through, the page still gets written.
             file.write(text.encode("utf-8", "backslashreplace"))

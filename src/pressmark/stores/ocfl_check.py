@@ -34,6 +34,8 @@ __all__ = ["Check", "ObjectResult", "root_problems"]
 
 # Of what another run changes meanwhile nothing can be said: so often it is looked at again.
 LOOKS = 10
+# What a run that begins or ends leaves for a moment in the root.
+_PASSING = ("directory-empty", "leftover", "leftover-foreign")
 
 PROGRESS_EVERY = 0.1  # seconds
 # Files whose algorithms are not those of most wait until there are so many of them, or so many objects wait for them.
@@ -94,7 +96,7 @@ def root_problems(root: bytes, layout_is_given: bool) -> list[Problem]:
         found = [one for one in read_root(root).problems if one.kind not in overruled]
         found += [problem(kind_of_leftover(path), os.path.relpath(path, root)) for path in leftovers(shop)]
         # A run that begins or ends has for a moment a directory that is empty, or a private one without a lock.
-        if found == before or not any(one.kind in ("directory-empty", "leftover") for one in found):
+        if found == before or not any(one.kind in _PASSING for one in found):
             break
         before = found
         sleep(PAUSE)

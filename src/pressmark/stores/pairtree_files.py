@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from pressmark.errors import StoreError
+from pressmark.fs.atomic import new_file
 from pressmark.reports import Problem
 from pressmark.stores.base import store_errors
 from pressmark.stores.kinds import problem
@@ -82,7 +83,7 @@ def write_version(base: bytes) -> None:
 
 
 def _write(path: bytes, data: bytes) -> None:
-    with open(path, "wb") as file:
+    with open(path, "wb", opener=new_file) as file:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 
 import click
@@ -14,7 +15,7 @@ from pressmark.cli.streams import open_sink
 from pressmark.cli.talk import CallError, Failure, Interrupted, cause, say
 from pressmark.cli.tally import Tally, counted
 from pressmark.errors import BagError, ObjectError, PressmarkError, shown
-from pressmark.fs.removal import remove_tree
+from pressmark.fs.staging import StagingDirectory
 from pressmark.stores.directories import Refused, copy_source, rename_new
 from pressmark.trees import flush_directory, flush_tree
 
@@ -60,18 +61,25 @@ def get_command(
     if os.path.lexists(destination):
         raise CallError(f"{os.fsdecode(destination)}: it exists already; choose another name")
     target = os.path.abspath(destination)
-    new = os.path.join(os.path.dirname(target), b".pressmark-%s.tmp" % os.urandom(8).hex().encode())
+    hidden_path = os.path.join(os.path.dirname(target), b".pressmark-%s.tmp" % os.urandom(8).hex().encode())
     with store_endings():
         store = opened(path, kind, layout, identifiers, ignore)
         if is_inside(os.path.realpath(destination), os.path.realpath(os.fsencode(store.root))):
             what = "it would lie in the store, which cannot account for it; choose a place outside"
             raise CallError(f"{os.fsdecode(destination)}: {what}")
-        with open_sink(None, None) as sink, Tally(manner_of(progress, sink), None, transient=True):
+        with (
+            open_sink(None, None) as sink,
+            Tally(manner_of(progress, sink), None, transient=True),
+            contextlib.ExitStack() as stack,
+        ):
             objects = Objects(sink, None, True, False)
             try:
                 found = store.get(identifier)
                 files = dict(found.files())
                 empty = dict(found.empty_directories())
+                hidden = stack.enter_context(StagingDirectory(hidden_path))
+                stack.callback(hidden.remove, b"files")
+                new = os.path.join(hidden.inside, b"files")
                 try:
                     copy_source({**files, **empty}, new, mode=mode)
                 except (Refused, BagError):
@@ -93,8 +101,6 @@ def get_command(
                     raise
                 why = str(error) if isinstance(error, BagError) else f"{shown(destination)}: {cause(error)}"
                 raise Failure(why) from None
-            finally:
-                remove_tree(new)
             if as_json:
                 for name in files:
                     objects.write_json({"name": name})

@@ -17,6 +17,7 @@ from itertools import islice
 from typing import Any, BinaryIO, NamedTuple
 
 from pressmark.errors import ReportError
+from pressmark.fs.owners import resolved
 from pressmark.migrate.rows import Row
 
 __all__ = ["FORMATS", "Format", "format_of", "replaced", "write_rows"]
@@ -110,9 +111,10 @@ def replaced(path: str) -> Iterator[BinaryIO]:
 
     :raises ReportError: the system refuses
     """
-    target = os.path.realpath(path)
-    temporary = os.path.join(os.path.dirname(target), f".pressmark-{uuid.uuid4().hex}.tmp")
+    name = f".pressmark-{uuid.uuid4().hex}.tmp"
+    temporary = os.path.join(os.path.dirname(os.path.realpath(path)), name)
     try:
+        target = resolved(path)
         with open(temporary, "xb") as file:
             yield file
         os.replace(temporary, target)

@@ -1,0 +1,1 @@
+"""Tests of what touches a disk, and knows nothing of preservation."""
