@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import traceback
+import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -27,7 +28,9 @@ def as_user(user: int, folder: Path, action: Callable[[], object], *, group: int
     :raises AssertionError: it raised an exception
     """
     failed, sent = os.pipe()
-    child = os.fork()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # other threads: the child needs none of their locks
+        child = os.fork()
     if child == 0:
         words = ""
         try:
