@@ -18,7 +18,9 @@ from pressmark.errors import AlgorithmError, FileError
 from pressmark.fixity import ALGORITHMS, Finished, Outcome, Progress, hash_file, hash_files, walk
 from pressmark.fixity import hasher as hasher_module
 from pressmark.fixity import pool as pool_module
+from pressmark.fixity.hasher import Manner, hash_path
 from support.implementations import NATIVE, Implementation, native_is_missing, use
+from support.processes import run_python
 
 from .trees import SIZES, content, expected, make
 
@@ -119,17 +121,72 @@ def test_one_file(tree: list[str]) -> None:
         }
 
 
-def test_a_large_file_on_several_threads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What threads of its own compute for a large file is the same."""
+LARGE_SIZE = (1 << 20) + 12345
+
+
+@pytest.fixture
+def large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A file that counts as a large one."""
     monkeypatch.setattr(hasher_module, "LARGE", 1 << 18)
     monkeypatch.setattr(hasher_module, "LARGE_READ_SIZE", 1 << 16)
-    data = content(1, (1 << 20) + 12345)
     path = tmp_path / "large"
-    path.write_bytes(data)
-    names = ["sha512", "blake3", "md5", "xxh128"]
-    wanted = {name: expected(data, name) for name in names}
-    assert hash_file(path, names, threads=4) == wanted
-    assert [outcome.digests for outcome in hash_files([path], names, threads=4)] == [wanted]
+    path.write_bytes(content(1, LARGE_SIZE))
+    return path
+
+
+@pytest.mark.parametrize("names", [["blake3"], ["sha512", "blake3", "md5", "xxh128"]], ids="+".join)
+def test_a_large_file_on_several_threads(implementation: Implementation, large: Path, names: list[str]) -> None:
+    """What threads of its own compute for a large file is the same."""
+    wanted = {name: expected(content(1, LARGE_SIZE), name) for name in names}
+    assert hash_file(large, names, threads=4) == wanted
+    assert [outcome.digests for outcome in hash_files([large], names, threads=4)] == [wanted]
+
+
+@pytest.mark.parametrize("size", [0, 4096, LARGE_SIZE // 2, LARGE_SIZE + 4096])
+def test_a_large_file_that_changes(implementation: Implementation, large: Path, size: int) -> None:
+    """A large file that is cut or grows while it is read has no digest, and the next file has."""
+    reported: list[int] = []
+
+    def cut(done: int) -> None:
+        reported.append(done)
+        if len(reported) == 1:
+            os.truncate(large, size)
+
+    manner = Manner()
+    with manner.way() as way:
+        outcome = hash_path(str(large), ["blake3"], manner, way, 2, cut)
+    assert (outcome.digests, outcome.kind) == (None, "changed-while-read")
+    assert all(done > 0 for done in reported)
+    large.write_bytes(content(8, LARGE_SIZE))
+    (outcome,) = hash_files([large], ["blake3"], threads=2)
+    assert outcome.digests == {"blake3": expected(content(8, LARGE_SIZE), "blake3")}
+
+
+# In a process of its own: pytest has handlers, too.
+HANDLERS = """
+import sys
+from pressmark.fixity import hasher
+
+def caught():
+    with open("/proc/self/status", encoding="ascii") as status:
+        mask = next(line.split()[1] for line in status if line.startswith("SigCgt:"))
+    # The C library keeps signals from 32 on for its threads.
+    return int(mask, 16) & 0x7FFFFFFF
+
+hasher.LARGE, hasher.LARGE_READ_SIZE = 1 << 18, 1 << 16
+before, seen = caught(), []
+manner = hasher.Manner()
+with manner.way() as way:
+    assert hasher.hash_path({path!r}, ["blake3"], manner, way, 2, lambda _: seen.append(caught())).ok
+assert len(seen) > 0 and set(seen) == {{before}}, (before, seen)
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="signal handlers are listed in /proc")
+def test_no_signal_handler(implementation: Implementation, large: Path) -> None:
+    """The signal handlers of the process are its own: hashing installs none."""
+    done = run_python(HANDLERS.format(path=str(large)), implementation=implementation.name)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_wrong_arguments(tmp_path: Path) -> None:

@@ -12,11 +12,10 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from io import FileIO
 
-from pressmark import _kernels
 from pressmark.cores import usable_threads
 from pressmark.errors import FileError
 from pressmark.fixity.algorithms import ALGORITHMS, Hasher, algorithm_names
@@ -30,10 +29,6 @@ READ_SIZE = 1 << 18  # 256 KiB: two of them and the digests' state fit a core's 
 # A file of this size is worth threads of its own, each on blocks large enough to forget what starting costs.
 LARGE = 1 << 25  # 32 MiB
 LARGE_READ_SIZE = 1 << 22  # 4 MiB
-# BLAKE3 on several threads is faster than the kernel copies: such files are mapped, where a kernel can do that safely,
-# and handed to it in pieces large enough for all its threads.
-MAPPED = ("blake3",)
-MAPPED_SIZE = 1 << 26  # 64 MiB
 
 _ALWAYS = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOCTTY", 0)
 _BUFFERS = threading.local()
@@ -184,7 +179,7 @@ def hash_path(
         # The slowest first: where threads compute them at the same time, it must not be the last to begin.
         hashers = {name: ALGORITHMS[name].make(threads_here) for name in sorted(names, key=SERIAL_RATES.__getitem__)}
         total = 0
-        for data in _blocks(descriptor, expected, threads_here, hashers):
+        for data in _blocks(descriptor, expected, threads_here, list(hashers.values())):
             total += data
             if on_bytes is not None:
                 on_bytes(data)
@@ -239,18 +234,8 @@ def _there(path: str | bytes, manner: Manner, status: os.stat_result) -> int:
     return THERE if os.path.samestat(now, status) else REPLACED
 
 
-def _blocks(descriptor: int, expected: int, threads: int, by_name: dict[str, Hasher]) -> Iterator[int]:
-    """Feed the file to all hashers, and give the number of bytes after each block.
-
-    A negative number takes back what was given: the hashers are new ones, and the file is read from its begin.
-    """
-    if threads > 1 and tuple(by_name) == MAPPED:
-        done = yield from _from_memory(descriptor, expected, by_name[MAPPED[0]])
-        if done is None:
-            return
-        by_name[MAPPED[0]] = ALGORITHMS[MAPPED[0]].make(threads)
-        yield -done
-    hashers = list(by_name.values())
+def _blocks(descriptor: int, expected: int, threads: int, hashers: Sequence[Hasher]) -> Iterator[int]:
+    """Feed the file to all hashers, and give the number of bytes after each block."""
     if 0 < expected < READ_SIZE:
         # One byte more than there should be: a file that has grown shows itself without a second read.
         data = os.read(descriptor, expected + 1)
@@ -271,27 +256,6 @@ def _blocks(descriptor: int, expected: int, threads: int, by_name: dict[str, Has
             for hasher in hashers:
                 hasher.update(block)
             yield size
-
-
-def _from_memory(descriptor: int, expected: int, hasher: Hasher) -> Generator[int, None, int | None]:
-    """Feed a large file to a hasher without copying it.
-
-    :return: :data:`None`, or how many bytes are void because it must be read instead: it cannot be mapped, or something
-        in it cannot be read, and reading says what
-    """
-    # Reading a hole costs no memory, and mapping it does: on a file system in memory as much as the hole is large.
-    full = getattr(os.fstat(descriptor), "st_blocks", 0) * 512 >= expected
-    file = _kernels.active.mapped(descriptor, expected) if full else None
-    if file is None:
-        return 0
-    done = 0
-    with memoryview(file) as view:
-        while done < expected and not file.spoiled:
-            block = view[done : done + MAPPED_SIZE]
-            hasher.update(block)
-            done += len(block)
-            yield len(block)
-    return done if file.spoiled else None
 
 
 def _read_ahead(descriptor: int, threads: int, hashers: Sequence[Hasher]) -> Iterator[int]:

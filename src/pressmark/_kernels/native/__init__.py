@@ -23,7 +23,6 @@ from pressmark._kernels.native.direct import DirectMap
 from pressmark._kernels.native.files import Engine, lane_count, lane_level, sha_extensions
 from pressmark._kernels.native.hashed import HashAndIdMap, HashAndIdUnmap, HashedMap
 from pressmark._kernels.native.manifest_index import ManifestIndex
-from pressmark._kernels.native.mapped import mapped
 from pressmark._kernels.native.omit_prefix import DifferentialMap, FlatOmitPrefixMap, NTupleOmitPrefixMap
 from pressmark._kernels.native.packed import Packed
 from pressmark._kernels.native.pairtree import PairtreeClean, PairtreeMap, PairtreeUnclean, PairtreeUnmap
@@ -78,7 +77,6 @@ __all__ = [
     "lane_count",
     "lane_level",
     "map_part",
-    "mapped",
     "move_object",
     "outstanding_exports",
     "questionable",

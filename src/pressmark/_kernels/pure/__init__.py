@@ -21,7 +21,6 @@ from pressmark._kernels.pure.direct import DirectMap
 from pressmark._kernels.pure.files import Engine, lane_count, lane_level, sha_extensions
 from pressmark._kernels.pure.hashed import HashAndIdMap, HashAndIdUnmap, HashedMap
 from pressmark._kernels.pure.manifest_index import ManifestIndex
-from pressmark._kernels.pure.mapped import mapped
 from pressmark._kernels.pure.omit_prefix import DifferentialMap, FlatOmitPrefixMap, NTupleOmitPrefixMap
 from pressmark._kernels.pure.packed import Packed
 from pressmark._kernels.pure.pairtree import PairtreeClean, PairtreeMap, PairtreeUnclean, PairtreeUnmap
@@ -75,7 +74,6 @@ __all__ = [
     "lane_count",
     "lane_level",
     "map_part",
-    "mapped",
     "move_object",
     "outstanding_exports",
     "questionable",
