@@ -1,5 +1,6 @@
 """The lines of one manifest, found again by their paths: fingerprints and offsets, no text."""
 
+cimport cython
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport malloc
 from libc.string cimport memcpy
@@ -53,6 +54,8 @@ cdef class ManifestIndex:
     """
 
     cdef pm_index index
+    # Without the GIL several threads would be in one object at once.
+    cdef cython.pymutex lock
 
     def __cinit__(self):
         if pm_index_init(&self.index) < 0:
@@ -75,7 +78,8 @@ cdef class ManifestIndex:
         memcpy(self.index.salt, <char *>salt, len(salt))
 
     def __len__(self):
-        return self.index.count
+        with self.lock:
+            return self.index.count
 
     def scan(self, bytes block not None, int64_t position, int64_t base, bint final):
         """Take in plain lines, from ``position`` on, until there is one that is not.
@@ -89,8 +93,9 @@ cdef class ManifestIndex:
         cdef int status
         if not 0 <= position <= size:
             raise IndexError(position)
-        with nogil:
-            status = pm_index_scan(&self.index, data, size, &position, base, final, &lines)
+        with self.lock:
+            with nogil:
+                status = pm_index_scan(&self.index, data, size, &position, base, final, &lines)
         if status < 0:
             raise _failure(status)
         return position, lines, _STATUS[status]
@@ -99,7 +104,9 @@ cdef class ManifestIndex:
         """Take in one line, whether its path is there or not."""
         if odd:
             offset |= PM_LINE_ODD
-        cdef int status = pm_index_add(&self.index, <const uint8_t *><char *>path, len(path), offset)
+        cdef int status
+        with self.lock:
+            status = pm_index_add(&self.index, <const uint8_t *><char *>path, len(path), offset)
         if status < 0:
             raise _failure(status)
 
@@ -109,36 +116,44 @@ cdef class ManifestIndex:
         cdef list found = []
         if pm_index_fingerprint(&self.index, <const uint8_t *><char *>path, len(path), &fingerprint) < 0:
             raise MemoryError
-        cdef uint64_t slot = <uint64_t>fingerprint & self.index.mask
+        cdef uint64_t slot
         cdef int64_t place
-        while self.index.slots[slot]:
-            place = <int64_t>self.index.slots[slot] - 1
-            if self.index.fingerprints[place] == fingerprint:
-                found.append(place)
-            slot = (slot + 1) & self.index.mask
+        with self.lock:
+            slot = <uint64_t>fingerprint & self.index.mask
+            while self.index.slots[slot]:
+                place = <int64_t>self.index.slots[slot] - 1
+                if self.index.fingerprints[place] == fingerprint:
+                    found.append(place)
+                slot = (slot + 1) & self.index.mask
         return found
 
     def line(self, int64_t place):
         """Return where the line begins in the manifest, all bits turned over (so below 0) where it is not plain."""
-        cdef uint64_t offset = self.index.offsets[self.checked(place)]
+        cdef uint64_t offset
+        with self.lock:
+            offset = self.index.offsets[self.checked(place)]
         cdef int64_t begin = <int64_t>(offset & PM_LINE_OFFSET)
         return ~begin if offset & PM_LINE_ODD else begin
 
     def mark(self, int64_t place):
         """Mark the line."""
-        self.index.offsets[self.checked(place)] |= PM_LINE_MARKED
+        with self.lock:
+            self.index.offsets[self.checked(place)] |= PM_LINE_MARKED
 
     def is_marked(self, int64_t place):
         """Return whether the line is marked."""
-        return self.index.offsets[self.checked(place)] & PM_LINE_MARKED != 0
+        with self.lock:
+            return self.index.offsets[self.checked(place)] & PM_LINE_MARKED != 0
 
     def next_unmarked(self, int64_t place):
         """Return the first line from ``place`` on that is not marked; -1 where there is none."""
-        return pm_index_next(&self.index, max(place, 0), PM_LINE_MARKED, 0)
+        with self.lock:
+            return pm_index_next(&self.index, max(place, 0), PM_LINE_MARKED, 0)
 
     def next_folding(self, int64_t place):
         """Return the first line from ``place`` on that does not fold to itself; -1 where there is none."""
-        return pm_index_next(&self.index, max(place, 0), PM_LINE_FOLDING, PM_LINE_FOLDING)
+        with self.lock:
+            return pm_index_next(&self.index, max(place, 0), PM_LINE_FOLDING, PM_LINE_FOLDING)
 
     cdef int64_t checked(self, int64_t place) except -1:
         if not 0 <= place < self.index.count:

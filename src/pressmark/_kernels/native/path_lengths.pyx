@@ -5,6 +5,7 @@ What is counted says the readable twin.
 
 from array import array
 
+cimport cython
 from libc.stdint cimport int64_t, uint8_t
 
 from pressmark._kernels.native.packed cimport Packed, pm_bytes, pm_column
@@ -37,6 +38,8 @@ cdef class PathLengths:
     """Counts over paths, in the order in which they are added."""
 
     cdef pm_lengths lengths
+    # Without the GIL several threads would be in one object at once.
+    cdef cython.pymutex lock
 
     def __dealloc__(self):
         pm_lengths_free(&self.lengths)
@@ -54,8 +57,9 @@ cdef class PathLengths:
         """
         cdef const int64_t[::1] skipped = array("q", [*skip, -1])
         cdef int status
-        with nogil:
-            status = pm_lengths_add_column(&self.lengths, &paths.column, &skipped[0])
+        with self.lock:
+            with nogil:
+                status = pm_lengths_add_column(&self.lengths, &paths.column, &skipped[0])
         if status < 0:
             raise MemoryError
 
@@ -64,14 +68,16 @@ cdef class PathLengths:
         if not 0 <= measure < PM_MEASURES:
             raise ValueError(f"no measure {measure}")
         cdef const int64_t *counts = self.lengths.counts + measure * PM_LENGTH_ROWS
-        cdef const int64_t *longer = <const int64_t *>self.lengths.longer.data
+        cdef const int64_t *longer
         cdef int64_t length, index
         cdef dict rest = {}
-        found = [(length, counts[length]) for length in range(PM_LENGTH_ROWS) if counts[length]]
-        for index in range(self.lengths.longer.size // (2 * <int64_t>sizeof(int64_t))):
-            if longer[2 * index] == measure:
-                length = longer[2 * index + 1]
-                rest[length] = rest.get(length, 0) + 1
+        with self.lock:
+            longer = <const int64_t *>self.lengths.longer.data
+            found = [(length, counts[length]) for length in range(PM_LENGTH_ROWS) if counts[length]]
+            for index in range(self.lengths.longer.size // (2 * <int64_t>sizeof(int64_t))):
+                if longer[2 * index] == measure:
+                    length = longer[2 * index + 1]
+                    rest[length] = rest.get(length, 0) + 1
         return found + sorted(rest.items())
 
     def neighbours(self):
@@ -80,7 +86,8 @@ cdef class PathLengths:
         :returns: how many paths there are; the leading segments that each has in common with the one before it; the
             different parents of each thousand
         """
-        return self.lengths.paths, self.lengths.shared, self.lengths.parents
+        with self.lock:
+            return self.lengths.paths, self.lengths.shared, self.lengths.parents
 
 
 def beginning(Packed items not None, bytes octets not None):

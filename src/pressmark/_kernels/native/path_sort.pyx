@@ -5,6 +5,7 @@ What a record is says the readable twin.
 
 from array import array
 
+cimport cython
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.stdlib cimport free, malloc
@@ -76,6 +77,8 @@ cdef class PathSorter:
     """The records of some paths, to be sorted in memory."""
 
     cdef pm_sorter sorter
+    # Without the GIL several threads would be in one object at once.
+    cdef cython.pymutex lock
 
     def __dealloc__(self):
         pm_sorter_free(&self.sorter)
@@ -91,19 +94,22 @@ cdef class PathSorter:
         """
         cdef const int64_t[::1] skipped = array("q", [*skip, -1])
         cdef int status
-        with nogil:
-            status = pm_sorter_add_column(&self.sorter, &paths.column, &folded.column, number, &skipped[0])
+        with self.lock:
+            with nogil:
+                status = pm_sorter_add_column(&self.sorter, &paths.column, &folded.column, number, &skipped[0])
         if status < 0:
             raise MemoryError
 
     def octets(self):
         """Return how much memory the records take."""
-        return self.sorter.records.size + self.sorter.count * <int64_t>sizeof(pm_entry)
+        with self.lock:
+            return self.sorter.records.size + self.sorter.count * <int64_t>sizeof(pm_entry)
 
     def sort(self):
         """Sort the records."""
-        with nogil:
-            pm_sorter_sort(&self.sorter)
+        with self.lock:
+            with nogil:
+                pm_sorter_sort(&self.sorter)
 
     def take(self, int64_t size):
         """Return the next sorted records, each after its length: about ``size`` octets; none when all were taken.
@@ -111,13 +117,16 @@ cdef class PathSorter:
         With the last of them the sorter is empty again.
         """
         cdef int64_t count, octets
-        with nogil:
-            count = pm_sorter_measure(&self.sorter, size, &octets)
-        cdef bytes block = PyBytes_FromStringAndSize(NULL, octets)
-        cdef uint8_t *data = <uint8_t *><char *>block
-        if count > 0:
+        cdef bytes block
+        cdef uint8_t *data
+        with self.lock:
             with nogil:
-                pm_sorter_take(&self.sorter, count, data)
+                count = pm_sorter_measure(&self.sorter, size, &octets)
+            block = PyBytes_FromStringAndSize(NULL, octets)
+            data = <uint8_t *><char *>block
+            if count > 0:
+                with nogil:
+                    pm_sorter_take(&self.sorter, count, data)
         return block
 
 
@@ -132,6 +141,7 @@ cdef class PathMerge:
     cdef pm_merge merge
     cdef list blocks
     cdef PathTree tree
+    cdef cython.pymutex lock
 
     def __dealloc__(self):
         pm_merge_free(&self.merge)
@@ -149,10 +159,12 @@ cdef class PathMerge:
 
     def feed(self, int64_t run, bytes block not None):
         """Give the run that :meth:`step` asked for its next records, whole ones; none where it has ended."""
-        cdef int status = pm_merge_feed(&self.merge, run, <const uint8_t *><char *>block, len(block))
-        if status < 0:
-            raise ValueError("no whole records, or a run that did not ask for them")
-        self.blocks[run] = block
+        cdef int status
+        with self.lock:
+            status = pm_merge_feed(&self.merge, run, <const uint8_t *><char *>block, len(block))
+            if status < 0:
+                raise ValueError("no whole records, or a run that did not ask for them")
+            self.blocks[run] = block
 
     def step(self, int64_t most):
         """Go on until a run needs records or there are ``most`` spellings, or a few more.
@@ -162,6 +174,13 @@ cdef class PathMerge:
         :returns: the run, -1 at the end, or -2 where there is more to come; and the spellings: the key as it is
             written in records, the path, how many paths are spelled so, and the numbers of the first of them
         """
+        with self.lock:
+            if self.tree is None:
+                return self.found(most)
+            with self.tree.lock:
+                return self.found(most)
+
+    cdef tuple found(self, int64_t most):
         cdef pm_merge *merge = &self.merge
         cdef int64_t run, index, number
         cdef pm_spelling *spelling

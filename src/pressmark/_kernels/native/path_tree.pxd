@@ -1,6 +1,7 @@
 # cython: language_level=3
 """What the merge of paths needs of their tree."""
 
+cimport cython
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 
 from pressmark._kernels.native.packed cimport pm_bytes
@@ -35,3 +36,5 @@ cdef extern from "path_tree.h":
 
 cdef class PathTree:
     cdef pm_tree tree
+    # Held while a merge adds to the tree, which it does without the GIL.
+    cdef cython.pymutex lock

@@ -47,54 +47,61 @@ cdef class PathTree:
     def end(self):
         """Say that no more paths come; what the other methods return is complete only then."""
         cdef int status
-        with nogil:
-            status = pm_tree_end(&self.tree)
+        with self.lock:
+            with nogil:
+                status = pm_tree_end(&self.tree)
         if status < 0:
             raise MemoryError
 
     def levels(self):
         """Return how many directories there are at each depth, from 1 on."""
-        return [self.tree.levels[depth] for depth in range(self.tree.level_count)]
+        with self.lock:
+            return [self.tree.levels[depth] for depth in range(self.tree.level_count)]
 
     def leaves(self):
         """Return how many different paths there are."""
-        return self.tree.leaves
+        with self.lock:
+            return self.tree.leaves
 
     def fans(self):
         """Return ascending pairs: a number of directories from 1 on, and how many (the root too) hold so many."""
-        return _held(&self.tree.fans)
+        with self.lock:
+            return _held(&self.tree.fans)
 
     def firsts(self):
         """Return ascending pairs: a number of different paths, and in how many directories below the root so many are.
 
         The path of such a directory itself is one of them.
         """
-        return _held(&self.tree.firsts)
+        with self.lock:
+            return _held(&self.tree.firsts)
 
     def largest(self):
         """Return the directories that hold the most, the largest first, then by path: pairs of path and entries."""
         cdef pm_bytes path
         found = []
-        for index in range(self.tree.largest_count):
-            path.data = NULL
-            path.size = path.capacity = 0
-            try:
-                if pm_read_path(self.tree.largest[index].path.data, self.tree.largest[index].path.size, &path) < 0:
-                    raise MemoryError
-                found.append((
-                    PyBytes_FromStringAndSize(<const char *>self.tree.largest[index].path.data,
-                                              self.tree.largest[index].path.size),
-                    PyBytes_FromStringAndSize(<const char *>path.data, path.size),
-                    self.tree.largest[index].entries,
-                ))
-            finally:
-                pm_free_bytes(&path)
+        with self.lock:
+            for index in range(self.tree.largest_count):
+                path.data = NULL
+                path.size = path.capacity = 0
+                try:
+                    if pm_read_path(self.tree.largest[index].path.data, self.tree.largest[index].path.size, &path) < 0:
+                        raise MemoryError
+                    found.append((
+                        PyBytes_FromStringAndSize(<const char *>self.tree.largest[index].path.data,
+                                                  self.tree.largest[index].path.size),
+                        PyBytes_FromStringAndSize(<const char *>path.data, path.size),
+                        self.tree.largest[index].entries,
+                    ))
+                finally:
+                    pm_free_bytes(&path)
         found.sort(key=lambda one: (-one[2], one[0]))
         return [(path_read, entries) for _, path_read, entries in found]
 
     def samples(self):
         """Return of each nested sample, all first: how many paths with repetitions, directories, different paths."""
-        return [
-            (self.tree.sampled[sample], self.tree.sampled_directories[sample], self.tree.sampled_leaves[sample])
-            for sample in range(PM_TREE_SAMPLES)
-        ]
+        with self.lock:
+            return [
+                (self.tree.sampled[sample], self.tree.sampled_directories[sample], self.tree.sampled_leaves[sample])
+                for sample in range(PM_TREE_SAMPLES)
+            ]

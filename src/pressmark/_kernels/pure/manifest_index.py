@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import re
 from array import array
+from threading import Lock
 
+from pressmark._kernels.pure.serialized import serialized
 from pressmark._kernels.tables import LineStatus
 
 __all__ = ["ManifestIndex"]
@@ -36,6 +38,7 @@ class ManifestIndex:
     """
 
     def __init__(self, digits: int, prefix: bytes, limit: int, salt: bytes) -> None:
+        self._lock = Lock()
         self._line = re.compile(
             rb"[0-9A-Fa-f]{%d}[ \t]{1,2}(%b[^\r\n\0%%\\]+)(?:\r\n|\n|\r)" % (digits, re.escape(prefix))
         )
@@ -50,6 +53,7 @@ class ManifestIndex:
     def __len__(self) -> int:
         return len(self._offsets)
 
+    @serialized
     def scan(self, block: bytes, position: int, base: int, final: bool) -> tuple[int, int, int]:
         """Take in plain lines, from ``position`` on, until there is one that is not.
 
@@ -83,6 +87,7 @@ class ManifestIndex:
             return position, lines, LineStatus.ODD if final and position < size else LineStatus.MORE
         return position, lines, LineStatus.ODD
 
+    @serialized
     def add(self, path: bytes, offset: int, odd: bool) -> None:
         """Take in one line, whether its path is there or not."""
         if odd:
@@ -96,6 +101,7 @@ class ManifestIndex:
             slot = (slot + 1) & mask
         self._append(fingerprint, offset, slot)
 
+    @serialized
     def find(self, path: bytes) -> list[int]:
         """Return the places of the lines that have the fingerprint of ``path``, in their order."""
         fingerprint = hash(self._salt + path)
@@ -113,6 +119,7 @@ class ManifestIndex:
         offset = self._offsets[place]
         return ~(offset & OFFSET) if offset >= ODD else offset & OFFSET
 
+    @serialized
     def mark(self, place: int) -> None:
         """Mark the line."""
         self._offsets[place] |= MARKED

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from threading import Lock
 
 from pressmark._kernels.pure.packed import Packed
+from pressmark._kernels.pure.serialized import serialized
 
 __all__ = ["PathLengths", "beginning"]
 
@@ -28,11 +30,13 @@ class PathLengths:
     """Counts over paths, in the order in which they are added."""
 
     def __init__(self) -> None:
+        self._lock = Lock()
         self._counts: list[Counter[int]] = [Counter() for _ in range(6)]
         self._paths = self._shared = self._parents = 0
         self._last: list[bytes] = []
         self._window: set[bytes] = set()
 
+    @serialized
     def add(self, paths: Packed, skip: Sequence[int]) -> None:
         """Take in paths.
 
@@ -62,12 +66,14 @@ class PathLengths:
             self._window.add(parent)
             self._paths += 1
 
+    @serialized
     def histogram(self, measure: int) -> list[tuple[int, int]]:
         """Return ascending pairs: a length, and how often it occurs."""
         if not 0 <= measure < len(self._counts):
             raise ValueError(f"no measure {measure}")
         return sorted(self._counts[measure].items())
 
+    @serialized
     def neighbours(self) -> tuple[int, int, int]:
         """Return three sums.
 

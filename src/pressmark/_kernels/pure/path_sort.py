@@ -22,9 +22,11 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import cache
 from struct import Struct
+from threading import Lock
 from typing import TYPE_CHECKING
 
 from pressmark._kernels.pure.packed import Packed
+from pressmark._kernels.pure.serialized import serialized
 
 if TYPE_CHECKING:
     from pressmark._kernels.pure.path_tree import PathTree
@@ -64,10 +66,12 @@ class PathSorter:
     """The records of some paths, to be sorted in memory."""
 
     def __init__(self) -> None:
+        self._lock = Lock()
         self._records: list[bytes] = []
         self._octets = 0
         self._taken = 0
 
+    @serialized
     def add(self, paths: Packed, folded: Packed, number: int, skip: Sequence[int]) -> None:
         """Take in paths, numbered from ``number`` on.
 
@@ -85,15 +89,18 @@ class PathSorter:
             self._records.append(record)
             self._octets += len(record) + _OVERHEAD
 
+    @serialized
     def octets(self) -> int:
         """Return how much memory the records take."""
         return self._octets
 
+    @serialized
     def sort(self) -> None:
         """Sort the records."""
         self._records.sort()
         self._taken = 0
 
+    @serialized
     def take(self, size: int) -> bytes:
         """Return the next sorted records, each after its length: about ``size`` octets; none when all were taken.
 
@@ -121,6 +128,7 @@ class PathMerge:
     """
 
     def __init__(self, runs: int, first: int, tree: PathTree | None = None) -> None:
+        self._lock = Lock()
         self._first = first
         self._tree = tree
         self._heap: list[tuple[bytes, int]] = []
@@ -133,6 +141,7 @@ class PathMerge:
         self._outer: bytes | None = None
         self._pending: Spelling | None = None
 
+    @serialized
     def feed(self, run: int, block: bytes) -> None:
         """Give the run that :meth:`step` asked for its next records, whole ones; none where it has ended."""
         self._hungry.remove(run)
@@ -140,6 +149,7 @@ class PathMerge:
             self._blocks[run] = _records(block)
             heapq.heappush(self._heap, (next(self._blocks[run]), run))
 
+    @serialized
     def step(self, most: int) -> tuple[int, list[Spelling]]:
         """Go on until a run needs records or there are ``most`` spellings, or a few more.
 

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
+from threading import Lock
 
 from pressmark._kernels.pure.path_sort import read_path
+from pressmark._kernels.pure.serialized import serialized
 
 __all__ = ["PathTree"]
 
@@ -77,6 +79,7 @@ class PathTree:
     """The directories of the paths that pass a merge; the root is not counted."""
 
     def __init__(self) -> None:
+        self._lock = Lock()
         self._root = _Directory(None, b"")
         # At each depth from 1 on, the folded segment of the last path, and every spelling of the directory there.
         self._keys: list[bytes] = []
@@ -90,6 +93,7 @@ class PathTree:
         self._samples = [[0, 0, 0] for _ in range(SAMPLES)]
         self._ended = False
 
+    @serialized
     def _member(self, number: int) -> None:
         """Take in the number of one of the records of the path that comes next."""
         mask = sample_mask(number)
@@ -97,6 +101,7 @@ class PathTree:
         for sample in range(mask.bit_length()):
             self._samples[sample][0] += 1
 
+    @serialized
     def _add(self, key: bytes, path: bytes) -> None:
         """Take in the next path, which is not like any before it, and its key, as they are written in records."""
         keys = key.split(b"\1") if key else []
@@ -153,6 +158,7 @@ class PathTree:
         elif one.entries >= self._largest[0].entries:
             heapq.heappushpop(self._largest, _Worse(one.entries, one.path()))
 
+    @serialized
     def end(self) -> None:
         """Say that no more paths come; what the other methods return is complete only then."""
         if not self._ended:
@@ -160,18 +166,22 @@ class PathTree:
             self._leave(0)
             self._done(self._root)
 
+    @serialized
     def levels(self) -> list[int]:
         """Return how many directories there are at each depth, from 1 on."""
         return list(self._levels)
 
+    @serialized
     def leaves(self) -> int:
         """Return how many different paths there are."""
         return self._leaves
 
+    @serialized
     def fans(self) -> list[tuple[int, int]]:
         """Return ascending pairs: a number of directories from 1 on, and how many (the root too) hold so many."""
         return sorted(self._fans.items())
 
+    @serialized
     def firsts(self) -> list[tuple[int, int]]:
         """Return ascending pairs: a number of different paths, and in how many directories below the root so many are.
 
@@ -179,10 +189,12 @@ class PathTree:
         """
         return sorted(self._firsts.items())
 
+    @serialized
     def largest(self) -> list[tuple[bytes, int]]:
         """Return the directories that hold the most, the largest first, then by path: pairs of path and entries."""
         return [(read_path(one.path), one.entries) for one in sorted(self._largest, reverse=True)]
 
+    @serialized
     def samples(self) -> list[tuple[int, int, int]]:
         """Return of each nested sample, all first: how many paths with repetitions, directories, different paths."""
         return [(members, directories, leaves) for members, directories, leaves in self._samples]

@@ -1,0 +1,32 @@
+"""Objects that several threads may use at once: their methods wait for each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from threading import Lock
+from typing import Concatenate, ParamSpec, Protocol, TypeVar
+
+__all__ = ["serialized"]
+
+
+class _Locked(Protocol):
+    _lock: Lock
+
+
+Owner = TypeVar("Owner", bound=_Locked)
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+
+
+def serialized(
+    method: Callable[Concatenate[Owner, Arguments], Result],
+) -> Callable[Concatenate[Owner, Arguments], Result]:
+    """Let ``method`` hold its object's lock, ``_lock``, while it runs."""
+
+    @wraps(method)
+    def run(self: Owner, /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+        with self._lock:
+            return method(self, *args, **kwargs)
+
+    return run
