@@ -13,7 +13,8 @@
 #define PM_PREFETCH(place) ((void)(place))
 #endif
 
-/* A record behind its length: u32, then the record, which ends in a NUL and the number. */
+/* A record behind its length: u32 in little-endian order on every machine, then the record, which ends in a NUL and the
+ * number. */
 enum { PM_LENGTH_SIZE = 4, PM_NUMBER_SIZE = 8, PM_LEAST_RECORD = 10 };
 
 /* Instead of a run's number. */
@@ -27,9 +28,13 @@ enum { PM_AHEAD = 8 };
 
 static inline uint32_t pm_record_length(const uint8_t *place)
 {
-    uint32_t length;
-    memcpy(&length, place, PM_LENGTH_SIZE);
-    return length;
+    return (uint32_t)place[0] | (uint32_t)place[1] << 8 | (uint32_t)place[2] << 16 | (uint32_t)place[3] << 24;
+}
+
+static inline void pm_put_record_length(uint8_t *place, uint32_t length)
+{
+    for (int octet = 0; octet < PM_LENGTH_SIZE; octet++)
+        place[octet] = (uint8_t)(length >> 8 * octet);
 }
 
 static inline uint64_t pm_big_endian(const uint8_t *octets)
@@ -242,8 +247,7 @@ static int pm_sorter_add(pm_sorter *sorter, const uint8_t *path, int64_t length,
     *end++ = 0;
     for (int shift = 56; shift >= 0; shift -= 8)
         *end++ = (uint8_t)(number >> shift);
-    uint32_t size = (uint32_t)(end - record);
-    memcpy(place, &size, PM_LENGTH_SIZE);
+    pm_put_record_length(place, (uint32_t)(end - record));
     pm_entry *entry = &sorter->entries[sorter->count++];
     entry->cache = pm_big_endian(record);
     entry->place = (uint64_t)sorter->records.size;
