@@ -51,6 +51,8 @@ def extensions():
     link = []
     if sanitize:
         flags += ["-O1", "-g", f"-fsanitize={sanitize}", "-fno-omit-frame-pointer", "-fno-sanitize-recover=all"]
+        # Python's own -fwrapv would silence what is said of overflows and of pointers.
+        flags += ["-fno-wrapv"]
         link += [f"-fsanitize={sanitize}"]
     headers = [str(path) for path in sorted(NATIVE.rglob("*.h"))]
     modules = []

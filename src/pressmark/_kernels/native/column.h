@@ -53,6 +53,8 @@ typedef struct {
  * what it had appended by then is dropped. PM_NO_MEMORY stops the batch. */
 typedef int (*pm_map_item)(const void *parameters, const uint8_t *item, int64_t length, pm_work *work);
 
+#define PM_LEAST_ROOM 16
+
 /* From this size on a buffer asks for large pages: below it there would be few whole ones in it. */
 #define PM_LARGE_BUFFER (INT64_C(4) << 20)
 
@@ -84,15 +86,18 @@ static inline void *pm_doubled(void *array, int64_t *room, int64_t first, size_t
     return doubled;
 }
 
-/* Makes room for `extra` more bytes: growth by half keeps the copies linear. */
+/* Makes room for `extra` more bytes: growth by half keeps the copies linear. Afterwards there is an address even where
+ * nothing was asked for, because an offset to NULL is undefined, 0 too. */
 static inline int pm_reserve(pm_bytes *bytes, int64_t extra)
 {
     int64_t needed = bytes->size + extra;
-    if (needed <= bytes->capacity)
+    if (needed <= bytes->capacity && bytes->data != NULL)
         return 0;
     int64_t capacity = bytes->capacity + bytes->capacity / 2;
     if (capacity < needed)
         capacity = needed;
+    if (capacity < PM_LEAST_ROOM)
+        capacity = PM_LEAST_ROOM;
     uint8_t *data = (uint8_t *)realloc(bytes->data, (size_t)capacity);
     if (data == NULL)
         return PM_NO_MEMORY;
