@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Callable
 from typing import Any
@@ -95,7 +96,7 @@ def outcomes(call: Callable[[bytes], str], items: list[bytes]) -> list[Any]:
 
 def test_every_kind_of_refusal_has_a_word() -> None:
     """The words for the kernels' codes are those that the naive transcription documents, and no code lacks one."""
-    documented = set(re.findall(r"^    ([a-z0-9-]+) {2,}", naive.Refused.__doc__ or "", re.MULTILINE))
+    documented = set(re.findall(r"^([a-z0-9-]+) {2,}", inspect.getdoc(naive.Refused) or "", re.MULTILINE))
     assert set(KINDS.values()) == documented
     # These never come from a mapping: they are the doors' own, and concern what a specification does not know.
     doors = {Fault.NOT_TEXT, Fault.SURROGATE, Fault.TOO_LONG, Fault.HOLDS_DELIMITER, Fault.HOLDS_SEPARATOR}
