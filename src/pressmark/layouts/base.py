@@ -167,15 +167,17 @@ class Layout(ABC):
 
         ``column`` is any object with ``__arrow_c_array__`` or ``__arrow_c_stream__`` (the Arrow PyCapsule interface)
         that holds utf8, large_utf8, utf8_view, their binary counterparts, or a dictionary of these: a column of
-        pyarrow, polars, pandas, DuckDB, nanoarrow and others, none of which is needed here. The result has the chunks
-        of the column, without the empty ones; a long chunk becomes several where several threads work on it.
+        pyarrow, polars, pandas, DuckDB, nanoarrow and others. Without a native build pyarrow or nanoarrow is needed.
+        The result has the chunks of the column, without the empty ones; a long chunk becomes several where several
+        threads work on it.
 
         :param on_error: ``"raise"`` at the first identifier without a path (its ``index`` counts from the column's
             beginning), or ``"none"`` to put null in its place
         :param field: which column of a table (a struct); needed where there are several
         :param threads: how many at most; ``None`` or ``0`` for as many as there are cores, and short columns take one
         :raises IdentifierError: as said
-        :raises ColumnError: the column is malformed, holds no text, or has not the field
+        :raises ColumnError: the column is malformed, holds no text, or has not the field; or nothing is installed that
+            reads it
         :raises TypeError: ``column`` offers neither protocol
         """
         return self._mapping().column(column, on_error, field, usable_threads(threads))

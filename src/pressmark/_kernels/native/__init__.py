@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from pressmark._kernels.native.arrow import (
+    Array,
     Chunk,
     Concatenation,
     Source,
@@ -14,8 +15,6 @@ from pressmark._kernels.native.arrow import (
     export_schema,
     export_stream,
     map_part,
-    outstanding_exports,
-    take_array,
 )
 from pressmark._kernels.native.clean_path import CleanPathMap, CleanPathUnmap
 from pressmark._kernels.native.digests import best_level, level, levels, supported, use_level
@@ -39,6 +38,7 @@ __all__ = [
     "LEVEL",
     "NAME",
     "RELEASES_GIL",
+    "Array",
     "Chunk",
     "CleanPathMap",
     "CleanPathUnmap",
@@ -78,12 +78,10 @@ __all__ = [
     "lane_level",
     "map_part",
     "move_object",
-    "outstanding_exports",
     "questionable",
     "scan_pairtree",
     "sha_extensions",
     "supported",
-    "take_array",
     "write_small",
     "write_small_object",
 ]

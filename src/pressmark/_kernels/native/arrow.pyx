@@ -4,6 +4,7 @@ Nothing here words an error: what is wrong with a foreign structure is reported 
 what goes with it, which ``pressmark.columns`` turns into a message.
 """
 
+cimport cython
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from cpython.list cimport PyList_New, PyList_SET_ITEM
 from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_IsValid, PyCapsule_New
@@ -15,6 +16,7 @@ from libc.string cimport memcpy, memset
 from pressmark._kernels.native.packed cimport Kernel, Packed, pm_column, pm_faults
 
 __all__ = [
+    "Array",
     "Chunk",
     "Concatenation",
     "Source",
@@ -25,7 +27,6 @@ __all__ = [
     "export_stream",
     "map_part",
     "outstanding_exports",
-    "take_array",
 ]
 
 
@@ -236,27 +237,44 @@ cdef Source _new_source():
     return source
 
 
-def take_array(capsule, selection):
-    """Move the array out of its capsule and return ``(Source, None)``, or ``(None, problem)``.
+cdef class Array:
+    """A foreign array with its schema, in their capsules."""
 
-    ``selection`` says what the schema promised: the struct's number of children or -1, the child's number, the octets
-    of an entry (4 and 8 for offsets, 16 for views), and those of a dictionary index (negative if signed, 0 for none).
-    """
-    cdef Source source = _new_source()
-    cdef ArrowArray *array
-    if not PyCapsule_IsValid(capsule, "arrow_array"):
-        return None, ("capsule", "arrow_array")
-    array = <ArrowArray *>PyCapsule_GetPointer(capsule, "arrow_array")
-    source.source.borrowed.array = array[0]
-    # Moving is copying and forgetting: the capsule's destructor must find nothing to release.
-    array.release = NULL
-    return _open(source, selection)
+    cdef object schema
+    cdef object array
+
+    def __init__(self, schema, array):
+        self.schema = schema
+        self.array = array
+
+    def describe(self):
+        """Return what :func:`describe_schema` does."""
+        return describe_schema(self.schema)
+
+    def take(self, selection):
+        """Move the array out of its capsule and return ``(Source, None)``, or ``(None, problem)``.
+
+        ``selection`` says what the schema promised: the struct's number of children or -1, the child's number, the
+        octets of an entry (4 and 8 for offsets, 16 for views), and those of a dictionary index (negative if signed, 0
+        for none).
+        """
+        cdef Source source = _new_source()
+        cdef ArrowArray *array
+        if not PyCapsule_IsValid(self.array, "arrow_array"):
+            return None, ("capsule", "arrow_array")
+        array = <ArrowArray *>PyCapsule_GetPointer(self.array, "arrow_array")
+        source.source.borrowed.array = array[0]
+        # Moving is copying and forgetting: the capsule's destructor must find nothing to release.
+        array.release = NULL
+        return _open(source, selection)
 
 
 cdef class Stream:
     """A foreign stream of arrays, moved out of its capsule."""
 
     cdef ArrowArrayStream stream
+    # A stream must not be asked by several threads at once, and nobody asks one that is closed.
+    cdef cython.pymutex lock
 
     def __dealloc__(self):
         cdef pm_pending pending
@@ -265,8 +283,9 @@ cdef class Stream:
         PM_PUT_BACK(pending)
 
     @staticmethod
-    def take(capsule):
-        """Return ``(Stream, None)``, or ``(None, problem)``."""
+    def take(exporter):
+        """Return ``(Stream, None)``, or ``(None, problem)``; ``exporter`` has ``__arrow_c_stream__``."""
+        capsule = exporter.__arrow_c_stream__()
         cdef Stream taken = Stream.__new__(Stream)
         cdef ArrowArrayStream *stream
         if not PyCapsule_IsValid(capsule, "arrow_array_stream"):
@@ -278,21 +297,24 @@ cdef class Stream:
         stream.release = NULL
         return taken, None
 
-    cdef tuple _failure(self, int number):
+    cdef tuple _failure(self):
         cdef const char *message
         with nogil:
             message = self.stream.get_last_error(&self.stream) if self.stream.get_last_error != NULL else NULL
-        return "stream", number, _text(message)
+        return "stream", _text(message)
 
     def describe(self):
         """Return what :func:`describe_schema` does."""
         cdef ArrowSchema schema
         cdef int status
         memset(&schema, 0, sizeof(schema))
-        with nogil:
-            status = self.stream.get_schema(&self.stream, &schema)
-        if status != 0:
-            return None, self._failure(status)
+        with self.lock:
+            if self.stream.release == NULL:
+                return None, ("stream_released",)
+            with nogil:
+                status = self.stream.get_schema(&self.stream, &schema)
+            if status != 0:
+                return None, self._failure()
         try:
             return _describe(&schema)
         finally:
@@ -305,23 +327,27 @@ cdef class Stream:
         cdef Source source = _new_source()
         cdef ArrowArray *array = &source.source.borrowed.array
         cdef int status
-        # The producer may run a query here, with threads that need the GIL.
-        with nogil:
-            status = self.stream.get_next(&self.stream, array)
-        if status != 0:
-            # Nothing was given, whatever lies there.
-            array.release = NULL
-            return None, self._failure(status)
+        with self.lock:
+            if self.stream.release == NULL:
+                return None, ("stream_released",)
+            # The producer may run a query here, with threads that need the GIL.
+            with nogil:
+                status = self.stream.get_next(&self.stream, array)
+            if status != 0:
+                # Nothing was given, whatever lies there.
+                array.release = NULL
+                return None, self._failure()
         if array.release == NULL:
             return None, None
         return _open(source, selection)
 
     cpdef void close(self) noexcept:
         """Release the stream, once."""
-        if self.stream.release != NULL:
-            with nogil:
-                self.stream.release(&self.stream)
-            self.stream.release = NULL
+        with self.lock:
+            if self.stream.release != NULL:
+                with nogil:
+                    self.stream.release(&self.stream)
+                self.stream.release = NULL
 
 
 # --- columns ------------------------------------------------------------------------------------------------

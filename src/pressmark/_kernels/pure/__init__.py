@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pressmark._kernels.pure.arrow import (
+    Array,
     Chunk,
     Concatenation,
     Source,
@@ -12,8 +13,6 @@ from pressmark._kernels.pure.arrow import (
     export_schema,
     export_stream,
     map_part,
-    outstanding_exports,
-    take_array,
 )
 from pressmark._kernels.pure.clean_path import CleanPathMap, CleanPathUnmap
 from pressmark._kernels.pure.digests import supported
@@ -36,6 +35,7 @@ __all__ = [
     "LEVEL",
     "NAME",
     "RELEASES_GIL",
+    "Array",
     "Chunk",
     "CleanPathMap",
     "CleanPathUnmap",
@@ -75,12 +75,10 @@ __all__ = [
     "lane_level",
     "map_part",
     "move_object",
-    "outstanding_exports",
     "questionable",
     "scan_pairtree",
     "sha_extensions",
     "supported",
-    "take_array",
     "write_small",
     "write_small_object",
 ]
