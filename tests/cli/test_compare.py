@@ -86,6 +86,22 @@ def test_all_is_well(call: Call, ids: Path) -> None:
     assert result.stdout.startswith("Each of these layouts has a place for every object.\n")
 
 
+def test_damaged_parquet(call: Call, tmp_path: Path) -> None:
+    """What pyarrow says of it is one line, without the way it came."""
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    table = pyarrow.table({"id": [f"identifier{number}" for number in range(1000)]})
+    parquet.write_table(table, tmp_path / "ids.parquet", compression="none", use_dictionary=False)
+    data = bytearray((tmp_path / "ids.parquet").read_bytes())
+    data[4:200] = bytes(one ^ 0xFF for one in data[4:200])
+    (tmp_path / "ids.parquet").write_bytes(data)
+    result = call("compare", "ids.parquet", "--column", "id", *LAYOUTS)
+    assert result.exit_code == 1
+    assert result.stderr.startswith("pressmark: ids.parquet: ")
+    assert "Traceback" not in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
 def test_every_door(call: Call, tmp_path: Path) -> None:
     """Lines, NUL-ended, from a pipe, gzipped; CSV, TSV, Parquet; the objects of a store: the same comparison."""
     lines = "".join(f"{identifier}\n" for identifier in IDS).encode()

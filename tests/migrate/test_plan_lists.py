@@ -111,6 +111,21 @@ def test_parquet(tmp_path: Path) -> None:
         list(read_identifiers(written(path, b"no parquet")))
 
 
+@pytest.mark.parametrize("kind", ["string", "large_string", "binary", "dictionary"])
+def test_parquet_whose_text_is_not_utf8(tmp_path: Path, kind: str) -> None:
+    """It stands for the same bytes as in a list of lines."""
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    octets = pyarrow.array([b"one", b"\xff", b"\xc3\xa9"], pyarrow.binary())
+    column = octets.view(pyarrow.string()) if kind in ("string", "dictionary") else octets
+    if kind == "large_string":
+        column = octets.cast(pyarrow.large_binary()).view(pyarrow.large_string())
+    elif kind == "dictionary":
+        column = pyarrow.DictionaryArray.from_arrays(pyarrow.array([0, 1, 2], pyarrow.int32()), column)
+    parquet.write_table(pyarrow.table({"id": column}), tmp_path / "ids.parquet")
+    assert list(read_identifiers(tmp_path / "ids.parquet")) == ["one", "\udcff", "é"]
+
+
 @pytest.mark.parametrize("what", ["ids", "new_ids"])
 def test_a_list_that_is_not_there(source: Path, tmp_path: Path, what: str) -> None:
     """It leaves no work folder, which would be the next run's."""

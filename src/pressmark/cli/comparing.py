@@ -275,7 +275,8 @@ def _opened(
             # Imported where it is needed: most runs are about lines.
             from pressmark.cli.tables import table_column
 
-            yield table_column(kind, wanted, source, data)
+            with table_column(kind, wanted, source, data) as items:
+                yield items
 
 
 def _of_store(file: str, skipped: _Skipped) -> Iterator[str]:

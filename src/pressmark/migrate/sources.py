@@ -249,7 +249,13 @@ def _parquet(path: str, column: str | None) -> Iterator[str]:
         with parquet.ParquetFile(path) as file:
             name = _chosen(path, file.schema_arrow.names, column)
             for batch in file.iter_batches(columns=[name]):
-                for item in batch.column(0).to_pylist():
+                items = batch.column(0)
+                if pyarrow.types.is_dictionary(items.type):
+                    items = items.dictionary_decode()
+                # Nothing makes sure that text in Parquet is UTF-8.
+                if pyarrow.types.is_string(items.type) or pyarrow.types.is_large_string(items.type):
+                    items = items.cast(pyarrow.large_binary())
+                for item in items.to_pylist():
                     if item is not None and not isinstance(item, (str, bytes)):
                         raise ListError(f"{path}: the column {name!r} holds no text")
                     if item:

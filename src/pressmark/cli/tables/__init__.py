@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol
 
 from pressmark.cli.kinds import Files, Kind, Wanted
@@ -101,14 +102,15 @@ def pass_table(
     return counts
 
 
-def table_column(kind: Kind, wanted: Wanted, source: Source, data: Any) -> Any:
-    """Return the wanted column of the table ``source``: an Arrow stream, or an iterator of octets.
+def table_column(kind: Kind, wanted: Wanted, source: Source, data: Any) -> AbstractContextManager[Any]:
+    """Open the wanted column of the table ``source``: an Arrow stream, or an iterator of octets.
 
     :param data: where the bytes of ``source`` come from: itself, or what unpacks it
     """
     if kind is Kind.PARQUET:
-        return _parquet("reading").ParquetReader(source, wanted).column()
-    return _text_reader(kind, wanted, data).items()
+        column: AbstractContextManager[Any] = _parquet("reading").ParquetReader(source, wanted).column()
+        return column
+    return nullcontext(_text_reader(kind, wanted, data).items())
 
 
 def _pass_block(

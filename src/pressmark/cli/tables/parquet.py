@@ -11,7 +11,7 @@ from pressmark.cli.kinds import Wanted, index_of
 from pressmark.cli.streams import Source
 from pressmark.cli.tables.mapper import Mapper
 from pressmark.cli.talk import CallError, Failure
-from pressmark.errors import shown
+from pressmark.errors import ColumnError, shown
 
 # By name, because it need not be there where types are checked. Whoever imports this module says so if it is not here.
 pa: Any = importlib.import_module("pyarrow")
@@ -136,24 +136,36 @@ class ParquetReader:
                 yield ArrowBlock(batch, self, row, group)
                 row += batch.num_rows
 
-    def column(self) -> Any:
-        """Return the wanted column alone, as an Arrow stream."""
+    @contextlib.contextmanager
+    def column(self) -> Iterator[Any]:
+        """Give the wanted column alone, as an Arrow stream."""
+        # Through the stream comes only its text, with the traceback in it.
+        failures: list[Failure] = []
         field = self.schema.field(self.index)
         # By its name come all columns of that name.
         before = self.schema.names[: self.index].count(field.name)
 
         def batches() -> Iterator[Any]:
-            for group in range(self.file.num_row_groups):
-                with _named(self.name):
-                    some = self.file.iter_batches(self._batch_rows(group), row_groups=[group], columns=[field.name])
-                while True:
+            try:
+                for group in range(self.file.num_row_groups):
                     with _named(self.name):
-                        batch = next(some, None)
-                    if batch is None:
-                        break
-                    yield batch.select([batch.schema.get_all_field_indices(field.name)[before]])
+                        some = self.file.iter_batches(self._batch_rows(group), row_groups=[group], columns=[field.name])
+                    while True:
+                        with _named(self.name):
+                            batch = next(some, None)
+                        if batch is None:
+                            break
+                        yield batch.select([batch.schema.get_all_field_indices(field.name)[before]])
+            except Failure as error:
+                failures.append(error)
+                raise
 
-        return pa.RecordBatchReader.from_batches(pa.schema([field]), batches())
+        try:
+            yield pa.RecordBatchReader.from_batches(pa.schema([field]), batches())
+        except ColumnError:
+            if failures:
+                raise failures[0] from None
+            raise
 
     def _batch_rows(self, group: int) -> int:
         """Return how many rows of a row group to read at once: few where they are long."""
