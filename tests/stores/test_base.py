@@ -14,8 +14,11 @@ import pressmark
 from pressmark import stores
 from pressmark.errors import BagError, LayoutConfigError, ObjectError, StoreError
 from pressmark.stores import base
+from pressmark.stores.bags import BagFolder
 from pressmark.stores.base import StoreObject, object_errors, store_errors
+from pressmark.stores.directories import PATH_MAX
 from pressmark.stores.kinds import KINDS, problem
+from pressmark.stores.ocfl import OcflRoot
 
 from .conftest import write
 
@@ -170,3 +173,57 @@ def test_names_that_lead_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, na
         store.put("b", {name: tmp_path / "f"})
     with pytest.raises(ObjectError, match="no file"):
         store.get("a").open(name)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="paths have another limit")
+@pytest.mark.parametrize("kind", ["pairtree", "ocfl", "bags"])
+def test_what_could_not_be_opened_is_not_stored(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A store that was opened by a short path takes no file that its whole path is too long for."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").write_bytes(b"x")
+    store = stores.create(kind, "store", pressmark.layout("0002") if kind == "ocfl" else None)
+    length = PATH_MAX - len(os.fsencode(tmp_path / "store")) - 150
+    name = "/".join(["d" * 199] * (length // 200)) + "/" + "f" * (length % 200 or 1)
+    with pytest.raises(ObjectError) as caught:
+        store.put("i" * 200, {name: tmp_path / "file"})
+    assert caught.value.kind == "bad-name"
+    assert "are the most that the system takes" in caught.value.reason
+    assert os.listdir("store") == os.listdir(store.root)
+    assert list(store.objects()) == []
+    store.put("i", {name[300:]: tmp_path / "file"})
+    with store.get("i").open(name[300:]) as file:
+        assert file.read() == b"x"
+
+
+def test_a_replacement_beside_a_removal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An object that is removed, and put again by another run, is replaced all the same."""
+    (tmp_path / "file").write_bytes(b"1")
+    store = OcflRoot.create(tmp_path / "store", pressmark.layout("0002"), flush=False)
+    other = stores.open(tmp_path / "store")
+    steps = iter([lambda: other.put("a", tmp_path / "file")])
+    make_sure = OcflRoot.make_sure
+
+    def between(self: OcflRoot, identifier: str, place: bytes) -> None:
+        if self is store:
+            next(steps, lambda: None)()
+        make_sure(self, identifier, place)
+
+    monkeypatch.setattr(OcflRoot, "make_sure", between)
+    assert store.put("a", tmp_path / "file", replace=True).id == "a"
+
+
+def test_a_replaced_bag_beside_its_removal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bag that is removed when it has just been found is no serialised one."""
+    (tmp_path / "file").write_bytes(b"1")
+    store = BagFolder.create(tmp_path / "store")
+    store.put("a", tmp_path / "file")
+    find, steps = BagFolder._find, iter([lambda: stores.open(tmp_path / "store").delete("a")])
+
+    def then_removed(self: BagFolder, identifier: str, **options: bool) -> bytes | None:
+        found = find(self, identifier, **options)
+        if self is store:
+            next(steps, lambda: None)()
+        return found
+
+    monkeypatch.setattr(BagFolder, "_find", then_removed)
+    assert store.put("a", tmp_path / "file", replace=True).id == "a"

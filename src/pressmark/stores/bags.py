@@ -88,7 +88,9 @@ from pressmark.stores.directories import (
     copy_source,
     exchange,
     folds_case,
+    is_in_the_way,
     kind_of_leftover,
+    longest_inside,
     make_parents,
     misspelled,
     prune_upward,
@@ -695,6 +697,10 @@ class BagFolder(Store):
                 new = make(shop / b"bag")
                 if check is not None:
                     check(new)
+                # It may take the place of a bag elsewhere, and may have to make way under a longer name.
+                reason = too_long(self._base, max(place, old or b"", key=len) + REPLACED + longest_inside(new))
+                if reason is not None:
+                    raise ObjectError(self.root, identifier, "bad-name", f"{reason}; use shorter file names")
                 with shop.turn():
                     old = self._find(name, soon=True)
                     self._refuse(identifier, place, old, replace)
@@ -726,7 +732,8 @@ class BagFolder(Store):
             if not replace:
                 reason = f"there is one at {text(old)}: replace it, or delete it first"
                 raise ObjectError(self.root, identifier, "exists", reason)
-            if not is_directory(os.path.join(self._base, old)):
+            # Asked once: another run may be removing it.
+            if is_in_the_way(os.path.join(self._base, old)):
                 reason = f"there is a serialised one at {text(old)}: delete that first"
                 raise ObjectError(self.root, identifier, "exists", reason)
             return

@@ -36,7 +36,7 @@ from pressmark.fs.locks import LockFile, take
 from pressmark.fs.owners import is_own, make_shared, require_shared
 from pressmark.fs.removal import remove_tree
 from pressmark.stores.base import Path, Source, leads_out, octets, text
-from pressmark.trees import is_there
+from pressmark.trees import is_there, walk
 
 __all__ = [
     "LOCK",
@@ -56,6 +56,7 @@ __all__ = [
     "kind_of_entry",
     "kind_of_leftover",
     "leftovers",
+    "longest_inside",
     "make_parents",
     "misspelled",
     "own_leftovers",
@@ -168,6 +169,15 @@ def too_long(base: bytes, relative: bytes) -> str | None:
     if length >= PATH_MAX:
         return f"its path would have {length} bytes, and {PATH_MAX - 1} are the most that the system takes"
     return None
+
+
+def longest_inside(top: bytes) -> bytes:
+    """Return the longest path in a tree, relative to it and with a slash before it; empty where nothing is in it.
+
+    :raises OSError: a directory cannot be read
+    """
+    paths = (os.path.join(folder, name) for folder, folders, files in walk(top) for name in folders + files)
+    return max(paths, key=len, default=top)[len(top) :]
 
 
 def folds_case(directory: bytes) -> bool:

@@ -51,6 +51,7 @@ from pressmark.stores.directories import (
     Refused,
     Workshop,
     exchange,
+    longest_inside,
     make_parents,
     rename_new,
     scan,
@@ -603,18 +604,13 @@ class OcflRoot(Store):
             if found is not None and not replace:
                 what = f"it is there already, at {text(found.place)!r}; replace it, or remove it first"
                 raise ObjectError(self.root, name, "exists", what)
-            if found is None:
-                try:
-                    self.make_sure(name, place)
-                except ObjectError:
-                    # What another run is moving is nobody's fault: asked again while none moves anything.
-                    with self._changing(name) as workshop, workshop.turn():
-                        self.make_sure(name, place)
             try:
+                if found is None:
+                    self._make_sure_in_turn(name, place)
                 return self._store(name, place, found, source, how)
-            except ObjectError:
+            except ObjectError as error:
                 # Another run may have put, replaced or removed it meanwhile: then this begins again.
-                if not replace or _is_as_found(self._find(name, place), found):
+                if not replace or (error.kind != "exists" and _is_as_found(self._find(name, place), found)):
                     raise
         raise ObjectError(self.root, name, "changed", "other runs change it again and again; try again")
 
@@ -639,6 +635,7 @@ class OcflRoot(Store):
                     place = found.place
                     written = self._next_version(name, place, found.document, new, source, how)
                 if written.document is not None:
+                    self.refuse_too_long(name, place, new)
                     self._appear(workshop, name, new, place, None if found is None else found.document)
             finally:
                 # What was not moved in, or what it took the place of.
@@ -649,6 +646,15 @@ class OcflRoot(Store):
             for folder in written.dropped
         )
         return StoreObject(name, text(place), True, None, dropped)
+
+    def refuse_too_long(self, identifier: str, place: bytes, new: bytes) -> None:
+        """Make sure that every path of an object can be opened at ``place``.
+
+        :raises ObjectError: of kind ``bad-name``: one would be too long
+        """
+        reason = too_long(self._root, place + longest_inside(new))
+        if reason is not None:
+            raise ObjectError(self.root, identifier, "bad-name", f"{reason}; use shorter names, or another layout")
 
     def _appear(
         self, workshop: Workshop, identifier: str, new: bytes, place: bytes, before: dict[str, Any] | None
@@ -738,6 +744,14 @@ class OcflRoot(Store):
         """
         with object_errors(self.root, identifier):
             self._make_sure(identifier, place)
+
+    def _make_sure_in_turn(self, identifier: str, place: bytes) -> None:
+        """Make sure as :meth:`make_sure` does, and again while no run moves anything: that is nobody's fault."""
+        try:
+            self.make_sure(identifier, place)
+        except ObjectError:
+            with self._changing(identifier) as workshop, workshop.turn():
+                self.make_sure(identifier, place)
 
     def _make_sure(self, identifier: str, place: bytes) -> None:
         parts = place.split(b"/")

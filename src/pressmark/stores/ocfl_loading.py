@@ -18,7 +18,7 @@ from pressmark import _kernels
 from pressmark.errors import ObjectError, StoreError
 from pressmark.fs.removal import remove_tree
 from pressmark.stores.base import CopyMode, object_errors, store_errors
-from pressmark.stores.directories import Refused, Workshop, rename_new, tidy_upward
+from pressmark.stores.directories import NAME_MAX, PATH_MAX, Refused, Workshop, rename_new, tidy_upward
 from pressmark.stores.ocfl_writer import (
     Files,
     Manners,
@@ -67,6 +67,7 @@ class Loading:
         self._root = root
         self._wanted = root.flush and flush_places
         self._base = os.fsencode(root.root)
+        self._length = len(os.path.abspath(self._base)) + 1
         self._provenance = Provenance(None, root.message, root.user)
         self._stack = ExitStack()
         self._waiting: list[Staged] = []
@@ -130,6 +131,7 @@ class Loading:
                     manners=manners,
                     also=also,
                 )
+                root.refuse_too_long(identifier, place, new)
             if check is not None:
                 check(new)
         except BaseException as error:
@@ -155,7 +157,8 @@ class Loading:
         copied = root.copied
         # Where blocks may be shared, it takes the first file of a device to find out whether they can.
         device = -1 if mode == "copy" else next(iter(copied)) if mode == "auto" and len(copied) == 1 else None
-        if device is None or root.algorithm != "sha512" or root.content_paths is not None:
+        is_long = self._length + len(place) + len("/v1/content/") + NAME_MAX >= PATH_MAX
+        if is_long or device is None or root.algorithm != "sha512" or root.content_paths is not None:
             return None
         new = self._shop / root.new_name()
         written = None

@@ -49,6 +49,7 @@ from pressmark.stores.directories import (
     exchange,
     first_link,
     folds_case,
+    longest_inside,
     make_parents,
     misspelled,
     own_leftovers,
@@ -387,8 +388,9 @@ class PairtreeStore(Store):
                     check(new)
                 if self._durable:
                     flush_tree(new)
+                longest = longest_inside(new)
                 with shop.turn():
-                    name = self._move_in(shop, identifier, new, place, name, replace)
+                    name = self._move_in(shop, identifier, new, place, name, longest, replace)
         return self._proper(place, name)
 
     def adopt(self, identifier: str | bytes, directory: bytes, encapsulation: str | None = None) -> StoreObject:
@@ -401,8 +403,9 @@ class PairtreeStore(Store):
         with object_errors(self.root, identifier):
             if self._is_object(place):
                 raise self._exists(identifier, place)
+            longest = longest_inside(directory)
             with Workshop(self._workshop(place)) as shop, shop.turn():
-                name = self._move_in(shop, identifier, directory, place, name, False)
+                name = self._move_in(shop, identifier, directory, place, name, longest, False)
         return self._proper(place, name)
 
     def _new_place(self, identifier: str | bytes, encapsulation: str | None) -> tuple[str, str]:
@@ -434,9 +437,19 @@ class PairtreeStore(Store):
             raise StoreError(self.root, f"a tree in the dialect {self.dialect} is only read: migrate it to a new one")
 
     def _move_in(
-        self, shop: Workshop, identifier: str | bytes, new: bytes, place: str, name: str, replace: bool
+        self,
+        shop: Workshop,
+        identifier: str | bytes,
+        new: bytes,
+        place: str,
+        name: str,
+        longest: bytes,
+        replace: bool,
     ) -> str:
-        """Give what was prepared its place; return the name that it has there."""
+        """Give what was prepared its place; return the name that it has there.
+
+        :param longest: path in it, as of :func:`longest_inside`
+        """
         ppath = octets(place)
         directory = os.path.join(self._tree, ppath)
         link = self._link(place)
@@ -453,13 +466,13 @@ class PairtreeStore(Store):
             made = make_parents(self._tree, ppath)
             found = self._settled(identifier, directory, place, self._ignore)
             if not found.members:
+                self._refuse_too_long(identifier, place, name, longest)
                 rename_new(new, os.path.join(directory, octets(name)))
             elif replace:
+                name = text(found.members[0].name) if _is_one_directory(found) else text(OBJECT)
+                self._refuse_too_long(identifier, place, name, longest)
                 if not _is_one_directory(found):
                     encapsulate(directory, found.members)
-                    name = text(OBJECT)
-                else:
-                    name = text(found.members[0].name)
                 self._replace(shop, new, directory, octets(name))
             else:
                 raise self._exists(identifier, place)
@@ -474,6 +487,11 @@ class PairtreeStore(Store):
             for above in made:
                 flush_directory(os.path.dirname(os.path.join(self._tree, above)))
         return name
+
+    def _refuse_too_long(self, identifier: str | bytes, place: str, name: str, longest: bytes) -> None:
+        reason = too_long(self._tree, octets(f"{place}/{name}") + longest)
+        if reason is not None:
+            raise ObjectError(self.root, identifier, "bad-name", f"{reason}; use a shorter identifier or file names")
 
     def _replace(self, shop: Workshop, new: bytes, directory: bytes, name: bytes) -> None:
         """Put the new object in the place of the old one, which goes into the workshop."""
