@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -153,13 +154,6 @@ def test_the_table_of_kinds() -> None:
         assert "\n" not in known.meaning
 
 
-@pytest.mark.parametrize("kind", ["pairtree", "vitro", "bags"])
-def test_a_path_that_no_system_takes(kind: str) -> None:
-    """It is refused as every other path at which there is no store."""
-    with pytest.raises(StoreError, match="it is not there"):
-        stores.open("a\0b", kind)
-
-
 @pytest.mark.parametrize("name", ["../x", "..\\x", "a\\..\\..\\x", "C:/x", "c:x", "\\\\server\\x", "a:stream"])
 def test_names_that_lead_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     """Where a backslash separates and a colon means a drive they are refused, too; elsewhere these are only names."""
@@ -227,3 +221,54 @@ def test_a_replaced_bag_beside_its_removal(tmp_path: Path, monkeypatch: pytest.M
 
     monkeypatch.setattr(BagFolder, "_find", then_removed)
     assert store.put("a", tmp_path / "file", replace=True).id == "a"
+
+
+@pytest.mark.parametrize("kind", stores.KINDS)
+@pytest.mark.parametrize("path", ["a\0b", b"a\0b", *(["\ud800"] if os.name == "posix" else [])])
+def test_paths_that_no_file_has(kind: str, path: str | bytes) -> None:
+    """They are refused as any other path at which there is no store."""
+    for call in (
+        lambda: stores.kind_of(path),
+        lambda: stores.open(path),
+        lambda: stores.open(path, kind),
+        lambda: stores.create(kind, path, pressmark.layout("0002") if kind == "ocfl" else None),
+    ):
+        with pytest.raises(StoreError, match="name another"):
+            call()
+
+
+@pytest.mark.parametrize(
+    ("kind", "layout"),
+    [("pairtree", None), ("vitro", None), ("ocfl", "0002"), ("ocfl", "0003"), ("bags", None), ("bags", "pairtree")],
+)
+def test_identifiers_that_are_too_long(kind: str, layout: str | None, tmp_path: Path) -> None:
+    """What can be nowhere is missing, whichever limit its place would exceed."""
+    store = stores.create(kind, tmp_path / "store", None if layout is None else pressmark.layout(layout))
+    for identifier in ("x" * 300, "x" * 5000):
+        for call in (store.get, store.delete):
+            with pytest.raises(ObjectError) as caught:
+                call(identifier)
+            assert caught.value.kind == "missing"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="paths have another limit")
+@pytest.mark.parametrize("kind", ["pairtree", "vitro"])
+def test_what_is_there_and_too_deep_is_not_missing(kind: str, tmp_path: Path) -> None:
+    """An object that was stored by a shorter path is not said to be gone."""
+    store = stores.create(kind, tmp_path / "store")
+    assert store.layout is not None
+    top = tmp_path / "store" / ("pairtree_root" if kind == "pairtree" else "file_storage_root")
+    descriptor = os.open(top, os.O_RDONLY)
+    try:
+        for name in store.layout.map_id("x" * 5000).split("/"):
+            os.mkdir(name, dir_fd=descriptor)
+            below = os.open(name, os.O_RDONLY, dir_fd=descriptor)
+            os.close(descriptor)
+            descriptor = below
+        with pytest.raises(ObjectError) as caught:
+            store.get("x" * 5000)
+        assert caught.value.kind == "bad-name"
+    finally:
+        os.close(descriptor)
+        # What removes temporary folders cannot go so deep by path.
+        subprocess.run(["rm", "-r", top], check=True)

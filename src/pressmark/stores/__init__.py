@@ -24,6 +24,7 @@ from pressmark.stores.base import (
     Store,
     StoredObject,
     StoreObject,
+    encode_path,
     store_errors,
 )
 from pressmark.stores.kinds import KINDS as PROBLEM_KINDS
@@ -94,7 +95,7 @@ def kind_of(path: Path) -> str:
 
     :raises StoreError: it is none of them, or several at once
     """
-    given = os.fsencode(path)
+    given = encode_path(path)
     with store_errors(given):
         if not os.path.isdir(given):
             what = "it is not a directory" if os.path.lexists(given) else "it is not there"
@@ -165,7 +166,7 @@ def create(kind: str, path: Path, layout: Layout | str | None = None, **options:
     if isinstance(layout, str):
         layout = layout_by_name(layout)
     kind_class = store_class(kind)
-    given = os.fsencode(path)
+    given = encode_path(path)
     if os.path.lexists(given) and not os.path.isdir(given):
         raise StoreError(given, "it is not a directory; name a directory that is empty or not there")
     made: Store = kind_class.create(path, layout, **options)

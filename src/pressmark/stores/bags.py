@@ -73,6 +73,7 @@ from pressmark.stores.base import (
     Store,
     StoredObject,
     StoreObject,
+    encode_path,
     is_same_version,
     object_errors,
     octets,
@@ -88,6 +89,7 @@ from pressmark.stores.directories import (
     copy_source,
     exchange,
     folds_case,
+    is_absent,
     is_in_the_way,
     kind_of_leftover,
     longest_inside,
@@ -178,7 +180,7 @@ class BagFolder(Store):
         info: Mapping[str, str] | None = None,
         ignore: Sequence[str] = (),
     ) -> None:
-        self._base = os.fsencode(path)
+        self._base = encode_path(path)
         self.root = os.fsdecode(self._base)
         with store_errors(self._base):
             if not is_directory(self._base):
@@ -214,7 +216,7 @@ class BagFolder(Store):
         :raises StoreError: there is something in the directory, it cannot be written, or ``identifiers`` and the layout
             do not go together
         """
-        base = os.fsencode(path)
+        base = encode_path(path)
         wanted = identifiers or ("layout" if layout is not None else "external")
         _check_identifiers(base, wanted, layout)
         config = {"identifiers": wanted, "layout": layout.config() if layout is not None else None}
@@ -511,8 +513,11 @@ class BagFolder(Store):
         found = None
         try:
             expected = octets(self._place(identifier))
-        except (IdentifierError, ObjectError):
+        except IdentifierError:
             if self.layout is not None:
+                raise
+        except ObjectError:
+            if self.layout is not None and not is_absent(self._base, octets(self.layout.map_id(identifier))):
                 raise
         else:
             found = self._at(expected, identifier)

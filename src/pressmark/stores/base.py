@@ -27,6 +27,7 @@ __all__ = [
     "Store",
     "StoreObject",
     "StoredObject",
+    "encode_path",
     "is_same_version",
     "is_utf8",
     "leads_out",
@@ -76,6 +77,20 @@ class Changed(NamedTuple):
 
 Event = Progress | Changed
 OnEvent = Callable[[Event], object]
+
+
+def encode_path(path: Path) -> bytes:
+    """Return the bytes of the path of a store.
+
+    :raises StoreError: no file can have this path
+    """
+    try:
+        given = os.fsencode(path)
+    except UnicodeEncodeError as error:
+        raise StoreError(str(error.object), "the path is not text that a file name can be; name another") from None
+    if b"\0" in given:
+        raise StoreError(given, "there is a NUL in the path; name another")
+    return given
 
 
 def octets(name: str | bytes) -> bytes:

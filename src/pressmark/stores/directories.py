@@ -52,6 +52,7 @@ __all__ = [
     "exchange",
     "first_link",
     "folds_case",
+    "is_absent",
     "is_in_the_way",
     "kind_of_entry",
     "kind_of_leftover",
@@ -169,6 +170,26 @@ def too_long(base: bytes, relative: bytes) -> str | None:
     if length >= PATH_MAX:
         return f"its path would have {length} bytes, and {PATH_MAX - 1} are the most that the system takes"
     return None
+
+
+def is_absent(base: bytes, relative: bytes) -> bool:
+    """Return whether the path ``relative`` below ``base`` leads to nothing, also where it is too long to be looked at.
+
+    It is not said to be absent where all of it that can be looked at is there: by a shorter path the rest may be, too.
+
+    :raises OSError: nobody can say
+    """
+    path = base
+    for name in relative.split(b"/"):
+        path += b"/" + name
+        try:
+            if len(name) > NAME_MAX or not is_there(path):
+                return True
+        except OSError as error:
+            if error.errno == errno.ENAMETOOLONG:
+                return False
+            raise
+    return False
 
 
 def longest_inside(top: bytes) -> bytes:

@@ -37,6 +37,7 @@ from pressmark.stores.base import (
     Store,
     StoredObject,
     StoreObject,
+    encode_path,
     is_same_version,
     object_errors,
     octets,
@@ -51,6 +52,7 @@ from pressmark.stores.directories import (
     Refused,
     Workshop,
     exchange,
+    is_absent,
     longest_inside,
     make_parents,
     rename_new,
@@ -270,8 +272,8 @@ class OcflRoot(Store):
         flush: bool = True,
         undeclared: bool = False,
     ) -> None:
-        self.root = os.fsdecode(os.fspath(root))
-        self._root = os.fsencode(self.root)
+        self._root = encode_path(root)
+        self.root = os.fsdecode(self._root)
         if algorithm not in ALGORITHMS:
             raise StoreError(self.root, f"objects cannot be addressed by {shown(algorithm)}; take sha512 or sha256")
         if content_paths is not None and not content_paths.name.startswith("0011"):
@@ -323,7 +325,7 @@ class OcflRoot(Store):
         if layout is None:
             raise StoreError(os.fspath(root), "an OCFL storage root needs a layout; give one, such as 0003")
         with store_errors(os.fspath(root)):
-            create_root(os.fsencode(os.fspath(root)), layout, version, description)
+            create_root(encode_path(root), layout, version, description)
         return cls(root, **options)
 
     # --- places ---------------------------------------------------------------------------------------------------
@@ -356,6 +358,8 @@ class OcflRoot(Store):
             raise ObjectError(self.root, identifier, "reserved", what)
         why = too_long(self._root, place)
         if why is not None:
+            if purpose != "put" and is_absent(self._root, place):
+                raise ObjectError(self.root, identifier, "missing", f"there is no object at {text(place)!r}")
             raise ObjectError(self.root, identifier, "bad-name", f"{why}; take another layout, such as 0004")
         return place
 

@@ -35,6 +35,7 @@ from pressmark.stores.base import (
     Store,
     StoredObject,
     StoreObject,
+    encode_path,
     object_errors,
     octets,
     store_errors,
@@ -49,6 +50,7 @@ from pressmark.stores.directories import (
     exchange,
     first_link,
     folds_case,
+    is_absent,
     longest_inside,
     make_parents,
     misspelled,
@@ -150,10 +152,10 @@ class PairtreeStore(Store):
         """
         if layout is not None:
             if not isinstance(layout, Pairtree):
-                raise StoreError(os.fsencode(path), f"a Pairtree has the layout pairtree, not {layout.name}")
+                raise StoreError(encode_path(path), f"a Pairtree has the layout pairtree, not {layout.name}")
             prefix = prefix or layout.prefix
             options = {"encapsulation": layout.encapsulation, "prefix_required": layout.prefix_required, **options}
-        base = os.fsencode(path)
+        base = encode_path(path)
         data = encoded_prefix(base, prefix)  # before anything is made
         with store_errors(base):
             os.makedirs(base, exist_ok=True)
@@ -253,6 +255,10 @@ class PairtreeStore(Store):
             return contents(directory, is_morty(place), follow=self._follow, ignore=self._ignore)
         except (FileNotFoundError, NotADirectoryError):
             return None
+        except OSError:
+            if is_absent(self._tree, octets(place)):
+                return None
+            raise
 
     def _link(self, place: str) -> str | None:
         """Return the path of the first symbolic link on the way to a place, where links are refused."""
@@ -851,7 +857,7 @@ def _is_one_directory(found: Contents) -> bool:
 
 def _base_of(path: Path) -> bytes:
     """Return the directory that holds pairtree_root, from that or from pairtree_root itself (rule A11)."""
-    given = os.fsencode(path)
+    given = encode_path(path)
     with store_errors(given):
         if not os.path.isdir(given):
             what = "it is not a directory" if is_there(given) else "it is not there"

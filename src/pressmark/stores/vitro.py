@@ -41,6 +41,7 @@ from pressmark.stores.base import (
     Store,
     StoredObject,
     StoreObject,
+    encode_path,
     is_same_version,
     object_errors,
     octets,
@@ -57,6 +58,7 @@ from pressmark.stores.directories import (
     copy_source,
     first_link,
     folds_case,
+    is_absent,
     is_in_the_way,
     kind_of_leftover,
     make_parents,
@@ -199,9 +201,9 @@ class VitroStore(Store):
         given: Mapping[str, str] = {}
         if layout is not None:
             if not isinstance(layout, Vitro):
-                raise StoreError(os.fsencode(path), f"a Vitro store has the layout vitro, not {layout.name}")
+                raise StoreError(encode_path(path), f"a Vitro store has the layout vitro, not {layout.name}")
             given = dict(layout.namespaces)
-        base = os.fsencode(path)
+        base = encode_path(path)
         # Those of the layout are checked as those that are declared.
         with_declared(base, {}, given.values())
         wanted = with_declared(base, given, namespaces)
@@ -431,6 +433,10 @@ class VitroStore(Store):
             return scan(os.path.join(self._tree, octets(place)), follow=False)
         except (FileNotFoundError, NotADirectoryError):
             return []
+        except OSError:
+            if is_absent(self._tree, octets(place)):
+                return []
+            raise
 
     def get(self, identifier: str | bytes) -> VitroObject:
         """Return an object.
@@ -906,7 +912,7 @@ def _listed(names: Sequence[bytes]) -> str:
 
 def _base_of(path: Path) -> bytes:
     """Return the directory that holds file_storage_root, from that or from file_storage_root itself."""
-    given = os.fsencode(path)
+    given = encode_path(path)
     with store_errors(given):
         if not os.path.isdir(given):
             what = "it is not a directory" if is_there(given) else "it is not there"
