@@ -34,8 +34,8 @@ from typing import Any, NamedTuple
 
 import machine
 from pressmark import _kernels
-from pressmark.cores import usable_threads
 from pressmark.fixity import ALGORITHMS, algorithm_names, hash_files
+from pressmark.threads import usable_threads
 from report import Report
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30

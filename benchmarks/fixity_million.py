@@ -17,7 +17,7 @@ from pathlib import Path
 
 import machine
 from commands import run_command
-from pressmark.cores import usable_threads
+from pressmark.threads import usable_threads
 from report import Report
 
 MOST_MEMORY = 200e6  # bytes that were agreed

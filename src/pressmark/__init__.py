@@ -6,7 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from pressmark import _kernels
-from pressmark.columns import StringColumn, StringTable
+from pressmark.arrow import StringColumn, StringTable
 from pressmark.errors import (
     BagError,
     BagInvalidError,

@@ -25,14 +25,14 @@ if __name__ == "__main__":
 
 from bagit.fuzz_grammar import Grammar, mutated
 from bagit.fuzz_guard import Guard
-from pressmark.bagit.declaration import declaration_bytes, read_declaration
-from pressmark.bagit.fetchlist import FetchEntry, fetch_line, is_absolute_uri, read_fetch
-from pressmark.bagit.info import BagInfo, check_elements
-from pressmark.bagit.kinds import KINDS
-from pressmark.bagit.listing import Listing, Source
-from pressmark.bagit.manifests import ManifestEntry, manifest_line, read_manifest
-from pressmark.bagit.names import canonical, fault_of
-from pressmark.bagit.text import find_charset
+from pressmark.bagit.bag_info import BagInfo, check_elements
+from pressmark.bagit.bagit_txt import declaration_bytes, read_declaration
+from pressmark.bagit.encodings import find_charset
+from pressmark.bagit.fetch_txt import FetchEntry, fetch_line, is_absolute_uri, read_fetch
+from pressmark.bagit.manifest import ManifestEntry, manifest_line, read_manifest
+from pressmark.bagit.manifest_index import Listing, Source
+from pressmark.bagit.paths import canonical, fault_of
+from pressmark.bagit.problems import KINDS
 from pressmark.reports import Problem
 from support.implementations import implementations_to_test, use
 
@@ -231,7 +231,7 @@ class Fuzzer:
 
     def whole(self, random: Random) -> None:
         """A bag of any sort is validated: no exception, and nothing outside of it is opened."""
-        from pressmark.bagit.validation import validate
+        from pressmark.bagit.validation.validate import validate
 
         shutil.rmtree(self.bag, ignore_errors=True)
         os.makedirs(self.bag)

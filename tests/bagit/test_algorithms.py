@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pressmark.bagit.algorithms import REGISTERED, bag_name, digest_digits, is_normalized, official_name
+from pressmark.bagit.manifest_algorithms import REGISTERED, bag_name, digest_digits, is_normalized, official_name
 from pressmark.fixity import ALGORITHMS
 
 

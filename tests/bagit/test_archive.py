@@ -24,7 +24,7 @@ import pytest
 
 from pressmark.bagit import validate
 from pressmark.bagit.archive import Limits, open_archive, table, validate_archive
-from pressmark.bagit.archive import validate as validation
+from pressmark.bagit.archive import archive_validation as validation
 from pressmark.bagit.archive.members import clean_name
 from pressmark.errors import ArchiveError, BagError, SpillError
 from pressmark.fixity import Progress

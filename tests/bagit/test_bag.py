@@ -9,8 +9,8 @@ import pytest
 
 import pressmark
 from pressmark.bagit import Bag, BagInfo, bag
-from pressmark.bagit.fetchlist import FetchEntry
-from pressmark.bagit.numbers import Numbers
+from pressmark.bagit.fetch_txt import FetchEntry
+from pressmark.bagit.hash_index import Numbers
 from pressmark.bagit.spool import Spool
 from pressmark.errors import BagError
 

@@ -17,12 +17,14 @@ from typing import Any
 
 import pytest
 
-from pressmark.bagit import completion, downloads
 from pressmark.bagit.bag import Bag
-from pressmark.bagit.completion import complete
 from pressmark.bagit.events import Stage
+from pressmark.bagit.fetch import complete as completion
+from pressmark.bagit.fetch import download as downloads
+from pressmark.bagit.fetch.complete import complete
 from pressmark.errors import BagError
-from pressmark.fixity import Finished, Progress, ways
+from pressmark.fixity import Finished, Progress
+from pressmark.fs import beneath as ways
 from pressmark.reports import Report
 
 from .bags import Sketch, digest, tree
@@ -654,7 +656,7 @@ def test_an_interrupted_run_ends_within_a_moment(server: Server, tmp_path: Path,
 
 CHILD = """
 import sys
-from pressmark.bagit.completion import complete
+from pressmark.bagit.fetch.complete import complete
 report = complete(sys.argv[1], allow_http=True, allow_private=True, retries=0, threads=2)
 sys.exit(not report.ok)
 """

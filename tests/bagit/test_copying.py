@@ -12,10 +12,9 @@ from typing import Any
 import pytest
 
 from fixity.trees import SIZES, content, expected, make
-from pressmark.bagit import copying
-from pressmark.bagit.copying import LARGE, Copying, Job, copy_file, copy_files
 from pressmark.errors import AlgorithmError, BagError
-from pressmark.fixity import Finished, Outcome, Progress
+from pressmark.fixity import Finished, Outcome, Progress, copying
+from pressmark.fixity.copying import LARGE, Copying, Job, copy_file, copy_files
 from pressmark.fixity.hasher import Manner
 from support.implementations import Implementation
 

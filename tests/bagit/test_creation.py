@@ -20,14 +20,14 @@ from typing import Any
 import pytest
 
 from fixity.conftest import environment
-from pressmark.bagit.copying import Copying
-from pressmark.bagit.creation import create
+from pressmark.bagit.creation.in_place import create
 from pressmark.bagit.events import Event, Noticed, Stage
+from pressmark.bagit.tag_writer import bag_size
 from pressmark.bagit.transaction import STAGING, Transaction
-from pressmark.bagit.validation import validate
-from pressmark.bagit.writing import bag_size
+from pressmark.bagit.validation.validate import validate
 from pressmark.errors import AlgorithmError, BagError
 from pressmark.fixity import ALGORITHMS, Finished, Ledger, Progress
+from pressmark.fixity.copying import Copying
 from pressmark.fs.staging import StagingDirectory
 from support.implementations import Implementation
 
@@ -626,8 +626,8 @@ def test_a_killed_run_is_cleaned_up_after(tmp_path: Path) -> None:
     source = make(tmp_path / "s")
     os.chmod(source / "sub", 0o555)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("pressmark.bagit.elsewhere._empty", lambda _hidden: None)
-        patch.setattr("pressmark.bagit.elsewhere._flush", lambda _path: 1 / 0)
+        patch.setattr("pressmark.bagit.creation.copy._empty", lambda _hidden: None)
+        patch.setattr("pressmark.bagit.creation.copy._flush", lambda _path: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             create(source, tmp_path / "t")
     (left,) = [path for path in tmp_path.iterdir() if path.name.startswith(".pressmark-")]
@@ -642,7 +642,7 @@ def test_a_run_killed_after_its_end(tmp_path: Path) -> None:
     """When only the cleaning was missing, another call says that the name is taken."""
     source = make(tmp_path / "s")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("pressmark.bagit.elsewhere._leave", StagingDirectory.abandon)
+        patch.setattr("pressmark.bagit.creation.copy._leave", StagingDirectory.abandon)
         create(source, tmp_path / "t")
     assert len(os.listdir(tmp_path)) == 3
     refused("it exists already", source, tmp_path / "t", algorithms="md5")
@@ -654,7 +654,7 @@ def test_the_same_call_after_its_end(tmp_path: Path) -> None:
     """The same call finds the bag that it had made."""
     source = make(tmp_path / "s")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("pressmark.bagit.elsewhere._leave", StagingDirectory.abandon)
+        patch.setattr("pressmark.bagit.creation.copy._leave", StagingDirectory.abandon)
         create(source, tmp_path / "t")
     events: list[Event] = []
     bag = create(source, tmp_path / "t", on_event=events.append)
@@ -740,7 +740,7 @@ def test_files_that_fail(
     (source / name).write_bytes(b"x" * 300_000)
     names = sorted(os.listdir(source))
     code = (
-        "import sys\nfrom pressmark.bagit.creation import create\nfrom pressmark.errors import BagError\n"
+        "import sys\nfrom pressmark.bagit.creation.in_place import create\nfrom pressmark.errors import BagError\n"
         "def say(event):\n    print(type(event).__name__)\n"
         "try:\n    create(sys.argv[1], sys.argv[2] or None, on_event=say)\n"
         "except BagError as error:\n    print(error)\n"

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pressmark.bagit.declaration import DECLARATION_LIMIT, VERSIONS, Declaration, declaration_bytes, read_declaration
-from pressmark.bagit.kinds import KINDS
+from pressmark.bagit.bagit_txt import DECLARATION_LIMIT, VERSIONS, Declaration, declaration_bytes, read_declaration
+from pressmark.bagit.problems import KINDS
 
 GOOD = b"BagIt-Version: 1.0\nTag-File-Character-Encoding: UTF-8\n"
 

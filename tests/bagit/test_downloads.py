@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from pressmark.bagit import downloads
-from pressmark.bagit.addresses import fault_of_address
-from pressmark.bagit.downloads import Download, Downloader, Terms
-from pressmark.bagit.urls import shown_url
+from pressmark.bagit.fetch import download as downloads
+from pressmark.bagit.fetch.addresses import fault_of_address
+from pressmark.bagit.fetch.download import Download, Downloader, Terms
+from pressmark.bagit.fetch.urls import shown_url
 from pressmark.errors import BagError
 from support.processes import run_python
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pressmark.bagit.fetchlist import FetchEntry, fetch_line, is_absolute_uri, read_fetch
-from pressmark.bagit.kinds import KINDS
+from pressmark.bagit.fetch_txt import FetchEntry, fetch_line, is_absolute_uri, read_fetch
+from pressmark.bagit.problems import KINDS
 from pressmark.reports import Problem
 
 
@@ -36,7 +36,7 @@ names = st.binary(min_size=1, max_size=12).map(lambda name: name.replace(b"\0", 
 )
 def test_entries_come_back(entries: list[tuple[str, int | None, bytes]]) -> None:
     """What is written is read: any URL, any length, any name that is a path of a file."""
-    from pressmark.bagit.names import canonical, fault_of
+    from pressmark.bagit.paths import canonical, fault_of
 
     kept = [
         FetchEntry(*entry)

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pressmark.bagit.info import LINE_LENGTH, BagInfo, check_elements, read_oxum
-from pressmark.bagit.kinds import KINDS
+from pressmark.bagit.bag_info import LINE_LENGTH, BagInfo, check_elements, read_oxum
+from pressmark.bagit.problems import KINDS
 
 EXAMPLE = b"""\
 Source-Organization: FOO University

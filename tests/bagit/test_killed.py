@@ -19,7 +19,7 @@ import pytest
 
 from fixity.conftest import environment
 from pressmark.bagit.bag import Bag
-from pressmark.bagit.creation import create
+from pressmark.bagit.creation.in_place import create
 from pressmark.errors import BagError
 from support.implementations import Implementation
 
@@ -35,9 +35,9 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs signals")
 # Every run says when it begins, and with what; so it can be killed in what takes but a moment.
 BEGIN = """
 import datetime, os, sys, time
-from pressmark.bagit.creation import create
+from pressmark.bagit.creation.in_place import create
 from pressmark.bagit.events import Stage
-from pressmark.bagit.updating import update
+from pressmark.bagit.updating.update import update
 from pressmark.errors import BagError
 path = sys.argv[1]
 day = datetime.date(2026, 11, 21)

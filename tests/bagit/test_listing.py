@@ -17,8 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pressmark.bagit import indexed
-from pressmark.bagit.listing import Again, Listed, Listing, Source
-from pressmark.bagit.manifests import ManifestEntry, manifest_line, read_manifest
+from pressmark.bagit.manifest import ManifestEntry, manifest_line, read_manifest
+from pressmark.bagit.manifest_index import Again, Listed, Listing, Source
 from pressmark.errors import BagError
 from pressmark.reports import Problem
 from support.implementations import Implementation, use
@@ -373,7 +373,7 @@ def test_endless_lines_of_nothing(line: bytes, monkeypatch: pytest.MonkeyPatch) 
 
 SCRIPT = """
 import resource, sys
-from pressmark.bagit.listing import Listing, Source
+from pressmark.bagit.manifest_index import Listing, Source
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 with open(sys.argv[1], "rb", buffering=0) as file:
     made = Listing([Source(b"M", "sha512", file)])

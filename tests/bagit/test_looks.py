@@ -13,11 +13,11 @@ import pytest
 
 from pressmark.bagit import transaction
 from pressmark.bagit.bag import Bag
-from pressmark.bagit.base import Base
-from pressmark.bagit.completion import complete
-from pressmark.bagit.creation import create
+from pressmark.bagit.bag_directory import Base
+from pressmark.bagit.creation.in_place import create
+from pressmark.bagit.fetch.complete import complete
 from pressmark.bagit.transaction import Transaction, is_decided, recover
-from pressmark.bagit.updating import update
+from pressmark.bagit.updating.update import update
 from pressmark.errors import BagError
 
 from .bags import Sketch, tree

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pressmark.bagit.kinds import KINDS
-from pressmark.bagit.manifests import ManifestEntry, manifest_line, read_manifest
-from pressmark.bagit.names import canonical, fault_of
+from pressmark.bagit.manifest import ManifestEntry, manifest_line, read_manifest
+from pressmark.bagit.paths import canonical, fault_of
+from pressmark.bagit.problems import KINDS
 from pressmark.reports import Problem
 
 MD5 = hashlib.md5(b"").hexdigest()

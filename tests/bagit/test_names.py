@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pressmark.bagit.names import (
+from pressmark.bagit.paths import (
     canonical,
     clash_key,
     decode_path,

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from pressmark.bagit import base as bases
-from pressmark.bagit import payload
-from pressmark.bagit.base import Base, Target
-from pressmark.bagit.payload import Found, walk
+from pressmark.bagit import bag_directory as bases
+from pressmark.bagit import walk as payload
+from pressmark.bagit.bag_directory import Base, Target
+from pressmark.bagit.walk import Found, walk
 from pressmark.errors import BagError
 
 from .watching import watched
@@ -318,7 +318,7 @@ def test_directory_that_goes_away(tmp_path: Path) -> None:
 def test_base(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by_descriptor: bool) -> None:
     """Files open beneath the base directory and not through links, with descriptors of directories or without."""
     if not by_descriptor:
-        monkeypatch.setattr("pressmark.fixity.ways.HAS_DESCRIPTORS", False)
+        monkeypatch.setattr("pressmark.fs.beneath.HAS_DESCRIPTORS", False)
     make(tmp_path, "bag/a", "bag/d/b", "other")
     bag = tmp_path / "bag"
     (bag / "link").symlink_to("a")

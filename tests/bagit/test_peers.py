@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from pressmark.bagit.creation import create
-from pressmark.bagit.updating import update
-from pressmark.bagit.validation import validate
+from pressmark.bagit.creation.in_place import create
+from pressmark.bagit.updating.update import update
+from pressmark.bagit.validation.validate import validate
 
 from .bags import tree
 from .naive import flaws

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pressmark.bagit.bag import Bag
-from pressmark.bagit.profiles import Element, Profile
+from pressmark.bagit.profile.profile import Element, Profile
 from pressmark.errors import ProfileError
 from pressmark.reports import Problem
 
@@ -307,7 +307,7 @@ def test_several_profiles(tmp_path: Path) -> None:
 
 def test_many_problems_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """After so many problems of a kind, the rest is a number."""
-    monkeypatch.setattr("pressmark.bagit.profiles.PROBLEMS_LIMIT", 2)
+    monkeypatch.setattr("pressmark.bagit.profile.profile.PROBLEMS_LIMIT", 2)
     payload = {b"data/%d" % number: b"" for number in range(5)}
     found = profile(Payload_Files_Allowed=[]).check(bag(tmp_path, payload=payload))
     assert [kind for kind, _path in kinds(found)] == ["profile-payload-file-forbidden"] * 2 + ["problems-omitted"]

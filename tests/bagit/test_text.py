@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pressmark.bagit import text
-from pressmark.bagit.text import LIMIT, UTF8, Charset, Line, LineReader, find_charset
+from pressmark.bagit import encodings as text
+from pressmark.bagit.encodings import LIMIT, UTF8, Charset, Line, LineReader, find_charset
 from pressmark.reports import Problem
 
 NAME = b"tag.txt"

@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
-from pressmark.bagit import base as base_module
+from pressmark.bagit import bag_directory as base_module
 from pressmark.bagit.bag import Bag
-from pressmark.bagit.base import Base
-from pressmark.bagit.creation import create
+from pressmark.bagit.bag_directory import Base
+from pressmark.bagit.creation.in_place import create
 from pressmark.bagit.events import Event, Noticed, Stage
 from pressmark.bagit.transaction import Transaction
-from pressmark.bagit.updating import algorithms_to_read, update
-from pressmark.bagit.validation import validate
+from pressmark.bagit.updating.update import algorithms_to_read, update
+from pressmark.bagit.validation.validate import validate
 from pressmark.errors import AlgorithmError, BagError, BagInvalidError
 from pressmark.fixity import Ledger, Progress
 from support.implementations import Implementation

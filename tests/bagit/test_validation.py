@@ -14,7 +14,7 @@ import pytest
 from fixity.conftest import environment
 from pressmark.bagit import Bag, validate
 from pressmark.bagit.report import BagReport
-from pressmark.bagit.validation import LEVELS
+from pressmark.bagit.validation.validate import LEVELS
 from pressmark.errors import BagError, LedgerError
 from pressmark.fixity import Finished, Ledger, Progress
 from pressmark.fixity.pool import Event
@@ -310,7 +310,7 @@ def test_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert done[-1].files == 2 + 3
     assert done[-1].bytes > 20
     assert sum(isinstance(event, Finished) for event in events) == 5
-    monkeypatch.setattr("pressmark.bagit.matching.PROGRESS_EVERY", 0)
+    monkeypatch.setattr("pressmark.bagit.validation.payload.PROGRESS_EVERY", 0)
     events.clear()
     validate(bag, "complete", on_event=events.append)
     assert max(event.files for event in events if isinstance(event, Progress)) >= 5

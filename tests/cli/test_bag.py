@@ -292,8 +292,8 @@ def test_create_warns(run: Run, files: Path) -> None:
 @posix
 def test_create_says_how_far_it_is(call: Call, files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In a log, each stage is told, and of the long ones how much is done of how much."""
-    monkeypatch.setattr("pressmark.cli.tally.LOG_EVERY", 0.0)
-    monkeypatch.setattr("pressmark.cli.tally.DISPLAY_AFTER", 0.0)
+    monkeypatch.setattr("pressmark.cli.common.file_progress.LOG_EVERY", 0.0)
+    monkeypatch.setattr("pressmark.cli.common.file_progress.DISPLAY_AFTER", 0.0)
     told = call("bag", "create", "files", "--progress").stderr.splitlines()
     assert told[0] == "pressmark: looking at all names"
     assert re.fullmatch("pressmark: hashing: 3 files, 6 B of 6 B, .*/s, 0:00 left", told[2])
@@ -312,7 +312,7 @@ def test_create_interrupted(call: Call, files: Path, tmp_path: Path, monkeypatch
 
     before = content(tmp_path)
     with monkeypatch.context() as patch:
-        patch.setattr("pressmark.bagit.creation.write_tag_files", interrupted)
+        patch.setattr("pressmark.bagit.creation.in_place.write_tag_files", interrupted)
         result = call("bag", "create", "files")
         assert (result.stderr, result.exit_code) == ("pressmark: interrupted; nothing was changed\n", 130)
         assert content(tmp_path) == before
@@ -593,7 +593,7 @@ def test_validate_interrupted(call: Call, bag: Path, monkeypatch: pytest.MonkeyP
     def interrupted(*_args: object, **_more: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("pressmark.bagit.validation.hash_files", interrupted)
+    monkeypatch.setattr("pressmark.bagit.validation.validate.hash_files", interrupted)
     result = call("bag", "validate", "bag")
     assert result.exit_code == 128 + signal.SIGINT
     assert result.stderr == "pressmark: interrupted; it begins anew next time (with --ledger FILE it would go on)\n"
@@ -629,7 +629,7 @@ def test_a_full_disk(run: Run, bag: Path) -> None:
 def test_log_lines(bag: Path, tmp_path: Path) -> None:
     """In a log, a long validation says now and then how far it is, over all bags."""
     script = (
-        "import pressmark.cli.tally as tally, pressmark.bagit.validation as validation, time\n"
+        "import pressmark.cli.common.file_progress as tally, pressmark.bagit.validation.validate as validation, time\n"
         "tally.LOG_EVERY = 0.0; tally.DISPLAY_AFTER = 0.0\n"
         "def slow(paths, *rest, **more):\n"
         "    for path in original(paths, *rest, **more):\n"
@@ -750,7 +750,7 @@ def test_update_with_a_ledger(call: Call, bag: Path, monkeypatch: pytest.MonkeyP
 
     before = content(bag)
     with monkeypatch.context() as patch:
-        patch.setattr("pressmark.bagit.updating.write_tag_manifests", interrupted)
+        patch.setattr("pressmark.bagit.updating.update.write_tag_manifests", interrupted)
         result = call("bag", "update", "bag", "--add-algorithm", "md5", "--ledger", "l")
         line = "pressmark: interrupted; nothing was changed, and the same call goes on from l\n"
         assert (result.stderr, result.exit_code) == (line, 130)
@@ -849,7 +849,7 @@ def test_complete_interrupted(call: Call, holey: Path, monkeypatch: pytest.Monke
     def interrupted(*_args: object, **_more: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("pressmark.cli.bag.completion.complete", interrupted)
+    monkeypatch.setattr("pressmark.cli.bag.complete.complete", interrupted)
     result = call("bag", "complete", "bag")
     assert (result.stderr, result.exit_code) == (
         "pressmark: interrupted; the same call goes on where it stopped\n",

@@ -18,10 +18,10 @@ from click.testing import Result
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pressmark import delimited
-from pressmark.cli import gzipped
-from pressmark.cli.tables import text
+from pressmark.cli.common import gzipped
+from pressmark.cli.common.tables import text
 from pressmark.layouts import FlatDirect, Pairtree
+from pressmark.tabular import delimited
 
 from .conftest import COMMAND, Call, Run, environment, feed_endlessly
 
@@ -611,7 +611,7 @@ def test_broken_gzip(call: Call, tmp_path: Path, content: bytes, line: str) -> N
 @given(st.lists(st.binary(max_size=50), max_size=5), st.integers(1, 20), st.integers(1, 20))
 def test_gunzip_gives_what_was_packed(members: list[bytes], read: int, size: int) -> None:
     """However the reads fall; each gives as much as was asked for until the end."""
-    from pressmark.cli.streams import Source
+    from pressmark.cli.common.files import Source
 
     packed = b"".join(map(gzip.compress, members)) or zlib.compress(b"", wbits=31)
     before, gzipped.READ_BYTES = gzipped.READ_BYTES, read

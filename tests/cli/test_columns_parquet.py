@@ -17,8 +17,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pressmark.cli.kinds import Wanted
-from pressmark.cli.streams import Source
+from pressmark.cli.common.file_formats import Wanted
+from pressmark.cli.common.files import Source
 from pressmark.layouts import HashAndIdNTuple, Pairtree
 
 from .conftest import Call, Run, environment
@@ -26,7 +26,7 @@ from .conftest import Call, Run, environment
 pa: Any = pytest.importorskip("pyarrow")
 pq: Any = pytest.importorskip("pyarrow.parquet")
 
-from pressmark.cli.tables import parquet  # noqa: E402 - it needs pyarrow
+from pressmark.cli.common.tables import parquet  # noqa: E402 - it needs pyarrow
 
 pytestmark = pytest.mark.usefixtures("implementation")
 

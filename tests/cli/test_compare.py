@@ -15,11 +15,13 @@ from typing import Any
 
 import pytest
 
-from pressmark import layout, pages, stores
+from pressmark import html as pages
+from pressmark import layout, stores
 from pressmark._kernels.tables import MAX_IDENTIFIER_BYTES
-from pressmark.cli.comparing import _null_ended as null_ended
-from pressmark.cli.rich_tables import Table, print_tables
-from pressmark.compare import Probe, ProbeTimes, comparing
+from pressmark.cli.common.rich_tables import Table, print_tables
+from pressmark.cli.compare import _null_ended as null_ended
+from pressmark.compare import Probe, ProbeTimes
+from pressmark.compare import comparison as comparing
 
 from .conftest import Call, Run
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from pressmark.cli.tally import shown_bytes
+from pressmark.cli.common.file_progress import shown_bytes
 
 from .conftest import COMMAND, Call, Run, environment
 
@@ -296,7 +296,7 @@ def test_shown_bytes(count: float, text: str) -> None:
 def test_log_lines(files: Path, tmp_path: Path) -> None:
     """In a log, a long run says every now and then how far it is: files, bytes, rate, time left."""
     script = (
-        "import pressmark.cli.tally as tally, pressmark.cli.hashing as hashing, time, sys\n"
+        "import pressmark.cli.common.file_progress as tally, pressmark.cli.hash as hashing, time, sys\n"
         "tally.LOG_EVERY = 0.05; tally.DISPLAY_AFTER = 0.0\n"
         "def slow(paths, *rest, **more):\n"
         "    for path in original(paths, *rest, **more):\n"
@@ -325,8 +325,8 @@ def test_ctrl_c_says_how_to_go_on(call: Call, monkeypatch: pytest.MonkeyPatch, f
     def interrupted(*_args: object, **_more: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("pressmark.cli.verifying.verify", interrupted)
-    monkeypatch.setattr("pressmark.cli.hashing.hash_files", interrupted)
+    monkeypatch.setattr("pressmark.cli.verify.verify", interrupted)
+    monkeypatch.setattr("pressmark.cli.hash.hash_files", interrupted)
     (files / "SUMS").write_text(f"{sha512(b'')}  files/a\n")
     for words in (("hash", "files"), ("verify", "files/SUMS")):
         result = call(*words)

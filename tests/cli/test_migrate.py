@@ -20,12 +20,13 @@ from typing import Any
 import pytest
 
 from pressmark import layout, migrate, stores
+from pressmark.cli.common.progress import Manner
 from pressmark.cli.migrate import watch
 from pressmark.cli.migrate.output import refusal_text, row_text
 from pressmark.cli.migrate.watch import Watch, text_of
-from pressmark.cli.progress import Manner
 from pressmark.errors import JobError, ReportError
-from pressmark.migrate import Progress, running
+from pressmark.migrate import Progress
+from pressmark.migrate import runner as running
 
 from .conftest import COMMAND, Call, environment
 

@@ -7,9 +7,9 @@ import sys
 
 import pytest
 
-from pressmark.cli import progress
-from pressmark.cli.progress import Manner, Progress, manner_of
-from pressmark.cli.streams import Sink, Source
+from pressmark.cli.common import progress
+from pressmark.cli.common.files import Sink, Source
+from pressmark.cli.common.progress import Manner, Progress, manner_of
 from pressmark.errors import IdentifierError
 from pressmark.layouts import LineCounts
 
@@ -73,7 +73,7 @@ def test_log_lines(monkeypatch: pytest.MonkeyPatch, size: int | None) -> None:
     monkeypatch.setattr(sys, "stderr", stderr)
     monkeypatch.setattr(progress, "LOG_EVERY", 0.0)
     now = iter([100.0, 110.0, 110.0])
-    monkeypatch.setattr("pressmark.cli.progress.time.monotonic", lambda: next(now))
+    monkeypatch.setattr("pressmark.cli.common.progress.time.monotonic", lambda: next(now))
     given = source(size)
     given.read(50)
     with Progress(Manner.LOG, given, "identifiers", False) as told:

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from pressmark.cli.store import getting
+from pressmark.cli.store import get as getting
 
 from .conftest import COMMAND, Call, Run, environment
 

@@ -11,7 +11,8 @@ import pytest
 from columns import foreign
 from columns.conftest import outstanding_exports
 from columns.foreign import Array, Stream, strings
-from pressmark import HashedNTuple, Pairtree, StringColumn, StringTable, columns
+from pressmark import HashedNTuple, Pairtree, StringColumn, StringTable
+from pressmark import arrow as columns
 from support.implementations import NATIVE, Implementation
 
 pytestmark = pytest.mark.usefixtures("_under")

@@ -9,7 +9,8 @@ import pytest
 
 from columns import foreign
 from columns.foreign import Array, Stream, changed, strings
-from pressmark import ColumnError, HashAndIdNTuple, IdentifierError, Layout, Pairtree, columns
+from pressmark import ColumnError, HashAndIdNTuple, IdentifierError, Layout, Pairtree
+from pressmark import arrow as columns
 from support.implementations import NATIVE, Implementation
 
 pytestmark = pytest.mark.usefixtures("_under")

@@ -15,7 +15,8 @@ import pressmark
 from pressmark import stores
 from pressmark.compare import KINDS, Comparison, LayoutResult, Progress, compare
 from pressmark.errors import SpillError
-from pressmark.layouts import blocks, lines
+from pressmark.layouts import blocks
+from pressmark.layouts import streams as lines
 from support.implementations import Implementation, use
 
 from . import samples

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 import pressmark
-from pressmark import pages
+from pressmark import html as pages
 from pressmark.compare import (
     Clashes,
     Comparison,

@@ -16,9 +16,9 @@ import pytest
 from pressmark.errors import FileError
 from pressmark.fixity import Ledger, Outcome, hash_file, hash_files, opened_directory, walk
 from pressmark.fixity import hasher as hasher_module
-from pressmark.fixity import ways as ways_module
 from pressmark.fixity.hasher import READ_SIZE
-from pressmark.fixity.ways import KEPT
+from pressmark.fs import beneath as ways_module
+from pressmark.fs.beneath import KEPT
 from support.implementations import Implementation, use
 
 from .conftest import environment

@@ -75,8 +75,8 @@ def test_every_level(level: str, name: str, tree: list[str], monkeypatch: pytest
     before = digests.level()
     # Every file into the lanes: their count is what decides otherwise.
     monkeypatch.setattr(pool_module.Plan, "serial_files", lambda self, sizes, waiting: 0)
-    monkeypatch.setitem(__import__("pressmark.fixity.plan", fromlist=["x"]).SERIAL_RATES, name, 0.001)
-    monkeypatch.setitem(__import__("pressmark.fixity.plan", fromlist=["x"]).WITHOUT_EXTENSIONS, name, 0.001)
+    monkeypatch.setitem(__import__("pressmark.fixity.scheduling", fromlist=["x"]).SERIAL_RATES, name, 0.001)
+    monkeypatch.setitem(__import__("pressmark.fixity.scheduling", fromlist=["x"]).WITHOUT_EXTENSIONS, name, 0.001)
     digests.use_level(level)
     try:
         with use(NATIVE):

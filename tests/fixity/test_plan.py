@@ -8,7 +8,7 @@ import pytest
 
 from pressmark import _kernels
 from pressmark.fixity import ALGORITHMS
-from pressmark.fixity.plan import LANE_RATES, SERIAL_RATES, SMALL, WITHOUT_EXTENSIONS, Plan
+from pressmark.fixity.scheduling import LANE_RATES, SERIAL_RATES, SMALL, WITHOUT_EXTENSIONS, Plan
 
 MIB = 1 << 20
 

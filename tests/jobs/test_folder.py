@@ -18,7 +18,7 @@ import pytest
 from pressmark import jobs
 from pressmark.errors import JobError
 from pressmark.jobs import Chunk, Cutter, Failed, Receipt, WorkFolder, perform
-from pressmark.jobs.places import Sight, unseen
+from pressmark.jobs.visibility import Sight, unseen
 from support.processes import PACKAGE
 
 from .samples import Numbers, check_numbers, plan, work_folder

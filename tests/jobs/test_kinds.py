@@ -16,12 +16,13 @@ import pytest
 
 import pressmark
 from pressmark import bagit, fixity, jobs, stores
-from pressmark.cli.kinds import Wanted
-from pressmark.cli.streams import Source
-from pressmark.cli.tables.text import TextReader
-from pressmark.delimited import CSV
+from pressmark.cli.common.file_formats import Wanted
+from pressmark.cli.common.files import Source
+from pressmark.cli.common.tables.text import TextReader
 from pressmark.errors import JobError
-from pressmark.jobs import Summary, WorkFolder, rows
+from pressmark.jobs import Summary, WorkFolder
+from pressmark.tabular import row_ranges as rows
+from pressmark.tabular.delimited import CSV
 from support.implementations import Implementation
 
 LAYOUTS = [pressmark.layout("pairtree"), pressmark.layout("0003")]

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from pressmark.bagit.copying import Job, copy_file
 from pressmark.errors import BagError
+from pressmark.fixity.copying import Job, copy_file
 from pressmark.fixity.hasher import Manner
 from support.implementations import PURE, Implementation, use
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pressmark import FlatDirect, IdentifierError, Layout, Pairtree, PathError
-from pressmark.layouts.door import BLOCK_ITEMS
+from pressmark.layouts.batch import BLOCK_ITEMS
 from support.implementations import Implementation
 from support.outcomes import outcome
 from support.samples import CONFIGURATIONS, REVERSIBLE, sample

@@ -12,7 +12,7 @@ import pytest
 
 from pressmark import DirectClean, FlatDirect, FlatOmitPrefix, IdentifierError, Layout, LineCounts, Pairtree, PathError
 from pressmark._kernels.tables import MAX_IDENTIFIER_BYTES
-from pressmark.layouts import lines
+from pressmark.layouts import streams as lines
 from support.implementations import Implementation
 from support.streams import Passed, Pieces, pass_through
 

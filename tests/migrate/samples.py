@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from pressmark import layout, stores
-from pressmark.migrate.entries import Entry
-from pressmark.migrate.measuring import measure
 from pressmark.migrate.options import Options
+from pressmark.migrate.planning.entry import Entry
+from pressmark.migrate.planning.measure import measure
 from pressmark.migrate.rows import Row
 from pressmark.migrate.targets import Targets
 from pressmark.migrate.transfer import carry

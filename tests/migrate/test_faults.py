@@ -17,14 +17,14 @@ import pytest
 
 import pressmark
 from pressmark import stores
-from pressmark.bagit import copying
-from pressmark.fixity import Outcome
+from pressmark.fixity import Outcome, copying
 from pressmark.migrate import transfer
 from pressmark.migrate.rows import GOOD, Row
-from pressmark.stores import Store, ocfl_writer
-from pressmark.stores.bags import BagFolder
+from pressmark.stores import Store
+from pressmark.stores.bags.bag_folder import BagFolder
 from pressmark.stores.directories import exchange
-from pressmark.stores.ocfl import OcflRoot
+from pressmark.stores.ocfl import object_writer as ocfl_writer
+from pressmark.stores.ocfl.root import OcflRoot
 
 from .conftest import library
 from .samples import Files, errors, held, make, migrate, options, tree, write

@@ -14,8 +14,8 @@ from pressmark import migrate, stores
 from pressmark.errors import ObjectError
 from pressmark.layouts import layout
 from pressmark.migrate.rows import KEPT, Row
-from pressmark.stores import ocfl
-from pressmark.stores.ocfl import OcflRoot
+from pressmark.stores.ocfl import root as ocfl
+from pressmark.stores.ocfl.root import OcflRoot
 
 from .stores_to_migrate import contents, layout_or_none, made, warnings
 

@@ -20,8 +20,8 @@ from pressmark import migrate, stores
 from pressmark.errors import JobError, LayoutConfigError, MigrationError, StoreError
 from pressmark.jobs import WorkFolder
 from pressmark.jobs.writing import temporary
-from pressmark.migrate import refusals
-from pressmark.migrate.planning import make_plan
+from pressmark.migrate.planning import conflicts as refusals
+from pressmark.migrate.planning.planner import make_plan
 
 from .stores_to_migrate import QUICK, known_rows, layout_or_none, listed, made, refused, targets, warnings
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from pressmark import migrate, stores
 from pressmark.errors import MigrationError
-from pressmark.migrate.index import IdentifierIndex
+from pressmark.migrate.id_index import IdentifierIndex
 from pressmark.migrate.sources import ListError, read_identifiers
 
 from .stores_to_migrate import known_rows, layout_or_none, made, refused, targets, warnings

@@ -19,7 +19,7 @@ import pytest
 
 from pressmark import layout, migrate
 from pressmark.errors import JobError, MigrationError, ReportError
-from pressmark.migrate.plans import write_record
+from pressmark.migrate.planning.plan import write_record
 from pressmark.migrate.reporting import (
     FIRST,
     FORMATS,

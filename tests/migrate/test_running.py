@@ -15,11 +15,13 @@ import pytest
 
 from pressmark import migrate, stores
 from pressmark.errors import JobError, MigrationError, StoreError
-from pressmark.migrate import history, running
-from pressmark.migrate.planning import make_plan
+from pressmark.migrate import previous_runs as history
+from pressmark.migrate import runner as running
+from pressmark.migrate.planning.planner import make_plan
 from pressmark.migrate.rows import KEPT
-from pressmark.migrate.transfer import relayout, way
-from pressmark.stores import ocfl_loading
+from pressmark.migrate.transfer import direction as way
+from pressmark.migrate.transfer import ocfl_to_ocfl as relayout
+from pressmark.stores.ocfl import bulk_writer as ocfl_loading
 
 from .stores_to_migrate import contents, layout_or_none, listed, made
 

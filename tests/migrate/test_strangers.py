@@ -9,9 +9,9 @@ import pytest
 
 from pressmark import migrate, stores
 from pressmark.errors import JobError, MigrationError
-from pressmark.jobs.folder import WorkFolder
-from pressmark.jobs.locks import locked
-from pressmark.migrate.plans import write_record
+from pressmark.jobs.driver_lock import locked
+from pressmark.jobs.workdir import WorkFolder
+from pressmark.migrate.planning.plan import write_record
 from support.users import OTHER, as_user, needs_users, shared_folder
 
 TEAM = 54300

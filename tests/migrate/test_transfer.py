@@ -20,13 +20,13 @@ from pressmark import layout, stores
 from pressmark import migrate as migrate_module
 from pressmark.bagit.bag import Bag
 from pressmark.errors import ObjectError
-from pressmark.migrate.comparing import verified
-from pressmark.migrate.digests import object_digest, read_files
+from pressmark.migrate.object_digest import object_digest, read_files
+from pressmark.migrate.reread import verified
 from pressmark.migrate.transfer import carry
 from pressmark.migrate.transfer.failures import failure_of
 from pressmark.migrate.transfer.reading import listed_digests
-from pressmark.stores.bags import BagFolder
-from pressmark.stores.ocfl import OcflRoot
+from pressmark.stores.bags.bag_folder import BagFolder
+from pressmark.stores.ocfl.root import OcflRoot
 
 from .samples import Files, entries, errors, held, make, migrate, objects, one_file, options, tree, write
 

@@ -15,7 +15,9 @@ from hypothesis import strategies as st
 
 import pressmark
 from pressmark.errors import PathError, SpillError
-from pressmark.paths import Clash, Member, PathIndex, Totals, clashes, pieces
+from pressmark.paths import Clash, Member, PathIndex, Totals
+from pressmark.paths import batches as pieces
+from pressmark.paths import collisions as clashes
 from support.implementations import Implementation, use
 
 from . import naive

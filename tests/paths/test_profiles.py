@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 import pressmark
 from pressmark.errors import PathError
-from pressmark.paths import PROFILES, Refusal, Refusals, advice, pieces, refusal, refusals
+from pressmark.paths import PROFILES, Refusal, Refusals, advice, refusal, refusals
+from pressmark.paths import batches as pieces
 from strategies import identifiers
 from support.implementations import Implementation, use
 

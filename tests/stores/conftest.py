@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from pressmark.stores.pairtree import PairtreeStore
+from pressmark.stores.pairtree.pairtree_store import PairtreeStore
 
 Tree = Callable[..., Path]
 

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from pressmark.errors import ObjectError, StoreError
 from pressmark.stores import directories
-from pressmark.stores.pairtree import PairtreeStore
+from pressmark.stores.pairtree.pairtree_store import PairtreeStore
 
 State = dict[str, dict[str, bytes]]
 
@@ -85,9 +85,9 @@ OPERATIONS: dict[str, Callable[[PairtreeStore, Path], object]] = {
 
 def in_steps(store: PairtreeStore, new: Path) -> None:
     """Replace as where two names cannot be exchanged at once."""
-    import pressmark.stores.pairtree
+    import pressmark.stores.pairtree.pairtree_store
 
-    pressmark.stores.pairtree.exchange = lambda _one, _other: False  # in a child of its own
+    pressmark.stores.pairtree.pairtree_store.exchange = lambda _one, _other: False  # in a child of its own
     store.put("abcd", new, replace=True)
 
 

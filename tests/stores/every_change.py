@@ -19,12 +19,12 @@ from pathlib import Path
 from typing import Any
 
 import pressmark
-import pressmark.stores.bags
+import pressmark.stores.bags.bag_folder
 from pressmark import stores
 from pressmark.errors import ObjectError, StoreError
 from pressmark.reports import Problem, Report
 from pressmark.stores import Store
-from pressmark.stores.vitro import VitroStore
+from pressmark.stores.vitro.vitro_store import VitroStore
 
 State = dict[str, dict[str, bytes]]
 Operation = Callable[[Any, Path], object]
@@ -68,7 +68,7 @@ def build(kind: str, folder: Path) -> Store:
 
 def in_steps(store: Store, folder: Path) -> None:
     """Replace as where two names cannot be exchanged at once; in a child of its own."""
-    pressmark.stores.bags.exchange = lambda _one, _other: False
+    pressmark.stores.bags.bag_folder.exchange = lambda _one, _other: False
     replace(store, folder)
 
 

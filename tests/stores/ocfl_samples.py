@@ -11,7 +11,7 @@ from typing import Any
 
 from pressmark.layouts import Layout, layout_from_config
 from pressmark.reports import Report
-from pressmark.stores.ocfl import OcflRoot
+from pressmark.stores.ocfl.root import OcflRoot
 from support.samples import CONFIGURATIONS
 
 CREATED = "2026-01-02T03:04:05Z"

@@ -26,9 +26,10 @@ import strategies
 from pressmark import bagit, stores
 from pressmark.errors import BagError, IdentifierError, ObjectError, SpillError, StoreError
 from pressmark.reports import Report
-from pressmark.stores import archives, bag_index, bags
-from pressmark.stores.bags import CONFIG, BagFolder
-from pressmark.stores.base import octets
+from pressmark.stores.bags import archives, bag_index
+from pressmark.stores.bags import bag_folder as bags
+from pressmark.stores.bags.bag_folder import CONFIG, BagFolder
+from pressmark.stores.store import octets
 from support.implementations import Implementation, use
 
 from .conftest import snapshot, write
@@ -255,8 +256,8 @@ def test_collisions(tmp_path: Path, folder: BagFolder, monkeypatch: pytest.Monke
         store.put("ab/cd", tmp_path / "f.txt")
     with pytest.raises(ObjectError, match="a name of the folder itself"):
         store.put(".pressmark-work", tmp_path / "f.txt")
-    monkeypatch.setattr("pressmark.stores.bags.folds_case", lambda _directory: True)
-    monkeypatch.setattr("pressmark.stores.bags.misspelled", lambda _base, _relative: b"ab")
+    monkeypatch.setattr("pressmark.stores.bags.bag_folder.folds_case", lambda _directory: True)
+    monkeypatch.setattr("pressmark.stores.bags.bag_folder.misspelled", lambda _base, _relative: b"ab")
     with pytest.raises(ObjectError, match="distinguishes case"):
         store.put("AB", tmp_path / "f.txt")
 
@@ -540,7 +541,7 @@ def test_repair(tmp_path: Path, folder: BagFolder) -> None:
 def test_replaced_in_steps(tmp_path: Path, folder: BagFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where two names cannot be exchanged at once, the old bag is there until the new one is."""
     folder.put("abc", tmp_path / "given")
-    monkeypatch.setattr("pressmark.stores.bags.exchange", lambda _one, _other: False)
+    monkeypatch.setattr("pressmark.stores.bags.bag_folder.exchange", lambda _one, _other: False)
     folder.put("abc", tmp_path / "f.txt", replace=True)
     assert data(folder, "abc") == {"f.txt": b"data"}
     assert sorted(os.listdir(folder.root)) == [os.fsdecode(CONFIG), "abc"]

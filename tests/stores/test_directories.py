@@ -16,12 +16,12 @@ import pytest
 import pressmark
 from pressmark import stores
 from pressmark.errors import ObjectError
+from pressmark.fs.durable import is_there
 from pressmark.fs.locks import LockFile
 from pressmark.fs.owners import UntrustedError
 from pressmark.fs.removal import remove_tree
 from pressmark.stores import directories
 from pressmark.stores.directories import LOCK, Refused, Workshop, copy_source, leftovers, scan
-from pressmark.trees import is_there
 
 from .conftest import snapshot, write
 

@@ -12,8 +12,12 @@ from typing import Any
 import pytest
 
 from pressmark.reports import Report
-from pressmark.stores import ocfl, ocfl_check, ocfl_object, ocfl_walk, ocfl_writer
-from pressmark.stores.ocfl import OcflRoot
+from pressmark.stores.ocfl import check as ocfl_check
+from pressmark.stores.ocfl import object as ocfl_object
+from pressmark.stores.ocfl import object_writer as ocfl_writer
+from pressmark.stores.ocfl import root as ocfl
+from pressmark.stores.ocfl import walk as ocfl_walk
+from pressmark.stores.ocfl.root import OcflRoot
 
 from .ocfl_samples import CREATED, create, kinds, source
 

@@ -14,11 +14,12 @@ import pytest
 
 from pressmark.layouts import REGISTRY
 from pressmark.reports import Problem
-from pressmark.stores import ocfl_check, ocfl_repair
-from pressmark.stores.base import Changed, Progress, octets
-from pressmark.stores.kinds import KINDS
-from pressmark.stores.ocfl import OcflRoot
-from pressmark.stores.ocfl_codes import REGISTERED, SECTIONS
+from pressmark.stores.ocfl import check as ocfl_check
+from pressmark.stores.ocfl import repair as ocfl_repair
+from pressmark.stores.ocfl.codes import REGISTERED, SECTIONS
+from pressmark.stores.ocfl.root import OcflRoot
+from pressmark.stores.problems import KINDS
+from pressmark.stores.store import Changed, Progress, octets
 
 from .ocfl_samples import CREATED, LAYOUTS, create, kinds, rewrite, save, source, tree
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import pressmark
-from pressmark.stores.ocfl import OcflRoot
+from pressmark.stores.ocfl.root import OcflRoot
 
 from .ocfl_samples import create, kinds, source, tree
 
@@ -27,7 +27,7 @@ WORK = """
 import sys
 from pathlib import Path
 from pressmark.errors import ObjectError
-from pressmark.stores.ocfl import OcflRoot
+from pressmark.stores.ocfl.root import OcflRoot
 
 root = OcflRoot(sys.argv[1], flush=False)
 given = Path(sys.argv[2])

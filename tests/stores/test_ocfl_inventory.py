@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pressmark.stores import kinds
-from pressmark.stores.inventory import (
+from pressmark.stores import problems as kinds
+from pressmark.stores.ocfl.inventory import (
     InventoryError,
     head_state,
     inventory_bytes,
@@ -22,7 +22,7 @@ from pressmark.stores.inventory import (
     sidecar_bytes,
     sidecar_digest,
 )
-from pressmark.stores.inventory_rules import (
+from pressmark.stores.ocfl.inventory_rules import (
     history_findings,
     inventory_findings,
     order_finding,

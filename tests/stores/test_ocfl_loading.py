@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from pressmark.errors import ObjectError
-from pressmark.stores import ocfl_writer
-from pressmark.stores.ocfl import OcflRoot
+from pressmark.stores.ocfl import object_writer as ocfl_writer
+from pressmark.stores.ocfl.root import OcflRoot
 from support.implementations import PURE, Implementation, use
 
 from .ocfl_samples import CREATED, create, kinds

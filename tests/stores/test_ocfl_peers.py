@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from pressmark import DirectClean
-from pressmark.stores.ocfl import OcflRoot
+from pressmark.stores.ocfl.root import OcflRoot
 
 from .ocfl_samples import CREATED, USER, create, kinds, source
 from .test_ocfl_object import BAD, folder_of

@@ -13,7 +13,7 @@ import pytest
 
 from pressmark import DirectClean, IdentifierError, Pairtree, Vitro, layout
 from pressmark.errors import ObjectError, StoreError, shown
-from pressmark.stores.ocfl import OcflObject, OcflRoot
+from pressmark.stores.ocfl.root import OcflObject, OcflRoot
 
 from .ocfl_samples import CREATED, LAYOUTS, USER, create, kinds, source, tree
 

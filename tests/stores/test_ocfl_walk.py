@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from pressmark.errors import IdentifierError, ObjectError
 from pressmark.reports import Problem
-from pressmark.stores import ocfl_walk
-from pressmark.stores.ocfl import OcflRoot
+from pressmark.stores.ocfl import walk as ocfl_walk
+from pressmark.stores.ocfl.root import OcflRoot
 from strategies import clean_texts
 
 from .ocfl_samples import CREATED, LAYOUTS, create, kinds, rewrite, source, tree

@@ -19,8 +19,8 @@ from pressmark import Pairtree, stores
 from pressmark.errors import IdentifierError, LayoutConfigError, ObjectError, StoreError
 from pressmark.fs.removal import remove_tree
 from pressmark.stores import directories
-from pressmark.stores.base import octets, text
-from pressmark.stores.pairtree import PairtreeStore
+from pressmark.stores.pairtree.pairtree_store import PairtreeStore
+from pressmark.stores.store import octets, text
 from support.implementations import Implementation, use
 
 from .conftest import Tree, snapshot, write
@@ -386,7 +386,7 @@ def test_names_that_clash_by_case(store: PairtreeStore, tmp_path: Path, monkeypa
     tree = Path(store.root) / "pairtree_root"
     # A file system that folds case finds "AB" where "ab" is, and lists "ab".
     real = os.path.lexists
-    monkeypatch.setattr(pressmark.stores.pairtree, "folds_case", lambda _directory: True)
+    monkeypatch.setattr(pressmark.stores.pairtree.pairtree_store, "folds_case", lambda _directory: True)
     monkeypatch.setattr(directories.os.path, "lexists", lambda path: real(octets(path).replace(b"AB", b"ab")))
     with pytest.raises(ObjectError, match="'AB' is there in the other case") as caught:
         store.put("ABcd", tmp_path / "f")
@@ -411,7 +411,7 @@ def test_a_file_in_the_way(tree: Tree, tmp_path: Path) -> None:
 AT_ONCE = """
 import sys
 from pressmark.errors import ObjectError
-from pressmark.stores.pairtree import PairtreeStore
+from pressmark.stores.pairtree.pairtree_store import PairtreeStore
 store = PairtreeStore(sys.argv[1], durable=False)
 done = 0
 for turn in range(40):

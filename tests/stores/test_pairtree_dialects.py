@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pressmark.stores import pairtree_dialects as dialects
-from pressmark.stores.pairtree import PairtreeStore
+from pressmark.stores.pairtree import dialects
+from pressmark.stores.pairtree.pairtree_store import PairtreeStore
 
 from .conftest import Tree
 

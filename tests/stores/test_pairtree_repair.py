@@ -13,9 +13,10 @@ import pytest
 from hypothesis import given, settings
 
 from pressmark.errors import ObjectError, StoreError
-from pressmark.stores import Changed, pairtree
-from pressmark.stores.base import text
-from pressmark.stores.pairtree import PairtreeStore
+from pressmark.stores import Changed
+from pressmark.stores.pairtree import pairtree_store as pairtree
+from pressmark.stores.pairtree.pairtree_store import PairtreeStore
+from pressmark.stores.store import text
 
 from .conftest import Tree, snapshot, write
 from .test_pairtree_walk import TREES, build

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pressmark.stores.base import octets
+from pressmark.stores.store import octets
 from support.implementations import Implementation
 
 from .conftest import Tree

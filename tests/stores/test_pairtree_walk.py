@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from pressmark import stores
 from pressmark.errors import StoreError
 from pressmark.reports import Problem
-from pressmark.stores import pairtree_walk
-from pressmark.stores.base import octets
-from pressmark.stores.pairtree import PairtreeStore
+from pressmark.stores.pairtree import walk as pairtree_walk
+from pressmark.stores.pairtree.pairtree_store import PairtreeStore
+from pressmark.stores.store import octets
 from support.implementations import Implementation, use
 
 from .conftest import Tree, write

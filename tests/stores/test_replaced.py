@@ -14,10 +14,13 @@ import pytest
 from pressmark import stores
 from pressmark.errors import ObjectError
 from pressmark.layouts import layout
-from pressmark.stores import Store, base, ocfl, vitro
-from pressmark.stores.base import is_same_version, status_of
-from pressmark.stores.pairtree import PairtreeStore
-from pressmark.stores.vitro import VitroStore
+from pressmark.stores import Store
+from pressmark.stores import store as base
+from pressmark.stores.ocfl import root as ocfl
+from pressmark.stores.pairtree.pairtree_store import PairtreeStore
+from pressmark.stores.store import is_same_version, status_of
+from pressmark.stores.vitro import vitro_store as vitro
+from pressmark.stores.vitro.vitro_store import VitroStore
 
 from .conftest import Tree, write
 from .ocfl_samples import create, source

@@ -16,10 +16,13 @@ from pressmark import jobs, stores
 from pressmark.fs.locks import LockFile
 from pressmark.jobs import WorkFolder
 from pressmark.reports import Problem
-from pressmark.stores import Store, archives, bags, settling
-from pressmark.stores.bags import BagFolder
+from pressmark.stores import Store
+from pressmark.stores import recheck as settling
+from pressmark.stores.bags import archives
+from pressmark.stores.bags import bag_folder as bags
+from pressmark.stores.bags.bag_folder import BagFolder
 from pressmark.stores.directories import Workshop
-from pressmark.stores.settling import LOOKS
+from pressmark.stores.recheck import LOOKS
 
 from .conftest import write
 
@@ -407,7 +410,7 @@ def test_what_cannot_be_read_stays(any_store: Store, monkeypatch: pytest.MonkeyP
     module = sys.modules["pressmark.stores.directories"].os
     monkeypatch.setattr(module, "scandir", scandir)
     if any_store.kind == "pairtree":
-        monkeypatch.setattr("pressmark.stores.pairtree_walk.Walk._take_in", lambda *_arguments: None)
+        monkeypatch.setattr("pressmark.stores.pairtree.walk.Walk._take_in", lambda *_arguments: None)
         walk = any_store._walk()  # type: ignore[attr-defined]
         (item,) = walk._looked_at("ab")[0]
         assert [one.kind for one in any_store._second_look(walk, item)] == ["unreadable"]  # type: ignore[attr-defined]

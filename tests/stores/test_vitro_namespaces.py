@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pressmark.stores.namespaces import parse, render
+from pressmark.stores.vitro.namespaces import parse, render
 
 
 @pytest.mark.parametrize(

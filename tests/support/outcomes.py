@@ -9,7 +9,7 @@ from typing import Any
 import naive.by_name
 from naive import Refused
 from pressmark._kernels.tables import Fault
-from pressmark.layouts.door import Door
+from pressmark.layouts.batch import Door
 from support.implementations import NATIVE, PURE, use
 
 # The words in which tests/vectors and tests/naive say why something is refused, for every code of a kernel.

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pressmark import Pairtree
-from pressmark.layouts import lines
+from pressmark.layouts import streams as lines
 from pressmark.layouts.blocks import identifier_blocks
 from pressmark.tabular.detection import FormatError, ListStream, format_of, open_list
 from support.implementations import Implementation

@@ -11,30 +11,30 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from pressmark.bagit.kinds import KINDS
+from pressmark.bagit.problems import KINDS
 
 if TYPE_CHECKING:
     from pressmark.bagit.bag import Bag
-    from pressmark.bagit.completion import complete
-    from pressmark.bagit.creation import create
-    from pressmark.bagit.info import BagInfo
-    from pressmark.bagit.profiles import Profile
+    from pressmark.bagit.bag_info import BagInfo
+    from pressmark.bagit.creation.in_place import create
+    from pressmark.bagit.fetch.complete import complete
+    from pressmark.bagit.profile.profile import Profile
     from pressmark.bagit.report import BagReport
-    from pressmark.bagit.updating import update
-    from pressmark.bagit.validation import validate
+    from pressmark.bagit.updating.update import update
+    from pressmark.bagit.validation.validate import validate
 
 __all__ = ["KINDS", "Bag", "BagInfo", "BagReport", "Profile", "complete", "create", "update", "validate"]
 
 # Each name's module, imported when the name is first asked for: who validates need not wait for what creates.
 _MODULES = {
     "Bag": "bag",
-    "BagInfo": "info",
+    "BagInfo": "bag_info",
     "BagReport": "report",
-    "Profile": "profiles",
-    "complete": "completion",
-    "create": "creation",
-    "update": "updating",
-    "validate": "validation",
+    "Profile": "profile.profile",
+    "complete": "fetch.complete",
+    "create": "creation.in_place",
+    "update": "updating.update",
+    "validate": "validation.validate",
 }
 
 

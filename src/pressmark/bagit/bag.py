@@ -10,23 +10,23 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
-from pressmark.bagit import declaration as declarations
-from pressmark.bagit import fetchlist
-from pressmark.bagit import info as infos
-from pressmark.bagit.algorithms import REGISTERED, bag_name, is_normalized, official_name
-from pressmark.bagit.base import BagFiles, Base
-from pressmark.bagit.declaration import Declaration, read_declaration
-from pressmark.bagit.fetchlist import FetchEntry, read_fetch
-from pressmark.bagit.info import BagInfo, check_elements
-from pressmark.bagit.kinds import problem
-from pressmark.bagit.listing import Listing, Source
-from pressmark.bagit.payload import PAYLOAD
+from pressmark.bagit import bag_info as infos
+from pressmark.bagit import bagit_txt as declarations
+from pressmark.bagit import fetch_txt as fetchlist
+from pressmark.bagit.bag_directory import BagFiles, Base
+from pressmark.bagit.bag_info import BagInfo, check_elements
+from pressmark.bagit.bagit_txt import Declaration, read_declaration
+from pressmark.bagit.fetch_txt import FetchEntry, read_fetch
+from pressmark.bagit.manifest_algorithms import REGISTERED, bag_name, is_normalized, official_name
+from pressmark.bagit.manifest_index import Listing, Source
+from pressmark.bagit.problems import problem
 from pressmark.bagit.versions import breach, holds
+from pressmark.bagit.walk import PAYLOAD
 from pressmark.errors import BagError
 from pressmark.reports import Problem, Report
 
 if TYPE_CHECKING:
-    from pressmark.bagit.profiles import Profile
+    from pressmark.bagit.profile.profile import Profile
 
 __all__ = [
     "Bag",
@@ -165,19 +165,19 @@ class Bag:
 
     def validate(self, level: str = "full", **options: Any) -> Report:
         """Check the bag as :func:`pressmark.bagit.validate` does, with its options."""
-        from pressmark.bagit.validation import validate
+        from pressmark.bagit.validation.validate import validate
 
         return validate(self.path, level, **options)
 
     def update(self, **options: Any) -> Bag:
         """Change the bag as :func:`pressmark.bagit.update` does, with its options, and return it as it is then."""
-        from pressmark.bagit.updating import update
+        from pressmark.bagit.updating.update import update
 
         return update(self, **options)
 
     def complete(self, **options: Any) -> Report:
         """Fetch what fetch.txt lists and is not there, as :func:`pressmark.bagit.complete` does, with its options."""
-        from pressmark.bagit.completion import complete
+        from pressmark.bagit.fetch.complete import complete
 
         return complete(self, **options)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from pressmark.bagit.copying import Copying
+from pressmark.fixity.copying import Copying
 from pressmark.fixity.pool import Finished, Progress
 from pressmark.reports import Problem
 

@@ -14,10 +14,10 @@ from typing import Any, BinaryIO
 
 from pressmark import _kernels
 from pressmark._kernels.tables import LineStatus
-from pressmark.bagit.kinds import problem
-from pressmark.bagit.manifests import PATH_SHOWN, PAYLOAD, ManifestEntry, ManifestForm
-from pressmark.bagit.names import normal_key
-from pressmark.bagit.text import LIMIT, Line, LineReader, place_of
+from pressmark.bagit.encodings import LIMIT, Line, LineReader, place_of
+from pressmark.bagit.manifest import PATH_SHOWN, PAYLOAD, ManifestEntry, ManifestForm
+from pressmark.bagit.paths import normal_key
+from pressmark.bagit.problems import problem
 from pressmark.bagit.versions import breach
 from pressmark.errors import BagError
 from pressmark.reports import Problem

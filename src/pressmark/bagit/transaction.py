@@ -32,10 +32,10 @@ from types import TracebackType
 from typing import Any, NamedTuple
 
 from pressmark.errors import BagError
+from pressmark.fs.durable import flush_directory, flush_tree, is_there
 from pressmark.fs.owners import UntrustedError
 from pressmark.fs.removal import remove_tree
 from pressmark.fs.staging import StagingDirectory
-from pressmark.trees import flush_directory, flush_tree, is_there
 
 __all__ = [
     "STAGING",

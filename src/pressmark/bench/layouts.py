@@ -13,8 +13,8 @@ from typing import Any, BinaryIO, cast
 from pressmark.bench.loops import LOOPS, Loop
 from pressmark.bench.samples import druids, volumes
 from pressmark.bench.timing import best
-from pressmark.cores import usable_threads
 from pressmark.layouts import Layout, layout
+from pressmark.threads import usable_threads
 
 __all__ = ["DOORS", "IDENTIFIERS", "Case", "LayoutRates", "bench_layout", "cases"]
 

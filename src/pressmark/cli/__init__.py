@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from pressmark import _kernels
-from pressmark.cli.program import Program
+from pressmark.cli.common.program import Program
 from pressmark.version import __version__
 
 __all__ = ["main", "version_line"]
@@ -13,15 +13,15 @@ __all__ = ["main", "version_line"]
 # Each command and where it is; only the one that is called gets imported.
 COMMANDS = {
     "layouts": "pressmark.cli.layouts:layouts",
-    "map": "pressmark.cli.mapping:map_command",
-    "unmap": "pressmark.cli.mapping:unmap_command",
-    "hash": "pressmark.cli.hashing:hash_command",
-    "verify": "pressmark.cli.verifying:verify_command",
+    "map": "pressmark.cli.map:map_command",
+    "unmap": "pressmark.cli.map:unmap_command",
+    "hash": "pressmark.cli.hash:hash_command",
+    "verify": "pressmark.cli.verify:verify_command",
     "bag": "pressmark.cli.bag:bag",
     "store": "pressmark.cli.store:store",
     "migrate": "pressmark.cli.migrate:migrate_command",
-    "compare": "pressmark.cli.comparing:compare_command",
-    "bench": "pressmark.cli.benching:bench_command",
+    "compare": "pressmark.cli.compare:compare_command",
+    "bench": "pressmark.cli.bench:bench_command",
 }
 
 EPILOG = """\

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from pressmark.cli.options import layout_argument
+from pressmark.cli.common.options import layout_argument
 from pressmark.layouts import REGISTRY, Entry, Parameter
 
 __all__ = ["described", "layouts", "shown_default"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pressmark.compare.comparing import Progress, compare
+from pressmark.compare.comparison import Progress, compare
 from pressmark.compare.growth import growth, hashed_directories
 from pressmark.compare.result import (
     FORMAT,

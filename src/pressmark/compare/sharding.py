@@ -17,13 +17,13 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from pressmark.compare.comparing import MEMORY, called, compare
+from pressmark.compare.comparison import MEMORY, called, compare
 from pressmark.compare.result import Comparison, from_record
 from pressmark.errors import JobError
 from pressmark.jobs import Chunk, Receipt, Summary, WorkFolder, job_key, run_local
-from pressmark.jobs.rows import FORMATS, fields, shape_of
 from pressmark.layouts import Layout
 from pressmark.tabular.detection import Crlf, format_of, is_gzip
+from pressmark.tabular.row_ranges import FORMATS, fields, shape_of
 
 __all__ = ["CompareLayouts", "collect", "compare_sharded", "identifiers_of"]
 

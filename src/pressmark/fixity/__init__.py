@@ -15,7 +15,7 @@ from pressmark.fixity.outcomes import Outcome
 from pressmark.fixity.pool import Finished, Progress, hash_files
 from pressmark.fixity.verification import Verdict, verify
 from pressmark.fixity.walk import walk
-from pressmark.fixity.ways import opened_directory
+from pressmark.fs.beneath import opened_directory
 
 __all__ = [
     "ALGORITHMS",

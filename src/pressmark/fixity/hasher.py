@@ -16,12 +16,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from io import FileIO
 
-from pressmark.cores import usable_threads
 from pressmark.errors import FileError
 from pressmark.fixity.algorithms import ALGORITHMS, Hasher, algorithm_names
 from pressmark.fixity.outcomes import Outcome, failure, kind_of_error, kind_of_mode
-from pressmark.fixity.plan import SERIAL_RATES
-from pressmark.fixity.ways import HAS_DESCRIPTORS, Anywhere, Beneath, BeneathByName, Directory, Way
+from pressmark.fixity.scheduling import SERIAL_RATES
+from pressmark.fs.beneath import HAS_DESCRIPTORS, Anywhere, Beneath, BeneathByName, Directory, Way
+from pressmark.threads import usable_threads
 
 __all__ = ["CHANGED", "READ_SIZE", "Manner", "changes", "examine", "hash_file", "hash_path", "refusal"]
 

@@ -16,13 +16,13 @@ from time import monotonic
 from typing import NamedTuple
 
 from pressmark import _kernels
-from pressmark.cores import usable_threads
 from pressmark.fixity.algorithms import ALGORITHMS, algorithm_names
 from pressmark.fixity.hasher import CHANGED, READ_SIZE, Manner, changes, examine, hash_path, refusal
 from pressmark.fixity.ledger import Ledger
 from pressmark.fixity.outcomes import Outcome, message_of
-from pressmark.fixity.plan import SMALL, Plan
-from pressmark.fixity.ways import Directory, Way
+from pressmark.fixity.scheduling import SMALL, Plan
+from pressmark.fs.beneath import Directory, Way
+from pressmark.threads import usable_threads
 
 __all__ = ["Finished", "Progress", "hash_files"]
 
@@ -85,7 +85,7 @@ def hash_files(
     :param special_files: read named pipes and devices as well, however long that takes
     :param read: ``"parallel"``, or ``"sequential"``: in input order and one file at a time, for disks with heads
     :param ledger: an open ledger: what it holds is not read again, what is read is written to it
-    :param beneath: a directory, as :func:`~pressmark.fixity.ways.opened_directory` gives it: paths are relative to it,
+    :param beneath: a directory, as :func:`~pressmark.fs.beneath.opened_directory` gives it: paths are relative to it,
         and nothing outside of it is ever opened, whoever exchanges what meanwhile (on Windows: unless somebody is
         faster than a look and an open). No symbolic link is followed then, whatever ``links`` says: a file that is one
         or is behind one is a failure of kind ``link``. Absolute paths, such with a step ``..`` and such without a name

@@ -8,7 +8,7 @@ from typing import Any
 
 from pressmark.fixity.hasher import Manner, refusal
 from pressmark.fixity.outcomes import Outcome, failure, kind_of_mode
-from pressmark.fixity.ways import Directory, Way
+from pressmark.fs.beneath import Directory, Way
 
 __all__ = ["walk"]
 
@@ -32,7 +32,7 @@ def walk(
         outcome each; ``root`` itself is followed unless they are refused
     :param leave_out: device and inode of files below ``root`` that are not given: a run's own output and ledger
     :param special_files: named pipes and devices are given as paths, to be read
-    :param beneath: a directory, as :func:`~pressmark.fixity.ways.opened_directory` gives it: ``root`` is relative to
+    :param beneath: a directory, as :func:`~pressmark.fs.beneath.opened_directory` gives it: ``root`` is relative to
         it, ``"."`` for itself, and so are the paths that are given; no link is followed, and ``"follow"`` is
         ``"refuse"``
     :raises ValueError: an argument is wrong

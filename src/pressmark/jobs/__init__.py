@@ -12,18 +12,18 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from pressmark.jobs.chunks import BYTES, FILES, ROWS, Chunk, Cutter
-from pressmark.jobs.cluster import dask_client, run_dask
-from pressmark.jobs.driver import OnReceipt, Stop, Summary, run
-from pressmark.jobs.folder import Done, Job, WorkFolder, job_key
+from pressmark.jobs.dask import dask_client, run_dask
 from pressmark.jobs.local import run_executor, run_local
 from pressmark.jobs.receipts import Receipt
-from pressmark.jobs.work import Failed, perform
+from pressmark.jobs.scheduler import OnReceipt, Stop, Summary, run
+from pressmark.jobs.workdir import Done, Job, WorkFolder, job_key
+from pressmark.jobs.worker import Failed, perform
 
 if TYPE_CHECKING:
-    from pressmark.jobs.bags import ValidateBags
-    from pressmark.jobs.checking import CheckStore
-    from pressmark.jobs.hashing import HashFiles
-    from pressmark.jobs.mapping import MapIds
+    from pressmark.bagit.job import ValidateBags
+    from pressmark.fixity.job import HashFiles
+    from pressmark.layouts.job import MapIds
+    from pressmark.stores.job import CheckStore
 
 __all__ = [
     "BYTES",
@@ -53,11 +53,11 @@ __all__ = [
 ]
 
 # Kinds of jobs, which a run of another kind need not wait for.
-_KINDS = {"CheckStore": "checking", "HashFiles": "hashing", "MapIds": "mapping", "ValidateBags": "bags"}
+_KINDS = {"CheckStore": "stores", "HashFiles": "fixity", "MapIds": "layouts", "ValidateBags": "bagit"}
 
 
 def __getattr__(name: str) -> Any:
     """Import a kind of job when it is first asked for."""
     if name in _KINDS:
-        return getattr(importlib.import_module(f"{__name__}.{_KINDS[name]}"), name)
+        return getattr(importlib.import_module(f"pressmark.{_KINDS[name]}.job"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -11,13 +11,13 @@ from concurrent.futures import BrokenExecutor, CancelledError, Executor, Process
 from multiprocessing.connection import wait
 from typing import Any
 
-from pressmark.cores import usable_threads
 from pressmark.errors import JobError
 from pressmark.jobs.chunks import Chunk
-from pressmark.jobs.driver import OnReceipt, Stop, SubmitPool, Summary, drive
-from pressmark.jobs.folder import Job, WorkFolder
-from pressmark.jobs.places import Place
-from pressmark.jobs.work import perform
+from pressmark.jobs.scheduler import OnReceipt, Stop, SubmitPool, Summary, drive
+from pressmark.jobs.visibility import Place
+from pressmark.jobs.workdir import Job, WorkFolder
+from pressmark.jobs.worker import perform
+from pressmark.threads import usable_threads
 
 __all__ = ["ProcessPool", "ThreadPool", "run_executor", "run_local"]
 
@@ -98,7 +98,7 @@ class ProcessPool:
     :param module: what they need, imported once for all of them
     """
 
-    def __init__(self, workers: int, module: str = "pressmark.jobs.work") -> None:
+    def __init__(self, workers: int, module: str = "pressmark.jobs.worker") -> None:
         self.workers = workers
         # Not fork: this process may have threads, and locks that a copy of it would wait for in vain.
         method = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"

@@ -10,8 +10,8 @@ from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
+from pressmark.fs.durable import flush_directory
 from pressmark.jobs.receipts import host
-from pressmark.trees import flush_directory
 
 __all__ = ["OutputFile", "is_temporary", "temporary", "write_new", "write_whole"]
 

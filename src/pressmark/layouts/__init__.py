@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from pressmark.layouts.base import Layout, Parameter
-from pressmark.layouts.clean_path import DirectClean
-from pressmark.layouts.direct import FlatDirect
-from pressmark.layouts.hashed import HashAndIdNTuple, HashedNTuple
-from pressmark.layouts.lines import LineCounts
-from pressmark.layouts.omit_prefix import DifferentialNTupleOmitPrefix, FlatOmitPrefix, NTupleOmitPrefix
+from pressmark.layouts.ocfl_clean_path import DirectClean
+from pressmark.layouts.ocfl_direct import FlatDirect
+from pressmark.layouts.ocfl_hashed import HashAndIdNTuple, HashedNTuple
+from pressmark.layouts.ocfl_omit_prefix import DifferentialNTupleOmitPrefix, FlatOmitPrefix, NTupleOmitPrefix
 from pressmark.layouts.pairtree import Pairtree, clean, unclean
 from pressmark.layouts.registry import REGISTRY, Entry, entry, layout, layout_from_config
+from pressmark.layouts.streams import LineCounts
 from pressmark.layouts.vitro import Vitro
 
 __all__ = [

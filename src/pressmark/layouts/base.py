@@ -9,12 +9,12 @@ from types import ModuleType
 from typing import Any, BinaryIO, ClassVar, Literal, overload
 
 from pressmark import _kernels
-from pressmark.columns import ArrowArrayExportable, ArrowStreamExportable, StringColumn, StringTable
-from pressmark.cores import usable_threads
+from pressmark.arrow import ArrowArrayExportable, ArrowStreamExportable, StringColumn, StringTable
 from pressmark.errors import IdentifierError, LayoutConfigError, NotReversibleError, PathError
-from pressmark.layouts.door import Door
-from pressmark.layouts.lines import LineCounts, LineErrors, pass_lines
+from pressmark.layouts.batch import Door
 from pressmark.layouts.parameters import REQUIRED, Check, camel_case, unknown_key
+from pressmark.layouts.streams import LineCounts, LineErrors, pass_lines
+from pressmark.threads import usable_threads
 
 __all__ = ["NAME_MAX", "Layout", "Parameter"]
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from pressmark import _kernels
 from pressmark._kernels.tables import Fault
-from pressmark.columns import (
+from pressmark.arrow import (
     ArrowArrayExportable,
     ArrowStreamExportable,
     PackedColumn,
@@ -19,7 +19,7 @@ from pressmark.columns import (
 )
 from pressmark.errors import IdentifierError
 from pressmark.layouts.base import Layout
-from pressmark.layouts.lines import cut_blocks
+from pressmark.layouts.streams import cut_blocks
 from pressmark.tabular.detection import Crlf, FormatError, open_list
 
 __all__ = [

@@ -12,7 +12,7 @@ from pressmark import _kernels
 from pressmark._kernels.tables import WINDOWS_RESERVED, Fault
 from pressmark.errors import IdentifierError, LayoutConfigError, PathError, shown, shown_value
 from pressmark.layouts.base import NAME_MAX, Layout
-from pressmark.layouts.door import Door
+from pressmark.layouts.batch import Door
 from pressmark.layouts.parameters import Boolean, Check, Text, parameter
 
 __all__ = ["Encapsulation", "Pairtree", "clean", "unclean"]

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 from pressmark.errors import LayoutConfigError, LayoutConfigWarning, shown
 from pressmark.layouts.base import Layout, Parameter
-from pressmark.layouts.clean_path import DirectClean
-from pressmark.layouts.direct import FlatDirect
-from pressmark.layouts.hashed import HashAndIdNTuple, HashedNTuple
-from pressmark.layouts.omit_prefix import DifferentialNTupleOmitPrefix, FlatOmitPrefix, NTupleOmitPrefix
+from pressmark.layouts.ocfl_clean_path import DirectClean
+from pressmark.layouts.ocfl_direct import FlatDirect
+from pressmark.layouts.ocfl_hashed import HashAndIdNTuple, HashedNTuple
+from pressmark.layouts.ocfl_omit_prefix import DifferentialNTupleOmitPrefix, FlatOmitPrefix, NTupleOmitPrefix
 from pressmark.layouts.pairtree import Pairtree
 from pressmark.layouts.parameters import Texts, camel_case, unknown_key
 from pressmark.layouts.vitro import Vitro

@@ -7,8 +7,8 @@
 (True, {'ok': 89067})
 
 A plan is made first, and refused as a whole where something would go wrong; nothing is written to the destination
-before. Everything a run knows is in its work folder, beside the destination: see :mod:`pressmark.migrate.planning` and
-:mod:`pressmark.migrate.running`.
+before. Everything a run knows is in its work folder, beside the destination: see
+:mod:`pressmark.migrate.planning.planner` and :mod:`pressmark.migrate.runner`.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from concurrent.futures import Executor
 from typing import TYPE_CHECKING, Any, Literal
 
 from pressmark.migrate.asking import make_options
-from pressmark.migrate.entries import Entry
-from pressmark.migrate.events import PHASES, Progress
 from pressmark.migrate.options import COPY_MODES, IMPROPER, LINKS, VERIFICATIONS, Options
-from pressmark.migrate.plans import Plan
+from pressmark.migrate.phases import PHASES, Progress
+from pressmark.migrate.planning.entry import Entry
+from pressmark.migrate.planning.plan import Plan
 from pressmark.migrate.rows import GOOD, KEPT, STATUSES, Row
-from pressmark.migrate.running import Run, refuse_others, state
+from pressmark.migrate.runner import Run, refuse_others, state
 
 if TYPE_CHECKING:
     from pressmark.layouts import Layout
-    from pressmark.migrate.events import OnEvent
-    from pressmark.migrate.mapping import IdentifierMap
+    from pressmark.migrate.phases import OnEvent
+    from pressmark.migrate.planning.id_map import IdentifierMap
     from pressmark.migrate.reporting import Summary
     from pressmark.migrate.sources import Identifiers
 
@@ -135,8 +135,8 @@ def plan(
     :raises JobError: the work folder cannot be used
     :raises LayoutConfigError: a layout is refused
     """
-    from pressmark.jobs.folder import work_errors
-    from pressmark.migrate.planning import make_plan
+    from pressmark.jobs.workdir import work_errors
+    from pressmark.migrate.planning.planner import make_plan
 
     options = make_options(source, destination, to=to, layout=layout, **how)
     folder = work_folder(destination) if work is None else os.path.abspath(os.fspath(work))
@@ -180,7 +180,7 @@ def run(
     :raises StoreError: the destination cannot be made
     :raises JobError: the run cannot go on
     """
-    from pressmark.migrate.running import Workers, run_plan
+    from pressmark.migrate.runner import Workers, run_plan
 
     found = plan_or_work if isinstance(plan_or_work, Plan) else Plan.open(plan_or_work)
     return run_plan(
@@ -206,7 +206,7 @@ def resume(
     :raises MigrationError: there is no plan, or the run began with other options
     :raises JobError: the run cannot go on
     """
-    from pressmark.migrate.running import Workers, run_plan
+    from pressmark.migrate.runner import Workers, run_plan
 
     found = plan_or_work if isinstance(plan_or_work, Plan) else Plan.open(plan_or_work)
     return run_plan(
@@ -237,7 +237,7 @@ def verify(
     :raises MigrationError: the run is not finished, or the work folder of one that it caught up with is gone
     :raises JobError: it cannot go on, or rows are damaged
     """
-    from pressmark.migrate.running import Workers, verify_run
+    from pressmark.migrate.runner import Workers, verify_run
 
     found = plan_or_work if isinstance(plan_or_work, Plan) else Plan.open(plan_or_work)
     return verify_run(
@@ -268,8 +268,8 @@ def catch_up(
         it caught up with is gone
     :raises JobError: the rows or the entries of a run are damaged, or the work folder cannot be used
     """
-    from pressmark.jobs.folder import work_errors
-    from pressmark.migrate.catching_up import plan_catch_up
+    from pressmark.jobs.workdir import work_errors
+    from pressmark.migrate.catch_up import plan_catch_up
 
     first = before if isinstance(before, Plan) else Plan.open(before)
     folder = work_folder(first.options.destination) if work is None else os.path.abspath(os.fspath(work))

@@ -13,8 +13,8 @@ from pressmark.layouts import Layout
 from pressmark.layouts import layout as layout_by_name
 from pressmark.migrate.options import COPY_MODES, IMPROPER, LINKS, VERIFICATIONS, Options
 from pressmark.paths import PROFILES
-from pressmark.stores.ocfl_declarations import VERSIONS
-from pressmark.stores.ocfl_layout import refused_layout
+from pressmark.stores.ocfl.declarations import VERSIONS
+from pressmark.stores.ocfl.layout_files import refused_layout
 
 __all__ = ["is_within", "make_options"]
 

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from time import monotonic
 
 from pressmark.jobs.chunks import Chunk
-from pressmark.jobs.folder import WorkFolder, job_key
 from pressmark.jobs.listing import chunk_lines
 from pressmark.jobs.receipts import Receipt
-from pressmark.migrate.comparing import verified
-from pressmark.migrate.entries import Entry
+from pressmark.jobs.workdir import WorkFolder, job_key
 from pressmark.migrate.options import Options
-from pressmark.migrate.removing import removed
+from pressmark.migrate.planning.entry import Entry
+from pressmark.migrate.remove import removed
+from pressmark.migrate.reread import verified
 from pressmark.migrate.rows import GOOD, KEPT, Row
 from pressmark.migrate.transfer import carry
 
@@ -46,7 +46,8 @@ class _Job:
 class Migrate(_Job):
     """Objects of a plan into the destination: a row each in ``<chunk>.jsonl``.
 
-    The lines of a chunk are those of :class:`~pressmark.migrate.entries.Entry`, from ``start`` to ``stop`` in bytes.
+    The lines of a chunk are those of :class:`~pressmark.migrate.planning.entry.Entry`, from ``start`` to ``stop`` in
+    bytes.
     """
 
     kind = "migrate"

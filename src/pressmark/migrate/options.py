@@ -13,8 +13,8 @@ from pressmark import stores
 from pressmark.errors import StoreError
 from pressmark.layouts import Layout, Pairtree, Vitro, layout_from_config
 from pressmark.stores import Store
-from pressmark.stores.bags import BagFolder
-from pressmark.stores.namespaces import with_declared
+from pressmark.stores.bags.bag_folder import BagFolder
+from pressmark.stores.vitro.namespaces import with_declared
 
 __all__ = ["COPY_MODES", "IMPROPER", "LINKS", "VERIFICATIONS", "Options", "existing"]
 

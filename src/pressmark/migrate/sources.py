@@ -24,9 +24,9 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, BinaryIO
 
-from pressmark import delimited
-from pressmark.delimited import TSV, Dialect, RowsError, dialect_of
-from pressmark.stores.base import text
+from pressmark.stores.store import text
+from pressmark.tabular import delimited
+from pressmark.tabular.delimited import TSV, Dialect, RowsError, dialect_of
 from pressmark.tabular.detection import Crlf, FormatError, ListStream, format_of, is_gzip, open_list
 from pressmark.tabular.json_lines import parsed
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 
-from pressmark.bagit.names import normal_key
+from pressmark.bagit.paths import normal_key
 from pressmark.errors import IdentifierError, shown
 from pressmark.layouts import Pairtree, Vitro, layout_from_config
 from pressmark.migrate.options import Options
-from pressmark.stores.bags import CONFIG, IDENTIFIER, REPLACED, can_be_said
-from pressmark.stores.bags import WORKSHOP as BAGS_WORKSHOP
-from pressmark.stores.base import is_utf8, octets
-from pressmark.stores.ocfl_layout import EXTENSIONS, LAYOUT
+from pressmark.stores.bags.bag_folder import CONFIG, IDENTIFIER, REPLACED, can_be_said
+from pressmark.stores.bags.bag_folder import WORKSHOP as BAGS_WORKSHOP
+from pressmark.stores.ocfl.layout_files import EXTENSIONS, LAYOUT
+from pressmark.stores.store import is_utf8, octets
 
 __all__ = ["Place", "Targets"]
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from pressmark.paths.clashes import Clash, Member, PathIndex, Totals
+from pressmark.paths.collisions import Clash, Member, PathIndex, Totals
+from pressmark.paths.directories import Tree
 from pressmark.paths.folding import folded
 from pressmark.paths.lengths import PathLengths
-from pressmark.paths.profiles import PROFILES, Profile, Refusal, Refusals, advice, refusal, refusals
-from pressmark.paths.trees import Tree
+from pressmark.paths.systems import PROFILES, Profile, Refusal, Refusals, advice, refusal, refusals
 
 __all__ = [
     "PROFILES",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from pressmark import _kernels
-from pressmark.paths.pieces import Texts, pieces
+from pressmark.paths.batches import Texts, pieces
 
 __all__ = ["Neighbours", "PathLengths"]
 

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 from pressmark.errors import StoreError
 from pressmark.layouts import Layout
 from pressmark.layouts import layout as layout_by_name
-from pressmark.stores.base import (
+from pressmark.stores.problems import KINDS as PROBLEM_KINDS
+from pressmark.stores.store import (
     Changed,
     CopyMode,
     Path,
@@ -27,13 +28,12 @@ from pressmark.stores.base import (
     encode_path,
     store_errors,
 )
-from pressmark.stores.kinds import KINDS as PROBLEM_KINDS
 
 if TYPE_CHECKING:
-    from pressmark.stores.bags import BagFolder
-    from pressmark.stores.ocfl import OcflRoot
-    from pressmark.stores.pairtree import PairtreeStore
-    from pressmark.stores.vitro import VitroStore
+    from pressmark.stores.bags.bag_folder import BagFolder
+    from pressmark.stores.ocfl.root import OcflRoot
+    from pressmark.stores.pairtree.pairtree_store import PairtreeStore
+    from pressmark.stores.vitro.vitro_store import VitroStore
 
 __all__ = [
     "KINDS",
@@ -58,10 +58,10 @@ __all__ = [
 
 # Loaded when a store of the kind is opened, or the class asked for.
 _CLASSES = {
-    "pairtree": ("pressmark.stores.pairtree", "PairtreeStore"),
-    "vitro": ("pressmark.stores.vitro", "VitroStore"),
-    "ocfl": ("pressmark.stores.ocfl", "OcflRoot"),
-    "bags": ("pressmark.stores.bags", "BagFolder"),
+    "pairtree": ("pressmark.stores.pairtree.pairtree_store", "PairtreeStore"),
+    "vitro": ("pressmark.stores.vitro.vitro_store", "VitroStore"),
+    "ocfl": ("pressmark.stores.ocfl.root", "OcflRoot"),
+    "bags": ("pressmark.stores.bags.bag_folder", "BagFolder"),
 }
 #: The kinds of stores.
 KINDS = tuple(_CLASSES)
@@ -117,7 +117,7 @@ def kind_of(path: Path) -> str:
 
 
 def _is_serialized_bag(path: bytes) -> bool:
-    from pressmark.stores import archives
+    from pressmark.stores.bags import archives
 
     return archives.stem(os.path.basename(path)) is not None and not archives.describe(path).problems
 

@@ -29,14 +29,14 @@ from functools import cache
 from types import TracebackType
 from typing import NamedTuple
 
-from pressmark.bagit.copying import Event, Job, copy_files
 from pressmark.fixity import Outcome
+from pressmark.fixity.copying import Event, Job, copy_files
 from pressmark.fixity.outcomes import failure, kind_of_error, kind_of_mode, message_of
+from pressmark.fs.durable import is_there, walk
 from pressmark.fs.locks import LockFile, take
 from pressmark.fs.owners import is_own, make_shared, require_shared
 from pressmark.fs.removal import remove_tree
-from pressmark.stores.base import Path, Source, leads_out, octets, text
-from pressmark.trees import is_there, walk
+from pressmark.stores.store import Path, Source, leads_out, octets, text
 
 __all__ = [
     "LOCK",
@@ -528,11 +528,11 @@ def copy_source(
     """Copy what a source is made of into the new directory ``target``.
 
     :param source: a file, a directory, or names and the files or directories that are copied there
-    :param mode: as in :func:`pressmark.bagit.copying.copy_files`
+    :param mode: as in :func:`pressmark.fixity.copying.copy_files`
     :param links: symbolic links: ``"refuse"`` or ``"follow"``; what the source itself names is followed
     :param algorithms: of the digests that ``on_file`` gets
     :param on_file: called with each file's name below ``target``, and its outcome
-    :param on_event: called with the events of :func:`pressmark.bagit.copying.copy_files`
+    :param on_event: called with the events of :func:`pressmark.fixity.copying.copy_files`
     :return: how many files there are
     :raises Refused: the source cannot be stored
     :raises OSError: the copy cannot be written

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator
 
 from pressmark.fixity import Outcome, walk
 from pressmark.fixity.outcomes import kind_of_error
+from pressmark.fs.durable import is_readable, why_unreadable
 from pressmark.reports import Problem
-from pressmark.stores.base import octets, text
-from pressmark.stores.kinds import problem
-from pressmark.trees import is_readable, why_unreadable
+from pressmark.stores.problems import problem
+from pressmark.stores.store import octets, text
 
 __all__ = ["find_unreadable", "unreadable_file"]
 

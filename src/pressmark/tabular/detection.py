@@ -12,7 +12,7 @@ import os
 import re
 from typing import Any, Literal
 
-from pressmark.delimited import BOM
+from pressmark.tabular.delimited import BOM
 
 __all__ = ["CRLF", "Crlf", "FormatError", "ListStream", "format_of", "is_gzip", "open_list"]
 

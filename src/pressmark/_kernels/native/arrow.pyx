@@ -1,7 +1,7 @@
 """Columns of strings through the Arrow C data interface, in and out: the fast twin.
 
 Nothing here words an error: what is wrong with a foreign structure is reported as a *problem*, a tuple of its name and
-what goes with it, which ``pressmark.columns`` turns into a message.
+what goes with it, which ``pressmark.arrow`` turns into a message.
 """
 
 cimport cython

@@ -26,7 +26,7 @@ __all__ = [
     "map_part",
 ]
 
-# (name, then what goes with it): see pressmark.columns.
+# (name, then what goes with it): see pressmark.arrow.
 Problem = tuple[Any, ...]
 
 _NO_LIBRARY = ("no_library",)

@@ -10,6 +10,6 @@ from __future__ import annotations
 
 from pressmark.bagit.archive.members import Limits, Member
 from pressmark.bagit.archive.reader import Archive, open_archive
-from pressmark.bagit.archive.validate import validate_archive
+from pressmark.bagit.archive.archive_validation import validate_archive
 
 __all__ = ["Archive", "Limits", "Member", "open_archive", "validate_archive"]

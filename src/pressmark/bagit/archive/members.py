@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import BinaryIO, NoReturn
 
-from pressmark.bagit.names import canonical, fault_of
+from pressmark.bagit.paths import canonical, fault_of
 from pressmark.errors import ArchiveError, BagError
 
 __all__ = ["BLOCK", "ArchiveFile", "Limits", "Member", "clean_name"]

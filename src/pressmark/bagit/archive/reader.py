@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from types import TracebackType
 
+from pressmark.bagit.archive.decompression import COMPRESSIONS, Compressed, Plain, Stream
 from pressmark.bagit.archive.members import ArchiveFile, Limits, Member
-from pressmark.bagit.archive.streams import COMPRESSIONS, Compressed, Plain, Stream
 from pressmark.bagit.archive.tar import RECORD, TarReader, is_header
 from pressmark.bagit.archive.zip import MAGIC, ZipReader
 from pressmark.errors import BagError

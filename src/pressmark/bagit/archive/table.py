@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import Any, BinaryIO, NamedTuple
 
 from pressmark.bagit.archive.reader import Archive
-from pressmark.bagit.base import LINKS, Target
+from pressmark.bagit.bag_directory import LINKS, Target
 from pressmark.errors import SpillError
 
 __all__ = ["ArchivedBag", "MemberTable", "Node"]
@@ -236,7 +236,7 @@ class _Entry:
 
 
 class ArchivedBag:
-    """A bag in an archive, to be looked at as :class:`pressmark.bagit.base.Base` looks at one in a directory.
+    """A bag in an archive, to be looked at as :class:`pressmark.bagit.bag_directory.Base` looks at one in a directory.
 
     :param path: of the archive
     :param top: the bag's directory in it

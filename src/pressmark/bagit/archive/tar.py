@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from pressmark.bagit.archive.decompression import Stream
 from pressmark.bagit.archive.members import BLOCK, ArchiveFile, Member
-from pressmark.bagit.archive.streams import Stream
 
 __all__ = ["TarReader", "is_header"]
 

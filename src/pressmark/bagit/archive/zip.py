@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from struct import Struct
 from typing import Any, NamedTuple
 
+from pressmark.bagit.archive.decompression import DECODER_MEMORY, DECODING_ERRORS, lzma
 from pressmark.bagit.archive.members import BLOCK, ArchiveFile, Member
-from pressmark.bagit.archive.streams import DECODER_MEMORY, DECODING_ERRORS, lzma
 
 __all__ = ["MAGIC", "ZipReader"]
 

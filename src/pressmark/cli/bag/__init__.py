@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import click
 
-from pressmark.cli.program import Commands
+from pressmark.cli.common.program import Commands
 
 __all__ = ["bag"]
 
 COMMANDS = {
-    "create": "pressmark.cli.bag.creation:create_command",
-    "validate": "pressmark.cli.bag.validation:validate_command",
-    "update": "pressmark.cli.bag.updating:update_command",
-    "complete": "pressmark.cli.bag.completion:complete_command",
-    "info": "pressmark.cli.bag.information:info_command",
+    "create": "pressmark.cli.bag.create:create_command",
+    "validate": "pressmark.cli.bag.validate:validate_command",
+    "update": "pressmark.cli.bag.update:update_command",
+    "complete": "pressmark.cli.bag.complete:complete_command",
+    "info": "pressmark.cli.bag.info:info_command",
 }
 
 EPILOG = """\

@@ -8,9 +8,9 @@ from typing import Any, TypeVar
 
 import click
 
-from pressmark.bagit.info import BagInfo
-from pressmark.cli.streams import open_source
-from pressmark.cli.talk import CallError
+from pressmark.bagit.bag_info import BagInfo
+from pressmark.cli.common.console import CallError
+from pressmark.cli.common.files import open_source
 from pressmark.errors import shown
 
 __all__ = ["given_elements", "info_options"]

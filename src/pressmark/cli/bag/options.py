@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterable, Iterator
 
 import click
 
-from pressmark.bagit.copying import Copying
 from pressmark.bagit.events import Noticed, Stage
 from pressmark.bagit.transaction import is_decided
-from pressmark.cli.talk import CallError, Failure, cause, one_line
-from pressmark.cli.tally import Tally
+from pressmark.cli.common.console import CallError, Failure, cause, one_line
+from pressmark.cli.common.file_progress import Tally
 from pressmark.errors import BagError, BagInvalidError
 from pressmark.fixity import Ledger, Progress
+from pressmark.fixity.copying import Copying
 from pressmark.reports import ERROR, Problem
 
 __all__ = ["BAG", "JSON", "Listener", "bag_endings", "how_far", "problem_text", "refuse_inside", "refuse_missing"]

@@ -8,8 +8,8 @@ from typing import Any
 
 from pressmark.bagit.report import BagReport
 from pressmark.cli.bag.options import problem_text
-from pressmark.cli.held_lines import HeldLines
-from pressmark.cli.streams import Sink
+from pressmark.cli.common.buffered_lines import HeldLines
+from pressmark.cli.common.files import Sink
 from pressmark.reports import Problem, Report
 
 __all__ = ["Problems"]

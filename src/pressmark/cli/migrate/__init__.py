@@ -7,14 +7,14 @@ from typing import Any
 import click
 
 from pressmark import migrate
+from pressmark.cli.common.console import Failure, Interrupted
+from pressmark.cli.common.files import open_sink
+from pressmark.cli.common.progress import manner_of
 from pressmark.cli.migrate.calls import Call
 from pressmark.cli.migrate.options import given_options, migrate_options
 from pressmark.cli.migrate.output import Lines
 from pressmark.cli.migrate.watch import Watch
-from pressmark.cli.progress import manner_of
 from pressmark.cli.store.options import store_endings
-from pressmark.cli.streams import open_sink
-from pressmark.cli.talk import Failure, Interrupted
 from pressmark.errors import JobError
 
 __all__ = ["migrate_command"]

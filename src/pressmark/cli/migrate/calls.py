@@ -9,16 +9,16 @@ from contextlib import closing, contextmanager, suppress
 from typing import Any
 
 from pressmark import migrate
+from pressmark.cli.common.console import CallError, Failure, say
+from pressmark.cli.common.file_progress import counted, shown_bytes
+from pressmark.cli.common.progress import duration
+from pressmark.cli.common.signals import told_of_ctrl_c
 from pressmark.cli.migrate.options import asked_for, refuse_mixed
 from pressmark.cli.migrate.output import Lines
 from pressmark.cli.migrate.watch import Watch
-from pressmark.cli.progress import duration
-from pressmark.cli.signals import told_of_ctrl_c
-from pressmark.cli.talk import CallError, Failure, say
-from pressmark.cli.tally import counted, shown_bytes
 from pressmark.errors import MigrationError, ReportError
 from pressmark.migrate.reporting import Summary, check_report, outcome_of
-from pressmark.migrate.running import is_of_run
+from pressmark.migrate.runner import is_of_run
 
 __all__ = ["Call"]
 

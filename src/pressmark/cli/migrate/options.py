@@ -10,10 +10,10 @@ from typing import Any, TypeVar
 import click
 
 from pressmark import migrate, stores
-from pressmark.cli.fixity_options import PROGRESS, chosen_algorithms
-from pressmark.cli.kinds import CRLF_OPTION
+from pressmark.cli.common.console import CallError
+from pressmark.cli.common.file_formats import CRLF_OPTION
+from pressmark.cli.common.fixity_options import PROGRESS, chosen_algorithms
 from pressmark.cli.store.options import layout_of
-from pressmark.cli.talk import CallError
 from pressmark.paths import PROFILES
 
 __all__ = ["asked_for", "given_options", "migrate_options", "refuse_mixed"]

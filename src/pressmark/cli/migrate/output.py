@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from pressmark.cli.held_lines import HeldLines
-from pressmark.cli.streams import Sink
-from pressmark.cli.talk import one_line
+from pressmark.cli.common.buffered_lines import HeldLines
+from pressmark.cli.common.console import one_line
+from pressmark.cli.common.files import Sink
 from pressmark.errors import shown
 from pressmark.migrate import GOOD, STATUSES, Entry, Row
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from types import TracebackType
 
-from pressmark.cli.progress import DISPLAY_AFTER, LOG_EVERY, Display, Manner, duration
-from pressmark.cli.talk import say
-from pressmark.cli.tally import counted, shown_bytes
+from pressmark.cli.common.console import say
+from pressmark.cli.common.file_progress import counted, shown_bytes
+from pressmark.cli.common.progress import DISPLAY_AFTER, LOG_EVERY, Display, Manner, duration
 from pressmark.migrate import GOOD, Progress
 
 __all__ = ["PHASES", "Watch", "text_of"]

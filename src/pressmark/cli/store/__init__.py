@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import click
 
-from pressmark.cli.program import Commands
+from pressmark.cli.common.program import Commands
 
 __all__ = ["store"]
 
 COMMANDS = {
-    "init": "pressmark.cli.store.making:init_command",
-    "ls": "pressmark.cli.store.listing:ls_command",
-    "check": "pressmark.cli.store.checking:check_command",
-    "repair": "pressmark.cli.store.repairing:repair_command",
-    "put": "pressmark.cli.store.filling:put_command",
-    "get": "pressmark.cli.store.getting:get_command",
-    "rm": "pressmark.cli.store.removing:rm_command",
+    "init": "pressmark.cli.store.init:init_command",
+    "ls": "pressmark.cli.store.ls:ls_command",
+    "check": "pressmark.cli.store.check:check_command",
+    "repair": "pressmark.cli.store.repair:repair_command",
+    "put": "pressmark.cli.store.put:put_command",
+    "get": "pressmark.cli.store.get:get_command",
+    "rm": "pressmark.cli.store.rm:rm_command",
 }
 
 EPILOG = """\

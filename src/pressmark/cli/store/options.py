@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 import click
 
 from pressmark import stores
-from pressmark.cli.fixity_options import PROGRESS
-from pressmark.cli.options import named_layout
-from pressmark.cli.talk import CallError, Failure
+from pressmark.cli.common.console import CallError, Failure
+from pressmark.cli.common.fixity_options import PROGRESS
+from pressmark.cli.common.options import named_layout
 from pressmark.errors import ObjectError, StoreError
 from pressmark.fixity import Progress
 from pressmark.layouts import Layout

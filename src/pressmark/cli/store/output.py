@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from pressmark.cli.held_lines import HeldLines
-from pressmark.cli.streams import Sink
-from pressmark.cli.tally import Tally
+from pressmark.cli.common.buffered_lines import HeldLines
+from pressmark.cli.common.file_progress import Tally
+from pressmark.cli.common.files import Sink
 from pressmark.errors import shown
 from pressmark.stores import StoreObject
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from pressmark.compare.report.verdict import SYSTEMS, Statement, Verdict, faults, verdict
 from pressmark.compare.result import KINDS, Comparison, LayoutResult
-from pressmark.pages import check_needs, check_writable, embedded, rendered, write_page
+from pressmark.html import check_needs, check_writable, embedded, rendered, write_page
 from pressmark.version import __version__
 
 __all__ = ["SYSTEMS", "Statement", "Verdict", "check_report", "faults", "page_text", "verdict", "write_report"]

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from pressmark.compare.report.verdict import STRUCTURES
 from pressmark.compare.result import Comparison, LayoutResult
-from pressmark.pages import number, percent, rounded, visible
+from pressmark.html import number, percent, rounded, visible
 
 __all__ = ["LENGTH_LINES", "Picture", "Series", "pictures"]
 

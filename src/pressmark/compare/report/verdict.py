@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from pressmark.compare.result import Comparison, Group, LayoutResult
 from pressmark.errors import shown
-from pressmark.pages import number, rounded
+from pressmark.html import number, rounded
 
 __all__ = ["BILLION", "STRUCTURES", "SYSTEMS", "Statement", "Verdict", "faults", "verdict"]
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 import os
 
 from pressmark.errors import ReportError
-from pressmark.migrate.plans import Plan
+from pressmark.html import check_writable, write_page
+from pressmark.migrate.planning.plan import Plan
 from pressmark.migrate.reporting.formats import FORMATS, Format, format_of, write_rows
 from pressmark.migrate.reporting.outcome import Outcome, outcome_of
+from pressmark.migrate.reporting.remedies import WAYS_OUT
 from pressmark.migrate.reporting.summary import FIRST, Group, Summary, counted, summarize
-from pressmark.migrate.reporting.ways import WAYS_OUT
-from pressmark.migrate.running import Run
-from pressmark.pages import check_writable, write_page
+from pressmark.migrate.runner import Run
 
 __all__ = [
     "FIRST",

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from pressmark.errors import ReportError
 from pressmark.jobs import WorkFolder
-from pressmark.migrate.plans import KNOWN, Plan
-from pressmark.migrate.running import REMAINING, ROWS, Run, output_lines, state
+from pressmark.migrate.planning.plan import KNOWN, Plan
+from pressmark.migrate.runner import REMAINING, ROWS, Run, output_lines, state
 
 __all__ = ["Outcome", "outcome_of"]
 

@@ -1,6 +1,6 @@
 """One page for people: what became of a migration, and what to do about the rest.
 
-What all pages have in common is in :mod:`pressmark.pages`.
+What all pages have in common is in :mod:`pressmark.html`.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from datetime import UTC, datetime
 from importlib.resources import files
 from typing import Any, NamedTuple
 
+from pressmark.html import rendered
 from pressmark.migrate.options import Options
-from pressmark.migrate.refusals import KINDS
+from pressmark.migrate.planning.conflicts import KINDS
 from pressmark.migrate.reporting.outcome import Outcome
+from pressmark.migrate.reporting.remedies import ways_out
 from pressmark.migrate.reporting.summary import FIRST, Summary
-from pressmark.migrate.reporting.ways import ways_out
 from pressmark.migrate.rows import GOOD, STATUSES
-from pressmark.pages import rendered
 from pressmark.version import __version__
 
 __all__ = ["Verdict", "page_text", "verdict_of"]

@@ -8,22 +8,22 @@ from time import sleep
 from typing import Any
 
 from pressmark.errors import ObjectError, PressmarkError, StoreError
+from pressmark.fs.durable import can_flush_filesystem, flush_filesystem
 from pressmark.jobs.receipts import host
-from pressmark.migrate.entries import Entry
 from pressmark.migrate.options import Options
+from pressmark.migrate.planning.entry import Entry
 from pressmark.migrate.rows import Row
-from pressmark.migrate.transfer.draft import Draft
+from pressmark.migrate.transfer.direction import Way, all_files, changed_at, read_target, says_what_it_is
 from pressmark.migrate.transfer.failures import Failure, Trouble, failure_of
-from pressmark.migrate.transfer.into_bags import IntoBags
-from pressmark.migrate.transfer.into_ocfl import IntoOcfl
-from pressmark.migrate.transfer.into_trees import IntoPairtree, IntoVitro
-from pressmark.migrate.transfer.relayout import Relayout
-from pressmark.migrate.transfer.way import Way, all_files, changed_at, read_target, says_what_it_is
+from pressmark.migrate.transfer.in_flight import Draft
+from pressmark.migrate.transfer.ocfl_to_ocfl import Relayout
+from pressmark.migrate.transfer.to_bags import IntoBags
+from pressmark.migrate.transfer.to_ocfl import IntoOcfl
+from pressmark.migrate.transfer.to_pairtree_vitro import IntoPairtree, IntoVitro
 from pressmark.stores import Store
-from pressmark.stores.bags import BagObject
-from pressmark.stores.base import octets, store_errors
+from pressmark.stores.bags.bag_folder import BagObject
 from pressmark.stores.directories import Refused
-from pressmark.trees import can_flush_filesystem, flush_filesystem
+from pressmark.stores.store import octets, store_errors
 
 __all__ = ["Transfer", "carry"]
 

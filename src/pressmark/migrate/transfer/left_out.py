@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pressmark.stores.base import text
-from pressmark.stores.ocfl import OcflObject
-from pressmark.stores.ocfl_unversioned import MUTABLE_HEAD
+from pressmark.stores.ocfl.root import OcflObject
+from pressmark.stores.ocfl.unversioned import MUTABLE_HEAD
+from pressmark.stores.store import text
 
 __all__ = ["HOLDS_EMPTY", "empty_text", "listed", "unversioned_texts"]
 

@@ -12,19 +12,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from pressmark.bagit.bag import Bag, open_listing
-from pressmark.bagit.base import Base
-from pressmark.bagit.validation import validate
+from pressmark.bagit.bag_directory import Base
+from pressmark.bagit.validation.validate import validate
 from pressmark.fixity import ALGORITHMS
 from pressmark.fixity.hasher import CHANGED
-from pressmark.migrate.entries import Entry
 from pressmark.migrate.options import Options
+from pressmark.migrate.planning.entry import Entry
 from pressmark.migrate.transfer.failures import Trouble, status_of_problem
 from pressmark.migrate.transfer.left_out import HOLDS_EMPTY, empty_text, unversioned_texts
 from pressmark.stores import Store, StoredObject
-from pressmark.stores.bags import IDENTIFIER, BagObject
-from pressmark.stores.base import is_same_version, object_errors, octets, status_of, text
-from pressmark.stores.inventory import logical_files
-from pressmark.stores.ocfl import OcflObject
+from pressmark.stores.bags.bag_folder import IDENTIFIER, BagObject
+from pressmark.stores.ocfl.inventory import logical_files
+from pressmark.stores.ocfl.root import OcflObject
+from pressmark.stores.store import is_same_version, object_errors, octets, status_of, text
 
 __all__ = [
     "WRAPPED",

@@ -1,0 +1,338 @@
+"""Bag metadata, bag-info.txt (section 2.2.2): elements in order, repeats kept, bytes that nobody changes untouched.
+
+>>> info, problems = BagInfo.parse(b"Contact-Name: Jane\\r\\nContact-Name: Joe\\r\\n")
+>>> info.set("bagging-date", "2008-01-15")
+>>> info.all("contact-name"), info.get("Bagging-Date")
+(['Jane', 'Joe'], '2008-01-15')
+>>> info.to_bytes()
+b'Contact-Name: Jane\\r\\nContact-Name: Joe\\r\\nBagging-Date: 2008-01-15\\r\\n'
+
+A value that is folded over several lines reads as one, with a blank where each fold was.
+"""
+
+from __future__ import annotations
+
+import datetime
+import io
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from pressmark.bagit.encodings import UTF8, Line, LineReader, find_charset, undecodable
+from pressmark.bagit.problems import problem
+from pressmark.bagit.versions import breach, holds
+from pressmark.errors import shown
+from pressmark.reports import Problem
+
+__all__ = ["INFO_LIMIT", "LINE_LENGTH", "NAME", "RESERVED", "BagInfo", "check_elements", "read_oxum"]
+
+NAME = b"bag-info.txt"
+# Written for people to read: whoever reads the file should refuse one that is larger.
+INFO_LIMIT = 16 << 20  # 16 MiB
+# In characters; recommended for lines.
+LINE_LENGTH = 79
+
+# Reserved labels as section 2.2.2 spells them, and the problem of repeating one where it should not be.
+RESERVED: dict[str, str | None] = {
+    "Source-Organization": None,
+    "Organization-Address": None,
+    "Contact-Name": None,
+    "Contact-Phone": None,
+    "Contact-Email": None,
+    "External-Description": None,
+    "Bagging-Date": "element-repeated",
+    "External-Identifier": None,
+    "Bag-Size": "element-repeated",
+    "Payload-Oxum": "oxum-repeated",
+    "Bag-Group-Identifier": "element-repeated",
+    "Bag-Count": "element-repeated",
+    "Internal-Sender-Identifier": None,
+    "Internal-Sender-Description": None,
+}
+_RESERVED = {label.lower(): label for label in RESERVED}
+
+_BLANKS = " \t"
+# Where a long line may be folded: at one blank alone, for a fold reads as one.
+_FOLDS = re.compile(r"(?<![ \t]) (?![ \t])")
+_BROKEN = re.compile(r"[ \t]*(?:\r\n|\r|\n)[ \t\r\n]*")
+
+
+class _Piece(NamedTuple):
+    """What stands in the file: an element with its folded lines and their ends, or a line that is none."""
+
+    data: bytes
+    label: str | None = None
+    value: str = ""
+
+
+class BagInfo:
+    """The metadata elements of a bag, in the order of the file.
+
+    Labels are found whatever their case where they are reserved, otherwise as they are spelled.
+
+    :param encoding: the character set that bagit.txt names
+    :raises ValueError: the encoding is not known
+    """
+
+    def __init__(self, elements: Iterable[tuple[str, str]] = (), encoding: str = UTF8.name) -> None:
+        charset = find_charset(encoding)
+        if charset is None:
+            raise ValueError(f"encoding={encoding!r}: not known")
+        self._charset = charset
+        # UTF-16 without a byte order begins with a mark.
+        self._mark = charset.marks[0][0] if charset.needs_mark else b""
+        self._end = charset.encode("\n")
+        self._pieces: list[_Piece] = []
+        for label, value in elements:
+            self.add(label, value)
+
+    @classmethod
+    def parse(
+        cls, data: bytes, encoding: str = UTF8.name, version: tuple[int, int] = (1, 0), *, name: bytes = NAME
+    ) -> tuple[BagInfo, list[Problem]]:
+        """Read bag-info.txt, and say what is wrong with its lines; its elements' values are for :func:`check_elements`.
+
+        :param data: all of the file; a caller who reads one should stop at :data:`INFO_LIMIT`
+        :param name: the file's path, in problems
+        :raises ValueError: the encoding is not known
+        """
+        info = cls(encoding=encoding)
+        return info, info._read(data, version, name)
+
+    def __repr__(self) -> str:
+        return f"BagInfo({self.elements!r})"
+
+    def __len__(self) -> int:
+        return len(self.elements)
+
+    @property
+    def elements(self) -> list[tuple[str, str]]:
+        """All elements in their order: label and value."""
+        return [(piece.label, piece.value) for piece in self._pieces if piece.label is not None]
+
+    def get(self, label: str, default: str | None = None) -> str | None:
+        """Return the value of the first element that is called ``label``."""
+        return next(iter(self.all(label)), default)
+
+    def all(self, label: str) -> list[str]:
+        """Return the values of all elements that are called ``label``."""
+        key = _key(label)
+        return [piece.value for piece in self._pieces if piece.label is not None and _key(piece.label) == key]
+
+    def set(self, label: str, value: str) -> None:
+        """Give ``label`` this one value: in the place of the first element called so, or at the end.
+
+        Nothing changes, not even a byte, where it has just this value.
+
+        :raises ValueError: the label or value is none that can be written
+        """
+        key = _key(label)
+        places = [index for index, piece in enumerate(self._pieces) if piece.label and _key(piece.label) == key]
+        if not places:
+            self.add(label, value)
+            return
+        first, *others = places
+        if self._pieces[first].value != _one_line(value):
+            self._pieces[first] = self._piece(self._pieces[first].label or label, value)
+        for index in reversed(others):
+            del self._pieces[index]
+
+    def add(self, label: str, value: str) -> None:
+        """Append an element, whether there is one of that label or not.
+
+        Line breaks in the value become folds. A long value is folded, where it has blanks, to lines of 79 characters.
+
+        :raises ValueError: the label or value is none that can be written
+        """
+        piece = self._piece(_RESERVED.get(label.lower(), label), value)
+        if self._pieces:
+            last = self._pieces[-1]
+            if last.data and not last.data.endswith((self._charset.encode("\n"), self._charset.encode("\r"))):
+                self._pieces[-1] = last._replace(data=last.data + self._end)
+        self._pieces.append(piece)
+
+    def remove(self, label: str) -> int:
+        """Take away all elements that are called ``label``, and return how many they were."""
+        key = _key(label)
+        kept = [piece for piece in self._pieces if piece.label is None or _key(piece.label) != key]
+        removed = len(self._pieces) - len(kept)
+        self._pieces = kept
+        return removed
+
+    def to_bytes(self) -> bytes:
+        """Return the file: what was read and not changed is there as it was."""
+        return b"".join([self._mark if self._pieces else b"", *(piece.data for piece in self._pieces)])
+
+    def _piece(self, label: str, value: str) -> _Piece:
+        fault = _fault_of_label(label)
+        if fault is not None:
+            raise ValueError(f"label {shown(label)}: {fault}")
+        value = _one_line(value)
+        if not value:
+            raise ValueError(f"{label}: the value is empty")
+        try:
+            data = b"".join(self._charset.encode(line) + self._end for line in _folded(f"{label}: {value}"))
+        except UnicodeEncodeError:
+            raise ValueError(f"{label}: {shown(value)} is no text of {self._charset.name}") from None
+        return _Piece(data, label, value)
+
+    # --- reading
+
+    def _read(self, data: bytes, version: tuple[int, int], name: bytes) -> list[Problem]:
+        reader = LineReader(io.BytesIO(data), self._charset, name)
+        problems: list[Problem] = []
+        self._charset = reader.charset
+        self._mark = data[: reader.position]
+        lines: list[Line] = []
+        begun = reader.position
+        long_lines = []
+        end = None
+        while (found := reader.line()) is not None:
+            if not isinstance(found, Line):
+                problems.append(found)
+                continue
+            lines.append(found)
+        # Where each line's end is, its own bytes and the next line's beginning say.
+        starts = [line.offset for line in lines] + [len(data)]
+        pieces: list[tuple[int, str | None, list[str]]] = []
+        for line, after in zip(lines, starts[1:], strict=True):
+            end = end or data[line.offset + len(line.data) : after]
+            try:
+                text = self._charset.decode(line.data)
+            except UnicodeDecodeError as error:
+                problems.append(undecodable(line, self._charset, name, error))
+                pieces.append((line.offset, None, []))
+                continue
+            if len(text) > LINE_LENGTH:
+                long_lines.append(line.number)
+            if text.startswith((" ", "\t")) and text.strip(_BLANKS) and pieces and pieces[-1][1] is not None:
+                pieces[-1][2].append(text.strip(_BLANKS))
+                continue
+            label, value = _read_element(line.number, text, version, name, problems)
+            pieces.append((line.offset, label, [value]))
+        self._end = end or self._end
+        offsets = [begun, *(offset for offset, _, _ in pieces[1:]), len(data)]
+        for (_, label, values), offset, after in zip(pieces, offsets, offsets[1:], strict=False):
+            value = " ".join(filter(None, values))
+            self._pieces.append(_Piece(data[offset:after], label, value))
+        if not pieces and data:
+            # A mark alone stays, and so does what is no whole unit of the character set.
+            self._pieces.append(_Piece(data[begun:]))
+        if long_lines:
+            message = (
+                f"{len(long_lines)} lines have more than {LINE_LENGTH} characters, the first is line {long_lines[0]}"
+            )
+            problems.append(problem("info-long-line", name, message))
+        return problems
+
+
+def _key(label: str) -> str:
+    # Only reserved names are the same in any case.
+    lower = label.lower()
+    return lower if lower in _RESERVED else label
+
+
+def _fault_of_label(label: str) -> str | None:
+    if not label:
+        return "it is empty"
+    if any(character in label for character in ":\r\n"):
+        return "it holds a colon or a line break"
+    return "it begins or ends with white space" if label != label.strip() else None
+
+
+def _one_line(value: str) -> str:
+    return _BROKEN.sub(" ", value.strip(" \t\r\n"))
+
+
+def _folded(line: str) -> list[str]:
+    """Return a line's folded lines: none longer than it must be, for want of blanks."""
+    lines = []
+    indent = ""
+    # The blank after the colon is no place for a fold: a label needs some value on its line.
+    first = line.index(":") + 2
+    while len(indent) + len(line) > LINE_LENGTH:
+        best = None
+        for found in _FOLDS.finditer(line, first):
+            if best is not None and len(indent) + found.start() > LINE_LENGTH:
+                break
+            best = found
+        if best is None:
+            break
+        lines.append(indent + line[: best.start()])
+        line, indent, first = line[best.end() :], " ", 1
+    return [*lines, indent + line]
+
+
+def _read_element(
+    number: int, text: str, version: tuple[int, int], name: bytes, problems: list[Problem]
+) -> tuple[str | None, str]:
+    label, colon, rest = text.partition(":")
+    stripped, value = label.strip(), rest.strip(_BLANKS)
+    if not colon or not stripped:
+        what = "a blank line" if not text.strip(_BLANKS) else f"no label, colon and value: {shown(text)}"
+        problems.append(problem("info-malformed", name, f"line {number}: {what}"))
+        return None, ""
+    if holds("labels-tight", version):
+        if stripped != label:
+            reason = f"white space around the label {shown(stripped)}"
+            problems.append(problem("info-whitespace", name, f"line {number}: {reason}"))
+        elif not rest.startswith((" ", "\t")) or (rest[1:2] and rest[1] in _BLANKS):
+            reason = f"not just one blank after the colon of {shown(stripped)}"
+            problems.append(problem("info-whitespace", name, f"line {number}: {reason}"))
+    elif label.lstrip() != label:
+        problems.append(problem("info-whitespace", name, f"line {number}: the label {shown(stripped)} is indented"))
+    return stripped, value
+
+
+# --- what elements must be ----------------------------------------------------------------------------------------
+
+_OXUM = re.compile(r"([0-9]{1,30})\.([0-9]{1,30})")
+_SIZE = re.compile(r"~? ?[0-9]*[.,]?[0-9]+(?:[.,][0-9]+)* ?(?:[KMGTPEZY]i?)?B(?:ytes?)?", re.IGNORECASE)
+_COUNT = re.compile(r"[0-9]+ of (?:[0-9]+|\?)")
+
+
+def read_oxum(value: str) -> tuple[int, int] | None:
+    """Return the octets and streams of a Payload-Oxum; :data:`None` where it is malformed."""
+    found = _OXUM.fullmatch(value)
+    return None if found is None else (int(found[1]), int(found[2]))
+
+
+def check_elements(info: BagInfo, name: bytes = NAME, version: tuple[int, int] = (1, 0)) -> list[Problem]:
+    """Return what is wrong with the values of reserved elements, and with their number.
+
+    Whether Payload-Oxum is what the payload adds up to is for the validation to say.
+
+    :param name: the file's path, in problems
+    :param version: the bag's
+    """
+    problems = []
+    for label, repeated in RESERVED.items():
+        values = info.all(label)
+        if repeated is not None and len(values) > 1:
+            rule = "oxum-once" if repeated == "oxum-repeated" else "elements-once"
+            problems += breach(rule, version, problem(repeated, name, f"{label} is there {len(values)} times"))
+        for value in values:
+            if label == "Payload-Oxum" and read_oxum(value) is None:
+                problems.append(problem("oxum-malformed", name, found=value))
+            form = _malformed(label, value)
+            if form is not None:
+                problems.append(
+                    problem("element-malformed", name, f"{label} is not {form}: {shown(value)}", found=value)
+                )
+    if info.all("Bag-Count") and not info.all("Bag-Group-Identifier"):
+        problems += breach("elements-once", version, problem("element-alone", name))
+    return problems
+
+
+def _malformed(label: str, value: str) -> str | None:
+    """Return the form that a value should have and has not."""
+    if label == "Bagging-Date":
+        try:
+            return None if str(datetime.date.fromisoformat(value)) == value else "a date, YYYY-MM-DD"
+        except ValueError:
+            return "a date, YYYY-MM-DD"
+    if label == "Bag-Size":
+        return None if _SIZE.fullmatch(value) else "a number and an abbreviation such as MB"
+    if label == "Bag-Count":
+        return None if _COUNT.fullmatch(value) else "two numbers with 'of' between them, such as '1 of 2' or '3 of ?'"
+    return None

@@ -1,0 +1,275 @@
+"""A bag made elsewhere: it grows in a hidden directory beside its destination, and gets its name when it is whole.
+
+::
+
+    .pressmark-….tmp/       always the same for the same destination: what a killed run has left is found
+    ├── lock                held while a run is at work
+    ├── tags/               tag files, as they are written
+    ├── bag/                the payload, then the tag files, bagit.txt last
+    └── request             what was asked for, once the bag is whole
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+import stat
+from collections import deque
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from pressmark.bagit.bag_directory import Base
+from pressmark.bagit.creation.options import Wish
+from pressmark.bagit.creation.preflight import Listener, Seen, Survey, fault_of_name, is_inside, refuse_bag, take
+from pressmark.bagit.events import Stage
+from pressmark.bagit.paths import normal_key
+from pressmark.bagit.tag_writer import Manifests, write_tag_files
+from pressmark.bagit.transaction import enter, is_decided, refusing
+from pressmark.bagit.walk import PAYLOAD, walk
+from pressmark.errors import BagError
+from pressmark.fixity.copying import Job, copy_files, keep_status
+from pressmark.fixity.outcomes import Outcome
+from pressmark.fs.durable import can_flush_filesystem, flush_directory, flush_filesystem, is_there
+from pressmark.fs.staging import StagingDirectory
+
+__all__ = ["create_elsewhere"]
+
+EXISTS = "it exists already; choose another name"
+_BAG, _TAGS, _REQUEST = b"bag", b"tags", b"request"
+_HOLDS = frozenset({_BAG, _TAGS, _REQUEST})
+
+
+class _Source(NamedTuple):
+    """One thing that is copied: a directory, or a file.
+
+    :ivar path: as it was given
+    :ivar prefix: of its paths in the payload: empty, the directory's name and a slash, or the file's name
+    :ivar status: when it was looked at first
+    :ivar base: the directory, opened; :data:`None` for a file
+    """
+
+    path: bytes
+    prefix: bytes
+    status: os.stat_result
+    base: Base | None
+
+
+def create_elsewhere(
+    paths: Sequence[bytes], several: bool, destination: bytes, wish: Wish, mode: str, nested: bool, tell: Listener
+) -> None:
+    """Make a bag at ``destination`` of what is at ``paths``.
+
+    :param several: each of ``paths`` gets its own name in the payload; a single directory's content needs none
+    :param mode: as for :func:`~pressmark.fixity.copying.copy_files`
+    :raises BagError: it is refused; there is no bag
+    """
+    if not destination:  # which stands for the working directory below
+        raise BagError(destination, "it is no name; name a directory that is not there yet")
+    destination = os.path.abspath(destination)
+    parent, name = os.path.split(destination)
+    staging = os.path.join(parent, b".pressmark-%b.tmp" % hashlib.sha256(name).hexdigest()[:16].encode())
+    request = wish.request(sources=[os.fsdecode(os.path.abspath(path)) for path in paths], mode=mode)
+    with contextlib.ExitStack() as stack:
+        sources = _opened(paths, several, nested, stack)
+        for source in sources:
+            if source.base is not None and is_inside(os.path.realpath(destination), os.path.realpath(source.path)):
+                raise BagError(destination, "it is inside of what is to be copied; choose another place")
+        with refusing(destination):
+            if is_there(destination) and not is_there(staging):
+                raise BagError(destination, EXISTS)
+            if not stat.S_ISDIR(os.stat(parent).st_mode):
+                raise BagError(parent, "it is not a directory")
+            hidden = enter(staging, destination, holds=_HOLDS)
+        stack.callback(_leave, hidden)
+        with refusing(destination, "no bag was made"), _by_name(hidden):
+            if is_there(destination):
+                if not _was_finished(hidden, destination, request):
+                    raise BagError(destination, EXISTS)
+                tell(Stage("recover"))
+                return
+            _empty(hidden)
+            survey = _survey(sources, wish, destination, tell)
+            survey.settle(paths[0])
+            if mode == "copy" and (free := shutil.disk_usage(parent).free) < survey.bytes:
+                raise BagError(destination, f"{survey.bytes} bytes are needed, the disk has {free} left")
+            bag = _build(hidden.inside, sources, wish, mode, survey, tell)
+            with open(os.path.join(hidden.inside, _REQUEST), "xb") as file:
+                file.write(_packed(request, os.lstat(bag)))
+            tell(Stage("move"))
+            _flush(hidden.inside)
+            if is_there(destination):
+                raise BagError(destination, EXISTS)
+            hidden.publish(_BAG, destination)
+        with refusing(destination, "the bag is whole, but a power failure may take its name away"):
+            flush_directory(parent)
+
+
+def _flush(staging: bytes) -> None:
+    """Have all that was written on the disk: by one call for any number of files."""
+    if can_flush_filesystem():
+        flush_filesystem(staging)
+    elif hasattr(os, "sync"):
+        os.sync()
+
+
+def _opened(paths: Sequence[bytes], several: bool, nested: bool, stack: contextlib.ExitStack) -> list[_Source]:
+    """Open all sources, and refuse such as cannot be in one payload."""
+    taken: set[bytes] = set()
+    sources = []
+    if not paths:
+        raise ValueError("at least one source is needed")
+    for path in paths:
+        with refusing(path):
+            status = os.stat(path)
+        is_directory = stat.S_ISDIR(status.st_mode)
+        prefix = b""
+        if several or not is_directory:
+            name = os.path.basename(os.path.abspath(path))
+            if normal_key(name) in taken:
+                raise BagError(path, "two sources have this name; rename one, or bag a directory that holds both")
+            if reason := fault_of_name(name):
+                raise BagError(path, reason)
+            taken.add(normal_key(name))
+            prefix = name + b"/" if is_directory else name
+        if is_directory:
+            if is_decided(path):
+                raise BagError(path, "a change of it was interrupted; run that command again first")
+            refuse_bag(path, nested)
+        elif not stat.S_ISREG(status.st_mode):
+            raise BagError(path, "it is neither a directory nor a regular file")
+        sources.append(_Source(path, prefix, status, stack.enter_context(Base(path)) if is_directory else None))
+    return sources
+
+
+def _survey(sources: Sequence[_Source], wish: Wish, destination: bytes, tell: Listener) -> Survey:
+    tell(Stage("examine"))
+    into = os.path.realpath(destination)
+    survey = Survey(wish.links, tell)
+    for source in sources:
+        if source.base is None:
+            survey.look_at_file(source.path, source.status.st_size)
+        else:
+            survey.look(source.base, into)
+    return survey
+
+
+def _build(staging: bytes, sources: Sequence[_Source], wish: Wish, mode: str, survey: Survey, tell: Listener) -> bytes:
+    """Write the whole bag, and return where it is."""
+    tell(Stage("copy", survey.files, survey.bytes))
+    bag, tags = os.path.join(staging, _BAG), os.path.join(staging, _TAGS)
+    data = os.path.join(bag, PAYLOAD)
+    os.makedirs(data)
+    os.mkdir(tags)
+    links = survey.reach(in_place=False)
+    seen = Seen()
+    paths: deque[bytes] = deque()  # those that are under way
+
+    def jobs() -> Iterator[Job]:
+        for path, job in _jobs(sources, data, links):
+            paths.append(path)
+            yield job
+
+    def copied() -> Iterator[tuple[bytes, Outcome]]:
+        for outcome in copy_files(
+            jobs(),
+            wish.algorithms,
+            mode=mode,
+            threads=wish.threads,
+            read=wish.read,
+            links=wish.links,
+            on_event=tell,
+        ):
+            yield paths.popleft(), outcome
+
+    with Manifests(tags, wish.algorithms) as manifests:
+        octets, files = take(copied(), manifests, seen, survey)
+    survey.settle(sources[0].path)
+    tell(Stage("check", files, octets))
+    seen.compare(sources[0].path, _again(sources, data, links))
+    tell(Stage("tag"))
+    for name in write_tag_files(tags, wish, octets, files):
+        os.rename(os.path.join(tags, name), os.path.join(bag, name))
+    return bag
+
+
+def _jobs(sources: Sequence[_Source], data: bytes, links: str) -> Iterator[tuple[bytes, Job]]:
+    """Give each file's path in the payload and what is to be done; directories are made as they are come by."""
+    for source in sources:
+        if source.base is None:
+            yield source.prefix, Job(os.path.realpath(source.path), os.path.join(data, source.prefix))
+            continue
+        if source.prefix:
+            os.mkdir(os.path.join(data, source.prefix))
+        for found in walk(source.base, links=links):
+            target = os.path.join(data, source.prefix + found.path)
+            if found.kind == "directory":
+                os.mkdir(target)
+            elif found.kind == "file":
+                yield source.prefix + found.path, Job(os.path.join(source.base.path, found.path), target)
+
+
+def _again(sources: Sequence[_Source], data: bytes, links: str) -> Iterator[tuple[bytes, os.stat_result]]:
+    """Give path and status of each file as it is now; and give directories of the copy the status of theirs."""
+    for source in sources:
+        if source.base is None:
+            yield source.prefix, os.stat(source.path)
+            continue
+        folders = [(os.path.join(data, source.prefix), source.status)]
+        for found in walk(source.base, links=links):
+            if found.kind == "directory":
+                status = os.stat(os.path.join(source.base.path, found.path))
+                folders.append((os.path.join(data, source.prefix + found.path), status))
+            elif found.kind == "file":
+                yield source.prefix + found.path, os.stat(os.path.join(source.base.path, found.path))
+        # From below: a directory that must not be entered may hold others.
+        for target, status in reversed(folders):
+            keep_status(target, status)
+
+
+# --- the hidden directory ---------------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def _by_name(hidden: StagingDirectory) -> Iterator[None]:
+    """Have errors name what is in the hidden directory as people find it."""
+    try:
+        yield
+    except OSError as error:
+        if isinstance(error.filename, (str, bytes)):
+            error.filename = hidden.shown(error.filename)
+        raise
+    except BagError as error:
+        path = os.fsencode(error.path)
+        if hidden.shown(path) == path:
+            raise
+        raise BagError(hidden.shown(path), error.reason) from error
+
+
+def _leave(hidden: StagingDirectory) -> None:
+    with contextlib.suppress(OSError):  # what is left is removed by the next run
+        _empty(hidden)
+    hidden.leave()
+
+
+def _empty(hidden: StagingDirectory) -> None:
+    """Remove what was written so far."""
+    for name in (_BAG, _TAGS, _REQUEST):
+        hidden.remove(name)
+
+
+def _packed(request: dict[str, Any], bag: os.stat_result) -> bytes:
+    return json.dumps({"request": request, "inode": bag.st_ino}).encode()
+
+
+def _was_finished(hidden: StagingDirectory, destination: bytes, request: dict[str, Any]) -> bool:
+    """Return whether a run with this request was killed after its bag, and no other, had got its name."""
+    if is_there(os.path.join(hidden.inside, _BAG)):
+        return False
+    try:
+        with open(os.path.join(hidden.inside, _REQUEST), "rb") as file:
+            return file.read() == _packed(request, os.lstat(destination))
+    except FileNotFoundError:
+        return False

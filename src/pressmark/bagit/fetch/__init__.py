@@ -1,0 +1,1 @@
+"""Complete bags: download the files that fetch.txt lists."""

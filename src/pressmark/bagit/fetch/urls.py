@@ -1,0 +1,79 @@
+"""URLs of a fetch file, taken apart once, and shown without what is secret in them."""
+
+from __future__ import annotations
+
+import re
+from base64 import b64encode
+from typing import NamedTuple
+from urllib.parse import SplitResult, quote, unquote, urlsplit
+
+from pressmark.bagit.fetch.download_errors import Failure
+from pressmark.errors import shown
+
+__all__ = ["URL_LENGTH", "Place", "encoded", "place_of", "shown_url", "split_url"]
+
+URL_LENGTH = 1 << 16  # no server takes a longer one
+
+
+class Place(NamedTuple):
+    """A URL, taken apart once, so that nobody reads it in another way."""
+
+    scheme: str
+    host: str
+    port: int
+    target: str
+    authorization: str | None
+    url: str
+
+    @property
+    def origin(self) -> tuple[str, str, int]:
+        """What credentials are for."""
+        return self.scheme, self.host, self.port
+
+
+def shown_url(url: str) -> str:
+    """Return ``url`` for a message: without user, password and fragment, and without what its query says.
+
+    >>> shown_url("https://me:secret@example.org/a.tif?signature=abc")
+    "'https://example.org/a.tif?…'"
+    """
+    scheme, colon, rest = url.partition("#")[0].partition(":")
+    rest, question, _query = rest.partition("?")
+    rest = re.sub("^(/*)[^/]*@", r"\1", rest)
+    return shown(f"{scheme}{colon}{rest}{question}{'…' if question else ''}")
+
+
+def split_url(url: str) -> SplitResult:
+    if len(url) > URL_LENGTH:
+        raise Failure("refused", f"the URL has more than {URL_LENGTH} characters")
+    if not all(character >= "!" and character != "\x7f" for character in url):
+        raise Failure("refused", f"{shown_url(url)} has a blank or a control character in it; encode it as %20")
+    try:
+        return urlsplit(url)
+    except ValueError as error:
+        raise Failure("refused", f"{shown_url(url)} is no URL: {error}") from None
+
+
+def encoded(location: str) -> str:
+    """Return a redirection's target, which http.client gives as Latin-1, with what no URL has in it encoded."""
+    return quote(location.strip(" \t").encode("latin-1", "replace"), safe="".join(map(chr, range(0x21, 0x7F))))
+
+
+def place_of(url: str, parts: SplitResult) -> Place:
+    """Return where an ``http:`` or ``https:`` URL leads."""
+    try:
+        host, port = parts.hostname or "", parts.port
+        host = host if host.isascii() else host.encode("idna").decode("ascii")
+    except ValueError as error:
+        raise Failure("refused", f"{shown_url(url)} is no URL: {error}") from None
+    if not re.fullmatch(r"[a-z0-9_.-]+|[0-9a-f:.]+", host) or host.strip(".") == "":
+        raise Failure("refused", f"{shown_url(url)} names no host")
+    authorization = None
+    if parts.username is not None:
+        pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+        authorization = f"Basic {b64encode(pair.encode()).decode('ascii')}"
+    target = quote(parts.path or "/", safe="/%:=&~+!$,;'@()*[]")
+    if parts.query:
+        target += "?" + quote(parts.query, safe="/%:=&~+!$,;'@()*[]?")
+    port = (443 if parts.scheme == "https" else 80) if port is None else port
+    return Place(parts.scheme, host, port, target, authorization, url)

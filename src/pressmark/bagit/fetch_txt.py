@@ -1,0 +1,200 @@
+"""The fetch file, fetch.txt (section 2.2.3): what is still to be fetched, from where, and how long it should be.
+
+>>> fetch_line(FetchEntry("https://example.org/a.tif", 12, b"data/a.tif"))
+b'https://example.org/a.tif 12 data/a.tif\\n'
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import BinaryIO, NamedTuple
+
+from pressmark.bagit.encodings import UTF8, Charset, Line, LineReader, find_charset, place_of, undecodable
+from pressmark.bagit.manifest import PATH_SHOWN, PAYLOAD
+from pressmark.bagit.paths import canonical, decode_path, encode_path, fault_of, has_raw_percent
+from pressmark.bagit.problems import problem
+from pressmark.bagit.versions import holds
+from pressmark.errors import shown
+from pressmark.reports import SEVERITIES, Problem
+
+__all__ = ["NAME", "FetchEntry", "fetch_line", "is_absolute_uri", "read_fetch"]
+
+NAME = b"fetch.txt"
+
+_LINE = re.compile(rb"([^ \t]+)[ \t]+([^ \t]+)[ \t]+(.+)", re.DOTALL)
+# A file of 10^18 bytes is none; int() of a million digits would take minutes.
+_LENGTH = re.compile(rb"0*+([0-9]{1,18})|0+")
+
+
+class FetchEntry(NamedTuple):
+    """One file to be fetched.
+
+    :ivar url: as it stands there; that it is no absolute URI was reported, and :func:`is_absolute_uri` says so again
+    :ivar length: in bytes; :data:`None` where it is left open
+    :ivar path: relative to the bag's base directory, decoded, without needless segments, in ``data/``, lexically safe
+    :ivar line: its number in fetch.txt, counted from 1
+    """
+
+    url: str
+    length: int | None
+    path: bytes
+    line: int = 0
+
+
+def fetch_line(entry: FetchEntry) -> bytes:
+    """Return the line of an entry, its line feed included, in UTF-8.
+
+    :raises ValueError: the URL holds what must be percent-encoded there
+    """
+    if not is_absolute_uri(entry.url):
+        raise ValueError(f"{shown(entry.url)} is no absolute URI")
+    length = "-" if entry.length is None else str(entry.length)
+    return f"{entry.url} {length} ".encode("ascii") + encode_path(entry.path) + b"\n"
+
+
+# --- RFC 3986 -----------------------------------------------------------------------------------------------------
+# Section 4.3, absolute-URI, written out from its Appendix A. Possessive, so that matching takes linear time.
+
+_HEX_DIGIT = "[0-9A-Fa-f]"
+_ENCODED = f"%{_HEX_DIGIT}{{2}}"
+_UNRESERVED = r"A-Za-z0-9._~\-"
+_SUB_DELIMS = "!$&'()*+,;="
+_PCHAR = f"(?:[{_UNRESERVED}{_SUB_DELIMS}:@]|{_ENCODED})"
+_SEGMENTS = f"(?:/{_PCHAR}*+)*+"
+_OCTET = "(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
+_IPV4 = rf"{_OCTET}(?:\.{_OCTET}){{3}}"
+_H16 = f"{_HEX_DIGIT}{{1,4}}"
+_LS32 = f"(?:{_H16}:{_H16}|{_IPV4})"
+_IPV6 = "|".join(
+    (
+        f"(?:{_H16}:){{6}}{_LS32}",
+        f"::(?:{_H16}:){{5}}{_LS32}",
+        f"(?:{_H16})?::(?:{_H16}:){{4}}{_LS32}",
+        f"(?:(?:{_H16}:){{0,1}}{_H16})?::(?:{_H16}:){{3}}{_LS32}",
+        f"(?:(?:{_H16}:){{0,2}}{_H16})?::(?:{_H16}:){{2}}{_LS32}",
+        f"(?:(?:{_H16}:){{0,3}}{_H16})?::{_H16}:{_LS32}",
+        f"(?:(?:{_H16}:){{0,4}}{_H16})?::{_LS32}",
+        f"(?:(?:{_H16}:){{0,5}}{_H16})?::{_H16}",
+        f"(?:(?:{_H16}:){{0,6}}{_H16})?::",
+    )
+)
+_FUTURE = rf"v{_HEX_DIGIT}++\.[{_UNRESERVED}{_SUB_DELIMS}:]++"
+_USER = f"(?:[{_UNRESERVED}{_SUB_DELIMS}:]|{_ENCODED})*+"
+_HOST = rf"(?:\[(?:{_IPV6}|{_FUTURE})\]|(?:[{_UNRESERVED}{_SUB_DELIMS}]|{_ENCODED})*+)"
+_AUTHORITY = f"(?:{_USER}@)?(?P<host>{_HOST})(?::[0-9]*+)?"
+_HIERARCHY = f"(?://(?P<authority>{_AUTHORITY}){_SEGMENTS}|/(?:{_PCHAR}++{_SEGMENTS})?|{_PCHAR}++{_SEGMENTS})?"
+_ABSOLUTE_URI = re.compile(rf"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*+):{_HIERARCHY}(?:\?(?:{_PCHAR}|[/?])*+)?", re.ASCII)
+
+# Schemes whose URLs name a host.
+_WITH_HOST = frozenset(("http", "https", "ftp", "ftps", "sftp", "s3", "gs", "globus"))
+
+
+def is_absolute_uri(url: str) -> bool:
+    """Return whether ``url`` is an absolute URI: RFC 3986, section 4.3, so without a fragment."""
+    return _ABSOLUTE_URI.fullmatch(url) is not None
+
+
+def _is_odd(url: str) -> bool:
+    """Return whether the grammar allows the URL, but it names no host where its scheme needs one: ``http:/x``."""
+    found = _ABSOLUTE_URI.fullmatch(url)
+    return found is not None and found["scheme"].lower() in _WITH_HOST and not found["host"]
+
+
+# --- reading ------------------------------------------------------------------------------------------------------
+
+
+def read_fetch(
+    file: BinaryIO,
+    encoding: str = UTF8.name,
+    version: tuple[int, int] = (1, 0),
+    *,
+    name: bytes = NAME,
+    lenient: bool = False,
+) -> Iterator[FetchEntry | Problem]:
+    """Read a fetch file from its binary stream: yield its entries and, before the entry concerned, what is wrong.
+
+    Lines whose path is unsafe or outside of the payload give no entry. Memory is bounded, whatever the file holds.
+
+    :param encoding: the character set that bagit.txt names
+    :param name: the file's path, in problems
+    :param lenient: blank lines are warnings
+    :raises ValueError: the encoding is not known
+    """
+    charset = find_charset(encoding)
+    if charset is None:
+        raise ValueError(f"encoding={encoding!r}: not known")
+    return _entries(LineReader(file, charset, name), name, version, lenient)
+
+
+def _entries(
+    reader: LineReader, name: bytes, version: tuple[int, int], lenient: bool
+) -> Iterator[FetchEntry | Problem]:
+    while (found := reader.line()) is not None:
+        if not isinstance(found, Line):
+            yield found
+            continue
+        problems: list[Problem] = []
+        entry = _read(found, reader.charset, name, version, lenient, problems)
+        yield from problems
+        if entry is not None:
+            yield entry
+
+
+def _read(
+    line: Line, charset: Charset, name: bytes, version: tuple[int, int], lenient: bool, problems: list[Problem]
+) -> FetchEntry | None:
+    def fault(kind: str, reason: str, severity: str | None = None) -> None:
+        problems.append(problem(kind, name, f"line {line.number}: {reason}", severity=severity, section="2.2.3"))
+
+    def fault_of_path(kind: str, path: bytes, reason: str = "") -> None:
+        message = f"{place_of(name, line.number)}{reason and ': '}{reason}"
+        section = "5.1" if kind == "path-unsafe" else "2.2.3"
+        problems.append(problem(kind, path[:PATH_SHOWN], message, section=section))
+
+    try:
+        data = charset.to_utf8(line.data)
+        if charset.is_utf8 and not data.isascii():
+            data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        problems.append(undecodable(line, charset, name, error))
+        if not charset.is_utf8:
+            return None
+        data = line.data
+    if not data.strip(b" \t"):
+        fault("line-blank", "a blank line", SEVERITIES[1] if lenient else None)
+        return None
+    found = _LINE.fullmatch(data)
+    if found is None:
+        fault("line-malformed", f"no URL, length and path: {shown(data)}")
+        return None
+    length = None
+    if found[2] != b"-":
+        number = _LENGTH.fullmatch(found[2])
+        if number is None:
+            fault("line-malformed", f"the length is no number of octets, nor '-': {shown(found[2])}")
+        else:
+            length = int(number[1] or b"0")
+    text = found[3]
+    if holds("percent-encoded", version) and has_raw_percent(text):
+        fault_of_path("percent-raw", text)
+    path = decode_path(text, version)
+    reason = fault_of(path) or fault_of(canonical(path)[0])
+    if reason is not None:
+        fault_of_path("path-unsafe", path, reason)
+        return None
+    path, changed = canonical(path)
+    if changed:
+        fault_of_path("path-not-canonical", path, f"written {shown(text)}")
+    if not path.startswith(PAYLOAD):
+        fault_of_path("path-directory" if path == PAYLOAD[:-1] else "fetch-tag-file", path)
+        return None
+    if path.endswith(b"/"):
+        fault_of_path("path-directory", path)
+        return None
+    url = found[1].decode("utf-8", "surrogateescape")
+    if not is_absolute_uri(url):
+        fault("fetch-url", f"no absolute URI: {shown(url)}")
+    elif _is_odd(url):
+        fault("fetch-url-odd", f"names no host: {shown(url)}")
+    return FetchEntry(url, length, path, line.number)

@@ -1,0 +1,100 @@
+"""Validating bags, in chunks."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from pressmark.bagit.validation.validate import LEVELS, validate
+from pressmark.errors import BagError
+from pressmark.jobs.chunks import BYTES, Chunk
+from pressmark.jobs.counts import Tally
+from pressmark.jobs.listing import Listed, listed_chunks, read_listing
+from pressmark.jobs.receipts import Receipt
+from pressmark.jobs.workdir import WorkFolder, job_key
+
+__all__ = ["ValidateBags"]
+
+LISTING = "bags.jsonl"
+BAGS = 20
+
+
+@dataclass(frozen=True)
+class ValidateBags:
+    """Reports of bags, wherever they are: a line a bag, with its problems.
+
+    The statuses are ``valid`` (of level ``full`` only), ``passed``, ``invalid`` and ``unreadable``.
+
+    :ivar level: ``full``, ``complete`` or ``oxum``, as :meth:`pressmark.bagit.Bag.validate` has them
+    :ivar lenient: take blank lines in manifests for warnings
+    """
+
+    level: str = "full"
+    lenient: bool = False
+
+    def __post_init__(self) -> None:
+        if self.level not in LEVELS:
+            raise ValueError(f"level={self.level!r}: expected {', '.join(LEVELS)}")
+
+    def parameters(self) -> dict[str, Any]:
+        """Return what decides its output, as in JSON."""
+        return asdict(self)
+
+    @property
+    def key(self) -> str:
+        """What it does."""
+        return job_key("validate-bags", self.parameters())
+
+    def plan(
+        self,
+        folder: str | os.PathLike[str],
+        bags: Iterable[str | bytes | os.PathLike[str] | os.PathLike[bytes]],
+        count: int = BAGS,
+        nbytes: int = BYTES,
+    ) -> Iterator[Chunk]:
+        """Give chunks of bags, in their order.
+
+        :param folder: the work folder, where the listing is written
+        :param bags: their directories
+        :param count: how many make a chunk
+        :param nbytes: how many bytes of files right in their payload directories make a chunk
+        """
+        return listed_chunks(folder, LISTING, "bags", _listed(bags), count, nbytes)
+
+    def run(self, chunk: Chunk, work: WorkFolder) -> Receipt:
+        """Validate the bags of a chunk."""
+        name = f"{chunk.id}.jsonl"
+        status = "valid" if self.level == "full" else "passed"
+        with Tally(chunk, work) as tally, work.writing(name) as output:
+            for path in read_listing(work, chunk):
+                try:
+                    report = validate(os.fsencode(path), self.level, lenient=self.lenient, threads=1)
+                except BagError as error:
+                    tally.fail("unreadable", path=path, message=error.reason)
+                    continue
+                record = {"path": path, **report.summary(), "problems": [one.record() for one in report.problems]}
+                output.write(json.dumps(record).encode() + b"\n")
+                tally.bytes += report.counts.get("bytes", 0)
+                if report.ok:
+                    tally.count(status)
+                else:
+                    tally.fail("invalid", path=path, message=f"{record['errors']} errors")
+        return tally.receipt(self.key, output, name)
+
+
+def _listed(bags: Iterable[Any]) -> Iterator[Listed]:
+    for bag in bags:
+        path = os.path.abspath(os.fsdecode(bag))
+        yield Listed(path, _size(path), os.path.dirname(path))
+
+
+def _size(path: str) -> int:
+    """Return what a look into the payload directory shows: a whole walk would take as long as some validations."""
+    try:
+        with os.scandir(os.path.join(path, "data")) as entries:
+            return sum(entry.stat(follow_symlinks=False).st_size for entry in entries)
+    except OSError:
+        return 0

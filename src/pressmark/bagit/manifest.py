@@ -1,0 +1,212 @@
+"""Manifests and tag manifests (sections 2.1.3 and 2.2.1): their lines, read strictly and written.
+
+What is not as it must be is a :class:`Problem`, and what can be understood all the same is given as well, so that one
+run finds everything. Nothing here opens a file that a manifest names.
+
+>>> manifest_line("d41d8cd98f00b204e9800998ecf8427e", b"data/100%")
+b'd41d8cd98f00b204e9800998ecf8427e  data/100%25\\n'
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import BinaryIO, NamedTuple
+
+from pressmark.bagit.encodings import UTF8, Charset, Line, LineReader, find_charset, place_of, undecodable
+from pressmark.bagit.manifest_algorithms import digest_digits
+from pressmark.bagit.paths import canonical, decode_path, encode_path, fault_of, has_raw_percent
+from pressmark.bagit.problems import problem
+from pressmark.bagit.versions import breach, holds
+from pressmark.errors import shown
+from pressmark.reports import SEVERITIES, Problem
+
+__all__ = ["ManifestEntry", "ManifestForm", "manifest_line", "read_manifest", "unescaped"]
+
+PAYLOAD = b"data/"
+_TAG_MANIFEST = re.compile(rb"tagmanifest-[^/]*\.txt")
+
+# Greedy blanks: a name cannot begin with one.
+_LINE = re.compile(rb"(\\?)([^ \t]+)([ \t]+)(.*)", re.DOTALL)
+_HEX = re.compile(rb"[0-9A-Fa-f]+")
+_ESCAPE = re.compile(rb"\\([\\nr])")
+_UNESCAPED = {b"\\": b"\\", b"n": b"\n", b"r": b"\r"}
+
+# A problem's path is cut here: a path of 1 MiB in each of a million problems is nothing to keep.
+PATH_SHOWN = 4096
+
+
+class ManifestEntry(NamedTuple):
+    """One line of a manifest that lists a file.
+
+    :ivar path: relative to the bag's base directory, decoded, without needless segments
+    :ivar digest: the checksum in lower-case hex; empty where what stands there is none, which was reported: the file is
+        listed, and cannot be verified
+    :ivar line: its number, counted from 1
+    """
+
+    path: bytes
+    digest: str
+    line: int
+
+
+def manifest_line(digest: str, path: bytes, version: tuple[int, int] = (1, 0)) -> bytes:
+    """Return the line of a file in UTF-8, line feed included, with the two blanks between that sha512sum writes.
+
+    The path of a tag file that begins with a blank is written ``./ …``: there is no other way to list it.
+    """
+    text = encode_path(path, version)
+    return b"%b  %b%b\n" % (digest.encode("ascii"), b"./" if text[:1] in (b" ", b"\t") else b"", text)
+
+
+def unescaped(text: bytes) -> bytes:
+    """Undo what md5sum does to a name in a line that begins with a backslash (6.1.3)."""
+    return _ESCAPE.sub(lambda found: _UNESCAPED[found[1]], text)
+
+
+@dataclass(frozen=True)
+class ManifestForm:
+    """How the lines of one manifest are to be read.
+
+    :ivar name: its path, in problems
+    :ivar algorithm: the official name of its algorithm, or an unknown one as it stands in the manifest's name
+    :ivar charset: of its text
+    :ivar version: the bag's
+    :ivar tag: whether it is a tag manifest
+    :ivar lenient: blank lines are warnings
+    """
+
+    name: bytes
+    algorithm: str
+    charset: Charset = UTF8
+    version: tuple[int, int] = (1, 0)
+    tag: bool = False
+    lenient: bool = False
+
+    @cached_property
+    def digits(self) -> int:
+        """How many hex digits a checksum has; 0 where nobody knows."""
+        return digest_digits(self.algorithm)
+
+    def read(self, line: Line) -> tuple[ManifestEntry | None, bytes, list[Problem]]:
+        """Return what a line lists, its path as it stands there (in UTF-8, nothing decoded), and its problems."""
+        problems: list[Problem] = []
+        try:
+            data = self.charset.to_utf8(line.data)
+            if self.charset.is_utf8 and not data.isascii():
+                data.decode("utf-8")
+        except UnicodeDecodeError as error:
+            problems.append(undecodable(line, self.charset, self.name, error)._replace(algorithm=self.algorithm))
+            if not self.charset.is_utf8:
+                return None, b"", problems
+            # The file may have just these octets for its name.
+            data = line.data
+        found = _LINE.fullmatch(data)
+        if not data.strip(b" \t"):
+            severity = SEVERITIES[1] if self.lenient else None
+            problems.append(self._problem("line-blank", line, "a blank line", severity))
+            return None, b"", problems
+        if found is None or not found[4]:
+            problems.append(self._problem("line-malformed", line, f"no checksum, blanks and path: {shown(data)}"))
+            return None, b"", problems
+        backslash, checksum, blanks, text = found.groups()
+        if backslash:
+            problems.append(self._problem("md5sum-mark", line, "a backslash before the checksum, as md5sum writes it"))
+        if text.startswith(b"*") and (blanks == b" " or not self.tag):
+            problems.append(self._problem("md5sum-mark", line, "an asterisk before the path, as md5sum writes it"))
+            text = text[1:]
+        path = self._path(line, text, bool(backslash), problems)
+        if path is None:
+            return None, text, problems
+        return ManifestEntry(path, self._digest(line, checksum, path, problems), line.number), text, problems
+
+    def _problem(self, kind: str, line: Line, message: str, severity: str | None = None) -> Problem:
+        return problem(kind, self.name, f"line {line.number}: {message}", severity=severity, algorithm=self.algorithm)
+
+    def _of_path(self, kind: str, path: bytes, line: Line, reason: str = "") -> Problem:
+        message = f"{place_of(self.name, line.number)}{reason and ': '}{reason}"
+        return problem(kind, path[:PATH_SHOWN], message, algorithm=self.algorithm)
+
+    def _digest(self, line: Line, checksum: bytes, path: bytes, problems: list[Problem]) -> str:
+        digits = self.digits
+        if _HEX.fullmatch(checksum) and (len(checksum) == digits or not digits):
+            return checksum.decode("ascii").lower()
+        wanted = f"{digits} hex digits" if digits else "hex digits"
+        fault = self._of_path("checksum-malformed", path, line, f"the checksum is not {wanted}: {shown(checksum)}")
+        problems.append(fault)
+        return ""
+
+    def _path(self, line: Line, text: bytes, escaped: bool, problems: list[Problem]) -> bytes | None:
+        """Return the path that the text stands for, if it may be looked for at all."""
+        if has_raw_percent(text):
+            problems += breach("percent-encoded", self.version, self._of_path("percent-raw", text, line))
+        path = decode_path(unescaped(text) if escaped else text, self.version)
+        fault = fault_of(path) or fault_of(canonical(path)[0])
+        if fault is not None:
+            problems.append(self._of_path("path-unsafe", path, line, fault))
+            return None
+        path, changed = canonical(path)
+        if changed:
+            problems.append(self._of_path("path-not-canonical", path, line, f"written {shown(text)}"))
+        if path.endswith(b"/") or path == PAYLOAD[:-1]:
+            problems.append(self._of_path("path-directory", path, line))
+            return None
+        kind = self._fault_of_tag_file(path) if self.tag else _fault_of_payload_file(path)
+        if kind is not None:
+            problems.append(self._of_path(kind, path, line))
+            return None
+        return path
+
+    def _fault_of_tag_file(self, path: bytes) -> str | None:
+        if path.startswith(PAYLOAD):
+            return "tag-manifest-payload"
+        listed = _TAG_MANIFEST.fullmatch(path) and holds("tag-manifests-unlisted", self.version)
+        return "tag-manifest-itself" if listed else None
+
+
+def _fault_of_payload_file(path: bytes) -> str | None:
+    return None if path.startswith(PAYLOAD) else "path-outside-payload"
+
+
+def read_manifest(
+    file: BinaryIO,
+    name: bytes,
+    algorithm: str,
+    encoding: str = UTF8.name,
+    version: tuple[int, int] = (1, 0),
+    *,
+    tag: bool = False,
+    lenient: bool = False,
+) -> Iterator[ManifestEntry | Problem]:
+    """Read a manifest from its binary stream: yield its entries and, before the entry concerned, what is wrong.
+
+    Memory is bounded, whatever the file holds. :class:`pressmark.bagit.manifest_index.Listing` finds repeated entries.
+
+    :param name: the manifest's path, in problems
+    :param algorithm: the official name, or an unknown one as it stands in the manifest's name
+    :param encoding: the character set that bagit.txt names
+    :param tag: whether it is a tag manifest
+    :param lenient: blank lines are warnings
+    :raises ValueError: the encoding is not known
+    """
+    charset = find_charset(encoding)
+    if charset is None:
+        raise ValueError(f"encoding={encoding!r}: not known")
+    return _entries(LineReader(file, charset, name), name, algorithm, version, tag, lenient)
+
+
+def _entries(
+    reader: LineReader, name: bytes, algorithm: str, version: tuple[int, int], tag: bool, lenient: bool
+) -> Iterator[ManifestEntry | Problem]:
+    # The reader knows the byte order of what it reads.
+    form = ManifestForm(name, algorithm, reader.charset, version, tag, lenient)
+    while (found := reader.line()) is not None:
+        if isinstance(found, Line):
+            entry, _, problems = form.read(found)
+            yield from problems
+            if entry is not None:
+                yield entry
+        else:
+            yield found

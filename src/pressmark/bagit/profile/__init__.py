@@ -1,0 +1,1 @@
+"""BagIt Profiles: what a receiver requires of the bags it accepts."""

@@ -1,0 +1,502 @@
+"""BagIt Profiles: what a receiver of bags wants of them beyond what makes a bag valid, in a JSON file.
+
+https://bagit-profiles.github.io/bagit-profiles-specification/, versions 1.1.0 to 1.4.0.
+
+A profile is checked before a bag is checked against it: one that contradicts itself, or has a value that it cannot
+have, is a :class:`~pressmark.errors.ProfileError`. What the specification does not know is left out, and said in a
+warning. Every section that stands in a profile is checked, also where it came with a later version than the profile
+names.
+
+Where the specification leaves a choice:
+
+- In a pattern, ``*`` stands for any characters, slashes too: the default ``*`` means all tag files, wherever they are.
+  ``?`` and ``[…]`` are those of glob(7). A pattern always matches the name that is spelled like it.
+- Tag-Files-Allowed is about the tag files that the BagIt draft does not describe.
+- Labels are compared like those of bag-info.txt: reserved ones in any case, others exactly; values exactly.
+- A payload is empty that has no file, or a single one without content.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from fnmatch import translate
+from typing import Any, NoReturn
+
+from pressmark.bagit import bag_info as info
+from pressmark.bagit import bagit_txt as declaration
+from pressmark.bagit import fetch_txt as fetchlist
+from pressmark.bagit.bag import Bag, ManifestFile
+from pressmark.bagit.bag_directory import Base
+from pressmark.bagit.fetch_txt import is_absolute_uri
+from pressmark.bagit.manifest_algorithms import bag_name, official_name
+from pressmark.bagit.paths import fault_of
+from pressmark.bagit.problems import problem
+from pressmark.bagit.walk import PAYLOAD, walk
+from pressmark.errors import ProfileError, shown, shown_value
+from pressmark.reports import Problem
+
+__all__ = ["Element", "Profile"]
+
+LARGEST = 16 << 20  # 16 MiB
+VERSIONS = ("1.1", "1.2", "1.3", "1.4")
+# Of each kind; more are counted.
+PROBLEMS_LIMIT = 100_000
+
+IDENTIFIER = "BagIt-Profile-Identifier"
+INFO = "BagIt-Profile-Info"
+BAG_INFO = "Bag-Info"
+_INFO_REQUIRED = ("Source-Organization", "External-Description", "Version", IDENTIFIER)
+_LISTS = (
+    "Manifests-Required",
+    "Manifests-Allowed",
+    "Tag-Manifests-Required",
+    "Tag-Manifests-Allowed",
+    "Tag-Files-Required",
+    "Tag-Files-Allowed",
+    "Payload-Files-Required",
+    "Payload-Files-Allowed",
+)
+_SECTIONS = (
+    INFO,
+    BAG_INFO,
+    *_LISTS,
+    "Allow-Fetch.txt",
+    "Fetch.txt-Required",
+    "Data-Empty",
+    "Serialization",
+    "Accept-Serialization",
+    "Accept-BagIt-Version",
+)
+_SERIALIZATIONS = ("forbidden", "required", "optional")
+_MEDIA_TYPE = re.compile(r"[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]*/[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]*")
+_VERSION = re.compile(r"[0-9]+\.[0-9]+")
+# Tag files that have sections of their own, or are always there.
+_DESCRIBED = re.compile(rb"bagit\.txt|bag-info\.txt|fetch\.txt|(?:tag)?manifest-[^/]*\.txt", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Element:
+    """What a profile says of one element of bag-info.txt.
+
+    :ivar label: as the profile spells it
+    :ivar required: it must be there
+    :ivar recommended: it should be there
+    :ivar repeatable: it may be there more than once
+    :ivar values: those that it may have; empty for any
+    :ivar description: for people
+    """
+
+    label: str
+    required: bool = False
+    recommended: bool = False
+    repeatable: bool = True
+    values: tuple[str, ...] = ()
+    description: str = ""
+
+
+@dataclass(frozen=True)
+class Profile:
+    """A BagIt Profile; :meth:`load` reads one.
+
+    Lists are :data:`None` where the profile does not have the section.
+
+    :ivar source: where it comes from, for messages
+    :ivar identifier: its URI, by which a bag names it
+    :ivar version: of the specification
+    :ivar about: what the profile says of itself
+    :ivar unknown: names of sections and parameters that the specification does not know
+    """
+
+    source: str
+    identifier: str
+    version: str
+    about: Mapping[str, Any]
+    elements: tuple[Element, ...]
+    accept_bagit_version: tuple[str, ...]
+    manifests_required: tuple[str, ...] | None = None
+    manifests_allowed: tuple[str, ...] | None = None
+    tag_manifests_required: tuple[str, ...] | None = None
+    tag_manifests_allowed: tuple[str, ...] | None = None
+    tag_files_required: tuple[str, ...] | None = None
+    tag_files_allowed: tuple[str, ...] | None = None
+    payload_files_required: tuple[str, ...] | None = None
+    payload_files_allowed: tuple[str, ...] | None = None
+    allow_fetch: bool = True
+    fetch_required: bool = False
+    data_empty: bool = False
+    serialization: str = "optional"
+    accept_serialization: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
+
+    @classmethod
+    def load(cls, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> Profile:
+        """Read a profile from its file.
+
+        :raises ProfileError: the file cannot be read, is not JSON, or the profile is malformed
+        """
+        source = os.fsdecode(path)
+        try:
+            with open(path, "rb") as file:
+                data = file.read(LARGEST + 1)
+        except (OSError, ValueError) as error:
+            raise ProfileError(source, getattr(error, "strerror", None) or str(error)) from None
+        if len(data) > LARGEST:
+            raise ProfileError(source, f"it has more than {LARGEST} bytes; no profile is that large")
+        return cls.from_json(data, source)
+
+    @classmethod
+    def from_json(cls, data: bytes, source: str = "profile") -> Profile:
+        """Read a profile from its JSON, in UTF-8.
+
+        :param source: what it is called in messages
+        :raises ProfileError: it is not JSON, or the profile is malformed
+        """
+
+        def pairs(found: list[tuple[str, Any]]) -> dict[str, Any]:
+            made = dict(found)
+            if len(made) < len(found):
+                names = [name for name, _ in found]
+                twice = next(name for name in names if names.count(name) > 1)
+                raise ProfileError(source, f"{shown(twice)} is there more than once")
+            return made
+
+        def constant(name: str) -> NoReturn:
+            raise ValueError(f"{name} is no value")
+
+        try:
+            content = json.loads(data.decode("utf-8"), object_pairs_hook=pairs, parse_constant=constant)
+            # Half a character, which only an escape can bring, is none that a name or a value can have.
+            json.dumps(content, ensure_ascii=False).encode("utf-8")
+        except ProfileError:
+            raise
+        except UnicodeDecodeError:
+            raise ProfileError(source, "it is not JSON: it is not UTF-8") from None
+        except UnicodeEncodeError:
+            raise ProfileError(source, "it is not JSON: it has half a surrogate pair") from None
+        except RecursionError:
+            raise ProfileError(source, "it is not JSON that anybody needs: it is nested too deeply") from None
+        except ValueError as error:
+            raise ProfileError(source, f"it is not JSON: {error}") from None
+        return _Reader(source).profile(content)
+
+    def check(self, bag: Bag, serialization: str | None = None) -> list[Problem]:
+        """Return where ``bag`` is not as the profile wants it; the kinds begin with ``profile-``.
+
+        :param serialization: the media type of the file that the bag came in; :data:`None` for a directory
+        """
+        found: list[Problem] = []
+        counts: dict[str, int] = {}
+        for one in self._problems(bag, serialization):
+            counts[one.kind] = counts.get(one.kind, 0) + 1
+            if counts[one.kind] <= PROBLEMS_LIMIT:
+                found.append(one)
+        for kind, count in counts.items():
+            if count > PROBLEMS_LIMIT:
+                found.append(problem("problems-omitted", b"", f"{count - PROBLEMS_LIMIT} more of {kind}"))
+        return found
+
+    def _problems(self, bag: Bag, serialization: str | None) -> Iterator[Problem]:
+        for name in self.unknown:
+            yield problem("profile-unknown", b"", f"the profile has {name}, which the specification does not know")
+        # What makes all the rest meaningless comes first.
+        yield from self._check_version(bag)
+        yield from self._check_serialization(serialization)
+        yield from self._check_identifier(bag)
+        for element in self.elements:
+            yield from _check_element(bag, element)
+        yield from _check_manifests(bag.manifests, b"manifest", self.manifests_required, self.manifests_allowed)
+        yield from _check_manifests(
+            bag.tag_manifests, b"tagmanifest", self.tag_manifests_required, self.tag_manifests_allowed
+        )
+        with Base(bag.path) as base:
+            yield from self._check_fetch(base)
+            yield from _check_required(base, "profile-tag-file-missing", self.tag_files_required)
+            yield from _check_required(base, "profile-payload-file-missing", self.payload_files_required)
+            yield from self._check_files(base)
+
+    def _check_version(self, bag: Bag) -> Iterator[Problem]:
+        version = "{}.{}".format(*bag.version)
+        if version not in self.accept_bagit_version:
+            accepted = ", ".join(self.accept_bagit_version)
+            yield problem("profile-version", declaration.NAME, expected=accepted, found=version)
+
+    def _check_serialization(self, serialization: str | None) -> Iterator[Problem]:
+        if serialization is None:
+            if self.serialization == "required":
+                yield problem(
+                    "profile-serialization", b"", "the profile wants a serialized bag; this one is a directory"
+                )
+        elif self.serialization == "forbidden":
+            yield problem("profile-serialization", b"", "the profile forbids serialized bags", found=serialization)
+        elif self.accept_serialization and serialization not in self.accept_serialization:
+            accepted = ", ".join(self.accept_serialization)
+            yield problem(
+                "profile-serialization",
+                b"",
+                "the profile does not accept this serialization",
+                section="Accept-Serialization",
+                expected=accepted,
+                found=serialization,
+            )
+
+    def _check_identifier(self, bag: Bag) -> Iterator[Problem]:
+        named = [value for label, value in bag.info.elements if label.lower() == IDENTIFIER.lower()]
+        if self.identifier not in named:
+            message = "it names other profiles" if named else "it names no profile"
+            found = ", ".join(named) or None
+            yield problem("profile-identifier", info.NAME, message, expected=self.identifier, found=found)
+
+    def _check_fetch(self, base: Base) -> Iterator[Problem]:
+        is_there = base.resolve(fetchlist.NAME).kind == "file"
+        if is_there and not self.allow_fetch:
+            yield problem("profile-fetch-forbidden", fetchlist.NAME)
+        if self.fetch_required and not is_there:
+            yield problem("profile-fetch-missing", fetchlist.NAME)
+
+    def _check_files(self, base: Base) -> Iterator[Problem]:
+        """Check every file, where the profile says something of every file."""
+        tag_files = _matcher(self.tag_files_allowed)
+        payload_files = _matcher(self.payload_files_allowed)
+        if tag_files is None and payload_files is None and not self.data_empty:
+            return
+        files = octets = 0
+        for found in walk(base):
+            if found.kind != "file":
+                continue
+            if found.path.startswith(PAYLOAD + b"/"):
+                files += 1
+                octets += max(0, found.size)
+                if payload_files is not None and not payload_files(found.path):
+                    yield problem("profile-payload-file-forbidden", found.path)
+            elif tag_files is not None and not _DESCRIBED.fullmatch(found.path) and not tag_files(found.path):
+                yield problem("profile-tag-file-forbidden", found.path)
+        if self.data_empty and (files > 1 or octets):
+            yield problem("profile-data-not-empty", PAYLOAD, f"it has {files} files with {octets} bytes in all")
+
+
+def _check_element(bag: Bag, element: Element) -> Iterator[Problem]:
+    """Check what the profile says of one element of bag-info.txt."""
+    values = bag.info.all(element.label)
+    label = shown(element.label)
+    if not values and element.required:
+        yield problem("profile-element-missing", info.NAME, f"there is no {label}", expected=element.label)
+    elif not values and element.recommended:
+        yield problem("profile-element-recommended", info.NAME, f"there is no {label}", expected=element.label)
+    if len(values) > 1 and not element.repeatable:
+        yield problem("profile-element-repeated", info.NAME, f"{label} is there {len(values)} times")
+    for value in values:
+        if element.values and value not in element.values:
+            expected = ", ".join(element.values)
+            message = f"{label} has a value that it may not have"
+            yield problem("profile-element-value", info.NAME, message, expected=expected, found=value)
+
+
+def _check_manifests(
+    manifests: Iterable[ManifestFile], what: bytes, required: Iterable[str] | None, allowed: Iterable[str] | None
+) -> Iterator[Problem]:
+    """Check which manifests of one sort there are."""
+    kind = "profile-manifest" if what == b"manifest" else "profile-tag-manifest"
+    there = {_algorithm(manifest.algorithm): manifest.name for manifest in manifests}
+    for name in required or ():
+        if _algorithm(name) not in there:
+            yield problem(f"{kind}-missing", b"%b-%b.txt" % (what, bag_name(name).encode()), algorithm=_algorithm(name))
+    if allowed is not None:
+        permitted = set(map(_algorithm, allowed))
+        for algorithm, name_there in there.items():
+            if algorithm not in permitted:
+                yield problem(f"{kind}-forbidden", name_there, algorithm=algorithm)
+
+
+def _check_required(base: Base, kind: str, required: Iterable[str] | None) -> Iterator[Problem]:
+    for text in required or ():
+        path = os.fsencode(text)
+        wanted = "directory" if path.endswith(b"/") else "file"
+        if base.resolve(path).kind != wanted:
+            yield problem(kind, path)
+
+
+def _algorithm(name: str) -> str:
+    return official_name(name) or bag_name(name)
+
+
+def _matcher(patterns: Iterable[str] | None) -> Callable[[bytes], bool] | None:
+    """Return what says whether a path matches one of the patterns; nothing where all paths do."""
+    if patterns is None:
+        return None
+    listed = tuple(patterns)
+    if "*" in listed:
+        return None
+    names = frozenset(map(os.fsencode, listed))
+    matches = re.compile("|".join(map(translate, listed)) or "(?!)").match
+    return lambda path: path in names or matches(os.fsdecode(path)) is not None
+
+
+# --- reading ---------------------------------------------------------------------------------------------------------
+
+
+class _Reader:
+    """Reads a profile's JSON, and refuses what a profile cannot have."""
+
+    def __init__(self, source: str) -> None:
+        self._source = source
+        self._unknown: list[str] = []
+
+    def profile(self, content: Any) -> Profile:
+        """Return the profile."""
+        if not isinstance(content, dict):
+            self._refuse("it is no JSON object, with sections by their names")
+        for name in content:
+            if name not in _SECTIONS:
+                known = next((section for section in _SECTIONS if section.lower() == name.lower()), None)
+                if known is not None:
+                    self._refuse(f"{shown(name)} must be spelled '{known}'")
+                self._unknown.append(f"the section {shown(name)}")
+        about, version = self._about(content)
+        lists = {name: self._list(content, name) for name in _LISTS}
+        for what in ("Manifests", "Tag-Manifests"):
+            self._covers(what, lists, _same_algorithm)
+        for what in ("Tag-Files", "Payload-Files"):
+            self._paths(f"{what}-Required", lists[f"{what}-Required"])
+            self._covers(what, lists, _matches)
+        if lists["Manifests-Allowed"] == ():
+            self._refuse("Manifests-Allowed is empty, and every bag has a manifest; leave it out to allow all")
+        allow_fetch = self._truth(content, "Allow-Fetch.txt", True)
+        fetch_required = self._truth(content, "Fetch.txt-Required", False)
+        if fetch_required and not allow_fetch:
+            self._refuse("Fetch.txt-Required is true and Allow-Fetch.txt is false; one of them must be otherwise")
+        serialization, accepted = self._serialization(content)
+        return Profile(
+            source=self._source,
+            identifier=about[IDENTIFIER],
+            version=version,
+            about=about,
+            elements=tuple(self._elements(content)),
+            accept_bagit_version=self._accepted_versions(content),
+            manifests_required=lists["Manifests-Required"],
+            manifests_allowed=lists["Manifests-Allowed"],
+            tag_manifests_required=lists["Tag-Manifests-Required"],
+            tag_manifests_allowed=lists["Tag-Manifests-Allowed"],
+            tag_files_required=lists["Tag-Files-Required"],
+            tag_files_allowed=lists["Tag-Files-Allowed"],
+            payload_files_required=lists["Payload-Files-Required"],
+            payload_files_allowed=lists["Payload-Files-Allowed"],
+            allow_fetch=allow_fetch,
+            fetch_required=fetch_required,
+            data_empty=self._truth(content, "Data-Empty", False),
+            serialization=serialization,
+            accept_serialization=accepted,
+            unknown=tuple(self._unknown),
+        )
+
+    def _refuse(self, reason: str) -> NoReturn:
+        raise ProfileError(self._source, reason)
+
+    def _about(self, content: dict[str, Any]) -> tuple[dict[str, Any], str]:
+        about = content.get(INFO)
+        if not isinstance(about, dict):
+            self._refuse(f"there is no {INFO}, with what the profile is")
+        for name in _INFO_REQUIRED:
+            if not isinstance(about.get(name), str) or not about[name].strip():
+                self._refuse(f"{INFO} has no {name}, which it must have, as a string")
+        if not is_absolute_uri(about[IDENTIFIER].partition("#")[0]):
+            self._refuse(f"{IDENTIFIER} is no URI: {shown(about[IDENTIFIER])}")
+        # The first version had no word for itself.
+        version = about.get("BagIt-Profile-Version", "1.1.0")
+        known = isinstance(version, str) and re.fullmatch(r"([0-9]+\.[0-9]+)(?:\.[0-9]+)?", version)
+        if not known or known[1] not in VERSIONS:
+            self._refuse(f"BagIt-Profile-Version is {shown_value(version)}; known are {', '.join(VERSIONS)}")
+        return about, version
+
+    def _elements(self, content: dict[str, Any]) -> Iterator[Element]:
+        section = content.get(BAG_INFO, {})
+        if not isinstance(section, dict):
+            self._refuse(f"{BAG_INFO} is no object, with labels and what is said of them")
+        folded: dict[str, str] = {}
+        for label, given in section.items():
+            if not label.strip():
+                self._refuse(f"{BAG_INFO} has an empty label")
+            if folded.setdefault(label.lower(), label) != label:
+                self._refuse(f"{BAG_INFO} has both {shown(folded[label.lower()])} and {shown(label)}")
+            if not isinstance(given, dict):
+                self._refuse(f"{BAG_INFO}: {shown(label)} is no object, with parameters such as required")
+            where = f"{BAG_INFO}: {shown(label)}: "
+            for name in given:
+                if name not in ("required", "recommended", "repeatable", "values", "description"):
+                    self._unknown.append(f"the parameter {shown(name)} of {shown(label)}")
+            description = given.get("description", "")
+            if not isinstance(description, str):
+                self._refuse(f"{where}description is no string")
+            yield Element(
+                label,
+                required=self._truth(given, "required", False, where),
+                recommended=self._truth(given, "recommended", False, where),
+                repeatable=self._truth(given, "repeatable", True, where),
+                values=self._list(given, "values", where) or (),
+                description=description,
+            )
+
+    def _truth(self, given: dict[str, Any], name: str, default: bool, where: str = "") -> bool:
+        value = given.get(name, default)
+        if not isinstance(value, bool):
+            self._refuse(f"{where}{name} is {shown_value(value)}; expected true or false, without quotes")
+        return value
+
+    def _list(self, given: dict[str, Any], name: str, where: str = "") -> tuple[str, ...] | None:
+        if name not in given:
+            return None
+        value = given[name]
+        if not isinstance(value, list) or not all(isinstance(one, str) and one for one in value):
+            self._refuse(f"{where}{name} is {shown_value(value)}; expected a list of strings")
+        return tuple(value)
+
+    def _covers(
+        self, what: str, lists: dict[str, tuple[str, ...] | None], matches: Callable[[str, tuple[str, ...]], bool]
+    ) -> None:
+        """Whatever is required must be allowed."""
+        allowed = lists[f"{what}-Allowed"]
+        for one in lists[f"{what}-Required"] or ():
+            if allowed is not None and not matches(one, allowed):
+                self._refuse(f"{what}-Required has {shown(one)}, which {what}-Allowed does not allow")
+
+    def _paths(self, name: str, paths: tuple[str, ...] | None) -> None:
+        for path in paths or ():
+            fault = fault_of(os.fsencode(path))
+            if fault is None and path.startswith("data/") != name.startswith("Payload"):
+                fault = "it is a payload file" if name.startswith("Tag") else "it is not in data/"
+            if fault is not None:
+                self._refuse(f"{name} has {shown(path)}: {fault}")
+
+    def _accepted_versions(self, content: dict[str, Any]) -> tuple[str, ...]:
+        versions = self._list(content, "Accept-BagIt-Version")
+        if not versions:
+            self._refuse("Accept-BagIt-Version is not there or empty; it must name at least one version")
+        for version in versions:
+            if not _VERSION.fullmatch(version):
+                self._refuse(f"Accept-BagIt-Version has {shown(version)}; expected versions such as 1.0")
+        return versions
+
+    def _serialization(self, content: dict[str, Any]) -> tuple[str, tuple[str, ...]]:
+        serialization = content.get("Serialization", "optional")
+        if serialization not in _SERIALIZATIONS:
+            self._refuse(f"Serialization is {shown_value(serialization)}; expected {', '.join(_SERIALIZATIONS)}")
+        accepted = self._list(content, "Accept-Serialization") or ()
+        for one in accepted:
+            if not _MEDIA_TYPE.fullmatch(one):
+                self._refuse(f"Accept-Serialization has {shown(one)}; expected media types such as application/zip")
+        if "Serialization" in content and serialization != "forbidden" and not accepted:
+            self._refuse(f"Serialization is {serialization}, and Accept-Serialization has no media type for it")
+        return serialization, accepted
+
+
+def _same_algorithm(name: str, allowed: tuple[str, ...]) -> bool:
+    return _algorithm(name) in map(_algorithm, allowed)
+
+
+def _matches(path: str, allowed: tuple[str, ...]) -> bool:
+    matches = _matcher(allowed)
+    # Tag files that have sections of their own are not for Tag-Files-Allowed to name.
+    return matches is None or _DESCRIBED.fullmatch(os.fsencode(path)) is not None or matches(os.fsencode(path))

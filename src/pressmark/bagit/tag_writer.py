@@ -1,0 +1,166 @@
+"""Tag files, written: the declaration, manifests, and manifests of what else was written."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+
+from pressmark.bagit.bag_info import BagInfo
+from pressmark.bagit.bagit_txt import declaration_bytes
+from pressmark.bagit.creation.options import Wish
+from pressmark.bagit.encodings import UTF8, Charset
+from pressmark.bagit.manifest import manifest_line
+from pressmark.bagit.manifest_algorithms import bag_name
+from pressmark.errors import BagError
+from pressmark.fixity.copying import keep_status
+from pressmark.fixity.pool import hash_files
+from pressmark.version import __version__
+
+__all__ = [
+    "Manifests",
+    "bag_size",
+    "manifest_name",
+    "write_tag_files",
+    "write_tag_manifests",
+]
+
+BUFFER = 1 << 20  # 1 MiB
+AGENT = f"Pressmark {__version__}"
+UNITS = ("B", "KB", "MB", "GB", "TB", "PB", "EB")
+
+
+def manifest_name(algorithm: str, *, tag: bool = False) -> bytes:
+    """Return the file name of an algorithm's payload or tag manifest (2.1.3, 2.2.1)."""
+    return b"%bmanifest-%b.txt" % (b"tag" if tag else b"", bag_name(algorithm).encode())
+
+
+class Manifests:
+    """New manifests, one an algorithm, to which files are added; a context manager.
+
+    :param folder: where they are written; they are not there yet
+    :param algorithms: official names
+    :param charset: the character set that bagit.txt names
+    :param version: the bag's
+    """
+
+    def __init__(
+        self,
+        folder: bytes,
+        algorithms: Sequence[str],
+        charset: Charset = UTF8,
+        version: tuple[int, int] = (1, 0),
+        *,
+        tag: bool = False,
+    ) -> None:
+        self._charset = charset
+        self._version = version
+        with contextlib.ExitStack() as stack:
+            self._files = [
+                (name, stack.enter_context(open(os.path.join(folder, manifest_name(name, tag=tag)), "xb", BUFFER)))
+                for name in algorithms
+            ]
+            if charset.needs_mark:
+                for _name, file in self._files:
+                    file.write(charset.marks[0][0])
+            self._stack = stack.pop_all()
+
+    def __enter__(self) -> Manifests:
+        return self
+
+    def __exit__(
+        self, _type: type[BaseException] | None, _value: BaseException | None, _traceback: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+    def add(self, path: bytes, digests: Mapping[str, str]) -> None:
+        """Write a file's line in each manifest.
+
+        :param path: relative to the base directory
+        :param digests: official name of each algorithm to hex
+        """
+        for name, file in self._files:
+            line = manifest_line(digests[name], path, self._version)
+            file.write(line if self._charset.is_utf8 else self._encoded(line, path))
+
+    def _encoded(self, line: bytes, path: bytes) -> bytes:
+        try:
+            return self._charset.encode(line.decode())
+        except UnicodeError:
+            raise BagError(path, f"it has no name in {self._charset.name}, the bag's character set") from None
+
+
+def write_tag_manifests(
+    folder: bytes,
+    algorithms: Sequence[str],
+    files: Sequence[tuple[bytes, bytes]],
+    charset: Charset = UTF8,
+    version: tuple[int, int] = (1, 0),
+) -> None:
+    """Write a tag manifest for each algorithm, all of which list the same files (2.2.1).
+
+    :param folder: where they are written
+    :param algorithms: official names
+    :param files: of each tag file its path in the bag, and where it is now
+    :param charset: the character set that bagit.txt names
+    :param version: the bag's
+    :raises BagError: one cannot be read
+    """
+    outcomes = hash_files([where for _path, where in files], algorithms)
+    with Manifests(folder, algorithms, charset, version, tag=True) as manifests:
+        for (path, _where), outcome in zip(files, outcomes, strict=True):
+            if outcome.digests is None:
+                raise BagError(outcome.path, outcome.message)
+            manifests.add(path, outcome.digests)
+
+
+def write_tag_files(folder: bytes, wish: Wish, octets: int, files: int) -> list[bytes]:
+    """Write all tag files but the payload manifests, which are there, and return the names of all in ``folder``.
+
+    :param folder: nothing but tag files is in it
+    :param octets: of the payload
+    :param files: of the payload
+    :return: ``bagit.txt``, which makes a directory a bag, is the last
+    :raises OSError: one cannot be written
+    """
+    info = BagInfo(wish.info)
+    given = {label.lower() for label, _value in wish.info}
+    for label, value in (
+        ("Bagging-Date", wish.date.isoformat()),
+        ("Bag-Size", bag_size(octets)),
+        ("Payload-Oxum", f"{octets}.{files}"),
+        ("Bag-Software-Agent", AGENT),
+    ):
+        if label.lower() not in given:
+            info.add(label, value)
+    paths = list(map(manifest_name, wish.algorithms))
+    for path, data in ((b"bag-info.txt", info.to_bytes()), (b"bagit.txt", declaration_bytes())):
+        paths.append(path)
+        with open(os.path.join(folder, path), "xb") as file:
+            file.write(data)
+    for path, where in wish.tag_files:
+        paths.append(path)
+        target = os.path.join(folder, path)
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        shutil.copyfile(where, target)
+        keep_status(target, os.stat(where))
+    write_tag_manifests(folder, wish.algorithms, [(path, os.path.join(folder, path)) for path in sorted(paths)])
+    names = sorted(os.listdir(folder))
+    names.remove(b"bagit.txt")
+    return [*names, b"bagit.txt"]
+
+
+def bag_size(octets: int) -> str:
+    """Return a size as people read it (Bag-Size, 2.2.2), in powers of 1000.
+
+    >>> bag_size(42_600_000_000)
+    '42.6 GB'
+    """
+    size = float(octets)
+    for unit in UNITS:
+        if size < 999.95 or unit == UNITS[-1]:
+            break
+        size /= 1000
+    return f"{size:.1f}".removesuffix(".0") + f" {unit}"

@@ -1,0 +1,1 @@
+"""Update bags: payload, algorithms, metadata and version."""

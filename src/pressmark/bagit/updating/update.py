@@ -1,0 +1,626 @@
+"""Changing a bag: its payload, algorithms, metadata, version. What it says is verified first, in the same read.
+
+A checksum that does not match is never replaced by one that does, unless the caller says that the file was changed on
+purpose. All that is new is written beside, and comes to its place at once or not at all.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import filecmp
+import os
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from pressmark.bagit import bag_info as infos
+from pressmark.bagit import bagit_txt as declaration
+from pressmark.bagit import fetch_txt as fetchlist
+from pressmark.bagit.bag import Bag, ManifestFile, open_listing, open_tag_file, survey
+from pressmark.bagit.bag_directory import Base
+from pressmark.bagit.bag_info import BagInfo
+from pressmark.bagit.bagit_txt import Declaration, declaration_bytes
+from pressmark.bagit.creation.options import Elements, elements_of
+from pressmark.bagit.creation.preflight import beneath, fault_of_name, real_path
+from pressmark.bagit.encodings import UTF8, find_charset
+from pressmark.bagit.events import Event, Noticed, Stage
+from pressmark.bagit.fetch_txt import FetchEntry, fetch_line, read_fetch
+from pressmark.bagit.manifest_algorithms import bag_name, official_name
+from pressmark.bagit.manifest_index import Listing
+from pressmark.bagit.problems import problem
+from pressmark.bagit.report import BagReport
+from pressmark.bagit.tag_writer import Manifests, bag_size, manifest_name, write_tag_manifests
+from pressmark.bagit.transaction import Transaction, is_decided, refusing
+from pressmark.bagit.walk import PAYLOAD, Found, walk
+from pressmark.errors import BagError, BagInvalidError
+from pressmark.fixity.algorithms import algorithm_names
+from pressmark.fixity.ledger import Ledger
+from pressmark.fixity.outcomes import Outcome
+from pressmark.fixity.pool import hash_files
+from pressmark.fs.durable import is_there
+from pressmark.reports import Problem
+
+__all__ = ["ACCEPTED", "algorithms_to_read", "update"]
+
+# What may be taken over as it is found, instead of being a reason to refuse.
+ACCEPTED = ("added", "removed", "changed", "tag-files")
+VERSION = (1, 0)
+# What is wrong with a manifest's lines and not with what they say: written anew, they are right.
+REWRITTEN = frozenset(("bom", "line-blank", "line-unterminated", "md5sum-mark", "percent-raw", "path-not-canonical"))
+# Of a bag's declaration and structure, what makes its manifests mean something unknown.
+FATAL = frozenset(("declaration-missing", "version-unknown", "encoding-unknown", "bom-missing", "file-unreadable"))
+_BELOW_PAYLOAD = PAYLOAD + b"/"
+Listener = Callable[[Event], object]
+
+
+def update(
+    bag: Bag | str | bytes | os.PathLike[str] | os.PathLike[bytes],
+    *,
+    algorithms: Iterable[str] | str | None = None,
+    add: Iterable[str] | str = (),
+    drop: Iterable[str] | str = (),
+    info: Elements | Mapping[str, str | Iterable[str] | None] | None = None,
+    payload: bool = True,
+    accept: Collection[str] = (),
+    rewrite: bool = False,
+    date: datetime.date | None = None,
+    threads: int | None = None,
+    read: str = "parallel",
+    ledger: Ledger | None = None,
+    on_event: Listener | None = None,
+) -> Bag:
+    """Bring a bag up to version 1.0 and to what is asked for, and return it as it is then; or leave it as it was.
+
+    All files are read once: what the old manifests say is verified while new checksums are computed. Manifests that
+    need no change are left alone, as are the bytes of all elements of bag-info.txt that are not changed. Lines that
+    md5sum wrote, or percent signs that are not encoded, have manifests written anew.
+
+    :param algorithms: which payload manifests the bag shall have; :data:`None` for those that it has
+    :param add: algorithms besides
+    :param drop: algorithms no more
+    :param info: elements for bag-info.txt, each in the place of all of its label; :data:`None` as value removes them
+    :param payload: :data:`False` leaves payload and version alone and reads tag files only
+    :param accept: what is taken over as it is found, instead of being refused: ``added``, ``removed`` and ``changed``
+        payload files, and changed ``tag-files``
+    :param rewrite: write all manifests anew
+    :param date: sets Bagging-Date
+    :param threads: how many threads read and compute; :data:`None` or 0 for as many as there are cores
+    :param read: ``parallel``, or ``sequential`` for disks with heads
+    :param ledger: an open ledger for :func:`algorithms_to_read`: payload files that it holds are not read again
+    :param on_event: called with the events of :mod:`pressmark.bagit.events`
+    :raises AlgorithmError: an algorithm is unknown or not available
+    :raises BagInvalidError: the bag is not as its manifests say; its report lists how; nothing was changed
+    :raises BagError: it cannot be changed; nothing was
+    :raises ValueError: another argument is wrong
+    """
+    path = bag.path if isinstance(bag, Bag) else os.fsencode(bag)
+    wish = _Wish.of(algorithms, add, drop, info, payload, accept, rewrite, date)
+    tell = on_event or (lambda _event: None)
+    with Base(path) as base, contextlib.ExitStack() as stack:
+        where = os.path.realpath(path)
+        if not is_decided(where):
+            Bag.open(path)  # which says no where there is none
+        transaction = stack.enter_context(Transaction(where))
+        if transaction.recovered is not None:
+            tell(Stage("recover"))
+            if transaction.recovered == wish.request():
+                return Bag.open(path)
+        with refusing(path, "nothing was changed"):
+            _Update(base, transaction, wish, threads, read, ledger, tell, stack).run()
+    return Bag.open(path)
+
+
+def algorithms_to_read(
+    bag: Bag,
+    algorithms: Iterable[str] | str | None = None,
+    add: Iterable[str] | str = (),
+    drop: Iterable[str] | str = (),
+) -> tuple[str, ...]:
+    """Return which algorithms an update with these arguments computes: old ones are verified, new ones written."""
+    wish = _Wish.of(algorithms, add, drop, None, True, (), False, None)
+    return tuple(dict.fromkeys((*bag.algorithms, *wish.target(bag))))
+
+
+class _Wish(NamedTuple):
+    """What is asked for."""
+
+    algorithms: tuple[str, ...] | None
+    add: tuple[str, ...]
+    drop: tuple[str, ...]
+    info: list[tuple[str, list[str]]]
+    payload: bool
+    accept: tuple[str, ...]
+    rewrite: bool
+    date: datetime.date | None
+
+    @classmethod
+    def of(
+        cls,
+        algorithms: Iterable[str] | str | None,
+        add: Iterable[str] | str,
+        drop: Iterable[str] | str,
+        info: Elements | Mapping[str, str | Iterable[str] | None] | None,
+        payload: bool,
+        accept: Collection[str],
+        rewrite: bool,
+        date: datetime.date | None,
+    ) -> _Wish:
+        """Check the arguments of :func:`update`."""
+        accepted = (accept,) if isinstance(accept, str) else tuple(accept)
+        for word in accepted:
+            if word not in ACCEPTED:
+                raise ValueError(f"accept={word!r}: expected {', '.join(ACCEPTED)}")
+        dropped = [drop] if isinstance(drop, str) else list(drop)
+        new = algorithm_names(add) if add else ()
+        wanted = None if algorithms is None else algorithm_names(algorithms)
+        if not payload and (new or accepted or rewrite):
+            raise ValueError("payload=False: the payload has to be read for that")
+        return cls(
+            wanted,
+            new,
+            # One that is not known here can be dropped all the same.
+            tuple(official_name(name) or bag_name(name) for name in dropped),
+            _changes(info),
+            payload,
+            tuple(sorted(accepted)),
+            rewrite,
+            date,
+        )
+
+    def request(self) -> dict[str, object]:
+        """Return what a later run has to ask for so that it is taken for the same, as JSON gives it back."""
+        return {
+            "command": "update",
+            "algorithms": None if self.algorithms is None else list(self.algorithms),
+            "add": list(self.add),
+            "drop": list(self.drop),
+            "info": [[label, values] for label, values in self.info],
+            "payload": self.payload,
+            "accept": list(self.accept),
+            "rewrite": self.rewrite,
+            "date": None if self.date is None else self.date.isoformat(),
+        }
+
+    def target(self, bag: Bag) -> tuple[str, ...]:
+        """Return the algorithms that the bag shall have."""
+        begin = bag.algorithms if self.algorithms is None else self.algorithms
+        names = tuple(name for name in dict.fromkeys((*begin, *self.add)) if name not in self.drop)
+        if not names:
+            raise BagError(bag.path, "it would have no payload manifest any more; keep or add an algorithm")
+        if not self.payload and set(names) - set(bag.algorithms):
+            raise ValueError("payload=False: the payload has to be read to add an algorithm")
+        return names
+
+
+def _changes(info: Elements | Mapping[str, str | Iterable[str] | None] | None) -> list[tuple[str, list[str]]]:
+    """Return the values that each label shall have."""
+    if info is None:
+        return []
+    changes: dict[str, list[str]] = {}
+    for label, value in info.items() if isinstance(info, Mapping) else info:
+        values = changes.setdefault(label, [])
+        if value is not None:
+            values += [value] if isinstance(value, str) else value
+    elements_of([(label, value) for label, values in changes.items() for value in values])
+    if any(label.lower() == "payload-oxum" for label in changes):
+        raise ValueError("Payload-Oxum is not given but counted; leave it out")
+    return list(changes.items())
+
+
+class _Job(NamedTuple):
+    """One payload file to be read.
+
+    :ivar path: as it will be listed
+    :ivar real: where it is, without links; empty where it is still to be fetched
+    :ivar digests: that the manifests say; none for a file that was added
+    """
+
+    path: bytes
+    real: bytes
+    digests: dict[str, str]
+
+
+class _Update:
+    """One update of one bag, within its transaction."""
+
+    def __init__(
+        self,
+        base: Base,
+        transaction: Transaction,
+        wish: _Wish,
+        threads: int | None,
+        read: str,
+        ledger: Ledger | None,
+        tell: Listener,
+        stack: contextlib.ExitStack,
+    ) -> None:
+        self._base = base
+        self._transaction = transaction
+        self._new = transaction.new
+        self._wish = wish
+        self._threads = threads
+        self._read = read
+        self._ledger = ledger
+        self._tell = tell
+        self._report = BagReport()
+        self._refused = False
+        self._hints: dict[str, None] = {}  # what the caller could accept, in order
+        self._respelled: dict[bytes, Mapping[str, str]] = {}  # checksums of tag files listed under another spelling
+        self._listed_manifests: list[Found] = []  # tag manifests that another lists, as they may before 1.0
+        self._rewrite = wish.rewrite
+        self._octets = self._streams = 0
+        self._unread = False  # whether a payload manifest could not be read
+        self._holes = 0  # files of fetch.txt that are not there
+        self._changed = False  # whether payload was taken over that the manifests do not list so
+        self._linked: dict[bytes, bytes] = {}  # links to files beside bagit.txt, and which those are
+        problems: list[Problem] = []
+        self._bag, self._names = survey(base, problems)
+        for found in problems:
+            self._note(found, found.kind in FATAL)
+        self._target = wish.target(self._bag)
+        self._charset = find_charset(self._bag.encoding) or UTF8
+        self._payload = self._listing(self._bag.manifests if wish.payload else (), stack, tag=False)
+        self._tags = self._listing(self._bag.tag_manifests, stack, tag=True)
+
+    def run(self) -> None:
+        """Verify, write, and commit, or refuse."""
+        self._tell(Stage("examine"))
+        self._check_algorithms()
+        tag_files, jobs = self._examine()
+        self._settle()
+        self._verify_tag_files([*tag_files, *self._listed_manifests])
+        if self._wish.payload:
+            self._tell(Stage("hash", len(self._payload)))
+            self._hash(jobs)
+        self._settle()
+        self._tell(Stage("tag"))
+        self._stage(tag_files)
+
+    # --- what is found ----------------------------------------------------------------------------------------------
+
+    def _note(self, found: Problem, fatal: bool) -> None:
+        """Take up a problem: as a reason to refuse, or as one that this update mends or does not touch."""
+        self._refused |= fatal
+        found = found._replace(severity="error" if fatal else "warning")
+        self._report.add([found])
+        self._tell(Noticed(found))
+
+    def _judge(self, found: Problem, word: str) -> None:
+        """Take up a problem that is none where the caller accepts it under ``word``."""
+        accepted = word in self._wish.accept
+        if not accepted:
+            self._hints[word] = None
+        self._note(found, not accepted)
+
+    def _settle(self) -> None:
+        """Refuse where there was a reason.
+
+        :raises BagInvalidError: there was
+        """
+        if not self._refused:
+            return
+        errors = self._report.errors
+        reason = f"it is not as its manifests say, nothing was changed: {BagError(errors[0].path, errors[0].message)}"
+        if len(errors) > 1:
+            reason += f"; and {len(errors) - 1} more"
+        if self._hints:
+            reason += f"; where that is meant to be so, accept {' and '.join(self._hints)}"
+        raise BagInvalidError(self._bag.path, reason, self._report)
+
+    def _listing(self, manifests: tuple[ManifestFile, ...], stack: contextlib.ExitStack, *, tag: bool) -> Listing:
+        problems: list[Problem] = []
+        listing = open_listing(self._base, self._bag, manifests, problems, tag=tag, lenient=True)
+        for found in problems:
+            # A file that is listed twice with one checksum is only to be listed once.
+            mended = found.kind in REWRITTEN or (found.kind == "path-duplicate" and found.expected is None)
+            self._rewrite |= mended and not tag
+            self._note(found, not mended and found.severity == "error")
+        self._unread |= not tag and len(listing.algorithms) < len(manifests)
+        return stack.enter_context(listing)
+
+    def _check_algorithms(self) -> None:
+        """Refuse what nobody can verify, and have manifests written anew that are not called as they should be."""
+        manifests = self._bag.manifests
+        for manifest in (*manifests, *self._bag.tag_manifests):
+            if not manifest.known and bag_name(manifest.algorithm) not in self._wish.drop:
+                message = f"{manifest.algorithm} is not known here; drop it, or update the bag where it is"
+                self._note(problem("algorithm-unknown", manifest.name, message), True)
+        if len({manifest.algorithm for manifest in manifests}) < len(manifests):
+            self._note(problem("algorithm-name", b"", "two manifests are for one algorithm; remove one"), True)
+        if not manifests:
+            self._note(problem("payload-manifest-missing", b""), True)
+        raised = self._wish.payload and self._bag.version < VERSION
+        self._rewrite |= raised or any(manifest_name(one.algorithm) != one.name for one in manifests if one.known)
+
+    def _examine(self) -> tuple[list[Found], Iterator[_Job]]:
+        """Walk through the bag; return the tag files that are there, and the payload files to be read."""
+        tag_files: list[Found] = []
+        added: list[Found] = []
+        # Files that are listed under another spelling, or are behind links: what to list them as, and where they are.
+        aside: dict[bytes, tuple[bytes, bytes]] = {}
+        unlisted: list[Found] = []
+        strays: list[bytes] = []
+        for found in walk(self._base):
+            if found.fault is not None and found.fault.kind != "change-unfinished":
+                self._note(found.fault, found.fault.severity == "error")
+            if found.kind != "file":
+                continue
+            if found.real != found.path and b"/" not in real_path(found):
+                self._linked[found.path] = real_path(found)
+            if not found.path.startswith(_BELOW_PAYLOAD):
+                if not _is_tag_manifest(self._bag, found.path):
+                    tag_files.append(found)
+                    if not self._tags.mark(found.path):
+                        strays.append(found.path)
+                elif self._tags.mark(found.path):
+                    self._listed_manifests.append(found)
+            elif self._wish.payload:
+                if not self._payload.mark(found.path):
+                    unlisted.append(found)
+                elif found.real != found.path:
+                    aside[found.path] = found.path, real_path(found)
+        for found in unlisted:
+            again = self._payload.find_again(found.path)
+            if again is None:
+                added.append(found)
+                self._note_added(found)
+                continue
+            # Another normalization may be where the bag came from, and is there again when it goes back.
+            mended = again.kind != "name-normalized"
+            self._rewrite |= mended
+            aside[again.path] = found.path if mended else again.path, real_path(found)
+        for path in strays:
+            # Tag manifests are written anew from what is there, so that the other spelling is mended.
+            if (again := self._tags.find_again(path)) is not None:
+                self._respelled[path] = again.digests
+        missing = {listed.path for listed in self._payload.unmarked()}
+        holes = {entry.path for entry in self._fetched() if entry.path in missing}
+        self._note_missing(holes)
+        for listed in self._tags.unmarked():
+            self._judge(problem("file-missing", listed.path), "tag-files")
+        return tag_files, self._jobs(aside, added, missing, holes)
+
+    def _note_added(self, found: Found) -> None:
+        if not self._unread:  # otherwise nobody knows what is listed
+            self._judge(problem("file-unlisted", found.path), "added")
+        if reason := fault_of_name(found.path.removeprefix(_BELOW_PAYLOAD)):
+            self._note(problem("path-unsafe", found.path, reason), True)
+
+    def _note_missing(self, holes: Collection[bytes]) -> None:
+        self._holes = len(holes)
+        lacking: set[str] = set()
+        for listed in self._payload.unmarked():
+            if listed.path in holes:
+                lacking |= set(self._target) - listed.digests.keys()
+            else:
+                self._judge(problem("file-missing", listed.path), "removed")
+                self._changed = True
+        way_out = f"{len(holes)} files of fetch.txt are not there; complete the bag first"
+        if lacking:
+            raise BagError(self._bag.path, f"there can be no {' and '.join(sorted(lacking))} of all files: {way_out}")
+        if holes and self._wish.accept:
+            raise BagError(self._bag.path, f"its payload cannot be taken over as it is: {way_out}")
+
+    def _fetched(self) -> Iterator[FetchEntry]:
+        """Give the entries of fetch.txt."""
+        problems: list[Problem] = []
+        file = open_tag_file(self._base, fetchlist.NAME, problems) if fetchlist.NAME in self._names else None
+        for found in problems:
+            self._note(found, True)
+        if file is not None:
+            with file:
+                for entry in read_fetch(file, self._bag.encoding, self._bag.version):
+                    if isinstance(entry, FetchEntry):
+                        yield entry
+
+    # --- what is read -------------------------------------------------------------------------------------------------
+
+    def _jobs(
+        self,
+        aside: Mapping[bytes, tuple[bytes, bytes]],
+        added: Iterable[Found],
+        missing: Collection[bytes],
+        holes: Collection[bytes],
+    ) -> Iterator[_Job]:
+        """Give the payload files in the order of the manifests, then those that were added."""
+        for listed in self._payload.entries():
+            if listed.path in holes:
+                yield _Job(listed.path, b"", listed.digests)
+            elif listed.path not in missing:
+                path, real = aside.get(listed.path, (listed.path, listed.path))
+                yield _Job(path, real, listed.digests)
+        for found in added:
+            self._changed = True
+            yield _Job(found.path, real_path(found), {})
+
+    def _hash(self, jobs: Iterator[_Job]) -> None:
+        """Read the payload once: verify what is listed, and write the new manifests."""
+        names = tuple(dict.fromkeys((*self._bag.algorithms, *self._target)))
+        waiting: deque[_Job] = deque()
+
+        def paths() -> Iterator[bytes]:
+            for job in jobs:
+                waiting.append(job)
+                if job.real:
+                    yield job.real
+
+        outcomes = hash_files(
+            paths(),
+            names,
+            self._threads,
+            self._tell,
+            read=self._read,
+            ledger=self._ledger,
+            beneath=beneath(self._base),
+        )
+        with Manifests(self._new, self._target, self._charset) as manifests:
+
+            def write(job: _Job, digests: Mapping[str, str] | None) -> None:
+                self._rewrite |= len(job.digests) < len(self._bag.algorithms)
+                if digests is not None and not self._refused:
+                    manifests.add(job.path, digests)
+
+            def write_holes() -> None:
+                while waiting and not waiting[0].real:
+                    hole = waiting.popleft()
+                    write(hole, hole.digests)
+
+            for outcome in outcomes:
+                write_holes()
+                job = waiting.popleft()
+                write(job, self._digests(job, outcome))
+            write_holes()
+
+    def _digests(self, job: _Job, outcome: Outcome) -> dict[str, str] | None:
+        """Return the checksums that a file shall have; :data:`None` where it is not what it should be."""
+        if outcome.digests is None:
+            kind = "file-changing" if outcome.kind == "changed-while-read" else "file-unreadable"
+            self._note(problem(kind, job.path, outcome.message), True)
+            return None
+        self._octets += outcome.size or 0
+        self._streams += 1
+        if not self._verify(job.path, job.digests, outcome.digests, "changed"):
+            self._changed = True
+        return outcome.digests
+
+    def _verify(self, path: bytes, digests: Mapping[str, str], found: Mapping[str, str], word: str) -> bool:
+        """Compare the checksums of a file with those that are listed."""
+        wrong = [name for name, digest in digests.items() if name in found and found[name] != digest]
+        for name in wrong:
+            mismatch = problem("checksum-mismatch", path, algorithm=name, expected=digests[name], found=found[name])
+            self._judge(mismatch, word)
+        return not wrong
+
+    def _verify_tag_files(self, tag_files: Collection[Found]) -> None:
+        """Compare tag files with the tag manifests."""
+        names = self._bag.tag_algorithms
+        if not names:
+            return
+        outcomes = hash_files(
+            map(real_path, tag_files), names, self._threads, read=self._read, beneath=beneath(self._base)
+        )
+        for found, outcome in zip(tag_files, outcomes, strict=True):
+            if outcome.digests is None:
+                self._note(problem("file-unreadable", found.path, outcome.message), True)
+            else:
+                digests = self._respelled.get(found.path) or self._tags.find(found.path)
+                self._verify(found.path, digests, outcome.digests, "tag-files")
+
+    # --- what is written ----------------------------------------------------------------------------------------------
+
+    def _stage(self, tag_files: Iterable[Found]) -> None:
+        """Write the other tag files, and make the change."""
+        old = {one.name for one in (*self._bag.manifests, *self._bag.tag_manifests)}
+        if self._wish.payload:
+            self._keep_manifests()
+            if self._bag.version < VERSION:
+                self._stage_fetch()
+        self._stage_info()
+        version = VERSION if self._wish.payload else self._bag.version
+        self._write(declaration.NAME, declaration_bytes(Declaration(version, self._bag.encoding)))
+        staged = set(os.listdir(self._new))
+        kept = {found.path: self._path(found.path) for found in tag_files if found.path not in old | staged}
+        kept |= {name: self._path(name) for name in old - staged if self._stays(name, staged)}
+        files = kept | {name: os.path.join(self._new, name) for name in staged}
+        write_tag_manifests(self._new, self._target, sorted(files.items()), self._charset, version)
+        staged = set(os.listdir(self._new))
+        gone = {name for name in old if name not in staged and name not in kept}
+        changed = {name for name in staged if not self._is_same(name)}
+        if not changed and not gone:
+            return
+        self._refuse_links(changed | gone)
+        # Also where it is the same: as long as it is away, nobody takes what is half changed for a bag.
+        changed.add(declaration.NAME)
+        for name in staged - changed:
+            os.unlink(os.path.join(self._new, name))
+        away = gone | {name for name in changed if is_there(self._path(name))}
+        self._tell(Stage("move"))
+        self._transaction.commit(self._wish.request(), away, changed)
+
+    def _refuse_links(self, changed: Collection[bytes]) -> None:
+        """Refuse to write files anew that others, whose checksums are listed, are only links to.
+
+        :param changed: names in the base directory
+        """
+        for path, real in self._linked.items():
+            if real in changed and path not in changed:
+                reason = f"it is a symbolic link to {os.fsdecode(real)}, which would be another file then"
+                raise BagError(os.path.join(self._bag.path, path), f"{reason}; put a copy in its place first")
+
+    def _stays(self, name: bytes, staged: Collection[bytes]) -> bool:
+        """Return whether a manifest of the bag is one of it afterwards."""
+        return any(
+            one.name == name and one.algorithm in self._target and manifest_name(one.algorithm) not in staged
+            for one in self._bag.manifests
+        )
+
+    def _keep_manifests(self) -> None:
+        """Take back new manifests that say nothing new."""
+        if self._rewrite or self._changed:
+            return
+        for name in map(manifest_name, self._target):
+            if is_there(self._path(name)):
+                os.unlink(os.path.join(self._new, name))
+
+    def _stage_fetch(self) -> None:
+        """Write fetch.txt as 1.0 has it, where it names files with a percent sign (2.2.3)."""
+        has_percent = any(b"%" in entry.path for entry in self._fetched())
+        self._settle()  # where it could not be read once more
+        if not has_percent:
+            return
+        try:
+            lines = b"".join(map(fetch_line, self._fetched())).decode()
+        except ValueError as error:
+            raise BagError(fetchlist.NAME, f"it cannot be written as 1.0 wants it: {error}") from None
+        mark = self._charset.marks[0][0] if self._charset.needs_mark else b""
+        self._write(fetchlist.NAME, mark + self._charset.encode(lines))
+
+    def _stage_info(self) -> None:
+        """Write bag-info.txt with the elements that change."""
+        info = self._bag.info
+        before = info.to_bytes()
+        if self._wish.payload and self._bag.version < VERSION:
+            _, problems = BagInfo.parse(before, self._bag.encoding, VERSION)
+            kinds = {found.kind for found in problems}
+            if "info-whitespace" in kinds and "info-malformed" not in kinds:
+                info = BagInfo(info.elements, self._bag.encoding)
+        for label, values in self._wish.info:
+            info.remove(label) if len(values) != 1 else info.set(label, values[0])
+            if len(values) > 1:
+                for value in values:
+                    info.add(label, value)
+        if self._wish.date is not None:
+            info.set("Bagging-Date", self._wish.date.isoformat())
+        if self._wish.payload and not self._holes:
+            if info.get("Payload-Oxum") is not None:
+                info.set("Payload-Oxum", f"{self._octets}.{self._streams}")
+            given = any(label.lower() == "bag-size" for label, _values in self._wish.info)
+            if self._changed and not given and info.get("Bag-Size") is not None:
+                info.set("Bag-Size", bag_size(self._octets))
+        after = info.to_bytes()
+        if after != before:
+            self._write(infos.NAME, after)
+
+    def _write(self, name: bytes, data: bytes) -> None:
+        with open(os.path.join(self._new, name), "xb") as file:
+            file.write(data)
+
+    def _path(self, name: bytes) -> bytes:
+        return os.path.join(self._base.path, name)
+
+    def _is_same(self, name: bytes) -> bool:
+        """Return whether what was staged says what is there already; tag manifests may say it in any order."""
+        new, old = os.path.join(self._new, name), self._path(name)
+        if not os.path.isfile(old):
+            return False
+        if not _is_tag_manifest(self._bag, name):
+            return filecmp.cmp(new, old, shallow=False)
+        if os.path.getsize(new) != os.path.getsize(old):
+            return False
+        with open(new, "rb") as new_file, open(old, "rb") as old_file:
+            return sorted(new_file) == sorted(old_file)
+
+
+def _is_tag_manifest(bag: Bag, path: bytes) -> bool:
+    return any(one.name == path for one in bag.tag_manifests)

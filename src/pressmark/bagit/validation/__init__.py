@@ -1,0 +1,1 @@
+"""Validate bags: tag files, payload, digests."""

@@ -1,0 +1,220 @@
+"""The files that the walk finds, each matched with what the manifests list."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from time import monotonic
+from typing import NamedTuple
+
+from pressmark.bagit.bag import ManifestFile
+from pressmark.bagit.manifest import PATH_SHOWN
+from pressmark.bagit.manifest_index import Listing
+from pressmark.bagit.problems import problem
+from pressmark.bagit.spool import Spool
+from pressmark.bagit.validation.tag_files import Say, Structure, lacking
+from pressmark.bagit.versions import breach
+from pressmark.bagit.walk import PAYLOAD, Found, walk
+from pressmark.errors import shown
+from pressmark.fixity import Progress
+from pressmark.fixity.pool import PROGRESS_EVERY, Event
+from pressmark.reports import Problem
+
+__all__ = ["Match", "Matching"]
+
+_BELOW_PAYLOAD = PAYLOAD + b"/"
+
+
+class Match(NamedTuple):
+    """A file that a manifest lists.
+
+    :ivar path: relative to the base directory
+    :ivar real: the same without links; :data:`None` where a trusted link led out of the bag
+    :ivar digests: what it should have: name of the algorithm to hex, which is empty where it is malformed
+    """
+
+    path: bytes
+    real: bytes | None
+    digests: Mapping[str, str]
+
+    @property
+    def of_payload(self) -> bool:
+        """Whether it is a payload file."""
+        return self.path.startswith(_BELOW_PAYLOAD)
+
+
+class Matching:
+    """One walk through a bag.
+
+    :param links: as of :func:`pressmark.bagit.walk.walk`
+    :param say: called with problems
+
+    :ivar octets: what the payload files add up to, in bytes
+    :ivar streams: how many payload files there are
+    :ivar tag_files: how many other files
+    """
+
+    def __init__(self, structure: Structure, links: str, say: Say) -> None:
+        self._structure = structure
+        self._payload = structure.payload
+        self._tags = structure.tags
+        self._links = links
+        self._say = say
+        self.octets = self.streams = self.tag_files = 0
+
+    def counts(self) -> dict[str, int]:
+        """Return what was looked at, for a report."""
+        return {"files": self.streams, "bytes": self.octets, "tag_files": self.tag_files}
+
+    def run(self, on_event: Callable[[Event], object] | None) -> None:
+        """Go through all files and read none."""
+        next_progress = monotonic() + PROGRESS_EVERY
+        matches = self.matches() if self._structure.level != "oxum" else self._found()
+        for found in matches:
+            if isinstance(found, Match):
+                self._check_readable(found.path, found.real)
+            if on_event is not None and monotonic() >= next_progress:
+                next_progress = monotonic() + PROGRESS_EVERY
+                on_event(Progress(self.streams + self.tag_files, 0, 0))
+
+    def matches(self) -> Iterator[Match]:
+        """Give each file that a manifest lists, with its checksums, and say what is wrong with the others.
+
+        A file that a manifest does not list under its own name may be there under another spelling of it. Whether it is
+        can be said only when all that are listed under their own names have been found, so these wait until then.
+        """
+        with Spool[tuple[bytes, bytes | None]]() as strays:
+            for found in self._found():
+                path = found.path
+                if path == PAYLOAD:
+                    continue
+                listing = self._listing(path)
+                digests = listing.find(path, mark=True)
+                if found.kind == "file":
+                    if digests and digests.keys() >= set(listing.algorithms):
+                        yield Match(path, found.real, digests)
+                    else:
+                        strays.add((path, found.real))
+                elif digests and found.kind == "directory":
+                    self._say([problem("path-directory", path)])
+            for path, real in strays:
+                again = self._everywhere(path)
+                if again:
+                    yield Match(path, real, again)
+                else:
+                    self._check_readable(path, real)
+
+    def _check_readable(self, path: bytes, real: bytes | None) -> None:
+        """Report a file that cannot be read, where nobody reads it."""
+        base = self._structure.base
+        error = base.why_unreadable(path, real)
+        if error is None or isinstance(error, FileNotFoundError) or path in self._structure.unreadable:
+            return
+        self._say([problem("file-unreadable", path, error.strerror or str(error))])
+
+    def check_missing(self) -> None:
+        """Say what is listed and was not found, when all files have been given."""
+        bag = self._structure.bag
+        for listing, manifests in ((self._payload, bag.manifests), (self._tags, bag.tag_manifests)):
+            names = {manifest.algorithm: os.fsdecode(manifest.name) for manifest in manifests}
+            missing = False
+            for listed in listing.unmarked():
+                missing = True
+                where = ", ".join(names[algorithm] for algorithm in listed.digests)
+                # No file has a longer path, and a million of them would be too much to keep.
+                path = listed.path[:PATH_SHOWN]
+                if listing is self._payload and self._structure.is_fetched(listed.path):
+                    self._say([problem("file-not-fetched", path)])
+                else:
+                    self._say([problem("file-missing", path, f"it is in {where}, and not there")])
+            if missing:
+                self._explain_missing(listing)
+
+    def _explain_missing(self, listing: Listing) -> None:
+        """Say of which names a file system that ignores case or normalization has kept just one (6.1.1.3).
+
+        Where both are there, the walk has said so.
+        """
+        for first, second in listing.clashes():
+            if not (listing.is_marked(first) and listing.is_marked(second)):
+                message = f"its name and {shown(first)} differ only in case or normalization; some disks hold just one"
+                self._say([problem("name-clash", second[:PATH_SHOWN], message)])
+
+    def _found(self) -> Iterator[Found]:
+        """Walk, count, and say what the walk has to say."""
+        has_fetch = self._structure.has_fetch
+        for found in walk(self._structure.base, links=self._links):
+            if found.fault is not None:
+                self._say([self._judged(found.fault)])
+            if found.kind == "file":
+                if found.path.startswith(_BELOW_PAYLOAD):
+                    self.streams += 1
+                    self.octets += found.size
+                    if has_fetch:
+                        self._check_length(found.path, found.size)
+                else:
+                    self.tag_files += 1
+            yield found
+
+    def _judged(self, fault: Problem) -> Problem:
+        """Return a fault of the walk as it is for validity.
+
+        Also where links are trusted, none is followed to what says how the bag is to be read.
+        """
+        if fault.kind == "link-outside" and fault.path in self._structure.names - {PAYLOAD}:
+            return problem("link-outside", fault.path)
+        return fault
+
+    def _listing(self, path: bytes) -> Listing:
+        return self._payload if path.startswith(_BELOW_PAYLOAD) else self._tags
+
+    def _check_length(self, path: bytes, size: int) -> None:
+        length = self._structure.length(path)
+        if length is not None and length != size:
+            message = f"it has {size} bytes, and fetch.txt says {length}"
+            self._say([problem("fetch-length", path, message, expected=str(length), found=str(size))])
+
+    def _compare_lists(self, path: bytes, digests: Mapping[str, str]) -> None:
+        """Check that a file is in all manifests that should have it."""
+        bag = self._structure.bag
+        if path.startswith(_BELOW_PAYLOAD):
+            if not self._structure.is_everywhere(digests):
+                self._say([problem("file-not-everywhere", path, lacking(bag.manifests, digests))])
+        elif len(digests) < len(set(self._tags.algorithms)) and not self._is_unlisted_rightly(path):
+            differ = problem("tag-manifests-differ", path, lacking(bag.tag_manifests, digests))
+            self._say(breach("tag-manifests-alike", bag.version, differ))
+
+    def _everywhere(self, path: bytes) -> Mapping[str, str]:
+        """Return the checksums of a file in all manifests, also those that have another spelling of its name."""
+        listing = self._listing(path)
+        digests = listing.find(path)
+        for again in listing.find_rest(path, digests):
+            message = f"it is listed as {shown(again.path)}"
+            if digests:
+                names = (os.fsdecode(one.name) for one in self._manifests(path) if one.algorithm in again.digests)
+                message += f" in {', '.join(names)}"
+            expected, found = os.fsdecode(again.path), os.fsdecode(path)
+            self._say([problem(again.kind, path, message, expected=expected, found=found)])
+            digests.update(again.digests)
+        if digests:
+            self._compare_lists(path, digests)
+        else:
+            self._say_unlisted(path)
+        return digests
+
+    def _say_unlisted(self, path: bytes) -> None:
+        # Where there is no manifest at all, that was said once.
+        if path.startswith(_BELOW_PAYLOAD):
+            if self._payload.algorithms:
+                self._say([problem("file-unlisted", path)])
+        elif self._tags.algorithms and not self._is_unlisted_rightly(path):
+            self._say([problem("tag-file-unlisted", path)])
+
+    def _is_unlisted_rightly(self, path: bytes) -> bool:
+        """Return whether tag manifests may or must lack a tag file, or more than a warning was said of it."""
+        bag = self._structure.bag
+        return any(manifest.name == path for manifest in (*bag.manifests, *bag.tag_manifests))
+
+    def _manifests(self, path: bytes) -> tuple[ManifestFile, ...]:
+        bag = self._structure.bag
+        return bag.manifests if path.startswith(_BELOW_PAYLOAD) else bag.tag_manifests

@@ -1,0 +1,182 @@
+"""What a bag's tag files say, and what is wrong with them: the part of a validation that needs no payload."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+
+from pressmark.bagit import fetch_txt as fetchlist
+from pressmark.bagit.bag import ManifestFile, open_listing, open_tag_file, survey
+from pressmark.bagit.bag_directory import BagFiles
+from pressmark.bagit.bag_info import read_oxum
+from pressmark.bagit.fetch_txt import FetchEntry, read_fetch
+from pressmark.bagit.hash_index import Numbers
+from pressmark.bagit.manifest import PATH_SHOWN
+from pressmark.bagit.manifest_index import Listing
+from pressmark.bagit.problems import problem
+from pressmark.bagit.versions import breach, holds
+from pressmark.bagit.walk import PAYLOAD
+from pressmark.reports import ERROR, WARNING, Problem
+
+__all__ = ["Say", "Structure", "lacking"]
+
+Say = Callable[[Iterable[Problem]], None]
+
+
+class Structure:
+    """The tag files of a bag, read and checked.
+
+    :param level: ``oxum``, ``complete`` or ``full``; at ``oxum`` manifests and fetch.txt are left alone
+    :param lenient: blank lines are warnings
+    :param say: called with problems
+    :param stack: closes the listings
+
+    :ivar bag: as its tag files describe it
+    :ivar payload: what the payload manifests list
+    :ivar tags: what the tag manifests list
+    :ivar names: those in the base directory that the draft gives a meaning
+    :ivar unreadable: tag files that could not be read, which was said
+    """
+
+    def __init__(self, base: BagFiles, level: str, lenient: bool, say: Say, stack: ExitStack) -> None:
+        self.base = base
+        self.level = level
+        self._lenient = lenient
+        self._say = say
+        # By path, one more than the length that fetch.txt says; 0 where it says none.
+        self._fetched = Numbers()
+        problems: list[Problem] = []
+        self.bag, self.names = survey(base, problems)
+        self.unreadable = {one.path for one in problems if one.kind == "file-unreadable"}
+        say(problems)
+        if PAYLOAD not in self.names or base.resolve(PAYLOAD).kind in ("file", "special"):
+            say([problem("payload-directory-missing", PAYLOAD)])
+        everything = level != "oxum"
+        if everything:
+            self._check_manifests()
+        self.payload = self._listing(self.bag.manifests if everything else (), stack, tag=False)
+        everywhere = holds("listed-everywhere", self.bag.version)
+        self._manifests_needed = max(1, len(set(self.payload.algorithms))) if everywhere else 1
+        self.tags = self._listing(self.bag.tag_manifests if everything else (), stack, tag=True)
+        if everything:
+            self._check_fetch()
+            self._check_tag_manifests()
+
+    @property
+    def has_fetch(self) -> bool:
+        """Whether fetch.txt lists anything."""
+        return len(self._fetched) > 0
+
+    def is_fetched(self, path: bytes) -> bool:
+        """Return whether fetch.txt lists a file."""
+        return self._fetched.get(path) is not None
+
+    def length(self, path: bytes) -> int | None:
+        """Return how many bytes fetch.txt says that a file has; :data:`None` where it does not."""
+        number = self._fetched.get(path)
+        return number - 1 if number else None
+
+    def is_everywhere(self, digests: Mapping[str, str]) -> bool:
+        """Return whether a payload file that is listed with ``digests`` is in as many payload manifests as it must be.
+
+        Before 1.0 that is one (section 3).
+        """
+        return len(digests) >= self._manifests_needed
+
+    def check_oxum(self, octets: int, streams: int) -> None:
+        """Compare Payload-Oxum with what the payload adds up to (2.2.2)."""
+        values = self.bag.info.all("Payload-Oxum")
+        if not values and self.level == "oxum":
+            self._say([problem("oxum-missing", self.bag.info_name)])
+        found = f"{octets}.{streams}"
+        for value in dict.fromkeys(values):
+            # One that is malformed is among the problems already.
+            if read_oxum(value) not in (None, (octets, streams)):
+                message = f"Payload-Oxum is {value}, the payload adds up to {found}"
+                self._say([problem("oxum-mismatch", self.bag.info_name, message, expected=value, found=found)])
+
+    def _listing(self, manifests: tuple[ManifestFile, ...], stack: ExitStack, *, tag: bool) -> Listing:
+        problems: list[Problem] = []
+        listing = open_listing(self.base, self.bag, manifests, problems, tag=tag, lenient=self._lenient)
+        self.unreadable.update(one.path for one in problems if one.kind == "file-unreadable")
+        self._say(problems)
+        return stack.enter_context(listing)
+
+    def _check_manifests(self) -> None:
+        """Check which manifests there are (2.1.3, 2.2.1), and whether their checksums can be verified (3)."""
+        manifests, tag_manifests = self.bag.manifests, self.bag.tag_manifests
+        if not manifests:
+            self._say([problem("payload-manifest-missing", b"")])
+        severity = ERROR if self.level == "full" else WARNING
+        for kind in (manifests, tag_manifests):
+            known: dict[str, bytes] = {}
+            for manifest in kind:
+                algorithm = manifest.algorithm
+                if not manifest.known:
+                    self._say([problem("algorithm-unknown", manifest.name, severity=severity, algorithm=algorithm)])
+                if algorithm in known:
+                    message = f"{os.fsdecode(known[algorithm])} has the same algorithm under another name"
+                    self._say([problem("algorithm-repeated", manifest.name, message, algorithm=algorithm)])
+                known[algorithm] = manifest.name
+        of_payload = {manifest.algorithm for manifest in manifests}
+        of_tags = {manifest.algorithm for manifest in tag_manifests}
+        if of_tags and of_payload and of_tags != of_payload:
+            expected, found = (", ".join(sorted(names)) for names in (of_payload, of_tags))
+            message = f"tag manifests have {found}, payload manifests {expected}"
+            differ = problem("tag-manifest-algorithms", b"", message, expected=expected, found=found)
+            self._say(breach("tag-manifests-alike", self.bag.version, differ))
+
+    def _check_tag_manifests(self) -> None:
+        """Check that each tag manifest lists every payload manifest (2.2.1)."""
+        for manifest in self.bag.manifests:
+            listed = self.tags.find(manifest.name)
+            for tag_manifest in self.bag.tag_manifests:
+                # Of one that could not be read, that was said.
+                if tag_manifest.algorithm in self.tags.algorithms and tag_manifest.algorithm not in listed:
+                    message = f"it does not list {os.fsdecode(manifest.name)}"
+                    omission = problem("tag-manifest-omission", tag_manifest.name, message)
+                    self._say(breach("tag-manifest-complete", self.bag.version, omission))
+
+    def _check_fetch(self) -> None:
+        """Check the lines of fetch.txt (2.2.3), and note which files they list."""
+        for found in self._fetch_lines():
+            if isinstance(found, Problem):
+                self._say([found])
+                continue
+            if self.is_fetched(found.path):
+                # No rule forbids it, but which URL and length hold is open.
+                message = f"fetch.txt, line {found.line}: listed before"
+                path = found.path[:PATH_SHOWN]
+                self._say([problem("path-duplicate", path, message, severity=WARNING, section="2.2.3")])
+            self._fetched.put(found.path, 0 if found.length is None else found.length + 1)
+            listed = self.payload.find(found.path)
+            if not self.is_everywhere(listed):
+                for again in self.payload.find_rest(found.path, listed, mark=False):
+                    listed.update(again.digests)
+            if not self.is_everywhere(listed):
+                message = f"fetch.txt, line {found.line}: {lacking(self.bag.manifests, listed)}"
+                self._say([problem("fetch-unlisted", found.path[:PATH_SHOWN], message)])
+
+    def _fetch_lines(self) -> Iterator[FetchEntry | Problem]:
+        problems: list[Problem] = []
+        file = open_tag_file(self.base, fetchlist.NAME, problems) if fetchlist.NAME in self.names else None
+        try:
+            if file is not None:
+                with file:
+                    yield from read_fetch(file, self.bag.encoding, self.bag.version, lenient=self._lenient)
+        except OSError as error:
+            problems.append(problem("file-unreadable", fetchlist.NAME, error.strerror or str(error)))
+        self.unreadable.update(one.path for one in problems)
+        yield from problems
+
+
+def lacking(manifests: Sequence[ManifestFile], digests: Mapping[str, str]) -> str:
+    """Return the message for a file that only those manifests list which have ``digests`` for it."""
+    names = {True: "", False: ""}
+    for there in names:
+        found = [os.fsdecode(one.name) for one in manifests if (one.algorithm in digests) == there]
+        names[there] = ", ".join(found)
+    if not names[True]:
+        return f"it is not in {names[False]}" if names[False] else "no manifest lists it"
+    return f"it is in {names[True]}, and not in {names[False]}"

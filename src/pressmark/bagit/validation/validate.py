@@ -1,0 +1,259 @@
+"""Validation: is a bag what its manifests say, and made as the specification says?
+
+The walk drives, manifests are matched: no path from a manifest or from fetch.txt is ever opened or looked at, only what
+the walk found is. Every stage runs whatever the others find: a bag without bagit.txt is taken to be 1.0 in UTF-8, and
+its files are still compared with its manifests.
+
+Memory grows by some 24 bytes for each line of a manifest and by nothing for each file; problems are kept up to a bound.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Protocol
+
+from pressmark.bagit.bag_directory import BagFiles, Base
+from pressmark.bagit.problems import problem
+from pressmark.bagit.report import KEEP, BagReport
+from pressmark.bagit.spool import Spool
+from pressmark.bagit.validation.payload import Match, Matching
+from pressmark.bagit.validation.tag_files import Say, Structure
+from pressmark.bagit.walk import LINKS
+from pressmark.errors import BagError, LedgerError
+from pressmark.fixity import Ledger, Outcome, Progress, hash_files
+from pressmark.fixity.pool import Event
+from pressmark.reports import Problem
+
+if TYPE_CHECKING:
+    from pressmark.bagit.profile.profile import Profile
+
+__all__ = ["LEVELS", "Reading", "check_files", "judge", "validate"]
+
+LEVELS = ("oxum", "complete", "full")
+# What became of a file after the walk had found it; all else is unreadable.
+_KINDS = {
+    "changed-while-read": "file-changing",
+    "missing": "file-changing",
+    "link": "file-changing",
+    "directory": "file-changing",
+    "fifo": "file-special",
+    "socket": "file-special",
+    "device": "file-special",
+}
+AnyLedger = Ledger | str | bytes | os.PathLike[str]
+
+
+def validate(
+    path: str | bytes | os.PathLike[str] | os.PathLike[bytes],
+    level: str = "full",
+    *,
+    lenient: bool = False,
+    links: str = "inside",
+    threads: int | None = None,
+    read: str = "parallel",
+    ledger: AnyLedger | None = None,
+    profile: Profile | None = None,
+    keep: int = KEEP,
+    on_event: Callable[[Event], object] | None = None,
+    on_problem: Callable[[Problem], object] | None = None,
+) -> BagReport:
+    """Check a bag, and report all that is wrong with it in one run.
+
+    :param path: the base directory
+    :param level: ``"full"``; ``"complete"`` for all but the checksums; ``"oxum"`` for bagit.txt, bag-info.txt and
+        whether the payload adds up to Payload-Oxum. Only a full validation can call a bag valid (section 3)
+    :param lenient: take blank lines in manifests and in fetch.txt for warnings
+    :param links: ``"inside"`` follows symbolic links that stay in the bag, ``"trusted"`` all of them
+    :param threads: how many threads read and compute; :data:`None` or 0 for as many as there are cores
+    :param read: ``"parallel"``, or ``"sequential"`` for disks with heads
+    :param ledger: a file that makes a full validation resumable, or an open one that is for the bag's payload
+        algorithms: payload files that it holds are not read again. Tag files are, unless their manifests have just the
+        same algorithms
+    :param profile: a BagIt Profile that the bag must conform to as well
+    :param keep: how many problems the report keeps; all are counted, and given to ``on_problem``
+    :param on_event: called with the events of :func:`pressmark.fixity.hash_files`
+    :param on_problem: called with each problem as it is found
+    :raises BagError: ``path`` is no directory; nothing else that is wrong with a bag is an exception
+    :raises LedgerError: the ledger is for something else, or cannot be written
+    :raises ValueError: another argument is wrong
+    """
+    if level not in LEVELS:
+        raise ValueError(f"level={level!r}: expected {', '.join(LEVELS)}")
+    if links not in LINKS:
+        raise ValueError(f"links={links!r}: expected {' or '.join(LINKS)}")
+    report = BagReport(level=level, keep=keep)
+
+    def say(problems: Iterable[Problem]) -> None:
+        problems = list(problems)
+        report.add(problems)
+        if on_problem is not None:
+            for one in problems:
+                on_problem(one)
+
+    with Base(path) as base:
+        reading = _Reading(base, links == "trusted", threads, read, ledger, on_event, say)
+        structure = check_files(base, report, say, reading, lenient=lenient, links=links, on_event=on_event)
+        if profile is not None:
+            say(structure.bag.check_profile(profile))
+    return report
+
+
+class Reading(Protocol):
+    """How a full validation comes by the checksums of files."""
+
+    def run(self, structure: Structure, matching: Matching, stack: ExitStack) -> None:
+        """Compare the checksums of all files that are listed, and say which do not have theirs."""
+
+
+def check_files(
+    base: BagFiles,
+    report: BagReport,
+    say: Say,
+    reading: Reading,
+    *,
+    lenient: bool = False,
+    links: str = "inside",
+    on_event: Callable[[Event], object] | None = None,
+) -> Structure:
+    """Check the files of a bag, wherever they are, at the level of the report; see :func:`validate`.
+
+    :param reading: what a full validation has the checksums from
+    """
+    with ExitStack() as stack:
+        structure = Structure(base, report.level, lenient, say, stack)
+        matching = Matching(structure, links, say)
+        try:
+            if report.level == "full":
+                reading.run(structure, matching, stack)
+            else:
+                matching.run(on_event)
+            if report.level != "oxum":
+                matching.check_missing()
+        except BagError as error:
+            # A manifest that was read once, and cannot be read again now: the run has lost its ground.
+            say([problem("file-changing", os.fsencode(error.path), error.reason)])
+        report.counts.update(matching.counts())
+        structure.check_oxum(matching.octets, matching.streams)
+    return structure
+
+
+def judge(structure: Structure, match: Match, outcome: Outcome, say: Say) -> None:
+    """Compare the digests of a file with those that are listed."""
+    if outcome.digests is None:
+        kind = _KINDS.get(str(outcome.kind), "file-unreadable")
+        if kind != "file-unreadable" or match.path not in structure.unreadable:
+            say([problem(kind, match.path, outcome.message)])
+        return
+    for algorithm, expected in match.digests.items():
+        found = outcome.digests.get(algorithm)
+        if expected and found is not None and found != expected:
+            message = f"its {algorithm} is {found}, expected {expected}"
+            one = problem("checksum-mismatch", match.path, message, algorithm=algorithm, expected=expected, found=found)
+            say([one])
+
+
+class _Reading:
+    """The reading of files, and the comparison of their checksums.
+
+    Payload files and tag files are read in one run where their manifests have the same algorithms. Otherwise the
+    payload comes first, with the ledger, and tag files have a run of their own: they are few and small, and nothing is
+    computed that nothing is compared with.
+    """
+
+    def __init__(
+        self,
+        base: Base,
+        trusted: bool,
+        threads: int | None,
+        read: str,
+        ledger: AnyLedger | None,
+        on_event: Callable[[Event], object] | None,
+        say: Say,
+    ) -> None:
+        self._base = base
+        self._trusted = trusted
+        self._threads = threads
+        self._read = read
+        self._given = ledger
+        self._on_event = on_event
+        self._say = say
+        self._names: tuple[str, ...] = ()
+        self._tag_names: tuple[str, ...] = ()
+        self._ledger: Ledger | None = None
+        # What the runs before this one have done.
+        self._before = self._now = Progress(0, 0, 0)
+
+    def _use(self, ledger: AnyLedger | None, stack: ExitStack) -> None:
+        """Read with a ledger.
+
+        :raises LedgerError: it is for something else
+        """
+        if ledger is None or not self._names:
+            return
+        if not isinstance(ledger, Ledger):
+            ledger = stack.enter_context(Ledger(ledger, self._names, [self._base.path]))
+        if set(ledger.algorithms) != set(self._names):
+            wanted = ", ".join(self._names)
+            raise LedgerError(ledger.name, f"it is for other algorithms than the bag's, {wanted}; choose another file")
+        self._names = ledger.algorithms
+        self._ledger = ledger
+
+    def run(self, structure: Structure, matching: Matching, stack: ExitStack) -> None:
+        """Read all files that are listed, and say which do not have their checksums."""
+        self._structure = structure
+        self._names, self._tag_names = structure.bag.algorithms, structure.bag.tag_algorithms
+        self._use(self._given, stack)
+        together = set(self._names) == set(self._tag_names)
+        with Spool[Match]() as later:
+
+            def first() -> Iterator[Match]:
+                for match in matching.matches():
+                    if together or match.of_payload:
+                        yield match
+                    else:
+                        later.add(match)
+
+            self._compare(first(), self._names, self._ledger)
+            self._before = self._now
+            self._compare(later, self._tag_names, None)
+
+    def _compare(self, matches: Iterable[Match], names: tuple[str, ...], ledger: Ledger | None) -> None:
+        waiting: deque[Match] = deque()
+
+        def paths() -> Iterator[bytes]:
+            for match in matches:
+                # Where no checksum can be compared, that was said of the manifest or of its line.
+                if any(match.digests.get(name) for name in names):
+                    waiting.append(match)
+                    yield self._path(match)
+
+        if not names:
+            deque(paths(), 0)
+            return
+        outcomes = hash_files(
+            paths(),
+            names,
+            self._threads,
+            self._tell if self._on_event is not None else None,
+            links="follow" if self._trusted else "refuse",
+            read=self._read,
+            ledger=ledger,
+            beneath=None if self._trusted else self._base.beneath,
+        )
+        for outcome in outcomes:
+            judge(self._structure, waiting.popleft(), outcome, self._say)
+
+    def _path(self, match: Match) -> bytes:
+        """Return what a file is read by: beneath the base directory, or by its whole path where links are trusted."""
+        if not self._trusted and match.real is not None:
+            return match.real
+        return os.path.join(self._base.path, match.path if match.real is None else match.real)
+
+    def _tell(self, event: Event) -> None:
+        if isinstance(event, Progress):
+            event = self._now = Progress(*(sum(pair) for pair in zip(self._before, event, strict=True)))
+        if self._on_event is not None:
+            self._on_event(event)

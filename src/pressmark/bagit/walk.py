@@ -1,0 +1,221 @@
+"""The walk: every file of a bag, found in one go through its directories, never by what a manifest says.
+
+Directories are entered by descriptors, symbolic links are looked at one by one. A link to something in the bag is
+followed, with a warning; one that leads out is a problem and nothing there is touched, unless the caller trusts it.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from itertools import islice
+from typing import NamedTuple
+
+from pressmark.bagit.bag_directory import BagFiles, FileEntry
+from pressmark.bagit.hash_index import Numbers
+from pressmark.bagit.paths import clash_key
+from pressmark.bagit.problems import problem
+from pressmark.bagit.transaction import STAGING
+from pressmark.reports import Problem
+
+__all__ = ["LINKS", "PAYLOAD", "Found", "walk"]
+
+LINKS = ("inside", "trusted")
+PAYLOAD = b"data"
+# Names of a directory that are held and sorted together. A directory that has more is given in several sorted runs, so
+# that memory does not grow with it.
+TOGETHER = 1 << 16
+# Directories that links lead to can hold each other many times over: with two links a level, a thousand files become
+# as many as one likes. No bag needs more than this.
+LINKED = 1 << 20  # names
+
+
+class Found(NamedTuple):
+    """What the walk came by.
+
+    :ivar path: relative to the base directory, by the names of links where it came through one
+    :ivar real: the same without links; :data:`None` where a trusted link led out of the bag
+    :ivar kind: ``file`` or ``directory``; empty for what can be neither read nor entered, and ``fault`` says why
+    :ivar size: bytes of a file; -1 of anything else
+    :ivar fault: what is wrong with it, or only to be noted
+    """
+
+    path: bytes
+    real: bytes | None
+    kind: str
+    size: int = -1
+    fault: Problem | None = None
+
+
+def walk(base: BagFiles, *, links: str = "inside") -> Iterator[Found]:
+    """Give every file and directory below ``base``, directories before what is in them.
+
+    Names of a directory come by their octets, directories among files. What an interrupted change left behind is
+    reported and not entered.
+
+    :param links: ``"inside"`` follows those that stay in the bag, ``"trusted"`` all of them
+    """
+    return _Walk(base, links == "trusted").found()
+
+
+Fact = tuple[bytes, str, int]
+Identity = tuple[int, int]
+
+
+class _Walk:
+    def __init__(self, base: BagFiles, trusted: bool) -> None:
+        self._base = base
+        self._trusted = trusted
+        self._linked = LINKED
+
+    def found(self) -> Iterator[Found]:
+        """Go through all directories, each whole before the next name of the one above it."""
+        status = self._base.status(b"")
+        # Directories that are being gone through: only a link, or a mount, can lead back to one of them.
+        above: list[Identity] = [(status.st_dev, status.st_ino)]
+        levels = [self._names(b"", b"", linked=False)]
+        linked = [False]
+        while levels:
+            found = next(levels[-1], None)
+            if found is None:
+                levels.pop()
+                above.pop()
+                linked.pop()
+                continue
+            if found.kind != "directory":
+                yield found
+                continue
+            try:
+                status = self._status(found)
+            except OSError as error:
+                yield _unreadable(found.path, error)
+                continue
+            identity = (status.st_dev, status.st_ino)
+            if identity in above:
+                yield Found(found.path, found.real, "", fault=problem("link-loop", found.path))
+                continue
+            yield found
+            above.append(identity)
+            linked.append(linked[-1] or found.fault is not None)
+            levels.append(self._names(found.path, found.real, linked[-1]))
+
+    def _names(self, path: bytes, real: bytes | None, linked: bool) -> Iterator[Found]:
+        """Give what is in one directory."""
+        prefix = path + b"/" if path else b""
+        below = real + b"/" if real else real
+        facts = self._facts(path, real)
+        seen = _Seen()
+        try:
+            while together := sorted(islice(facts, TOGETHER), reverse=True):
+                while together:
+                    name, kind, size = together.pop()
+                    if linked:
+                        self._linked -= 1
+                        if self._linked < 0:
+                            if self._linked == -1:
+                                yield Found(prefix + name, None, "", fault=problem("links-too-many", prefix + name))
+                            return
+                    yield self._one(prefix + name, None if below is None else below + name, kind, size)
+                    if not seen.add(clash_key(name)):
+                        yield Found(prefix + name, None, "", fault=problem("name-clash", prefix + name))
+        except OSError as error:
+            yield _unreadable(path, error)
+
+    def _facts(self, path: bytes, real: bytes | None) -> Iterator[Fact]:
+        """Give the names in a directory, with what each is and how long."""
+        if real is not None:
+            yield from map(self._fact, self._base.scan(real))
+            return
+        with os.scandir(os.fsdecode(os.path.join(self._base.path, path))) as entries:
+            yield from map(self._fact, entries)
+
+    def _fact(self, entry: FileEntry) -> Fact:
+        name = os.fsencode(entry.name)
+        try:
+            if entry.is_symlink():
+                return name, "link", -1
+            if entry.is_file(follow_symlinks=False):
+                return name, "file", entry.stat(follow_symlinks=False).st_size
+            return name, "directory" if entry.is_dir(follow_symlinks=False) else "special", -1
+        except OSError:  # it went away, or the file system fails
+            return name, "unreadable", -1
+
+    def _one(self, path: bytes, real: bytes | None, kind: str, size: int) -> Found:
+        """Return what a name in a directory stands for."""
+        if kind == "file":
+            return Found(path, real, kind, size)
+        if kind == "link":
+            return self._link(path, real)
+        if path == STAGING:
+            return Found(path, real, "", fault=problem("change-unfinished", path))
+        if kind == "directory":
+            return Found(path, real, kind)
+        return Found(path, real, "", fault=problem(f"file-{kind}", path))
+
+    def _link(self, path: bytes, real: bytes | None) -> Found:
+        """Return what a link stands for."""
+        target = self._base.resolve(real) if real is not None else None
+        if target is None or (target.kind == "outside" and self._trusted):
+            return self._trusted_link(path)
+        if target.kind in ("file", "directory") and target.status is not None:
+            note = problem("link-inside", path, found=os.fsdecode(target.path))
+            return Found(path, target.path, target.kind, target.status.st_size if target.kind == "file" else -1, note)
+        return Found(path, real, "", fault=problem(_LINK_KINDS[target.kind], path))
+
+    def _trusted_link(self, path: bytes) -> Found:
+        full = os.path.join(self._base.path, path)
+        message = "a symbolic link that leads outside of the bag; it was followed, because links are trusted"
+        note = problem("link-outside", path, message, severity="warning")
+        try:
+            status = os.stat(full)
+        except OSError:
+            return Found(path, None, "", fault=problem("link-dangling", path))
+        if stat.S_ISREG(status.st_mode):
+            return Found(path, None, "file", status.st_size, note)
+        if stat.S_ISDIR(status.st_mode):
+            return Found(path, None, "directory", fault=note)
+        return Found(path, None, "", fault=problem("file-special", path))
+
+    def _status(self, found: Found) -> os.stat_result:
+        if found.real is None:
+            return os.stat(os.path.join(self._base.path, found.path))
+        return self._base.status(found.real)
+
+
+class _Seen:
+    """What a directory's names look like to a file system that ignores case and normalization."""
+
+    def __init__(self) -> None:
+        self._keys: set[bytes] = set()
+        self._many: Numbers | None = None
+
+    def add(self, key: bytes) -> bool:
+        """Note a key, and return whether it is new."""
+        if self._many is None:
+            if key in self._keys:
+                return False
+            self._keys.add(key)
+            if len(self._keys) >= TOGETHER:
+                self._many = Numbers()
+                for one in self._keys:
+                    self._many.put(one, 0)
+                self._keys.clear()
+            return True
+        if self._many.get(key) is not None:
+            return False
+        self._many.put(key, 0)
+        return True
+
+
+_LINK_KINDS = {
+    "outside": "link-outside",
+    "dangling": "link-dangling",
+    "loop": "link-dangling",
+    "special": "file-special",
+    "unreadable": "file-unreadable",
+}
+
+
+def _unreadable(path: bytes, error: OSError) -> Found:
+    return Found(path, None, "", fault=problem("file-unreadable", path, error.strerror or str(error)))

@@ -1,0 +1,86 @@
+"""``pressmark bag info``: what a bag says of itself."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+from pressmark.bagit import Bag
+from pressmark.cli.bag.options import BAG, bag_endings
+from pressmark.cli.common.console import one_line
+from pressmark.cli.common.file_progress import counted, shown_bytes
+
+__all__ = ["info_command"]
+
+EPILOG = """\
+Exit status: 0 all well, 1 reading failed, 2 the call was wrong or BAG is none.
+
+\b
+Examples:
+  pressmark bag info bag
+  pressmark bag info bag --json
+"""
+
+
+@click.command("info", epilog=EPILOG, short_help="Show what a bag says of itself.")
+@BAG
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def info_command(bag: bytes, as_json: bool) -> None:
+    """Print the version of BagIt that BAG is made by, its algorithms and the elements of its bag-info.txt, in order.
+
+    Nothing is checked: "pressmark bag validate" does that.
+    """
+    with bag_endings():
+        opened = Bag.open(bag)
+        about = described(opened)
+    if as_json:
+        click.echo(json.dumps(about))
+    else:
+        for line in _lines(about):
+            click.echo(line)
+
+
+def described(bag: Bag) -> dict[str, Any]:
+    """Return all that a bag says of itself, as ``--json`` prints it."""
+    return {
+        "path": os.fsdecode(bag.path),
+        "version": ".".join(map(str, bag.version)),
+        "encoding": bag.encoding,
+        "algorithms": list(bag.algorithms),
+        "tag_algorithms": list(bag.tag_algorithms),
+        "payload_oxum": bag.info.get("Payload-Oxum"),
+        "fetch": len(bag.fetch),
+        "elements": [{"label": label, "value": value} for label, value in bag.info.elements],
+    }
+
+
+def _lines(about: dict[str, Any]) -> Iterator[str]:
+    rows = [
+        ("BagIt version", about["version"]),
+        ("tag files in", about["encoding"]),
+        ("payload manifests", ", ".join(about["algorithms"]) or "none"),
+        ("tag manifests", ", ".join(about["tag_algorithms"]) or "none"),
+        ("payload", _payload(about["payload_oxum"])),
+    ]
+    if about["fetch"]:
+        rows.append(("in fetch.txt", counted(about["fetch"], "file")))
+    width = max(len(label) for label, _ in rows) + 2
+    for label, text in rows:
+        yield f"{label:{width}}{one_line(text)}"
+    if about["elements"]:
+        yield ""
+        for element in about["elements"]:
+            yield one_line(f"{element['label']}: {element['value']}")
+
+
+def _payload(oxum: str | None) -> str:
+    if oxum is None:
+        return "bag-info.txt has no Payload-Oxum"
+    size, _, files = oxum.partition(".")
+    if not (size.isascii() and size.isdigit() and files.isascii() and files.isdigit()):
+        return oxum
+    return f"{counted(int(files), 'file')}, {shown_bytes(int(size))} (Payload-Oxum {oxum})"

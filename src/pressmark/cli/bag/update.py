@@ -1,0 +1,168 @@
+"""``pressmark bag update``: a bag is brought up to date, and nothing that is damaged gets a new checksum."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+
+import click
+
+from pressmark.bagit import Bag, update
+from pressmark.bagit.updating.update import ACCEPTED, algorithms_to_read
+from pressmark.cli.bag.elements import given_elements, info_options
+from pressmark.cli.bag.options import BAG, JSON, Listener, bag_endings, how_far, refuse_inside, refuse_missing
+from pressmark.cli.bag.problems import Problems
+from pressmark.cli.common.console import CallError, Failure, Interrupted
+from pressmark.cli.common.file_progress import Tally, counted, rate, shown_bytes
+from pressmark.cli.common.files import open_sink
+from pressmark.cli.common.fixity_options import LEDGER, PROGRESS, READ, THREADS, chosen_algorithms, opened_ledger
+from pressmark.cli.common.progress import manner_of
+from pressmark.errors import BagInvalidError, LedgerError, shown
+
+__all__ = ["update_command"]
+
+EPILOG = """\
+Everything is verified first, in the same read that computes new checksums, and a file that is not as the manifests say
+stops the update: all such files are listed, and nothing is changed. Only --accept takes the payload over as it is. The
+change is made whole or not at all: however the command is ended, the bag is as it was, or the next run of the same
+command finishes the change. Elements of bag-info.txt that are not changed keep every byte, and all keep their order.
+
+Exit status: 0 all well, 1 the bag is not as its manifests say or reading or writing failed, 2 the call was wrong and
+nothing was done, 130 interrupted.
+
+\b
+Examples:
+  pressmark bag update bag
+  pressmark bag update bag --add-algorithm sha256 --drop-algorithm md5
+  pressmark bag update bag --accept added,removed --info "Bagging-Date=2026-11-21"
+  pressmark bag update bag --info "Contact-Name=A. Archivist" --remove-info Contact-Email --metadata-only
+"""
+
+
+@click.command("update", epilog=EPILOG, short_help="Change payload, algorithms or metadata of a bag.")
+@BAG
+@click.option(
+    "--add-algorithm",
+    "add",
+    metavar="NAME[,NAME]...",
+    multiple=True,
+    help='Write manifests of these algorithms, too; "pressmark bag create --help" lists them.',
+)
+@click.option(
+    "--drop-algorithm",
+    "drop",
+    metavar="NAME[,NAME]...",
+    multiple=True,
+    help="Remove the manifests of these algorithms.",
+)
+@info_options("Give the element LABEL this VALUE, in the place of all that are called so; repeatable, with the same")
+@click.option("--remove-info", "removed", metavar="LABEL", multiple=True, help="Remove all elements LABEL; repeatable.")
+@click.option(
+    "--accept",
+    metavar="WORD[,WORD]...",
+    multiple=True,
+    help="Take over as they are: payload files that were added, removed or changed, and changed tag-files; repeatable.",
+)
+@click.option(
+    "--rewrite",
+    is_flag=True,
+    help="Write all manifests anew. Where lines are not as version 1.0 wants them, such as md5sum's, this is done"
+    " unasked.",
+)
+@click.option(
+    "--metadata-only",
+    is_flag=True,
+    help="Neither read the payload nor raise the version: for --info alone, in a moment also for a large bag.",
+)
+@JSON
+@LEDGER
+@THREADS
+@READ
+@PROGRESS
+def update_command(
+    bag: bytes,
+    add: tuple[str, ...],
+    drop: tuple[str, ...],
+    settings: tuple[str, ...],
+    info_file: str | None,
+    removed: tuple[str, ...],
+    accept: tuple[str, ...],
+    rewrite: bool,
+    metadata_only: bool,
+    as_json: bool,
+    ledger: str | None,
+    threads: int,
+    read: str,
+    progress: bool | None,
+) -> int:
+    """Bring BAG up to version 1.0 of BagIt and to what the options ask for.
+
+    Manifests that need no change are left alone. Each problem is a line on standard output: "error" or "warning", the
+    kind, the path in the bag, and what is the matter; --json gives them for programs. Errors stop the update; warnings
+    are what it mends, takes over as --accept says, or leaves as it is.
+    """
+    info: dict[str, list[str] | None] = dict.fromkeys(removed)
+    for label, value in given_elements(settings, info_file):
+        info[label] = [*(info.get(label) or []), value]
+    accepted = [word for words in accept for word in words.split(",")]
+    for word in accepted:
+        if word not in ACCEPTED:
+            raise CallError(f"--accept {shown(word)}: expected {', '.join(ACCEPTED)}")
+    added, dropped = chosen_algorithms(add), [name for names in drop for name in names.split(",")]
+    if metadata_only and (added or accepted or rewrite or ledger):
+        raise CallError("--metadata-only goes with --info, --remove-info and --drop-algorithm: the payload is not read")
+    refuse_missing([bag], directories=True)
+    refuse_inside(ledger, bag)
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(bag_endings())
+        journal = None
+        if ledger is not None:
+            names = algorithms_to_read(Bag.open(bag), add=added, drop=dropped)
+            journal = opened_ledger(ledger, names, [bag])
+        if journal is not None:
+            stack.enter_context(journal)
+        sink = stack.enter_context(open_sink(None, None))
+        problems = Problems(sink, as_json, go_on=True)
+        tally = stack.enter_context(Tally(manner_of(progress, sink), None, problems.flush, transient=True))
+        listener = Listener(tally, problems.write)
+        begin = time.monotonic()
+        failure: Failure | None = None
+        try:
+            updated = update(
+                bag,
+                add=added,
+                drop=dropped,
+                info=info,
+                payload=not metadata_only,
+                accept=accepted,
+                rewrite=rewrite,
+                threads=threads,
+                read=read,
+                ledger=journal,
+                on_event=listener,
+            )
+        except BagInvalidError as error:
+            failure = Failure(str(error))
+        except LedgerError as error:
+            raise Failure(str(error)) from None
+        except KeyboardInterrupt:
+            raise Interrupted(how_far(bag, journal)) from None
+        problems.report.counts.update(files=listener.read.files, bytes=listener.read.bytes)
+        problems.summarize(problems.report, updated=listener.moved)
+        problems.flush()
+        if failure is not None:
+            raise failure
+        tally.tell(_report(updated, listener, time.monotonic() - begin))
+    return 0
+
+
+def _report(bag: Bag, listener: Listener, seconds: float) -> str:
+    state = "it is as it shall be" if listener.moved else "nothing had to be changed"
+    pieces = []
+    if listener.read.files:
+        size = listener.read.bytes
+        pieces = [f"{counted(listener.read.files, 'file')} verified", shown_bytes(size), *rate(size, seconds)]
+    return (
+        f"{os.fsdecode(bag.path)}: {'; '.join([state, *filter(None, [', '.join(pieces)]), ', '.join(bag.algorithms)])}"
+    )

@@ -1,0 +1,1 @@
+"""What commands share: options, console, progress, streams, tables, signals."""

@@ -1,0 +1,199 @@
+"""Where items come from and go to: files or the standard streams, which name themselves where they fail."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+import sys
+from collections.abc import Iterator
+from typing import BinaryIO
+
+from pressmark.cli.common.console import CallError, Failure, cause
+from pressmark.fs.owners import resolved
+
+__all__ = ["Sink", "Source", "open_sink", "open_source"]
+
+
+class Source:
+    """A binary input.
+
+    :ivar file: the file itself, for readers that move about in it
+    :ivar name: its name in messages
+    :ivar size: how many bytes it will give, :data:`None` where nobody knows
+    :ivar bytes_read: how many it has given
+    """
+
+    def __init__(self, file: BinaryIO, name: str) -> None:
+        self._read = getattr(file, "read1", file.read)
+        self.file = file
+        self.name = name
+        self.status = _status(file)
+        self.size: int | None = None
+        self.bytes_read = 0
+        if self.status and stat.S_ISREG(self.status.st_mode):
+            # A shell may hand over a file that was read in part.
+            self.size = max(0, self.status.st_size - file.tell())
+
+    def read(self, size: int = -1) -> bytes:
+        """Return what is there, at most ``size`` bytes; ``b""`` at the end only."""
+        try:
+            data: bytes = self._read(size)
+        except OSError as error:
+            raise Failure(f"{self.name}: {cause(error)}") from None
+        self.bytes_read += len(data)
+        return data
+
+    read1 = read
+
+
+class Sink:
+    """A binary output; a pipe whose reader left is a ``BrokenPipeError``, everything else a :class:`Failure`.
+
+    :ivar name: its name in messages
+    :ivar terminal: somebody watches the data itself
+    """
+
+    def __init__(self, file: BinaryIO, name: str) -> None:
+        self._file = file
+        self.name = name
+        self.terminal = file.isatty()
+
+    def write(self, data: bytes) -> int:
+        """Write all of ``data``."""
+        with self._named():
+            return self._file.write(data)
+
+    def flush(self) -> None:
+        """Hand over what was written."""
+        with self._named():
+            self._file.flush()
+
+    @contextlib.contextmanager
+    def _named(self) -> Iterator[None]:
+        try:
+            yield
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise Failure(f"{self.name}: {cause(error)}") from None
+
+
+@contextlib.contextmanager
+def open_source(path: str | None) -> Iterator[Source]:
+    """Open the file ``path``, or standard input where it is absent or ``-``."""
+    if path is None or path == "-":
+        if sys.stdin is None:
+            raise CallError("<stdin>: it is closed")
+        file = sys.stdin.buffer
+        with contextlib.suppress(AttributeError, OSError, ValueError):
+            # Where another program left a pipe non-blocking, "nothing yet" would read as its end.
+            os.set_blocking(file.fileno(), True)
+        yield Source(file, "<stdin>")
+        return
+    with contextlib.ExitStack() as stack:
+        try:
+            opened = stack.enter_context(open(path, "rb"))
+        except OSError as error:
+            raise CallError(f"{path}: {cause(error)}") from None
+        except ValueError as error:  # a NUL in the name
+            raise CallError(f"{path}: {error}") from None
+        yield Source(opened, path)
+
+
+@contextlib.contextmanager
+def open_sink(path: str | None, source: Source | None) -> Iterator[Sink]:
+    """Open the file ``path``, or standard output where it is absent or ``-``, for what is made of ``source``.
+
+    A regular file appears under its name only when the block has ended without an exception.
+    """
+    if path is None or path == "-":
+        if sys.stdout is None:
+            raise CallError("<stdout>: it is closed")
+        file = sys.stdout.buffer
+        _refuse_same(_status(file), source, "<stdout>")
+        yield Sink(file, "<stdout>")
+        return
+    if not path:  # which stands for the working directory below
+        raise CallError("'': it is no name of a file; name one, or - for standard output")
+    try:
+        status = os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        status = None  # opening tells whether it can be made
+    except (OSError, ValueError) as error:
+        raise CallError(f"{path}: {cause(error) if isinstance(error, OSError) else error}") from None
+    _refuse_same(status, source, path)
+    if status is not None and not stat.S_ISREG(status.st_mode):
+        # A device or a named pipe must be written to, not replaced by a file; a directory fails as it should.
+        with _written(path) as file:
+            yield Sink(file, path)
+    else:
+        with _replaced(path, status) as file:
+            yield Sink(file, path)
+
+
+@contextlib.contextmanager
+def _written(path: str) -> Iterator[BinaryIO]:
+    try:
+        file = open(path, "wb")  # noqa: SIM115 - closing may fail a second time, which "with" would raise
+    except OSError as error:
+        raise CallError(f"{path}: {cause(error)}") from None
+    try:
+        yield file
+    finally:
+        # Everything was flushed, or its failure is under way already.
+        with contextlib.suppress(OSError):
+            file.close()
+
+
+@contextlib.contextmanager
+def _replaced(path: str, status: os.stat_result | None) -> Iterator[BinaryIO]:
+    """Open a temporary file that takes the place of ``path``, whose ``status`` is given, when all went well."""
+    # The file behind a symbolic link is replaced, not the link.
+    try:
+        target = resolved(path)
+    except OSError as error:
+        raise CallError(f"{path}: {cause(error)}") from None
+    temporary = os.path.join(os.path.dirname(target), f".pressmark-{os.urandom(8).hex()}.tmp")
+    if status is not None and not os.access(target, os.W_OK):
+        raise CallError(f"{path}: it is write-protected")
+    file = None
+    try:
+        # Not tempfile: its files are private, this one shall have the usual permissions. Opened in here, so that an
+        # interruption at any moment finds the way to its removal.
+        try:
+            file = open(temporary, "xb")  # noqa: SIM115 - see _written
+        except OSError as error:
+            raise CallError(f"{path}: {cause(error)}") from None
+        yield file
+        try:
+            file.flush()
+            os.fsync(file.fileno())
+            if status is not None:
+                # By the descriptor: its name may lead elsewhere by now.
+                where = file.fileno() if os.chmod in os.supports_fd else temporary
+                os.chmod(where, stat.S_IMODE(status.st_mode))
+            file.close()
+            os.replace(temporary, target)
+        except OSError as error:
+            raise Failure(f"{path}: {cause(error)}") from None
+    except BaseException:
+        with contextlib.suppress(OSError):
+            if file is not None:
+                file.close()
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+
+
+def _refuse_same(status: os.stat_result | None, source: Source | None, name: str) -> None:
+    """Refuse to write into the file that is read, which would never end or lose it."""
+    if status and source and source.status and stat.S_ISREG(status.st_mode) and os.path.samestat(status, source.status):
+        raise CallError(f"{name}: input and output are the same file")
+
+
+def _status(file: BinaryIO) -> os.stat_result | None:
+    try:
+        return os.fstat(file.fileno())
+    except (OSError, ValueError):  # no real file, as under click's test runner
+        return None

@@ -1,0 +1,118 @@
+"""Gzip around a source or a sink, in constant memory, whose failures name the file as every other does."""
+
+from __future__ import annotations
+
+import contextlib
+import zlib
+from collections.abc import Iterator
+from typing import BinaryIO, cast
+
+from pressmark.cli.common.console import Failure
+from pressmark.cli.common.files import Sink, Source
+
+__all__ = ["GunzippedSource", "GzippedSink", "packed", "unpacked"]
+
+READ_BYTES = 1 << 18  # 256 KiB
+GZIP = 16 + zlib.MAX_WBITS  # zlib's way to ask for the format of gzip
+LEVEL = 6  # what gzip takes by itself
+
+
+class GunzippedSource:
+    """What the gzip file behind ``source`` holds: all its members, one after the other."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._decompressor = zlib.decompressobj(GZIP)
+        self._compressed = b""
+        self._inside = False
+        self._any = False
+        self.name = source.name
+
+    def read(self, size: int) -> bytes:
+        """Return ``size`` bytes, fewer at the end only."""
+        parts: list[bytes] = []
+        missing = size
+        while missing and (part := self._next(missing)):
+            parts.append(part)
+            missing -= len(part)
+        return b"".join(parts)
+
+    read1 = read
+
+    def _next(self, size: int) -> bytes:
+        while True:
+            if not self._compressed:
+                self._compressed = self._source.read(READ_BYTES)
+                # Even without more input, what the decompressor has yet to give must be asked for.
+                if not self._compressed and not self._inside:
+                    if not self._any:
+                        raise Failure(f"{self.name}: not a gzip file: it is empty")
+                    return b""
+            if not self._inside:
+                # Tapes and some tools fill the last block up with zeros, as gzip itself knows.
+                if self._any:
+                    self._compressed = self._compressed.lstrip(b"\0")
+                    if not self._compressed:
+                        continue
+                self._decompressor = zlib.decompressobj(GZIP)
+                self._inside = True
+            at_end = not self._compressed
+            try:
+                data = self._decompressor.decompress(self._compressed, size)
+            except zlib.error as error:
+                text = "not a gzip file" if not self._any and "header" in str(error) else "broken gzip data"
+                raise Failure(f"{self.name}: {text}: {error}") from None
+            self._any = True
+            if self._decompressor.eof:
+                self._inside = False
+                self._compressed = self._decompressor.unused_data
+            else:
+                self._compressed = self._decompressor.unconsumed_tail
+            if data:
+                return data
+            if at_end and self._inside:
+                raise Failure(f"{self.name}: broken gzip data: it ends too early")
+
+
+class GzippedSink:
+    """A sink that compresses what it hands to another; :meth:`finish` ends it."""
+
+    def __init__(self, sink: Sink) -> None:
+        self._sink = sink
+        self._compressor = zlib.compressobj(LEVEL, zlib.DEFLATED, GZIP)
+        self.name = sink.name
+
+    def write(self, data: bytes) -> int:
+        """Compress all of ``data``."""
+        compressed = self._compressor.compress(data)
+        if compressed:
+            self._sink.write(compressed)
+        return len(data)
+
+    def flush(self) -> None:
+        """Hand over what is compressed; what the compressor holds stays there, which is what makes it small."""
+        self._sink.flush()
+
+    def finish(self) -> None:
+        """Write what is left, and the end mark."""
+        self._sink.write(self._compressor.flush())
+        self._sink.flush()
+
+
+def unpacked(source: Source, gunzip: bool) -> BinaryIO:
+    """Return what gives the bytes of ``source``, out of gzip if they are in it."""
+    return cast(BinaryIO, GunzippedSource(source) if gunzip else source)
+
+
+@contextlib.contextmanager
+def packed(sink: Sink, gzip: bool) -> Iterator[BinaryIO]:
+    """Give what takes the bytes for ``sink``, into gzip if they shall be in it.
+
+    Where the block fails no end mark is written, so that nobody takes for complete what is not.
+    """
+    if not gzip:
+        yield cast(BinaryIO, sink)
+        return
+    compressed = GzippedSink(sink)
+    yield cast(BinaryIO, compressed)
+    compressed.finish()

@@ -1,0 +1,147 @@
+"""The layout of a call: its name, ``--set`` and ``--config``."""
+
+from __future__ import annotations
+
+import json
+import re
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import click
+from click.shell_completion import CompletionItem
+
+from pressmark.cli.common.console import CallError, cause, say
+from pressmark.errors import LayoutConfigError, LayoutConfigWarning, shown
+from pressmark.layouts import REGISTRY, Entry, Layout, entry, layout, layout_from_config
+from pressmark.layouts.parameters import unknown_key
+
+__all__ = ["chosen_layout", "layout_argument", "layout_option", "layout_options", "named_layout"]
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+# A comma within a value is none that parts settings.
+_NEXT_SETTING = re.compile(r",(?=[A-Za-z]+=)")
+
+
+def layout_argument(metavar: str, required: bool) -> Callable[[Function], Function]:
+    """Add an argument ``entry``: an official name or a four-digit alias, which becomes the registry's entry."""
+
+    def found(_context: click.Context, _parameter: click.Parameter, name: str | None) -> Entry | None:
+        return None if name is None else entry(name)
+
+    def completed(_context: click.Context, _parameter: click.Parameter, head: str) -> list[CompletionItem]:
+        return [CompletionItem(one.name, help=one.summary) for one in REGISTRY.values() if one.name.startswith(head)]
+
+    return click.argument("entry", metavar=metavar, required=required, callback=found, shell_complete=completed)
+
+
+def layout_options(function: Function) -> Function:
+    """Add LAYOUT, ``--set`` and ``--config`` to a command; :func:`chosen_layout` takes what they give."""
+    for decorator in (
+        click.option(
+            "--config",
+            metavar="CONFIG",
+            type=click.Path(readable=False),
+            help="Read the parameters from CONFIG, an OCFL extension's config.json, which must be for LAYOUT;"
+            " --set overrides it.",
+        ),
+        click.option(
+            "--set",
+            "settings",
+            metavar="KEY=VALUE",
+            multiple=True,
+            help="Set a parameter of the layout, by its key in the specification; repeatable. Numbers, true and false,"
+            " arrays and objects as in JSON, strings with or without quotes."
+            ' "pressmark layouts LAYOUT" lists the keys.',
+        ),
+        layout_argument("LAYOUT", required=True),
+    ):
+        function = decorator(function)
+    return function
+
+
+def chosen_layout(entry: Entry, settings: Sequence[str], config: str | None) -> Layout:
+    """Return the layout ``entry`` with the parameters of the file ``config`` and, above them, of ``settings``."""
+    overrides = _overrides(entry, settings)
+    if config is None:
+        return layout(entry.name, **overrides)
+    mapping = _read_config(config)
+    _refuse_other_layout(entry, mapping, config)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", LayoutConfigWarning)
+        try:
+            made = layout_from_config(mapping, **overrides)
+        except LayoutConfigError as error:
+            given = {setting.partition("=")[0] for setting in settings}
+            if error.key in given:
+                raise
+            raise CallError(_placed(str(error), config)) from None
+    for warning in caught:
+        say(f"warning: {_placed(str(warning.message), config)}")
+    return made
+
+
+def named_layout(text: str) -> Layout:
+    """Return the layout that ``NAME[:KEY=VALUE,...]`` names, with its parameters."""
+    name, colon, settings = text.partition(":")
+    return chosen_layout(entry(name), _NEXT_SETTING.split(settings) if colon else (), None)
+
+
+def layout_option(text: str) -> Layout:
+    """Return the layout of an option ``--layout``, one of several, or say which of them is wrong."""
+    try:
+        return named_layout(text)
+    except LayoutConfigError as error:
+        reason = error.reason if error.key == "layout" else str(error)
+        raise CallError(f"--layout {shown(text)}: {reason}") from None
+
+
+def _overrides(entry: Entry, settings: Sequence[str]) -> dict[str, Any]:
+    """Return the parameters of ``settings``, each ``key=value``, under their names in Python."""
+    by_key = {parameter.key: parameter for parameter in entry.parameters()}
+    overrides = {}
+    for setting in settings:
+        key, equals, text = setting.partition("=")
+        if not (key and equals):
+            raise CallError(f"--set {shown(setting)}: expected KEY=VALUE")
+        if key not in by_key:
+            raise unknown_key(key, by_key)
+        try:
+            overrides[by_key[key].name] = by_key[key].check.from_text(key, text)
+        except RecursionError:
+            raise by_key[key].check.refusal(key, text) from None
+    return overrides
+
+
+def _read_config(config: str) -> dict[str, Any]:
+    # Read once and here: CONFIG may be a pipe, and its extensionName is compared before anything else in it.
+    try:
+        with open(config, "rb") as file:
+            content = file.read()
+    except OSError as error:
+        raise CallError(f"{config}: {cause(error)}") from None
+    try:
+        mapping = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise CallError(f"{config}: not JSON: {error}") from None
+    if not isinstance(mapping, dict):
+        raise CallError(f"{config}: not a JSON object")
+    return mapping
+
+
+def _refuse_other_layout(expected: Entry, mapping: dict[str, Any], config: str) -> None:
+    name = mapping.get("extensionName")
+    # A name that is missing, or unknown, is layout_from_config's to refuse.
+    if isinstance(name, str):
+        try:
+            found = entry(name)
+        except LayoutConfigError as error:
+            raise CallError(f"{config}: extensionName: {error.reason}") from None
+        if found.name != expected.name:
+            raise CallError(f"{config}: it is for {found.name}, not for {expected.name}")
+
+
+def _placed(text: str, config: str) -> str:
+    """Return a message of :func:`layout_from_config`, which knew a mapping, with the file's name."""
+    return f"{config}: {text.removeprefix('config: ')}"

@@ -1,0 +1,125 @@
+"""The group of all commands: loads them when called, and gives every ending its line and exit status."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import click
+
+from pressmark.cli.common.console import PROGRAM, CallError, Failure, Interrupted, cause, say
+from pressmark.cli.common.signals import like_ctrl_c
+from pressmark.errors import LayoutConfigError, PressmarkError
+
+__all__ = ["Commands", "Program", "give_up_stdout"]
+
+
+class Commands(click.Group):
+    """A group whose commands are named by module and imported on demand.
+
+    :param commands_at: for each command ``"module:attribute"``, in the order of the help
+    """
+
+    def __init__(self, *args: Any, commands_at: Mapping[str, str], **attributes: Any) -> None:
+        attributes.update(invoke_without_command=True, subcommand_metavar="COMMAND [ARGS]...")
+        super().__init__(*args, **attributes)
+        self.commands_at = commands_at
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of all commands."""
+        return list(self.commands_at)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the command called ``cmd_name``, or return :data:`None`."""
+        if cmd_name not in self.commands_at:
+            return None
+        module, _, attribute = self.commands_at[cmd_name].partition(":")
+        command: click.Command = getattr(importlib.import_module(module), attribute)
+        return command
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command that was called."""
+        result = super().invoke(ctx)
+        if ctx.invoked_subcommand is None:
+            # A call without a command does nothing, and a script must see that.
+            click.echo(ctx.get_help(), err=True)
+            ctx.exit(2)
+        return result
+
+
+class Program(Commands):
+    """All commands: gives every ending its line and exit status."""
+
+    def make_context(self, *args: Any, **extra: Any) -> click.Context:
+        """Parse the call; ``--help`` and ``--version`` print here already."""
+        with _endings():
+            return super().make_context(*args, **extra)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command."""
+        with _endings():
+            return super().invoke(ctx)
+
+    def main(self, *args: Any, standalone_mode: bool = True, **extra: Any) -> Any:
+        """Run the command line and exit with its status; without ``standalone_mode`` return the status."""
+        with like_ctrl_c() as ending:
+            try:
+                # The name is fixed, so that "python -m pressmark" talks like "pressmark".
+                extra.update(prog_name=PROGRAM, standalone_mode=False)
+                status = super().main(*args, **extra)
+            except click.ClickException as error:
+                say(_message(error))
+                status = error.exit_code
+            except (click.Abort, KeyboardInterrupt):
+                # Ctrl-C reached click itself, in the moments before and after a command.
+                say("interrupted")
+                status = Interrupted.exit_code
+        if status == Interrupted.exit_code and ending.status is not None:
+            status = ending.status
+        if standalone_mode:
+            sys.exit(status or 0)
+        return status or 0
+
+
+def give_up_stdout() -> None:
+    """Point stdout at nothing, so that what it still holds cannot fail again when the interpreter ends."""
+    with contextlib.suppress(AttributeError, OSError, ValueError):
+        nothing = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nothing, sys.stdout.fileno())
+        os.close(nothing)
+
+
+@contextlib.contextmanager
+def _endings() -> Iterator[None]:
+    """Turn what may end a command into what :meth:`Program.main` reports."""
+    try:
+        yield
+    except BrokenPipeError:
+        give_up_stdout()
+        raise click.exceptions.Exit(0) from None
+    except OSError as error:
+        # Streams of items name themselves; what names nothing is the printing of tables and help.
+        give_up_stdout()
+        name = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else "<stdout>"
+        raise Failure(f"{name}: {cause(error)}") from None
+    except KeyboardInterrupt:
+        raise Interrupted("interrupted") from None
+    except LayoutConfigError as error:
+        # The layout's name is given as an argument, not under a key called "layout".
+        raise CallError(error.reason if error.key == "layout" else str(error)) from None
+    except PressmarkError as error:
+        raise CallError(str(error)) from None
+
+
+def _message(error: click.ClickException) -> str:
+    message = error.format_message()
+    if not isinstance(error, click.UsageError):
+        return message
+    # Click words its own errors as sentences, some of them over several lines.
+    sentence = " ".join(message.split()).rstrip(".")
+    path = error.ctx.command_path if error.ctx else PROGRAM
+    return f"{sentence[:1].lower()}{sentence[1:]} (see '{path} --help')"

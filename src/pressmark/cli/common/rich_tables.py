@@ -1,0 +1,89 @@
+"""Tables for people, by rich: as wide as the terminal, or as wide as they are where nobody watches."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from typing import Any
+
+from pressmark.cli.common.console import one_line
+
+__all__ = ["Table", "print_tables"]
+
+# Wide enough for every table, so that none is cut in a file.
+_WIDTH_OF_FILES = 240
+
+
+class Table:
+    """One table.
+
+    :param title: the line above it
+    :param columns: their heads; all but the first ``texts`` are aligned to the right, as numbers are
+
+    :ivar notes: lines below it
+    """
+
+    def __init__(self, title: str, columns: list[str], texts: int = 1) -> None:
+        self.title = title
+        self.columns = columns
+        self.texts = texts
+        self.rows: list[list[str]] = []
+        self.notes: list[str] = []
+
+    def add(self, *cells: str) -> None:
+        """Add a row; what is not printable is escaped."""
+        self.rows.append([one_line(cell) for cell in cells])
+
+    def turned(self) -> Table:
+        """Return it with rows for columns: what is wide becomes long."""
+        names = [row[0] for row in self.rows]
+        turned = Table(self.title, ["", *names])
+        turned.notes = self.notes
+        for number, column in enumerate(self.columns[1:], 1):
+            turned.add(column, *(row[number] for row in self.rows))
+        return turned
+
+
+def print_tables(*tables: Table) -> None:
+    """Print ``tables`` to standard output: turned around, or row by row, where the terminal is too narrow for them."""
+    # Here and not above: rich takes longer to import than all the rest of a short run.
+    from rich.console import Console
+    from rich.text import Text
+
+    terminal = sys.stdout.isatty()
+    width = shutil.get_terminal_size().columns if terminal else _WIDTH_OF_FILES
+    console: Any = Console(file=sys.stdout, width=width, highlight=False, soft_wrap=False)
+    for table in tables:
+        # Texts do not stand well in columns of their own.
+        ways = (table,) if table.texts == len(table.columns) else (table, table.turned())
+        shown = next((made for one in ways if (made := _fitting(one, console)) is not None), None)
+        if shown is None:
+            shown = Text(f"{table.title}\n{_row_by_row(table)}")
+        console.print(shown)
+        for note in table.notes:
+            console.print(Text(one_line(note)))
+
+
+def _fitting(table: Table, console: Any) -> Any:
+    """Return what prints a table, or None where it does not fit in the console."""
+    from rich import box
+    from rich.table import Table as RichTable
+    from rich.text import Text
+
+    made = RichTable(box=box.SIMPLE_HEAD, title=Text(table.title), title_justify="left", title_style="bold")
+    for number, column in enumerate(table.columns):
+        made.add_column(Text(column), justify="left" if number < table.texts else "right", vertical="bottom")
+    for row in table.rows:
+        made.add_row(*map(Text, row))
+    # A table that is the width of a file does not get narrower for the sake of one long text: that is folded.
+    unlimited = console.options.update(max_width=1 << 16)
+    fits = console.measure(made, options=unlimited).maximum <= console.width
+    return made if fits or not console.is_terminal else None
+
+
+def _row_by_row(table: Table) -> str:
+    lines = []
+    for name, *cells in table.rows:
+        lines.append(f"\n{name}")
+        lines += [f"  {column}: {cell}" for column, cell in zip(table.columns[1:], cells, strict=True)]
+    return "\n".join([*lines, ""])

@@ -1,0 +1,302 @@
+"""CSV and TSV, read and written with the bytes of everything that is only carried along."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import accumulate
+from operator import methodcaller
+from typing import Any
+
+from pressmark.cli.common.console import CallError, Failure
+from pressmark.cli.common.file_formats import Wanted, index_of
+from pressmark.cli.common.tables.mapper import Mapper
+from pressmark.errors import shown
+from pressmark.tabular import delimited
+from pressmark.tabular.delimited import Dialect, RowsError, refuse_doubtful
+
+__all__ = ["SameTextWriter", "TextBlock", "TextReader", "TextWriter"]
+
+# A block of empty rows would hold a million, each of which may fail and wait to be reported.
+BLOCK_ROWS = 1 << 16
+NO_FIELD = "{} holds a TAB or a line break, which no field of TSV may"
+
+
+class TextBlock:
+    """Some rows of CSV or TSV: see ``Block``.
+
+    :ivar items: the wanted fields, as what they mean
+    :ivar group: the same for all, because text has no groups of rows
+    """
+
+    group = 0
+
+    def __init__(self, reader: TextReader, rows: list[bytes], first_line: int, quoted: bool, open_end: bool) -> None:
+        self.faults: dict[int, str] = {}
+        self.unwritable: set[int] = set()
+        self.results: list[bytes] = []
+        self._dialect = reader.dialect
+        self._width = reader.width
+        self._quoted = quoted
+        self._first_line = first_line
+        self._lines: list[int] | None = None
+        self._open_end = open_end
+        # Where no row ends with a carriage return, as is usual, nothing is kept of their ends.
+        self._ends: list[bytes] | None = None
+        if any(map(methodcaller("endswith", b"\r"), rows)):
+            self._ends = [b"\r\n" if row.endswith(b"\r") else b"\n" for row in rows]
+            rows = [row[:-1] if row.endswith(b"\r") else row for row in rows]
+        self._rows = rows
+        self.items = self._cut(reader.index)
+        self._malformed = set(self.faults)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def _cut(self, index: int) -> list[bytes]:
+        separator, width = self._dialect.separator, self._width
+        rows = self._rows
+        if not self._quoted and set(map(methodcaller("count", separator), rows)) <= {width - 1}:
+            if index == 0:
+                return [row.partition(separator)[0] for row in rows]
+            return [row.split(separator, index + 1)[index] for row in rows]
+        items = []
+        for number, row in enumerate(rows):
+            value = self._dialect.wanted(row, index, width)
+            if isinstance(value, str):
+                self.faults[number] = value
+                value = b""
+            items.append(value)
+        return items
+
+    def map(self, mapper: Mapper) -> None:
+        """Map the wanted fields."""
+        self.results, faults = mapper.texts(self.items)
+        self.faults = {**faults, **self.faults}
+        for index in self.faults:
+            self.results[index] = b""
+
+    def number(self, index: int) -> int:
+        """Return the line in which a row begins."""
+        if not self._quoted:
+            return self._first_line + index
+        if self._lines is None:
+            feeds = (row.count(b"\n") + 1 for row in self._rows)
+            self._lines = list(accumulate(feeds, initial=self._first_line))
+        return self._lines[index]
+
+    def item(self, index: int) -> bytes:
+        """Return the wanted field, or of a malformed row the row."""
+        return self._rows[index] if index in self._malformed else self.items[index]
+
+    def refuse_results(self) -> None:
+        """Fail the rows whose result cannot stand in a field of their own kind of file."""
+        if self._dialect.quotes or self._dialect.holds(b"\0".join(self.results)):
+            return
+        for index, result in enumerate(self.results):
+            if not self._dialect.holds(result):
+                self.results[index] = b""
+                self.faults[index] = NO_FIELD.format("its result")
+
+    def written(self, kept: list[int] | None) -> bytes:
+        """Return the rows ``kept``, or all, as they were and with the result behind."""
+        join = self._dialect.separator.join
+        rows, results, ends = self._rows, self._dialect.written(self.results), self._ends
+        last_kept = kept is None or (bool(kept) and kept[-1] == len(rows) - 1)
+        if kept is not None:
+            rows = [rows[index] for index in kept]
+            results = [results[index] for index in kept]
+            ends = ends and [ends[index] for index in kept]
+        if not rows:
+            return b""
+        if ends is None:
+            text = b"\n".join([*map(join, zip(rows, results, strict=True)), b""])
+        else:
+            text = b"".join([join(row) + end for *row, end in zip(rows, results, ends, strict=True)])
+        return text[:-1] if self._open_end and last_kept else text
+
+    def values(self) -> list[list[bytes]]:
+        """Return every row with its result, as what the fields mean; those of malformed rows as they are written."""
+        meant, split = self._dialect.meant, self._dialect.split
+        rows = []
+        for row, result in zip(self._rows, self.results, strict=True):
+            fields = split(row)
+            if self._quoted:
+                fields = [meant(field) if field.startswith(b'"') else field for field in fields]
+            rows.append([*fields, result])
+        return rows
+
+
+class TextReader:
+    """A CSV or TSV file, whose first row has been read.
+
+    :param source: its stream, without the byte-order mark, which is in ``source.bom``
+    :ivar width: how many fields every row must have
+    :ivar index: which one is wanted
+    :ivar head: the header row as it is written, with what comes before and behind it
+    """
+
+    def __init__(self, source: Any, dialect: Dialect, wanted: Wanted) -> None:
+        self.dialect = dialect
+        self.name: str = source.name
+        self._source = source
+        self._line = 1
+        self._chunks = self._read_chunks()
+        self.bom: bytes = getattr(source, "bom", b"")
+        self.head: tuple[bytes, bytes] | None = None
+        first = next(self._chunks, None)
+        if first is None:
+            if wanted.header:
+                raise CallError(f"{self.name}: it is empty: there is no header row")
+            self.names: list[str] | None = None
+            self.width, self.index = 0, 0
+            self._first = None
+            return
+        rows, quoted, open_end = first
+        row = rows[0].removesuffix(b"\r")
+        fields = dialect.split(row)
+        self.width = len(fields)
+        self.names = None
+        try:
+            refuse_doubtful(fields, dialect, wanted.column, wanted.header, certain=wanted.delimiter is not None)
+        except RowsError as error:
+            raise CallError(f"{self.name}: {error}") from None
+        if wanted.header:
+            self.names = [dialect.meant(field).decode("utf-8", "surrogateescape") for field in fields]
+            self.index = index_of(wanted, self.names, self.name)
+            end = b"" if open_end and len(rows) == 1 else b"\n"
+            self.head = row, (b"\r" if rows[0].endswith(b"\r") else b"") + end
+            self._line += 1 + rows[0].count(b"\n")
+            rows = rows[1:]
+        else:
+            assert isinstance(wanted.column, int)
+            self.index = wanted.column - 1
+            if self.index >= self.width:
+                raise CallError(f"{self.name}: no column {wanted.column}; its first row has {self.width}")
+        self._first = (rows, quoted, open_end) if rows else None
+
+    def header(self) -> list[bytes] | None:
+        """Return the names of the columns, where there are any."""
+        return None if self.names is None else [name.encode("utf-8", "surrogateescape") for name in self.names]
+
+    def blocks(self) -> Iterator[TextBlock]:
+        """Yield the rows behind the header."""
+        if self._first is not None:
+            first, self._first = self._first, None
+            yield self._block(*first)
+        for chunk in self._chunks:
+            yield self._block(*chunk)
+
+    def items(self) -> Iterator[bytes]:
+        """Yield the wanted field of every row; a row that is malformed ends it with a failure."""
+        for block in self.blocks():
+            for index, reason in sorted(block.faults.items())[:1]:
+                raise Failure(f"{self.name}:{block.number(index)}: {shown(block.item(index))}: {reason}")
+            yield from block.items
+
+    def _block(self, rows: list[bytes], quoted: bool, open_end: bool) -> TextBlock:
+        block = TextBlock(self, rows, self._line, quoted, open_end)
+        self._line += len(rows)
+        if quoted:
+            self._line += sum(map(methodcaller("count", b"\n"), rows))
+        return block
+
+    def _read_chunks(self) -> Iterator[tuple[list[bytes], bool, bool]]:
+        """Yield rows without their line feeds, whether quotes are in them, and whether the last had no line feed."""
+        try:
+            read = self._source.read1
+            for rows, quoted, open_end in delimited.rows(read, self.dialect, read(delimited.BLOCK_BYTES)):
+                for start in range(0, len(rows), BLOCK_ROWS):
+                    some = rows[start : start + BLOCK_ROWS]
+                    yield some, quoted, open_end and start + len(some) == len(rows)
+        except RowsError as error:
+            raise Failure(f"{self.name}:{self._line}: {error}") from None
+
+
+class SameTextWriter:
+    """Writes rows of text as they were read, each with its result behind."""
+
+    def __init__(self, sink: Any, reader: TextReader, wanted: Wanted) -> None:
+        self._sink = sink
+        self._reader = reader
+        self._wanted = wanted
+
+    def begin(self) -> None:
+        """Write the header row."""
+        reader = self._reader
+        self._sink.write(reader.bom)
+        if reader.head is not None:
+            row, end = reader.head
+            name = reader.dialect.written([self._wanted.result.encode("utf-8", "surrogateescape")])
+            self._sink.write(reader.dialect.separator.join([row, *name]) + end)
+
+    def check(self, block: TextBlock) -> None:
+        """Fail results that no field can hold."""
+        block.refuse_results()
+
+    def write(self, block: TextBlock, kept: list[int] | None) -> None:
+        """Write and hand over, so that what arrives slowly also leaves at once."""
+        self._sink.write(block.written(kept))
+        self._sink.flush()
+
+    def finish(self) -> None:
+        """Hand over the header of a table without rows."""
+        self._sink.flush()
+
+    def abandon(self) -> None:
+        """Leave what was written: lines have no end that could be missing."""
+
+
+class TextWriter:
+    """Writes rows of any kind of table as text."""
+
+    def __init__(self, sink: Any, header: list[bytes] | None, dialect: Dialect, wanted: Wanted) -> None:
+        self._sink = sink
+        self._dialect = dialect
+        self._header = header and [*header, wanted.result.encode("utf-8", "surrogateescape")]
+        self._rows: list[list[bytes]] = []
+
+    def begin(self) -> None:
+        """Write the header row."""
+        if self._header is not None:
+            for name in self._header:
+                if not self._dialect.holds(name):
+                    raise CallError(
+                        f"{self._sink.name}: the name of the column {shown(name)} does not fit into a field"
+                    )
+            self._write_rows([self._header])
+
+    def check(self, block: Any) -> None:
+        """Fail rows with a field that cannot be written."""
+        self._rows = block.values()
+        if self._dialect.quotes or self._dialect.holds(b"\0".join(map(b"\0".join, self._rows))):
+            return
+        for index, row in enumerate(self._rows):
+            for number, field in enumerate(row, 1):
+                if not self._dialect.holds(field):
+                    what = "its result" if number == len(row) else f"field {number} of its row"
+                    block.faults.setdefault(index, NO_FIELD.format(what))
+                    if number == len(row):
+                        row[-1] = b""
+                    else:
+                        block.unwritable.add(index)
+
+    def write(self, _block: Any, kept: list[int] | None) -> None:
+        """Write and hand over."""
+        self._write_rows(self._rows if kept is None else [self._rows[index] for index in kept])
+        self._sink.flush()
+
+    def finish(self) -> None:
+        """Hand over the header of a table without rows."""
+        self._sink.flush()
+
+    def abandon(self) -> None:
+        """Leave what was written: lines have no end that could be missing."""
+
+    def _write_rows(self, rows: list[list[bytes]]) -> None:
+        join, written = self._dialect.separator.join, self._dialect.written
+        if len(set(map(len, rows))) == 1:
+            # Column by column, because one look tells that no field of a column needs quotes.
+            lines = map(join, zip(*map(written, map(list, zip(*rows, strict=True))), strict=True))
+        else:
+            lines = map(join, map(written, rows))
+        self._sink.write(b"\n".join([*lines, b""]))

@@ -1,0 +1,178 @@
+"""``pressmark hash``: digests of files and trees."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+
+import click
+
+from pressmark.cli.common.console import CallError, Failure, Interrupted, say
+from pressmark.cli.common.file_progress import Tally
+from pressmark.cli.common.files import Sink, open_sink
+from pressmark.cli.common.fixity_options import chosen_algorithms, how_to_go_on, opened_ledger, run_options, temporaries
+from pressmark.cli.common.program import give_up_stdout
+from pressmark.cli.common.progress import manner_of
+from pressmark.errors import LedgerError
+from pressmark.fixity import FORMATS, Outcome, hash_files, manifest_line, walk
+
+__all__ = ["hash_command"]
+
+WRITE_SIZE = 1 << 16  # 64 KiB
+
+EPILOG = """\
+Errors: every file without digest has one line on standard error that names it and says why; the others are hashed all
+the same. A file that is written to, replaced or deleted while it is read has no digest. Named pipes, sockets and
+devices are not opened. A directory that a link made its own descendant is listed and not entered again.
+
+Names are written byte for byte, in the manner of the format: coreutils and BSD escape line feeds and backslashes as
+sha512sum and b3sum do, JSON has octets that are not UTF-8 as the surrogates \\udc80 to \\udcff.
+
+Exit status: 0 all well (a pipe whose reader left is, too), 1 a file failed or writing did, 2 the call was wrong and
+nothing was done, 130 interrupted.
+
+\b
+Examples:
+  pressmark hash files
+  pressmark hash files -a sha512,md5 -o manifest.txt
+  pressmark hash files -a sha-256 --format json --ledger files.ledger -o files.jsonl
+  pressmark hash files --read sequential --threads 1
+"""
+
+
+@click.command("hash", epilog=EPILOG, short_help="Digests of files and trees.")
+# What cannot be read is a file that failed, below PATH and as PATH itself, and no reason to read none.
+@click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(readable=False, path_type=bytes))
+@run_options
+@click.option(
+    "--format",
+    "format_name",
+    type=click.Choice(FORMATS),
+    help='Write lines as sha512sum does (coreutils; one algorithm only), as "sha512sum --tag" does (bsd), or JSON'
+    " objects with size and time of modification. Default: coreutils for one algorithm, bsd for several.",
+)
+@click.option(
+    "--links",
+    type=click.Choice(["follow", "skip", "refuse"]),
+    default="follow",
+    show_default=True,
+    help="Follow symbolic links, leave out those found below PATH, or list each as an error.",
+)
+@click.option("--special-files", is_flag=True, help="Read named pipes and devices, too, to their end.")
+@click.option(
+    "--output",
+    "-o",
+    metavar="OUTPUT",
+    type=click.Path(readable=False, allow_dash=True),
+    help="Write to the file OUTPUT instead. It gets its name only when complete: when the run is interrupted nothing"
+    " has changed; with files that failed it is complete. Below PATH, OUTPUT and LEDGER themselves are left out;"
+    " an OUTPUT that is there and is named as PATH is refused.",
+)
+def hash_command(
+    paths: tuple[bytes, ...],
+    algorithms: tuple[str, ...],
+    ledger: str | None,
+    threads: int,
+    read: str,
+    progress: bool | None,
+    format_name: str | None,
+    links: str,
+    special_files: bool,
+    output: str | None,
+) -> int:
+    """Write the digests of every file named by PATH or below it to standard output.
+
+    Without -a, the digest is SHA-512. However many algorithms are asked for, each file is read once. Directories are
+    gone through by the octets of the names in them, so that the output is the same every time; it does not depend on
+    the number of threads.
+
+    A long run can be made resumable: with --ledger, what was finished before an interruption, of whatever kind, is not
+    read again by the same call.
+    """
+    names = chosen_algorithms(algorithms) or ("sha512",)
+    chosen = format_name or ("coreutils" if len(names) == 1 else "bsd")
+    if chosen == "coreutils" and len(names) > 1:
+        raise CallError("--format coreutils: it holds one algorithm; use bsd or json for several")
+    _refuse_same(output, paths)
+    with contextlib.ExitStack() as stack:
+        journal = opened_ledger(ledger, names, paths)
+        if journal is not None:
+            stack.enter_context(journal)
+        sink = stack.enter_context(open_sink(output, None))
+        leave_out = set(temporaries(output))
+        if journal is not None:
+            status = journal.status()
+            leave_out.add((status.st_dev, status.st_ino))
+
+        def files() -> Iterator[str | bytes | Outcome]:
+            for path in paths:
+                yield from walk(path, links=links, leave_out=leave_out, special_files=special_files)
+
+        writer = _Writer(sink, chosen)
+        tally = stack.enter_context(Tally(manner_of(progress, sink), files, writer.flush))
+        try:
+            for outcome in hash_files(
+                files(),
+                names,
+                threads,
+                tally.on_event,
+                # Links below PATH were skipped before; PATH itself was followed.
+                links="refuse" if links == "refuse" else "follow",
+                special_files=special_files,
+                read=read,
+                ledger=journal,
+            ):
+                tally.files += 1
+                if outcome.ok:
+                    writer.write(outcome)
+                else:
+                    tally.fail(f"{os.fsdecode(outcome.path)}: {outcome.message}")
+            writer.flush()
+        except BrokenPipeError:
+            give_up_stdout()
+            return Failure.exit_code if tally.failed else 0
+        except LedgerError as error:
+            raise Failure(str(error)) from None
+        except KeyboardInterrupt:
+            raise Interrupted(how_to_go_on(journal)) from None
+    if tally.failed:
+        noun = "file" if tally.files == 1 else "files"
+        say(f"{tally.failed} of {tally.files} {noun} failed")
+        return Failure.exit_code
+    return 0
+
+
+def _refuse_same(output: str | None, paths: tuple[bytes, ...]) -> None:
+    """Refuse to put digests in the place of a file that is to be hashed, which would be lost."""
+    if output is None or not os.path.isfile(output):
+        return
+    for path in paths:
+        with contextlib.suppress(OSError, ValueError):  # reading it says why
+            if os.path.samefile(path, output):
+                raise CallError(f"{output}: input and output are the same file")
+
+
+class _Writer:
+    """Lines for the sink, some of them at a time."""
+
+    def __init__(self, sink: Sink, format_name: str) -> None:
+        self._sink = sink
+        self._format = format_name
+        self._lines: list[bytes] = []
+        self._size = 0
+
+    def write(self, outcome: Outcome) -> None:
+        """Write the line of a file that has digests, soon."""
+        line = manifest_line(outcome, self._format)
+        self._lines.append(line)
+        self._size += len(line)
+        if self._size >= WRITE_SIZE or self._sink.terminal:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what waits."""
+        if self._lines:
+            data, self._lines, self._size = b"".join(self._lines), [], 0
+            self._sink.write(data)
+            self._sink.flush()

@@ -1,0 +1,261 @@
+"""``pressmark map`` and ``pressmark unmap``: one command in two directions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal, NamedTuple
+
+import click
+
+from pressmark.cli.common.console import CallError, Failure, say
+from pressmark.cli.common.file_formats import chosen_files, column_options, wanted_column
+from pressmark.cli.common.files import open_sink, open_source
+from pressmark.cli.common.gzipped import packed, unpacked
+from pressmark.cli.common.lists import checked
+from pressmark.cli.common.options import chosen_layout, layout_options
+from pressmark.cli.common.program import give_up_stdout
+from pressmark.cli.common.progress import Progress, manner_of
+from pressmark.errors import IdentifierError, NotReversibleError, PathError
+from pressmark.layouts import Entry, Layout, LineCounts
+from pressmark.tabular.detection import Crlf
+
+__all__ = ["map_command", "unmap_command"]
+
+
+class _Direction(NamedTuple):
+    """What differs between the two commands."""
+
+    name: str
+    short_help: str
+    items: str
+    item: str
+    result: str
+    lines: Callable[[Layout], Callable[..., LineCounts]]
+    examples: str
+
+
+HELP = """\
+Write the {result} of every {item} in FILE to standard output, in the order of FILE.
+
+LAYOUT is an official name or its four-digit alias; "pressmark layouts" lists both. FILE holds one {item} a line.
+Without FILE, or where it is "-", standard input is read.
+
+Lines end with a line feed. Where the last line has no line feed, the last line written has none. With -0, a NUL takes
+the place of the line feed in both, because an identifier may hold line feeds. Nothing is decoded, trimmed or left out:
+an empty line is an empty {item}, which fails. A FILE that ends in .gz is unpacked, an OUTPUT that ends in .gz is
+packed.
+
+A list made on Windows has a carriage return before each line feed, and may begin with a byte-order mark. Where the
+first lines have either, the run is refused unless --crlf says what is meant. Other files than lists are refused by
+their names and first bytes: spreadsheets, documents, archives, databases, JSON, and what other programs than gzip
+compressed.
+"""
+
+TABLES = """
+Tables: with --column, FILE is CSV, TSV, JSON lines or Parquet, and one of its columns holds the {items}. Every row is
+written with its {result} as a new last column, and everything else as it was: the bytes of text, the schema, metadata
+and compression of Parquet. OUTPUT may be of another kind than FILE, but JSON lines become JSON lines only; without it
+text goes to standard output.
+
+In TSV a row ends at a line feed and a field at a TAB; quotes are data. CSV is that of RFC 4180: quoted fields may hold
+commas, quotes (doubled) and line feeds. In both, a carriage return before the line feed belongs to the end of the row,
+a byte-order mark at the beginning to no field, and every row must have as many fields as the first. --delimiter
+changes the comma of CSV. Where --column is a number, --header or --no-header says what the first row is. The
+hathifiles, TSV without header row in files that end in .txt.gz, need "--format tsv --column 1 --no-header".
+
+In JSON lines every line is an object, of which --column names a key. Null stays null and is no failure.
+
+Parquet needs pyarrow (pip install 'pressmark[arrow]') and a file, not a pipe. The column must be text (string or
+binary, or a dictionary of them). Null stays null and is no failure; in CSV and TSV it is an empty field, which fails
+where it is read. Rows are read and written by row groups, of at most 32 MiB.
+"""
+
+EPILOG = """\
+Errors: for each {item} without {result}, one line on standard error gives file, line (counted from 1), {item} and
+reason; with -0 it says "item" and its number. Under "--on-error stop" the first one ends the run, after everything
+before it is written. Under "skip" its line is left out, under "empty" its line is empty (with --both, the column that
+cannot be given is); then a last line on standard error counts the failures. In a table, "skip" leaves out the row and
+"empty" leaves its new field empty (null in Parquet); the line given is the one in which the row begins, for Parquet
+the number of the row (from 1). A row with too few or too many fields fails, too.
+
+Exit status: 0 all well (a pipe whose reader left is, too), 1 an item failed or reading or writing did, 2 the call was
+wrong and nothing was done, 130 interrupted.
+
+\b
+Examples:
+{examples}
+"""
+
+MAP = _Direction(
+    "map",
+    "Turn identifiers into storage paths.",
+    "identifiers",
+    "identifier",
+    "path",
+    lambda layout: layout.map_lines,
+    """\
+  echo ark:/13030/xt12t3 | pressmark map pairtree
+  pressmark map 0004 identifiers.txt -o paths.txt
+  pressmark map 0012 --set 'delimiters=[":", "/"]' identifiers.txt
+  pressmark map 0006 --set delimiter=: --on-error skip identifiers.txt
+  pressmark map 0003 --config config.json --both identifiers.txt
+  printf 'a\\0b\\nc\\0' | pressmark map pairtree -0 | tr '\\0' '\\n'
+  pressmark map 0003 table.csv --column id -o with-paths.csv.gz
+  pressmark map pairtree table.csv --column 1 --header --as ppath
+  pressmark map pairtree german.csv --column Signatur --delimiter ';'
+  pressmark map 0003 records.jsonl --column id -o with-paths.jsonl
+  pressmark map pairtree windows.txt --crlf strip
+  pressmark map pairtree hathi_full.txt.gz --format tsv --column 1 --no-header -o paths.tsv.gz
+  pressmark map 0004 table.parquet --column id --on-error empty -o paths.parquet
+  pressmark map 0004 table.parquet --column id -o paths.csv
+  gunzip -c hathi_full.txt.gz | pressmark map pairtree --format tsv --column 1 --no-header""",
+)
+
+UNMAP = _Direction(
+    "unmap",
+    "Turn storage paths back into identifiers.",
+    "paths",
+    "path",
+    "identifier",
+    lambda layout: layout.unmap_lines,
+    """\
+  echo ar/k+/=1/30/30/=x/t1/2t/3 | pressmark unmap pairtree
+  pressmark map 0003 identifiers.txt | pressmark unmap 0003
+  pressmark unmap 0011 --set encodeUTF=true --on-error skip paths.txt
+  pressmark unmap pairtree --both --on-error empty paths.txt
+  pressmark unmap pairtree table.tsv --column ppath --as id -o identifiers.tsv""",
+)
+
+ON_ERROR: dict[str, Literal["raise", "skip", "empty"]] = {"stop": "raise", "skip": "skip", "empty": "empty"}
+
+
+def _command(direction: _Direction, more: str) -> click.Command:
+    """Return the command for ``direction``; ``more`` is what its help says beyond the other's."""
+    words = direction._asdict()
+
+    @click.command(
+        direction.name,
+        short_help=direction.short_help,
+        help=HELP.format_map(words) + more + TABLES.format_map(words),
+        epilog=EPILOG.format_map(words),
+    )
+    @layout_options
+    @click.argument("file", metavar="[FILE]", required=False, type=click.Path(readable=False, allow_dash=True))
+    @column_options
+    @click.option("--null", "-0", is_flag=True, help="Items end with NUL, not with a line feed, in input and output.")
+    @click.option(
+        "--both",
+        is_flag=True,
+        help="Write identifier, TAB, path. An identifier that holds a TAB fails, except with -0.",
+    )
+    @click.option(
+        "--on-error",
+        type=click.Choice(list(ON_ERROR)),
+        default="stop",
+        show_default=True,
+        help="At {} without {}: stop, skip it, or write an empty line for it.".format(
+            "an identifier" if direction is MAP else "a path", direction.result
+        ),
+    )
+    @click.option(
+        "--threads",
+        metavar="N",
+        type=click.IntRange(min=0),
+        default=0,
+        help="Use N threads at most; 0, the default, for as many as there are cores. The output is the same.",
+    )
+    @click.option(
+        "--output",
+        "-o",
+        metavar="OUTPUT",
+        type=click.Path(readable=False, allow_dash=True),
+        help="Write to the file OUTPUT instead. It gets its name only when complete: after an error that stops the run"
+        " nothing has changed; with items skipped or left empty it is complete.",
+    )
+    @click.option(
+        "--progress/--no-progress",
+        default=None,
+        help="Show progress on standard error, or do not: a display if it is a terminal (and the data goes elsewhere),"
+        " else a line every 10 seconds. Default: show it unless data goes to the same terminal.",
+    )
+    def command(
+        entry: Entry,
+        settings: tuple[str, ...],
+        config: str | None,
+        file: str | None,
+        column: str | None,
+        format_name: str | None,
+        header: bool | None,
+        delimiter: str | None,
+        crlf: Crlf | None,
+        as_name: str | None,
+        null: bool,
+        both: bool,
+        on_error: str,
+        threads: int,
+        output: str | None,
+        progress: bool | None,
+    ) -> int:
+        files = chosen_files(file, output, format_name, column, delimiter, crlf, null, both)
+        wanted = wanted_column(files, column, header, as_name, direction.result, delimiter)
+        layout = chosen_layout(entry, settings, config)
+        if direction is UNMAP:
+            _require_inverse(layout, entry)
+        with (
+            open_source(file) as source,
+            open_sink(output, source) as sink,
+            Progress(manner_of(progress, sink), source, direction.items, null) as told,
+        ):
+            try:
+                data = unpacked(source, files.gunzip)
+                with packed(sink, files.gzip) as target:
+                    if wanted is None:
+                        counts = direction.lines(layout)(
+                            checked(data, "lines", null, crlf, json_lines=format_name is None),
+                            target,
+                            b"\0" if null else b"\n",
+                            threads,
+                            on_error=ON_ERROR[on_error],
+                            both=both,
+                            on_failure=told.on_failure,
+                            on_progress=told.on_progress,
+                        )
+                    else:
+                        # Imported where it is needed: most runs are about lines.
+                        from pressmark.cli.common.tables import pass_table
+                        from pressmark.cli.common.tables.mapper import Mapper
+
+                        mapper = Mapper(layout, direction is UNMAP, threads)
+                        counts = pass_table(files, wanted, mapper, ON_ERROR[on_error], source, data, target, told)
+            except (IdentifierError, PathError) as error:
+                raise Failure(told.failure_text(error)) from None
+            except BrokenPipeError:
+                # The reader has what it wanted; items that failed until then have failed all the same.
+                give_up_stdout()
+                return Failure.exit_code if told.failed else 0
+        if counts.failed:
+            noun = direction.item if counts.items == 1 else direction.items
+            say(f"{counts.failed} of {counts.items} {noun} failed")
+            return Failure.exit_code
+        return 0
+
+    return command
+
+
+def _require_inverse(layout: Layout, entry: Entry) -> None:
+    """Refuse, before any file is opened, a layout that cannot be turned back."""
+    if layout.reversible:
+        return
+    if entry.reversible == "never":
+        raise NotReversibleError(layout.name)
+    raise CallError(f"{layout.name} is reversible only {entry.reversible}")
+
+
+map_command = _command(MAP, "")
+unmap_command = _command(
+    UNMAP,
+    """
+Only a path that LAYOUT gives for an identifier is turned back; every other fails. Layouts whose paths do not hold
+whole identifiers are refused.
+""",
+)

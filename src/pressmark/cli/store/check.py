@@ -1,0 +1,96 @@
+"""``pressmark store check``: is a store as its specification says?"""
+
+from __future__ import annotations
+
+import os
+
+import click
+
+from pressmark.cli.bag.problems import Problems
+from pressmark.cli.common.console import Failure, Interrupted, say
+from pressmark.cli.common.file_progress import Tally, counted
+from pressmark.cli.common.files import open_sink
+from pressmark.cli.common.fixity_options import THREADS
+from pressmark.cli.common.program import give_up_stdout
+from pressmark.cli.common.progress import manner_of
+from pressmark.cli.store.options import JSON, as_files, opened, store_endings, store_options
+from pressmark.reports import Report
+
+__all__ = ["check_command", "verdict"]
+
+EPILOG = """\
+Each problem is a line on standard output: "error" or "warning", the kind, the path in STORE, and what is the matter.
+The kinds are explained in the documentation (store-problems), those of bags in bagit-problems. Nothing in STORE is
+changed.
+
+Exit status: 0 no error was found (warnings or not), 1 one was, 2 the call was wrong, 130 interrupted.
+
+\b
+Examples:
+  pressmark store check books
+  pressmark store check root --digests --json
+  pressmark store check root --kind ocfl        # also a root whose declaration is gone
+"""
+
+
+@click.command("check", epilog=EPILOG, short_help="List everything that is wrong.")
+@store_options
+@click.option(
+    "--digests",
+    is_flag=True,
+    help="Read all files, too, and compare them with the digests that the store holds: OCFL and bags, serialised"
+    " ones without unpacking them.",
+)
+@JSON
+@THREADS
+def check_command(
+    path: bytes,
+    kind: str | None,
+    layout: str | None,
+    identifiers: str | None,
+    ignore: tuple[str, ...],
+    progress: bool | None,
+    digests: bool,
+    as_json: bool,
+    threads: int,
+) -> int:
+    """Look at everything in STORE, and list what is not as its specification says.
+
+    Every file is accounted for: it belongs to an object, or is listed.
+    """
+    with store_endings():
+        store = opened(path, kind, layout, identifiers, undeclared=True)
+        with open_sink(None, None) as sink:
+            problems = Problems(sink, as_json)
+            tally = Tally(manner_of(progress, sink), None, problems.flush, transient=True, noun="object")
+            try:
+                with tally:
+                    report = store.check(
+                        digests=digests,
+                        threads=threads or None,
+                        on_event=lambda event: tally.on_event(as_files(event)),
+                        on_problem=problems.write,
+                        ignore=ignore,
+                    )
+                problems.summarize(report)
+                problems.flush()
+            except BrokenPipeError:
+                give_up_stdout()
+                return 0 if problems.report.ok else Failure.exit_code
+            except KeyboardInterrupt:
+                raise Interrupted("interrupted") from None
+    say(f"{os.fsdecode(path)}: {verdict(report)}")
+    return 0 if report.ok else Failure.exit_code
+
+
+def verdict(report: Report) -> str:
+    """Return what is said of a store in the end."""
+    summary = report.summary()
+    pieces = [counted(report.counts.get("objects", 0), "object")]
+    improper = report.counts.get("objects", 0) - report.counts.get("proper", report.counts.get("objects", 0))
+    if improper:
+        pieces.append(f"{improper:,} of them not proper")
+    pieces += [counted(summary[f"{word}s"], word) for word in ("error", "warning") if summary[f"{word}s"]]
+    if not report.problems:
+        pieces.append("no problem")
+    return ", ".join(pieces)

@@ -1,0 +1,112 @@
+"""``pressmark store get``: an object's files, copied out."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+
+import click
+
+from pressmark.bagit.creation.preflight import is_inside
+from pressmark.cli.common.console import CallError, Failure, Interrupted, cause, say
+from pressmark.cli.common.file_progress import Tally, counted
+from pressmark.cli.common.files import open_sink
+from pressmark.cli.common.progress import manner_of
+from pressmark.cli.store.options import JSON, opened, store_endings, store_options
+from pressmark.cli.store.output import Objects
+from pressmark.errors import BagError, ObjectError, PressmarkError, shown
+from pressmark.fs.durable import flush_directory, flush_tree
+from pressmark.fs.staging import StagingDirectory
+from pressmark.stores.directories import Refused, copy_source, rename_new
+
+__all__ = ["get_command"]
+
+EPILOG = """\
+DESTINATION appears whole or not at all. Of an OCFL object the newest version's files are copied, of a bag its payload,
+of a serialised bag the one file that it is. Empty directories are made as well.
+
+Exit status: 0 all well, 1 the object is not there, or reading or writing failed; 2 the call was wrong, 130 interrupted.
+
+\b
+Examples:
+  pressmark store get books ark:/13030/xt12t3 copy
+"""
+
+
+@click.command("get", epilog=EPILOG, short_help="Copy an object's files.")
+@store_options
+@click.argument("identifier", metavar="IDENTIFIER")
+@click.argument("destination", metavar="DESTINATION", type=click.Path(path_type=bytes))
+@click.option(
+    "--mode",
+    type=click.Choice(["auto", "copy", "reflink"]),
+    default="auto",
+    show_default=True,
+    help="Copy; share the blocks on the disk (reflink); or reflink where it goes and else copy (auto).",
+)
+@JSON
+def get_command(
+    path: bytes,
+    kind: str | None,
+    layout: str | None,
+    identifiers: str | None,
+    ignore: tuple[str, ...],
+    progress: bool | None,
+    identifier: str,
+    destination: bytes,
+    mode: str,
+    as_json: bool,
+) -> int:
+    """Copy the files of the object IDENTIFIER into the new directory DESTINATION."""
+    if os.path.lexists(destination):
+        raise CallError(f"{os.fsdecode(destination)}: it exists already; choose another name")
+    target = os.path.abspath(destination)
+    hidden_path = os.path.join(os.path.dirname(target), b".pressmark-%s.tmp" % os.urandom(8).hex().encode())
+    with store_endings():
+        store = opened(path, kind, layout, identifiers, ignore)
+        if is_inside(os.path.realpath(destination), os.path.realpath(os.fsencode(store.root))):
+            what = "it would lie in the store, which cannot account for it; choose a place outside"
+            raise CallError(f"{os.fsdecode(destination)}: {what}")
+        with (
+            open_sink(None, None) as sink,
+            Tally(manner_of(progress, sink), None, transient=True),
+            contextlib.ExitStack() as stack,
+        ):
+            objects = Objects(sink, None, True, False)
+            try:
+                found = store.get(identifier)
+                files = dict(found.files())
+                empty = dict(found.empty_directories())
+                hidden = stack.enter_context(StagingDirectory(hidden_path))
+                stack.callback(hidden.remove, b"files")
+                new = os.path.join(hidden.inside, b"files")
+                try:
+                    copy_source({**files, **empty}, new, mode=mode)
+                except (Refused, BagError):
+                    found.confirm()  # that may be why a file has gone
+                    raise
+                found.confirm()
+                flush_tree(new)
+                rename_new(new, target)
+                flush_directory(os.path.dirname(target))
+            except KeyboardInterrupt:
+                raise Interrupted("interrupted; nothing was made") from None
+            except (Refused, PressmarkError, OSError) as error:
+                if as_json:
+                    objects.write_json({"summary": {"ok": False, "files": 0, "empty_directories": 0}})
+                    objects.flush()
+                if isinstance(error, Refused):
+                    raise ObjectError(path, identifier, error.kind, error.reason) from None
+                if isinstance(error, PressmarkError) and not isinstance(error, BagError):
+                    raise
+                why = str(error) if isinstance(error, BagError) else f"{shown(destination)}: {cause(error)}"
+                raise Failure(why) from None
+            if as_json:
+                for name in files:
+                    objects.write_json({"name": name})
+                counts = {"files": len(files), "empty_directories": len(empty)}
+                objects.write_json({"summary": {"ok": True, **counts}})
+                objects.flush()
+    more = f", {len(empty):,} empty director{'y' if len(empty) == 1 else 'ies'}" if empty else ""
+    say(f"{os.fsdecode(destination)}: {counted(len(files), 'file')}{more}")
+    return 0

@@ -1,0 +1,103 @@
+"""``pressmark store ls``: every object of a store."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import click
+
+from pressmark.cli.bag.options import problem_text
+from pressmark.cli.common.console import Failure, Interrupted, say
+from pressmark.cli.common.file_progress import Tally, counted
+from pressmark.cli.common.files import open_sink
+from pressmark.cli.common.fixity_options import THREADS
+from pressmark.cli.common.progress import manner_of
+from pressmark.cli.store.options import JSON, as_files, opened, store_endings, store_options
+from pressmark.cli.store.output import Objects
+from pressmark.reports import Problem, Report
+from pressmark.stores import Progress
+
+__all__ = ["ls_command"]
+
+TELL_EVERY = 10_000  # objects
+
+EPILOG = """\
+Each object is a line on standard output: identifier, TAB, and the path in STORE. With --json it is
+{"id": ..., "path": ..., "proper": ..., "encapsulation": ..., "problems": [...]}; what belongs to no object is a line of
+its own, {"kind": ..., "severity": ..., "path": ...}, and last comes {"summary": {...}}. An object can be listed and not
+be proper: "pressmark store check" says what is wrong.
+
+Exit status: 0 all well, 1 an object's identifier cannot be read, or does not go on a line, or a directory cannot be
+read; 2 the call was wrong, 130 interrupted.
+
+\b
+Examples:
+  pressmark store ls books
+  pressmark store ls books --json --ignore .DS_Store
+"""
+
+
+@click.command("ls", epilog=EPILOG, short_help="List all objects.")
+@store_options
+@click.option("--null", "-0", is_flag=True, help="End items with NUL instead of a line feed.")
+@JSON
+@THREADS
+def ls_command(
+    path: bytes,
+    kind: str | None,
+    layout: str | None,
+    identifiers: str | None,
+    ignore: tuple[str, ...],
+    progress: bool | None,
+    null: bool,
+    as_json: bool,
+    threads: int,
+) -> int:
+    """List every object in STORE, in an order that does not depend on the file system."""
+    counts = {"objects": 0, "proper": 0}
+    beside = Report()
+    with store_endings():
+        store = opened(path, kind, layout, identifiers)
+        with open_sink(None, None) as sink:
+            tally = Tally(manner_of(progress, sink), None, transient=True, noun="object")
+            objects = Objects(sink, tally, as_json, null)
+            failed = 0
+
+            def found(problem: Problem) -> None:
+                nonlocal failed
+                beside.add([problem._replace(message="")])
+                failed += problem.kind == "unreadable"
+                if as_json:
+                    objects.write_json(problem.record())
+                elif problem.severity == "error":
+                    tally.tell(problem_text(problem))
+
+            with tally:
+                try:
+                    for record in store.objects(threads=threads or None, on_problem=found, ignore=ignore):
+                        counts["objects"] += 1
+                        counts["proper"] += record.proper
+                        failed += record.id is None and as_json
+                        objects.write(record)
+                        if counts["objects"] % TELL_EVERY == 0:
+                            tally.on_event(as_files(Progress(counts["objects"], 0)))
+                except KeyboardInterrupt:
+                    objects.flush()
+                    raise Interrupted("interrupted") from None
+                if as_json:
+                    summary: dict[str, Any] = {**beside.summary(), **counts}
+                    summary["ok"] = beside.ok and counts["objects"] == counts["proper"] and not failed
+                    objects.write_json({"summary": summary})
+                objects.flush()
+    failed += objects.unwritten
+    improper = counts["objects"] - counts["proper"]
+    text = f"{os.fsdecode(path)}: {counted(counts['objects'], 'object')}"
+    if improper:
+        text += f", {improper:,} of them not proper"
+    if beside.problems:
+        text += f", {counted(len(beside.problems), 'problem')} besides"
+    if improper or beside.problems:
+        text += '; "pressmark store check" tells'
+    say(text)
+    return Failure.exit_code if failed else 0

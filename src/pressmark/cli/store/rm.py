@@ -1,0 +1,97 @@
+"""``pressmark store rm``: remove objects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import click
+
+from pressmark.cli.common.console import CallError, Failure, Interrupted, say
+from pressmark.cli.common.file_formats import CRLF_OPTION
+from pressmark.cli.common.file_progress import Tally, counted
+from pressmark.cli.common.files import open_sink
+from pressmark.cli.common.lists import open_lines
+from pressmark.cli.common.progress import manner_of
+from pressmark.cli.store.options import JSON, as_files, opened, pairs_of, store_endings, store_options
+from pressmark.cli.store.output import Objects
+from pressmark.errors import IdentifierError, ObjectError
+from pressmark.stores import Progress
+from pressmark.tabular.detection import Crlf
+
+__all__ = ["rm_command"]
+
+EPILOG = """\
+An object goes whole or not at all, and after it the directories above it that are empty then. Each that could not be
+removed is named on standard error, and the others are removed all the same. There is no way back.
+
+Exit status: 0 all were removed, 1 one was not, 2 the call was wrong and nothing was done, 130 interrupted.
+
+\b
+Examples:
+  pressmark store rm books ark:/13030/xt12t3
+  pressmark store rm books --from identifiers.txt
+"""
+
+
+@click.command("rm", epilog=EPILOG, short_help="Remove objects.")
+@store_options
+@click.argument("removed", metavar="[IDENTIFIER...]", nargs=-1)
+@click.option(
+    "--from",
+    "listed",
+    metavar="FILE",
+    type=click.Path(readable=False),
+    help='Remove the objects that FILE lists, "-" for standard input: one identifier a line.',
+)
+@click.option("--null", "-0", is_flag=True, help="Items of FILE end with NUL, not a line feed.")
+@CRLF_OPTION
+@JSON
+def rm_command(
+    path: bytes,
+    kind: str | None,
+    layout: str | None,
+    identifiers: str | None,
+    ignore: tuple[str, ...],
+    progress: bool | None,
+    removed: tuple[str, ...],
+    listed: str | None,
+    null: bool,
+    crlf: Crlf | None,
+    as_json: bool,
+) -> int:
+    """Remove the objects with these identifiers, or all that --from lists."""
+    if bool(removed) == (listed is not None):
+        raise CallError("give IDENTIFIER, or --from FILE")
+    if crlf is not None and listed is None:
+        raise CallError("--crlf goes with --from only")
+    done = failed = 0
+    with store_endings():
+        store = opened(path, kind, layout, identifiers, ignore)
+        with open_sink(None, None) as sink:
+            tally = Tally(manner_of(progress, sink), None, transient=True, noun="object")
+            items: Iterator[str | bytes] = _listed(listed, null, crlf) if listed is not None else iter(removed)
+            with tally:
+                try:
+                    for one in items:
+                        try:
+                            store.delete(one)
+                        except (ObjectError, IdentifierError) as error:
+                            failed += 1
+                            tally.fail(str(error))
+                            continue
+                        done += 1
+                        tally.on_event(as_files(Progress(done, failed)))
+                except KeyboardInterrupt:
+                    raise Interrupted(f"interrupted after {counted(done, 'object')}") from None
+            if as_json:
+                objects = Objects(sink, None, True, False)
+                objects.write_json({"summary": {"ok": not failed, "removed": done, "failed": failed}})
+                objects.flush()
+    say(f"{counted(done, 'object')} removed")
+    return Failure.exit_code if failed else 0
+
+
+def _listed(path: str, null: bool, crlf: Crlf | None) -> Iterator[bytes]:
+    with open_lines(path, null, crlf) as source:
+        for _number, identifier, more in pairs_of(source, null):
+            yield identifier if more is None else identifier + b"\t" + more

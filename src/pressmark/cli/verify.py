@@ -1,0 +1,212 @@
+"""``pressmark verify``: files against a manifest of digests."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from typing import BinaryIO, cast
+
+import click
+
+from pressmark.cli.common.console import CallError, Failure, Interrupted, one_line, say
+from pressmark.cli.common.file_progress import Tally
+from pressmark.cli.common.files import Source, open_sink, open_source
+from pressmark.cli.common.fixity_options import chosen_algorithms, how_to_go_on, opened_ledger, run_options
+from pressmark.cli.common.program import give_up_stdout
+from pressmark.cli.common.progress import manner_of
+from pressmark.errors import AlgorithmError, LedgerError, ManifestError
+from pressmark.fixity import FORMATS, Entry, Verdict, read_manifest, verify
+
+__all__ = ["verify_command"]
+
+SPOOL = 1 << 24  # 16 MiB of a manifest from a pipe are held in memory, the rest in a temporary file
+STATES = ("changed", "missing", "unreadable", "new")
+
+EPILOG = """\
+MANIFEST is checked whole before any file is read; a line that is none is named, and nothing is done. Its format is that
+of its first line: coreutils, BSD tags, or the JSON of "pressmark hash --format json".
+
+Exit status: 0 every file is as MANIFEST says (and with --root there is no other), 1 one is not or reading failed, 2 the
+call or MANIFEST was wrong and nothing was done, 130 interrupted.
+
+\b
+Examples:
+  pressmark hash files -o SHA512SUMS && pressmark verify SHA512SUMS
+  cd files && sha256sum * > ../SHA256SUMS && cd .. && pressmark verify SHA256SUMS --root files --json
+  cd files && sha512sum * | pressmark verify - --json
+"""
+
+
+@click.command("verify", epilog=EPILOG, short_help="Check files against a manifest.")
+@click.argument("manifest", metavar="MANIFEST", type=click.Path(readable=False, allow_dash=True))
+@click.option(
+    "--root",
+    metavar="DIR",
+    type=click.Path(path_type=bytes),
+    help="Names in MANIFEST are below DIR, and files there that MANIFEST does not have are listed as new. Default: they"
+    " are below the current directory, and nothing is new.",
+)
+@run_options
+@click.option(
+    "--format",
+    "format_name",
+    type=click.Choice(FORMATS),
+    help="MANIFEST's format, where its first line would mislead.",
+)
+@click.option(
+    "--links",
+    type=click.Choice(["follow", "refuse"]),
+    default="follow",
+    show_default=True,
+    help="Follow symbolic links, or list each as unreadable.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object a problem, and last a summary.")
+def verify_command(
+    manifest: str,
+    root: bytes | None,
+    algorithms: tuple[str, ...],
+    ledger: str | None,
+    threads: int,
+    read: str,
+    progress: bool | None,
+    format_name: str | None,
+    links: str,
+    as_json: bool,
+) -> int:
+    """Read every file that MANIFEST names and list those that are not as it says.
+
+    Each of them is a line on standard output: "changed", "missing", "unreadable" or "new", and its name. What is not
+    printable in a name is escaped; --json gives it exactly. Without problems nothing is printed.
+
+    The algorithm of a coreutils manifest is that of -a, or else follows from the length of the digests: 64 hex digits
+    are sha256, so that "-a blake3" is needed for what b3sum wrote. Of other manifests, -a chooses which digests are
+    checked. Where MANIFEST is "-", standard input is read. A manifest that names no file fails; an empty folder is
+    verified with --root.
+    """
+    wanted = chosen_algorithms(algorithms) or None
+    counts: Counter[str] = Counter()
+    with contextlib.ExitStack() as stack:
+        source = stack.enter_context(open_source(manifest))
+        file = _rewindable(source, stack)
+
+        def entries() -> Iterator[Entry]:
+            return read_manifest(file, source.name, wanted, format_name)
+
+        used = _checked(entries())
+        if not used and root is None:
+            # A manifest that was cut off at its very beginning must not pass for one that was verified.
+            raise Failure(f"{source.name}: it names no file; nothing was verified")
+        file.seek(0)
+        roots = [os.fsencode(manifest), root or b""]
+        # A ledger is for one set of algorithms, which a manifest need not have in every line.
+        if ledger is not None and len(used) != 1:
+            raise CallError(f"--ledger: {source.name} does not have the same algorithms for every file")
+        journal = opened_ledger(ledger, used[0] if used else (), roots)
+        leave_out = {(status.st_dev, status.st_ino) for status in (source.status,) if status}
+        if journal is not None:
+            stack.enter_context(journal)
+            status = journal.status()
+            leave_out.add((status.st_dev, status.st_ino))
+        sink = stack.enter_context(open_sink(None, None))
+        again = _Again(manifest, wanted, format_name, root)
+        tally = stack.enter_context(Tally(manner_of(progress, sink), again.paths))
+        try:
+            for verdict in verify(
+                entries(),
+                root,
+                threads,
+                tally.on_event,
+                links=links,
+                read=read,
+                ledger=journal,
+                leave_out=leave_out,
+            ):
+                counts[verdict.state] += 1
+                if not verdict.ok:
+                    sink.write(_json_line(verdict) if as_json else _line(verdict))
+            summary = {state: counts[state] for state in ("ok", *STATES)}
+            if as_json:
+                sink.write(json.dumps({"summary": summary}).encode() + b"\n")
+            sink.flush()
+        except BrokenPipeError:
+            give_up_stdout()
+            return Failure.exit_code if _failed(counts) else 0
+        except LedgerError as error:
+            raise Failure(str(error)) from None
+        except KeyboardInterrupt:
+            raise Interrupted(how_to_go_on(journal)) from None
+    if _failed(counts):
+        found = ", ".join(f"{counts[state]} {state}" for state in STATES if counts[state])
+        say(f"{found}, {counts['ok']} ok")
+        return Failure.exit_code
+    return 0
+
+
+def _failed(counts: Counter[str]) -> bool:
+    return any(counts[state] for state in STATES)
+
+
+def _rewindable(source: Source, stack: contextlib.ExitStack) -> BinaryIO:
+    """Return the manifest as a file that can be read twice."""
+    if source.size is not None and source.name != "<stdin>":
+        return source.file
+    spool = stack.enter_context(tempfile.SpooledTemporaryFile(SPOOL))  # noqa: SIM115 - the stack closes it
+    shutil.copyfileobj(cast(BinaryIO, source), spool)
+    spool.seek(0)
+    return cast(BinaryIO, spool)
+
+
+def _checked(entries: Iterator[Entry]) -> list[tuple[str, ...]]:
+    """Read the whole manifest and return each set of algorithms that an entry has."""
+    found: dict[tuple[str, ...], None] = {}
+    try:
+        for entry in entries:
+            found[tuple(entry.digests)] = None
+    except (ManifestError, AlgorithmError) as error:
+        raise CallError(str(error)) from None
+    return list(found)
+
+
+class _Again:
+    """The manifest's files once more, for their sizes."""
+
+    def __init__(
+        self, manifest: str, wanted: tuple[str, ...] | None, format_name: str | None, root: bytes | None
+    ) -> None:
+        self._manifest = manifest
+        self._wanted = wanted
+        self._format = format_name
+        self._root = root or b""
+
+    def paths(self) -> Iterator[bytes]:
+        """Give their paths; standard input cannot be read again."""
+        if self._manifest == "-":
+            raise OSError("nothing to read again")
+        with open(self._manifest, "rb") as file:
+            for entry in read_manifest(file, self._manifest, self._wanted, self._format):
+                yield os.path.join(self._root, entry.path)
+
+
+def _line(verdict: Verdict) -> bytes:
+    text = f"{verdict.state}: {one_line(os.fsdecode(verdict.path))}"
+    if verdict.state == "unreadable":
+        text += f": {verdict.message}"
+    return text.encode() + b"\n"
+
+
+def _json_line(verdict: Verdict) -> bytes:
+    problem = {
+        "kind": verdict.kind if verdict.state == "unreadable" else verdict.state,
+        "severity": "error",
+        "path": os.fsdecode(verdict.path),
+        "algorithm": verdict.algorithm,
+        "expected": verdict.expected,
+        "found": verdict.found,
+        "message": verdict.message,
+    }
+    return json.dumps(problem).encode() + b"\n"

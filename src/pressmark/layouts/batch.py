@@ -1,0 +1,106 @@
+"""The way from Python's strings to a kernel and back: one item, or a batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from types import ModuleType
+from typing import Any
+
+from pressmark._kernels.tables import Fault
+from pressmark.arrow import StringColumn, StringTable, map_column
+from pressmark.errors import IdentifierError, PathError
+from pressmark.layouts.messages import reason
+
+__all__ = ["Door"]
+
+# Items packed, mapped and unpacked at a time: few enough for all three copies to stay in the second-level cache,
+# many enough to spread the cost of the calls.
+BLOCK_ITEMS = 2048
+
+
+class Door:
+    """A compiled kernel with what is needed to word its faults."""
+
+    def __init__(self, kernels: ModuleType, kernel: Any, error: type[IdentifierError | PathError], layout: Any) -> None:
+        self.kernels = kernels
+        self.packed = kernels.Packed
+        self.releases_gil = kernels.RELEASES_GIL
+        self.kernel = kernel
+        self.error = error
+        self.layout = layout
+
+    def one(self, item: str | bytes) -> str:
+        """Return the result for one item, or raise its error."""
+        found = self.located(item)
+        if isinstance(found, tuple):
+            raise self.error_of(item, None, *found)
+        return found
+
+    def located(self, item: str | bytes) -> str | tuple[int, int]:
+        """Return the result for one item, or its fault as (code, position) for callers that know better where it is."""
+        result, faults = self._run((item,))
+        return faults[0][1:] if faults else result.to_texts()[0]
+
+    def many(self, items: Iterable[str | bytes], on_error: str) -> list[Any]:
+        """Return the results in order; ``on_error`` is ``"raise"``, or ``"none"`` for :data:`None` in its place."""
+        if on_error not in ("raise", "none"):
+            raise ValueError(f"on_error={on_error!r}: expected 'raise' or 'none'")
+        if isinstance(items, (str, bytes)):
+            raise TypeError(f"expected an iterable of str or bytes, not one {type(items).__name__}")
+        results: list[Any] = []
+        for sequence, start in _blocks(items):
+            packed, faults = self._run(sequence, start, start + BLOCK_ITEMS)
+            texts = packed.to_texts()
+            for index, code, position in faults:
+                if code == Fault.NOT_TEXT or on_error == "raise":
+                    raise self.error_of(sequence[start + index], len(results) + index, code, position)
+                texts[index] = None
+            results += texts
+        return results
+
+    def column(self, column: Any, on_error: str, field: str | None, threads: int) -> StringColumn:
+        """Return the results for the items of an Arrow column."""
+        results, _ = map_column(self.kernels, self.kernel, self.error_of, column, on_error, field, threads)
+        return StringColumn(self.kernels, results, threads)
+
+    def table(self, column: Any, on_error: str, field: str | None, threads: int, identifier_last: bool) -> StringTable:
+        """Return identifiers and paths, one of which are the items of an Arrow column.
+
+        :param identifier_last: the door gives identifiers
+        """
+        results, items = map_column(
+            self.kernels, self.kernel, self.error_of, column, on_error, field, threads, keep=True
+        )
+        identifiers, paths = (results, items) if identifier_last else (items, results)
+        return StringTable(self.kernels, identifiers, paths, threads)
+
+    def _run(
+        self, items: Sequence[str | bytes], start: int = 0, stop: int = 1
+    ) -> tuple[Any, list[tuple[int, int, int]]]:
+        packed, unpackable = self.packed.from_texts(items, start, stop)
+        results, faults = self.kernel(packed)
+        if unpackable:
+            # Those were packed empty: what the kernel says of them is beside the point.
+            known = {index for index, _, _ in unpackable}
+            faults = sorted(unpackable + [fault for fault in faults if fault[0] not in known])
+            results = results.emptied(known)
+        return results, faults
+
+    def error_of(self, item: Any, index: int | None, code: int, position: int) -> Exception:
+        """Return the exception for a fault of ``item``."""
+        if code == Fault.NOT_TEXT:
+            place = "" if index is None else f" {index}"
+            return TypeError(f"{self.error.what}{place}: expected str or bytes, not {type(item).__name__}")
+        return self.error(item, index, reason(code, position, item, self.layout))
+
+
+def _blocks(items: Iterable[str | bytes]) -> Iterator[tuple[Sequence[str | bytes], int]]:
+    """Yield a sequence and where a block begins in it: a list or tuple is not copied."""
+    if isinstance(items, (list, tuple)):
+        for start in range(0, len(items), BLOCK_ITEMS):
+            yield items, start
+        return
+    iterator = iter(items)
+    while block := list(islice(iterator, BLOCK_ITEMS)):
+        yield block, 0

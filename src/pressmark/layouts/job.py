@@ -1,0 +1,355 @@
+"""Mapping files of identifiers to paths, or back, in chunks."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import io
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+from pressmark.errors import IdentifierError, JobError, PathError
+from pressmark.jobs.chunks import ROWS, Chunk
+from pressmark.jobs.counts import Tally
+from pressmark.jobs.receipts import Receipt
+from pressmark.jobs.workdir import WorkFolder, job_key
+from pressmark.jobs.writing import OutputFile
+from pressmark.layouts import Layout
+from pressmark.tabular.detection import Crlf, format_of, is_gzip
+from pressmark.tabular.row_ranges import FORMATS, Shape, fields, lines_of, row_ranges, shape_of
+
+__all__ = ["MapIds"]
+
+TEXT_BYTES = 32 << 20  # some million identifiers
+BATCH = 1 << 16  # rows
+_OUTPUTS = {"lines": "tsv", "parquet": "parquet"}
+
+
+@dataclass(frozen=True)
+class MapIds:
+    """The paths of a column of identifiers, or the identifiers of a column of paths.
+
+    Each chunk has an output with both: ``lines`` are identifier, TAB, path; ``parquet`` has the columns ``identifier``
+    and ``path``, null where there is no path. What cannot be mapped is in ``<chunk>.errors.jsonl``, with its row in the
+    chunk, counted from 1, and is not in the lines. Statuses: ``ok``, ``failed``, ``null``.
+
+    :ivar layout: that maps
+    :ivar unmap: map paths to identifiers
+    :ivar column: name, or number counted from 1; :data:`None` where there is only one
+    :ivar format: ``parquet``, ``csv``, ``tsv``, ``jsonl`` or ``lines``; :data:`None` for what the names of the files
+        end with
+    :ivar header: whether CSV and TSV begin with the names of the columns; :data:`None` where a column that is a name
+        tells
+    :ivar output: ``lines`` or ``parquet``
+    :ivar delimiter: that separates the fields of CSV; :data:`None` for a comma
+    :ivar crlf: of lines: ``strip`` carriage returns before line feeds and a byte-order mark, or ``keep`` them as parts
+        of identifiers; :data:`None` refuses files that have any
+    """
+
+    layout: Layout
+    unmap: bool = False
+    column: str | int | None = None
+    format: str | None = None
+    header: bool | None = None
+    output: str = "lines"
+    delimiter: str | None = None
+    crlf: Crlf | None = None
+
+    def __post_init__(self) -> None:
+        if self.format not in (*FORMATS, "parquet", None):
+            raise ValueError(f"format={self.format!r}: expected parquet, {', '.join(FORMATS)}")
+        if self.output not in _OUTPUTS:
+            raise ValueError(f"output={self.output!r}: expected {' or '.join(_OUTPUTS)}")
+
+    def parameters(self) -> dict[str, Any]:
+        """Return what decides its output, as in JSON."""
+        names = ("unmap", "column", "format", "header", "output", "delimiter", "crlf")
+        return {"layout": self.layout.config(), **{name: getattr(self, name) for name in names}}
+
+    @property
+    def key(self) -> str:
+        """What it does."""
+        return job_key("map-ids", self.parameters())
+
+    # --- the plan -------------------------------------------------------------------------------------------------
+
+    def plan(
+        self,
+        sources: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+        rows: int = ROWS,
+        nbytes: int = TEXT_BYTES,
+    ) -> Iterator[Chunk]:
+        """Give chunks of one file or several: row groups of Parquet, byte ranges of text that end where a row does.
+
+        :param rows: of Parquet, how many make a chunk; a row group is never divided
+        :param nbytes: of text, how many bytes make a chunk
+        :raises JobError: a file cannot be read, is compressed or no list, or has not the column
+        """
+        if rows < 1 or nbytes < 1:
+            raise ValueError(f"chunks of {rows} rows or {nbytes} bytes: expected 1 or more")
+        number = 0
+        for source in [sources] if isinstance(sources, (str, os.PathLike)) else sources:
+            path = os.path.abspath(source)
+            try:
+                state = _state(path)
+                for start, stop, size in self._parts(path, rows, nbytes):
+                    # The id says which state of the file it is for: a file that changes is not mapped by halves.
+                    yield Chunk(f"{number:06d}-{state}", "rows", path, start, stop, size)
+                    number += 1
+            except (OSError, ValueError) as error:
+                raise JobError(path, _reason(error)) from None
+
+    def _format(self, path: str) -> str:
+        if self.format is None and is_gzip(path):
+            raise ValueError("a compressed file cannot be cut: unpack it, or make it Parquet")
+        return self.format or format_of(path) or "lines"
+
+    def _shape(self, file: BinaryIO, format: str) -> Shape:
+        return shape_of(file, format, self.column, self.header, delimiter=self.delimiter, crlf=self.crlf)
+
+    def _parts(self, path: str, rows: int, nbytes: int) -> Iterator[tuple[int, int, int]]:
+        format = self._format(path)
+        if format != "parquet":
+            with open(path, "rb") as file:
+                shape = self._shape(file, format)
+                for start, stop in row_ranges(file, format, shape.start, nbytes, shape.dialect):
+                    yield start, stop, stop - start
+            return
+        with _pyarrow("parquet").ParquetFile(path) as parquet:
+            schema = parquet.schema_arrow
+            # Is it text at all?
+            self.layout.map_arrow(_pyarrow().array([], schema.types[self._index(schema.names)]))
+            groups = [parquet.metadata.row_group(number) for number in range(parquet.num_row_groups)]
+            start = held = size = 0
+            for number, group in enumerate(groups):
+                if held and held + group.num_rows > rows:
+                    yield start, number, size
+                    start, held, size = number, 0, 0
+                held += group.num_rows
+                size += group.total_byte_size
+            if held:
+                yield start, len(groups), size
+
+    def _index(self, names: list[str]) -> int:
+        """Return which column of Parquet is wanted."""
+        if isinstance(self.column, str):
+            if names.count(self.column) != 1:
+                raise ValueError(f"it has not one column {self.column!r}, but {', '.join(names)}")
+            return names.index(self.column)
+        number = 1 if self.column is None else self.column
+        if (self.column is None and len(names) != 1) or not 1 <= number <= len(names):
+            raise ValueError(f"say which of its columns is wanted: {', '.join(names)}")
+        return number - 1
+
+    # --- a chunk --------------------------------------------------------------------------------------------------
+
+    def run(self, chunk: Chunk, work: WorkFolder) -> Receipt:
+        """Map the rows of a chunk."""
+        if chunk.id.rpartition("-")[2] != _state(chunk.source):
+            raise JobError(chunk.source, "it changed since the run was planned: begin again in another work folder")
+        name = f"{chunk.id}.{_OUTPUTS[self.output]}"
+        format = self._format(chunk.source)
+        with Tally(chunk, work) as tally, work.writing(name) as output:
+            tally.bytes = chunk.nbytes
+            sink = (_Table if self.output == "parquet" else _Lines)(self, output, tally)
+            if format == "parquet":
+                for column in self._columns(chunk):
+                    sink.take_column(column)
+            else:
+                with open(chunk.source, "rb") as file:
+                    if format == "lines" and isinstance(sink, _Lines):
+                        sink.take_stream(lines_of(file, chunk.start, chunk.stop, self.crlf == "strip"))
+                    else:
+                        shape = self._shape(file, format)
+                        for items in _batches(fields(file, format, shape, chunk.start, chunk.stop)):
+                            sink.take(items)
+            sink.finish()
+        return tally.receipt(self.key, output, name)
+
+    def _columns(self, chunk: Chunk) -> Iterator[Any]:
+        with _pyarrow("parquet").ParquetFile(chunk.source) as parquet:
+            names = parquet.schema_arrow.names
+            name = names[self._index(names)]
+            for batch in parquet.iter_batches(BATCH, range(chunk.start, chunk.stop), [name]):
+                yield batch.column(batch.schema.get_field_index(name))
+
+    def reason(self, item: bytes | str) -> str:
+        """Return why ``item`` cannot be mapped."""
+        try:
+            (self.layout.unmap_path if self.unmap else self.layout.map_id)(item)
+        except (IdentifierError, PathError) as error:
+            return error.reason
+        raise AssertionError(f"{item!r} fails in a batch only")
+
+
+def _batches(items: Iterable[bytes | str | None]) -> Iterator[list[bytes | str | None]]:
+    held: list[bytes | str | None] = []
+    for item in items:
+        held.append(item)
+        if len(held) == BATCH:
+            yield held
+            held = []
+    if held:
+        yield held
+
+
+class _Lines:
+    """Writes identifier, TAB, path."""
+
+    def __init__(self, job: MapIds, output: OutputFile, tally: Tally) -> None:
+        self._map: Any = job.layout.unmap_lines if job.unmap else job.layout.map_lines
+        self._output = output
+        self._tally = tally
+        self._row = 0
+
+    def take_stream(self, source: Any) -> None:
+        """Map the lines of a stream."""
+        row, failed = self._row, 0
+
+        def fail(error: IdentifierError | PathError) -> None:
+            nonlocal failed
+            failed += 1
+            item = error.identifier if isinstance(error, IdentifierError) else error.path
+            self._tally.fail("failed", row=row + (error.index or 0) + 1, item=_shown(item), reason=error.reason)
+
+        # One thread: the cores have a chunk each.
+        counts = self._map(source, self._output, threads=1, on_error="skip", both=True, on_failure=fail)
+        self._row += counts.items
+        self._tally.count("ok", counts.items - failed)
+
+    def take(self, items: Iterable[bytes | str | None]) -> None:
+        """Map fields; those that are text say why there is none, and :data:`None` is null."""
+        lines = io.BytesIO()
+        for item in items:
+            if isinstance(item, bytes) and b"\n" not in item:
+                lines.write(item + b"\n")
+                continue
+            # In order: what came before has its row numbers.
+            self._pass(lines)
+            lines = io.BytesIO()
+            self._row += 1
+            if item is None:
+                self._tally.count("null")
+            elif isinstance(item, str):
+                self._tally.fail("failed", row=self._row, item=None, reason=item)
+            else:
+                reason = "it holds a line feed: write Parquet"
+                self._tally.fail("failed", row=self._row, item=_shown(item), reason=reason)
+        self._pass(lines)
+
+    def _pass(self, lines: io.BytesIO) -> None:
+        if lines.tell():
+            lines.seek(0)
+            self.take_stream(lines)
+
+    def take_column(self, column: Any) -> None:
+        """Map a column of Arrow."""
+        self.take(None if item is None else _octets(item) for item in column.to_pylist())
+
+    def finish(self) -> None:
+        """All is written."""
+
+
+class _Table:
+    """Writes the columns ``identifier`` and ``path``."""
+
+    def __init__(self, job: MapIds, output: OutputFile, tally: Tally) -> None:
+        self._job = job
+        self._map: Any = job.layout.unmap_table if job.unmap else job.layout.map_table
+        self._tally = tally
+        self._row = 0
+        self._pa = _pyarrow()
+        text = self._pa.large_string()
+        self._schema = self._pa.schema([("identifier", text), ("path", text)])
+        self._writer = _pyarrow("parquet").ParquetWriter(output, self._schema, compression="zstd")
+
+    def take(self, items: list[bytes | str | None]) -> None:
+        """Map fields, of which those that are text say why there is none, and :data:`None` is null."""
+        wrong = {number: item for number, item in enumerate(items) if isinstance(item, str)}
+        column = self._pa.array([None if isinstance(item, str) else item for item in items], self._pa.large_binary())
+        self.take_column(column, wrong)
+
+    def take_column(self, column: Any, wrong: dict[int, str] | None = None) -> None:
+        """Map a column of Arrow, where nulls of the rows ``wrong`` are fields that could not be read."""
+        table = self._pa.table(self._map(column, on_error="none", threads=1))
+        given, made = (1, 0) if self._job.unmap else (0, 1)
+        columns = [self._text(table.column(number)) for number in range(2)]
+        reasons = dict(wrong or {})
+        if columns[made].null_count or columns[given].null_count:
+            items = column.to_pylist()
+            for number, (item, known, result) in enumerate(zip(items, *map(_list, columns), strict=True)):
+                if item is None or number in reasons:
+                    continue
+                if not _is_utf8(_octets(item)):
+                    reasons[number] = "it is not UTF-8, which text in Parquet must be"
+                elif known is None or result is None:
+                    reasons[number] = self._reason(item)
+            for number in sorted(reasons):
+                item = items[number]
+                shown = None if item is None else _shown(item)
+                self._tally.fail("failed", row=self._row + number + 1, item=shown, reason=reasons[number])
+            nulls = sum(item is None for item in items) - len(wrong or {})
+            self._tally.count("null", nulls)
+        else:
+            nulls = 0
+        self._row += len(column)
+        self._tally.count("ok", len(column) - nulls - len(reasons))
+        self._writer.write_table(self._pa.table(columns, schema=self._schema))
+
+    def _reason(self, item: bytes | str) -> str:
+        try:
+            return self._job.reason(item)
+        except AssertionError:
+            return "its result is not UTF-8, which text in Parquet must be"
+
+    def _text(self, column: Any) -> Any:
+        """Return a column as text, null where it is not UTF-8."""
+        if column.type != self._pa.large_binary():
+            return column.cast(self._pa.large_string())
+        items = [item if item is None or _is_utf8(item) else None for item in column.to_pylist()]
+        return self._pa.chunked_array([self._pa.array(items, self._pa.large_binary()).cast(self._pa.large_string())])
+
+    def finish(self) -> None:
+        """Write the footer."""
+        self._writer.close()
+
+
+def _state(path: str) -> str:
+    """Return a few digits that are others when the file is another one, or was changed."""
+    status = os.stat(path)
+    text = f"{path}\0{status.st_size}\0{status.st_mtime_ns}"
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:12]
+
+
+def _reason(error: OSError | ValueError) -> str:
+    return " ".join(str(getattr(error, "strerror", None) or error).split())
+
+
+def _pyarrow(module: str = "") -> Any:
+    try:
+        return importlib.import_module(f"pyarrow.{module}" if module else "pyarrow")
+    except ModuleNotFoundError:
+        raise JobError("Parquet", "it is read and written with pyarrow: pip install 'pressmark[arrow]'") from None
+
+
+def _list(column: Any) -> list[Any]:
+    items: list[Any] = column.to_pylist()
+    return items
+
+
+def _octets(item: bytes | str) -> bytes:
+    return item.encode("utf-8", "surrogateescape") if isinstance(item, str) else item
+
+
+def _shown(item: bytes | str) -> str:
+    return item.decode("utf-8", "surrogateescape") if isinstance(item, bytes) else item
+
+
+def _is_utf8(octets: bytes) -> bool:
+    try:
+        octets.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

@@ -1,0 +1,115 @@
+"""OCFL extension 0011: clean paths for identifiers and for logical paths inside objects."""
+
+from __future__ import annotations
+
+import dataclasses
+from types import ModuleType
+from typing import Any, ClassVar
+
+from pressmark.errors import LayoutConfigError, shown
+from pressmark.layouts.base import Layout
+from pressmark.layouts.ocfl_hashed import check_digest_supported, hex_length
+from pressmark.layouts.parameters import Boolean, Choice, Integer, Text, digest_algorithm, parameter
+
+__all__ = ["DirectClean"]
+
+# Rule A14 of rules/ocfl.md: a replacement must not make segments, end strings or break lines.
+_REPLACEMENT = Text(without={"/": "'/'", "\0": "NUL", "\n": "line feed"})
+
+
+class _Folder(Text):
+    """Plain relative segments (rule A15)."""
+
+    def __init__(self) -> None:
+        super().__init__(empty=False)
+        self.allowed = "a relative path of plain segments (none empty, '.' or '..', no NUL)"
+
+    def __call__(self, key: str, value: Any) -> str:
+        text = super().__call__(key, value)
+        if "\0" in text or any(segment in ("", ".", "..") for segment in text.split("/")):
+            raise self.refusal(key, value)
+        return text
+
+
+@dataclasses.dataclass(frozen=True)
+class DirectClean(Layout):
+    """OCFL 0011: every segment cleaned of dangerous characters, a digest where that grows too long.
+
+    Registered for logical paths inside an object; the same function serves identifiers, where only gocfl knows it
+    for storage roots. ``rules="spec"`` is the document's text as its examples read it, ``rules="gocfl"`` the document's
+    Go code byte for byte, for stores written by it. Reversible under ``encode_utf`` unless the fallback was taken, but
+    for what the document drops: empty segments (``a//b`` has the path of ``a/b``) and octets that are not UTF-8.
+
+    >>> DirectClean().map_id("info:fedora/object-01")
+    'info_fedora/object-01'
+    >>> DirectClean(encode_utf=True).map_id("info:fedora/object-01")
+    'info=u003Afedora/object-01'
+    """
+
+    specification: ClassVar[str] = "OCFL Community Extension 0011: Direct Clean Path Layout"
+
+    max_path_segment_len: int = parameter(Integer(1), "bytes that a segment may have", 127)
+    max_pathname_len: int = parameter(Integer(1), "bytes that a path may have", 32000)
+    encode_utf: bool = parameter(Boolean(), "encode dangerous characters as =uXXXX instead of replacing them", False)
+    replacement_string: str = parameter(_REPLACEMENT, "replaces dangerous characters and octets not UTF-8", "_")
+    whitespace_replacement_string: str = parameter(_REPLACEMENT, "replaces white space; without encodeUTF only", " ")
+    fallback_digest_algorithm: str = parameter(digest_algorithm, "digest of what grows too long", "md5")
+    fallback_folder: str = parameter(_Folder(), "where digests are put instead", "fallback")
+    number_of_fallback_tuples: int = parameter(Integer(0), "tuples of the digest, each a directory", 0)
+    fallback_tuple_size: int = parameter(Integer(1), "hex digits in each of those tuples", 1)
+    rules: str = parameter(
+        Choice(("spec", "gocfl")), "the document's text, or its Go code where the two differ", "spec"
+    )
+
+    @property
+    def name(self) -> str:
+        return "0011-direct-clean-path-layout"
+
+    @property
+    def reversible_when(self) -> str:  # type: ignore[override]
+        return "unless the fallback was taken" if self.encode_utf else "never"
+
+    def _check_together(self) -> None:
+        check_digest_supported("fallbackDigestAlgorithm", self.fallback_digest_algorithm)
+        digits = hex_length(self.fallback_digest_algorithm)
+        used = self.number_of_fallback_tuples * self.fallback_tuple_size
+        if used >= digits:
+            raise LayoutConfigError(
+                "numberOfFallbackTuples",
+                f"{self.number_of_fallback_tuples} times fallbackTupleSize {self.fallback_tuple_size} is not less than"
+                f" the {digits} hex digits of {self.fallback_digest_algorithm}",
+            )
+        for key, value in (
+            ("replacementString", self.replacement_string),
+            ("whitespaceReplacementString", self.whitespace_replacement_string),
+        ):
+            # Go's ReplaceAllString expands $name in a replacement, in some steps and not in others.
+            if self.rules == "gocfl" and "$" in value:
+                raise LayoutConfigError(key, f"{shown(value)} holds a '$', which gocfl does not write as it is")
+
+    def config(self) -> dict[str, Any]:
+        """Return the complete ``config.json`` mapping; for gocfl also its own spelling of ``encodeUTF``."""
+        config = super().config()
+        if self.rules == "gocfl":
+            config["utfEncode"] = self.encode_utf
+        return config
+
+    def _kernel_parameters(self) -> tuple[Any, ...]:
+        return (
+            self.encode_utf,
+            self.max_path_segment_len,
+            self.max_pathname_len,
+            self.replacement_string.encode(),
+            self.whitespace_replacement_string.encode(),
+            self.fallback_digest_algorithm,
+            self.fallback_folder.encode(),
+            self.number_of_fallback_tuples,
+            self.fallback_tuple_size,
+            self.rules == "gocfl",
+        )
+
+    def _map_kernel(self, kernels: ModuleType) -> Any:
+        return kernels.CleanPathMap(*self._kernel_parameters())
+
+    def _unmap_kernel(self, kernels: ModuleType) -> Any:
+        return kernels.CleanPathUnmap(*self._kernel_parameters())

@@ -1,0 +1,201 @@
+"""The line door: delimited binary streams, of any length, through a kernel in constant memory."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple
+
+from pressmark._kernels.tables import Fault
+from pressmark.arrow import thread_pool
+from pressmark.layouts.batch import Door
+from pressmark.threads import usable_threads
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+__all__ = ["LineCounts", "LineErrors", "cut_blocks", "pass_lines"]
+
+LineErrors = Literal["raise", "skip", "empty"]
+
+BLOCK_BYTES = 1 << 20  # 1 MiB: read, cut at the last delimiter, mapped and written at once
+# A block of empty lines would hold a million items, each of which may fail and wait to be reported.
+BLOCK_ITEMS = 1 << 16
+# Blocks in flight for each thread: one being mapped, one waiting, so that neither reader nor mapper starves.
+WINDOW = 2
+
+
+class LineCounts(NamedTuple):
+    """What has passed a line door so far."""
+
+    items: int = 0
+    failed: int = 0
+    bytes_read: int = 0
+    bytes_written: int = 0
+
+
+class _Passed(NamedTuple):
+    """A mapped block: the lines to write, how many items it held, and (index, code, position, item) of the failed."""
+
+    lines: bytes
+    items: int
+    failures: list[tuple[int, int, int, bytes]]
+    bytes_read: int
+
+
+def pass_lines(
+    door: Door,
+    src: BinaryIO,
+    dst: BinaryIO,
+    delimiter: bytes,
+    threads: int | None,
+    on_error: LineErrors,
+    both: bool,
+    identifier_last: bool,
+    on_failure: Callable[[Any], None] | None,
+    on_progress: Callable[[LineCounts], None] | None,
+) -> LineCounts:
+    """Pass every item of ``src`` through ``door`` to ``dst``: see ``Layout.map_lines``.
+
+    :param identifier_last: the door gives identifiers, so that ``both`` must swap its columns
+    """
+    if not isinstance(delimiter, bytes) or len(delimiter) != 1:
+        raise ValueError(f"delimiter={delimiter!r}: expected one byte")
+    if both and delimiter == b"\t":
+        raise ValueError("delimiter=b'\\t': with both columns a TAB stands between them")
+    if on_error not in ("raise", "skip", "empty"):
+        raise ValueError(f"on_error={on_error!r}: expected 'raise', 'skip' or 'empty'")
+    # Threads that cannot run side by side only wait for each other.
+    workers = usable_threads(threads)
+    if not door.releases_gil:
+        workers = 1
+    counts = LineCounts()
+
+    def work(block: bytes, consumed: int) -> _Passed:
+        return _pass_block(door, block, consumed, delimiter, on_error, both, identifier_last)
+
+    def write(passed: _Passed) -> None:
+        nonlocal counts
+        _write_all(dst, passed.lines)
+        # Each block is flushed, so that what arrives slowly also leaves at once.
+        dst.flush()
+        for index, code, position, item in passed.failures:
+            error = door.error_of(item, counts.items + index, code, position)
+            if on_error == "raise":
+                raise error
+            if on_failure is not None:
+                on_failure(error)
+        counts = LineCounts(
+            counts.items + passed.items,
+            counts.failed + len(passed.failures),
+            counts.bytes_read + passed.bytes_read,
+            counts.bytes_written + len(passed.lines),
+        )
+        if on_progress is not None:
+            on_progress(counts)
+
+    pending: deque[Future[_Passed]] = deque()
+    executor = thread_pool(workers) if workers > 1 else None
+    try:
+        for block, consumed, full in cut_blocks(src, delimiter, door.kernel.limit):
+            # Less than a full block means a pipe or a terminal, whose writer may wait for us: map it here and now.
+            if executor is None or not full:
+                while pending:
+                    write(pending.popleft().result())
+                write(work(block, consumed))
+                continue
+            pending.append(executor.submit(work, block, consumed))
+            if len(pending) >= WINDOW * workers:
+                write(pending.popleft().result())
+        while pending:
+            write(pending.popleft().result())
+    finally:
+        if executor is not None:
+            executor.shutdown(wait=True, cancel_futures=True)
+    return counts
+
+
+def _write_all(dst: BinaryIO, lines: bytes) -> None:
+    """Write ``lines``, whatever part of them an unbuffered stream takes at a time."""
+    left = memoryview(lines)
+    while left:
+        written = dst.write(left)
+        # Some objects that write everything do not say so.
+        left = left[len(left) if written is None else written :]
+
+
+def cut_blocks(src: BinaryIO, delimiter: bytes, limit: int) -> Iterator[tuple[bytes, int, bool]]:
+    """Yield blocks that end behind a delimiter (the last perhaps not), bytes read for each, and whether it was full.
+
+    An item longer than ``limit`` is cut just behind it, which is enough for the kernel to refuse it: a stream
+    without delimiters must not fill the memory.
+    """
+    # read1 returns what a pipe holds instead of waiting for a full block.
+    read = getattr(src, "read1", src.read)
+    held: list[bytes] = []
+    held_bytes = dropped_bytes = 0
+    while data := read(BLOCK_BYTES):
+        cut = data.rfind(delimiter) + 1
+        if cut:
+            for block in _of_few_items(b"".join([*held, data[:cut]]), delimiter):
+                yield block, len(block) + dropped_bytes, len(data) == BLOCK_BYTES
+                dropped_bytes = 0
+            held, held_bytes = [], 0
+        rest = data[cut : cut + max(0, limit + 1 - held_bytes)]
+        dropped_bytes += len(data) - cut - len(rest)
+        if rest:
+            held.append(rest)
+            held_bytes += len(rest)
+    if data is None:
+        raise BlockingIOError("the source would block: give a stream that waits for its data")
+    if held:
+        yield b"".join(held), held_bytes + dropped_bytes, False
+
+
+def _of_few_items(block: bytes, delimiter: bytes) -> Iterator[bytes]:
+    """Yield ``block``, which ends with a delimiter, in halves of halves until none holds too many items."""
+    if block.count(delimiter) <= BLOCK_ITEMS:
+        yield block
+        return
+    # Behind the last delimiter of the first half; where that half is one long item, behind the item.
+    middle = block.rfind(delimiter, 0, len(block) // 2) + 1 or block.index(delimiter) + 1
+    yield from _of_few_items(block[:middle], delimiter)
+    yield from _of_few_items(block[middle:], delimiter)
+
+
+def _pass_block(
+    door: Door, block: bytes, consumed: int, delimiter: bytes, on_error: LineErrors, both: bool, identifier_last: bool
+) -> _Passed:
+    source = door.packed.from_lines(block, delimiter)
+    results, faults = door.kernel(source)
+    found = {index: (code, position) for index, code, position in faults}
+    for index in results.holding(delimiter):
+        found[index] = (Fault.HOLDS_DELIMITER, -1)
+    unclear: set[int] = set()
+    if both:
+        # Lines are cut at their only TAB; NUL-delimited records at their last one, the one before the path.
+        paths = source if identifier_last else results
+        for column in (source, results) if delimiter != b"\0" else (paths,):
+            unclear.update(column.holding(b"\t"))
+    for index in unclear:
+        found.setdefault(index, (Fault.HOLDS_SEPARATOR, -1))
+    failed = sorted(found)
+    skip: Sequence[int] = ()
+    shown_source = source
+    if failed and on_error == "raise":
+        skip = range(failed[0], len(source))
+        failed = failed[:1]
+    elif failed and on_error == "skip":
+        skip = failed
+    elif failed:
+        results = results.emptied(failed)
+        shown_source = source.emptied(unclear)
+    if not both:
+        lines = results.to_lines(delimiter, skip)
+    elif identifier_last:
+        lines = shown_source.to_lines(delimiter, skip, results)
+    else:
+        lines = results.to_lines(delimiter, skip, shown_source)
+    if not block.endswith(delimiter) and len(source) - 1 not in skip:
+        lines = lines[:-1]
+    return _Passed(lines, len(source), [(index, *found[index], source[index]) for index in failed], consumed)

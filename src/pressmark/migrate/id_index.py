@@ -1,0 +1,115 @@
+"""Identifiers by the million, looked up on the disk: what was mapped, listed, or done by an earlier run."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from types import TracebackType
+
+from pressmark.stores.store import octets, text
+
+__all__ = ["IdentifierIndex", "is_index"]
+
+# Identifiers that are asked for in one statement.
+_AT_ONCE = 500
+_AFFIXES = (".tmp", "identifiers-")
+_CACHE = -65536  # KiB, negative as SQLite wants them
+
+
+def is_index(name: str) -> bool:
+    """Return whether a killed process may have left a file of this name."""
+    return name.endswith(_AFFIXES[0]) and name.startswith(_AFFIXES[1])
+
+
+class IdentifierIndex:
+    """Identifiers and a value for each, in a file that is gone when it is closed; a context manager.
+
+    Identifiers may have any octets. Memory does not grow with them, but for a bit each.
+
+    :param folder: on a disk with room for all of them
+    :raises OSError: the file cannot be made
+    """
+
+    def __init__(self, folder: str) -> None:
+        descriptor, self._path = tempfile.mkstemp(*_AFFIXES, dir=folder)
+        os.close(descriptor)
+        # The file is one process's alone: no lock, which network file systems get wrong, and nothing to recover.
+        self._base = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False)
+        for setting in ("journal_mode=OFF", "synchronous=OFF", "locking_mode=EXCLUSIVE", f"cache_size={_CACHE}"):
+            self._base.execute(f"PRAGMA {setting}").fetchall()
+        self._base.execute("CREATE TABLE items (number INTEGER PRIMARY KEY, identifier BLOB, value BLOB)")
+        self._base.execute("BEGIN")
+        self._count = 0
+        self._asked = bytearray()
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __enter__(self) -> IdentifierIndex:
+        return self
+
+    def __exit__(
+        self, _type: type[BaseException] | None, _value: BaseException | None, _traceback: TracebackType | None
+    ) -> None:
+        self._base.close()
+        os.unlink(self._path)
+
+    def fill(self, items: Iterable[tuple[str, str]]) -> None:
+        """Take identifiers and values, all of them, in their order; to be called once."""
+        rows = ((octets(identifier), octets(value)) for identifier, value in items)
+        while block := list(islice(rows, 10_000)):
+            self._base.executemany("INSERT INTO items (identifier, value) VALUES (?, ?)", block)
+            self._count += len(block)
+        # Sorted at once: a tree that grows as identifiers come would be written to all over.
+        self._base.execute("CREATE INDEX by_identifier ON items (identifier)")
+        self._base.execute("COMMIT")
+        self._asked = bytearray(self._count // 8 + 1)
+
+    def repeated(self) -> Iterator[tuple[str, int, int, bool]]:
+        """Give each identifier that is there again: it, the numbers of both, and whether their values are equal.
+
+        Numbers are counted from 0 in the order in which they came.
+        """
+        before: tuple[bytes, int, bytes] | None = None
+        for identifier, number, value in self._base.execute(
+            "SELECT identifier, number, value FROM items ORDER BY identifier, number"
+        ):
+            if before is not None and before[0] == identifier:
+                yield text(identifier), before[1] - 1, number - 1, before[2] == value
+            else:
+                before = identifier, number, value
+
+    def ask(self, identifiers: Sequence[str]) -> list[str | None]:
+        """Return the value of each, :data:`None` where there is none; the first of those that are there again."""
+        found: dict[bytes, tuple[int, bytes]] = {}
+        asked = [octets(identifier) for identifier in identifiers]
+        for start in range(0, len(asked), _AT_ONCE):
+            some = asked[start : start + _AT_ONCE]
+            marks = ",".join("?" * len(some))
+            query = f"SELECT identifier, number, value FROM items WHERE identifier IN ({marks}) ORDER BY number"
+            for identifier, number, value in self._base.execute(query, some):
+                self._mark(number - 1)
+                found.setdefault(identifier, (number, value))
+        return [text(found[one][1]) if one in found else None for one in asked]
+
+    def _mark(self, number: int) -> None:
+        self._asked[number >> 3] |= 1 << (number & 7)
+
+    def items(self) -> Iterator[tuple[str, str]]:
+        """Give identifiers and values in the order in which they came, those that are there again once."""
+        yield from self._but(bytearray(self._count // 8 + 1))
+
+    def unasked(self) -> Iterator[tuple[str, str]]:
+        """Give those of :meth:`items` that nobody has asked for."""
+        yield from self._but(bytearray(self._asked))
+
+    def _but(self, left_out: bytearray) -> Iterator[tuple[str, str]]:
+        """Give all whose bit is not set, those that are there again once."""
+        for _identifier, _first, number, _same in self.repeated():
+            left_out[number >> 3] |= 1 << (number & 7)
+        for number, identifier, value in self._base.execute("SELECT number, identifier, value FROM items"):
+            if not left_out[number - 1 >> 3] >> (number - 1 & 7) & 1:
+                yield text(identifier), text(value)

@@ -1,0 +1,1 @@
+"""Plan a migration: every object with its place, conflicts, warnings."""

@@ -1,0 +1,252 @@
+"""What a plan refuses, and what it warns of: each with a stable kind and both sides, written as it is found."""
+
+from __future__ import annotations
+
+import json
+import os
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Sequence
+from itertools import accumulate, chain
+from pathlib import Path
+from types import TracebackType
+from typing import BinaryIO, NamedTuple
+
+from pressmark.errors import shown
+from pressmark.fs.atomic import new_file
+from pressmark.migrate.options import Options, existing
+from pressmark.paths import PathIndex, folded, refusals
+from pressmark.reports import ERROR, WARNING, Kind
+from pressmark.stores.directories import folds_case
+from pressmark.stores.store import octets
+
+__all__ = ["KINDS", "Clashes", "Fault", "Names", "Refusals", "Side", "folds", "lack_of_space"]
+
+#: What can be refused (errors) or is worth a warning. Clashes by case or normalisation are errors where names are equal
+#: to the destination's system, and warnings elsewhere.
+KINDS: dict[str, Kind] = {
+    "equal": Kind(ERROR, "", "several objects would have one place"),
+    "inside": Kind(ERROR, "", "an object's place would be inside of another's"),
+    "case": Kind(ERROR, "", "places or names differ only in case, or in case and normalisation"),
+    "normalization": Kind(ERROR, "", "places or names differ only in Unicode normalisation"),
+    "refused-name": Kind(ERROR, "", "the target system does not take the name or the length"),
+    "reserved": Kind(ERROR, "", "the place is one that the store has for itself"),
+    "unmapped": Kind(ERROR, "", "the layout has no place for the identifier"),
+    "identifier-fixed": Kind(ERROR, "", "the object holds its identifier and cannot get another one"),
+    "files-several": Kind(ERROR, "", "a Vitro store takes objects of one file"),
+    "map-unknown": Kind(ERROR, "", "the map names an identifier that is not in the source"),
+    "improper": Kind(ERROR, "", "the source's object is not as its specification says"),
+    "space": Kind(ERROR, "", "the destination's file system has too little space"),
+    "inodes": Kind(ERROR, "", "the destination's file system has too few inodes left"),
+    "unreadable": Kind(WARNING, "", "the object cannot be read, or not all of it"),
+    "left-out": Kind(WARNING, "", "a store of the destination's kind has no place for something of the object"),
+    "missing": Kind(WARNING, "", "an identifier of the list is not in the source"),
+    "list-repeated": Kind(WARNING, "", "the list has an identifier more than once; it is taken once"),
+    "stray": Kind(WARNING, "", "something in the source belongs to no object, and stays there"),
+    "layout-0011": Kind(WARNING, "", "0011 is registered for the paths inside objects, not for storage roots"),
+    "gone": Kind(WARNING, "", "an object of an earlier run is in the source no more"),
+}
+# Target systems that take names for equal which differ in case or normalisation.
+_FOLDING = frozenset({"windows", "all"})
+#: Kind, path and reason.
+Fault = tuple[str, str, str]
+# So many sides of a clash are listed.
+_LISTED = 1000
+_TOLD = 3
+_encode = json.JSONEncoder(separators=(",", ":")).encode
+
+
+class Side(NamedTuple):
+    """An object that takes part.
+
+    :ivar source_id: its identifier in the source; :data:`None` where it has none
+    :ivar source: its place there
+    :ivar target: its place in the destination, or the path of its file there
+    """
+
+    source_id: str | None
+    source: str
+    target: str | None = None
+
+
+class Refusals:
+    """The files ``refused.jsonl`` and ``warnings.jsonl`` of a plan; a context manager.
+
+    :param folder: the work folder
+
+    :ivar errors: how many there are of each kind
+    :ivar warnings: likewise
+    :ivar path: of ``refused.jsonl``
+    """
+
+    def __init__(self, folder: str) -> None:
+        self.errors: Counter[str] = Counter()
+        self.warnings: Counter[str] = Counter()
+        self.path = os.path.join(folder, "refused.jsonl")
+        self._first: list[str] = []
+        self._files: dict[str, BinaryIO] = {}
+        for severity, name in ((ERROR, self.path), (WARNING, os.path.join(folder, "warnings.jsonl"))):
+            self._files[severity] = open(name, "wb", opener=new_file)  # noqa: SIM115  # closed in the end
+
+    def __enter__(self) -> Refusals:
+        return self
+
+    def __exit__(
+        self, _type: type[BaseException] | None, _value: BaseException | None, _traceback: TracebackType | None
+    ) -> None:
+        for file in self._files.values():
+            file.close()
+
+    def add(
+        self,
+        kind: str,
+        sides: Sequence[Side] = (),
+        message: str = "",
+        *,
+        count: int | None = None,
+        severity: str | None = None,
+    ) -> None:
+        """Note one.
+
+        :param sides: the objects concerned
+        :param count: how many they are, where not all are given
+        """
+        known = KINDS[kind]
+        severity = severity or known.severity
+        number = len(sides) if count is None else count
+        record = {
+            "kind": kind,
+            "severity": severity,
+            "count": number,
+            "message": message or known.meaning,
+            "objects": [side._asdict() for side in sides],
+        }
+        self._files[severity].write(_encode(record).encode() + b"\n")
+        (self.errors if severity == ERROR else self.warnings)[kind] += 1
+        if severity == ERROR and len(self._first) < _TOLD:
+            self._first.append(_line(kind, sides, number, message or known.meaning))
+
+    def reason(self) -> str:
+        """Return in one line what is refused."""
+        kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(self.errors.items()))
+        more = "; …" if sum(self.errors.values()) > len(self._first) else ""
+        return f"refused ({kinds}): {'; '.join(self._first)}{more}; all of it is listed in {self.path}"
+
+
+def _line(kind: str, sides: Sequence[Side], count: int, message: str) -> str:
+    if not sides:
+        return message
+    names = " and ".join(shown(side.source if side.source_id is None else side.source_id) for side in sides[:2])
+    others = f" and {count - 2} more" if count > 2 else ""
+    at = f" at {shown(sides[0].target)}" if sides[0].target is not None else ""
+    return f"{kind}: {names}{others}{at}: {message}"
+
+
+class Names:
+    """What the target system takes as names: of objects' places and of the files in them.
+
+    :param options: of the migration
+    """
+
+    def __init__(self, options: Options) -> None:
+        self._profile = options.profile
+        self._root_length = len(os.fsencode(options.destination))
+        #: Whether names that differ only in case or normalisation are one name there.
+        self.folds = folds(options)
+
+    def faults(self, objects: Sequence[Sequence[str]]) -> list[Fault | None]:
+        """Return the first fault of the paths of each object, :data:`None` where there is none."""
+        faults: list[Fault | None] = [None] * len(objects)
+        if self.folds:
+            faults = [self._folded(paths) for paths in objects]
+        every = list(chain.from_iterable(objects))
+        refused = refusals(every, self._profile, root_length=self._root_length, first=len(every))
+        if refused.first:
+            ends = list(accumulate(map(len, objects)))
+            for found in reversed(refused.first):
+                faults[bisect_right(ends, found.number)] = "refused-name", found.path, found.reason
+        return faults
+
+    @staticmethod
+    def _folded(paths: Sequence[str]) -> Fault | None:
+        """Return two paths of one object, of files or of directories above them, that are one to the target system."""
+        seen: dict[bytes, str] = {}
+        told_apart: set[str] = set()
+        for path in paths:
+            while path and path not in told_apart:
+                other = seen.setdefault(folded(octets(path)), path)
+                if other != path:
+                    kind = "normalization" if other.casefold() != path.casefold() else "case"
+                    return kind, path, f"{shown(other)} is the same name there"
+                told_apart.add(path)
+                path = path.rpartition("/")[0]
+        return None
+
+
+def folds(options: Options) -> bool:
+    """Return whether names are equal, to the target system, that differ in case or normalisation."""
+    return options.profile in _FOLDING or folds_case(os.fsencode(existing(options.destination)))
+
+
+class Clashes:
+    """The places of all objects, compared on the disk; a context manager.
+
+    :param folder: the work folder
+    """
+
+    def __init__(self, folder: str, memory: int) -> None:
+        self._index = PathIndex(Path(folder), memory=memory)
+
+    def __enter__(self) -> Clashes:
+        self._index.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._index.__exit__(kind, value, traceback)
+
+    def add(self, sides: Sequence[Side]) -> None:
+        """Take in more objects."""
+        self._index.add(
+            [side.target or "" for side in sides], [_encode([side.source_id, side.source]) for side in sides]
+        )
+
+    def refuse(self, found: Refusals, folding: bool) -> None:
+        """Note every clash.
+
+        :param folding: whether the target system takes names for equal that differ in case or normalisation
+        """
+        for clash in self._index.clashes(first=_LISTED):
+            sides = []
+            for member in clash.members:
+                identifier, source = json.loads(member.label)
+                sides.append(Side(identifier, source, member.path))
+            kind = clash.kind
+            if kind == "inside" and not folding and not clash.exact:
+                kind = "case"
+            binds = folding or kind in ("equal", "inside")
+            found.add(kind, sides, count=clash.count, severity=ERROR if binds else WARNING)
+
+
+def lack_of_space(destination: str, blocks: int, files: int, directories: int) -> list[tuple[str, str]]:
+    """Return which of space and inodes the destination's file system has too little of: kind and message of each.
+
+    :param blocks: the bytes of the files, in blocks of 4 KiB; without what directories take
+    :param files: that are new
+    :param directories: that are new, at least
+    """
+    if not hasattr(os, "statvfs"):
+        return []
+    place = existing(destination)
+    status = os.statvfs(place)
+    found = []
+    free = status.f_bavail * status.f_frsize
+    if blocks > free:
+        what = f"{blocks} bytes are needed at least, and {free} are free; make room, or take another file system"
+        found.append(("space", f"{place}: {what}"))
+    # Some file systems make inodes as they need them, and say that there are none.
+    if status.f_files and files + directories > status.f_favail:
+        what = f"{files + directories} inodes are needed at least, and {status.f_favail} are free"
+        found.append(("inodes", f"{place}: {what}; take another file system"))
+    return found

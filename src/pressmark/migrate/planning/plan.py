@@ -1,0 +1,163 @@
+"""A plan that was made: every object with its place, and nothing written to the destination.
+
+::
+
+    <work>/
+    ├── entries.jsonl     an object a line, in the order of the source: :class:`pressmark.migrate.planning.entry.Entry`
+    ├── known.jsonl       rows of what is not done, known by now: ``source_missing``, ``source_invalid``
+    ├── map.jsonl         which identifiers objects get, where a map says so: an old and a new one a line
+    ├── refused.jsonl     why the plan is refused; empty where it is not
+    ├── warnings.jsonl    what is worth a look
+    ├── plan.json         how much it is; written last
+    └── run.json, …       of the run: :class:`pressmark.jobs.WorkFolder`
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pressmark.errors import JobError, MigrationError
+from pressmark.fs.atomic import new_file
+from pressmark.fs.durable import flush_directory
+from pressmark.fs.owners import UntrustedError, require_shared
+from pressmark.jobs.workdir import LOCK
+from pressmark.migrate.object_digest import sha256_of
+from pressmark.migrate.options import Options
+from pressmark.migrate.planning.entry import Entry
+
+__all__ = ["BEGUN", "ENTRIES", "KNOWN", "MAP", "PLAN", "PLANNED", "Plan", "job_of", "write_record"]
+
+ENTRIES, KNOWN, MAP, PLAN = "entries.jsonl", "known.jsonl", "map.jsonl", "plan.json"
+#: There since the run was begun: the plan must not be replaced any more.
+BEGUN = "begun.json"
+#: What is in a work folder before that.
+PLANNED = frozenset(
+    {
+        *(ENTRIES, f"{ENTRIES}.new", KNOWN, MAP, PLAN, f"{PLAN}.new", "refused.jsonl", "warnings.jsonl"),
+        *("run.json", "plan.jsonl", "nonce", LOCK, "receipts", "output", f"{BEGUN}.new"),
+    }
+)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is to be done.
+
+    :ivar work: the work folder
+    :ivar options: what was asked for
+    :ivar objects: that are to be migrated
+    :ivar files: of them
+    :ivar bytes: of them
+    :ivar chunks: that they are cut into
+    :ivar mode: how files will come, as far as can be said now: ``rename``, ``reflink``, ``copy`` or ``hardlink``
+    :ivar invalid: objects of the source that are not as its specification says, and are left out
+    :ivar missing: identifiers of a list that are not in the source
+    :ivar unchanged: objects that the first run has done, and that were not changed since
+    :ivar warnings: how many there are of each kind; ``warnings.jsonl`` has them
+    :ivar sha256: of the entries
+    :ivar known_sha256: of the rows of what is not done, known by now
+    :ivar map_sha256: of the map; empty where there was none
+    :ivar seconds: it took
+    :ivar before: the work folder of the run that this one catches up with, relative to its own
+    """
+
+    work: str
+    options: Options
+    objects: int
+    files: int
+    bytes: int
+    chunks: int
+    mode: str
+    invalid: int = 0
+    missing: int = 0
+    unchanged: int = 0
+    warnings: Mapping[str, int] = field(default_factory=dict)
+    sha256: str = ""
+    known_sha256: str = ""
+    map_sha256: str = ""
+    seconds: float = 0.0
+    before: str | None = None
+
+    def entries(self) -> Iterator[Entry]:
+        """Give every object, in the order in which they are migrated."""
+        with open(os.path.join(self.work, ENTRIES), "rb") as lines:
+            for line in lines:
+                yield Entry.parse(line)
+
+    def new_ids(self) -> Iterator[tuple[str, str]] | None:
+        """Give what the map says that it was made with, old and new identifiers; :data:`None` where it had no map.
+
+        :raises MigrationError: that was written down, and is not as it was
+        """
+        if not self.map_sha256:
+            return None
+        path = os.path.join(self.work, MAP)
+        try:
+            found = sha256_of(path)
+        except JobError:
+            found = None
+        # With a part of it, objects would get their old identifiers back.
+        if found != self.map_sha256:
+            what = f"{path} is not as the plan has written it; bring it back, or give a map of all objects"
+            raise MigrationError(self.options.source, self.options.destination, what)
+        return _pairs(path)
+
+    def record(self) -> dict[str, Any]:
+        """Return it as it stands in JSON."""
+        return {**dataclasses.asdict(self), "options": self.options.record()}
+
+    def summary(self) -> dict[str, Any]:
+        """Return how much it is, without what was asked for."""
+        left_out = ("options", "sha256", "known_sha256", "map_sha256")
+        return {key: value for key, value in self.record().items() if key not in left_out}
+
+    @classmethod
+    def open(cls, work: str | os.PathLike[str]) -> Plan:
+        """Return the plan in a work folder.
+
+        :raises MigrationError: there is none
+        """
+        folder = os.path.abspath(os.fspath(work))
+        try:
+            require_shared(folder)
+            with open(os.path.join(folder, PLAN), "rb") as file:
+                record = json.load(file)
+            return cls(**{**record, "work": folder, "options": Options.from_record(record["options"])})
+        except FileNotFoundError:
+            refused = os.path.join(folder, "refused.jsonl")
+            what = f"it was refused; {refused} says why" if os.path.exists(refused) else "there is no plan in it"
+            raise MigrationError("", folder, f"{what}: plan the migration first") from None
+        except UntrustedError as error:
+            raise MigrationError("", folder, error.reason) from None
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise MigrationError("", folder, f"its {PLAN} cannot be read ({error}); plan the migration again") from None
+
+
+def _pairs(path: str) -> Iterator[tuple[str, str]]:
+    with open(path, "rb") as lines:
+        for line in lines:
+            old, new = json.loads(line)
+            yield old, new
+
+
+def job_of(options: Options) -> Any:
+    """Return the job that does what is planned."""
+    from pressmark.migrate.job import Migrate
+
+    return Migrate(options)
+
+
+def write_record(path: str, record: Mapping[str, Any]) -> None:
+    """Write a JSON object as a file that is there as a whole or not at all."""
+    with open(path + ".new", "w", encoding="ascii", opener=new_file) as file:
+        json.dump(record, file, indent=2)
+        file.write("\n")
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(path + ".new", path)
+    flush_directory(os.fsencode(os.path.dirname(path)))

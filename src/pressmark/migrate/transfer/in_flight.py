@@ -1,0 +1,81 @@
+"""One object that is on its way, and the row that it becomes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import lru_cache
+from time import gmtime, monotonic, strftime, time
+
+from pressmark.migrate.object_digest import ALGORITHM
+from pressmark.migrate.planning.entry import Entry
+from pressmark.migrate.rows import Row
+from pressmark.migrate.transfer.failures import Failure
+
+__all__ = ["Draft"]
+
+
+@dataclass(slots=True)
+class Draft:
+    """What is known so far of an object; see :class:`~pressmark.migrate.rows.Row`.
+
+    :ivar note: of what could not be kept, though the object is there
+    """
+
+    entry: Entry
+    status: str = "copy_failed"
+    mode: str | None = None
+    files: int = 0
+    bytes: int = 0
+    digest: str | None = None
+    verify: str = "none"
+    changed: int = 0
+    failure: Failure | None = None
+    note: str | None = None
+    _started: float = field(default_factory=time)
+    _begun: float = field(default_factory=monotonic)
+    _seconds: float | None = None
+
+    def fail(self, failure: Failure) -> None:
+        """Note why it did not arrive."""
+        self.status = failure.status
+        self.failure = failure
+
+    def pause(self) -> None:
+        """Note the time that it took; others come next."""
+        if self._seconds is None:
+            self._seconds = monotonic() - self._begun
+
+    def row(self, host: str) -> Row:
+        """Return the row."""
+        self.pause()
+        entry = self.entry
+        return Row(
+            entry.id,
+            entry.source_id,
+            entry.source,
+            entry.target,
+            self.status,
+            self.mode,
+            self.files,
+            self.bytes,
+            None if self.digest is None else ALGORITHM,
+            self.digest,
+            self.verify,
+            None if self.failure is None else self.failure.code,
+            self.note if self.failure is None else self.failure.message,
+            _moment(self._started),
+            round(self._seconds or 0.0, 6),
+            host,
+            self.changed,
+        )
+
+
+def _moment(seconds: float) -> str:
+    """Return seconds since 1970 as date and time of RFC 3339, in UTC."""
+    thousandths = int(seconds * 1000)
+    return f"{_second(thousandths // 1000)}.{thousandths % 1000:03d}Z"
+
+
+@lru_cache(maxsize=64)
+def _second(seconds: int) -> str:
+    return strftime("%Y-%m-%dT%H:%M:%S", gmtime(seconds))

@@ -1,0 +1,93 @@
+"""Objects of any store into a Pairtree or a Vitro store."""
+
+from __future__ import annotations
+
+import os
+
+from pressmark.migrate.transfer.direction import Copied, Way, names, note_left_out
+from pressmark.migrate.transfer.failures import Trouble
+from pressmark.migrate.transfer.in_flight import Draft
+from pressmark.migrate.transfer.reading import check_unchanged
+from pressmark.stores.pairtree.pairtree_store import PairtreeStore
+from pressmark.stores.store import octets, text
+from pressmark.stores.vitro.vitro_store import VitroStore
+
+__all__ = ["IntoPairtree", "IntoVitro"]
+
+
+class IntoPairtree(Way):
+    """Puts objects into encapsulating directories, which keep the names that they have in a Pairtree."""
+
+    destination: PairtreeStore
+
+    def begin(self, draft: Draft, replace: bool = False) -> bool:
+        entry = draft.entry
+        if self.options.renames() and not replace and entry.encapsulation is not None:
+            content = self.content(entry)
+            # A link that is renamed leads elsewhere, if it is relative.
+            if content.top is not None and not os.path.islink(content.top):
+                self._rename(draft, content.top, len(content.files))
+                return True
+        content = self.content(entry)
+        self.note_time(draft, content)
+        copied = Copied(draft, content)
+        # A directory is copied with those in it that are empty.
+        source = content.top if content.top is not None else names(content)
+        self.destination.put(
+            entry.id,
+            source,
+            replace=replace,
+            mode=self.mode,
+            links=self.options.links if content.top is not None else "follow",  # type: ignore[arg-type]
+            encapsulation=content.encapsulation,
+            check=lambda _new: check_unchanged(content),
+            algorithms=copied.algorithms,
+            on_file=copied.file,
+            on_event=copied.event,
+        )
+        copied.finish()
+        if draft.mode == "hardlink":
+            self.note_time(draft, content)  # a second name is a change of status
+        note_left_out(draft, content, self.options.to)
+        return True
+
+    def _rename(self, draft: Draft, top: bytes, files: int) -> None:
+        draft.files, draft.bytes = files, draft.entry.bytes
+        self.destination.adopt(draft.entry.id, top, draft.entry.encapsulation)
+        draft.mode = "rename"
+
+
+class IntoVitro(Way):
+    """Puts objects that are one file."""
+
+    destination: VitroStore
+
+    def begin(self, draft: Draft, replace: bool = False) -> bool:
+        entry = draft.entry
+        content = self.content(entry)
+        if len(content.files) != 1:
+            what = f"it has {len(content.files)} files, and a Vitro object is one"
+            raise Trouble("refused_name", "not-one-file", f"{what}; migrate it to another kind of store")
+        ((name, path),) = content.files
+        if b"/" in name:
+            what = f"its file {text(name)!r} is in a directory, and a Vitro object is one file"
+            raise Trouble("refused_name", "not-one-file", f"{what}; migrate it to another kind of store")
+        logical = text(name)
+        self.note_time(draft, content)
+        copied = Copied(draft, content)
+        self.destination.put(
+            entry.id,
+            {logical: path},
+            replace=replace,
+            mode=self.mode,
+            links="follow",  # one that is refused was refused when the source was looked at
+            algorithms=copied.algorithms,
+            # It is stored under another spelling of its name.
+            on_file=lambda _stored, outcome: copied.file(octets(logical), outcome),
+            on_event=copied.event,
+        )
+        copied.finish()
+        if draft.mode == "hardlink":
+            self.note_time(draft, content)
+        note_left_out(draft, content, self.options.to)
+        return True

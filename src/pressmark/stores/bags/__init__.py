@@ -1,0 +1,1 @@
+"""Folders of bags: each bag is an object."""

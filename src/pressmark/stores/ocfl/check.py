@@ -1,0 +1,394 @@
+"""The check of an OCFL storage root: itself, its hierarchy, each object strictly, and on request all content.
+
+Everything streams: objects come from the walk, their files go to one run of the fixity engine, and results leave in the
+order of the walk. What is kept is a window of objects whose files are being read.
+"""
+
+from __future__ import annotations
+
+import os
+from array import array
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, pairwise
+from time import monotonic, sleep
+from typing import TYPE_CHECKING, NamedTuple
+
+from pressmark.errors import shown
+from pressmark.fixity import Outcome, hash_files
+from pressmark.reports import Problem, Report
+from pressmark.stores.directories import Entry, kind_of_leftover, leftovers, scan, staged
+from pressmark.stores.ocfl.inventory import INVENTORY
+from pressmark.stores.ocfl.layout_files import EXTENSIONS, WORKSHOP, read_root
+from pressmark.stores.ocfl.object import Advice, Checked, ContentFile, check_object
+from pressmark.stores.ocfl.walk import PAUSE, Found, Walk, ignored
+from pressmark.stores.problems import problem
+from pressmark.stores.readability import find_unreadable, unreadable_file
+from pressmark.stores.store import OnEvent, OnProblem, Progress, is_same_version, octets, status_of, text
+
+if TYPE_CHECKING:
+    from pressmark.stores.ocfl.root import OcflRoot
+
+__all__ = ["Check", "ObjectResult", "root_problems"]
+
+# Of what another run changes meanwhile nothing can be said: so often it is looked at again.
+LOOKS = 10
+# What a run that begins or ends leaves for a moment in the root.
+_PASSING = ("directory-empty", "leftover", "leftover-foreign")
+
+PROGRESS_EVERY = 0.1  # seconds
+# Files whose algorithms are not those of most wait until there are so many of them, or so many objects wait for them.
+BESIDE = 4096
+_INVENTORY = octets(INVENTORY)
+_KINDS = {"missing": "content-missing", "changed-while-read": "content-changing"}
+
+
+class ObjectResult(NamedTuple):
+    """What a check says of one object.
+
+    :ivar id: its identifier; :data:`None` where its inventory has none
+    :ivar path: its place, relative to the root
+    :ivar problems: all of it
+    :ivar advice: what it should have and has not, by code
+    :ivar files: content files that are there
+    """
+
+    id: str | None
+    path: str
+    problems: tuple[Problem, ...]
+    advice: tuple[Advice, ...]
+    files: int
+
+
+@dataclass
+class _Open:
+    """An object, or a problem that belongs to none, on its way out.
+
+    :ivar checked: :data:`None` also of an object that another run has removed meanwhile; it has no problems then
+    :ivar left: the files that are not yet verified
+    :ivar without_content: the number of problems before any file was verified
+    """
+
+    place: bytes
+    checked: Checked | None
+    problems: list[Problem]
+    files: Sequence[ContentFile] = ()
+    inside: bytes | None = None
+    left: int = field(init=False)
+    without_content: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.left = len(self.files)
+        self.without_content = len(self.problems)
+
+
+def root_problems(root: bytes, layout_is_given: bool) -> list[Problem]:
+    """Return what is wrong with a storage root itself, and what killed runs have left in it.
+
+    :param layout_is_given: the caller's layout takes the place of one that is missing or unknown
+    :raises OSError: it cannot be read
+    """
+    overruled = {"layout-unknown", "layout-missing"} if layout_is_given else set()
+    shop = os.path.join(root, EXTENSIONS, WORKSHOP)
+    before = None
+    for _ in range(LOOKS):
+        found = [one for one in read_root(root).problems if one.kind not in overruled]
+        found += [problem(kind_of_leftover(path), os.path.relpath(path, root)) for path in leftovers(shop)]
+        # A run that begins or ends has for a moment a directory that is empty, or a private one without a lock.
+        if found == before or not any(one.kind in _PASSING for one in found):
+            break
+        before = found
+        sleep(PAUSE)
+    return found
+
+
+class Check:
+    """One check of a storage root."""
+
+    def __init__(
+        self,
+        store: OcflRoot,
+        root: bytes,
+        on_event: OnEvent | None,
+        on_problem: OnProblem | None,
+        on_object: Callable[[ObjectResult], object] | None,
+    ) -> None:
+        self._store = store
+        self._root = root
+        self._on_event = on_event
+        self._on_problem = on_problem
+        self._on_object = on_object
+        self._report = Report()
+        self._shop = os.path.join(root, EXTENSIONS, WORKSHOP)
+        self._ignored = ignored(())
+        self._reads_content = False
+        self._objects = self._files = self._bytes = 0
+        self._advice: dict[str, tuple[str, int, bytes, str]] = {}
+        # Without a layout nothing else would show two objects of one identifier. Eight bytes each.
+        self._seen = array("Q") if store.layout is None else None
+        self._next_progress = monotonic() + PROGRESS_EVERY
+
+    def report(self, digests: bool, threads: int, ignore: Sequence[str]) -> Report:
+        """Run, and return the report."""
+        self._ignored = ignored(ignore)
+        for found in root_problems(self._root, self._store.layout_is_given):
+            self._tell(found)
+        self._check_extensions()
+        self._reads_content = digests
+        opened = self._walk(threads, ignore)
+        for one in self._verified(opened, threads) if digests else opened:
+            self._settle(self._confirmed(one, threads))
+        self._tell_advice()
+        self._tell_duplicates(threads, ignore)
+        counts = {"objects": self._objects, "files": self._files}
+        if digests:
+            counts["bytes"] = self._bytes
+        self._report.counts.update(counts)
+        self._tell_progress()
+        return self._report
+
+    def report_on(self, places: Iterable[tuple[bytes, bytes | None]], digests: bool, threads: int) -> Report:
+        """Check some objects and nothing else, and return the report.
+
+        :param places: of each object, with that of the object that it is in
+        """
+        self._reads_content = digests
+        opened = (self._looked_at(place, inside) for place, inside in places)
+        for one in self._verified(opened, threads) if digests else opened:
+            self._settle(self._confirmed(one, threads))
+        self._tell_advice()
+        self._report.counts.update(objects=self._objects, files=self._files, bytes=self._bytes)
+        return self._report
+
+    def _check_extensions(self) -> None:
+        """Report what cannot be read in the directories of the root's extensions, which may hold anything."""
+        folder = os.path.join(self._root, EXTENSIONS)
+        for found in find_unreadable(folder, EXTENSIONS, links="skip", ignored=text(WORKSHOP).__eq__):
+            # The directory itself has been reported with the layout.
+            if found.kind == "unreadable" and found.path != EXTENSIONS:
+                self._tell(found)
+
+    def _object(self, place: bytes, entries: Sequence[Entry]) -> Checked:
+        """Check one object; a file that cannot be read is found when its content is, or else here."""
+        checked = check_object(os.path.join(self._root, place), place, entries, self._store.version)
+        for file in () if self._reads_content else checked.files:
+            path = os.path.join(place, file.path)
+            checked.problems.extend(unreadable_file(os.path.join(self._root, path), path, "content-unreadable"))
+        return checked
+
+    def _looked_at(self, place: bytes, inside: bytes | None) -> _Open:
+        try:
+            checked = self._look(place, self._scan(place))
+        except OSError as error:
+            return _Open(place, None, [problem("unreadable", place, error.strerror or str(error))])
+        if checked is None:
+            return _Open(place, None, [])
+        checked.problems[:0] = self._store.misplacements([(place, inside, checked.identifier)])[0]
+        return _Open(place, checked, checked.problems, checked.files, inside)
+
+    # --- looking again --------------------------------------------------------------------------------------------
+
+    def _scan(self, place: bytes) -> list[Entry] | None:
+        """Return what is in the directory of an object; :data:`None` where it is gone.
+
+        :raises OSError: it cannot be read
+        """
+        try:
+            entries = scan(os.path.join(self._root, place), follow=False)
+        except FileNotFoundError:
+            return None
+        return [entry for entry in entries if not self._ignored(entry.name)]
+
+    def _look(self, place: bytes, entries: Sequence[Entry] | None) -> Checked | None:
+        """Look at an object: where there are errors, until two looks agree, since another run may be changing it.
+
+        :return: :data:`None` where it is gone
+        :raises OSError: it cannot be read
+        """
+        before = None
+        for _ in range(LOOKS):
+            if entries is None:
+                return None
+            checked = self._object(place, entries)
+            self._leave_out_links_of_runs(checked.problems, place)
+            problems = set(checked.problems)
+            if problems == before or all(one.severity != "error" for one in problems):
+                return checked
+            before = problems
+            entries = self._scan(place)
+        return checked._replace(problems=[problem("object-changing", place)], files=[])
+
+    def _confirmed(self, one: _Open, threads: int) -> _Open:
+        """Return an object whose content has errors as it is now, if another run has changed it meanwhile."""
+        for _ in range(LOOKS):
+            if one.checked is None or len(one.problems) == one.without_content or not self._is_changed(one):
+                return one
+            [one] = self._verified(iter([self._looked_at(one.place, one.inside)]), threads)
+        one.problems[:] = [problem("object-changing", one.place)]
+        return one
+
+    def _is_changed(self, one: _Open) -> bool:
+        """Return whether an object is not the one that was looked at: a version more is another inventory."""
+        assert one.checked is not None
+        return not is_same_version(status_of(os.path.join(self._root, one.place, _INVENTORY)), one.checked.seen)
+
+    def _leave_out_links_of_runs(self, problems: list[Problem], place: bytes) -> None:
+        """Leave out hard links that last only as long as a run lasts that adds a version to the object."""
+        if not any(one.kind == "hard-link" for one in problems):
+            return
+        runs = staged(self._shop)
+        problems[:] = [one for one in problems if one.kind != "hard-link" or self._is_linked(one.path, place, runs)]
+
+    def _is_linked(self, path: bytes, place: bytes, runs: Sequence[bytes]) -> bool:
+        """Return whether a file of an object has a name besides its own and those that living runs have given it."""
+        status = status_of(os.path.join(self._root, path))
+        if status is None:
+            return True
+        others = (status_of(os.path.join(run, os.path.relpath(path, place or b"."))) for run in runs)
+        return status.st_nlink - sum(is_same_version(other, status) for other in others) > 1
+
+    # --- the walk -------------------------------------------------------------------------------------------------
+
+    def _walk(self, threads: int, ignore: Sequence[str]) -> Iterator[_Open]:
+        def visit(place: bytes, entries: Sequence[Entry]) -> Checked | None:
+            try:
+                return self._look(place, entries)
+            except OSError as error:
+                unreadable = problem("unreadable", place, error.strerror or str(error))
+                return Checked(None, None, [unreadable], [], [], None)
+
+        def finish(found: list[Found[Checked | None]]) -> list[Found[Checked | None]]:
+            there = [(item, item.value) for item in found if item.value is not None]
+            items = [(item.place, item.inside, value.identifier) for item, value in there]
+            for (_item, value), wrong in zip(there, self._store.misplacements(items), strict=True):
+                value.problems[:0] = wrong
+            return found
+
+        walk = Walk(self._root, visit, finish=finish, threads=threads, clashes=True, ignore=ignore)
+        for item in walk:
+            if not isinstance(item, Found):
+                yield _Open(item.path, None, [item])
+            elif item.value is not None:
+                yield _Open(item.place, item.value, item.value.problems, item.value.files, item.inside)
+
+    def _settle(self, one: _Open) -> None:
+        for found in one.problems:
+            self._tell(found)
+        checked = one.checked
+        if checked is not None:
+            self._objects += 1
+            self._files += len(one.files)
+            for code, message, kind in checked.advice:
+                kind, count, first, words = self._advice.get(code, (kind, 0, one.place, message))
+                self._advice[code] = (kind, count + 1, first, words)
+            if self._seen is not None and checked.identifier is not None:
+                self._seen.append(hash(checked.identifier) & 0xFFFF_FFFF_FFFF_FFFF)
+            if self._on_object is not None:
+                self._on_object(
+                    ObjectResult(
+                        checked.identifier, text(one.place), tuple(one.problems), tuple(checked.advice), len(one.files)
+                    )
+                )
+        if self._on_event is not None and monotonic() >= self._next_progress:
+            self._tell_progress()
+
+    def _tell(self, found: Problem) -> None:
+        self._report.problems.append(found)
+        if self._on_problem is not None:
+            self._on_problem(found)
+
+    def _tell_progress(self) -> None:
+        if self._on_event is not None:
+            self._next_progress = monotonic() + PROGRESS_EVERY
+            self._on_event(Progress(self._objects, len(self._report.problems)))
+
+    def _tell_advice(self) -> None:
+        """Say once for each code what objects should have: most often it is all of them or none."""
+        for code, (kind, count, first, message) in sorted(self._advice.items()):
+            more = f"; so in {count:,} objects, this is the first" if count > 1 else ""
+            self._tell(problem(kind, first, f"{message}{more}", code=code))
+
+    def _tell_duplicates(self, threads: int, ignore: Sequence[str]) -> None:
+        """Tell of identifiers that several objects have, where no layout would have shown it."""
+        if self._seen is None or len(self._seen) < 2:
+            return
+        numbers = sorted(self._seen)
+        several = {one for one, other in pairwise(numbers) if one == other}
+        if not several:
+            return
+        first: dict[str, str] = {}
+        for record in self._store.objects(threads=threads, ignore=ignore):
+            if record.id is not None and hash(record.id) & 0xFFFF_FFFF_FFFF_FFFF in several:
+                other = first.setdefault(record.id, record.path)
+                if other != record.path:
+                    what = f"the object at {other!r} has the identifier {shown(record.id)} too"
+                    path = record.path.encode("utf-8", "surrogateescape")
+                    self._tell(problem("duplicate-id", path, what, code="E037"))
+
+    # --- content --------------------------------------------------------------------------------------------------
+
+    def _verified(self, opened: Iterator[_Open], threads: int) -> Iterator[_Open]:
+        """Read all content, and give everything in its order again, with what is wrong with the content."""
+        for one in opened:
+            if one.files:
+                break
+            yield one
+        else:
+            return
+        main = tuple(one.files[0].digests)
+        window: deque[_Open] = deque()
+        reading: deque[tuple[_Open, ContentFile]] = deque()
+        beside: dict[tuple[str, ...], list[tuple[_Open, ContentFile]]] = {}
+        waiting = 0
+
+        def path(one: _Open, file: ContentFile) -> bytes:
+            return os.path.join(self._root, one.place, file.path)
+
+        def read_others() -> None:
+            for algorithms, files in beside.items():
+                paths = (path(*item) for item in files)
+                outcomes = hash_files(paths, algorithms, threads, links="refuse")
+                for item, outcome in zip(files, outcomes, strict=True):
+                    self._compare(*item, outcome)
+            beside.clear()
+
+        def feed(objects: Iterable[_Open]) -> Iterator[bytes]:
+            nonlocal waiting
+            for one in objects:
+                window.append(one)
+                for file in one.files:
+                    algorithms = tuple(file.digests)
+                    if algorithms == main:
+                        reading.append((one, file))
+                        yield path(one, file)
+                    else:
+                        beside.setdefault(algorithms, []).append((one, file))
+                        waiting += 1
+                if waiting and (waiting >= BESIDE or len(window) >= BESIDE):
+                    read_others()
+                    waiting = 0
+
+        for outcome in hash_files(feed(chain([one], opened)), main, threads, links="refuse"):
+            self._compare(*reading.popleft(), outcome)
+            while window and not window[0].left:
+                yield window.popleft()
+        read_others()
+        yield from window
+
+    def _compare(self, one: _Open, file: ContentFile, outcome: Outcome) -> None:
+        one.left -= 1
+        path = one.place + b"/" + file.path if one.place else file.path
+        if outcome.digests is None:
+            kind = _KINDS.get(outcome.kind or "", "content-unreadable")
+            one.problems.append(problem(kind, path, f"the file was not verified: {outcome.message}"))
+            return
+        self._bytes += outcome.size or 0
+        for algorithm, expected in file.digests.items():
+            found = outcome.digests[algorithm]
+            if found != expected.lower():
+                kind = "fixity-mismatch" if algorithm in file.fixity else "content-mismatch"
+                what = f"the file has not the {algorithm} that the inventory says"
+                one.problems.append(
+                    problem(kind, path, what, algorithm=algorithm, expected=expected.lower(), found=found)
+                )

@@ -1,0 +1,468 @@
+"""What OCFL requires of an inventory (sections 3.5.1 to 3.5.4), as findings with the specification's validation codes.
+
+Findings know neither files nor stores: :mod:`pressmark.stores.ocfl.object` makes problems of them. Codes that begin
+with E break a MUST, those that begin with W a SHOULD.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from datetime import date
+from typing import Any, NamedTuple
+
+from pressmark.errors import shown, shown_value
+from pressmark.fixity import ALGORITHMS as DIGESTS
+from pressmark.stores.ocfl.declarations import VERSIONS, later
+from pressmark.stores.ocfl.inventory import ALGORITHMS, CONTENT_DIRECTORY, content_directory, inventory_type
+
+__all__ = [
+    "Finding",
+    "history_findings",
+    "inventory_findings",
+    "order_finding",
+    "path_fault",
+    "unset_finding",
+    "version_number",
+]
+
+_KEYS = {"id", "type", "digestAlgorithm", "head", "contentDirectory", "manifest", "versions", "fixity"}
+_VERSION_KEYS = {"created", "state", "message", "user"}
+_TYPE = re.compile(r"https://ocfl\.io/([0-9]+\.[0-9]+)/spec/#inventory")
+_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:\S+")
+# No directory has a longer name, and Python no limit for so few digits.
+_VERSION = re.compile(r"v(0*)([1-9][0-9]{0,253})")
+# RFC 3339, section 5.6: date-time; the zone is required.
+_CREATED = re.compile(
+    r"([0-9]{4})-([0-9]{2})-([0-9]{2})[Tt]([01][0-9]|2[0-3]):[0-5][0-9]:(?:[0-5][0-9]|60)(?:\.[0-9]+)?"
+    r"(?:[Zz]|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])"
+)
+# An element that is empty, '.' or '..': also before a leading and behind a trailing '/'.
+_BAD_ELEMENT = re.compile(r"(?:\A|/)\.{0,2}(?:/|\Z)")
+_HEX = {name: re.compile(f"[0-9A-Fa-f]{{{2 * DIGESTS[name].size}}}") for name in DIGESTS}
+# The digest algorithms that OCFL and its extension 0009 name, beyond those that content may be addressed by.
+_FIXITY = {*ALGORITHMS, "md5", "sha1", "blake2b-512", "blake2b-160", "blake2b-256", "blake2b-384", "sha512/256", "size"}
+
+
+class Finding(NamedTuple):
+    """One thing that is not as OCFL requires.
+
+    :ivar kind: a word of :mod:`pressmark.stores.problems`
+    :ivar code: of the specification's list of validation codes, such as ``E036``
+    :ivar message: one line for people
+    """
+
+    kind: str
+    code: str
+    message: str
+    algorithm: str | None = None
+    expected: str | None = None
+    found: str | None = None
+
+
+def version_number(name: str) -> tuple[int, int] | None:
+    """Return the number of a version directory and how many digits it is padded to (0 for none).
+
+    >>> version_number("v0002")
+    (2, 4)
+    """
+    match = _VERSION.fullmatch(name)
+    if match is None:
+        return None
+    return int(match[2]), len(name) - 1 if match[1] else 0
+
+
+def path_fault(path: Any) -> str | None:
+    """Return why ``path`` is neither a logical nor a content path, :data:`None` where it can be both."""
+    if not isinstance(path, str):
+        return f"{shown_value(path)} is no text"
+    if path.startswith("/") or path.endswith("/"):
+        return f"the path {shown(path)} begins or ends with '/'"
+    if _BAD_ELEMENT.search(path) is not None:
+        return f"the path {shown(path)} has an element that is empty, '.' or '..'"
+    return None
+
+
+def inventory_findings(document: Mapping[str, Any], version: str | None = None) -> list[Finding]:
+    """Return all that is wrong with an inventory by itself.
+
+    :param document: its JSON object
+    :param version: of OCFL, as the object declares it; :data:`None` for whatever the inventory says
+    """
+    found: list[Finding] = []
+    add = found.append
+    for key in ("id", "type", "digestAlgorithm", "head"):
+        if key not in document:
+            add(Finding("inventory-key-missing", "E036", f"the inventory has no {key}"))
+    for key in ("manifest", "versions"):
+        if key not in document:
+            add(Finding("inventory-key-missing", "E041", f"the inventory has no {key}"))
+    for key in document.keys() - _KEYS:
+        add(Finding("inventory-key-unknown", "E102", f"the inventory has a key {shown(key)}, which OCFL does not know"))
+    _identity(document, version, add)
+    algorithm = document.get("digestAlgorithm")
+    if "digestAlgorithm" in document:
+        if algorithm not in ALGORITHMS:
+            what = f"digestAlgorithm is {shown_value(algorithm)}: sha512 or sha256 are required"
+            add(Finding("digest-algorithm", "E025", what))
+            algorithm = None
+        elif algorithm != ALGORITHMS[0]:
+            add(Finding("inventory-advice", "W004", f"digestAlgorithm is {algorithm}; sha512 is recommended"))
+    names = _version_names(document, add)
+    digests, contents = _manifest(document, algorithm, names, add)
+    used = _versions(document, algorithm, digests, add)
+    if digests is not None and used is not None:
+        for digest in digests - used:
+            what = f"the manifest has the digest {shown(digest)}, which no version's state uses"
+            add(Finding("digest-unused", "E107", what))
+    _fixity(document, contents, add)
+    return found
+
+
+def _identity(document: Mapping[str, Any], version: str | None, add: Any) -> None:
+    identifier = document.get("id", "")
+    if "id" in document and (not isinstance(identifier, str) or not identifier):
+        add(
+            Finding("inventory-value", "E037", f"id is {shown_value(identifier)}: a text is required, not an empty one")
+        )
+    elif identifier and _URI.fullmatch(identifier) is None:
+        add(Finding("inventory-advice", "W005", f"the identifier {shown(identifier)} is no URI, which it should be"))
+    if "type" in document:
+        given = document["type"]
+        match = _TYPE.fullmatch(given) if isinstance(given, str) else None
+        if match is None:
+            what = f"type is {shown_value(given)}, not {inventory_type(version or '1.1')}"
+            add(Finding("inventory-value", "E038", what))
+        elif version is not None and match[1] != version:
+            what = f"type says OCFL {match[1]}, the object's declaration {version}"
+            add(Finding("inventory-value", "E038", what, expected=version, found=match[1]))
+        elif match[1] not in VERSIONS:
+            what = f"type says OCFL {match[1]}, which is not known"
+            add(Finding("inventory-value", "E038", what, found=match[1]))
+    if "contentDirectory" in document:
+        name = document["contentDirectory"]
+        if not isinstance(name, str) or not name or "/" in name:
+            what = f"contentDirectory is {shown_value(name)}: one name is required"
+            add(Finding("inventory-value", "E017", what))
+        elif name in (".", ".."):
+            add(Finding("inventory-value", "E018", f"contentDirectory is {shown(name)}"))
+
+
+def _version_names(document: Mapping[str, Any], add: Any) -> set[str]:
+    """Check names and sequence of the versions, and which is the newest; return the names."""
+    versions = document.get("versions", {})
+    if not isinstance(versions, dict):
+        add(Finding("inventory-value", "E045", "versions is not a JSON object"))
+        return set()
+    if "versions" in document and not versions:
+        add(Finding("version-absent", "E008", "the inventory has no version"))
+    numbers: dict[int, str] = {}
+    paddings = set()
+    for name in versions:
+        parsed = version_number(name)
+        if parsed is None:
+            add(Finding("version-name", "E104", f"{shown(name)} is no version's name: v1, v2 and so on are"))
+            continue
+        numbers[parsed[0]] = name
+        paddings.add(parsed[1])
+    if len(paddings) > 1:
+        add(Finding("version-name", "E012", "the names of versions are not padded with zeros to the same width"))
+    elif paddings - {0}:
+        add(
+            Finding("inventory-advice", "W001", "the names of versions are padded with zeros, which they should not be")
+        )
+    for number in range(1, max(numbers, default=0)):
+        if number not in numbers:
+            code = "E009" if number == 1 else "E010"
+            add(Finding("version-absent", code, f"version {number} is not in the inventory, later ones are"))
+            break
+    head = document.get("head")
+    if "head" in document and numbers:
+        newest = numbers[max(numbers)]
+        if head != newest:
+            what = f"head is {shown_value(head)}, the newest version {newest}"
+            add(Finding("inventory-value", "E040", what, expected=newest, found=str(head)))
+    return set(versions)
+
+
+def _digests(block: Mapping[str, Any], algorithm: str | None, what: str, codes: tuple[str, str], add: Any) -> None:
+    """Check the keys of a block that maps digests to paths."""
+    pattern = None if algorithm is None else _HEX.get(algorithm)
+    seen = set()
+    for digest in block:
+        if pattern is not None and pattern.fullmatch(digest) is None:
+            text = f"{what} has {shown(digest)}, which is no digest of {algorithm}"
+            add(Finding("digest-malformed", codes[0], text, algorithm=algorithm, found=digest))
+        folded = digest.lower()
+        if folded in seen:
+            text = f"{what} has the digest {shown(digest)} in two spellings"
+            add(Finding("digest-repeated", codes[1], text, algorithm=algorithm, found=digest))
+        seen.add(folded)
+
+
+def _manifest(
+    document: Mapping[str, Any], algorithm: str | None, names: set[str], add: Any
+) -> tuple[set[str] | None, set[str]]:
+    """Check the manifest, and return its digests and content paths."""
+    manifest = document.get("manifest", {})
+    if not isinstance(manifest, dict):
+        add(Finding("inventory-value", "E106", "manifest is not a JSON object"))
+        return None, set()
+    _digests(manifest, algorithm, "the manifest", ("E025", "E096"), add)
+    contents: set[str] = set()
+    folder = content_directory(document)
+    for digest, paths in manifest.items():
+        if not isinstance(paths, list) or not paths:
+            what = f"the manifest gives the digest {shown(digest)} no list of paths"
+            add(Finding("inventory-value", "E092", what))
+            continue
+        for path in paths:
+            if (fault := path_fault(path)) is not None:
+                slash = isinstance(path, str) and (path.startswith("/") or path.endswith("/"))
+                add(Finding("path-malformed", "E100" if slash else "E099", f"in the manifest {fault}"))
+                continue
+            if path in contents:
+                add(Finding("path-repeated", "E101", f"the manifest has the path {shown(path)} more than once"))
+            contents.add(path)
+            first, _, rest = path.partition("/")
+            if first not in names or not rest.startswith(f"{folder}/"):
+                what = f"the manifest has the path {shown(path)}, which is in no version's {shown(folder)}"
+                add(Finding("path-malformed", "E042", what))
+    for path in _conflicts(contents):
+        add(Finding("path-conflict", "E101", f"the manifest has {shown(path)} as a file and as a directory"))
+    return set(manifest), contents
+
+
+def _conflicts(paths: Iterable[str]) -> list[str]:
+    """Return the paths that are also directories of others."""
+    folders: set[str] = set()
+    for path in paths:
+        folder = path.rpartition("/")[0]
+        while folder and folder not in folders:
+            folders.add(folder)
+            folder = folder.rpartition("/")[0]
+    return sorted(folders.intersection(paths))
+
+
+def _versions(
+    document: Mapping[str, Any], algorithm: str | None, digests: set[str] | None, add: Any
+) -> set[str] | None:
+    """Check every version's block, and return all digests that their states use."""
+    versions = document.get("versions")
+    if not isinstance(versions, dict):
+        return None
+    used: set[str] = set()
+    whole = True
+    for name, block in versions.items():
+        if not isinstance(block, dict):
+            add(Finding("inventory-value", "E047", f"the version {shown(name)} is not a JSON object"))
+            whole = False
+            continue
+        for key in block.keys() - _VERSION_KEYS:
+            what = f"the version {shown(name)} has a key {shown(key)}, which OCFL does not know"
+            add(Finding("inventory-key-unknown", "E102", what))
+        _metadata(name, block, add)
+        state = block.get("state")
+        if "state" not in block:
+            add(Finding("inventory-key-missing", "E048", f"the version {shown(name)} has no state"))
+            whole = False
+        elif not isinstance(state, dict):
+            add(Finding("inventory-value", "E050", f"the state of the version {shown(name)} is no JSON object"))
+            whole = False
+        else:
+            used.update(state)
+            _state(name, state, algorithm, digests, add)
+    return used if whole else None
+
+
+def _metadata(name: str, block: Mapping[str, Any], add: Any) -> None:
+    created = block.get("created")
+    if "created" not in block:
+        add(Finding("inventory-key-missing", "E048", f"the version {shown(name)} has no created"))
+    elif not _is_date_time(created):
+        what = (
+            f"created of the version {shown(name)} is {shown_value(created)}: a date and time of RFC 3339 is required"
+        )
+        add(Finding("inventory-value", "E049", what))
+    if "message" not in block:
+        add(Finding("inventory-advice", "W007", f"the version {shown(name)} has no message"))
+    elif not isinstance(block["message"], str):
+        add(Finding("inventory-value", "E094", f"message of the version {shown(name)} is no text"))
+    user = block.get("user")
+    if "user" not in block:
+        add(Finding("inventory-advice", "W007", f"the version {shown(name)} has no user"))
+    elif not isinstance(user, dict) or not isinstance(user.get("name"), str) or not user["name"]:
+        what = f"user of the version {shown(name)} is not an object with the text name"
+        add(Finding("inventory-value", "E054", what))
+    else:
+        for key in user.keys() - {"name", "address"}:
+            what = f"user of the version {shown(name)} has a key {shown(key)}, which OCFL does not know"
+            add(Finding("inventory-key-unknown", "E102", what))
+        address = user.get("address", "")
+        if "address" not in user:
+            add(Finding("inventory-advice", "W008", f"user of the version {shown(name)} has no address"))
+        elif not isinstance(address, str):
+            add(Finding("inventory-value", "E054", f"address of the user of {shown(name)} is no text"))
+        elif _URI.fullmatch(address) is None:
+            add(Finding("inventory-advice", "W009", f"address of the user of {shown(name)} is no URI"))
+
+
+def _is_date_time(value: Any) -> bool:
+    match = _CREATED.fullmatch(value) if isinstance(value, str) else None
+    if match is None:
+        return False
+    try:
+        date(*map(int, match.groups()[:3]))
+    except ValueError:
+        return False
+    return True
+
+
+def _state(name: str, state: Mapping[str, Any], algorithm: str | None, digests: set[str] | None, add: Any) -> None:
+    _digests(state, algorithm, f"the state of {shown(name)}", ("E050", "E050"), add)
+    logical: set[str] = set()
+    for digest, paths in state.items():
+        if digests is not None and digest not in digests:
+            what = f"the state of {shown(name)} has the digest {shown(digest)}, which is not in the manifest"
+            add(Finding("digest-unknown", "E050", what, found=digest))
+        if not isinstance(paths, list) or not paths:
+            what = f"the state of {shown(name)} gives the digest {shown(digest)} no list of paths"
+            add(Finding("inventory-value", "E050", what))
+            continue
+        for path in paths:
+            if (fault := path_fault(path)) is not None:
+                slash = isinstance(path, str) and (path.startswith("/") or path.endswith("/"))
+                add(Finding("path-malformed", "E053" if slash else "E052", f"in the state of {shown(name)} {fault}"))
+            elif path in logical:
+                what = f"the state of {shown(name)} has the path {shown(path)} more than once"
+                add(Finding("path-repeated", "E095", what))
+            else:
+                logical.add(path)
+    for path in _conflicts(logical):
+        what = f"the state of {shown(name)} has {shown(path)} as a file and as a directory"
+        add(Finding("path-conflict", "E095", what))
+
+
+def _fixity(document: Mapping[str, Any], contents: set[str], add: Any) -> None:
+    fixity = document.get("fixity", {})
+    if not isinstance(fixity, dict):
+        add(Finding("inventory-value", "E111", "fixity is no JSON object"))
+        return
+    for algorithm, block in fixity.items():
+        if algorithm not in _FIXITY:
+            # A warning: any extension, also one of somebody's own, may name more of them (section 3.5.4).
+            what = f"fixity has the algorithm {shown(algorithm)}, which neither OCFL nor its extension 0009 names"
+            add(Finding("fixity-algorithm", "E056", what, algorithm=algorithm))
+        if not isinstance(block, dict):
+            add(Finding("inventory-value", "E057", f"fixity of {shown(algorithm)} is no JSON object"))
+            continue
+        _digests(block, algorithm, f"fixity of {shown(algorithm)}", ("E057", "E097"), add)
+        for digest, paths in block.items():
+            if not isinstance(paths, list) or not paths:
+                what = f"fixity of {shown(algorithm)} gives the digest {shown(digest)} no list of paths"
+                add(Finding("inventory-value", "E057", what))
+                continue
+            for path in paths:
+                if not isinstance(path, str) or path not in contents:
+                    what = f"fixity of {shown(algorithm)} has the path {shown_value(path)}, which the manifest has not"
+                    add(Finding("path-unknown", "E057", what))
+
+
+# --- several inventories of one object --------------------------------------------------------------------------------
+
+
+def history_findings(name: str, earlier: Mapping[str, Any], newest: Mapping[str, Any]) -> list[Finding]:
+    """Return where the inventory of an earlier version contradicts the object's newest (sections 3.5.1, 3.7).
+
+    :param name: of the version directory that holds ``earlier``
+    """
+    found: list[Finding] = []
+    if isinstance(newest.get("id"), str) and earlier.get("id") != newest["id"]:
+        what = f"the inventory of {shown(name)} has the identifier {shown_value(earlier.get('id'))}"
+        found.append(Finding("history-differs", "E110", what))
+    if earlier.get("head") != name:
+        what = f"head in the inventory of {shown(name)} is {shown_value(earlier.get('head'))}"
+        found.append(Finding("history-differs", "E040", what, expected=name, found=str(earlier.get("head"))))
+    folder = earlier.get("contentDirectory", CONTENT_DIRECTORY)
+    if folder != newest.get("contentDirectory", CONTENT_DIRECTORY):
+        what = f"contentDirectory in the inventory of {shown(name)} is {shown_value(folder)}"
+        found.append(Finding("history-differs", "E020", what))
+    blocks, others = earlier.get("versions"), newest.get("versions")
+    if not isinstance(blocks, dict) or not isinstance(others, dict):
+        return found
+    for version, block in blocks.items():
+        other = others.get(version)
+        if not isinstance(other, dict) or not isinstance(block, dict):
+            what = f"the inventory of {shown(name)} has a version {shown(version)}, the newest has not"
+            found.append(Finding("history-differs", "E066", what))
+            continue
+        if not _is_same_state(block, earlier, other, newest):
+            what = f"the inventory of {shown(name)} has another state of the version {shown(version)} than the newest"
+            found.append(Finding("history-differs", "E066", what))
+        for key in ("created", "message", "user"):
+            if block.get(key) != other.get(key):
+                what = f"{key} of {shown(version)} in the inventory of {shown(name)} is not that of the newest"
+                found.append(Finding("inventory-advice", "W011", what))
+    return found
+
+
+def unset_finding(name: str, first: Mapping[str, Any], inventories: Iterable[Mapping[str, Any]]) -> Finding | None:
+    """Return what is wrong where a later inventory sets contentDirectory and the first does not (section 3.3.1).
+
+    :param name: of the version directory that holds the inventory ``first``
+    """
+    number = version_number(name)
+    if number is None or number[0] != 1 or "contentDirectory" in first:
+        return None
+    if not any("contentDirectory" in inventory for inventory in inventories):
+        return None
+    what = f"contentDirectory is not set in the inventory of {shown(name)}, the first version, and is in a later one"
+    return Finding("history-differs", "E019", what)
+
+
+def order_finding(name: str, inventory: Mapping[str, Any], next_one: Mapping[str, Any]) -> Finding | None:
+    """Return what is wrong where an inventory is of a later OCFL version than the one that comes after it."""
+    before, now = _spec_version(inventory), _spec_version(next_one)
+    if before is None or now is None or not later(before, now):
+        return None
+    what = f"the inventory of {shown(name)} is of OCFL {before}, the next of {now}, which is earlier"
+    return Finding("history-differs", "E103", what, expected=now, found=before)
+
+
+def _spec_version(document: Mapping[str, Any]) -> str | None:
+    given = document.get("type")
+    match = _TYPE.fullmatch(given) if isinstance(given, str) else None
+    return match[1] if match is not None and match[1] in VERSIONS else None
+
+
+def _is_same_state(
+    block: Mapping[str, Any], earlier: Mapping[str, Any], other: Mapping[str, Any], newest: Mapping[str, Any]
+) -> bool:
+    """Return whether two inventories have the same state of a version: digest algorithms may have changed meanwhile."""
+    before, now = _contents_of(block, earlier), _contents_of(other, newest)
+    if before is None or now is None:
+        return before is now
+    # Later versions may add copies of the same content to those that an earlier manifest has.
+    if before.keys() != now.keys() or not all(contents <= now[path] for path, contents in before.items()):
+        return False
+    # Of one algorithm, one content has one digest.
+    same_algorithm = earlier.get("digestAlgorithm") == newest.get("digestAlgorithm")
+    return not same_algorithm or _folded(block["state"]) == _folded(other["state"])
+
+
+def _folded(state: Mapping[str, Any]) -> set[str]:
+    return {digest.lower() for digest in state}
+
+
+def _contents_of(block: Mapping[str, Any], document: Mapping[str, Any]) -> dict[str, frozenset[str]] | None:
+    """Return the content paths of each logical path."""
+    state, manifest = block.get("state"), document.get("manifest")
+    if not isinstance(state, dict) or not isinstance(manifest, dict):
+        return None
+    same: dict[str, frozenset[str]] = {}
+    for digest, paths in state.items():
+        contents = manifest.get(digest)
+        if isinstance(paths, list) and isinstance(contents, list):
+            where = frozenset(path for path in contents if isinstance(path, str))
+            same.update((path, where) for path in paths if isinstance(path, str))
+    return same

@@ -1,0 +1,228 @@
+"""What an OCFL storage root says of itself: its declaration, ``ocfl_layout.json`` and the layout's configuration.
+
+Sections 4.1, 4.2 and 4.4 of the specification, and the storage hierarchies of the layouts' extensions.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from pressmark.errors import LayoutConfigError, StoreError, shown, shown_value
+from pressmark.fs.durable import flush_directory, flush_tree, is_there
+from pressmark.layouts import REGISTRY, Layout, layout_from_config
+from pressmark.reports import Problem
+from pressmark.stores.directories import Entry, scan
+from pressmark.stores.ocfl.codes import REGISTERED
+from pressmark.stores.ocfl.declarations import ROOT, VERSIONS, declaration, read_declaration
+from pressmark.stores.ocfl.inventory import inventory_bytes
+from pressmark.stores.ocfl.object_writer import write_extension
+from pressmark.stores.problems import problem
+from pressmark.stores.store import octets, text
+
+__all__ = ["EXTENSIONS", "LAYOUT", "WORKSHOP", "RootFacts", "create_root", "layout_file", "read_root", "refused_layout"]
+
+LAYOUT = b"ocfl_layout.json"
+EXTENSIONS = b"extensions"
+#: Where objects are prepared, below :data:`EXTENSIONS`: an extension may keep what it likes there.
+WORKSHOP = b"pressmark-staging"
+_CONFIG = b"config.json"
+# What the declaration is written as, so that it is never there in part.
+_NEW = b"declaration.pressmark-new"
+# A configuration is a few hundred bytes; nothing sensible is larger.
+_LARGEST = 1 << 20
+
+
+class RootFacts(NamedTuple):
+    """What a storage root says of itself.
+
+    :ivar version: of OCFL; :data:`None` where none is declared
+    :ivar layout: that places the objects; :data:`None` where none is known
+    :ivar why_no_layout: one line, empty where there is one
+    :ivar problems: with paths relative to the root
+    """
+
+    version: str | None
+    layout: Layout | None
+    why_no_layout: str
+    problems: list[Problem]
+
+
+def refused_layout(layout: Layout, version: str) -> str | None:
+    """Return why a layout cannot place the objects of a storage root, :data:`None` where it can."""
+    if not layout.name[:4].isdigit():
+        known = ", ".join(name[:4] for name in REGISTRY if name[:4].isdigit())
+        return f"{layout.name} is no layout of OCFL; take one of {known}"
+    if layout.name.startswith("0010") and version == "1.0":
+        return f"{layout.name} needs OCFL 1.1"
+    return None
+
+
+def layout_file(layout: Layout, description: str | None = None) -> bytes:
+    """Return the content of ``ocfl_layout.json``."""
+    summary = REGISTRY[layout.name].summary
+    return inventory_bytes(
+        {"extension": layout.name, "description": description or f"{summary[:1].upper()}{summary[1:]}"}
+    )
+
+
+def create_root(root: bytes, layout: Layout, version: str, description: str | None = None) -> None:
+    """Make a storage root in a directory that is not there, or is empty; its declaration is written last.
+
+    :raises StoreError: it is there and not empty, or the layout cannot be used
+    :raises OSError: it cannot be written
+    """
+    if version not in VERSIONS:
+        raise StoreError(root, f"OCFL {shown_value(version)} is not known; take one of {', '.join(VERSIONS)}")
+    why = refused_layout(layout, version)
+    if why is not None:
+        raise StoreError(root, why)
+    try:
+        os.makedirs(root)
+    except FileExistsError:
+        _clear_unfinished(root)
+    if layout.parameters():  # ocfl-py 2.1.0 stops at a configuration of 0002, which has nothing to configure
+        write_extension(root, layout)
+    _write_new(os.path.join(root, LAYOUT), layout_file(layout, description))
+    flush_tree(root)
+    name, content = declaration(ROOT, version)
+    _write_new(os.path.join(root, _NEW), content)
+    os.replace(os.path.join(root, _NEW), os.path.join(root, name))
+    flush_directory(root)
+
+
+def _clear_unfinished(root: bytes) -> None:
+    """Remove what a killed creation has left, which has no declaration yet.
+
+    :raises StoreError: there is something else
+    """
+    try:
+        entries = scan(root, follow=False)
+    except NotADirectoryError:
+        raise StoreError(root, "it is no directory") from None
+    folders = []
+    if any(entry.name == EXTENSIONS and entry.kind == "directory" for entry in entries):
+        folders = [os.path.join(EXTENSIONS, entry.name) for entry in scan(os.path.join(root, EXTENSIONS), follow=False)]
+    configs = [os.path.join(folder, _CONFIG) for folder in folders if os.fsdecode(os.path.basename(folder)) in REGISTRY]
+    foreign = [entry.name for entry in entries if entry.name not in (LAYOUT, _NEW, EXTENSIONS)]
+    foreign += [folder for folder in folders if os.path.join(folder, _CONFIG) not in configs]
+    if foreign:
+        raise StoreError(root, f"it is there and holds {shown(foreign[0])}; name a new directory, or an empty one")
+    for name in (*configs, LAYOUT, _NEW):
+        if os.path.lexists(os.path.join(root, name)):
+            os.unlink(os.path.join(root, name))
+    for name in (*folders, EXTENSIONS):
+        if os.path.isdir(os.path.join(root, name)):
+            os.rmdir(os.path.join(root, name))
+
+
+def _write_new(path: bytes, data: bytes) -> None:
+    with open(path, "xb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def read_root(root: bytes, entries: Sequence[Entry] | None = None) -> RootFacts:
+    """Return what a storage root says of itself, and what is wrong with that.
+
+    :param entries: what is in it, where that is known
+    :raises OSError: it cannot be read
+    """
+    if entries is None:
+        entries = scan(root, follow=False)
+    files = [entry.name for entry in entries if entry.kind == "file"]
+    version, problems = read_declaration(root, b"", ROOT, files)
+    if version is None:
+        names = " or ".join(os.fsdecode(declaration(ROOT, one)[0]) for one in VERSIONS)
+        problems.append(problem("declaration-missing", b"", f"the storage root has no declaration; restore {names}"))
+    layout: Layout | None = None
+    if LAYOUT not in files:
+        why = f"it has no {os.fsdecode(LAYOUT)}, which says where objects belong"
+        problems.append(problem("layout-missing", LAYOUT))
+    else:
+        layout, why, found = _layout(root, version)
+        problems += found
+    problems += _extensions(root, entries, layout)
+    return RootFacts(version, layout, why, problems)
+
+
+def _layout(root: bytes, version: str | None) -> tuple[Layout | None, str, list[Problem]]:
+    try:
+        document = _read_json(os.path.join(root, LAYOUT))
+    except _NotJson as error:
+        return None, f"{os.fsdecode(LAYOUT)}: {error}", [problem("layout-malformed", LAYOUT, str(error))]
+    problems = [
+        problem("layout-malformed", LAYOUT, f"{key} is required, a text")
+        for key in ("extension", "description")
+        if not isinstance(document.get(key), str)
+    ]
+    name = document.get("extension")
+    if not isinstance(name, str):
+        return None, f"{os.fsdecode(LAYOUT)} names no extension", problems
+    if name in ("", ".", "..") or "/" in name or "\0" in name:
+        why = f"{os.fsdecode(LAYOUT)} names {shown(name)}, which is no extension"
+        return None, why, [*problems, problem("layout-unknown", LAYOUT, why)]
+    path = os.path.join(EXTENSIONS, octets(name), _CONFIG)
+    config: dict[str, Any] = {"extensionName": name}
+    try:
+        if is_there(os.path.join(root, path)):
+            config = _read_json(os.path.join(root, path))
+            if config.setdefault("extensionName", name) != name:
+                raise LayoutConfigError("extensionName", f"{shown_value(config['extensionName'])} is not {shown(name)}")
+        layout = layout_from_config(config)
+    except OSError as error:
+        # Without its configuration, the layout would give other paths.
+        why = f"{os.fsdecode(path)} cannot be read: {error.strerror}"
+        return None, why, [*problems, problem("layout-unknown", path, f"{why} (E071)")]
+    except (_NotJson, LayoutConfigError) as error:
+        known = "unknown layout" in str(error)
+        where = LAYOUT if known else path
+        why = f"{os.fsdecode(LAYOUT)} names {shown(name)}: {error}"
+        return None, why, [*problems, problem("layout-unknown", where, str(error))]
+    refused = refused_layout(layout, version or VERSIONS[0])
+    if refused is not None:
+        return None, refused, [*problems, problem("layout-unknown", LAYOUT, refused)]
+    return layout, "", problems
+
+
+class _NotJson(Exception):
+    """A file that should hold a JSON object does not."""
+
+
+def _read_json(path: bytes) -> dict[str, Any]:
+    name = os.fsdecode(os.path.basename(path))
+    try:
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0))
+        with open(descriptor, "rb") as file:
+            data = file.read(_LARGEST)
+        document = json.loads(data.decode())
+    except OSError as error:
+        raise _NotJson(f"{name} cannot be read: {error.strerror}") from None
+    except (ValueError, RecursionError) as error:
+        raise _NotJson(f"{name} is not JSON: {error}") from None
+    if not isinstance(document, dict):
+        raise _NotJson(f"{name} is not a JSON object")
+    return document
+
+
+def _extensions(root: bytes, entries: Sequence[Entry], layout: Layout | None) -> list[Problem]:
+    if not any(entry.name == EXTENSIONS and entry.kind == "directory" for entry in entries):
+        return []
+    try:
+        inside = scan(os.path.join(root, EXTENSIONS), follow=False)
+    except OSError as error:
+        return [problem("unreadable", EXTENSIONS, error.strerror or str(error))]
+    found = [] if inside else [problem("directory-empty", EXTENSIONS)]
+    for entry in inside:
+        path = EXTENSIONS + b"/" + entry.name
+        if entry.kind != "directory":
+            code = None if entry.is_link else "E112"
+            found.append(problem("symbolic-link" if entry.is_link else "extensions-file", path, code=code))
+        # Ours is there for as long as a run lasts; what a killed run leaves in it is reported as such.
+        elif entry.name != WORKSHOP and text(entry.name) not in REGISTERED:
+            what = f"{os.fsdecode(entry.name)!r} is not the name of a registered extension"
+            found.append(problem("extension-unregistered", path, what, code="W016"))
+    return found

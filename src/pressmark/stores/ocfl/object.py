@@ -1,0 +1,527 @@
+"""One OCFL object on the disk, looked at strictly: what is there, and what its inventories say of it (section 3).
+
+Nothing is followed, nothing is opened but inventories, sidecars and declarations. Content files are given with the
+digests that they must have; whoever has many objects reads all their files in one run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from pressmark.errors import shown
+from pressmark.fixity import ALGORITHMS as DIGESTS
+from pressmark.reports import Problem
+from pressmark.stores.directories import Entry, scan
+from pressmark.stores.ocfl.codes import REGISTERED
+from pressmark.stores.ocfl.declarations import OBJECT, later, read_declaration
+from pressmark.stores.ocfl.inventory import (
+    ALGORITHMS,
+    INVENTORY,
+    InventoryError,
+    content_directory,
+    read_inventory,
+    sidecar_digest,
+    sidecar_name,
+)
+from pressmark.stores.ocfl.inventory_rules import (
+    Finding,
+    history_findings,
+    inventory_findings,
+    order_finding,
+    unset_finding,
+    version_number,
+)
+from pressmark.stores.ocfl.layout_files import EXTENSIONS
+from pressmark.stores.ocfl.unversioned import LOGS, MUTABLE_HEAD, is_content_path_layout
+from pressmark.stores.problems import problem
+from pressmark.stores.readability import unreadable_file
+from pressmark.stores.store import octets, text
+
+__all__ = ["Advice", "Checked", "ContentFile", "check_object", "is_object_name", "is_object_root"]
+
+_INVENTORY = octets(INVENTORY)
+_SIDECAR = re.compile(rb"inventory\.json\.[A-Za-z0-9_\-]+")
+_DIRECTORIES = (EXTENSIONS, LOGS)
+_VERSION = re.compile(rb"v[0-9]+")
+
+
+class ContentFile(NamedTuple):
+    """A content file that is there.
+
+    :ivar path: relative to the object's root
+    :ivar digests: what each algorithm must give, as the inventory spells it
+    :ivar fixity: the algorithms whose digests are in fixity blocks alone, and in no manifest
+    """
+
+    path: bytes
+    digests: dict[str, str]
+    fixity: Collection[str] = ()
+
+
+class Advice(NamedTuple):
+    """What an object should have and has not: most often all objects of a root, or none."""
+
+    code: str
+    message: str
+    kind: str = "inventory-advice"
+
+
+class Checked(NamedTuple):
+    """What was found of one object.
+
+    :ivar identifier: from its inventory; :data:`None` where that has none
+    :ivar algorithm: of the manifest; :data:`None` where it is none that is allowed
+    :ivar problems: their paths are relative to the store's root
+    :ivar advice: each code once
+    :ivar files: the content files that can be verified
+    :ivar seen: the status that the inventory had before anything else was looked at; :data:`None` where there is none
+    """
+
+    identifier: str | None
+    algorithm: str | None
+    problems: list[Problem]
+    advice: list[Advice]
+    files: list[ContentFile]
+    seen: os.stat_result | None
+
+
+def is_object_root(entries: Sequence[Entry]) -> bool:
+    """Return whether a directory with these names is an object's root: it declares itself to be one."""
+    return any(entry.name.startswith(OBJECT) and entry.kind == "file" for entry in entries)
+
+
+def is_object_name(entry: Entry) -> bool:
+    """Return whether OCFL knows such a name in an object's root (section 3.1)."""
+    if entry.kind == "directory":
+        return entry.name in _DIRECTORIES or _VERSION.fullmatch(entry.name) is not None
+    name = entry.name
+    return entry.kind == "file" and (
+        name == _INVENTORY or name.startswith(b"0=") or _SIDECAR.fullmatch(name) is not None
+    )
+
+
+def check_object(directory: bytes, place: bytes, entries: Sequence[Entry], root_version: str | None = None) -> Checked:
+    """Look at an object without reading its content.
+
+    :param directory: its root
+    :param place: the same, relative to the store's root
+    :param entries: what is in it
+    :param root_version: the OCFL version that the storage root declares
+    """
+    return _Check(directory, place).all(entries, root_version)
+
+
+class _Check:
+    def __init__(self, directory: bytes, place: bytes) -> None:
+        self._directory = directory
+        self._place = place
+        self._problems: list[Problem] = []
+        self._advice: dict[str, Advice] = {}
+        self._seen: os.stat_result | None = None
+        # Inventories of earlier versions: what they say of content holds still. In the order of their numbers.
+        self._earlier: list[tuple[bytes, dict[str, Any]]] = []
+        # The content files of each version directory.
+        self._contents: dict[bytes, set[bytes]] = {}
+
+    # --- telling --------------------------------------------------------------------------------------------------
+
+    def _path(self, *names: bytes) -> bytes:
+        return b"/".join((self._place, *names)) if self._place else b"/".join(names)
+
+    def _tell(self, kind: str, names: tuple[bytes, ...], message: str = "", **more: Any) -> None:
+        self._problems.append(problem(kind, self._path(*names), message, **more))
+
+    def _take(self, findings: Sequence[Finding], path: tuple[bytes, ...]) -> None:
+        for finding in findings:
+            kind, code, message, algorithm, expected, found = finding
+            if kind == "inventory-advice":
+                self._advice.setdefault(code, Advice(code, message))
+            else:
+                self._tell(kind, path, message, code=code, algorithm=algorithm, expected=expected, found=found)
+
+    # --- reading --------------------------------------------------------------------------------------------------
+
+    def _scan(self, *names: bytes) -> list[Entry]:
+        """Return what is in a directory of the object; links and what is no file are told of and left out."""
+        path = os.path.join(self._directory, *names)
+        try:
+            entries = scan(path, follow=False)
+        except OSError as error:
+            self._tell("unreadable", names, error.strerror or str(error))
+            return []
+        return self._usable(entries, names)
+
+    def _usable(self, entries: Sequence[Entry], names: tuple[bytes, ...]) -> list[Entry]:
+        usable = []
+        for entry in entries:
+            if entry.kind == "file":
+                try:
+                    status = os.lstat(os.path.join(self._directory, *names, entry.name))
+                except OSError as error:
+                    self._tell("content-unreadable", (*names, entry.name), error.strerror or str(error))
+                    continue
+                if not names and entry.name == _INVENTORY:
+                    self._seen = status
+                if status.st_nlink > 1:
+                    what = f"the file has {status.st_nlink} names; copy it, OCFL forbids hard links"
+                    self._tell("hard-link", (*names, entry.name), what)
+                usable.append(entry)
+            elif entry.kind == "directory":
+                usable.append(entry)
+            else:
+                self._tell("symbolic-link" if entry.is_link else "special-file", (*names, entry.name))
+        return usable
+
+    def _read(self, *names: bytes) -> bytes | None:
+        try:
+            with open(os.path.join(self._directory, *names), "rb") as file:
+                return file.read()
+        except OSError as error:
+            self._tell("unreadable", names, error.strerror or str(error))
+            return None
+
+    # --- the object -----------------------------------------------------------------------------------------------
+
+    def all(self, entries: Sequence[Entry], root_version: str | None) -> Checked:
+        entries = self._usable(entries, ())
+        files = {entry.name for entry in entries if entry.kind == "file"}
+        version, problems = read_declaration(self._directory, self._place, OBJECT, files)
+        self._problems += problems
+        if version is not None and root_version is not None and later(version, root_version):
+            what = f"the object declares OCFL {version}, its storage root {root_version}"
+            self._tell("version-later", (), what, expected=root_version, found=version)
+        document, data = self._inventory(files, version)
+        self._names(entries, document)
+        versions = {entry.name for entry in entries if entry.kind == "directory" and _VERSION.fullmatch(entry.name)}
+        self._extensions(entries)
+        if document is None or data is None:
+            return Checked(None, None, self._problems, list(self._advice.values()), [], self._seen)
+        self._versions(versions, document, data)
+        identifier, algorithm = document.get("id"), document.get("digestAlgorithm")
+        return Checked(
+            identifier if isinstance(identifier, str) and identifier else None,
+            algorithm if algorithm in ALGORITHMS else None,
+            self._problems,
+            list(self._advice.values()),
+            self._files(document),
+            self._seen,
+        )
+
+    def _names(self, entries: Sequence[Entry], document: Mapping[str, Any] | None) -> None:
+        """Tell of names that do not belong in an object's root."""
+        algorithm = document.get("digestAlgorithm") if document is not None else None
+        for entry in entries:
+            if not is_object_name(entry):
+                what = "directory" if entry.kind == "directory" else "file"
+                self._tell("object-extra", (entry.name,), f"OCFL knows no such {what} in an object's root")
+            elif (
+                algorithm in ALGORITHMS
+                and _SIDECAR.fullmatch(entry.name)
+                and entry.name != octets(sidecar_name(str(algorithm)))
+            ):
+                what = f"the inventory's digest algorithm is {algorithm}, this is no sidecar of it"
+                self._tell("object-extra", (entry.name,), what)
+
+    def _inventory(self, files: set[bytes], version: str | None) -> tuple[dict[str, Any] | None, bytes | None]:
+        if _INVENTORY not in files:
+            self._tell("inventory-missing", ())
+            return None, None
+        data = self._read(_INVENTORY)
+        document = None if data is None else self._parse(data, (_INVENTORY,))
+        if data is None or document is None:
+            return None, None
+        self._take(inventory_findings(document, version), (_INVENTORY,))
+        self._sidecar(files, document, data, ())
+        return document, data
+
+    def _parse(self, data: bytes, path: tuple[bytes, ...]) -> dict[str, Any] | None:
+        repeated: list[str] = []
+        try:
+            document = read_inventory(data, repeated)
+        except InventoryError as error:
+            self._tell("inventory-malformed", path, str(error))
+            return None
+        for key in repeated:
+            self._tell("inventory-key-repeated", path, f"the key {shown(key)} is there more than once")
+        return document
+
+    def _sidecar(self, files: set[bytes], document: Mapping[str, Any], data: bytes, folder: tuple[bytes, ...]) -> None:
+        algorithm = document.get("digestAlgorithm")
+        if algorithm not in ALGORITHMS:
+            return  # told already
+        name = octets(sidecar_name(algorithm))
+        if name not in files:
+            self._tell("sidecar-missing", (*folder, _INVENTORY), f"there is no {name.decode()}")
+            return
+        content = self._read(*folder, name)
+        if content is None:
+            return
+        expected = sidecar_digest(content)
+        if expected is None:
+            what = f"the sidecar is not a digest, blanks and {INVENTORY}"
+            self._tell("sidecar-malformed", (*folder, name), what)
+            return
+        found = hashlib.new(algorithm, data, usedforsecurity=False).hexdigest()
+        if found != expected:
+            what = f"the inventory has not the {algorithm} of its sidecar"
+            self._tell(
+                "sidecar-mismatch", (*folder, _INVENTORY), what, algorithm=algorithm, expected=expected, found=found
+            )
+
+    def _extensions(self, entries: Sequence[Entry]) -> None:
+        for entry in entries:
+            if entry.kind != "directory" or entry.name not in _DIRECTORIES:
+                continue
+            found = self._scan(entry.name)
+            for inside in found:
+                if inside.kind == "directory":
+                    self._undescribed(entry.name, inside.name)
+                    if entry.name == EXTENSIONS and text(inside.name) not in REGISTERED:
+                        what = f"{os.fsdecode(inside.name)!r} is not the name of a registered extension"
+                        self._advice.setdefault("W013", Advice("W013", what, "extension-unregistered"))
+                elif entry.name == EXTENSIONS:
+                    self._tell("extensions-file", (entry.name, inside.name), code="E067")
+                else:
+                    self._readable(entry.name, inside.name)
+            self._unversioned(entry.name, found)
+
+    def _unversioned(self, folder: bytes, found: Sequence[Entry]) -> None:
+        """Warn of logs and extensions: whoever takes the object's versions alone leaves them behind."""
+        if folder == LOGS and found:
+            self._tell("unversioned", (folder,), section="3.8")
+        for entry in found if folder == EXTENSIONS else ():
+            path = folder + b"/" + entry.name
+            if path == MUTABLE_HEAD:
+                what = "the object has a mutable HEAD: its content is in no version until ocfl-java commits it"
+                self._tell("unversioned", (folder, entry.name), what, section="3.9")
+            elif entry.kind == "directory" and not is_content_path_layout(entry.name):
+                self._tell("unversioned", (folder, entry.name), section="3.9")
+
+    def _undescribed(self, *names: bytes) -> None:
+        """Look for links and for what cannot be read, in a directory that OCFL does not describe further."""
+        waiting = [names]
+        while waiting:
+            folder = waiting.pop()
+            entries = self._scan(*folder)
+            for entry in entries:
+                if entry.kind == "file":
+                    self._readable(*folder, entry.name)
+            waiting += [(*folder, entry.name) for entry in entries[::-1] if entry.kind == "directory"]
+
+    def _readable(self, *names: bytes) -> None:
+        self._problems += unreadable_file(os.path.join(self._directory, *names), self._path(*names))
+
+    # --- versions -------------------------------------------------------------------------------------------------
+
+    def _versions(self, on_disk: set[bytes], document: dict[str, Any], data: bytes) -> None:
+        """Check the version directories, and collect content files and earlier inventories."""
+        blocks = document.get("versions")
+        named = {octets(name) for name in blocks} if isinstance(blocks, dict) else set()
+        for name in sorted(named - on_disk):
+            if version_number(os.fsdecode(name)) is not None:
+                what = f"the inventory has the version {shown(name)}, there is no such directory"
+                self._tell("version-absent", (name,), what, code="E046")
+        for name in sorted(on_disk, key=_in_order):
+            if name not in named:
+                what = "the inventory has no such version"
+                self._tell("version-extra", (name,), what)
+            self._contents[name] = self._version(name, document, data)
+        self._history(document)
+
+    def _history(self, newest: dict[str, Any]) -> None:
+        """Compare the inventories of an object with those that come after them (sections 3.3.1 and 3.7.1)."""
+        if not self._earlier:
+            return
+        inventories = [*self._earlier, (b"", newest)]
+        for (name, earlier), (_name, following) in pairwise(inventories):
+            finding = order_finding(os.fsdecode(name), earlier, following)
+            if finding is not None:
+                self._take([finding], (name, _INVENTORY))
+        first, inventory = self._earlier[0]
+        finding = unset_finding(os.fsdecode(first), inventory, [document for _name, document in inventories])
+        if finding is not None:
+            self._take([finding], (first, _INVENTORY))
+
+    def _version(self, name: bytes, document: dict[str, Any], data: bytes) -> set[bytes]:
+        folder = octets(content_directory(document))
+        entries = self._scan(name)
+        files = {entry.name for entry in entries if entry.kind == "file"}
+        for entry in entries:
+            if entry.kind == "directory":
+                if entry.name != folder:
+                    self._tell("version-directory", (name, entry.name))
+                    self._undescribed(name, entry.name)
+            elif entry.name != _INVENTORY and _SIDECAR.fullmatch(entry.name) is None:
+                self._tell("version-file", (name, entry.name))
+        own = self._version_inventory(name, files, document, data)
+        self._sidecars(name, files, own)
+        if not any(entry.name == folder and entry.kind == "directory" for entry in entries):
+            return set()
+        found: set[bytes] = set()
+        if not self._content(found, name, folder):
+            advice = Advice("W003", f"the content directory of {os.fsdecode(name)} is empty")
+            self._advice.setdefault("W003", advice)
+        return found
+
+    def _sidecars(self, name: bytes, files: set[bytes], own: Mapping[str, Any] | None) -> None:
+        """Tell of sidecars in a version's directory that are not that of its inventory."""
+        algorithm = None if own is None else own.get("digestAlgorithm")
+        if _INVENTORY in files and algorithm not in ALGORITHMS:
+            return  # nobody knows which is; that is told already
+        right = octets(sidecar_name(str(algorithm))) if _INVENTORY in files else None
+        for file in sorted(files):
+            if _SIDECAR.fullmatch(file) and file != right:
+                self._tell("version-file", (name, file), "this is no sidecar of the version's inventory")
+
+    def _version_inventory(
+        self, name: bytes, files: set[bytes], document: dict[str, Any], data: bytes
+    ) -> dict[str, Any] | None:
+        """Check the inventory in a version's directory, and return it if it can be read."""
+        if _INVENTORY not in files:
+            self._advice.setdefault("W010", Advice("W010", f"{os.fsdecode(name)} has no inventory of its own"))
+            return None
+        copy = self._read(name, _INVENTORY)
+        if copy is None:
+            return None
+        if octets(str(document.get("head"))) == name:
+            if copy != data:
+                self._tell("inventory-differs", (name, _INVENTORY))
+            else:
+                self._sidecar(files, document, copy, (name,))
+                return document
+        earlier = self._parse(copy, (name, _INVENTORY))
+        if earlier is None:
+            return None
+        self._take(inventory_findings(earlier), (name, _INVENTORY))
+        self._sidecar(files, earlier, copy, (name,))
+        if octets(str(document.get("head"))) != name:
+            self._take(history_findings(os.fsdecode(name), earlier, document), (name, _INVENTORY))
+            self._earlier.append((name, earlier))
+        return earlier
+
+    def _content(self, found: set[bytes], *names: bytes) -> bool:
+        """Collect the files of a content directory, and return whether anything is in it."""
+        # No recursion: a path can have more elements than Python allows calls.
+        waiting = [names]
+        is_empty = False
+        while waiting:
+            folder = waiting.pop()
+            entries = self._scan(*folder)
+            if not entries and folder == names:
+                is_empty = True
+            elif not entries:
+                self._tell("content-directory-empty", folder)
+            found.update(b"/".join((*folder, entry.name)) for entry in entries if entry.kind == "file")
+            waiting += [(*folder, entry.name) for entry in entries[::-1] if entry.kind == "directory"]
+        return not is_empty
+
+    # --- content --------------------------------------------------------------------------------------------------
+
+    def _files(self, document: Mapping[str, Any]) -> list[ContentFile]:
+        """Compare the manifests with what is there, and return the files that can be verified."""
+        on_disk = set().union(*self._contents.values())
+        expected, fixity = self._expected(document)
+        listed = _content_paths(document)
+        for path in sorted(listed - on_disk):
+            self._tell("content-missing", (path,))
+        for path in sorted(on_disk - listed):
+            self._tell("content-extra", (path,))
+        if self._earlier:
+            self._earlier_manifests(on_disk, listed)
+            self._add_earlier(expected, fixity)
+        there = sorted(listed & on_disk)
+        return [ContentFile(path, expected[path], fixity.get(path, ())) for path in there if path in expected]
+
+    def _earlier_manifests(self, on_disk: set[bytes], listed: set[bytes]) -> None:
+        """Compare the manifest of each earlier version with the content of the versions up to it (section 3.3.1).
+
+        :param listed: the paths of the newest manifest, which was compared with all content
+        """
+        waiting = sorted(self._contents, key=_in_order, reverse=True)
+        before: set[bytes] = set()
+        absent: dict[bytes, bytes] = {}
+        for name, earlier in self._earlier:
+            while waiting and _in_order(waiting[-1]) <= _in_order(name):
+                before |= self._contents[waiting.pop()] & listed
+            if not isinstance(earlier.get("manifest"), dict):
+                continue  # told already
+            own = _content_paths(earlier)
+            if unlisted := sorted(before - own):
+                more = f" and {len(unlisted) - 1} more" if len(unlisted) > 1 else ""
+                what = f"the manifest of {os.fsdecode(name)} lacks the content file {shown(unlisted[0])}{more}"
+                self._tell("history-differs", (name, _INVENTORY), what, code="E023")
+            for path in own - on_disk - listed:
+                absent.setdefault(path, name)
+        for path, name in sorted(absent.items()):
+            what = f"a content file of the manifest of {os.fsdecode(name)} is not there"
+            self._tell("content-missing", (path,), what)
+
+    def _expected(self, document: Mapping[str, Any]) -> tuple[dict[bytes, dict[str, str]], dict[bytes, set[str]]]:
+        """Return the digests of each content path by their algorithms, and which of them only fixity has."""
+        expected: dict[bytes, dict[str, str]] = {}
+        fixity: dict[bytes, set[str]] = {}
+        for name, block, is_manifest in self._blocks(document):
+            for path, digest in _pairs(block):
+                known = expected.setdefault(path, {})
+                if name not in known:
+                    known[name] = digest
+                    if not is_manifest:
+                        fixity.setdefault(path, set()).add(name)
+                elif not is_manifest and known[name].lower() != digest.lower():
+                    what = f"fixity has another {name} for the file than the manifest, or two of them"
+                    self._tell("fixity-mismatch", (path,), what, algorithm=name, expected=known[name], found=digest)
+        return expected, fixity
+
+    def _add_earlier(self, expected: dict[bytes, dict[str, str]], fixity: dict[bytes, set[str]]) -> None:
+        """Add the digests that the inventories of earlier versions have, to be compared as well."""
+        for version, earlier in self._earlier:
+            for name, block, is_manifest in self._blocks(earlier):
+                for path, digest in _pairs(block):
+                    known = expected.setdefault(path, {})
+                    new = name not in known
+                    if new and not is_manifest:
+                        fixity.setdefault(path, set()).add(name)
+                    elif is_manifest and path in fixity:
+                        fixity[path].discard(name)
+                    other = known.setdefault(name, digest)
+                    if other.lower() != digest.lower():
+                        what = f"its {name} of {shown(path)} is not that of another inventory"
+                        code = "E092" if is_manifest else "E093"
+                        self._tell(
+                            "history-differs", (version, _INVENTORY), what, code=code, expected=other, found=digest
+                        )
+
+    @staticmethod
+    def _blocks(document: Mapping[str, Any]) -> list[tuple[str, dict[str, Any], bool]]:
+        """Return manifest and fixity by their algorithms, as far as they can be computed, and which is the manifest."""
+        blocks = []
+        algorithm, manifest, fixity = (document.get(key) for key in ("digestAlgorithm", "manifest", "fixity"))
+        if isinstance(manifest, dict) and algorithm in ALGORITHMS:
+            blocks.append((str(algorithm), manifest, True))
+        if isinstance(fixity, dict):
+            known = ((name, block) for name, block in fixity.items() if name in DIGESTS)
+            blocks += [(name, block, False) for name, block in known if isinstance(block, dict)]
+        return blocks
+
+
+def _in_order(name: bytes) -> tuple[int, bytes]:
+    """Return what version directories are sorted by: their numbers."""
+    return int(name[1:]), name
+
+
+def _pairs(block: Mapping[str, Any]) -> Iterator[tuple[bytes, str]]:
+    """Give path and digest of each file in a manifest, or in a block of the same form."""
+    for digest, paths in block.items():
+        for path in paths if isinstance(paths, list) else ():
+            if isinstance(path, str):
+                yield octets(path), digest
+
+
+def _content_paths(document: Mapping[str, Any]) -> set[bytes]:
+    manifest = document.get("manifest")
+    return {path for path, _digest in _pairs(manifest)} if isinstance(manifest, dict) else set()

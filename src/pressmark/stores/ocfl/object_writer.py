@@ -1,0 +1,590 @@
+"""OCFL objects, written aside: version 1, or the next version of one that is there (sections 3.1 to 3.7).
+
+Content is hashed while it is copied, and files of one digest are stored once. The order is that of the specification:
+content, inventories and their sidecars, and the declaration last.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache, lru_cache
+from itertools import chain, islice
+from typing import Any, NamedTuple
+
+from pressmark import _kernels
+from pressmark.errors import IdentifierError, shown
+from pressmark.fixity import Outcome, algorithm_name
+from pressmark.fixity.algorithms import ALGORITHMS
+from pressmark.fixity.copying import Copying, Job, copy_file, copy_files
+from pressmark.fixity.hasher import Manner
+from pressmark.fs.durable import walk
+from pressmark.layouts import Layout
+from pressmark.stores.directories import Refused, Unreadable, source_tree
+from pressmark.stores.ocfl.declarations import OBJECT, declaration
+from pressmark.stores.ocfl.inventory import (
+    CONTENT_DIRECTORY,
+    INVENTORY,
+    content_directory,
+    first_version,
+    inventory_bytes,
+    inventory_pieces,
+    logical_files,
+    sidecar_bytes,
+    sidecar_name,
+    text_octets,
+)
+from pressmark.stores.ocfl.inventory_rules import path_fault, version_number
+from pressmark.stores.store import Path, Source, octets, text
+
+__all__ = [
+    "Files",
+    "Manners",
+    "Provenance",
+    "Written",
+    "WrittenSmall",
+    "now",
+    "write_extension",
+    "write_object",
+    "write_small_object",
+    "write_version",
+]
+
+Fixity = Mapping[str, Mapping[str, str]]
+#: Names within an object and the files that are copied there, from whoever has looked at them already.
+Files = list[tuple[bytes, bytes]]
+# So few files are copied by the calling thread: starting others would take longer.
+FEW = 16
+# Directories of a source below each other: Python has a stack, and calls itself for each level of a path.
+DEEPEST = 400
+_EXTENSIONS = b"extensions"
+_CONTENT = b"/v1/" + octets(CONTENT_DIRECTORY)
+_SHA512 = "sha512"
+_SMALL = Manner(follow=False)
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """What a version says of itself.
+
+    :ivar created: date and time of RFC 3339; :data:`None` for now
+    :ivar message: why this version was made
+    :ivar user: ``name`` and ``address`` of whoever made it
+    """
+
+    created: str | None = None
+    message: str | None = None
+    user: Mapping[str, str] | None = None
+
+    def block(self, state: Mapping[str, list[str]]) -> dict[str, Any]:
+        """Return a version's block in an inventory."""
+        block: dict[str, Any] = {"created": self.created or now()}
+        if self.message is not None:
+            block["message"] = self.message
+        if self.user is not None:
+            block["user"] = dict(self.user)
+        return {**block, "state": dict(state)}
+
+
+@dataclass
+class Manners:
+    """How sources are copied.
+
+    :ivar mode: ``copy``, ``reflink`` or ``auto``
+    :ivar links: ``refuse`` or ``follow``
+    :ivar threads: how many copy at a time; :data:`None` for as many as there are cores
+    :ivar copied: devices from which ``auto`` has turned out to copy
+    :ivar used: how the files of the last source came: ``copy`` or ``reflink``; :data:`None` where there were none
+    """
+
+    mode: str = "auto"
+    links: str = "refuse"
+    threads: int | None = None
+    copied: set[int] = field(default_factory=set)
+    used: str | None = None
+
+    def copy(self, jobs: Iterator[Job], algorithms: tuple[str, ...]) -> Iterator[Outcome]:
+        """Copy files, and give their outcomes in order."""
+        first = list(islice(jobs, FEW))
+        if not first:
+            self.used = None
+            return
+        mode = self.mode
+        device = os.stat(first[0].source).st_dev if mode == "auto" else -1
+        if device in self.copied:
+            mode = "copy"
+        if mode == "copy" and len(first) < FEW:
+            self.used = mode
+            manner = Manner(self.links == "follow")
+            for job in first:
+                yield copy_file(job, algorithms, manner)
+            return
+        jobs = chain(first, jobs)
+
+        def note(event: object) -> None:
+            if isinstance(event, Copying):
+                self.used = event.mode
+                if event.mode == "copy":
+                    self.copied.add(device)
+
+        yield from copy_files(jobs, algorithms, mode=mode, links=self.links, threads=self.threads, on_event=note)
+
+
+def now() -> str:
+    """Return the present moment as inventories have it: in UTC, to the second."""
+    return _moment(int(time.time()))
+
+
+@lru_cache(maxsize=16)
+def _moment(seconds: int) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
+
+
+@dataclass
+class Written:
+    """What was written.
+
+    :ivar document: the inventory; :data:`None` where a new version would be the same as the newest
+    :ivar dropped: directories of the source without any file, which OCFL cannot hold
+    :ivar outcomes: of each file, by its logical path, with all digests that were computed
+    """
+
+    document: dict[str, Any] | None
+    dropped: list[bytes] = field(default_factory=list)
+    outcomes: dict[str, Outcome] = field(default_factory=dict)
+
+
+class WrittenSmall(NamedTuple):
+    """What was written of a small object.
+
+    :ivar digests: SHA-512 of each file, in hex, by its logical path
+    :ivar octets: of all files together
+    :ivar changed: when the newest of them was changed last before it was read, content or status, in nanoseconds
+    """
+
+    digests: dict[str, str]
+    octets: int
+    changed: int
+
+
+def write_object(
+    top: bytes,
+    identifier: str,
+    source: Source | Files,
+    *,
+    version: str,
+    algorithm: str,
+    provenance: Provenance,
+    fixity: Fixity,
+    content_paths: Layout | None,
+    manners: Manners,
+    also: tuple[str, ...] = (),
+) -> Written:
+    """Write version 1 of an object into the new directory ``top``.
+
+    :param version: of OCFL
+    :param algorithm: ``sha512`` or ``sha256``
+    :param fixity: digests that are known, by algorithm and logical path: they are compared with what is copied and
+        noted in the inventory; an algorithm without any is computed for all files
+    :param content_paths: maps logical paths to content paths; :data:`None` for the same
+    :param manners: how the source is copied
+    :param also: more algorithms for the outcomes, which are not noted
+    :raises Refused: the source cannot be stored
+    :raises OSError: the object cannot be written
+    """
+    _write_all([top, top + b"/v1"], [None, None])
+    copied = _Copied(algorithm, fixity, content_paths, {}, also)
+    copied.copy(source, top, f"v1/{CONTENT_DIRECTORY}", manners)
+    document = first_version(identifier, version, algorithm, copied.manifest, provenance.block(copied.state))
+    if copied.fixity:
+        document["fixity"] = copied.fixity
+    if content_paths is not None:
+        write_extension(top, content_paths)
+    _finish(top, document, version)
+    return Written(document, copied.dropped, copied.outcomes)
+
+
+def write_small_object(
+    top: bytes,
+    identifier: str,
+    above: bytes,
+    name: bytes,
+    place: bytes,
+    *,
+    version: str,
+    provenance: Provenance,
+    device: int,
+) -> WrittenSmall | None:
+    """Write version 1 of an object of a few small files, with SHA-512, by one call of a kernel.
+
+    What :func:`write_object` does, where that is nothing out of the ordinary.
+
+    :param above: a directory with nothing in it but that of the object's files
+    :param name: of that
+    :param place: where it is to be in the end: nothing is written where something is
+    :param device: that the source's files are on; any where it is negative
+    :return: :data:`None` where it is for :func:`write_object`, which says what is wrong with it if anything is; what
+        was made of ``top`` is for the caller to remove
+    """
+    user = None if provenance.user is None else tuple(provenance.user.items())
+    pieces = _pieces(version, provenance.created or now(), provenance.message, user)
+    try:
+        called = text_octets(identifier)
+    except UnicodeEncodeError:
+        return None
+    if pieces is None:
+        return None
+    folders = (top, top + b"/v1", top + _CONTENT)
+    parts = _parts(_SHA512, version)
+    found = _kernels.active.write_small_object(above, name, place, folders, parts, pieces, called, device, _SMALL.flags)
+    if found is None:
+        return None
+    changed, files = found
+    digests = {}
+    octets = 0
+    for file, digest, size in files:
+        digests[file.decode()] = digest
+        octets += size
+    return WrittenSmall(digests, octets, changed)
+
+
+@lru_cache(maxsize=16)
+def _pieces(
+    version: str, created: str, message: str | None, user: tuple[tuple[str, str], ...] | None
+) -> tuple[bytes, ...] | None:
+    """Return what all inventories have in common that are written in one second, for the kernel."""
+    identifier, *files = (f"<pressmark:{number}>" for number in range(5))
+    digests, paths = files[:2], files[2:]
+    manifest = {digest: [f"{_CONTENT[1:].decode()}/{path}"] for digest, path in zip(digests, paths, strict=True)}
+    state = {digest: [path] for digest, path in zip(digests, paths, strict=True)}
+    block = Provenance(created, message, None if user is None else dict(user)).block(state)
+    document = first_version(identifier, version, _SHA512, manifest, block)
+    each = [text for pair in zip(digests, paths, strict=True) for text in pair]
+    found = inventory_pieces(document, [identifier, *each, *each])
+    if found is None:
+        return None
+    start, first, path, following, same_path, then, state_path, state_following, _same, end = found
+    assert path == same_path
+    return start, first, path, following, then, state_path, state_following, end
+
+
+def write_version(
+    top: bytes,
+    old: bytes,
+    document: Mapping[str, Any],
+    source: Source | Files,
+    *,
+    version: str,
+    provenance: Provenance,
+    fixity: Fixity,
+    content_paths: Layout | None,
+    manners: Manners,
+    also: tuple[str, ...] = (),
+) -> Written:
+    """Write an object again into the new directory ``top``, with a version more.
+
+    Earlier versions are not copied: their files get a second name, until the old directory is removed. Content that an
+    earlier version holds is not stored again.
+
+    :param old: the object as it is
+    :param document: its inventory, which was checked
+    :param version: of OCFL, as the object declares it
+    :raises Refused: the source cannot be stored
+    :raises OSError: the object cannot be written, or its files cannot be linked
+    """
+    name = _next_name(document["head"])
+    algorithm = document["digestAlgorithm"]
+    _link_tree(old, top)
+    manifest = {digest: list(paths) for digest, paths in document["manifest"].items()}
+    copied = _Copied(algorithm, fixity, content_paths, manifest, also)
+    os.mkdir(os.path.join(top, octets(name)))
+    copied.copy(source, top, f"{name}/{content_directory(document)}", manners)
+    before = {path: digest for path, _content, digest in logical_files(document)}
+    after = {path: digest for digest, paths in copied.state.items() for path in paths}
+    if before == after:
+        return Written(None, copied.dropped, copied.outcomes)
+    fixities = {
+        name: {key: list(paths) for key, paths in block.items()} for name, block in document.get("fixity", {}).items()
+    }
+    for kind, block in copied.fixity.items():
+        for digest, paths in block.items():
+            known = fixities.setdefault(kind, {}).setdefault(digest, [])
+            known += [path for path in paths if path not in known]
+    new = {
+        **document,
+        "head": name,
+        "manifest": copied.manifest,
+        "versions": {**document["versions"], name: provenance.block(copied.state)},
+    }
+    if fixities:
+        new["fixity"] = fixities
+    _finish(top, new, version)
+    return Written(new, copied.dropped, copied.outcomes)
+
+
+def _next_name(head: str) -> str:
+    """Return the name of the version after ``head``, padded as the others are (section 3.3).
+
+    :raises Refused: there is none of that width
+    """
+    number, width = version_number(head) or (0, 0)
+    name = f"v{number + 1:0{max(width, 1)}}"
+    if width and not name.startswith("v0"):
+        what = f"versions called as {head} is end there, for the numbers of padded ones begin with a zero"
+        raise Refused("improper", f"{what}; put it as a new object")
+    return name
+
+
+def _finish(top: bytes, document: Mapping[str, Any], version: str) -> None:
+    """Write inventories, sidecars and declaration."""
+    algorithm = document["digestAlgorithm"]
+    data = inventory_bytes(document)
+    hasher = ALGORITHMS[algorithm].make(1)
+    hasher.update(data)
+    sidecar = sidecar_bytes(hasher.hexdigest())
+    inventory, beside, _ending, name, content = _parts(algorithm, version)
+    folder = top + b"/" + octets(document["head"])
+    _write_all(
+        [folder + inventory, folder + beside, top + inventory, top + beside, top + name],
+        [data, sidecar, data, sidecar, content],
+    )
+
+
+@cache
+def _parts(algorithm: str, version: str) -> tuple[bytes, bytes, bytes, bytes, bytes]:
+    """Return the names of inventory and sidecar, with a slash before each, and what is behind a sidecar's digest.
+
+    Then the name of the declaration, with a slash, and its content.
+    """
+    name, content = declaration(OBJECT, version)
+    beside = octets(sidecar_name(algorithm))
+    return b"/" + octets(INVENTORY), b"/" + beside, sidecar_bytes(""), b"/" + name, content
+
+
+def _write_all(paths: list[bytes], contents: list[bytes | None]) -> None:
+    """Write new files, and make the directories that have :data:`None` for content, in this order."""
+    done = _kernels.active.write_small(paths, contents)
+    if done is False:
+        for path, data in zip(paths, contents, strict=True):
+            if data is None:
+                os.mkdir(path)
+            else:
+                _write(path, data)
+    elif done is not True:
+        index, number = done
+        raise OSError(number, os.strerror(number), paths[index])
+
+
+def _write(path: bytes, data: bytes) -> None:
+    descriptor = os.open(path, _NEW, 0o666)
+    try:
+        while data:
+            data = data[os.write(descriptor, data) :]
+    finally:
+        os.close(descriptor)
+
+
+def write_extension(top: bytes, layout: Layout) -> None:
+    """Write the configuration of an extension below ``top``, every parameter written out."""
+    folder = os.path.join(top, _EXTENSIONS, octets(layout.name))
+    os.makedirs(folder)
+    _write(os.path.join(folder, b"config.json"), inventory_bytes(layout.config()))
+
+
+def _link_tree(old: bytes, new: bytes) -> None:
+    """Give all files of an object a second name below ``new``, but those that every version writes anew."""
+    for directory, folders, files in walk(old):
+        target = os.path.join(new, os.path.relpath(directory, old)) if directory != old else new
+        os.mkdir(target)
+        for name in files:
+            if directory == old and (name.startswith((b"0=", octets(INVENTORY)))):
+                continue
+            os.link(os.path.join(directory, name), os.path.join(target, name), follow_symlinks=False)
+        folders.sort()
+
+
+class _Copied:
+    """The files of a source on their way into an object.
+
+    :ivar manifest: digests to content paths, those of earlier versions included
+    :ivar state: digests to logical paths
+    :ivar fixity: digests that are to be noted in the inventory, by their algorithms
+    :ivar dropped: directories without files
+    :ivar outcomes: of each file, by its logical path
+    """
+
+    def __init__(
+        self,
+        algorithm: str,
+        fixity: Fixity,
+        content_paths: Layout | None,
+        manifest: dict[str, list[str]],
+        also: tuple[str, ...],
+    ) -> None:
+        self.manifest = manifest
+        self.state: dict[str, list[str]] = {}
+        self.fixity: dict[str, dict[str, list[str]]] = {}
+        self.dropped: list[bytes] = []
+        self.outcomes: dict[str, Outcome] = {}
+        self._algorithm = algorithm
+        self._known = {algorithm_name(name): dict(block) for name, block in fixity.items()}
+        # Digests that were asked for without any being known: of all files.
+        self._all = {name for name, block in self._known.items() if not block}
+        self._algorithms = tuple(dict.fromkeys((algorithm, *self._known, *also)))
+        self._content_paths = content_paths
+        self._files: dict[str, str] = {}  # content path below the content directory -> logical path
+        self._folders: set[str] = set()
+        self._names: list[tuple[str, str, bytes]] = []
+
+    def copy(self, source: Source | Files, top: bytes, folder: str, manners: Manners) -> None:
+        """Copy all files of ``source`` below ``folder``, and note their digests."""
+        spelling = {digest.lower(): digest for digest in self.manifest}
+        duplicates = False
+        jobs = self._jobs(source, top, folder, manners.links == "follow")
+        for number, outcome in enumerate(manners.copy(jobs, self._algorithms)):
+            logical, content, target = self._names[number]
+            if outcome.digests is None:
+                raise Unreadable(outcome)
+            self.outcomes[logical] = outcome
+            if self._known:
+                self._compare(logical, outcome.digests)
+            digest = outcome.digests[self._algorithm]
+            digest = spelling.setdefault(digest, digest)
+            if digest in self.manifest:
+                os.unlink(target)
+                duplicates = True
+            else:
+                self.manifest[digest] = [content]
+            self.state.setdefault(digest, []).append(logical)
+            if self._known:
+                self._note(logical, outcome.digests, self.manifest[digest][0])
+        for name, block in self._known.items():
+            for logical in block:
+                raise Refused("mismatch", f"{name} of {shown(logical)} is given, but the source has no such file")
+        if duplicates:
+            self._prune(top, folder)
+
+    def _compare(self, logical: str, digests: Mapping[str, str]) -> None:
+        for name, block in self._known.items():
+            expected = block.get(logical)
+            if expected is not None and expected.lower() != digests[name]:
+                what = f"{text(octets(logical))}: its {name} is {digests[name]}, not {expected} as given"
+                raise Refused("mismatch", what)
+
+    def _note(self, logical: str, digests: Mapping[str, str], content: str) -> None:
+        for name, block in self._known.items():
+            if name in self._all or block.pop(logical, None) is not None:
+                if name == self._algorithm:
+                    continue  # the manifest says it
+                paths = self.fixity.setdefault(name, {}).setdefault(digests[name], [])
+                if content not in paths:
+                    paths.append(content)
+
+    def _prune(self, top: bytes, folder: str) -> None:
+        """Remove directories from which the only files went because they are stored elsewhere."""
+        base = os.path.join(top, octets(folder))
+        for below in sorted(self._folders, key=len, reverse=True):
+            _rmdir(os.path.join(base, octets(below)))
+        _rmdir(base)
+
+    def _jobs(self, source: Source | Files, top: bytes, folder: str, follow: bool) -> Iterator[Job]:
+        base = top + b"/" + octets(folder)
+        made = False
+        for name, path in _files(source, top, follow, self.dropped):
+            if not made:
+                os.mkdir(base)
+                made = True
+            logical = _logical(name)
+            content = logical if self._content_paths is None else self._content_path(logical)
+            self._claim(content, logical)
+            target = base + b"/" + octets(content)
+            parent = content.rpartition("/")[0]
+            if parent and parent not in self._folders:
+                os.makedirs(os.path.join(base, octets(parent)), exist_ok=True)
+                while parent and parent not in self._folders:
+                    self._folders.add(parent)
+                    parent = parent.rpartition("/")[0]
+            self._names.append((logical, f"{folder}/{content}", target))
+            yield Job(path, target)
+
+    def _content_path(self, logical: str) -> str:
+        assert self._content_paths is not None
+        try:
+            return self._content_paths.map_id(logical)
+        except IdentifierError as error:
+            raise Refused("bad-name", f"{self._content_paths.name} has no content path for a file: {error}") from None
+
+    def _claim(self, content: str, logical: str) -> None:
+        """Make sure that no other file has this content path, or one that needs it to be a directory."""
+        other = self._files.setdefault(content, logical)
+        above = None
+        if "/" in content:
+            parents = content.split("/")[:-1]
+            above = next((path for path in _prefixes(parents) if path in self._files), None)
+        if other != logical or content in self._folders or above is not None:
+            what = f"{text(octets(logical))}: its content path {shown(content)} is taken by another file"
+            raise Refused("collision", f"{what}; rename one of them, or encode names (encodeUTF)")
+
+
+def _prefixes(parts: Iterable[str]) -> Iterator[str]:
+    path = ""
+    for part in parts:
+        path = f"{path}/{part}" if path else part
+        yield path
+
+
+def _rmdir(path: bytes) -> None:
+    try:
+        os.rmdir(path)
+    except OSError:
+        if not os.listdir(path):
+            raise
+
+
+# --- sources ----------------------------------------------------------------------------------------------------------
+
+
+def _logical(name: bytes) -> str:
+    try:
+        logical = name.decode()
+    except UnicodeDecodeError:
+        what = f"{text(name)!r} is not UTF-8, and an inventory is JSON, which can hold no other name; rename it"
+        raise Refused("bad-name", what) from None
+    fault = path_fault(logical)
+    if fault is not None or "\0" in logical:
+        raise Refused("bad-name", fault or f"the path {shown(logical)} has a NUL")
+    return logical
+
+
+def _files(source: Source | Files, target: bytes, follow: bool, dropped: list[bytes]) -> Iterator[tuple[bytes, bytes]]:
+    """Give names and paths of all files of a source; directories without any are added to ``dropped``.
+
+    :param target: where they are copied
+    """
+    if isinstance(source, list):
+        yield from source
+        return
+    seen = set()
+    # Whoever names a link means what it leads to, under the link's name.
+    tops: Iterable[tuple[Path, bytes, bytes]] = (
+        [(given, octets(logical), b"") for logical, given in source.items()]
+        if isinstance(source, Mapping)
+        else [(source, b"", os.path.basename(os.fsencode(os.fspath(source))))]
+    )
+    for given, inside, alone in tops:
+        for name, path, entries in source_tree(_top(given), inside, target, follow, alone=alone, deepest=DEEPEST):
+            if entries is None:
+                if name in seen:
+                    raise Refused("bad-name", f"{text(name)!r} is given twice")
+                seen.add(name)
+                yield name, path
+            elif not entries and name:
+                dropped.append(name)
+
+
+def _top(given: Path) -> bytes:
+    path = os.fsencode(os.fspath(given))
+    return os.path.realpath(path) if os.path.islink(path) else path

@@ -1,0 +1,95 @@
+"""What an OCFL object's root holds beside its versions: logs, extensions, staged content, files that nobody lists.
+
+No inventory has them, so that whoever copies an object version by version leaves them behind.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+from pressmark.stores.directories import scan
+from pressmark.stores.ocfl.declarations import OBJECT, VERSIONS, declaration
+from pressmark.stores.ocfl.inventory import INVENTORY, content_directory, sidecar_name
+from pressmark.stores.ocfl.layout_files import EXTENSIONS
+from pressmark.stores.store import octets
+
+__all__ = ["LOGS", "MUTABLE_HEAD", "has_mutable_head", "is_content_path_layout", "unversioned"]
+
+LOGS = b"logs"
+#: Where the Mutable HEAD extension keeps what is staged for the next version, relative to the object's root.
+MUTABLE_HEAD = EXTENSIONS + b"/0005-mutable-head"
+_CONFIG = b"config.json"
+_INVENTORY = octets(INVENTORY)
+_DECLARATIONS = {declaration(OBJECT, version)[0] for version in VERSIONS}
+
+
+def has_mutable_head(directory: bytes) -> bool:
+    """Return whether an object has content that is staged for its next version (extension 0005).
+
+    :param directory: the object's root
+    """
+    return os.path.lexists(os.path.join(directory, MUTABLE_HEAD))
+
+
+def is_content_path_layout(name: bytes) -> bool:
+    """Return whether an object's extension says how its content paths are made, and nothing else."""
+    return name.startswith((b"0011-", b"NNNN-direct-clean-path"))
+
+
+def unversioned(directory: bytes, inventory: Mapping[str, Any]) -> list[bytes]:
+    """Return what is in an object's root, and is neither in one of its versions nor made from them.
+
+    A directory with nothing in it has a slash at its end; those that OCFL itself names may be empty.
+
+    :param directory: the object's root
+    :param inventory: the object's
+    :return: paths relative to the root, in the order of their octets
+    :raises OSError: a directory cannot be read
+    """
+    versions = {octets(name) for name in inventory["versions"]}
+    folder = octets(content_directory(inventory))
+    known = _content_paths(inventory)
+    known |= {_INVENTORY, octets(sidecar_name(str(inventory.get("digestAlgorithm")))), *_DECLARATIONS}
+    usual = {EXTENSIONS, LOGS, *versions, *(name + b"/" + folder for name in versions)}
+    found = []
+    for path, kind in _below(directory, usual):
+        if kind == "directory":
+            found.append(path + b"/")
+        elif kind != "file" or not (path in known or _is_derived(path.split(b"/"), versions)):
+            found.append(path)
+    return sorted(found)
+
+
+def _content_paths(inventory: Mapping[str, Any]) -> set[bytes]:
+    """Return the content paths that are in any version's state."""
+    blocks = [block for block in inventory["versions"].values() if isinstance(block, dict)]
+    states = [block["state"] for block in blocks if isinstance(block.get("state"), dict)]
+    used = {digest.lower() for state in states for digest in state}
+    manifest = inventory["manifest"]
+    return {octets(path) for digest, paths in manifest.items() if digest.lower() in used for path in paths}
+
+
+def _is_derived(parts: list[bytes], versions: Collection[bytes]) -> bool:
+    """Return whether a file says nothing but what the versions say."""
+    if len(parts) == 2 and parts[0] in versions:
+        # Earlier versions may have had another digest algorithm.
+        return parts[1] == _INVENTORY or parts[1].startswith(_INVENTORY + b".")
+    return len(parts) == 3 and parts[0] == EXTENSIONS and is_content_path_layout(parts[1]) and parts[2] == _CONFIG
+
+
+def _below(directory: bytes, usual: Collection[bytes]) -> Iterator[tuple[bytes, str]]:
+    """Give path and kind of everything below an object's root but directories that hold something, or are usual."""
+    waiting = [b""]
+    while waiting:
+        place = waiting.pop()
+        entries = scan(os.path.join(directory, place), follow=False)
+        if not entries and place and place not in usual:
+            yield place, "directory"
+        for entry in entries:
+            path = place + b"/" + entry.name if place else entry.name
+            if entry.kind == "directory":
+                waiting.append(path)
+            else:
+                yield path, entry.kind

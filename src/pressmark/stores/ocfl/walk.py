@@ -1,0 +1,298 @@
+"""The hierarchy of an OCFL storage root, gone through lazily, in the order of names, by several threads.
+
+The unit of work is a handful of sibling directories with what is below them. A thread that has looked at so many
+directories gives the rest back, in its place in the order, so that one deep branch does not hold up the others. What is
+found waits until everything before it is given; how far ahead the threads may be is bounded, and so is memory, but for
+the names of one directory.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+import re
+import unicodedata
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from time import sleep
+from typing import Generic, NamedTuple, TypeVar
+
+from pressmark.reports import Problem
+from pressmark.stores.directories import Entry, scan
+from pressmark.stores.ocfl.declarations import OBJECT
+from pressmark.stores.ocfl.layout_files import EXTENSIONS, WORKSHOP
+from pressmark.stores.ocfl.object import is_object_name, is_object_root
+from pressmark.stores.problems import problem
+
+__all__ = ["Found", "Walk", "ignored"]
+
+T = TypeVar("T")
+SIBLINGS = 64  # directories that are handed to a thread together
+BUDGET = 256  # directories that it looks at before it gives the rest back
+AHEAD = 512  # findings that are searched for work to be handed out
+LOOKS = 10  # how often a directory is looked at again while a run changes the store
+PAUSE = 0.01  # seconds between two looks
+PATIENCE = 200  # pauses in all
+DEPTH = 200  # levels that one piece of work goes down: Python's stack is not endless, paths nearly are
+
+
+class Found(NamedTuple, Generic[T]):
+    """An object.
+
+    :ivar place: its directory, relative to the root
+    :ivar inside: the object that it is in, where it is in one
+    :ivar value: what the visitor made of it
+    """
+
+    place: bytes
+    inside: bytes | None
+    value: T
+
+
+class _Group(NamedTuple):
+    """Directories that nobody has looked at yet.
+
+    :ivar place: the directory that they are in
+    :ivar names: their names
+    :ivar start: the first of them that is not yet done
+    :ivar inside: the object that they are in
+    """
+
+    place: bytes
+    names: Sequence[bytes]
+    start: int
+    inside: bytes | None
+
+
+def ignored(patterns: Sequence[str]) -> Callable[[bytes], bool]:
+    """Return what says of a name whether one of ``patterns``, which are globs, passes it over."""
+    if not patterns:
+        return lambda _name: False
+    matches = re.compile("|".join(map(fnmatch.translate, patterns))).match
+    return lambda name: matches(os.fsdecode(name)) is not None
+
+
+class Walk(Generic[T]):
+    """One going through the hierarchy below ``root``; iterate it once.
+
+    :param visit: called for each object, in whatever thread found it: with its place and what is in its directory
+    :param finish: called with the objects of a piece of work, before they are given
+    :param clashes: tell of names that differ only in case or Unicode normalization
+    :param ignore: globs of names that are passed over
+    """
+
+    def __init__(
+        self,
+        root: bytes,
+        visit: Callable[[bytes, Sequence[Entry]], T],
+        *,
+        finish: Callable[[list[Found[T]]], list[Found[T]]] = lambda found: found,
+        threads: int = 1,
+        clashes: bool = False,
+        ignore: Sequence[str] = (),
+    ) -> None:
+        self._root = root
+        self._visit = visit
+        self._finish = finish
+        self._threads = threads
+        self._clashes = clashes
+        self._ignored = ignored(ignore)
+        self._shop = os.path.join(root, EXTENSIONS, WORKSHOP)
+        self._patience = PATIENCE
+
+    def __iter__(self) -> Iterator[Found[T] | Problem]:
+        """Give objects, and problems of what belongs to none."""
+        line = self._top()
+        if self._threads == 1:
+            while line:
+                first = line.pop()
+                if isinstance(first, _Group):
+                    line += reversed(self._expand(*self._split(first, line)))
+                else:
+                    yield first
+            return
+        with ThreadPoolExecutor(self._threads, "pressmark-walk") as pool:
+            waiting: list[Found[T] | Problem | _Group | Future[list[Found[T] | Problem | _Group]]] = [*line]
+            under_way = 0
+            look = True
+            try:
+                while waiting:
+                    if look or isinstance(waiting[-1], _Group):
+                        under_way += self._hand_out(waiting, pool, 2 * self._threads - under_way)
+                    item = waiting.pop()
+                    look = isinstance(item, Future)
+                    if isinstance(item, Future):
+                        under_way -= 1
+                        waiting += reversed(item.result())
+                    elif not isinstance(item, _Group):  # the first in line has been handed out
+                        yield item
+            finally:
+                pool.shutdown(cancel_futures=True)
+
+    def _hand_out(self, waiting: list, pool: ThreadPoolExecutor, count: int) -> int:  # type: ignore[type-arg]
+        """Give the first groups in line to threads; the very first always, or nothing would go on."""
+        given = 0
+        at = len(waiting) - 1
+        end = max(0, at - AHEAD)
+        while at >= end and (given < count or at == len(waiting) - 1):
+            item = waiting[at]
+            if isinstance(item, _Group):
+                rest: list[_Group] = []
+                group, start = self._split(item, rest)
+                waiting[at : at + 1] = [*rest, pool.submit(self._expand, group, start)]
+                given += 1
+                if rest:
+                    continue  # what is left of the group is where it was
+            at -= 1
+        return given
+
+    @staticmethod
+    def _split(group: _Group, rest: list) -> tuple[_Group, int]:  # type: ignore[type-arg]
+        """Take a piece of work from a group, and add what is left of it to ``rest``."""
+        end = group.start + SIBLINGS
+        if end < len(group.names):
+            rest.append(group._replace(start=end))
+        return group, group.start
+
+    # --- one piece of work ----------------------------------------------------------------------------------------
+
+    def _expand(self, group: _Group, start: int) -> list[Found[T] | Problem | _Group]:
+        """Look at a few directories of a group and what is below them; give what is found, in order."""
+        out: list[Found[T] | Problem | _Group] = []
+        names = group.names[start : start + SIBLINGS]
+        self._siblings(group.place, names, group.inside, out, BUDGET, 0)
+        found = [item for item in out if isinstance(item, Found)]
+        if found:
+            finished = iter(self._finish(found))
+            out = [next(finished) if isinstance(item, Found) else item for item in out]
+        return out
+
+    def _siblings(
+        self,
+        place: bytes,
+        names: Sequence[bytes],
+        inside: bytes | None,
+        out: list[Found[T] | Problem | _Group],
+        budget: int,
+        depth: int,
+    ) -> int:
+        """Look at directories until the budget is used up, and return what is left of it."""
+        for number, name in enumerate(names):
+            if budget <= 0 or depth > DEPTH:
+                out.append(_Group(place, names, number, inside))
+                break
+            budget = self._directory(place + b"/" + name if place else name, inside, out, budget - 1, depth)
+        return budget
+
+    def _directory(
+        self, place: bytes, inside: bytes | None, out: list[Found[T] | Problem | _Group], budget: int, depth: int
+    ) -> int:
+        try:
+            entries = self._entries(place, inside)
+        except OSError as error:
+            out.append(problem("unreadable", place, error.strerror or str(error)))
+            return budget
+        if entries is None:
+            return budget
+        if is_object_root(entries):
+            out.append(Found(place, inside, self._visit(place, entries)))
+            below = [entry.name for entry in entries if entry.kind == "directory" and not is_object_name(entry)]
+            return self._siblings(place, below, place, out, budget, depth + 1) if below else budget
+        if inside is not None:
+            # A directory in an object that OCFL does not know: the object is told of it, its files are accounted for.
+            below = [entry.name for entry in entries if entry.kind == "directory"]
+            return self._siblings(place, below, inside, out, budget, depth + 1) if below else budget
+        if not entries:
+            out.append(problem("directory-empty", place))
+            return budget
+        return self._siblings(place, self._folders(place, entries, out), None, out, budget, depth + 1)
+
+    def _entries(self, place: bytes, inside: bytes | None) -> list[Entry] | None:
+        """Return what is in a directory; :data:`None` where another run has removed it since its name was read.
+
+        In the hierarchy there are directories alone; one with something else, or nothing, is looked at again until two
+        looks agree: a run may just be moving an object in or out.
+
+        :raises OSError: it cannot be read
+        """
+        before = None
+        for _ in range(LOOKS):
+            try:
+                entries = scan(os.path.join(self._root, place), follow=False)
+            except FileNotFoundError:
+                if self._is_listed(place):
+                    raise
+                return None
+            entries = [entry for entry in entries if not self._ignored(entry.name)]
+            usual = entries and all(entry.kind == "directory" for entry in entries)
+            if usual or inside is not None or is_object_root(entries):
+                break
+            if entries == before and (entries or not self._is_changing()):
+                break
+            before = entries
+        return entries
+
+    def _is_listed(self, place: bytes) -> bool:
+        above, name = os.path.split(place)
+        try:
+            return name in os.listdir(os.path.join(self._root, above))
+        except FileNotFoundError:
+            return False
+
+    def _is_changing(self) -> bool:
+        """Return, after a pause, whether a run is changing the store; false when there have been too many pauses."""
+        if self._patience <= 0 or not os.path.isdir(self._shop):
+            return False
+        self._patience -= 1
+        sleep(PAUSE)
+        return True
+
+    def _folders(self, place: bytes, entries: Sequence[Entry], out: list[Found[T] | Problem | _Group]) -> list[bytes]:
+        """Return the directories among ``entries``, and tell of everything else."""
+        folders = []
+        for entry in entries:
+            if entry.kind == "directory":
+                folders.append(entry.name)
+                continue
+            path = place + b"/" + entry.name if place else entry.name
+            if entry.is_link:
+                out.append(problem("symbolic-link", path))
+            elif entry.kind == "special":
+                out.append(problem("special-file", path))
+            elif place:  # files right in the root may be anything
+                if entry.name == b"inventory.json":
+                    what = "the directory seems to be an object's root without its declaration"
+                    out.append(problem("file-stray", path, what, code="E003"))
+                else:
+                    out.append(problem("file-stray", path, code="E072"))
+        if self._clashes:
+            out += [
+                problem("case-clash", place + b"/" + one if place else one, what) for one, what in _clashes(folders)
+            ]
+        return folders
+
+    def _top(self) -> list[Found[T] | Problem | _Group]:
+        """Return what is right in the root, the last first."""
+        entries = [entry for entry in scan(self._root, follow=False) if not self._ignored(entry.name)]
+        out: list[Found[T] | Problem | _Group] = []
+        if any(entry.name.startswith(OBJECT) for entry in entries):
+            what = "the storage root declares itself to be an object as well"
+            out.append(problem("declaration-unknown", b"", what, code="E003"))
+        folders = [name for name in self._folders(b"", entries, out) if name != EXTENSIONS]
+        if folders:
+            out.append(_Group(b"", folders, 0, None))
+        return out[::-1]
+
+
+def _clashes(names: Sequence[bytes]) -> Iterator[tuple[bytes, str]]:
+    """Give the names that another one before them is equal to, but for case and normalization."""
+    seen: dict[bytes, bytes] = {}
+    for name in names:
+        if name.isascii():
+            folded = name.lower()
+        else:
+            text = os.fsdecode(name)
+            folded = os.fsencode(unicodedata.normalize("NFC", unicodedata.normalize("NFD", text).casefold()))
+        other = seen.setdefault(folded, name)
+        if other is not name:
+            yield name, f"it differs from {os.fsdecode(other)!r} only in case or Unicode normalization"

@@ -1,0 +1,1 @@
+"""Pairtrees, version 0.1."""

@@ -1,0 +1,72 @@
+"""The patch of section 2: everything that is one object's into one directory, so that its place holds nothing else.
+
+The names are moved one after another into a directory with a reserved name, which gets its own name in the end.
+Wherever that is interrupted, everything is in one of the two places, and doing it again goes on.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Sequence
+
+from pressmark.fs.durable import flush_directory, walk
+from pressmark.stores.directories import Entry, rename_new
+from pressmark.stores.pairtree.walk import OBJECT, REPAIRING
+
+__all__ = ["encapsulate", "unmovable"]
+
+
+def encapsulate(directory: bytes, members: Sequence[Entry]) -> None:
+    """Move ``members`` of ``directory`` into ``obj`` there; one that is a member is moved as well (rule A14).
+
+    To be called by whoever has the turn.
+
+    :raises OSError: a name cannot be moved; those before it are, and :func:`encapsulate` goes on
+    """
+    target = os.path.join(directory, REPAIRING)
+    if os.path.islink(target) or not os.path.isdir(target):
+        os.mkdir(target)
+    # All names of the object, those that an interrupted call has moved among them.
+    together = {entry.name for entry in members} | set(os.listdir(target))
+    for entry in members:
+        old, new = os.path.join(directory, entry.name), os.path.join(target, entry.name)
+        if entry.is_link:
+            # A link that leads by a relative path would lead elsewhere from one level below.
+            link = _from_below(os.readlink(old), together)
+            if not (os.path.islink(new) and os.readlink(new) == link):
+                os.symlink(link, new)
+            os.unlink(old)
+        else:
+            rename_new(old, new)
+    flush_directory(target)
+    rename_new(target, os.path.join(directory, OBJECT))
+    flush_directory(directory)
+
+
+def _from_below(link: bytes, together: Collection[bytes]) -> bytes:
+    """Return what a link has to say one level below, where the names ``together`` are with it."""
+    if os.path.isabs(link) or os.path.normpath(link).split(b"/")[0] in together:
+        return link
+    return b"../" + link
+
+
+def unmovable(directory: bytes, members: Sequence[Entry]) -> list[bytes]:
+    """Return the symbolic links deep in an object, relative to ``directory``, that would lead elsewhere afterwards."""
+    together = {entry.name for entry in members}
+    moved = os.path.join(directory, REPAIRING)
+    if os.path.isdir(moved):
+        together.update(os.listdir(moved))
+    broken = []
+    for entry in members:
+        if entry.is_link or entry.kind != "directory":
+            continue
+        for above, directories, files in walk(os.path.join(directory, entry.name)):
+            for name in directories + files:
+                path = os.path.join(above, name)
+                if not os.path.islink(path):
+                    continue
+                link = os.readlink(path)
+                leads_to = os.path.normpath(os.path.join(os.path.relpath(above, directory), link))
+                if not os.path.isabs(link) and leads_to.split(b"/")[0] not in together:
+                    broken.append(os.path.relpath(path, directory))
+    return sorted(broken)

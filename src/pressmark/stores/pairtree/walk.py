@@ -1,0 +1,473 @@
+"""The walk of a Pairtree: every object, and every name that belongs to none, in the order of the names' octets.
+
+Directories that need no rule of their own are looked through by a kernel, many at a time and on several threads. What
+it defers is looked at here, one directory at a time: this is the one place that says what a directory holds.
+Encapsulating directories are opened only where the caller asks whether what is in them can be read.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+import re
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from itertools import repeat
+from typing import NamedTuple
+
+from pressmark import _kernels
+from pressmark.errors import IdentifierError, PathError
+from pressmark.layouts import Pairtree
+from pressmark.reports import Problem
+from pressmark.stores.directories import LOCK, Entry, kind_of_leftover, scan
+from pressmark.stores.pairtree import dialects
+from pressmark.stores.problems import problem
+from pressmark.stores.readability import find_unreadable
+from pressmark.stores.recheck import Item, abandoned
+from pressmark.stores.store import StoreObject, octets, text
+from pressmark.threads import usable_threads
+
+__all__ = [
+    *("OBJECT", "REPAIRING", "REPLACED", "RESERVED", "ROOT", "WORKSHOP"),
+    *("Contents", "Walk", "Work", "contents", "is_morty"),
+]
+
+ROOT = "pairtree_root"
+RESERVED = b"pairtree"
+# Names of ours, all reserved, so that no other program takes what is under them for an object.
+WORKSHOP = b"pairtree_pressmark"
+REPAIRING = b"pairtree_pressmark-obj"  # what a split end is moved into, before it gets its name
+REPLACED = b"pairtree_pressmark-old"  # holds an object that is replaced where two names cannot be exchanged at once
+# The name of the directory that a split end is repaired with (section 2).
+OBJECT = b"obj"
+
+# Directories that a thread reads before it gives its results: a few milliseconds of work, and few kilobytes.
+BUDGET = 2048
+# Results that wait for those before them.
+WAITING = 16_384
+SHOWN_NAMES = 5
+
+
+@dataclass
+class Work:
+    """Directories to be looked through, and what is below them.
+
+    :ivar places: relative to the root, in their order
+    """
+
+    places: list[str]
+
+
+# What is found in a part of the tree, or is still to be.
+Part = list[Item] | Work
+
+
+class Contents(NamedTuple):
+    """What a directory of the tree holds.
+
+    :ivar members: what does not extend the ppath: the object's
+    :ivar below: directories of one or two characters that do
+    :ivar reserved: names that begin with ``pairtree``
+    :ivar ours: names under which a change of ours was going on
+    :ivar ignored: names that were to be ignored
+    :ivar links: symbolic links that are not followed and may extend the ppath, so that they are no object's
+    """
+
+    members: list[Entry]
+    below: list[Entry]
+    reserved: list[Entry]
+    ours: list[bytes]
+    ignored: list[Entry]
+    links: list[Entry]
+
+
+def contents(directory: bytes, is_morty: bool, *, follow: bool = True, ignore: Sequence[str] = ()) -> Contents:
+    """Sort out what is in a directory of the tree (rules 11 to 16).
+
+    :param is_morty: its name has one character: it ends every ppath
+    :param follow: symbolic links
+    :param ignore: globs of names that do not extend a ppath and are passed over
+    :raises OSError: it cannot be read
+    """
+    ignored = re.compile("|".join(map(fnmatch.translate, ignore))).match if ignore else None
+    found = Contents([], [], [], [], [], [])
+    for entry in scan(directory, follow=follow):
+        name = text(entry.name)
+        if entry.name.startswith(RESERVED):
+            if entry.name in (REPAIRING, REPLACED) and entry.kind == "directory" and not entry.is_link:
+                found.ours.append(entry.name)
+            else:
+                found.reserved.append(entry)
+        elif entry.kind == "directory" and len(name) <= 2 and not is_morty:
+            found.below.append(entry)
+        elif ignored is not None and ignored(name):
+            found.ignored.append(entry)
+        elif entry.kind == "link" and len(name) <= 2 and not is_morty:
+            found.links.append(entry)
+        else:
+            found.members.append(entry)
+    return found
+
+
+def is_morty(path: str) -> bool:
+    """Return whether the last name of ``path`` has one character."""
+    return len(path.rpartition("/")[2]) == 1
+
+
+class Walk:
+    """One walk over a tree.
+
+    :param base: the directory that holds pairtree_root
+    :param layout: what its paths mean
+    :param dialect: in which it was written, or :data:`None` for the specification
+    :param follow: symbolic links
+    :param ignore: globs of names to pass over
+    :param readable: report what in an object cannot be read
+    """
+
+    def __init__(
+        self,
+        base: bytes,
+        layout: Pairtree,
+        *,
+        dialect: str | None = None,
+        follow: bool = True,
+        ignore: Sequence[str] = (),
+        readable: bool = False,
+    ) -> None:
+        self._base = base
+        self._root = os.path.join(base, octets(ROOT))
+        self._layout = layout
+        self._dialect = dialect
+        self._follow = follow
+        self._ignore = tuple(ignore)
+        self._ignored = re.compile("|".join(map(fnmatch.translate, ignore))).match if ignore else None
+        self._readable = readable
+        self._kernels = _kernels.active
+
+    # --- in order -------------------------------------------------------------------------------------------------
+
+    def items(self, threads: int | None = None) -> Iterator[Item]:
+        """Give objects and problems in their order.
+
+        :param threads: how many read directories; :data:`None` or 0 for as many as there are cores
+        """
+        yield from self._beside()
+        first, below = self._looked_at("")
+        yield from first
+        workers = usable_threads(threads)
+        if workers > 1:
+            yield from self._by_threads(below, workers)
+            return
+        yield from self._one_by_one(below)
+
+    def again(self, item: Item) -> list[Item]:
+        """Look again at the place of an item: at the object, or at all that is there where there was none."""
+        found, below = self._looked_at(text(octets(item.path)).removeprefix(ROOT).lstrip("/"))
+        if isinstance(item, StoreObject):
+            return [one for one in found if octets(one.path) == octets(item.path)]
+        return [*found, *self._one_by_one(below)]
+
+    def _one_by_one(self, below: Work) -> Iterator[Item]:
+        line: list[Part] = [below]
+        while line:
+            part = line.pop()
+            if isinstance(part, Work):
+                line += reversed(self._look_through(part))
+            else:
+                yield from part
+
+    def _by_threads(self, below: Work, workers: int) -> Iterator[Item]:
+        """Work on the leftmost that is left to do, and never far ahead of what is given.
+
+        The line holds what is done, what is being done, and what is to be done, in the order of the tree. Whoever is
+        free takes from the leftmost work; what it leaves takes its place.
+        """
+        line: list[Part | Future[list[Part]]] = [below]
+        with ThreadPoolExecutor(workers, "pressmark-walk") as pool:
+            try:
+                while line:
+                    self._hand_out(line, pool, workers)
+                    first = line.pop(0) if line else []
+                    if isinstance(first, Future):
+                        line[0:0] = first.result()
+                    elif not isinstance(first, Work):
+                        yield from first
+            finally:
+                pool.shutdown(wait=True, cancel_futures=True)
+
+    def _hand_out(self, line: list[Part | Future[list[Part]]], pool: ThreadPoolExecutor, workers: int) -> None:
+        running = waiting = index = 0
+        while index < len(line):
+            part = line[index]
+            if isinstance(part, Future):
+                if part.done():
+                    line[index : index + 1] = part.result()
+                    continue
+                running += 1
+            elif isinstance(part, Work):
+                # The leftmost must go on, whatever waits behind it.
+                if index and (running >= 2 * workers or waiting >= WAITING):
+                    return
+                share = -(-len(part.places) // (workers + 1))
+                left = part.places[share:]
+                future = pool.submit(self._look_through, Work(part.places[:share]))
+                line[index : index + 1] = [future, Work(left)] if left else [future]
+                running += 1
+            else:
+                waiting += len(part)
+            index += 1
+
+    # --- many directories -----------------------------------------------------------------------------------------
+
+    def _look_through(self, work: Work) -> list[Part]:
+        """Look through directories and those below them, within the budget; return what is found and what is left."""
+        parts: list[Part] = []
+        places = work.places
+        budget = BUDGET
+        while places and budget > 0:
+            plain = next((n for n, place in enumerate(places) if not place.rpartition("/")[2].isascii()), len(places))
+            if not plain:
+                self._defer(places[0], parts)
+                places = places[1:]
+                budget -= 1
+                continue
+            packed, _ = self._kernels.Packed.from_texts(places[:plain])
+            found, names, rest = self._kernels.scan_pairtree(self._root, packed, self._follow, budget)
+            left = rest.to_texts()
+            # How many it has read it does not say: at least those that it was given, if none is left.
+            budget = 0 if left else budget - max(len(found), plain)
+            places = left + places[plain:]
+            self._take_in(found.to_texts(), names.to_texts(), parts)
+        if places:
+            parts.append(Work(places))
+        return parts
+
+    def _take_in(self, places: list[str], names: list[str], parts: list[Part]) -> None:
+        """Add what the kernel found to ``parts``: objects in batches, and what it defers in its place."""
+        if self._ignored is not None:
+            # What is to be ignored may be the only name that the kernel has seen.
+            names = ["" if self._ignored(name) else name for name in names]
+        if "" not in names:
+            self._append(parts, self._proper(places, names))
+            return
+        start = 0
+        for index, name in enumerate(names):
+            if not name:
+                self._append(parts, self._proper(places[start:index], names[start:index]))
+                self._defer(places[index], parts)
+                start = index + 1
+        self._append(parts, self._proper(places[start:], names[start:]))
+
+    @staticmethod
+    def _append(parts: list[Part], items: list[Item]) -> None:
+        last = parts[-1] if parts else None
+        if isinstance(last, list):
+            last += items
+        elif items:
+            parts.append(items)
+
+    def _defer(self, place: str, parts: list[Part]) -> None:
+        items, below = self._looked_at(place)
+        self._append(parts, items)
+        if below.places:
+            parts.append(below)
+
+    def _proper(self, places: list[str], names: list[str]) -> list[Item]:
+        """Return the objects of a batch that are properly encapsulated."""
+        if not places:
+            return []
+        paths = [f"{ROOT}/{place}" for place in places]
+        identifiers = self._plain_identifiers(places)
+        if identifiers is not None:
+            # A NamedTuple takes twice as long by its name.
+            make = partial(tuple.__new__, StoreObject)
+            unreadable = map(self._unreadable_in, paths, names) if self._readable else repeat(())
+            return list(map(make, zip(identifiers, paths, repeat(True), names, unreadable)))
+        found: list[Item] = []
+        for place, path, name in zip(places, paths, names, strict=True):
+            identifier, problems = self.identified(place)
+            found.append(StoreObject(identifier, path, True, name, (*problems, *self._unreadable_in(path, name))))
+        return found
+
+    def unreadable_in(self, path: str, found: Contents) -> tuple[Problem, ...]:
+        """Return what cannot be read of the object that ends in a directory; none if that is not asked for."""
+        members = [text(entry.name) for entry in found.members if entry.kind in ("directory", "file")]
+        return self._unreadable_in(path, *members, *map(text, found.ours))
+
+    def _unreadable_in(self, path: str, *names: str) -> tuple[Problem, ...]:
+        if not self._readable:
+            return ()
+        links = "follow" if self._follow else "refuse"
+        places = (octets(f"{path}/{name}") for name in names)
+        return tuple(
+            found
+            for place in places
+            for found in find_unreadable(os.path.join(self._base, place), place, links=links, ignored=self._ignored)
+        )
+
+    def _plain_identifiers(self, places: list[str]) -> list[str] | None:
+        """Return the identifiers of paths if there is nothing to say of any of them."""
+        if self._dialect is not None:
+            return None
+        try:
+            identifiers = self._layout.unmap_paths(places)
+        except PathError:
+            return None
+        # Only an escape can be written in several ways, and only octets that are escaped are not ASCII.
+        if "^" not in "".join(places):
+            return identifiers
+        everything = "".join(identifiers)
+        if not everything.isascii():
+            try:
+                everything.encode()
+            except UnicodeEncodeError:
+                return None
+        return identifiers if self._layout.map_ids(identifiers) == places else None
+
+    # --- identifiers ----------------------------------------------------------------------------------------------
+
+    def identified(self, place: str) -> tuple[str | None, list[Problem]]:
+        """Return the identifier of a ppath, and what is to be said of the two."""
+        path = octets(f"{ROOT}/{place}")
+        if self._dialect is not None:
+            try:
+                identifier = self._layout.prefix + dialects.read(self._dialect, place)
+            except dialects.Unreadable as refused:
+                return None, [problem(refused.kind, path, refused.reason)]
+            return identifier, self._not_utf8(identifier, path)
+        try:
+            identifier = self._layout.unmap_path(place)
+        except PathError:
+            try:
+                # Characters that cleaning would have changed: other programs leave them (rule A4).
+                identifier, _ = self._layout.split_path(place)
+            except PathError as error:
+                written = ", ".join(dialects.recognised(place))
+                return None, [problem("undecodable", path, error.reason, found=written or None)]
+        problems = self._not_utf8(identifier, path)
+        try:
+            canonical = self._layout.map_id(identifier)
+        except IdentifierError as error:
+            return identifier, [*problems, problem("not-canonical", path, error.reason)]
+        if canonical != place:
+            message = f"its identifier maps to {ROOT}/{canonical}"
+            written = ", ".join(dialects.recognised(place))
+            problems.append(
+                problem("not-canonical", path, message, expected=f"{ROOT}/{canonical}", found=written or None)
+            )
+        return identifier, problems
+
+    @staticmethod
+    def _not_utf8(identifier: str, path: bytes) -> list[Problem]:
+        try:
+            identifier.encode()
+        except UnicodeEncodeError:
+            return [problem("not-utf8", path)]
+        return []
+
+    # --- one directory --------------------------------------------------------------------------------------------
+
+    def _looked_at(self, place: str) -> tuple[list[Item], Work]:
+        """Return what one directory holds: the object, problems, and directories that go on."""
+        place_octets = octets(place)
+        directory = os.path.join(self._root, place_octets)
+        path = octets(f"{ROOT}/{place}" if place else ROOT)
+        try:
+            found = contents(directory, is_morty(place), follow=self._follow, ignore=self._ignore)
+        except FileNotFoundError:
+            return [], Work([])  # removed as empty since its name was read
+        except OSError as error:
+            return [problem("unreadable", path, error.strerror or str(error))], Work([])
+        items: list[Item] = []
+        if found.members or found.ours:
+            items.append(self._object(place, path, found))
+        for entry in found.reserved:
+            items += self._reserved(os.path.join(directory, entry.name), path + b"/" + entry.name)
+        items += [problem("link", path + b"/" + entry.name) for entry in found.links]
+        below = []
+        for entry in found.below:
+            if entry.is_link and self._leads_up(place_octets, entry.name):
+                items.append(problem("link-loop", path + b"/" + entry.name))
+            else:
+                below.append(f"{place}/{text(entry.name)}" if place else text(entry.name))
+        if place and not (items or below or found.reserved or found.ignored):
+            items.append(problem("empty", path))
+        return items, Work(below)
+
+    def _reserved(self, directory: bytes, path: bytes) -> list[Item]:
+        if os.path.basename(directory) != WORKSHOP or os.path.islink(directory):
+            return [problem("reserved", path)]
+        left = {os.path.basename(name) for name in abandoned(directory)}
+        found: list[Item] = []
+        try:
+            for entry in scan(directory, follow=False):
+                if entry.name in left:
+                    kind = kind_of_leftover(os.path.join(directory, entry.name))
+                    found.append(problem(kind, path + b"/" + entry.name))
+                elif entry.kind != "directory" and entry.name != LOCK:
+                    found.append(problem("reserved", path + b"/" + entry.name))
+        except FileNotFoundError:
+            pass  # the last run has left
+        except NotADirectoryError:
+            return [problem("reserved", path)]
+        return found
+
+    def _object(self, place: str, path: bytes, found: Contents) -> StoreObject:
+        """Return the object that ends in a directory."""
+        members = found.members
+        encapsulation = None
+        if not place:
+            identifier: str | None = None
+            problems = [problem("empty-id", path, f"{_listed(members)}: move it to where its identifier maps to")]
+        else:
+            identifier, problems = self.identified(place)
+            problems += [problem("unfinished", path, found=text(name)) for name in found.ours]
+            short = [entry for entry in members if entry.kind == "directory" and len(text(entry.name)) <= 2]
+            if REPAIRING in found.ours:
+                pass  # in the middle of being mended
+            elif len(members) > 1:
+                problems.append(problem("split-end", path, f"it is {len(members)} names: {_listed(members)}"))
+            elif members and members[0].kind == "directory" and not short:
+                encapsulation = None if found.ours else text(members[0].name)
+            elif members and not short and members[0].kind != "link":
+                problems.append(problem("bare-file", path, f"it is a single file: {_listed(members)}"))
+            if short and REPAIRING not in found.ours:
+                problems.append(problem("post-morty", path, f"no ppath goes on here: {_listed(short)}"))
+        for entry in members:
+            if entry.kind in ("link", "dangling"):
+                kind = "link" if entry.kind == "link" else "link-dangling"
+                problems.append(problem(kind, path + b"/" + entry.name))
+        problems += self.unreadable_in(text(path), found)
+        shown = f"{ROOT}/{place}" if place else ROOT
+        return StoreObject(identifier, shown, encapsulation is not None, encapsulation, tuple(problems))
+
+    def _leads_up(self, place: bytes, name: bytes) -> bool:
+        """Return whether a symbolic link in the tree leads to a directory that holds it."""
+        path = os.path.join(self._root, place)
+        try:
+            target = os.stat(os.path.join(path, name))
+            while True:
+                if os.path.samestat(target, os.stat(path)):
+                    return True
+                if len(path) <= len(self._root):
+                    return False
+                path = os.path.dirname(path)
+        except OSError:
+            return False
+
+    def _beside(self) -> Iterator[Item]:
+        """Give what is beside pairtree_root and not Pairtree's."""
+        for entry in scan(self._base, follow=False):
+            name = text(entry.name)
+            if entry.name == WORKSHOP:
+                yield from self._reserved(os.path.join(self._base, entry.name), entry.name)
+            elif not entry.name.startswith(RESERVED) and not (self._ignored is not None and self._ignored(name)):
+                yield problem("beside", entry.name)
+
+
+def _listed(entries: Sequence[Entry]) -> str:
+    names = [text(entry.name) for entry in entries[:SHOWN_NAMES]]
+    return ", ".join(map(repr, names)) + (", …" if len(entries) > SHOWN_NAMES else "")

@@ -1,0 +1,97 @@
+"""A second look at what is wrong: another run may have been changing it while it was looked at the first time.
+
+An object that is put, replaced or removed is between two states for a moment, and a look at it goes from name to name
+while that happens. So nothing is said of a fault that is seen once: when no run moves anything, it is looked for again,
+until two looks agree. What is really wrong is still there then.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from time import sleep
+
+from pressmark.fs.locks import take
+from pressmark.reports import Problem
+from pressmark.stores.directories import LOCK, leftovers
+from pressmark.stores.problems import problem
+from pressmark.stores.store import StoreObject, octets
+
+__all__ = ["LOOKS", "Item", "abandoned", "await_turn", "changing", "settled"]
+
+Item = StoreObject | Problem
+
+LOOKS = 10
+# A run moves something in or out in a moment. Of one that was stopped in its turn nobody knows how long it takes.
+PAUSE = 0.01  # seconds
+PAUSES = 500
+# Whatever lies there under the lock's name, opening it waits for nothing and follows nothing.
+_FLAGS = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_CLOEXEC", "O_NOFOLLOW", "O_NONBLOCK"))
+
+
+def settled(item: Item, again: Callable[[], list[Item]], folder: bytes) -> list[Item]:
+    """Return what is there in place of something in which a walk has found a fault; nothing where it has gone.
+
+    :param again: looks again: returns what a walk finds there
+    :param folder: the workshop of the runs that change it
+    """
+    found = [item]
+    for _ in range(LOOKS):
+        await_turn(folder)
+        before, found = found, again()
+        if found == before or all(isinstance(one, StoreObject) and not one.problems for one in found):
+            return found
+    return [changing(item)]
+
+
+def changing(item: Item) -> Item:
+    """Return what is to be said of something that was never twice the same."""
+    found = problem("object-changing", octets(item.path))
+    return item._replace(proper=False, problems=(found,)) if isinstance(item, StoreObject) else found
+
+
+def await_turn(folder: bytes) -> None:
+    """Wait until no run moves anything in or out.
+
+    :param folder: its workshop; where there is none, nobody changes the store
+    """
+    for _ in range(PAUSES):
+        try:
+            descriptor = os.open(os.path.join(folder, LOCK), _FLAGS)
+        except OSError:
+            return
+        try:
+            take(descriptor)
+            return
+        except BlockingIOError:
+            pass
+        except OSError:
+            return  # no locks there: nobody can say
+        finally:
+            os.close(descriptor)
+        sleep(PAUSE)
+
+
+def abandoned(folder: bytes) -> Sequence[bytes]:
+    """Return the private directories that killed runs have left in a workshop.
+
+    A run that begins or ends has for a moment one that is empty, or whose lock it does not hold: none that is seen
+    once is taken for left.
+    """
+    found = leftovers(folder)
+    for _ in range(LOOKS):
+        if not found:
+            break
+        sleep(PAUSE)
+        still = leftovers(folder)
+        found = [path for path in found if path in still]
+        if not any(map(_is_empty, found)):
+            break
+    return found
+
+
+def _is_empty(directory: bytes) -> bool:
+    try:
+        return not os.listdir(directory)
+    except OSError:
+        return False

@@ -1,0 +1,1 @@
+"""Vitro file storage."""

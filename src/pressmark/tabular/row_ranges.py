@@ -1,0 +1,185 @@
+"""Rows of text files, by byte ranges that end where a row does.
+
+In lines and JSON lines a row ends at a line feed; :mod:`pressmark.tabular.delimited` has the syntax of CSV and TSV.
+Other files are refused, as in :mod:`pressmark.tabular.detection`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import BinaryIO, NamedTuple
+
+from pressmark.tabular import delimited
+from pressmark.tabular.delimited import CSV, TSV, Dialect, RowsError, UnclosedError, dialect_of, refuse_doubtful
+from pressmark.tabular.detection import Crlf, ListStream, open_list
+from pressmark.tabular.json_lines import item_of, parsed
+
+__all__ = ["FORMATS", "Shape", "Stretch", "fields", "lines_of", "row_ranges", "shape_of"]
+
+FORMATS = ("lines", "csv", "tsv", "jsonl")
+BLOCK = 1 << 20  # 1 MiB
+
+
+class Stretch:
+    """The bytes of a file from ``start`` to ``stop``, as a stream."""
+
+    def __init__(self, file: BinaryIO, start: int, stop: int) -> None:
+        self._file = file
+        self._left = stop - start
+        file.seek(start)
+
+    def read(self, size: int) -> bytes:
+        data = self._file.read(min(size, self._left))
+        self._left -= len(data)
+        return data
+
+
+class Shape(NamedTuple):
+    """What the first row of a file says.
+
+    :ivar start: where the rows of data begin
+    :ivar width: how many fields each has
+    :ivar number: of the wanted field, counted from 0
+    :ivar dialect: of CSV and TSV
+    :ivar key: of JSON lines
+    :ivar strip: the carriage return before the end of a line is no part of it
+    """
+
+    start: int
+    width: int = 1
+    number: int = 0
+    dialect: Dialect = CSV
+    key: str = ""
+    strip: bool = False
+
+
+def shape_of(
+    file: BinaryIO,
+    format: str,
+    column: str | int | None,
+    header: bool | None,
+    *,
+    delimiter: str | None = None,
+    crlf: Crlf | None = None,
+) -> Shape:
+    """Return the shape of a file.
+
+    :param column: the name in the header, or the number counted from 1; :data:`None` where there is only one
+    :param header: whether CSV and TSV begin with names; :data:`None` where a column that is a name tells
+    :param delimiter: that separates the fields of CSV; :data:`None` for a comma
+    :param crlf: of lines: ``strip`` carriage returns before line feeds and a byte-order mark, or ``keep`` both
+    :raises ValueError: it has no such column, or is no such file
+    """
+    file.seek(0)
+    listed = open_list(file, format, crlf=crlf)
+    if format == "lines":
+        return Shape(len(listed.bom), strip=crlf == "strip")
+    if format == "jsonl":
+        if not isinstance(column, str):
+            raise ValueError("JSON lines: say which key is wanted; name it as the column")
+        return Shape(len(listed.bom), key=column)
+    dialect = dialect_of(format, delimiter)
+    start = len(listed.bom)
+    size = os.fstat(file.fileno()).st_size
+    try:
+        row = next(_rows(Stretch(file, start, size), dialect), b"")
+    except RowsError as error:
+        raise ValueError(f"its first row is malformed: {error}") from None
+    if header is None and isinstance(column, str):
+        header = True
+    written = dialect.split(row.removesuffix(b"\r"))
+    if size > start:
+        refuse_doubtful(written, dialect, column, header, certain=delimiter is not None)
+    names = [dialect.meant(name).decode("utf-8", "surrogateescape") for name in written]
+    if isinstance(column, str):
+        if not header or names.count(column) != 1:
+            raise ValueError(f"it has not one column {column!r}: its first row is {', '.join(names)[:200]}")
+        index = names.index(column)
+    else:
+        number = 1 if column is None else column
+        if (column is None and len(names) > 1) or not 1 <= number <= max(1, len(names)):
+            raise ValueError(f"say which of its {len(names)} columns is wanted")
+        index = number - 1
+    return Shape(min(start + len(row) + 1, size) if header else start, len(names), index, dialect)
+
+
+def row_ranges(
+    file: BinaryIO, format: str, start: int, nbytes: int, dialect: Dialect = CSV
+) -> Iterator[tuple[int, int]]:
+    """Give start and stop of parts of a file, each with whole rows and at least so many bytes, but the last."""
+    size = os.fstat(file.fileno()).st_size
+    while start < size:
+        stop = min(size, start + nbytes)
+        if stop < size:
+            stop = _row_end(file, start, stop, size, dialect) if format == "csv" else _line_end(file, stop, size)
+        yield start, stop
+        start = stop
+
+
+def _line_end(file: BinaryIO, at: int, size: int) -> int:
+    """Return where the line that holds the byte before ``at`` ends."""
+    at -= 1
+    file.seek(at)
+    while block := file.read(BLOCK):
+        found = block.find(b"\n")
+        if found >= 0:
+            return at + found + 1
+        at += len(block)
+    return size
+
+
+def _row_end(file: BinaryIO, start: int, at: int, size: int, dialect: Dialect) -> int:
+    """Return where the first row of CSV ends that goes up to ``at`` or beyond; one begins at ``start``."""
+    while start < at:
+        file.seek(start)
+        block = file.read(min(BLOCK, at - start))
+        end = block.rfind(b"\n") + 1
+        if end and b'"' not in block:
+            start += end
+            continue
+        # Quotes mean something only to who has read everything before them.
+        try:
+            for row in _rows(Stretch(file, start, size), dialect):
+                start += len(row) + 1
+                if start >= at:
+                    break
+        except UnclosedError:
+            return size
+    return min(start, size)
+
+
+def _rows(source: Stretch | ListStream, dialect: Dialect) -> Iterator[bytes]:
+    """Give each row without its line feed."""
+    for block in delimited.rows(source.read, dialect, source.read(delimited.BLOCK_BYTES)):
+        yield from block.rows
+
+
+def lines_of(file: BinaryIO, start: int, stop: int, strip: bool) -> ListStream:
+    """Return the lines of a part of a file as a stream.
+
+    :param strip: without the carriage return before each line feed
+    """
+    return ListStream(Stretch(file, start, stop), strip=strip)
+
+
+def fields(file: BinaryIO, format: str, shape: Shape, start: int, stop: int) -> Iterator[bytes | str | None]:
+    """Give the wanted field of each row as bytes; as text, why there is none; :data:`None` for null."""
+    if format == "lines":
+        yield from _rows(lines_of(file, start, stop, shape.strip), TSV)
+        return
+    source = Stretch(file, start, stop)
+    if format == "jsonl":
+        for row in _rows(source, TSV):
+            if row.strip():
+                try:
+                    yield item_of(parsed(row), shape.key)
+                except ValueError as error:
+                    yield str(error)
+        return
+    dialect = shape.dialect
+    try:
+        for row in _rows(source, dialect):
+            yield dialect.wanted(row.removesuffix(b"\r"), shape.number, shape.width)
+    except UnclosedError as error:
+        yield str(error)
