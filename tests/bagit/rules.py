@@ -575,7 +575,7 @@ RULES = (
         "2.2.2",
         "MUST",
         "The order of the elements is preserved.",
-        how="`pressmark.bagit.BagInfo` keeps order and octets: tests/bagit/test_info.py, tests/bagit/test_updating.py",
+        how="`pressmark.bagit.BagInfo` keeps order and bytes: tests/bagit/test_bag_info.py, updating/test_update.py",
     ),
     Rule(
         "2.2.2",
@@ -964,7 +964,7 @@ RULES = (
         "2.4",
         "SHOULD",
         "Tools make new bags with SHA-512 where nothing else is asked for.",
-        how="the default of `pressmark.bagit.create`: tests/bagit/test_creation.py",
+        how="the default of `pressmark.bagit.create`: tests/bagit/creation/test_create.py",
     ),
     Rule(
         "2.4",
@@ -1092,7 +1092,7 @@ RULES = (
         "5.1",
         "SHOULD",
         "Implementations test against special characters of directories.",
-        how="the rule before, tests/bagit/test_names.py and tests/bagit/test_validation.py",
+        how="the rule before, tests/bagit/test_paths.py and tests/bagit/validation/test_validate.py",
     ),
     Rule(
         "5.1",
@@ -1108,13 +1108,13 @@ RULES = (
         "SHOULD",
         "A transfer is stopped when it gets longer than fetch.txt says.",
         (bag("a file that is there with another length", "fetch-length", fetch=FETCH.replace(b"6", b"7")),),
-        how="tests/bagit/test_downloads.py",
+        how="tests/bagit/fetch/test_download.py",
     ),
     Rule(
         "5.3",
         "SHOULD NOT",
         "The length in fetch.txt decides over buffers or reserved space.",
-        how="downloads go through a buffer of fixed size: tests/bagit/test_downloads.py",
+        how="downloads go through a buffer of fixed size: tests/bagit/fetch/test_download.py",
     ),
     Rule(
         "5.4",
@@ -1127,13 +1127,13 @@ RULES = (
         "6.1.1.3",
         "SHOULD",
         "The making of bags whose files differ only in case is discouraged.",
-        how="`pressmark.bagit.create` says so: tests/bagit/test_creation.py",
+        how="`pressmark.bagit.create` says so: tests/bagit/creation/test_create.py",
     ),
     Rule(
         "6.1.1.3",
         "SHOULD",
         "The making of bags whose files differ only in normalization is prevented.",
-        how="`pressmark.bagit.create` refuses it: tests/bagit/test_creation.py",
+        how="`pressmark.bagit.create` refuses it: tests/bagit/creation/test_create.py",
     ),
     Rule(
         "6.1.1.3",
@@ -1235,6 +1235,6 @@ RULES = (
         "6.1.3",
         "RECOMMENDED",
         "There is an easy way to write such manifests anew.",
-        how="`Bag.update(rewrite=True)`, `pressmark bag update --rewrite`: tests/bagit/test_updating.py",
+        how="`Bag.update(rewrite=True)`, `pressmark bag update --rewrite`: tests/bagit/updating/test_update.py",
     ),
 )

@@ -17,8 +17,8 @@ from pressmark.bagit.updating.update import update
 from pressmark.bagit.validation.validate import validate
 
 from .bags import tree
+from .creation.test_create import HOSTILE, make
 from .naive import flaws
-from .test_creation import HOSTILE, make
 
 pytestmark = pytest.mark.peers
 

@@ -16,7 +16,7 @@ import pytest
 import pressmark
 from pressmark.stores.ocfl.root import OcflRoot
 
-from .ocfl_samples import create, kinds, source, tree
+from .ocfl.samples import create, kinds, source, tree
 
 pytestmark = pytest.mark.slow_under_sanitizers
 

@@ -15,8 +15,8 @@ import pytest
 from pressmark import DirectClean
 from pressmark.stores.ocfl.root import OcflRoot
 
-from .ocfl_samples import CREATED, USER, create, kinds, source
-from .test_ocfl_object import BAD, folder_of
+from .ocfl.samples import CREATED, USER, create, kinds, source
+from .ocfl.test_object import BAD, folder_of
 
 pytestmark = [pytest.mark.peers, pytest.mark.slow_under_sanitizers]
 

@@ -23,7 +23,7 @@ from pressmark.stores.vitro import vitro_store as vitro
 from pressmark.stores.vitro.vitro_store import VitroStore
 
 from .conftest import Tree, write
-from .ocfl_samples import create, source
+from .ocfl.samples import create, source
 
 
 @pytest.fixture(params=stores.KINDS)

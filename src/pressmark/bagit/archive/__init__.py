@@ -8,8 +8,8 @@ verdict is that of the unpacked bag: the validation of directories runs over a t
 
 from __future__ import annotations
 
+from pressmark.bagit.archive.archive_validation import validate_archive
 from pressmark.bagit.archive.members import Limits, Member
 from pressmark.bagit.archive.reader import Archive, open_archive
-from pressmark.bagit.archive.archive_validation import validate_archive
 
 __all__ = ["Archive", "Limits", "Member", "open_archive", "validate_archive"]

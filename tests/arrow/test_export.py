@@ -1,0 +1,256 @@
+"""Columns and tables going out: every export new, none of them lost."""
+
+from __future__ import annotations
+
+import gc
+import threading
+from typing import Any
+
+import pytest
+
+from arrow import foreign
+from arrow.conftest import outstanding_exports
+from arrow.foreign import Array, Stream, strings
+from pressmark import HashedNTuple, Pairtree, StringColumn, StringTable
+from pressmark import arrow as columns
+from support.implementations import NATIVE, Implementation
+
+pytestmark = pytest.mark.usefixtures("_under")
+
+ITEMS = [b"ark:/13030/xt12t3", None, b"b", "é".encode()]
+PATHS = [None if item is None else Pairtree().map_id(item).encode() for item in ITEMS]
+
+
+def column(parts: int = 1) -> StringColumn:
+    arrays = [strings(ITEMS, ahead=number) for number in range(parts)]
+    return Pairtree().map_arrow(Stream(arrays[0], *arrays), threads=1)
+
+
+def table(parts: int = 1, form: str = "u") -> StringTable:
+    arrays = [strings(ITEMS, form, ahead=number) for number in range(parts)]
+    return Pairtree().map_table(Stream(arrays[0], *arrays), threads=1)
+
+
+def outstanding() -> int:
+    gc.collect()
+    return outstanding_exports()
+
+
+def test_schema() -> None:
+    """The type can be asked for alone."""
+    capsule = column().__arrow_c_schema__()
+    schema = foreign.schema_in(capsule)
+    assert (schema.format, schema.name, schema.flags, schema.n_children) == (b"U", b"", 2, 0)
+    capsule = table().__arrow_c_schema__()
+    schema = foreign.schema_in(capsule)
+    assert (schema.format, schema.n_children) == (b"+s", 2)
+    fields = [schema.children[number].contents for number in range(2)]
+    assert [(field.format, field.name, field.flags) for field in fields] == [
+        (b"U", b"identifier", 2),
+        (b"U", b"path", 2),
+    ]
+
+
+def test_array_and_stream() -> None:
+    """Both protocols give the items; the array of several chunks is one."""
+    several = column(3)
+    assert several.chunk_count == 3
+    assert [(part.format, part.items) for part in foreign.read_stream(several)] == [("U", PATHS)] * 3
+    assert foreign.read_array(several).items == PATHS * 3
+    assert several.chunk_count == 1
+    assert foreign.read_array(several).items == PATHS * 3
+    assert [part.items for part in foreign.read_stream(several)] == [PATHS * 3]
+    empty = Pairtree().map_arrow(Stream(strings([])))
+    assert foreign.read_stream(empty) == []
+    assert foreign.read_array(empty).items == []
+
+
+@pytest.mark.parametrize("form", foreign.STRING_FORMATS)
+def test_table(form: str) -> None:
+    """A table is a struct of both columns, chunk by chunk, nulls in both."""
+    rows = list(zip(ITEMS, PATHS, strict=True))
+    several = table(3, form)
+    assert (len(several), several.chunk_count) == (12, 3)
+    assert [(part.format, part.items) for part in foreign.read_stream(several)] == [("+s", rows)] * 3
+    assert foreign.read_array(several).items == rows * 3
+    assert [field.name for field in foreign.read_array(several).fields] == ["identifier", "path"]
+    assert several.chunk_count == 1
+    assert several.identifier.to_list()[:3] == ["ark:/13030/xt12t3", None, "b"]
+    assert several.path == column(3)
+    empty = Pairtree().map_table(Stream(strings([], form)))
+    assert foreign.read_stream(empty) == []
+    assert foreign.read_array(empty).items == []
+
+
+def test_failed_items() -> None:
+    """A failed item is null in its own column alone."""
+    rows = Pairtree().map_table(Array(strings([b"a", b"", None, b"b"])), on_error="none")
+    assert list(rows) == [("a", "a"), ("", None), (None, None), ("b", "b")]
+    assert foreign.read_array(rows).items == [(b"a", b"a"), (b"", None), (None, None), (b"b", b"b")]
+    back = Pairtree().unmap_table(Array(strings([b"ab/c", b"abc", None])), on_error="none")
+    assert list(back) == [("abc", "ab/c"), (None, "abc"), (None, None)]
+
+
+def test_octets() -> None:
+    """A column with one item that is not UTF-8 is binary as a whole; a request cannot make it text."""
+    paths = Pairtree().map_arrow(Array(strings([b"caf\xc3\xa9", b"\xff", None], "z")))
+    assert foreign.read_array(paths).format == "U"
+    back = Pairtree().unmap_arrow(paths)
+    assert back.to_list() == ["café", "\udcff", None]
+    for wish in (None, "u", "U", "vu"):
+        capsule, held = (None, None) if wish is None else foreign.requested_schema(wish)
+        found = foreign.read_array(back, capsule)
+        assert (found.format, found.items) == ("Z", [b"caf\xc3\xa9", b"\xff", None])
+        del held
+    assert foreign.schema_in(back.__arrow_c_schema__()).format == b"Z"
+    # Two halves of a character in two items are not UTF-8, though their bytes together are.
+    halves = Pairtree().unmap_arrow(Array(strings([b"^c", b"^c/3", b"^a/9"])), on_error="none")
+    assert foreign.read_array(halves).format == "Z"
+
+
+def test_requests() -> None:
+    """utf8, binary and large_binary are given to those who ask and get it; other wishes are passed over."""
+    for wish, given in (("u", "u"), ("z", "z"), ("Z", "Z"), ("U", "U"), ("vu", "U"), ("i", "U"), ("+s", "U")):
+        capsule, held = foreign.requested_schema(wish)
+        found = foreign.read_array(column(2), capsule)
+        assert (found.format, found.items) == (given, PATHS * 2)
+        # A request may be used up by whoever reads it.
+        capsule, held = foreign.requested_schema(wish)
+        assert [part.format for part in foreign.read_stream(column(2), capsule)] == [given] * 2
+        del held
+    for wishes, given in ((("u", "z"), ["u", "z"]), (("u",), ["U", "U"]), (("i", "Z"), ["U", "Z"])):
+        capsule, held = foreign.requested_schema("+s", *wishes)
+        found = foreign.read_array(table(2), capsule)
+        assert [field.format for field in found.fields] == given
+        assert found.items == list(zip(ITEMS, PATHS, strict=True)) * 2
+        del held
+    assert foreign.read_array(column(), object()).format == "U"
+
+
+def test_narrow_offsets_must_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """utf8 cannot hold 2 GiB: beyond that the wish is passed over, for the largest array of a stream."""
+    monkeypatch.setattr(columns, "NARROW_OCTETS", 40)
+    capsule, _held = foreign.requested_schema("u")
+    assert [part.format for part in foreign.read_stream(column(2), capsule)] == ["u"] * 2
+    assert foreign.read_array(column(2), capsule).format == "U"
+
+
+def test_exports_are_new() -> None:
+    """Each export is a structure of its own: two consumers may have one column."""
+    one = column()
+    first, second = one.__arrow_c_array__(), one.__arrow_c_array__()
+    arrays = [foreign.take_array(array) for _, array in (first, second)]
+    schemas = [foreign.take_schema(schema) for schema, _ in (first, second)]
+    foreign.release(arrays[0])
+    foreign.release(schemas[0])
+    assert foreign.read(schemas[1], arrays[1]).items == PATHS
+    foreign.release(arrays[1])
+    foreign.release(schemas[1])
+    assert foreign.read_stream(one)[0].items == foreign.read_stream(one)[0].items == PATHS
+
+
+def test_capsules_dropped(implementation: Implementation) -> None:
+    """Capsules that nobody opened release what is in them."""
+    if implementation != NATIVE:
+        pytest.skip("the capsules are those of another package")
+    before = outstanding()
+    one, rows = column(2), table(2)
+    held = [one.__arrow_c_schema__(), one.__arrow_c_stream__(), rows.__arrow_c_schema__(), rows.__arrow_c_stream__()]
+    held += [*one.__arrow_c_array__(), *rows.__arrow_c_array__()]
+    assert outstanding() == before + 1 + 1 + 3 + 1 + 1 + 1 + 3 + 3
+    del held
+    assert outstanding() == before
+
+
+def test_export_outlives_the_column() -> None:
+    """An array lives by itself, as does each field that is moved out of a struct; so do a stream and its arrays."""
+    schema_capsule, array_capsule = table().__arrow_c_array__()
+    schema, array = foreign.take_schema(schema_capsule), foreign.take_array(array_capsule)
+    del schema_capsule, array_capsule
+    gc.collect()
+    path_schema = foreign.moved(schema.children[1].contents)
+    path = foreign.moved(array.children[1].contents)
+    foreign.release(schema)
+    foreign.release(array)
+    assert foreign.read(path_schema, path).items == PATHS
+    foreign.release(path_schema)
+    foreign.release(path)
+
+    stream = foreign.take_stream(column(2).__arrow_c_stream__())
+    gc.collect()
+    array, schema = foreign.CArray(), foreign.CSchema()
+    address = foreign.ctypes.addressof(stream)
+    assert foreign.GET(stream.get_schema)(address, foreign.ctypes.addressof(schema)) == 0
+    assert foreign.GET(stream.get_next)(address, foreign.ctypes.addressof(array)) == 0
+    foreign.release(stream)
+    assert foreign.read(schema, array).items == PATHS
+    foreign.release(schema)
+    foreign.release(array)
+
+
+def test_release_in_another_thread(implementation: Implementation) -> None:
+    """Consumers release wherever they like, all at once."""
+    one = column(2)
+    one.__arrow_c_array__()
+    taken: list[Any] = []
+    for _ in range(50):
+        schema_capsule, array_capsule = one.__arrow_c_array__()
+        taken += [foreign.take_schema(schema_capsule), foreign.take_array(array_capsule)]
+    before = outstanding()
+    threads = [
+        threading.Thread(target=lambda part=taken[number::4]: [foreign.release(each) for each in part])
+        for number in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert outstanding() == before - (100 if implementation == NATIVE else 0)
+    assert foreign.read_array(one).items == PATHS * 2
+
+
+def test_identifiers_of_a_table_keep_their_array() -> None:
+    """A table shares or copies foreign bytes: it never reads an array that was released."""
+    for form in foreign.STRING_FORMATS:
+        arrays = Array(strings([b"a" * 20, None, b"b"], form, ahead=3))
+        rows = Pairtree().map_table(arrays)
+        path, identifier = rows.path, rows.identifier
+        del rows
+        gc.collect()
+        exported = foreign.take_array(identifier.__arrow_c_array__()[1])
+        schema = foreign.take_schema(identifier.__arrow_c_schema__())
+        del identifier, path
+        gc.collect()
+        assert foreign.read(schema, exported).items == [b"a" * 20, None, b"b"]
+        foreign.release(exported)
+        foreign.release(schema)
+        assert arrays.given == arrays.released
+
+
+def test_as_a_sequence() -> None:
+    """A column has a length, items, an order and an equality."""
+    one = column(2)
+    texts = [None if path is None else path.decode() for path in PATHS] * 2
+    assert (len(one), one.null_count, list(one), one.to_list()) == (8, 2, texts, texts)
+    assert [one[index] for index in range(-8, 8)] == texts * 2
+    for index in (8, -9):
+        with pytest.raises(IndexError, match=f"^index {index} in a column of 8 items$"):
+            one[index]
+    with pytest.raises(TypeError, match=r"^expected an index, not slice; slice to_list\(\) instead$"):
+        one[1:]  # type: ignore[index]
+    assert repr(one) == "<StringColumn of 8 items, 2 null, in 2 chunks>"
+    other = column(2)
+    foreign.read_array(other)
+    assert one == other
+    assert one != column(1)
+    assert one != texts
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(one)
+    assert repr(table(2)) == "<StringTable of 8 rows, in 2 chunks>"
+
+
+def test_round_trip() -> None:
+    """Our own columns are as good as anyone's; a table is read by the name of its field."""
+    rows = table(2)
+    assert Pairtree().unmap_arrow(rows, field="path") == rows.identifier
+    assert HashedNTuple().map_arrow(rows.identifier) == HashedNTuple().map_arrow(rows, field="identifier")

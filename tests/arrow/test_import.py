@@ -1,0 +1,624 @@
+"""Foreign columns of every kind, right and wrong, made by hand."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import pressmark
+from arrow import foreign
+from arrow.foreign import INDEX_FORMATS, STRING_FORMATS, Array, Data, Stream, changed, dictionary, strings, table
+from pressmark import ColumnError, FlatDirect, HashedNTuple, IdentifierError, Pairtree, PathError
+from strategies import identifiers
+from support.implementations import NATIVE, PURE, Implementation, use
+from support.samples import CONFIGURATIONS, sample
+
+pytestmark = pytest.mark.usefixtures("_under")
+
+ITEMS: list[bytes | None] = [
+    b"ark:/13030/xt12t3",
+    None,
+    b"a",
+    b"twelve bytes",
+    b"thirteen byte",
+    "\u00e9\u4f8b\U0001f350".encode(),
+    None,
+    None,
+    b"b" * 40,
+    b"c.d",
+]
+PATHS = [None if item is None else Pairtree().map_id(item) for item in ITEMS]
+
+
+@pytest.mark.parametrize("form", STRING_FORMATS)
+@pytest.mark.parametrize("ahead", [0, 1, 8, 13])
+@pytest.mark.parametrize("null_count", [None, -1])
+def test_strings(form: str, ahead: int, null_count: int | None) -> None:
+    """Every format of strings is read, behind any offset, whether nulls were counted or not."""
+    data = strings(ITEMS, form, ahead=ahead, behind=2, null_count=null_count)
+    assert Pairtree().map_arrow(Array(data)).to_list() == PATHS
+
+
+@pytest.mark.parametrize("form", STRING_FORMATS)
+def test_nulls_cover_anything(form: str) -> None:
+    """What lies under a null is neither mapped nor refused nor exported."""
+    for under_null in (b"x" * 30, b"\xff\xff", b"/", b""):
+        column = FlatDirect().map_arrow(Array(strings([b"a", None, b"b"], form, under_null=under_null)))
+        assert column.to_list() == ["a", None, "b"]
+        assert foreign.read_array(column).format == "U"
+
+
+@pytest.mark.parametrize("form", STRING_FORMATS)
+def test_no_nulls(implementation: Implementation, form: str) -> None:
+    """A validity bitmap may be absent, unneeded, or ignored because null_count is 0."""
+    for validity, null_count in ((False, 0), (False, -1), (True, 0), (True, -1)):
+        data = strings([b"a", b"b"], form, ahead=3, validity=validity, null_count=null_count)
+        column = Pairtree().map_arrow(Array(data))
+        assert column.to_list() == ["a", "b"]
+        assert column.null_count == 0
+    if implementation == NATIVE:  # pyarrow counts, and refuses
+        ignored = changed(strings([b"a", None], form), null_count=0)
+        assert Pairtree().map_arrow(Array(ignored), on_error="none").to_list()[0] == "a"
+
+
+@pytest.mark.parametrize("form", STRING_FORMATS)
+def test_null_columns(implementation: Implementation, form: str) -> None:
+    """A column may be all nulls, or empty, its buffers NULL then."""
+    assert Pairtree().map_arrow(Array(strings([None] * 9, form))).to_list() == [None] * 9
+    assert Pairtree().map_arrow(Array(strings([], form))).to_list() == []
+    if implementation == PURE:
+        return  # pyarrow takes no NULL for offsets
+    count = 4 if form[0] == "v" else 3
+    for buffers in ((None,) * count, (None, b"", *([b""] * (count - 2)))):
+        column = Pairtree().map_arrow(Array(Data(form, 0, buffers)))
+        assert (len(column), column.to_list(), column.null_count) == (0, [], 0)
+
+
+@pytest.mark.parametrize("index", INDEX_FORMATS)
+@pytest.mark.parametrize("form", STRING_FORMATS)
+def test_dictionaries(index: str, form: str) -> None:
+    """Dictionaries of every index are decoded; nulls may be in either, and cover any index."""
+    words = strings([b"a", None, b"a longer word of many bytes"], form, ahead=2)
+    data = dictionary([2, None, 0, 1, 2], words, index, ahead=3, under_null=100)
+    long = Pairtree().map_id("a longer word of many bytes")
+    assert Pairtree().map_arrow(Array(data)).to_list() == [long, None, "a", None, long]
+    assert Pairtree().map_arrow(Array(dictionary([], words, index))).to_list() == []
+    empty = strings([], form)
+    assert Pairtree().map_arrow(Array(dictionary([None, None], empty, index))).to_list() == [None, None]
+
+
+def test_unaligned_buffers() -> None:
+    """Buffers may lie anywhere, as those of a file that was mapped do."""
+    for form in STRING_FORMATS:
+        data = strings(ITEMS, form)
+        arrays = Array(data)
+        schema, capsule = arrays.__arrow_c_array__()
+        array = foreign.array_in(capsule)
+        held = []
+        for number in range(array.n_buffers):
+            octets = data.buffers[number]  # type: ignore[index]
+            if octets is not None:
+                shifted = bytearray(b"?" + octets)
+                held.append(shifted)
+                array.buffers[number] = foreign.ctypes.addressof(foreign.ctypes.c_char.from_buffer(shifted)) + 1
+
+        class Shifted:
+            def __init__(self, *capsules: object) -> None:
+                self.capsules = capsules
+
+            def __arrow_c_array__(self) -> Any:
+                return self.capsules
+
+        assert Pairtree().map_arrow(Shifted(schema, capsule)).to_list() == PATHS
+
+
+def test_structs() -> None:
+    """A column comes out of a struct by name, its offset and nulls under the struct's own."""
+    present = [True, False, True, True]
+    identifiers = strings([b"-", b"-", b"a", b"b", None, b"d"], "U", ahead=5, name="id")
+    other = Data("i", 6, (None, b"0" * 24), name="year")
+    data = table(other, identifiers, length=4, ahead=2, present=present)
+    for null_count in (1, -1):
+        one = changed(data, null_count=null_count)
+        assert Pairtree().map_arrow(Array(one), field="id").to_list() == ["a", None, None, "d"]
+    views = strings([b"-", b"-", b"a" * 20, None, b"c"], "vu", ahead=1, under_null=b"y" * 20)
+    assert Pairtree().map_arrow(Array(table(views, length=3, ahead=2))).to_list() == [
+        Pairtree().map_id("a" * 20),
+        None,
+        "c",
+    ]
+    coded = dictionary([0, 1, 1, None, 0], strings([b"x", b"y"]), "S", ahead=1)
+    data = table(coded, length=4, ahead=1, present=[True, True, True, False])
+    assert Pairtree().map_arrow(Array(data)).to_list() == ["y", "y", None, None]
+
+
+def test_nulls_of_a_struct_cover_anything() -> None:
+    """An item under a null of the struct is not looked at, whatever it holds."""
+    views = strings([b"a", b"b" * 20], "vu")
+    broken = changed(views, buffers=(None, views.buffers[1][:16] + b"\xff" * 16, *views.buffers[2:]))  # type: ignore[index]
+    column = Pairtree().map_arrow(Array(table(broken, length=2, present=[True, False])))
+    assert column.to_list() == ["a", None]
+    coded = dictionary([0, 77], strings([b"a"]))
+    column = Pairtree().map_arrow(Array(table(coded, length=2, present=[True, False])))
+    assert column.to_list() == ["a", None]
+
+
+def test_streams() -> None:
+    """Chunks are kept, the empty ones left out, and each may have its own dictionary."""
+    schema = strings([], "u")
+    chunks = [strings(part, "u", ahead=number) for number, part in enumerate((ITEMS[:4], [], ITEMS[4:], []))]
+    column = Pairtree().map_arrow(Stream(schema, *chunks), threads=1)
+    assert column.to_list() == PATHS
+    assert column.chunk_count == 2
+    coded = [dictionary([0, 1], strings([b"a", b"b"])), dictionary([1, None, 0], strings([b"c", b"d"]))]
+    assert Pairtree().map_arrow(Stream(coded[0], *coded)).to_list() == ["a", "b", "d", None, "c"]
+    empty = Pairtree().map_arrow(Stream(schema))
+    assert (empty.to_list(), empty.chunk_count, len(empty)) == ([], 0, 0)
+
+
+def test_array_is_preferred_to_stream() -> None:
+    """Where there are both, the array is taken; where it cannot be had, the stream."""
+
+    class Both(Array):
+        def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+            raise AssertionError("the array was to be had")
+
+    class Chunked(Stream):
+        def __arrow_c_array__(self, requested_schema: object | None = None) -> object:
+            raise ValueError("not contiguous")
+
+    assert Pairtree().map_arrow(Both(strings([b"a"]))).to_list() == ["a"]
+    assert Pairtree().map_arrow(Chunked(strings([]), strings([b"a"]))).to_list() == ["a"]
+
+    class Failing:
+        def __arrow_c_array__(self) -> object:
+            raise OSError("the disk is gone")
+
+    with pytest.raises(OSError, match="the disk is gone"):
+        Pairtree().map_arrow(Failing())
+
+
+# --- against the list door ------------------------------------------------------------------------------------
+
+
+@st.composite
+def chunks(draw: st.DrawFn) -> tuple[list[list[bytes | None]], Any]:
+    """Draw items in chunks, and an object that offers them in some format."""
+    items = st.one_of(st.none(), identifiers())
+    parts = draw(st.lists(st.lists(items, max_size=20), min_size=1, max_size=4))
+    form = draw(st.sampled_from(STRING_FORMATS))
+
+    def laid_out(part: list[bytes | None]) -> Data:
+        ahead, under_null = draw(st.integers(0, 9)), draw(st.sampled_from((b"", b"\xff" * 20)))
+        data = strings(part, form, ahead=ahead, under_null=under_null, null_count=draw(st.sampled_from((None, -1))))
+        if not coded:
+            return data
+        indices = draw(st.lists(st.one_of(st.none(), st.sampled_from(range(len(part)))), max_size=30)) if part else []
+        part[:] = [None if index is None else part[index] for index in indices]
+        return dictionary(indices, data, index_form, under_null=draw(st.integers(0, 100)))
+
+    coded, index_form = draw(st.booleans()), draw(st.sampled_from(INDEX_FORMATS))
+    arrays = [laid_out(part) for part in parts]
+    if len(arrays) == 1 and draw(st.booleans()):
+        return parts, Array(arrays[0])
+    return parts, Stream(arrays[0], *arrays)
+
+
+@given(st.data())
+def test_same_as_the_list_door(implementations: list[Implementation], data: st.DataObject) -> None:
+    """Every item of a column has the path that the list door gives it, and every error its index and text."""
+    layout = sample(data.draw(st.sampled_from(sorted(CONFIGURATIONS))))
+    parts, _ = drawn = data.draw(chunks())
+    items = [item for part in parts for item in part]
+    texts = [None if item is None else item.decode("utf-8", "surrogateescape") for item in items]
+    threads = data.draw(st.integers(1, 3))
+    for implementation in implementations:
+        with use(implementation):
+            paths = iter(layout.map_ids([item for item in items if item is not None], on_error="none"))
+            expected = [None if item is None else next(paths) for item in items]
+            error = None
+            for index, text in enumerate(texts):
+                if text is not None and expected[index] is None:
+                    with pytest.raises(IdentifierError) as caught:
+                        layout.map_id(text)
+                    error = caught.value
+                    break
+            # A stream can be read once: offer it again each time.
+            arrays = drawn[1].arrays
+            again = Array(*arrays) if isinstance(drawn[1], Array) else lambda arrays=arrays: Stream(*arrays)
+
+            def column(again: Any = again) -> Any:
+                return again if isinstance(again, Array) else again()
+
+            assert layout.map_arrow(column(), on_error="none", threads=threads).to_list() == expected
+            mapped = layout.map_table(column(), on_error="none", threads=threads)
+            assert list(mapped) == list(zip(texts, expected, strict=True))
+            assert [row for batch in foreign.read_stream(mapped) for row in batch.items] == [
+                (item, None if path is None else path.encode("utf-8", "surrogateescape"))
+                for item, path in zip(items, expected, strict=True)
+            ]
+            if error is None:
+                assert layout.map_arrow(column(), threads=threads).to_list() == expected
+                continue
+            with pytest.raises(IdentifierError) as caught:
+                layout.map_arrow(column(), threads=threads)
+            assert caught.value.args == (error.identifier, index, error.reason)
+
+
+@given(st.lists(st.one_of(st.none(), identifiers()), max_size=20))
+def test_back_again(implementations: list[Implementation], items: list[bytes | None]) -> None:
+    """Paths map back to their identifiers, which need not be UTF-8."""
+    layout = Pairtree()
+    wanted = [item for item in items if item != b""]
+    for implementation in implementations:
+        with use(implementation):
+            paths = layout.map_arrow(Array(strings(wanted, "Z")))
+            back = layout.unmap_arrow(paths)
+            assert [None if item is None else item.encode("utf-8", "surrogateescape") for item in back] == wanted
+            exported = foreign.read_array(back)
+            assert exported.items == wanted
+            assert exported.format == ("U" if all(_is_utf8(item) for item in wanted) else "Z")
+            again = layout.unmap_table(paths)
+            assert list(again) == list(zip(back, paths, strict=True))
+
+
+def _is_utf8(item: bytes | None) -> bool:
+    try:
+        (item or b"").decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+# --- failing items --------------------------------------------------------------------------------------------
+
+
+def test_errors_name_the_item_of_the_column() -> None:
+    """The index counts over all chunks, nulls included; the item is a str."""
+    parts = [strings([b"a", None]), strings([]), strings([None, b"b", b"", b"c", b""], under_null=b"")]
+    with pytest.raises(IdentifierError) as caught:
+        Pairtree().map_arrow(Stream(parts[0], *parts))
+    assert (caught.value.index, caught.value.identifier) == (4, "")
+    assert str(caught.value) == "identifier 4 '': it is empty"
+    with pytest.raises(PathError) as caught_path:
+        Pairtree().unmap_arrow(Array(strings([b"a", b"\xff"], "z")))
+    assert (caught_path.value.index, caught_path.value.path) == (1, "\udcff")
+    column = Pairtree().map_arrow(Stream(parts[0], *parts), on_error="none")
+    assert column.to_list() == ["a", None, None, "b", None, "c", None]
+    assert column.null_count == 4
+
+
+def test_wrong_arguments() -> None:
+    """What is no column, or no argument, is said in one line before anything is read."""
+    layout = Pairtree()
+    expected = "expected an Arrow column, an object with __arrow_c_array__ or __arrow_c_stream__, not "
+    for wrong, name in (([b"a"], "list"), (None, "NoneType"), ("a", "str")):
+        with pytest.raises(TypeError) as caught:
+            layout.map_arrow(wrong)  # type: ignore[arg-type]
+        assert str(caught.value) == expected + name
+
+    class Lazy:
+        def collect(self) -> None:
+            raise AssertionError("not ours to call")
+
+    with pytest.raises(TypeError) as caught:
+        layout.map_arrow(Lazy())  # type: ignore[arg-type]
+    assert str(caught.value) == expected + "Lazy; call .collect() first"
+    with pytest.raises(ValueError, match=r"^on_error='skip': expected 'raise' or 'none'$"):
+        layout.map_arrow(Array(strings([])), on_error="skip")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"^threads=-1: "):
+        layout.map_arrow(Array(strings([])), threads=-1)
+    with pytest.raises(TypeError, match=r"^field: expected the name of a field, not int$"):
+        layout.map_arrow(Array(strings([])), field=1)  # type: ignore[arg-type]
+    with pytest.raises(pressmark.NotReversibleError):
+        HashedNTuple().unmap_arrow(Array(strings([])))
+
+
+@pytest.mark.parametrize("answer", [None, (), (1,), 7, (1, 2, 3)])
+def test_no_capsules(answer: Any) -> None:
+    """A protocol that gives no capsules is refused."""
+
+    class Wrong:
+        def __arrow_c_array__(self) -> Any:
+            return answer
+
+    with pytest.raises(TypeError, match=r"^__arrow_c_array__ returned \w+, not two capsules$"):
+        Pairtree().map_arrow(Wrong())
+
+
+def test_wrong_capsules() -> None:
+    """A capsule of another name, or no capsule at all, is refused."""
+    data = strings([b"a"])
+    array = object()
+
+    def schema() -> object:
+        return Array(data)._schema_capsule(data)
+
+    class Wrong:
+        def __init__(self, *capsules: Any) -> None:
+            self.capsules = capsules
+
+        def __arrow_c_array__(self) -> Any:
+            return self.capsules
+
+    class WrongStream:
+        def __arrow_c_stream__(self) -> Any:
+            return schema()
+
+    for column, name in (
+        (Wrong(schema(), array), "array"),
+        (Wrong(schema(), schema()), "array"),
+        (Wrong(array, schema()), "schema"),
+    ):
+        with pytest.raises(ColumnError) as caught:
+            Pairtree().map_arrow(column)
+        assert str(caught.value) == f"expected a capsule 'arrow_{name}', as the Arrow PyCapsule protocol says"
+    with pytest.raises(ColumnError, match="'arrow_array_stream'"):
+        Pairtree().map_arrow(WrongStream())
+
+
+# --- refused --------------------------------------------------------------------------------------------------
+
+ONE = Data("i", 1, (None, b"0000"))
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (ONE, "the column holds no text: int32, format 'i'; convert it to text first"),
+        (changed(ONE, format="n"), "the column holds no text: null, format 'n'; convert it to text first"),
+        (changed(ONE, format="w:16"),
+         "the column holds no text: fixed-size binary, format 'w:16'; convert it to text first"),
+        (changed(ONE, format="tsu:Europe/Rome"),
+         "the column holds no text: timestamp, format 'tsu:Europe/Rome'; convert it to text first"),
+        (changed(ONE, format="+l", children=(strings([b"a"]),)),
+         "the column holds no text: list, format '+l'; convert it to text first"),
+        (changed(ONE, format="+r", children=(ONE, strings([b"a"]))),
+         "the column holds no text: run-end encoded, format '+r'; convert it to text first"),
+        (changed(ONE, format="?"), "the column holds no text: unknown, format '?'; convert it to text first"),
+        (dictionary([0], ONE),
+         "the column holds no text: dictionary of int32, format 'i'; convert it to text first"),
+        (dictionary([0], strings([b"a"])).__class__(
+            "f", 1, (None, b"0000"), dictionary=strings([b"a"])),
+         "the column holds no text: dictionary of utf8, format 'u'"),
+        (table(length=0), "a struct of 0 fields: say which one (field=…) of none"),
+        (table(strings([b"a"], name="a"), strings([b"b"], name="b"), length=1),
+         "a struct of 2 fields: say which one (field=…) of 'a', 'b'"),
+        (table(table(strings([b"a"]), length=1), length=1),
+         "the field '' holds no text: struct, format '+s'; convert it to text first"),
+    ],
+)  # fmt: skip
+def test_no_text(implementation: Implementation, data: Data, message: str) -> None:
+    """What holds no text is refused by its format, in words."""
+    if implementation == PURE and (data.format == "?" or (data.dictionary is not None and data.format == "f")):
+        return  # pyarrow knows no such types, and refuses them in its own words
+    # pyarrow reads a stream whole, and most of these arrays hold no more than their schema needs.
+    for column in (Array(data), Stream(data, data) if implementation == NATIVE else Stream(data)):
+        with pytest.raises(ColumnError) as caught:
+            Pairtree().map_arrow(column)
+        assert str(caught.value) == message
+        if isinstance(column, Array):
+            column.keep()
+
+
+def test_fields() -> None:
+    """A field that is missing, ambiguous, no text or no field at all is refused, and the fields are listed."""
+    data = table(
+        strings([b"a"], name="a"), strings([b"b"], name="b"), changed(ONE, name="b"), changed(ONE, name="c"), length=1
+    )
+    for field, message in (
+        ("id", "no field 'id': there are 'a', 'b', 'b', 'c'"),
+        ("b", "2 fields are called 'b': there are 'a', 'b', 'b', 'c'"),
+        ("c", "the field 'c' holds no text: int32, format 'i'; convert it to text first"),
+    ):
+        column = Array(data)
+        with pytest.raises(ColumnError) as caught:
+            Pairtree().map_arrow(column, field=field)
+        assert str(caught.value) == message
+        column.keep()
+    assert Pairtree().map_arrow(Array(data), field="a").to_list() == ["a"]
+    column = Array(strings([b"a"]))
+    with pytest.raises(ColumnError) as caught:
+        Pairtree().map_arrow(column, field="id")
+    column.keep()
+    assert str(caught.value) == "field='id': not a struct with fields, but one column (utf8, format 'u')"
+
+
+# --- malformed ------------------------------------------------------------------------------------------------
+
+
+def offsets(*numbers: int, form: str = "u", data: bytes | None = b"abc") -> Data:
+    packed = struct.pack(f"<{len(numbers)}{'i' if form == 'u' else 'q'}", *numbers)
+    return Data(form, len(numbers) - 1, (None, packed, data))
+
+
+def view(*numbers: int, blocks: tuple[bytes | None, ...] = (b"x" * 20,), sizes: tuple[int, ...] | None = (20,)) -> Data:
+    packed = None if sizes is None else struct.pack(f"<{len(sizes)}q", *sizes)
+    return Data("vu", 1, (None, struct.pack("<4i", *numbers), *blocks, packed))
+
+
+GOOD = strings([b"a", b"b"])
+CODED = dictionary([0, 1], strings([b"a", b"b"]))
+MALFORMED = [
+    (changed(GOOD, length=-1), "impossible length -1 or offset 0"),
+    (changed(GOOD, offset=-1), "impossible length 2 or offset -1"),
+    (changed(GOOD, length=1 << 62), f"impossible length {1 << 62} or offset 0"),
+    (changed(GOOD, offset=(1 << 63) - 1), f"impossible length 2 or offset {(1 << 63) - 1}"),
+    (changed(GOOD, null_count=-2), "null_count -2 of 2 items"),
+    (changed(GOOD, null_count=3), "null_count 3 of 2 items"),
+    (changed(GOOD, null_count=1), "null_count is 1, but there is no validity bitmap"),
+    (changed(GOOD, n_buffers=2), "2 buffers where 3 are needed"),
+    (changed(GOOD, n_buffers=-1), "-1 buffers where 3 are needed"),
+    (changed(GOOD, buffers=None, n_buffers=3), "its list of buffers is NULL"),
+    (changed(GOOD, buffers=(None, None, b"ab")), "buffer 1 is NULL"),
+    (changed(GOOD, buffers=(None, GOOD.buffers[1], None)), "buffer 2 is NULL"),  # type: ignore[index]
+    (changed(GOOD, released=True), "it was released already"),
+    (offsets(0, 2, 1), "the offsets of item 1 fall or are out of range"),
+    (offsets(-1, 1, 2), "the offsets of item 0 fall or are out of range"),
+    (offsets(0, 1, -(1 << 31)), "the offsets of item 1 fall or are out of range"),
+    (offsets(0, 2, 1, 3, form="U"), "the offsets of item 1 fall or are out of range"),
+    (offsets(-5, 1, form="U"), "the offsets of item 0 fall or are out of range"),
+    (offsets(0, 1, (1 << 63) - 1, form="U"), "the offsets of item 1 fall or are out of range"),
+    (offsets(0, 1 << 62, form="U"), "the offsets of item 0 fall or are out of range"),
+    (view(-1, 0, 0, 0), "the view of item 0 points outside the buffers"),
+    (view(20, 0, 1, 0), "the view of item 0 points outside the buffers"),
+    (view(20, 0, -1, 0), "the view of item 0 points outside the buffers"),
+    (view(20, 0, 0, 1), "the view of item 0 points outside the buffers"),
+    (view(20, 0, 0, -1), "the view of item 0 points outside the buffers"),
+    (view((1 << 31) - 1, 0, 0, (1 << 31) - 1), "the view of item 0 points outside the buffers"),
+    (view(20, 0, 0, 0, sizes=(19,)), "the view of item 0 points outside the buffers"),
+    (view(20, 0, 0, 0, sizes=(-1,)), "the view of item 0 points outside the buffers"),
+    (view(20, 0, 0, 0, blocks=(None,)), "the view of item 0 points outside the buffers"),
+    (view(20, 0, 0, 0, blocks=(), sizes=()), "the view of item 0 points outside the buffers"),
+    (view(20, 0, 0, 0, sizes=None), "buffer 3 is NULL"),
+    (changed(view(1, 0, 0, 0), n_buffers=2), "2 buffers where 3 are needed"),
+    (changed(CODED, n_buffers=3), "3 buffers where 2 are needed"),
+    (changed(CODED, buffers=(None, None)), "buffer 1 is NULL"),
+    (changed(CODED, dictionary=changed(GOOD, released=True)), "its dictionary is missing or was released"),
+    (changed(CODED, dictionary=offsets(0, 2, 1)), "the dictionary: the offsets of item 1 fall or are out of range"),
+    (changed(CODED, dictionary=view(20, 0, 1, 0)), "the dictionary: the view of item 0 points outside the buffers"),
+    (changed(CODED, dictionary=changed(GOOD, length=-1)), "the dictionary: impossible length -1 or offset 0"),
+    (dictionary([0, 2], strings([b"a", b"b"])), "item 1 has the index 2, which is not in the dictionary"),
+    (dictionary([0, -1], strings([b"a", b"b"]), "c"), "item 1 has the index -1, which is not in the dictionary"),
+    (dictionary([0, (1 << 64) - 1], strings([b"a"]), "L"), "item 1 has the index -1, which is not in the dictionary"),
+    (dictionary([0], strings([])), "item 0 has the index 0, which is not in the dictionary"),
+]
+OF_STRUCTS = [
+    (changed(table(GOOD, length=2), n_buffers=0), "the struct: 0 buffers where 1 are needed"),
+    (changed(table(GOOD, length=2), length=-2), "the struct: impossible length -2 or offset 0"),
+    (changed(table(GOOD, length=2), null_count=1), "the struct: null_count is 1, but there is no validity bitmap"),
+    (changed(table(GOOD, length=2), n_children=0), "the struct: 0 children where its schema has 1"),
+    (changed(table(GOOD, length=2), n_children=2), "the struct: 2 children where its schema has 1"),
+    (changed(table(GOOD, length=2), null_children=True), "the struct: 0 children where its schema has 1"),
+    (table(changed(GOOD, released=True), length=2), "the struct: child 0 is missing or was released"),
+    (table(GOOD, length=3), "2 items where the struct needs 3"),
+    (table(GOOD, length=1, ahead=2), "2 items where the struct needs 3"),
+]
+
+
+native_only = pytest.mark.usefixtures("_native")
+
+
+@pytest.fixture
+def _native(implementation: Implementation) -> None:
+    """Leave a test to the native implementation: pyarrow words such things in its own way, and dies of some."""
+    if implementation != NATIVE:
+        pytest.skip("what is wrong with a structure, pyarrow says in its own words")
+
+
+@native_only
+@pytest.mark.parametrize(("data", "message"), MALFORMED + OF_STRUCTS)
+def test_malformed_arrays(data: Data, message: str) -> None:
+    """A structure that does not hold together is refused in one line, alone, in a stream, and in a struct."""
+    with pytest.raises(ColumnError) as caught:
+        Pairtree().map_arrow(Array(data))
+    assert str(caught.value) == f"malformed Arrow column: {message}"
+    if not data.released:
+        good = {"+s": table(GOOD, length=2), "i": CODED, "u": GOOD}.get(data.format or "")
+        if good is not None and (data.dictionary is None or data.dictionary.format == "u"):
+            with pytest.raises(ColumnError) as caught:
+                Pairtree().map_arrow(Stream(data, good, data))
+            assert str(caught.value) == f"malformed Arrow column: chunk 1: {message}"
+        if (data, message) in MALFORMED and data.length == 2 and data.offset == 0 and "length" not in message:
+            with pytest.raises(ColumnError) as caught:
+                Pairtree().map_arrow(Array(table(data, length=2)))
+            assert str(caught.value) == f"malformed Arrow column: {message}"
+
+
+@native_only
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (changed(GOOD, schema_released=True), "its schema was released already"),
+        (changed(GOOD, format=None), "its schema is broken: a format or a child is missing"),
+        (changed(GOOD, n_schema_children=-1), "its schema is broken: a format or a child is missing"),
+        (changed(GOOD, n_schema_children=2), "its schema is broken: a format or a child is missing"),
+        (table(changed(GOOD, format=None), length=2), "its schema is broken: a format or a child is missing"),
+        (table(changed(GOOD, schema_released=True), length=2), "its schema is broken: a format or a child is missing"),
+        (changed(CODED, dictionary=changed(GOOD, format=None)), "its schema is broken: a format or a child is missing"),
+    ],
+)
+def test_malformed_schemas(data: Data, message: str) -> None:
+    """A schema that was released or lacks a part is refused in one line."""
+    for column in (Array(data), Stream(data)):
+        with pytest.raises(ColumnError) as caught:
+            Pairtree().map_arrow(column)
+        assert str(caught.value) == f"malformed Arrow column: {message}"
+        if isinstance(column, Array):
+            column.keep()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        changed(GOOD, n_buffers=2),
+        offsets(0, 2, 1),
+        offsets(0, 2, 1, 3, form="U"),
+        view(20, 0, 1, 0),
+        view(20, 0, 0, 1),
+        changed(table(GOOD, length=2), n_children=0),
+        table(GOOD, length=3),
+    ],
+)
+def test_malformed_structures_are_errors(data: Data) -> None:
+    """Whoever words it: what does not hold together is one line that says so."""
+    with pytest.raises(ColumnError) as caught:
+        Pairtree().map_arrow(Array(data))
+    assert str(caught.value).startswith("malformed Arrow column: ")
+    assert "\n" not in str(caught.value)
+
+
+def test_indices_beyond_the_dictionary() -> None:
+    """An index that the dictionary does not have is named."""
+    for index in (2, -1):
+        with pytest.raises(ColumnError) as caught:
+            Pairtree().map_arrow(Array(dictionary([0, index], strings([b"a", b"b"]), "c")))
+        message = f"malformed Arrow column: item 1 has the index {index}, which is not in the dictionary"
+        assert str(caught.value) == message
+
+
+@native_only
+def test_released_streams() -> None:
+    """A stream can be read once."""
+    stream = Stream(GOOD, released=True)
+    with pytest.raises(ColumnError) as caught:
+        Pairtree().map_arrow(stream)
+    assert str(caught.value) == ("malformed Arrow column: its stream was released already: a stream can be read once")
+
+
+@pytest.mark.parametrize(
+    ("failure", "message"),
+    [
+        ((5, b"the query\nfailed:\n  no memory"), "the stream failed: the query failed: no memory"),
+        ((22, b""), "the stream failed: it gives no message"),
+        ((22, None), "the stream failed: it gives no message"),
+        ((1, b"\xff\xfe"), "the stream failed: \\xff\\xfe"),
+    ],
+)
+def test_failing_streams(failure: tuple[int, bytes | None], message: str) -> None:
+    """A stream's own message comes through, on one line, whether its schema fails or an array."""
+    for stream in (
+        Stream(GOOD, schema_failure=failure),
+        Stream(GOOD, failure=failure),
+        Stream(GOOD, GOOD, GOOD, failure=failure),
+    ):
+        with pytest.raises(ColumnError) as caught:
+            Pairtree().map_arrow(stream)
+        # pyarrow puts a character of its own where a message is not UTF-8.
+        assert str(caught.value).replace("\ufffd\ufffd", "\\xff\\xfe") == message
+
+
+def test_exceptions_on_their_way() -> None:
+    """A column dropped while an exception passes through releases its array without harm."""
+
+    def fail() -> None:
+        raise KeyError("on its way")
+
+    with pytest.raises(KeyError, match="on its way"):
+        (Pairtree().map_table(Array(strings([b"a"], "U"))), fail())
+    with pytest.raises(KeyError, match="on its way"):
+        (Pairtree().map_arrow(Array(GOOD)).__arrow_c_array__(), fail())

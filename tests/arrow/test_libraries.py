@@ -1,0 +1,242 @@
+"""The pure implementation by pyarrow and by nanoarrow: one answer, the same as the native one's; and by neither."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from arrow import foreign
+from pressmark import ColumnError, FlatDirect, IdentifierError, Pairtree, _kernels
+from pressmark._kernels.pure import arrow as pure_arrow
+from support.implementations import PURE, Implementation, use
+from support.processes import run_python
+
+IDS = ["ark:/13030/xt12t3", None, "b", "a rather long identifier, é例, that no view holds itself", "", "c.d"]
+
+
+@pytest.fixture(params=["pyarrow", "nanoarrow"])
+def library(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The pure implementation, with one of the packages that it knows."""
+    pytest.importorskip(request.param)
+    module = pytest.importorskip(f"pressmark._kernels.pure.with_{request.param}")
+    monkeypatch.setattr(pure_arrow, "_library", lambda: module)
+    with use(PURE):
+        yield module
+
+
+def columns() -> dict[str, Any]:
+    pa = pytest.importorskip("pyarrow")
+    plain = pa.array(IDS)
+    mask = pa.array([False, False, True, False, False, False])
+    years = pa.array(range(len(IDS)))
+    return {
+        "string": plain,
+        "large_string": pa.array(IDS, pa.large_string()),
+        "string_view": pa.array(IDS, pa.string_view()),
+        "binary": pa.array([item and item.encode() for item in IDS], pa.binary()),
+        "large_binary": pa.array([item and item.encode() for item in IDS], pa.large_binary()),
+        "binary_view": pa.array([item and item.encode() for item in IDS], pa.binary_view()),
+        "not UTF-8": pa.array([b"a", b"\xff", None, b"\xffx" * 20], pa.binary()),
+        "slice": pa.array(["x", "y", *IDS, "z"])[2:-1],
+        "slice of views": pa.array(["x", "y" * 30, *IDS, "z"], pa.string_view())[2:-1],
+        "all null": pa.array([None, None], pa.string()),
+        "empty": pa.array([], pa.string()),
+        "empty slice": pa.array(IDS)[3:3],
+        "dictionary": plain.dictionary_encode(),
+        "dictionary of int8": plain.cast(pa.dictionary(pa.int8(), pa.large_string()))[1:],
+        "dictionary with a null": pa.DictionaryArray.from_arrays(pa.array([0, 1, None, 0]), pa.array(["a", None])),
+        "extension": pa.ExtensionArray.from_storage(pa.json_(), plain) if hasattr(pa, "json_") else plain,
+        "struct": pa.StructArray.from_arrays([plain], names=["id"]),
+        "struct with nulls": pa.StructArray.from_arrays([plain], names=["id"], mask=mask)[1:],
+        "struct of views": pa.StructArray.from_arrays([pa.array(IDS, pa.string_view())], names=["id"], mask=mask)[2:],
+        "chunked": pa.chunked_array([IDS[:2], [], IDS[2:]], type=pa.string()),
+        "chunked views": pa.chunked_array([IDS[:2], [], IDS[2:]], type=pa.string_view()),
+        "chunked structs": pa.chunked_array([pa.StructArray.from_arrays([plain], names=["id"], mask=mask)[1:]] * 2),
+        "no chunk": pa.chunked_array([], pa.string()),
+        "batch": pa.record_batch({"id": ["x", *IDS]})[1:],
+        "table": pa.table({"id": IDS}),
+        "one of two": pa.table({"year": years, "id": IDS}),
+    }
+
+
+ONE_FIELD = {"one of two": "id"}
+
+
+def read(name: str, column: Any) -> tuple[Any, ...]:
+    """Return all that comes of a column, and what consumers get."""
+    mapped = FlatDirect().map_arrow(column, on_error="none", field=ONE_FIELD.get(name), threads=1)
+    table = Pairtree().map_table(column, on_error="none", field=ONE_FIELD.get(name), threads=1)
+    asked = [foreign.read_array(mapped, foreign.requested_schema(wish)[0]) for wish in ("u", "z", "Z", "vu")]
+    error = None
+    try:
+        Pairtree().map_arrow(column, field=ONE_FIELD.get(name))
+    except IdentifierError as caught:
+        error = str(caught)
+    return (
+        (mapped.to_list(), mapped.chunk_count, mapped.null_count, error, list(table)),
+        *((one.format, one.items, one.null_count) for one in (*asked, *foreign.read_stream(mapped))),
+        foreign.read_array(mapped).items,
+        *(
+            (batch.format, batch.items, [field.format for field in batch.fields])
+            for batch in foreign.read_stream(table)
+        ),
+        foreign.read_array(table).items,
+    )
+
+
+@pytest.mark.parametrize("name", columns())
+def test_one_answer(twins: tuple[Implementation, Implementation], library: ModuleType, name: str) -> None:
+    """Every kind of column has the results, chunks, nulls, errors and exports that it has natively."""
+    found = read(name, columns()[name])
+    with use(twins[0]):
+        assert found == read(name, columns()[name])
+
+
+def test_one_refusal(library: ModuleType) -> None:
+    """What holds no text, and a field that is missing, is refused in the same words."""
+    pa = pytest.importorskip("pyarrow")
+    wide = pa.table({"id": IDS, "year": range(len(IDS))})
+    for column, field, message in (
+        (pa.array([1]), None, "the column holds no text: int64, format 'l'; convert it to text first"),
+        (pa.array([None]), None, "the column holds no text: null, format 'n'; convert it to text first"),
+        (pa.array([1], pa.timestamp("us", "Europe/Rome")), None,
+         "the column holds no text: timestamp, format 'tsu:Europe/Rome'; convert it to text first"),
+        (pa.array([["a"]]), None, "the column holds no text: list, format '+l'; convert it to text first"),
+        (pa.array([1]).dictionary_encode(), None,
+         "the column holds no text: dictionary of int64, format 'l'; convert it to text first"),
+        (wide, None, "a struct of 2 fields: say which one (field=…) of 'id', 'year'"),
+        (wide, "year", "the field 'year' holds no text: int64, format 'l'; convert it to text first"),
+        (wide, "no", "no field 'no': there are 'id', 'year'"),
+        (pa.array(["a"]), "id", "field='id': not a struct with fields, but one column (utf8, format 'u')"),
+    ):  # fmt: skip
+        with pytest.raises(ColumnError) as caught:
+            Pairtree().map_arrow(column, field=field)
+        assert str(caught.value) == message
+
+
+def test_a_reader_is_read_as_it_goes(library: ModuleType) -> None:
+    """A reader of record batches is not read whole: what is mapped of it needs no more memory than a batch."""
+    pa = pytest.importorskip("pyarrow")
+    schema = pa.schema([("id", pa.string())])
+    given: list[int] = []
+
+    def batches() -> Any:
+        for number in range(100):
+            given.append(number)
+            yield pa.record_batch([["" if number == 3 else "a"]], schema)
+
+    with pytest.raises(IdentifierError, match="identifier 3 "):
+        Pairtree().map_arrow(pa.RecordBatchReader.from_batches(schema, batches()), threads=1)
+    from pressmark.layouts.blocks import identifier_blocks
+
+    del given[:]
+    blocks = identifier_blocks(pa.RecordBatchReader.from_batches(schema, batches()))
+    assert next(blocks).identifiers == 1
+    assert len(given) < 10
+    blocks.close()  # type: ignore[attr-defined]
+
+
+def test_a_stream_that_fails(library: ModuleType) -> None:
+    """The words of the producer come through, on one line."""
+    pa = pytest.importorskip("pyarrow")
+    schema = pa.schema([("id", pa.string())])
+
+    def batches() -> Any:
+        yield pa.record_batch([["a"]], schema)
+        raise ValueError("the disk\nis gone")
+
+    with pytest.raises(ColumnError) as caught:
+        Pairtree().map_arrow(pa.RecordBatchReader.from_batches(schema, batches()))
+    assert str(caught.value).startswith("the stream failed: ")
+    assert "the disk is gone" in str(caught.value)
+
+
+# --- in a process of its own --------------------------------------------------------------------------------------
+
+RAISING = """
+import gc
+import pyarrow as pa
+from pressmark import Pairtree
+
+def boom():
+    raise KeyError("on its way")
+
+layout = Pairtree()
+for make in (
+    lambda: [pa.array(layout.map_arrow(pa.array(["a"]))), boom()],
+    lambda: [pa.table(layout.map_table(pa.array(["a"]))), boom()],
+    lambda: [pa.chunked_array(layout.map_arrow(pa.array(["a"]))), boom()],
+    lambda: [layout.map_arrow(pa.array(["a"])).__arrow_c_array__(), boom()],
+    lambda: [layout.map_table(pa.array(["a"])).__arrow_c_stream__(), boom()],
+):
+    for _ in range(20):
+        try:
+            make()
+        except KeyError as error:
+            assert str(error) == "'on its way'"
+        else:
+            raise AssertionError("it raises")
+        gc.collect()
+print("done")
+"""
+
+
+def test_exceptions_beside_a_column(implementation: Implementation) -> None:
+    """A consumer's array that is dropped while an exception passes is released without harm."""
+    pytest.importorskip("pyarrow")
+    done = run_python(RAISING, implementation=implementation.name)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")
+
+
+NEITHER = """
+import sys
+for name in ("pyarrow", "nanoarrow"):
+    sys.modules[name] = None  # the import system takes that for a missing module
+import pressmark
+
+layout = pressmark.Pairtree()
+assert layout.map_ids(["a", "bc"]) == ["a", "bc"]
+
+class Column:
+    def __arrow_c_array__(self, requested_schema=None):
+        return None, None
+
+class Stream:
+    def __arrow_c_stream__(self, requested_schema=None):
+        raise AssertionError("not asked for")
+
+for column in (Column(), Stream()):
+    for call in (layout.map_arrow, layout.map_table, layout.unmap_arrow):
+        try:
+            call(column)
+        except pressmark.ColumnError as error:
+            print(error)
+"""
+
+
+def test_neither() -> None:
+    """Without a native build and without either package, lists are mapped and columns refused in one line."""
+    done = run_python(NEITHER, implementation="pure")
+    message = (
+        "Arrow columns need pyarrow (17 or newer) or nanoarrow where Pressmark was built without a C compiler; "
+        "pip install 'pressmark[arrow]' or pip install nanoarrow"
+    )
+    assert (done.returncode, done.stdout.splitlines(), done.stderr) == (0, [message] * 6, "")
+
+
+def test_the_first_of_both_is_taken() -> None:
+    """pyarrow goes before nanoarrow, and neither is imported before there is a column."""
+    pytest.importorskip("pyarrow")
+    code = """
+import sys
+import pressmark
+assert pressmark.Pairtree().map_ids(["a"]) == ["a"]
+assert not {"pyarrow", "nanoarrow"} & set(sys.modules)
+from pressmark._kernels.pure import arrow
+assert arrow._library().__name__.endswith("with_pyarrow")
+"""
+    done = run_python(code, implementation="pure")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert _kernels.load("pure").NAME == "pure"

@@ -1,0 +1,329 @@
+"""The real packages: a column from each, the result read back by each, and what the README promises."""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import os
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from arrow.conftest import outstanding_exports
+from pressmark import ColumnError, HashAndIdNTuple, Pairtree, StringColumn, StringTable, _kernels
+from support.implementations import NATIVE, Implementation
+
+pytestmark = [pytest.mark.peers, pytest.mark.usefixtures("_under")]
+
+IDS = ["ark:/13030/xt12t3", None, "b", "a rather long identifier, \u00e9\u4f8b, that no view holds itself", "c.d"]
+PATHS = [None if item is None else Pairtree().map_id(item) for item in IDS]
+ROWS = list(zip(IDS, PATHS, strict=True))
+
+
+@pytest.fixture
+def peer(request: pytest.FixtureRequest) -> Callable[[str], Any]:
+    """Import a package; where it is missing, skip the test, or with --require-peers fail."""
+
+    def load(name: str) -> Any:
+        if request.config.getoption("--require-peers", default=False):
+            return importlib.import_module(name)
+        return pytest.importorskip(name)
+
+    return load
+
+
+def pyarrow_columns(pa: Any) -> dict[str, Any]:
+    plain = pa.array(IDS)
+    return {
+        "string": plain,
+        "large_string": pa.array(IDS, pa.large_string()),
+        "string_view": pa.array(IDS, pa.string_view()),
+        "binary": pa.array([item and item.encode() for item in IDS], pa.binary()),
+        "large_binary": pa.array([item and item.encode() for item in IDS], pa.large_binary()),
+        "slice": pa.array(["x", "y", *IDS, "z"])[2:-1],
+        "dictionary": plain.dictionary_encode(),
+        "dictionary of int8": plain.cast(pa.dictionary(pa.int8(), pa.large_string())),
+        "chunked": pa.chunked_array([IDS[:2], [], IDS[2:]], type=pa.string()),
+        "table": pa.table({"id": IDS}),
+        "batch": pa.record_batch({"id": ["x", *IDS]})[1:],
+        "reader": pa.table({"id": IDS}).to_reader(max_chunksize=2),
+        "struct": pa.StructArray.from_arrays([plain], names=["id"]),
+    }
+
+
+def check(column: Any, field: str | None = None) -> None:
+    assert Pairtree().map_arrow(column, field=field).to_list() == PATHS
+
+
+def test_from_pyarrow(peer: Callable[[str], Any]) -> None:
+    """Arrays of every type of text, slices, dictionaries, chunks, batches, tables and readers."""
+    pa = peer("pyarrow")
+    for column in pyarrow_columns(pa).values():
+        check(column)
+    wide = pa.table({"id": IDS, "year": range(len(IDS))})
+    check(wide, "id")
+    with pytest.raises(ColumnError, match="the field 'year' holds no text: int64"):
+        Pairtree().map_arrow(wide, field="year")
+    with pytest.raises(ColumnError, match="holds no text: null"):
+        Pairtree().map_arrow(pa.array([None, None]))
+    assert Pairtree().map_arrow(pa.array([], pa.string())).to_list() == []
+    assert Pairtree().map_arrow(pa.chunked_array([], pa.string())).to_list() == []
+
+
+def test_from_polars(peer: Callable[[str], Any]) -> None:
+    """Series (which are views), categories, enumerations, slices, frames; a lazy frame gets advice."""
+    pl = peer("polars")
+    check(pl.Series(IDS))
+    check(pl.Series(["x", *IDS])[1:])
+    check(pl.Series(IDS, dtype=pl.Categorical))
+    check(pl.Series(IDS, dtype=pl.Enum([item for item in IDS if item is not None])))
+    check(pl.DataFrame({"id": IDS}))
+    check(pl.DataFrame({"id": IDS, "year": range(len(IDS))}), "id")
+    check(pl.concat([pl.Series(IDS[:2]), pl.Series(IDS[2:])], rechunk=False))
+    with pytest.raises(TypeError, match=r"not LazyFrame; call \.collect\(\) first$"):
+        Pairtree().map_arrow(pl.LazyFrame({"id": IDS}))
+
+
+def test_from_pandas(peer: Callable[[str], Any]) -> None:
+    """Series and frames of pandas' own strings, which it exports with pyarrow's help."""
+    peer("pyarrow")
+    pd = peer("pandas")
+    check(pd.Series(IDS, dtype="str"))
+    check(pd.Series(["x", *IDS], dtype="str")[1:])
+    check(pd.DataFrame({"id": pd.Series(IDS, dtype="str")}))
+
+
+def test_from_duckdb(peer: Callable[[str], Any]) -> None:
+    """Relations, by the name of a column."""
+    duckdb = peer("duckdb")
+    check(duckdb.sql("select unnest(?) as id", params=[IDS]))
+    check(duckdb.sql("select unnest(?) as id, 7 as year", params=[IDS]), "id")
+    many = duckdb.sql("select 'ark:/13960/t' || range as id from range(300000)")
+    column = HashAndIdNTuple().map_arrow(many, threads=2)
+    assert len(column) == 300_000
+    assert column[299_999] == HashAndIdNTuple().map_id("ark:/13960/t299999")
+
+
+def test_duckdb_errors_come_through(peer: Callable[[str], Any]) -> None:
+    """A query that fails while it streams says why, on one line."""
+    duckdb = peer("duckdb")
+    failing = duckdb.sql("select case when range < 290000 then 'a' else error('no\nmore') end as id from range(300000)")
+    with pytest.raises(Exception, match="more") as caught:
+        Pairtree().map_arrow(failing)
+    if isinstance(caught.value, ColumnError):
+        assert "\n" not in str(caught.value)
+
+
+def test_from_nanoarrow(peer: Callable[[str], Any]) -> None:
+    """Arrays of one chunk and of several, of which only a stream can be had."""
+    na = peer("nanoarrow")
+    check(na.Array(IDS, na.string()))
+    check(na.c_array(IDS, na.string()))
+    check(na.c_array_stream(na.c_array(IDS, na.string())))
+    check(na.Array.from_chunks([na.c_array(IDS[:2], na.string()), na.c_array(IDS[2:], na.string())]))
+
+
+# --- out ------------------------------------------------------------------------------------------------------
+
+
+def results(pa: Any) -> tuple[StringColumn, StringTable]:
+    parts = pa.chunked_array([IDS[:2], IDS[2:]])
+    return Pairtree().map_arrow(parts), Pairtree().map_table(parts)
+
+
+@pytest.fixture(params=["array first", "stream first"])
+def result(request: pytest.FixtureRequest, peer: Callable[[str], Any]) -> tuple[StringColumn, StringTable]:
+    """A column and a table, in one chunk or in two."""
+    column, table = results(peer("pyarrow"))
+    if request.param == "array first":
+        column.__arrow_c_array__()
+        table.__arrow_c_array__()
+    return column, table
+
+
+def test_to_pyarrow(peer: Callable[[str], Any], result: tuple[StringColumn, StringTable]) -> None:
+    """Arrays, chunked arrays, batches, tables and readers, again and again; its trap of a type that was asked for."""
+    pa = peer("pyarrow")
+    column, table = result
+    for _ in range(2):
+        assert pa.chunked_array(column).to_pylist() == PATHS
+        assert pa.array(column).to_pylist() == PATHS
+        assert pa.array(column).type == pa.large_string()
+        for wish in (pa.string(), pa.large_string(), pa.binary(), pa.large_binary()):
+            taken = pa.array(column, wish)
+            assert taken.type == wish
+            assert [
+                item if item is None or isinstance(item, str) else item.decode() for item in taken.to_pylist()
+            ] == PATHS
+        assert pa.chunked_array(column, pa.string()).type == pa.string()
+        for whole in (
+            pa.table(table),
+            pa.table(pa.record_batch(table)),
+            pa.RecordBatchReader.from_stream(table).read_all(),
+        ):
+            whole.validate(full=True)
+            assert [tuple(row.values()) for row in whole.to_pylist()] == ROWS
+            assert whole.column_names == ["identifier", "path"]
+        asked = pa.table(table, schema=pa.schema({"identifier": pa.string(), "path": pa.string()}))
+        assert asked.schema.types == [pa.string()] * 2
+        assert pa.field(column).type == pa.large_string()
+        pa.array(column).validate(full=True)
+
+
+def test_to_polars(peer: Callable[[str], Any], result: tuple[StringColumn, StringTable]) -> None:
+    """Series and frames."""
+    pl = peer("polars")
+    column, table = result
+    for _ in range(2):
+        assert pl.Series(column).to_list() == PATHS
+        assert pl.Series("path", column).dtype == pl.String
+        assert pl.from_arrow(column).to_list() == PATHS
+        assert pl.DataFrame(table).rows() == ROWS
+
+
+def test_to_pandas(peer: Callable[[str], Any], result: tuple[StringColumn, StringTable]) -> None:
+    """Series and frames, by from_arrow."""
+    pd = peer("pandas")
+    column, table = result
+    for _ in range(2):
+        assert [item if isinstance(item, str) else None for item in pd.Series.from_arrow(column)] == PATHS
+        frame = pd.DataFrame.from_arrow(table)
+        assert list(frame.columns) == ["identifier", "path"]
+        assert [item if isinstance(item, str) else None for item in frame["path"]] == PATHS
+
+
+def test_to_duckdb(peer: Callable[[str], Any], result: tuple[StringColumn, StringTable]) -> None:
+    """Both by the name of the variable, in a query."""
+    duckdb = peer("duckdb")
+    paths, rows = result  # noqa: RUF059  # DuckDB finds them by these names
+    for _ in range(2):
+        assert duckdb.sql("from rows").fetchall() == ROWS
+        assert duckdb.sql("select path from rows where identifier = 'b'").fetchall() == [("b",)]
+        assert [row[0] for row in duckdb.sql("from paths").fetchall()] == PATHS
+
+
+def test_to_nanoarrow(peer: Callable[[str], Any], result: tuple[StringColumn, StringTable]) -> None:
+    """Arrays and streams."""
+    na = peer("nanoarrow")
+    column, table = result
+    for _ in range(2):
+        assert list(na.Array(column).iter_py()) == PATHS
+        assert list(na.Array(na.c_array(column)).iter_py()) == PATHS
+        assert list(na.ArrayStream(column).iter_py()) == PATHS
+        assert [tuple(row.values()) for row in na.Array(table).iter_py()] == ROWS
+
+
+def test_octets_go_out_as_binary(peer: Callable[[str], Any]) -> None:
+    """Identifiers that are not text reach every consumer as binary."""
+    pa, pl, duckdb, na = map(peer, ("pyarrow", "polars", "duckdb", "nanoarrow"))
+    back = Pairtree().unmap_arrow(pa.array(["a", "^f/f", None]))
+    expected = [b"a", b"\xff", None]
+    assert pa.array(back).to_pylist() == expected
+    assert pa.array(back, pa.binary()).to_pylist() == expected
+    assert pl.Series(back).to_list() == expected
+    assert [row[0] for row in duckdb.sql("from back").fetchall()] == expected
+    assert list(na.Array(back).iter_py()) == expected
+
+
+def test_consumers_outlive_the_column(implementation: Implementation, peer: Callable[[str], Any]) -> None:
+    """What a consumer took stays whole when the column and its source are gone."""
+    pa, pl = peer("pyarrow"), peer("polars")
+    taken = [pa.array(Pairtree().map_arrow(pl.Series(IDS))), pl.Series(Pairtree().map_arrow(pa.array(IDS)))]
+    tables = [pa.table(Pairtree().map_table(pa.array(IDS, kind))) for kind in (pa.string(), pa.large_string())]
+    gc.collect()
+    for column in taken:
+        assert list(column.to_pylist() if hasattr(column, "to_pylist") else column.to_list()) == PATHS
+    for table in tables:
+        assert table.column("identifier").to_pylist() == IDS
+        assert table.column("path").to_pylist() == PATHS
+    assert implementation != NATIVE or outstanding_exports() > 0
+
+
+# --- without pyarrow ------------------------------------------------------------------------------------------
+
+WITHOUT_PYARROW = """
+import importlib.abc, sys
+
+class Blocker(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == "pyarrow":
+            raise ModuleNotFoundError(f"blocked: {name}", name=name)
+
+sys.meta_path.insert(0, Blocker())
+import duckdb, polars as pl, pressmark
+
+layout = pressmark.Pairtree()
+ids = ["ark:/13030/xt12t3", None, "b", "x" * 50]
+paths = [None if item is None else layout.map_id(item) for item in ids]
+assert pl.Series(layout.map_arrow(pl.Series(ids))).to_list() == paths
+rows = layout.map_table(pl.DataFrame({"id": ids, "year": [1, 2, 3, 4]}), field="id")
+assert pl.DataFrame(rows).rows() == list(zip(ids, paths))
+mapped = layout.map_arrow(duckdb.sql("select unnest(?) as id", params=[ids]))
+assert mapped.to_list() == paths
+assert [row[0] for row in duckdb.sql("from mapped").fetchall()] == paths
+assert duckdb.sql("from rows").fetchall() == list(zip(ids, paths))
+assert "pyarrow" not in sys.modules
+print("done")
+"""
+
+
+def test_without_pyarrow(peer: Callable[[str], Any]) -> None:
+    """polars and DuckDB need no pyarrow for any of this, nor do we."""
+    peer("polars")
+    peer("duckdb")
+    environment = {**os.environ, "PRESSMARK_IMPLEMENTATION": _kernels.active.NAME}
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_PYARROW],
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=120,
+        check=False,
+    )
+    assert (done.stdout, done.returncode) == ("done\n", 0), done.stderr
+
+
+# --- the README -----------------------------------------------------------------------------------------------
+
+
+def test_polars_expression(peer: Callable[[str], Any]) -> None:
+    """A layout inside an expression of polars, lazily too."""
+    pl = peer("polars")
+    layout = Pairtree()
+    expression = pl.col("id").map_batches(lambda ids: pl.Series(layout.map_arrow(ids)), return_dtype=pl.String)
+    frame = pl.DataFrame({"id": IDS})
+    assert frame.select(expression).to_series().to_list() == PATHS
+    assert frame.lazy().select(expression.alias("path")).collect().to_dict(as_series=False) == {"path": PATHS}
+
+
+def test_duckdb_function(peer: Callable[[str], Any]) -> None:
+    """A layout as an Arrow function of DuckDB."""
+    peer("pyarrow")
+    duckdb = peer("duckdb")
+    layout = Pairtree()
+    connection = duckdb.connect()
+
+    def ppath(ids: Any) -> StringColumn:
+        return layout.map_arrow(ids)
+
+    connection.create_function("ppath", ppath, ["VARCHAR"], "VARCHAR", type="arrow", null_handling="special")
+    rows = connection.sql("select id, ppath(id) from (select unnest(?) as id)", params=[IDS]).fetchall()
+    assert rows == ROWS
+    connection.close()
+
+
+def test_readme_has_these(pytestconfig: pytest.Config) -> None:
+    """The README's snippets are the two above."""
+    readme = pytestconfig.rootpath / "README.md"
+    if not readme.exists():
+        pytest.skip("no README.md where only the package is installed")
+    text = readme.read_text(encoding="utf-8")
+    for snippet in (
+        'pl.col("id").map_batches(lambda ids: pl.Series(layout.map_arrow(ids)), return_dtype=pl.String)',
+        'connection.create_function("ppath", ppath, ["VARCHAR"], "VARCHAR", type="arrow", null_handling="special")',
+    ):
+        assert snippet in text, textwrap.shorten(snippet, 60)

@@ -1,0 +1,92 @@
+"""Threads: the same column, the same errors, in the same order, whatever their number."""
+
+from __future__ import annotations
+
+import random
+import threading
+
+import pytest
+
+from arrow import foreign
+from arrow.foreign import Array, Stream, changed, strings
+from pressmark import ColumnError, HashAndIdNTuple, IdentifierError, Layout, Pairtree
+from pressmark import arrow as columns
+from support.implementations import NATIVE, Implementation
+
+pytestmark = pytest.mark.usefixtures("_under")
+
+
+@pytest.fixture(autouse=True)
+def _short_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let parts be short, so that short columns have many."""
+    monkeypatch.setattr(columns, "PART_ITEMS", 10)
+    monkeypatch.setattr(columns, "MANY_OCTETS", 100)
+
+
+def items(count: int, seed: int = 1) -> list[bytes | None]:
+    generator = random.Random(seed)
+    return [
+        None if generator.random() < 0.1 else b"%x" % generator.getrandbits(generator.choice((4, 60, 200)))
+        for _ in range(count)
+    ]
+
+
+@pytest.mark.parametrize("layout", [Pairtree(), HashAndIdNTuple()], ids=lambda layout: layout.name)
+@pytest.mark.parametrize("threads", [1, 2, 3, 8, 0, None])
+def test_same_result(layout: Layout, threads: int | None) -> None:
+    """Long chunks are cut, short ones gathered; order is kept."""
+    for sizes in ((1000,), (0, 3, 4, 5, 300, 1, 0, 40), (1,) * 50):
+        parts = [items(size, size) for size in sizes]
+        every = [item for part in parts for item in part]
+        expected = [None if item is None else layout.map_id(item) for item in every]
+        for form in ("u", "U", "vu"):
+            arrays = [strings(part, form, ahead=number % 9) for number, part in enumerate(parts)]
+            column = layout.map_arrow(Stream(arrays[0], *arrays), threads=threads)
+            assert column.to_list() == expected
+            assert [None if item is None else item.decode() for item in foreign.read_array(column).items] == expected
+            rows = layout.map_table(Stream(arrays[0], *arrays), threads=threads)
+            assert rows.path == column
+            assert foreign.read_array(rows).items == [
+                (item, None if path is None else path.encode()) for item, path in zip(every, expected, strict=True)
+            ]
+
+
+def test_parts() -> None:
+    """One thread keeps the chunks of a stream; several cut a long one."""
+    array = strings(items(1000))
+    assert Pairtree().map_arrow(Array(array), threads=1).chunk_count == 1
+    assert Pairtree().map_arrow(Array(array), threads=2).chunk_count == 8
+    assert Pairtree().map_arrow(Array(strings(items(9))), threads=2).chunk_count == 1
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_first_error(implementation: Implementation, threads: int) -> None:
+    """The first failing item is named, even if a later one fails sooner or the column breaks off behind it."""
+    parts = [items(500), [b"a"] * 3 + [b""] + [b"b"] * 400, [b""] * 100]
+    arrays = [strings(part) for part in parts]
+    broken = ([*arrays[:2], changed(arrays[0], length=-1)], (5, b"gone"))
+    # pyarrow reads a stream whole, and sees what is behind the item first.
+    for arrays_behind, failure in ((arrays, None), *([broken] if implementation == NATIVE else [])):
+        with pytest.raises(IdentifierError) as caught:
+            Pairtree().map_arrow(Stream(arrays[0], *arrays_behind, failure=failure), threads=threads)
+        assert caught.value.index == 503
+    with pytest.raises(ColumnError, match="gone"):
+        Pairtree().map_arrow(Stream(arrays[0], arrays[0], failure=(5, b"gone")), threads=threads)
+
+
+def test_one_layout_in_many_threads() -> None:
+    """A layout may map columns in several threads at once."""
+    array = strings(items(300))
+    layout = Pairtree()
+    expected = layout.map_arrow(Array(array)).to_list()
+    found: list[bool] = []
+
+    def work() -> None:
+        found.extend(layout.map_arrow(Array(array), threads=2).to_list() == expected for _ in range(5))
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [True] * 20

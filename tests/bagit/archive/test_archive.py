@@ -1,0 +1,745 @@
+"""Serialised bags: the verdict of the unpacked bag, and archives that are damaged, hostile or merely odd."""
+
+from __future__ import annotations
+
+import bz2
+import errno
+import gzip
+import io
+import lzma
+import os
+import random
+import shutil
+import struct
+import subprocess
+import sys
+import tarfile
+import tempfile
+import zipfile
+import zlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pressmark.bagit import validate
+from pressmark.bagit.archive import Limits, open_archive, table, validate_archive
+from pressmark.bagit.archive import archive_validation as validation
+from pressmark.bagit.archive.members import clean_name
+from pressmark.errors import ArchiveError, BagError, SpillError
+from pressmark.fixity import Progress
+
+from ..bags import Sketch
+from ..rules import RULES
+
+FORMATS = ("tar", "tar.gz", "tar.bz2", "tar.xz", "zip")
+CASES = {f"{number}: {case.words}": case for number, rule in enumerate(RULES, 1) for case in rule.cases}
+
+
+def pack(bag: Path, archive: Path, *, name: str = "bag", first: str = "") -> Path:
+    """Pack a directory by the ending of the archive's name; what begins with ``first`` goes before all else."""
+    found = sorted(bag.rglob("*"), key=lambda path: (not path.name.startswith(first or "?"), path))
+    if archive.name.endswith(".zip"):
+        with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as made:
+            for path in (bag, *found):
+                made.write(path, Path(name) / path.relative_to(bag))
+    else:
+        compression = archive.name.partition(".tar")[2].replace(".", ":")
+        with tarfile.open(archive, f"w{compression}") as tar:
+            tar.add(bag, name, recursive=False)
+            for path in found:
+                tar.add(path, os.path.join(name, path.relative_to(bag)), recursive=False)
+    return archive
+
+
+def kinds(archive: Path, **options: Any) -> set[str]:
+    return {found.kind for found in validate_archive(archive, **options).problems}
+
+
+@pytest.fixture
+def bag(tmp_path: Path) -> Path:
+    """A good bag with compressible and incompressible payload."""
+    noise = random.Random(1).randbytes(20_000)
+    payload = {b"data/a.txt": b"alpha\n" * 1000, b"data/b/noise": noise, b"data/empty": b""}
+    size = sum(map(len, payload.values()))
+    return Sketch(payload=payload, info=b"Payload-Oxum: %d.3\n" % size).write(tmp_path / "bag")
+
+
+def tar_of(path: Path, *members: tuple[tarfile.TarInfo, bytes], **options: Any) -> Path:
+    """Write a tar file of members and their contents."""
+    with tarfile.open(path, "w:gz" if path.name.endswith("gz") else "w", **options) as tar:
+        for member, data in members:
+            member.size = len(data)
+            tar.addfile(member, io.BytesIO(data))
+    return path
+
+
+def members_of(bag: Path) -> list[tuple[tarfile.TarInfo, bytes]]:
+    return [
+        (tarfile.TarInfo(f"bag/{path.relative_to(bag)}"), path.read_bytes())
+        for path in sorted(bag.rglob("*"))
+        if path.is_file()
+    ]
+
+
+def info(name: str, kind: bytes = tarfile.REGTYPE, target: str = "") -> tuple[tarfile.TarInfo, bytes]:
+    member = tarfile.TarInfo(name)
+    member.type, member.linkname = kind, target
+    return member, b""
+
+
+# --- the verdict ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ending", ["tar", "tar.gz", "zip"])
+@pytest.mark.parametrize("case", CASES)
+def test_the_verdict_is_that_of_the_unpacked_bag(tmp_path: Path, case: str, ending: str) -> None:
+    """Every bag of the table of rules has the same problems in an archive."""
+    bag = CASES[case].write(tmp_path / "bag")
+    if ending == "zip" and any(path.is_symlink() or not (path.is_file() or path.is_dir()) for path in bag.rglob("*")):
+        pytest.skip("zipfile packs what a link leads to")
+    if any(path.is_socket() for path in bag.rglob("*")):
+        pytest.skip("tar has no sockets")
+    if ending == "zip" and any("\udc80" <= letter <= "\udcff" for path in bag.rglob("*") for letter in path.name):
+        pytest.skip("zipfile packs names that are UTF-8")
+    archive = pack(bag, tmp_path / f"packed.{ending}")
+    for level in ("full", "complete", "oxum"):
+        of_directory, of_archive = validate(bag, level), validate_archive(archive, level)
+        facts = [
+            sorted((one.kind, one.severity, one.path, one.message, one.expected, one.found) for one in report.problems)
+            for report in (of_directory, of_archive)
+        ]
+        assert facts[1] == facts[0]
+        assert of_archive.counts == of_directory.counts
+        assert of_archive.ok == of_directory.ok
+
+
+@pytest.mark.parametrize("first", ["", "manifest", "tagmanifest", "data", "bagit"])
+@pytest.mark.parametrize("ending", FORMATS)
+def test_members_may_come_in_any_order(tmp_path: Path, ending: str, first: str) -> None:
+    """Also where a manifest of an unusual algorithm comes behind the payload: then a second pass hashes what lacks."""
+    algorithms = ["sha512", "blake2b512", "sha3256"]
+    bag = Sketch(algorithms=algorithms, tag_algorithms=["md5", "sha3512"]).write(tmp_path / "bag")
+    archive = pack(bag, tmp_path / f"x.{ending}", first=first)
+    assert kinds(archive) == {"tag-manifest-algorithms"}
+    (bag / "data" / "a.txt").write_bytes(b"Alpha\n")
+    archive = pack(bag, archive, first=first)
+    wrong = [one.algorithm for one in validate_archive(archive).problems if one.kind == "checksum-mismatch"]
+    assert sorted(map(str, wrong)) == ["blake2b-512", "sha3-256", "sha512"]
+
+
+@pytest.mark.parametrize("threads", [1, None])
+def test_large_files_are_hashed_in_pieces(tmp_path: Path, threads: int | None) -> None:
+    """With threads and without: the digests are those of the whole, and progress is told."""
+    payload = {b"data/large": random.Random(2).randbytes(3_000_000)}
+    bag = Sketch(payload=payload, info=b"Payload-Oxum: 3000000.1\n").write(tmp_path / "bag")
+    for ending in ("tar", "tar.gz", "zip"):
+        archive = pack(bag, tmp_path / f"x.{ending}")
+        events: list[object] = []
+        report = validate_archive(archive, threads=threads, on_event=events.append)
+        assert (report.problems, report.counts["bytes"]) == ([], 3_000_000)
+        assert all(isinstance(event, Progress) for event in events)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs links and pipes")
+def test_links_and_special_files(tmp_path: Path, bag: Path) -> None:
+    """Symbolic links are judged as those of a directory are, hard links are files, and nothing else is opened."""
+    members = members_of(bag)
+    outside = [info("bag/data/a", tarfile.SYMTYPE, "../../x"), info("bag/b", tarfile.SYMTYPE, "/etc/passwd")]
+    assert kinds(tar_of(tmp_path / "x.tar", *members, *outside)) == {"link-outside"}
+    odd = [info("bag/fifo", tarfile.FIFOTYPE), info("bag/null", tarfile.CHRTYPE), info("bag/odd", b"Z")]
+    assert kinds(tar_of(tmp_path / "y.tar", *members, *odd)) == {"file-special"}
+    loop = [
+        info("bag/c", tarfile.SYMTYPE, "d"),
+        info("bag/d", tarfile.SYMTYPE, "c"),
+        info("bag/e", tarfile.SYMTYPE, "f"),
+    ]
+    assert kinds(tar_of(tmp_path / "l.tar", *members, *loop)) == {"link-dangling"}
+    through = [info("bag/data/l", tarfile.SYMTYPE, "b"), info("bag/data/l/evil")]
+    assert "archive-member" in kinds(tar_of(tmp_path / "t.tar", *members, *through))
+    # A file with two names is packed as one, and a link to it.
+    (bag / "data" / "linked").hardlink_to(bag / "data" / "b" / "noise")
+    manifest = bag / "manifest-sha512.txt"
+    lines = manifest.read_bytes()
+    noise = next(line for line in lines.splitlines() if b"noise" in line)
+    manifest.write_bytes(lines + noise.replace(b"data/b/noise", b"data/linked") + b"\n")
+    (bag / "bag-info.txt").unlink()
+    (bag / "tagmanifest-sha512.txt").unlink()
+    for ending in ("tar", "tar.gz"):
+        archive = pack(bag, tmp_path / f"hard.{ending}")
+        with tarfile.open(archive) as tar:
+            assert any(member.islnk() for member in tar)
+        assert kinds(archive) == set()
+    for target in ("bag/missing", "bag/data", "../x", ""):
+        hard = info("bag/tag", tarfile.LNKTYPE, target)
+        assert kinds(tar_of(tmp_path / "h.tar", *members, hard)) == {"archive-member"}
+    with zipfile.ZipFile(pack(bag, tmp_path / "z.zip"), "a") as zipped:
+        link = zipfile.ZipInfo("bag/link")
+        link.create_system, link.external_attr = 3, 0o120777 << 16
+        zipped.writestr(link, "../outside")
+    assert kinds(tmp_path / "z.zip") == {"link-outside"}
+
+
+# --- names ------------------------------------------------------------------------------------------------------------
+
+DANGEROUS = (
+    *(
+        "..\\..\\x",
+        "C:/x",
+        "c:x",
+        "../x",
+        "bag/../../x",
+        "/x",
+        "//x",
+        "\\\\server\\x",
+        "~/x",
+        "bag/..\\x",
+        "bag/a\\..\\b",
+    ),
+    *("/", "bag/" + "n" * 256, "bag/" + "/".join(["n" * 200] * 25)),
+)
+
+
+@pytest.mark.parametrize("name", DANGEROUS, ids=lambda name: name[:20])
+def test_dangerous_names(tmp_path: Path, bag: Path, name: str) -> None:
+    """They are reported, in both formats, and nothing appears anywhere."""
+    before = sorted(tmp_path.parent.rglob("*"))
+    assert clean_name(name.encode())[1] is not None
+    assert kinds(tar_of(tmp_path / "x.tar", *members_of(bag), info(name))) == {"archive-member"}
+    archive = pack(bag, tmp_path / "x.zip")
+    with zipfile.ZipFile(archive, "a") as zipped:
+        zipped.writestr(zipfile.ZipInfo(name), "" if name.endswith("/") else "x")
+    assert kinds(archive) == {"archive-member"}
+    os.unlink(tmp_path / "x.tar")
+    os.unlink(tmp_path / "x.zip")
+    assert sorted(tmp_path.parent.rglob("*")) == before
+
+
+def test_a_name_with_a_nul(tmp_path: Path, bag: Path) -> None:
+    """Pax can hold one."""
+    member, data = info("bag/x")
+    member.pax_headers = {"path": "bag/x\0y"}
+    archive = tar_of(tmp_path / "x.tar", *members_of(bag), (member, data), format=tarfile.PAX_FORMAT)
+    assert kinds(archive) == {"archive-member"}
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_two_members_of_one_name(tmp_path: Path, bag: Path) -> None:
+    """They are an error, also where they are spelled differently; directories may come again."""
+    for name, expected in (("bag/data/a.txt", True), ("./bag//data/./a.txt", True), ("bag/data/a.txt/below", True)):
+        archive = tar_of(tmp_path / "x.tar", *members_of(bag), info(name))
+        assert ("archive-member" in kinds(archive)) == expected
+    archive = tar_of(
+        tmp_path / "x.tar", *members_of(bag), info("bag/data", tarfile.DIRTYPE), info("./", tarfile.DIRTYPE)
+    )
+    assert kinds(archive) == set()
+    assert "archive-member" in kinds(tar_of(tmp_path / "x.tar", *members_of(bag), info("bag/data")))
+    archive = pack(bag, tmp_path / "x.zip")
+    with zipfile.ZipFile(archive, "a") as zipped:
+        zipped.writestr("bag/data/a.txt", (bag / "data" / "a.txt").read_bytes())
+    assert kinds(archive) == {"archive-member"}
+
+
+@pytest.mark.parametrize("form", [tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT])
+def test_forms_of_tar(tmp_path: Path, form: int) -> None:
+    """Long names, names that are not ASCII, and large numbers, as each form writes them."""
+    names = [b"data/" + b"d" * 60 + b"/" + b"n" * 90]
+    if form != tarfile.USTAR_FORMAT:
+        names += [b"data/" + b"/".join([b"d" * 120] * 20), "data/é".encode(), b"data/\xff"]
+    payload = {name: name for name in names}
+    bag = Sketch(payload=payload, info=None).write(tmp_path / "bag")
+    with tarfile.open(tmp_path / "x.tar", "w", format=form) as tar:
+        tar.add(bag, "bag", filter=_with_a_large_number if form != tarfile.USTAR_FORMAT else None)
+    of_directory = validate(bag)
+    assert validate_archive(tmp_path / "x.tar").problems == of_directory.problems
+
+
+def _with_a_large_number(member: tarfile.TarInfo) -> tarfile.TarInfo:
+    member.uid = 1 << 40
+    return member
+
+
+@pytest.mark.skipif(shutil.which("tar") is None or sys.platform != "linux", reason="needs GNU tar")
+@pytest.mark.parametrize("options", [["-Hgnu"], ["-Hpax"], ["-Hposix", "--sparse-version=0.0"], ["-Hv7"]])
+def test_what_gnu_tar_writes(tmp_path: Path, options: list[str]) -> None:
+    """Sparse files in all its forms included."""
+    bag = tmp_path / "bag"
+    content = bytearray(3_000_000)
+    content[1_000_000:1_000_010] = content[2_000_000:2_000_010] = b"0123456789"
+    payload = {b"data/hole": bytes(2_000_000), b"data/sparse": bytes(content), b"data/a": b"a"}
+    Sketch(payload=payload, info=None).write(bag)
+    for name in ("hole", "sparse"):
+        data = (bag / "data" / name).read_bytes()
+        with open(bag / "data" / name, "wb") as file:
+            for at in range(0, len(data), 4096):
+                if any(data[at : at + 4096]):
+                    os.pwrite(file.fileno(), data[at : at + 4096], at)
+            file.truncate(len(data))
+    sparse = [] if options == ["-Hv7"] else ["--sparse"]
+    for more in ([], ["--sparse-version=0.1"]) if options == ["-Hpax"] else ([],):
+        archive = tmp_path / "x.tar.gz"
+        subprocess.run(["tar", "-czf", archive, *options, *sparse, *more, "-C", tmp_path, "bag"], check=True)
+        if not more:
+            assert archive.stat().st_size < 10_000
+        assert kinds(archive) == set()
+
+
+# --- damage -----------------------------------------------------------------------------------------------------------
+
+
+def touched(archive: Path, data: bytes) -> None:
+    """Assert that what was made of an archive is no reason for a traceback, nor valid."""
+    archive.write_bytes(data)
+    try:
+        report = validate_archive(archive)
+    except BaseException as error:  # whatever it is, it should not be
+        raise AssertionError(f"{archive}: {error!r}") from error
+    assert not report.ok, archive
+
+
+def without_padding(archive: Path) -> int:
+    """Return how many bytes of a tar file come before its last block of zeros that is required."""
+    data = archive.read_bytes()
+    return len(data.rstrip(b"\0")) // 512 * 512 + 512 + 1024
+
+
+@pytest.mark.parametrize("ending", FORMATS)
+def test_archives_that_are_cut(tmp_path: Path, bag: Path, ending: str) -> None:
+    """At fifty places, and at each of the last ones: a cut archive is never valid."""
+    archive = pack(bag, tmp_path / f"x.{ending}")
+    whole = archive.read_bytes()
+    end = without_padding(archive) if ending == "tar" else len(whole)
+    places = {end * number // 50 for number in range(50)} | set(range(end - 30, end))
+    for place in sorted(places):
+        touched(archive, whole[:place])
+
+
+def is_covered(ending: str, archive: Path, place: int) -> bool:
+    """Return whether something speaks for a byte of a tar file: a checksum, or a manifest."""
+    if ending != "tar":
+        return False
+    with tarfile.open(archive) as tar:
+        for member in tar:
+            if member.offset <= place < member.offset + 512:
+                return not member.offset + 148 <= place < member.offset + 156
+            if member.offset_data <= place < member.offset_data + member.size:
+                return True
+    return False
+
+
+@pytest.mark.parametrize("ending", FORMATS)
+def test_flipped_bits(tmp_path: Path, bag: Path, ending: str) -> None:
+    """Of two hundred: none leads to a traceback, and what something speaks for is never valid."""
+    archive = pack(bag, tmp_path / f"x.{ending}")
+    whole = archive.read_bytes()
+    copy = tmp_path / f"y.{ending}"
+    chance = random.Random(3)
+    valid = 0
+    for _ in range(200):
+        place, bit = chance.randrange(len(whole)), 1 << chance.randrange(8)
+        data = bytearray(whole)
+        data[place] ^= bit
+        if is_covered(ending, archive, place):
+            touched(copy, data)
+            continue
+        copy.write_bytes(data)
+        report = validate_archive(copy)
+        valid += report.ok
+        if report.ok and ending == "zip":
+            # Then it is a time, an owner or an attribute: what is unpacked is the same.
+            with zipfile.ZipFile(copy) as zipped:
+                assert zipped.testzip() is None
+                found = {name: zipped.read(name) for name in zipped.namelist() if not name.endswith("/")}
+            assert found == {
+                f"bag/{p.relative_to(bag).as_posix()}": p.read_bytes() for p in bag.rglob("*") if p.is_file()
+            }
+        elif report.ok and ending != "tar":
+            with tarfile.open(copy) as tar:
+                assert all(
+                    tar.extractfile(m).read() == (tmp_path / m.name).read_bytes()  # type: ignore[union-attr]
+                    for m in tar
+                    if m.isreg()
+                )
+    assert valid < (200 if ending == "tar" else 40)
+
+
+@pytest.mark.parametrize("ending", ["tar.gz", "tar.bz2", "tar.xz"])
+def test_the_trailer_counts(tmp_path: Path, bag: Path, ending: str) -> None:
+    """Its checksum, each of its bits, and whether it is there."""
+    archive = pack(bag, tmp_path / f"x.{ending}")
+    whole = archive.read_bytes()
+    touched(archive, whole[:-8] + bytes(255 - byte for byte in whole[-8:]))
+    touched(archive, whole[:-8])
+    for bit in range(64):
+        # The last byte of bzip2 is padded, and nobody says with what.
+        if ending != "tar.bz2" or bit < 56:
+            data = bytearray(whole)
+            data[-8 + bit // 8] ^= 1 << bit % 8
+            touched(archive, data)
+
+
+def test_what_follows_the_end(tmp_path: Path, bag: Path) -> None:
+    """Zeros are padding, a second stream is part of the first, and all else is noted: the bag is what it was."""
+    for ending in FORMATS:
+        archive = pack(bag, tmp_path / f"x.{ending}")
+        whole = archive.read_bytes()
+        archive.write_bytes(whole + b"more than nothing")
+        assert kinds(archive) == {"archive-extra"}, ending
+        assert validate_archive(archive).ok
+        if ending != "zip":
+            archive.write_bytes(whole + bytes(5000))
+            assert kinds(archive) == set(), ending
+    plain = (tmp_path / "x.tar").read_bytes().rstrip(b"\0") + bytes(1024 + 511)
+    plain = plain[: len(plain) // 512 * 512]
+    for name, compress in (("gz", gzip.compress), ("bz2", bz2.compress), ("xz", lzma.compress)):
+        archive = tmp_path / f"x.tar.{name}"
+        archive.write_bytes(compress(plain[:10_000]) + bytes(64) + compress(plain[10_000:]))
+        assert kinds(archive) == set(), name
+        archive.write_bytes(compress(plain[:10_000]) + b"x" + compress(plain[10_000:]))
+        assert kinds(archive) == {"archive-malformed"}, name
+    archive = pack(bag, tmp_path / "x.zip")
+    archive.write_bytes(b"#!/bin/sh\n" + archive.read_bytes())
+    assert kinds(archive) == {"archive-extra"}
+
+
+def test_a_header_in_the_middle(tmp_path: Path, bag: Path) -> None:
+    """What others pass over, as the end of the archive, is damage: also behind all that is listed."""
+    archive = tar_of(tmp_path / "x.tar", *members_of(bag), (tarfile.TarInfo("bag/zz"), b"unlisted"))
+    with tarfile.open(archive) as tar:
+        place = tar.getmember("bag/zz").offset
+    data = bytearray(archive.read_bytes())
+    data[place] ^= 1
+    touched(archive, data)
+    archive.write_bytes(data[:place] + bytes(512) + data[place + 512 :])
+    assert kinds(archive) == {"archive-malformed"}
+
+
+def test_zip_headers_have_to_agree(tmp_path: Path, bag: Path) -> None:
+    """Name, method, sizes and CRC are there twice; the one is not believed without the other."""
+    archive = pack(bag, tmp_path / "x.zip")
+    whole = archive.read_bytes()
+    with zipfile.ZipFile(archive) as zipped:
+        member = zipped.getinfo("bag/data/b/noise")
+    at = member.header_offset
+    central = whole.rindex(b"bag/data/b/noise") - 46
+    for place in (*range(at, at + 4), *range(at + 14, at + 26), at + 8, at + 30):
+        data = bytearray(whole)
+        data[place] ^= 1
+        touched(archive, data)
+    for place in (central + 16, central + 20, central + 24, central + 42, len(whole) - 22 + 10, len(whole) - 22 + 16):
+        data = bytearray(whole)
+        data[place] ^= 1
+        touched(archive, data)
+    data = bytearray(whole)
+    for place in (at + 6, central + 8):
+        data[place] |= 1
+    touched(archive, data)
+    assert "encrypted" in validate_archive(archive).problems[0].message
+
+
+def test_forms_of_zip(tmp_path: Path, bag: Path) -> None:
+    """Written as a stream, with 64-bit sizes, with other compressions, and without directories."""
+
+    class Pipe(io.RawIOBase):
+        def __init__(self) -> None:
+            self.data = bytearray()
+
+        def writable(self) -> bool:
+            return True
+
+        def write(self, data: Any, /) -> int:
+            self.data += bytes(data)
+            return len(data)
+
+    methods = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA)
+    for method in methods:
+        for force in (False, True):
+            pipe = Pipe()
+            with zipfile.ZipFile(pipe, "w", method) as zipped:  # type: ignore[arg-type]
+                for path in sorted(bag.rglob("*")):
+                    if path.is_file():
+                        name = zipfile.ZipInfo(f"bag/{path.relative_to(bag).as_posix()}")
+                        name.compress_type = method
+                        with zipped.open(name, "w", force_zip64=force) as member:
+                            member.write(path.read_bytes())
+            archive = tmp_path / "x.zip"
+            archive.write_bytes(pipe.data)
+            assert kinds(archive) == set(), (method, force)
+    # The end with 64-bit numbers, which otherwise only archives of 4 GiB or 65,536 members have.
+    data = pack(bag, archive).read_bytes()
+    mark, disk, first, here, count, size, offset, _ = struct.unpack("<4s4H2LH", data[-22:])
+    end = struct.pack("<4sQ2H2L4Q", b"PK\6\6", 44, 45, 45, 0, 0, here, count, size, offset)
+    locator = struct.pack("<4sLQL", b"PK\6\7", 0, len(data) - 22, 1)
+    last = struct.pack("<4s4H2LH", mark, disk, first, 0xFFFF, 0xFFFF, 0xFFFFFFFF, 0xFFFFFFFF, 0)
+    archive.write_bytes(data[:-22] + end + locator + last)
+    assert kinds(archive) == set()
+    archive.write_bytes(data[:-22] + end + locator.replace(b"PK\6\7\0", b"PK\6\7\1") + last)
+    assert kinds(archive) <= {"archive-malformed"}
+
+
+def test_names_in_zip_files(tmp_path: Path) -> None:
+    """UTF-8 where a flag or a field says so, bytes from Unix, and the old code page from elsewhere."""
+    bag = Sketch(payload={"data/é".encode(): b"e"}, info=None).write(tmp_path / "bag")
+    text, old = "bag/data/é".encode(), "bag/data/é".encode("cp437")
+    field = b"\1" + struct.pack("<L", zlib.crc32(b"bag/data/_")) + text
+    field = struct.pack("<HH", 0x7075, len(field)) + field
+    forms = [(text, 0x800, 0, b""), (text, 0, 3, b""), (old, 0, 0, b""), (b"bag/data/_", 0, 0, field)]
+    for name, flags, system, extra in forms:
+        archive = tmp_path / "x.zip"
+        with zipfile.ZipFile(archive, "w") as zipped:
+            for path in bag.rglob("*.txt"):
+                zipped.write(path, Path("bag") / path.relative_to(bag))
+            member = zipfile.ZipInfo("bag/data/@" + "@" * (len(name) - 10))
+            member.create_system, member.extra = system, extra
+            zipped.writestr(member, b"e")
+        data = archive.read_bytes().replace(member.filename.encode(), name)
+        data = _with_flags(data, name, flags)
+        archive.write_bytes(data)
+        assert kinds(archive) == set(), name
+    archive.write_bytes(_with_flags(data.replace(b"bag/data/_", b"bag/data/\xff"), b"bag/data/\xff", 0x800))
+    assert kinds(archive) == {"archive-malformed"}
+
+
+def _with_flags(data: bytes, name: bytes, flags: int) -> bytes:
+    changed = bytearray(data)
+    local, central = data.index(name) - 30, data.rindex(name) - 46
+    struct.pack_into("<H", changed, local + 6, flags)
+    struct.pack_into("<H", changed, central + 8, flags)
+    return bytes(changed)
+
+
+# --- archives that ask for too much -----------------------------------------------------------------------------------
+
+
+def sparse_member(real: int, name: str = "bag/data/huge") -> bytes:
+    """Return the header of a sparse member of GNU's old form, all hole."""
+    member = tarfile.TarInfo(name)
+    header = bytearray(member.tobuf(tarfile.GNU_FORMAT))
+    header[156:157] = b"S"
+    header[386:398] = b"%011o\0" % 0
+    header[398:410] = b"%011o\0" % 0
+    header[483:495] = b"\x80" + real.to_bytes(11, "big")
+    return with_checksum(header)
+
+
+def with_checksum(header: bytearray) -> bytes:
+    header[148:156] = b" " * 8
+    header[148:156] = b"%06o\0 " % sum(header)
+    return bytes(header)
+
+
+def raw(name: str, kind: bytes, size: int, **options: Any) -> bytes:
+    """Return a header alone."""
+    member = tarfile.TarInfo(name)
+    member.type, member.size = kind, size
+    return member.tobuf(tarfile.GNU_FORMAT, **options)
+
+
+def bombs() -> dict[str, bytes]:
+    """Return small archives that stand for large ones, by what they are."""
+    end = bytes(1024)
+    pax = b"%d path=%s\n"
+    huge = 1 << 40
+    lines = b"".join(b"%d\n%d\n" % (at * 1024, 512) for at in range(300_000))
+    sparse_1 = b"".join(
+        b"%d %s\n" % (len(line) + 4, line)
+        for line in (b"GNU.sparse.major=1", b"GNU.sparse.minor=0", b"GNU.sparse.realsize=9")
+    )
+    deep = b"/".join([b"d"] * 2000)
+    return {
+        "sparse member of 200 GiB": sparse_member(200 << 30) + end,
+        "pax header of 1 TiB": raw("x", b"x", huge) + bytes(1 << 20),
+        "long name of 1 TiB": raw("x", b"L", huge) + bytes(1 << 20),
+        "many pax headers": (raw("x", b"x", 512) + (b"512 comment=" + b"x" * 499 + b"\n")) * 4000 + end,
+        "many long names": raw("x", b"L", 0) * 10_000 + end,
+        "a map of a sparse file without end": raw("s", b"x", len(sparse_1))
+        + sparse_1.ljust(512, b"\0")
+        + raw("s", b"0", len(lines) + 20)
+        + b"300000\n"
+        + lines,
+        "a map in blocks without end": sparse_member(9)[:482] + b"\1" + sparse_member(9)[483:],
+        "a member that is longer than the archive": raw("bag/data/x", b"0", huge) + bytes(10_000),
+        "zeros": raw("bag/data/x", b"0", 1 << 33) + bytes(1 << 20),
+        "directories": raw("x", b"L", len(deep)) + deep.ljust(4096, b"\0") + raw("x", b"5", 0) + end,
+        "malformed pax": raw("x", b"x", 20) + (pax % (99, b"x")).ljust(512, b"\0") + end,
+        "pax length of 0": raw("x", b"x", 6) + b"0 a=b\n".ljust(512, b"\0") + end,
+        "global name": raw("x", b"g", 9) + b"9 path=x\n".ljust(512, b"\0") + end,
+        "pax at the end": raw("x", b"x", 9) + b"9 path=x\n".ljust(512, b"\0") + end,
+        "negative size": with_checksum(bytearray(raw("x", b"0", 0)[:124] + b"\xff" * 12 + raw("x", b"0", 0)[136:]))
+        + end,
+        "size in words": with_checksum(bytearray(raw("x", b"0", 0)[:124] + b"size in word" + raw("x", b"0", 0)[136:]))
+        + end,
+    }
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+@pytest.mark.parametrize("what", bombs())
+def test_tar_bombs(tmp_path: Path, bag: Path, what: str, compressed: bool) -> None:
+    """Each is refused without being believed, and not for long."""
+    data = bombs()[what]
+    if what == "a map in blocks without end":
+        data = with_checksum(bytearray(data)) + (bytes(504) + b"\1" + bytes(7)) * 5000
+    archive = tmp_path / ("x.tar.gz" if compressed else "x.tar")
+    good = b"".join(
+        member.tobuf() + content + bytes(-len(content) % 512)
+        for member, content in ((m, c) for m, c in members_of(bag) if not setattr(m, "size", len(c)))
+    )
+    archive.write_bytes(gzip.compress(good + data) if compressed else good + data)
+    found = kinds(archive, limits=Limits(members=1000, expanded=64 << 20))
+    assert found <= {"archive-malformed", "archive-limit"}
+    assert found, what
+
+
+def test_ratio(tmp_path: Path) -> None:
+    """A small archive must not expand without end, and a large one may expand more."""
+    assert Limits().expansion(10) == 1 << 30
+    assert Limits().expansion(1 << 30) == 200 << 30
+    bag = Sketch(payload={b"data/zeros": bytes(20_000_000)}, info=None).write(tmp_path / "bag")
+    for ending in ("tar.gz", "tar.bz2", "tar.xz", "zip"):
+        archive = pack(bag, tmp_path / f"x.{ending}")
+        assert kinds(archive) == set()
+        assert kinds(archive, limits=Limits(expanded=10_000_000, ratio=2)) == {"archive-limit"}
+    assert kinds(pack(bag, tmp_path / "x.tar"), limits=Limits(expanded=10_000_000, ratio=2)) == set()
+
+
+def test_limits(tmp_path: Path, bag: Path) -> None:
+    """Members and tag files are bounded, too; what is refused says how it can be validated all the same."""
+    for ending in FORMATS:
+        archive = pack(bag, tmp_path / f"x.{ending}")
+        for limits in (Limits(members=3), Limits(manifests=2), Limits(tag_files=100, per_member=1)):
+            report = validate_archive(archive, limits=limits)
+            assert [one.kind for one in report.problems] == ["archive-limit"]
+            assert "unpack it" in report.problems[0].message
+    with (
+        pytest.raises(ArchiveError, match="more than 3 members") as caught,
+        open_archive(archive, Limits(members=3)) as a,
+    ):
+        list(a.members())
+    assert caught.value.kind == "archive-limit"
+
+
+def test_zip_bombs(tmp_path: Path, bag: Path) -> None:
+    """Members that overlap, that say another length, and a directory that is larger than it says."""
+    archive = pack(bag, tmp_path / "x.zip")
+    data = archive.read_bytes()
+    _, _, _, _, count, size, offset, _ = struct.unpack("<4s4H2LH", data[-22:])
+    central = data[offset : offset + size]
+    many = data[:offset] + central * 5
+    many += struct.pack("<4s4H2LH", b"PK\5\6", 0, 0, count * 5, count * 5, size * 5, offset, 0)
+    touched(archive, many)
+    assert "overlap" in validate_archive(archive).problems[0].message
+    for wrong in (count - 1, count + 1, 0):
+        touched(archive, data[:-22] + struct.pack("<4s4H2LH", b"PK\5\6", 0, 0, wrong, wrong, size, offset, 0))
+    for length in (0, 10, 1 << 31):
+        changed = bytearray(data)
+        with zipfile.ZipFile(io.BytesIO(data)) as zipped:
+            member = zipped.getinfo("bag/data/a.txt")
+        struct.pack_into("<L", changed, member.header_offset + 22, length)
+        struct.pack_into("<L", changed, data.rindex(b"bag/data/a.txt") - 46 + 24, length)
+        touched(archive, changed)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads the peak of memory from /proc")
+def test_memory_is_flat(tmp_path: Path) -> None:
+    """Thousands of members, or many times as many zeros, take no more than a small bag and some megabytes."""
+    script = """
+import sys
+from pressmark.bagit.archive import validate_archive
+report = validate_archive(sys.argv[1])
+print([line for line in open("/proc/self/status") if line.startswith("VmHWM")][0].split()[1], len(report.problems))
+"""
+    small = pack(Sketch().write(tmp_path / "small"), tmp_path / "small.tar.gz")
+    zeros = tmp_path / "zeros.tar.gz"
+    with gzip.open(zeros, "wb", 1) as file:
+        file.write(raw("bag/data/x", b"0", 200 << 20))
+        for _ in range(200):
+            file.write(bytes(1 << 20))
+        file.write(bytes(1024))
+    names = tmp_path / "names.tar.gz"
+    with gzip.open(names, "wb", 1) as file:
+        for number in range(30_000):
+            file.write(raw(f"bag/data/{number % 100}/{'n' * 60}{number}", b"0", 0))
+        file.write(bytes(1024))
+    peaks = {}
+    for archive in (small, zeros, names):
+        done = subprocess.run([sys.executable, "-c", script, archive], capture_output=True, text=True, check=True)
+        peaks[archive] = int(done.stdout.split()[0])
+    assert peaks[zeros] < peaks[small] + 16_000
+    assert peaks[names] < peaks[small] + 60_000  # of which the problems take the most
+
+
+# --- the machine ------------------------------------------------------------------------------------------------------
+
+
+def test_a_full_disk_is_no_fault_of_the_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What large manifests and tables need finds no place: that is said, and nothing of the bag."""
+    payload = {b"data/%d" % number: b"" for number in range(200)}
+    archive = pack(Sketch(payload=payload, info=None).write(tmp_path / "bag"), tmp_path / "x.tar.gz")
+    monkeypatch.setattr(table, "_TAG_FILES_IN_MEMORY", 1000)
+    assert kinds(archive) == set()
+
+    def full(*_args: object, **_options: object) -> Any:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", full)
+    problems: list[object] = []
+    with pytest.raises(SpillError, match=r"No space left.*TMPDIR") as caught:
+        validate_archive(archive, on_problem=problems.append)
+    assert isinstance(caught.value.__cause__, OSError)
+    assert problems == []
+
+
+def test_a_full_disk_of_the_table(tmp_path: Path, bag: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The database says so in its own words."""
+    connect = table.sqlite3.connect
+
+    def small(*args: Any, **options: Any) -> Any:
+        base = connect(*args, **options)
+        base.execute("PRAGMA max_page_count = 4")
+        return base
+
+    monkeypatch.setattr(table.sqlite3, "connect", small)
+    archive = pack(bag, tmp_path / "x.tar")
+    archive = tar_of(archive, *members_of(bag), *(info(f"bag/data/{'n' * 200}{number}") for number in range(200)))
+    with pytest.raises(SpillError, match="full") as caught:
+        validate_archive(archive)
+    assert isinstance(caught.value.__cause__, OSError)
+
+
+def test_what_cannot_be_read(tmp_path: Path) -> None:
+    """The system's refusal is an error, not a verdict; and so is what is no file."""
+    with pytest.raises(BagError, match="No such file"):
+        validate_archive(tmp_path / "missing.tar")
+    with pytest.raises(BagError):
+        validate_archive(tmp_path)
+    with pytest.raises(ValueError, match="level"):
+        validate_archive(tmp_path, "whole")
+
+
+@pytest.mark.parametrize("size", [1000, 1_000_000])
+def test_an_archive_that_changes(tmp_path: Path, bag: Path, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    """It is not said to be damaged."""
+    archive = pack(bag, tmp_path / "x.tar")
+
+    def changing(name: bytes) -> tuple[bytes, str | None]:
+        os.truncate(archive, size)
+        return clean_name(name)
+
+    monkeypatch.setattr(validation, "clean_name", changing)
+    assert kinds(archive) == {"file-changing"}
+
+
+def test_members_are_listed(tmp_path: Path, bag: Path) -> None:
+    """By name, kind and size, and their content is given once."""
+    for ending in FORMATS:
+        with open_archive(pack(bag, tmp_path / f"x.{ending}")) as archive:
+            found = {
+                member.name.rstrip(b"/"): (member.kind, member.size, b"".join(member.blocks()))
+                for member in archive.members()
+            }
+            assert found[b"bag/data/b"][:2] == ("directory", 0)
+            content = (bag / "data" / "a.txt").read_bytes()
+            assert found[b"bag/data/a.txt"] == ("file", len(content), content)
+            assert archive.seekable == (ending in ("tar", "zip"))
+            # Again, from the first, and without the content.
+            assert {member.name.rstrip(b"/") for member in archive.members()} == set(found)

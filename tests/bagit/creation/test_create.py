@@ -1,0 +1,887 @@
+"""Making bags: whole or not at all, in place and elsewhere."""
+
+from __future__ import annotations
+
+import builtins
+import datetime
+import errno
+import json
+import os
+import shutil
+import socket
+import stat
+import subprocess
+import sys
+import unicodedata
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fixity.conftest import environment
+from pressmark.bagit.creation.in_place import create
+from pressmark.bagit.events import Event, Noticed, Stage
+from pressmark.bagit.tag_writer import bag_size
+from pressmark.bagit.transaction import STAGING, Transaction
+from pressmark.bagit.validation.validate import validate
+from pressmark.errors import AlgorithmError, BagError
+from pressmark.fixity import ALGORITHMS, Finished, Ledger, Progress
+from pressmark.fixity.copying import Copying
+from pressmark.fs.staging import StagingDirectory
+from support.implementations import Implementation
+
+from ..bags import tree
+from ..naive import flaws
+
+DAY = datetime.date(2026, 11, 21)
+# Names that tools stumble over: line ends, percent signs, blanks at both ends, what looks like something else.
+HOSTILE = (
+    *(b"plain", b" leading", b"trailing ", b"two  blanks", b"tab\t", b"\tab", b"new\nline", b"\nnew", b"new\n"),
+    *(b"car\rriage", b"return\r", b"crlf\r\n", b"%", b"100%", b"%0A", b"%0a", b"%25", b"%2525", b"%41", b"\n%0A"),
+    *(b"~", b"~$x.docx", b"~root", b"*star", b"#comment", b"-dash", b".hidden", b"...", b"a:b", b"C:"),
+    *(b"\xc3\xa9", b"\xf0\x9f\x93\x9a", b"\xe2\x80\xa8", b"\xc2\x85", b"\x0b\x0c", b"\x1c\x1d\x1e", b"\x7f\x01"),
+    *(b"data", b"bagit.txt", b"manifest-md5.txt", b"tagmanifest-sha512.txt", b"'\"`$(x)", b"x" * 255),
+)
+
+
+def make(folder: Path, names: tuple[bytes, ...] = (b"a", b"b c", b"sub/d%", b"sub/deep/e\n")) -> Path:
+    """Make a directory of small files with different contents."""
+    folder.mkdir()
+    for number, name in enumerate(names):
+        path = os.path.join(os.fsencode(folder), name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "wb") as file:
+            file.write(b"%d" % number * (number * 1000))
+    return folder
+
+
+def payload(folder: Path) -> dict[bytes, bytes]:
+    return {path[5:]: data for path, data in tree(folder).items() if path.startswith(b"data/")}
+
+
+def refused(match: str, *args: Any, **options: Any) -> list[Event]:
+    """Have a call refused, and return its events."""
+    events: list[Event] = []
+    with pytest.raises(BagError, match=match) as caught:
+        create(*args, on_event=events.append, **options)
+    assert "\n" not in str(caught.value)
+    return events
+
+
+# --- both ways --------------------------------------------------------------------------------------------------------
+
+WAYS = ("in place", "copy", "hardlink", "auto")
+
+
+@pytest.fixture(params=WAYS)
+def way(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[..., Path]:
+    """Make a bag of a directory in one of the ways, and return where it is."""
+
+    def run(source: Path, **options: Any) -> Path:
+        if request.param == "in place":
+            return Path(os.fsdecode(create(source, date=DAY, **options).path))
+        before = tree(source)
+        bag = create(source, tmp_path / "made", date=DAY, mode=request.param, **options)
+        assert tree(source) == before
+        assert sorted(path.name for path in tmp_path.iterdir()) == sorted((source.name, "made"))
+        return Path(os.fsdecode(bag.path))
+
+    run.name = request.param  # type: ignore[attr-defined]
+    return run
+
+
+def test_a_bag(implementation: Implementation, way: Callable[..., Path], tmp_path: Path) -> None:
+    """It has the payload as it was, and tag files that say so."""
+    source = make(tmp_path / "s")
+    before = tree(source)
+    bag = way(source, algorithms=["sha512", "SHA3-256"], info=[("Contact-Name", "A"), ("Contact-Name", "B")])
+    assert payload(bag) == before
+    assert flaws(bag) == []
+    assert validate(bag).problems == []
+    assert sorted(name for name in os.listdir(bag)) == [
+        "bag-info.txt",
+        "bagit.txt",
+        "data",
+        "manifest-sha3256.txt",
+        "manifest-sha512.txt",
+        "tagmanifest-sha3256.txt",
+        "tagmanifest-sha512.txt",
+    ]
+    assert (bag / "bag-info.txt").read_text().splitlines() == [
+        "Contact-Name: A",
+        "Contact-Name: B",
+        "Bagging-Date: 2026-11-21",
+        "Bag-Size: 6 KB",
+        "Payload-Oxum: 6000.4",
+        "Bag-Software-Agent: Pressmark 0.1.0",
+    ]
+
+
+def test_hostile_names(way: Callable[..., Path], tmp_path: Path) -> None:
+    """Every name that is UTF-8 comes through, in files and directories."""
+    source = make(tmp_path / "s", HOSTILE + tuple(b"dir/%b/f" % name for name in HOSTILE))
+    before = tree(source)
+    bag = way(source, nested=True)
+    assert payload(bag) == before
+    assert flaws(bag) == []
+    assert {found.kind for found in validate(bag).problems} == {"name-clash"}  # %0A and %0a
+    assert b"  data/\n" not in (bag / "manifest-sha512.txt").read_bytes()
+
+
+def test_deep_directories(way: Callable[..., Path], tmp_path: Path) -> None:
+    """Paths far longer than the system takes at once."""
+    source = make(tmp_path / "s")
+    here = os.getcwd()
+    try:
+        os.chdir(source)
+        for _ in range(12):
+            os.mkdir("d" * 250)
+            os.chdir("d" * 250)
+        Path("f").write_bytes(b"deep")
+    finally:
+        os.chdir(here)
+    bag = way(source)
+    assert flaws(bag) == []
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_every_algorithm(tmp_path: Path, algorithm: str) -> None:
+    """Each is there under its name in BagIt, in place and elsewhere the same."""
+    source = make(tmp_path / "s")
+    bags = [create(source, place, algorithm, date=DAY) for place in (tmp_path / "t", None)]
+    trees = [tree(Path(os.fsdecode(bag.path))) for bag in bags]
+    assert trees[0] == trees[1]
+    assert flaws(bags[0].path) == []
+    name = "".join(character for character in algorithm if character.isalnum())
+    assert b"manifest-%b.txt" % name.encode() in trees[0]
+
+
+def test_an_empty_payload(way: Callable[..., Path], tmp_path: Path) -> None:
+    """An empty directory makes a valid bag with an empty manifest."""
+    (tmp_path / "s").mkdir()
+    bag = way(tmp_path / "s")
+    assert flaws(bag) == []
+    assert validate(bag).problems == []
+    assert (bag / "manifest-sha512.txt").read_bytes() == b""
+    assert b"Payload-Oxum: 0.0\n" in (bag / "bag-info.txt").read_bytes()
+
+
+def test_empty_directories(way: Callable[..., Path], tmp_path: Path) -> None:
+    """They are kept, and each is a warning: no manifest can list it."""
+    source = make(tmp_path / "s")
+    for name in ("empty", "sub/empty", "z/y/x"):
+        (source / name).mkdir(parents=True)
+    events: list[Event] = []
+    bag = way(source, on_event=events.append)
+    assert all((bag / "data" / name).is_dir() for name in ("empty", "sub/empty", "z/y/x"))
+    noticed = [event.problem for event in events if isinstance(event, Noticed)]
+    assert [(found.kind, found.severity, found.path) for found in noticed] == [
+        ("directory-empty", "warning", b"empty"),
+        ("directory-empty", "warning", b"sub/empty"),
+        ("directory-empty", "warning", b"z/y/x"),
+    ]
+
+
+def test_events(implementation: Implementation, way: Callable[..., Path], tmp_path: Path) -> None:
+    """Stages with what there is to do, every file once, progress that ends with everything."""
+    events: list[Event] = []
+    way(make(tmp_path / "s"), on_event=events.append)
+    stages = [event for event in events if isinstance(event, Stage)]
+    assert [stage.name for stage in stages][0::4] == ["examine", "move"]
+    assert Stage("hash" if way.name == "in place" else "copy", 4, 6000) in stages  # type: ignore[attr-defined]
+    assert len([event for event in events if isinstance(event, Finished)]) == 4
+    assert [event for event in events if isinstance(event, Progress)][-1] == Progress(4, 6000, 0)
+
+
+def test_tag_files(way: Callable[..., Path], tmp_path: Path) -> None:
+    """More tag files are copied to where they are wanted, and are in the tag manifests."""
+    source = make(tmp_path / "s")
+    (tmp_path / "mets.xml").write_bytes(b"<mets/>")
+    given = {"mets.xml": tmp_path / "mets.xml", "metadata/a/b%.xml": tmp_path / "mets.xml"}
+    if way.name == "in place":  # type: ignore[attr-defined]
+        bag = way(source, tag_files=given)
+    else:
+        bag = create(source, tmp_path / "made", tag_files=given)
+        bag = tmp_path / "made"
+    assert flaws(bag) == []
+    assert (bag / "metadata" / "a" / "b%.xml").read_bytes() == b"<mets/>"
+    assert b"  metadata/a/b%25.xml\n" in (bag / "tagmanifest-sha512.txt").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        ("bagit.txt", "reserved"),
+        ("bag-info.txt", "reserved"),
+        ("fetch.txt", "reserved"),
+        ("manifest-x.txt", "reserved"),
+        ("tagmanifest-sha512.txt", "reserved"),
+        ("data/x", "not for tag files"),
+        (".pressmark-bag/x", "not for tag files"),
+        ("../x", r"segment '\.\.'"),
+        ("/x", "absolute"),
+        ("a/../x", r"segment '\.\.'"),
+        ("~/x", "home directory"),
+        ("", "it is"),
+        ("x/", "no path"),
+        ("x//y", "no path"),
+        ("./bagit.txt", r"segment '\.'"),
+        ("./manifest-sha512.txt", r"segment '\.'"),
+        ("x/./y", r"segment '\.'"),
+        ("fetch.txt/x", "reserved"),
+        ("manifest-x.txt/y", "reserved"),
+        (" x", "its beginning would be lost"),
+        ("*x", "its beginning would be lost"),
+        ("C:x", "drive"),
+    ],
+)
+def test_tag_files_that_are_refused(tmp_path: Path, path: str, reason: str) -> None:
+    """No tag file comes to a place that is another's."""
+    source = make(tmp_path / "s")
+    (tmp_path / "x").write_bytes(b"")
+    before = tree(source)
+    refused(reason, source, tag_files={path: tmp_path / "x"})
+    assert tree(source) == before
+
+
+def test_tag_files_of_one_name(tmp_path: Path) -> None:
+    """Two tag files cannot have one path, nor come from the payload, nor be no files."""
+    source = make(tmp_path / "s")
+    (tmp_path / "x").mkdir()
+    for path in (tmp_path / "y", tmp_path / "x" / "y"):
+        path.write_bytes(b"")
+    refused("two tag files", source, tag_files=[tmp_path / "y", tmp_path / "x" / "y"])
+    refused("it is in what will be payload|is in what will be payload", source, tag_files=[source / "a"])
+    refused("regular file", source, tag_files=[tmp_path / "x"])
+    refused("No such file", source, tag_files=[tmp_path / "none"])
+    create(source, tmp_path / "t", tag_files=[tmp_path / "y"])
+    assert (tmp_path / "t" / "y").exists()
+
+
+# --- bag-info ---------------------------------------------------------------------------------------------------------
+
+
+def test_elements(tmp_path: Path) -> None:
+    """Given elements keep their order; what is given is not added again, whatever its case."""
+    long = "É" * 60 + " b" * 40
+    info = {"bagging-date": "2008-01-15", "X": ["1", "2"], "Bag-Software-Agent": "me", "Contact-Name": long}
+    create(make(tmp_path / "s"), info=info, date=DAY)
+    lines = (tmp_path / "s" / "bag-info.txt").read_text("utf-8").splitlines()
+    assert lines[:4] == ["Bagging-Date: 2008-01-15", "X: 1", "X: 2", "Bag-Software-Agent: me"]
+    assert lines[5].startswith(" b b")
+    assert all(len(line) <= 79 for line in lines)
+    assert sum(line.lower().startswith("bagging-date") for line in lines) == 1
+    assert flaws(tmp_path / "s") == []
+
+
+@pytest.mark.parametrize(
+    "element", [("a:b", "x"), ("", "x"), (" a", "x"), ("a\n", "x"), ("A", "\ud800"), ("A", ""), ("Payload-Oxum", "1.1")]
+)
+def test_elements_that_are_refused(tmp_path: Path, element: tuple[str, str]) -> None:
+    """A label or value that cannot be written is an error of the caller, before anything is read."""
+    source = make(tmp_path / "s")
+    with pytest.raises(ValueError, match=r"label|value|Oxum|text"):
+        create(source, info=[element])
+    assert os.listdir(tmp_path) == ["s"]
+    assert not (source / "bagit.txt").exists()
+
+
+@pytest.mark.parametrize(
+    ("octets", "text"),
+    [
+        *((0, "0 B"), (999, "999 B"), (1000, "1 KB"), (1050, "1.1 KB"), (999_949, "999.9 KB"), (999_950, "1 MB")),
+        *((42_600_000_000, "42.6 GB"), (10**15, "1 PB"), (10**21, "1000 EB")),
+    ],
+)
+def test_sizes(octets: int, text: str) -> None:
+    """A size is a number and a unit, rounded to a tenth."""
+    assert bag_size(octets) == text
+
+
+# --- what is refused --------------------------------------------------------------------------------------------------
+
+
+def test_wrong_arguments(tmp_path: Path) -> None:
+    """What no call may say."""
+    source = make(tmp_path / "s")
+    for options in ({"mode": "move"}, {"links": "keep"}, {"read": "x"}, {"threads": -1}):
+        with pytest.raises(ValueError, match=next(iter(options))):
+            create(source, **options)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="needs a destination"):
+        create([source])
+    with pytest.raises(ValueError, match="at least one source"):
+        create([], tmp_path / "t")
+    for algorithms in (["shake_128"], [], ["md5", "none"]):
+        with pytest.raises(AlgorithmError):
+            create(source, None, algorithms)
+    with pytest.raises(ValueError, match="ledger"), Ledger(tmp_path / "l", "sha512", ["x"]) as ledger:
+        create(source, tmp_path / "t", ledger=ledger)
+    assert sorted(os.listdir(source)) == ["a", "b c", "sub"]
+
+
+def test_no_directory(tmp_path: Path) -> None:
+    """A file, or nothing, becomes no bag where it is."""
+    (tmp_path / "f").write_bytes(b"")
+    refused("not a directory", tmp_path / "f")
+    refused("No such file", tmp_path / "none")
+    refused("No such file", tmp_path / "none", tmp_path / "t")
+    assert os.listdir(tmp_path) == ["f"]
+
+
+def test_a_bag_already(tmp_path: Path) -> None:
+    """A bag is not put into another without a word; with one it is."""
+    source = make(tmp_path / "s")
+    create(source, date=DAY)
+    before = tree(source)
+    refused("it is a bag already", source)
+    refused("it is a bag already", source, tmp_path / "t")
+    assert tree(source) == before
+    create(source, tmp_path / "t", nested=True)
+    create(source, nested=True)
+    for bag in (source, tmp_path / "t"):
+        assert flaws(bag) == []
+        assert payload(bag) == before
+        assert flaws(bag / "data") == []
+
+
+@pytest.fixture
+def _socket(tmp_path: Path) -> Any:
+    made = socket.socket(socket.AF_UNIX)
+    here = os.getcwd()
+    os.chdir(tmp_path)
+    made.bind("sock")
+    os.chdir(here)
+    yield
+    made.close()
+
+
+@pytest.mark.usefixtures("_socket")
+@pytest.mark.parametrize("elsewhere", [False, True])
+@pytest.mark.parametrize(
+    ("what", "kind"),
+    [
+        ("fifo", "file-special"),
+        ("socket", "file-special"),
+        ("name", "path-unsafe"),
+        ("directory name", "path-unsafe"),
+        ("backslash", "path-unsafe"),
+        ("normalization", "name-clash"),
+        ("directory normalization", "name-clash"),
+        ("kelvin", "name-clash"),
+        ("link", "link-inside"),
+        ("link out", "link-outside"),
+        ("dangling", "link-dangling"),
+        ("link to directory", "link-inside"),
+    ],
+)
+def test_what_is_no_payload(tmp_path: Path, what: str, kind: str, elsewhere: bool) -> None:
+    """Whatever cannot be in a bag is found before anything is read or moved; all of it is told, some in the error."""
+    source = make(tmp_path / "s")
+    top = os.fsencode(source)
+    match what:
+        case "fifo":
+            os.mkfifo(source / "sub" / "pipe")
+        case "socket":
+            os.rename(tmp_path / "sock", source / "sock")
+        case "name":
+            Path(os.fsdecode(os.path.join(top, b"sub/\xff"))).write_bytes(b"")
+        case "directory name":
+            os.mkdir(os.path.join(top, b"\xff"))
+            Path(os.fsdecode(os.path.join(top, b"\xff/x"))).write_bytes(b"")
+        case "backslash":
+            (source / "..\\x").write_bytes(b"")
+        case "normalization":
+            for form in ("NFC", "NFD"):
+                (source / "sub" / unicodedata.normalize(form, "é")).write_bytes(b"")
+        case "directory normalization":
+            for form in ("NFC", "NFD"):
+                (source / unicodedata.normalize(form, "é")).mkdir()
+                (source / unicodedata.normalize(form, "é") / form).write_bytes(b"")
+        case "kelvin":
+            for name in ("K", "\u212a"):
+                (source / name).write_bytes(b"")
+        case "link":
+            (source / "l").symlink_to("a")
+        case "link out":
+            (source / "l").symlink_to(tmp_path)
+        case "dangling":
+            (source / "l").symlink_to("nowhere")
+        case "link to directory":
+            (source / "l").symlink_to("sub")
+    before = tree(source)
+    names = sorted(os.listdir(source))
+    events = refused("nothing was changed", source, tmp_path / "t" if elsewhere else None)
+    noticed = [event.problem for event in events if isinstance(event, Noticed)]
+    assert next(found.kind for found in noticed if found.severity == "error") == kind
+    assert tree(source) == before
+    assert sorted(os.listdir(source)) == names
+    assert not (tmp_path / "t").exists()
+    assert not [name for name in os.listdir(tmp_path) if name.startswith(".")]
+    assert not any(isinstance(event, Finished) for event in events)
+
+
+def test_all_reasons_are_told(tmp_path: Path) -> None:
+    """The error names three and counts the others; the events have all."""
+    source = make(tmp_path / "s")
+    for number in range(10):
+        os.mkfifo(source / f"p{number}")
+    events = refused("'p0': .*; 'p1': .*; 'p2': .*; and 7 more$", source)
+    assert len([event for event in events if isinstance(event, Noticed)]) == 10
+
+
+def test_case_clashes(way: Callable[..., Path], tmp_path: Path) -> None:
+    """Names that differ only in case are a warning."""
+    source = make(tmp_path / "s", (b"a", b"A", b"\xc3\xa9", b"\xc3\x89"))
+    events: list[Event] = []
+    bag = way(source, on_event=events.append)
+    noticed = [event.problem for event in events if isinstance(event, Noticed)]
+    assert {(found.kind, found.severity) for found in noticed} == {("name-clash", "warning")}
+    assert len(noticed) == 2
+    assert flaws(bag) == []
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may read everything")
+def test_permissions(tmp_path: Path) -> None:
+    """Files that cannot be read, directories that cannot be moved, and places that cannot be written to are refused."""
+    source = make(tmp_path / "s")
+    os.chmod(source / "a", 0)
+    refused("'a'", source)
+    os.chmod(source / "a", 0o600)
+    os.chmod(source / "sub", 0o500)
+    refused("'sub': the directory must be writable", source)
+    os.chmod(source, 0o500)
+    refused("name a destination", source)
+    create(source, tmp_path / "t")
+    assert flaws(tmp_path / "t") == []
+    os.chmod(source, 0o700)
+    os.chmod(source / "sub", 0o700)
+    for path in (tmp_path / "t").rglob("*"):
+        os.chmod(path, 0o700)
+
+
+# --- links ------------------------------------------------------------------------------------------------------------
+
+
+def test_links_that_are_followed_in_place(tmp_path: Path) -> None:
+    """Those that stay inside stay links, and what they lead to is listed under their names too."""
+    source = make(tmp_path / "s")
+    (source / "l").symlink_to("sub/d%")
+    (source / "sub" / "up").symlink_to("../a")
+    (source / "dir").symlink_to("sub/deep")
+    create(source, links="follow")
+    assert (source / "data" / "l").is_symlink()
+    assert sorted(line.split("  ")[1] for line in (source / "manifest-sha512.txt").read_text().splitlines()) == [
+        "data/a",
+        "data/b c",
+        "data/dir/e%0A",
+        "data/l",
+        "data/sub/d%25",
+        "data/sub/deep/e%0A",
+        "data/sub/up",
+    ]
+
+
+@pytest.mark.parametrize("target", ["{tmp}/x", "../x", "{tmp}/s/a", "../s/a", "sub/../../s/a"])
+def test_links_that_would_lead_out(tmp_path: Path, target: str) -> None:
+    """In place, links that lead out, or would once everything is one level deeper, are refused."""
+    source = make(tmp_path / "s")
+    (tmp_path / "x").write_bytes(b"out")
+    (source / "l").symlink_to(target.format(tmp=tmp_path))
+    before = sorted(os.listdir(source))
+    refused("'l': ", source, links="follow")
+    assert sorted(os.listdir(source)) == before
+
+
+def test_links_that_are_followed_elsewhere(tmp_path: Path) -> None:
+    """What they lead to is copied, also from outside; a loop is refused."""
+    source = make(tmp_path / "s")
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "x").write_bytes(b"out")
+    (source / "l").symlink_to("a")
+    (source / "m").symlink_to(tmp_path / "out")
+    for mode in ("copy", "hardlink", "auto"):
+        create(source, tmp_path / mode, links="follow", mode=mode)
+        assert flaws(tmp_path / mode) == []
+        assert payload(tmp_path / mode)[b"m/x"] == b"out"
+        assert not [path for path in (tmp_path / mode).rglob("*") if path.is_symlink()]
+    (source / "loop").symlink_to(".")
+    refused("loop", source, tmp_path / "t", links="follow")
+
+
+@pytest.mark.parametrize("place", [".", "deep", "near"])
+def test_links_that_lead_to_what_will_hold_the_bag(tmp_path: Path, place: str) -> None:
+    """Followed, they would copy the bag into itself: that is said before anything is written."""
+    source = make(tmp_path / "s")
+    (tmp_path / "deep" / "er").mkdir(parents=True)
+    (tmp_path / "near").symlink_to(tmp_path / "deep" / "er")
+    (source / "sub" / "l").symlink_to(tmp_path / place)
+    with pytest.raises(BagError, match="copied into itself") as caught:
+        create(source, tmp_path / "deep" / "er" / "t", links="follow")
+    assert os.fsdecode(caught.value.path) == str(source / "sub" / "l")
+    assert list((tmp_path / "deep" / "er").iterdir()) == []
+
+
+# --- elsewhere --------------------------------------------------------------------------------------------------------
+
+
+def test_several_sources(tmp_path: Path) -> None:
+    """Each comes under its own name, files and directories."""
+    (tmp_path / "f").write_bytes(b"file")
+    make(tmp_path / "s")
+    (tmp_path / "e").mkdir()
+    for number, sources in enumerate(([tmp_path / "f", tmp_path / "s", tmp_path / "e"], [tmp_path / "f"])):
+        bag = create(sources, tmp_path / f"t{number}")
+        assert flaws(bag.path) == []
+    assert set(payload(tmp_path / "t0")) == {b"f", b"s/a", b"s/b c", b"s/sub/d%", b"s/sub/deep/e\n"}
+    assert (tmp_path / "t0" / "data" / "e").is_dir()
+    assert payload(tmp_path / "t1") == {b"f": b"file"}
+    create(tmp_path / "f", tmp_path / "t2")
+    assert payload(tmp_path / "t2") == {b"f": b"file"}
+
+
+def test_sources_of_one_name(tmp_path: Path) -> None:
+    """Two sources of one name, as normalized, are refused."""
+    for folder in ("x", "y"):
+        (tmp_path / folder).mkdir()
+        make(tmp_path / folder / "s")
+    refused("two sources have this name", [tmp_path / "x" / "s", tmp_path / "y" / "s"], tmp_path / "t")
+    (tmp_path / "x" / unicodedata.normalize("NFC", "é")).write_bytes(b"")
+    (tmp_path / "y" / unicodedata.normalize("NFD", "é")).write_bytes(b"")
+    sources = [*(tmp_path / "x").glob("?"), *(tmp_path / "y").glob("??")]
+    refused("two sources have this name", [path for path in sources if path.name != "s"], tmp_path / "t")
+    assert sorted(os.listdir(tmp_path)) == ["x", "y"]
+
+
+def test_a_destination_without_a_name(tmp_path: Path) -> None:
+    """It is not taken for the working directory, which is there already."""
+    with pytest.raises(BagError, match=r"^'': it is no name"):
+        create(make(tmp_path / "s"), "")
+
+
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_a_place_that_cannot_be_written_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, elsewhere: bool) -> None:
+    """What the caller has named is named, not the hidden directory that could not be made."""
+    source = make(tmp_path / "s")
+
+    def mkdir(path: bytes, *_args: object, **_options: object) -> None:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+
+    monkeypatch.setattr(os, "mkdir", mkdir)
+    with pytest.raises(BagError, match="nothing can be written there: Permission denied") as caught:
+        create(source, tmp_path / "t" if elsewhere else None)
+    assert os.fsdecode(caught.value.path) == str(tmp_path / "t" if elsewhere else source)
+
+
+def test_destinations_that_are_refused(tmp_path: Path) -> None:
+    """Nothing is overwritten, and nothing is copied into itself."""
+    source = make(tmp_path / "s")
+    (tmp_path / "f").write_bytes(b"mine")
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "dangling").symlink_to("nowhere")
+    (tmp_path / "in").symlink_to(source / "sub")
+    for name in ("f", "empty", "dangling", "s"):
+        refused("it exists already|it is inside", source, tmp_path / name)
+    for name in ("s/t", "s/sub/t", "in/t"):
+        refused("inside of what is to be copied", source, tmp_path / name)
+    refused("inside of what is to be copied", [tmp_path / "f", source], source / "t")
+    refused("No such file", source, tmp_path / "none" / "t")
+    refused("ot a directory", source, tmp_path / "f" / "t")
+    assert (tmp_path / "f").read_bytes() == b"mine"
+    assert sorted(os.listdir(tmp_path)) == ["dangling", "empty", "f", "in", "s"]
+    assert not list((tmp_path / "empty").iterdir())
+
+
+def test_status_is_kept(tmp_path: Path) -> None:
+    """Copies have the permission bits and times of their originals, directories too; never their special bits."""
+    source = make(tmp_path / "s")
+    os.chmod(source / "a", 0o4750)
+    os.chmod(source / "sub" / "d%", 0o400)
+    os.chmod(source / "sub" / "deep", 0o555)
+    for path in (source / "a", source / "sub" / "deep", source / "sub", source):
+        os.utime(path, ns=(1_000_000_007, 2_000_000_009))
+    for mode in ("copy", "auto"):
+        create(source, tmp_path / mode, mode=mode)
+        data = tmp_path / mode / "data"
+        assert stat.S_IMODE((data / "a").stat().st_mode) == 0o750
+        assert stat.S_IMODE((data / "sub" / "d%").stat().st_mode) == 0o400
+        assert stat.S_IMODE((data / "sub" / "deep").stat().st_mode) == 0o555
+        assert {(data / name).stat().st_mtime_ns for name in ("a", "sub/deep", "sub", ".")} == {2_000_000_009}
+    shutil.rmtree(tmp_path / "copy")
+
+
+def test_what_ran_is_said(tmp_path: Path) -> None:
+    """An event says how files were copied."""
+    source = make(tmp_path / "s")
+    for mode in ("copy", "hardlink", "auto"):
+        events: list[Event] = []
+        create(source, tmp_path / mode, mode=mode, on_event=events.append)
+        said = [event.mode for event in events if isinstance(event, Copying)]
+        assert said == [mode] if mode != "auto" else said in (["copy"], ["reflink"])
+    assert (source / "a").stat().st_nlink == 2
+
+
+def test_a_killed_run_is_cleaned_up_after(tmp_path: Path) -> None:
+    """What a run left beside the destination is removed by the next, whatever its permissions."""
+    source = make(tmp_path / "s")
+    os.chmod(source / "sub", 0o555)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("pressmark.bagit.creation.copy._empty", lambda _hidden: None)
+        patch.setattr("pressmark.bagit.creation.copy._flush", lambda _path: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            create(source, tmp_path / "t")
+    (left,) = [path for path in tmp_path.iterdir() if path.name.startswith(".pressmark-")]
+    assert (left / "bag" / "data" / "sub").is_dir()
+    create(source, tmp_path / "t")
+    assert flaws(tmp_path / "t") == []
+    assert sorted(os.listdir(tmp_path)) == ["s", "t"]
+    os.chmod(tmp_path / "t" / "data" / "sub", 0o755)
+
+
+def test_a_run_killed_after_its_end(tmp_path: Path) -> None:
+    """When only the cleaning was missing, another call says that the name is taken."""
+    source = make(tmp_path / "s")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("pressmark.bagit.creation.copy._leave", StagingDirectory.abandon)
+        create(source, tmp_path / "t")
+    assert len(os.listdir(tmp_path)) == 3
+    refused("it exists already", source, tmp_path / "t", algorithms="md5")
+    assert sorted(os.listdir(tmp_path)) == ["s", "t"]
+    refused("it exists already", source, tmp_path / "t")
+
+
+def test_the_same_call_after_its_end(tmp_path: Path) -> None:
+    """The same call finds the bag that it had made."""
+    source = make(tmp_path / "s")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("pressmark.bagit.creation.copy._leave", StagingDirectory.abandon)
+        create(source, tmp_path / "t")
+    events: list[Event] = []
+    bag = create(source, tmp_path / "t", on_event=events.append)
+    assert (bag.path, events) == (os.fsencode(tmp_path / "t"), [Stage("recover")])
+    assert sorted(os.listdir(tmp_path)) == ["s", "t"]
+
+
+def test_too_little_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the disk has no room for a copy nothing is begun."""
+    source = make(tmp_path / "s")
+    usage = shutil.disk_usage(tmp_path)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _path: usage._replace(free=5999))
+    refused("6000 bytes are needed, the disk has 5999 left", source, tmp_path / "t")
+    assert os.listdir(tmp_path) == ["s"]
+    create(source, tmp_path / "t", mode="hardlink")
+
+
+# --- what goes wrong meanwhile ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("elsewhere", [False, True])
+@pytest.mark.parametrize("what", ["append", "rewrite", "add", "remove", "replace"])
+def test_changes_meanwhile(tmp_path: Path, what: str, elsewhere: bool) -> None:
+    """A file that is not what was read any more, when all was read, is noticed, and nothing was moved."""
+    source = make(tmp_path / "s")
+
+    def change(event: Event) -> None:
+        if isinstance(event, Stage) and event.name == "check":
+            match what:
+                case "append":
+                    with open(source / "b c", "ab") as file:
+                        file.write(b"more")
+                case "rewrite":
+                    os.utime(source / "b c", ns=(1, 1))
+                case "add":
+                    (source / "b c2").write_bytes(b"")
+                case "remove":
+                    (source / "b c").unlink()
+                case "replace":
+                    (source / "sub" / "n").write_bytes(b"x" * 1000)
+                    os.utime(source / "sub" / "n", ns=(1, 1))
+                    os.rename(source / "sub" / "n", source / "b c")
+
+    before = tree(source)
+    with pytest.raises(BagError, match="it was changed, added or removed while the bag was being made"):
+        create(source, tmp_path / "t" if elsewhere else None, on_event=change)
+    assert os.listdir(tmp_path) == ["s"]
+    assert tree(source).keys() | {b"b c", b"b c2"} == before.keys() | {b"b c2", b"b c"}
+    assert sorted({"a", "sub"} & set(os.listdir(source))) == ["a", "sub"]
+
+
+def test_a_name_that_appears_at_the_last_moment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is made when everything else was moved already has all moved back."""
+    source = make(tmp_path / "s")
+    before = tree(source)
+    real = Transaction._move_out
+
+    def move_out(change: Transaction, moves: Any) -> None:
+        real(change, moves)
+        (source / "late").write_bytes(b"late")
+
+    monkeypatch.setattr(Transaction, "_move_out", move_out)
+    refused("late': it was changed, added", source)
+    assert tree(source) == {**before, b"late": b"late"}
+    monkeypatch.undo()
+    create(source)
+    assert flaws(source) == []
+
+
+@pytest.mark.parametrize("elsewhere", [False, True])
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        *(("eio-x", "Input/output error"), ("late-x", "Input/output error")),
+        *(("append-x", "bytes and then"), ("truncate-x", "bytes and then"), ("rewrite-x", "written to while")),
+    ],
+)
+def test_files_that_fail(
+    implementation: Implementation, faults: str, tmp_path: Path, name: str, reason: str, elsewhere: bool
+) -> None:
+    """A file that cannot be read, or changes while it is, is named; nothing is changed; the others are read."""
+    source = make(tmp_path / "s")
+    (source / name).write_bytes(b"x" * 300_000)
+    names = sorted(os.listdir(source))
+    code = (
+        "import sys\nfrom pressmark.bagit.creation.in_place import create\nfrom pressmark.errors import BagError\n"
+        "def say(event):\n    print(type(event).__name__)\n"
+        "try:\n    create(sys.argv[1], sys.argv[2] or None, on_event=say)\n"
+        "except BagError as error:\n    print(error)\n"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", code, str(source), str(tmp_path / "t") if elsewhere else ""],
+        env=environment(PRESSMARK_IMPLEMENTATION=str(implementation), LD_PRELOAD=faults),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    lines = run.stdout.splitlines()
+    assert f"'{name}': " in lines[-1]
+    assert reason in lines[-1]
+    assert "nothing was changed" in lines[-1]
+    assert lines.count("Finished") == 5
+    assert sorted(os.listdir(source)) == names
+    assert os.listdir(tmp_path) == ["s"]
+
+
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, elsewhere: bool) -> None:
+    """No room for tag files: everything is as it was, and nothing is left behind."""
+    source = make(tmp_path / "s")
+    before = tree(source)
+    opened = builtins.open
+
+    def full(path: Any, mode: str = "r", *args: Any, **options: Any) -> Any:
+        if mode == "xb" and os.path.basename(os.fsencode(path)) == b"bag-info.txt":
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
+        return opened(path, mode, *args, **options)
+
+    monkeypatch.setattr(builtins, "open", full)
+    refused("No space left on device; n", source, tmp_path / "t" if elsewhere else None)
+    monkeypatch.setattr(builtins, "open", opened)
+    assert tree(source) == before
+    assert os.listdir(tmp_path) == ["s"]
+    assert STAGING not in os.listdir(os.fsencode(source))
+
+
+def test_a_ledger(tmp_path: Path) -> None:
+    """What a ledger holds is not read again."""
+    source = make(tmp_path / "s")
+    with Ledger(tmp_path / "l", ["sha512", "md5"], ["s"]) as ledger, pytest.raises(BagError):
+        create(source, algorithms=["sha512", "md5"], ledger=ledger, on_event=_failing_at_the_end(source))
+    (source / "late").unlink()
+    events: list[Event] = []
+    with Ledger(tmp_path / "l", ["sha512", "md5"], ["s"]) as ledger:
+        assert ledger.records == 4
+        create(source, algorithms=["sha512", "md5"], ledger=ledger, on_event=events.append)
+    assert [event for event in events if isinstance(event, Progress)][-1].bytes == 0
+    assert flaws(source) == []
+
+
+def _failing_at_the_end(source: Path) -> Callable[[Event], None]:
+    def listen(event: Event) -> None:
+        if isinstance(event, Stage) and event.name == "check":
+            (source / "late").write_bytes(b"")
+
+    return listen
+
+
+@pytest.mark.parametrize("read", ["parallel", "sequential"])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_threads_and_order(tmp_path: Path, read: str, threads: int) -> None:
+    """However files are read, the bag is the same."""
+    source = make(tmp_path / "s", tuple(b"%03d" % number for number in range(300)))
+    create(source, tmp_path / "t", ["md5"], date=DAY, threads=threads, read=read)
+    create(source, None, ["md5"], date=DAY, threads=threads, read=read)
+    assert tree(tmp_path / "t") == tree(source)
+    lines = (source / "manifest-md5.txt").read_text().splitlines()
+    assert [line.split("  ")[1] for line in lines] == [f"data/{number:03}" for number in range(300)]
+
+
+def test_another_request_than_was_interrupted(tmp_path: Path) -> None:
+    """A run that was interrupted is finished by the same call; by another it is too, and that call is refused."""
+    for number, options in enumerate(({}, {"algorithms": "md5"})):
+        source = make(tmp_path / f"s{number}")
+        interrupt(source)
+        events: list[Event] = []
+        if options:
+            with pytest.raises(BagError, match="an interrupted run has now made it a bag, but with other options"):
+                create(source, **options)  # type: ignore[arg-type]
+        else:
+            create(source, on_event=events.append)
+            assert events == [Stage("recover")]
+        assert flaws(source) == []
+
+
+def test_killed_in_the_last_moment(tmp_path: Path) -> None:
+    """When all is moved and the hidden directory is still there, the same call removes it: the bag is valid then."""
+    source = make(tmp_path / "s")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Transaction, "_clean", lambda _self: None)
+        patch.setattr(StagingDirectory, "leave", StagingDirectory.abandon)
+        create(source)
+    assert not validate(source).ok
+    with pytest.raises(BagError, match="it is a bag already"):
+        create(source)
+    assert validate(source).problems == []
+
+
+def interrupt(source: Path) -> None:
+    """Stop a run in the middle of its moves, as kill -9 would."""
+
+    class Killed(BaseException):
+        pass
+
+    def killed(*_args: object) -> None:
+        raise Killed
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Transaction, "_move_in", killed)
+        patch.setattr(Transaction, "_undo", killed)
+        patch.setattr("pressmark.bagit.transaction.UNDO", b"journal")
+        with pytest.raises(Killed):
+            create(source)
+    assert not (source / "bagit.txt").exists()
+    journal = json.loads((source / os.fsdecode(STAGING) / "journal").read_bytes())
+    assert journal["request"]["command"] == "create"
+
+
+def test_an_interrupted_source_is_not_copied(tmp_path: Path) -> None:
+    """Half of a directory is no source."""
+    source = make(tmp_path / "s")
+    interrupt(source)
+    refused("a change of it was interrupted; run that command again first", source, tmp_path / "t")
+    create(source)
+    create(source, tmp_path / "t", nested=True)
+
+
+def test_relative_paths_and_links_to_the_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The directory may be named in any way."""
+    make(tmp_path / "s")
+    (tmp_path / "l").symlink_to("s")
+    monkeypatch.chdir(tmp_path)
+    assert create("l").path == b"l"
+    assert flaws(tmp_path / "s") == []
+    make(tmp_path / "s2")
+    monkeypatch.chdir(tmp_path / "s2")
+    create(".")
+    create(b"../s", "../t", nested=True)
+    assert flaws(tmp_path / "s2") == []
+    assert flaws(tmp_path / "t") == []

@@ -1,0 +1,422 @@
+"""BagIt Profiles: what is a profile, and what a bag must be like for it."""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pressmark.bagit.bag import Bag
+from pressmark.bagit.profile.profile import Element, Profile
+from pressmark.errors import ProfileError
+from pressmark.reports import Problem
+
+from ..bags import Sketch
+
+IDENTIFIER = "https://example.org/profiles/one-v1.json"
+ABOUT = {
+    "BagIt-Profile-Identifier": IDENTIFIER,
+    "BagIt-Profile-Version": "1.4.0",
+    "Source-Organization": "Example Library",
+    "External-Description": "For tests",
+    "Version": "1",
+}
+SMALL = {"BagIt-Profile-Info": ABOUT, "Accept-BagIt-Version": ["1.0"]}
+INFO = (
+    f"BagIt-Profile-Identifier: {IDENTIFIER}\n"
+    "source-organization: Example Library\n"
+    "Contact-Name: Ada\n"
+    "Contact-Name: Grace\n"
+    "Colour: blue\n"
+    "Payload-Oxum: 20.2\n"
+).encode()
+
+
+def profile(**sections: Any) -> Profile:
+    """The smallest profile with more sections, whose names have underscores for hyphens and, at the end, ``_txt``."""
+    content = copy.deepcopy(SMALL)
+    for name, value in sections.items():
+        content[name.replace("_txt", ".txt").replace("_", "-")] = value
+    return Profile.from_json(json.dumps(content).encode())
+
+
+def bag(folder: Path, **changes: Any) -> Bag:
+    sketch = Sketch(info=INFO)
+    for name, value in changes.items():
+        setattr(sketch, name, value)
+    return Bag.open(sketch.write(folder / "bag"))
+
+
+def kinds(problems: list[Problem]) -> list[tuple[str, bytes]]:
+    return [(problem.kind, problem.path) for problem in problems]
+
+
+# --- profiles
+
+
+def test_a_profile_is_read(tmp_path: Path) -> None:
+    """Everything that a profile says is there, and what it leaves out has its default."""
+    content = SMALL | {
+        "Bag-Info": {
+            "Contact-Name": {"required": True, "repeatable": False, "values": ["Ada"], "description": "Who"},
+            "Colour": {"recommended": True},
+        },
+        "Manifests-Required": ["sha512"],
+        "Manifests-Allowed": ["SHA-512", "md5"],
+        "Serialization": "optional",
+        "Accept-Serialization": ["application/zip"],
+        "Tag-Files-Required": ["DPN/registry"],
+        "Tag-Files-Allowed": ["DPN/*"],
+        "Other-Info": [{}],
+    }
+    path = tmp_path / "profile.json"
+    path.write_text(json.dumps(content))
+    found = Profile.load(path)
+    assert (found.source, found.identifier, found.version) == (str(path), IDENTIFIER, "1.4.0")
+    assert found.elements == (
+        Element("Contact-Name", required=True, repeatable=False, values=("Ada",), description="Who"),
+        Element("Colour", recommended=True),
+    )
+    assert found.manifests_required == ("sha512",)
+    assert found.tag_manifests_allowed is None
+    assert (found.allow_fetch, found.fetch_required, found.data_empty) == (True, False, False)
+    assert found.unknown == ("the section 'Other-Info'",)
+
+
+@pytest.mark.parametrize("version", [None, "1.1.0", "1.2", "1.3.0", "1.4.0"])
+def test_versions_of_the_specification(version: str | None) -> None:
+    """All versions are known; a profile that names none is of the first."""
+    about = {name: value for name, value in ABOUT.items() if name != "BagIt-Profile-Version"}
+    if version is not None:
+        about["BagIt-Profile-Version"] = version
+    assert profile(BagIt_Profile_Info=about).version == (version or "1.1.0")
+
+
+MALFORMED = {
+    "[]": "it is no JSON object",
+    "{": "it is not JSON: Expecting property name",
+    '{"a": 1, "a": 2}': "'a' is there more than once",
+    '{"a": NaN}': "it is not JSON: NaN is no value",
+    '"\\ud800"': "it is not JSON: it has half a surrogate pair",
+    "[" * 100_000: "nested too deeply",
+    "\ufeff{}": "it is not JSON: Unexpected UTF-8 BOM",
+}
+
+
+@pytest.mark.parametrize("text", MALFORMED, ids=lambda text: text[:20])
+def test_what_is_no_json(text: str) -> None:
+    """What is not JSON, or not one that all readers understand alike, is refused in one line."""
+    with pytest.raises(ProfileError) as caught:
+        Profile.from_json(text.encode(), "the source")
+    assert str(caught.value).startswith("the source: ")
+    assert MALFORMED[text] in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_what_cannot_be_read(tmp_path: Path) -> None:
+    """A file that is not there, or not text, is refused by its name."""
+    with pytest.raises(ProfileError, match=r"nothing\.json: No such file"):
+        Profile.load(tmp_path / "nothing.json")
+    (tmp_path / "latin").write_bytes(b'"\xff"')
+    with pytest.raises(ProfileError, match="latin: it is not JSON: it is not UTF-8"):
+        Profile.load(tmp_path / "latin")
+
+
+REFUSED: list[tuple[dict[str, Any], str]] = [
+    ({"BagIt-Profile-Info": None}, "there is no BagIt-Profile-Info"),
+    *(
+        ({"BagIt-Profile-Info": ABOUT | {name: value}}, f"BagIt-Profile-Info has no {name}")
+        for name in ("Source-Organization", "External-Description", "Version", "BagIt-Profile-Identifier")
+        for value in (None, "", 1)
+    ),
+    ({"BagIt-Profile-Info": ABOUT | {"BagIt-Profile-Identifier": "one"}}, "BagIt-Profile-Identifier is no URI: 'one'"),
+    ({"BagIt-Profile-Info": ABOUT | {"BagIt-Profile-Version": "2.0.0"}}, "known are 1.1, 1.2, 1.3, 1.4"),
+    ({"BagIt-Profile-Info": ABOUT | {"BagIt-Profile-Version": 1.3}}, "BagIt-Profile-Version is 1.3"),
+    ({"Accept-BagIt-Version": []}, "it must name at least one version"),
+    ({"Accept-BagIt-Version": None}, "Accept-BagIt-Version is null; expected a list of strings"),
+    ({"Accept-BagIt-Version": [1.0]}, "expected a list of strings"),
+    ({"Accept-BagIt-Version": ["one"]}, "expected versions such as 1.0"),
+    ({"manifests-required": ["md5"]}, "'manifests-required' must be spelled 'Manifests-Required'"),
+    ({"Manifests-Required": "md5"}, "Manifests-Required is 'md5'; expected a list of strings"),
+    ({"Manifests-Required": [""]}, "expected a list of strings"),
+    ({"Manifests-Required": ["md5"], "Manifests-Allowed": ["sha1"]}, "which Manifests-Allowed does not allow"),
+    ({"Manifests-Allowed": []}, "Manifests-Allowed is empty"),
+    ({"Tag-Manifests-Required": ["md5"], "Tag-Manifests-Allowed": []}, "which Tag-Manifests-Allowed does not allow"),
+    ({"Tag-Files-Required": ["a/b"], "Tag-Files-Allowed": ["b/*"]}, "which Tag-Files-Allowed does not allow"),
+    ({"Tag-Files-Required": ["../a"]}, "it holds a segment '..'"),
+    ({"Tag-Files-Required": ["/a"]}, "it is absolute"),
+    ({"Tag-Files-Required": ["data/a"]}, "it is a payload file"),
+    ({"Payload-Files-Required": ["a"]}, "it is not in data/"),
+    ({"Payload-Files-Required": ["data/a"], "Payload-Files-Allowed": ["data/b"]}, "does not allow"),
+    ({"Allow-Fetch.txt": "true"}, "Allow-Fetch.txt is 'true'; expected true or false, without quotes"),
+    ({"Allow-Fetch.txt": False, "Fetch.txt-Required": True}, "one of them must be otherwise"),
+    ({"Data-Empty": 1}, "Data-Empty is 1"),
+    ({"Serialization": "maybe"}, "expected forbidden, required, optional"),
+    ({"Serialization": "required"}, "Accept-Serialization has no media type for it"),
+    ({"Accept-Serialization": ["zip"]}, "expected media types such as application/zip"),
+    ({"Bag-Info": []}, "Bag-Info is no object"),
+    ({"Bag-Info": {"": {}}}, "Bag-Info has an empty label"),
+    ({"Bag-Info": {"A": {}, "a": {}}}, "Bag-Info has both 'A' and 'a'"),
+    ({"Bag-Info": {"A": True}}, "'A' is no object"),
+    ({"Bag-Info": {"A": {"required": "yes"}}}, "Bag-Info: 'A': required is 'yes'; expected true or false"),
+    ({"Bag-Info": {"A": {"values": "x"}}}, "Bag-Info: 'A': values is 'x'; expected a list of strings"),
+    ({"Bag-Info": {"A": {"description": 1}}}, "description is no string"),
+]
+
+
+@pytest.mark.parametrize(("changes", "words"), REFUSED, ids=lambda value: value if isinstance(value, str) else "")
+def test_a_profile_must_be_right_itself(changes: dict[str, Any], words: str) -> None:
+    """A profile that has not what it must have, or contradicts itself, is refused by the section at fault."""
+    with pytest.raises(ProfileError) as caught:
+        Profile.from_json(json.dumps(SMALL | changes).encode())
+    assert words in str(caught.value)
+
+
+# --- bags
+
+
+def test_a_bag_as_it_should_be(tmp_path: Path) -> None:
+    """A bag that is all that a profile wants has no problems."""
+    made = bag(
+        tmp_path,
+        algorithms=["sha512", "md5"],
+        fetch=b"https://example.org/a 6 data/a.txt\n",
+        tag_files={b"DPN/registry": b"x", b"[1].xml": b"y"},
+    )
+    wanted = profile(
+        Bag_Info={
+            "Source-Organization": {"required": True, "values": ["Example Library", "Other"]},
+            "CONTACT-NAME": {"required": True, "values": ["Ada", "Grace"]},
+            "Colour": {"recommended": True, "repeatable": False},
+            "External-Identifier": {"values": ["1"]},
+        },
+        Manifests_Required=["sha-512"],
+        Manifests_Allowed=["sha512", "md5"],
+        Tag_Manifests_Required=["sha512"],
+        Tag_Manifests_Allowed=["sha512"],
+        Tag_Files_Required=["DPN/registry"],
+        Tag_Files_Allowed=["D*y", "[1].xml"],
+        Payload_Files_Required=["data/a.txt", "data/b/"],
+        Payload_Files_Allowed=["data/a.tx?", "data/b/*"],
+        Fetch_txt_Required=True,
+        Serialization="optional",
+        Accept_Serialization=["application/zip"],
+    )
+    assert wanted.check(made) == []
+    assert made.check_profile(wanted) == []
+
+
+CHECKS: list[tuple[dict[str, Any], dict[str, Any], str, bytes]] = [
+    ({"Accept_BagIt_Version": ["0.97"]}, {}, "profile-version", b"bagit.txt"),
+    (
+        {"Serialization": "required", "Accept_Serialization": ["application/zip"]},
+        {},
+        "profile-serialization",
+        b"",
+    ),
+    ({}, {"info": b"Colour: blue\n"}, "profile-identifier", b"bag-info.txt"),
+    ({}, {"info": None}, "profile-identifier", b"bag-info.txt"),
+    ({}, {"info": b"BagIt-Profile-Identifier: https://other/\n"}, "profile-identifier", b"bag-info.txt"),
+    ({"Bag_Info": {"X": {"required": True}}}, {}, "profile-element-missing", b"bag-info.txt"),
+    ({"Bag_Info": {"colour": {"required": True}}}, {}, "profile-element-missing", b"bag-info.txt"),
+    ({"Bag_Info": {"X": {"recommended": True}}}, {}, "profile-element-recommended", b"bag-info.txt"),
+    ({"Bag_Info": {"Contact-Name": {"repeatable": False}}}, {}, "profile-element-repeated", b"bag-info.txt"),
+    ({"Bag_Info": {"Contact-Name": {"values": ["Ada"]}}}, {}, "profile-element-value", b"bag-info.txt"),
+    ({"Bag_Info": {"Colour": {"values": ["Blue"]}}}, {}, "profile-element-value", b"bag-info.txt"),
+    ({"Manifests_Required": ["md5"]}, {}, "profile-manifest-missing", b"manifest-md5.txt"),
+    ({"Manifests_Allowed": ["md5"]}, {}, "profile-manifest-forbidden", b"manifest-sha512.txt"),
+    ({"Tag_Manifests_Required": ["md5"]}, {}, "profile-tag-manifest-missing", b"tagmanifest-md5.txt"),
+    ({"Tag_Manifests_Allowed": []}, {}, "profile-tag-manifest-forbidden", b"tagmanifest-sha512.txt"),
+    ({"Tag_Files_Required": ["a/b"]}, {}, "profile-tag-file-missing", b"a/b"),
+    ({"Tag_Files_Required": ["data"]}, {}, "profile-tag-file-missing", b"data"),
+    ({"Tag_Files_Allowed": []}, {"tag_files": {b"a/b": b""}}, "profile-tag-file-forbidden", b"a/b"),
+    ({"Tag_Files_Allowed": ["A/*"]}, {"tag_files": {b"a/b": b""}}, "profile-tag-file-forbidden", b"a/b"),
+    ({"Payload_Files_Required": ["data/x"]}, {}, "profile-payload-file-missing", b"data/x"),
+    ({"Payload_Files_Required": ["data/a.txt/"]}, {}, "profile-payload-file-missing", b"data/a.txt/"),
+    ({"Payload_Files_Allowed": ["data/a*"]}, {}, "profile-payload-file-forbidden", b"data/b/c.txt"),
+    ({"Allow-Fetch.txt": False}, {"fetch": b""}, "profile-fetch-forbidden", b"fetch.txt"),
+    ({"Fetch.txt-Required": True}, {}, "profile-fetch-missing", b"fetch.txt"),
+    ({"Data_Empty": True}, {}, "profile-data-not-empty", b"data"),
+    ({"Data_Empty": True}, {"payload": {b"data/a": b"", b"data/b": b""}}, "profile-data-not-empty", b"data"),
+    ({"Other-Info": []}, {}, "profile-unknown", b""),
+    ({"Bag_Info": {"X": {"regex": "."}}}, {}, "profile-unknown", b""),
+]
+
+
+@pytest.mark.parametrize(("sections", "changes", "kind", "path"), CHECKS)
+def test_each_section_is_checked(
+    tmp_path: Path, sections: dict[str, Any], changes: dict[str, Any], kind: str, path: bytes
+) -> None:
+    """A bag that breaks one section has just that problem."""
+    found = profile(**sections).check(bag(tmp_path, **changes))
+    assert kinds(found) == [(kind, path)]
+    assert all("\n" not in problem.message and problem.message for problem in found)
+
+
+def test_all_is_found_in_one_run(tmp_path: Path) -> None:
+    """No problem hides another, and a version that is not accepted is the first."""
+    wanted = profile(
+        Accept_BagIt_Version=["0.97"],
+        Bag_Info={"X": {"required": True}, "Y": {"required": True}},
+        Manifests_Required=["md5"],
+        Tag_Files_Required=["a", "b"],
+        Payload_Files_Allowed=[],
+    )
+    assert [kind for kind, _path in kinds(wanted.check(bag(tmp_path)))] == [
+        "profile-version",
+        "profile-element-missing",
+        "profile-element-missing",
+        "profile-manifest-missing",
+        "profile-tag-file-missing",
+        "profile-tag-file-missing",
+        "profile-payload-file-forbidden",
+        "profile-payload-file-forbidden",
+    ]
+
+
+@pytest.mark.parametrize("payload", [{}, {b"data/.keep": b""}])
+def test_an_empty_payload(tmp_path: Path, payload: dict[bytes, bytes]) -> None:
+    """A payload is empty without a file, and with one that has no content."""
+    assert profile(Data_Empty=True).check(bag(tmp_path, payload=payload)) == []
+
+
+def test_serialized_bags(tmp_path: Path) -> None:
+    """Who has unpacked a bag can say what it came in."""
+    made = bag(tmp_path)
+    wanted = profile(Serialization="required", Accept_Serialization=["application/zip"])
+    assert wanted.check(made, "application/zip") == []
+    [problem] = wanted.check(made, "application/x-tar")
+    assert (problem.kind, problem.section) == ("profile-serialization", "Accept-Serialization")
+    [problem] = profile(Serialization="forbidden").check(made, "application/zip")
+    assert (problem.kind, problem.section) == ("profile-serialization", "Serialization")
+
+
+def test_several_profiles(tmp_path: Path) -> None:
+    """A bag may name several profiles, its label in any case."""
+    info = b"BagIt-Profile-Identifier: https://other/\nbagit-profile-identifier: " + IDENTIFIER.encode() + b"\n"
+    assert profile().check(bag(tmp_path, info=info)) == []
+
+
+def test_many_problems_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After so many problems of a kind, the rest is a number."""
+    monkeypatch.setattr("pressmark.bagit.profile.profile.PROBLEMS_LIMIT", 2)
+    payload = {b"data/%d" % number: b"" for number in range(5)}
+    found = profile(Payload_Files_Allowed=[]).check(bag(tmp_path, payload=payload))
+    assert [kind for kind, _path in kinds(found)] == ["profile-payload-file-forbidden"] * 2 + ["problems-omitted"]
+    assert found[-1].message == "3 more of profile-payload-file-forbidden"
+
+
+# --- whatever comes
+
+TEXTS = st.text(max_size=5) | st.sampled_from(
+    ["md5", "sha512", "data/a.txt", "*", "a/[", "1.0", "application/zip", "a\0b"]
+)
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | TEXTS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),
+    max_leaves=6,
+)
+LISTS_OF_TEXTS = st.lists(TEXTS, max_size=3)
+PARAMETERS = st.fixed_dictionaries(
+    {},
+    optional={
+        "required": st.booleans() | VALUES,
+        "repeatable": st.booleans(),
+        "values": LISTS_OF_TEXTS,
+        "description": TEXTS | VALUES,
+    },
+)
+SECTION_NAMES = [name for name in Profile.__dataclass_fields__ if name.endswith(("required", "allowed"))]
+SECTIONS = st.dictionaries(
+    st.sampled_from([f"{'-'.join(map(str.capitalize, name.split('_')))}" for name in SECTION_NAMES])
+    | st.sampled_from(["Accept-BagIt-Version", "Accept-Serialization", "Data-Empty", "Serialization"])
+    | TEXTS,
+    LISTS_OF_TEXTS | VALUES,
+    max_size=4,
+)
+
+
+@given(sections=SECTIONS, elements=st.dictionaries(TEXTS, PARAMETERS, max_size=2) | VALUES)
+def test_whatever_a_profile_says(
+    tmp_path_factory: pytest.TempPathFactory, sections: dict[str, Any], elements: Any
+) -> None:
+    """A profile is refused as such, or can be checked: nothing else is raised."""
+    folder = tmp_path_factory.getbasetemp() / "whatever"
+    made = Bag.open(folder / "bag") if folder.exists() else bag(folder)
+    try:
+        found = Profile.from_json(json.dumps(SMALL | sections | {"Bag-Info": elements}).encode())
+    except ProfileError as error:
+        words = str(error)
+    else:
+        words = ""
+        assert all(problem.kind.startswith("profile-") for problem in found.check(made))
+    assert "\n" not in words
+
+
+@given(st.binary(max_size=50) | TEXTS.map(str.encode))
+def test_whatever_bytes_come(data: bytes) -> None:
+    """No bytes at all raise anything but the one error."""
+    with pytest.raises(ProfileError):
+        Profile.from_json(data)
+
+
+# --- the peer
+
+
+AGREED = [
+    (sections, changes)
+    for sections, changes, kind, _path in CHECKS
+    # It knows the sections of version 1.3; calls repeated elements with allowed values wrong whatever they are; checks
+    # serialization by the name of a file; recommends nothing; and stops at a directory where a file is wanted.
+    if kind
+    not in (
+        "profile-serialization",
+        "profile-element-recommended",
+        "profile-payload-file-missing",
+        "profile-payload-file-forbidden",
+        "profile-fetch-missing",
+        "profile-data-not-empty",
+        "profile-unknown",
+    )
+    and sections != {"Tag_Files_Required": ["data"]}
+]
+
+
+# In a process of its own, where bagit is that library and not these tests.
+PEER = """
+import json, logging, sys
+import bagit, bagit_profile
+logging.disable()
+for path, content in json.load(sys.stdin):
+    identifier = content["BagIt-Profile-Info"]["BagIt-Profile-Identifier"]
+    print(bagit_profile.Profile(identifier, content).validate(bagit.Bag(path)))
+"""
+
+
+@pytest.mark.peers
+def test_the_peer_agrees(request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    """The specification's own validator says the same of the bags that it can judge."""
+    ours = []
+    tasks = []
+    for number, (sections, changes) in enumerate([({}, {}), *AGREED]):
+        made = bag(tmp_path / str(number), **changes)
+        content: dict[str, Any] = SMALL | {"Manifests-Required": [], "Bag-Info": {}}
+        content |= {name.replace("_", "-"): value for name, value in sections.items()}
+        ours.append(str(Profile.from_json(json.dumps(content).encode()).check(made) == []))
+        tasks.append((made.path.decode(), content))
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    command = [sys.executable, "-W", "ignore", "-c", PEER]
+    run = subprocess.run(
+        command, env=environment, input=json.dumps(tasks), capture_output=True, text=True, cwd=tmp_path, check=False
+    )
+    if "ModuleNotFoundError" in run.stderr and not request.config.getoption("--require-peers", default=False):
+        pytest.skip(run.stderr.splitlines()[-1])
+    assert run.stdout.split() == ours, run.stderr

@@ -1,0 +1,605 @@
+"""Changing bags: what they say is verified first, and what is not changed stays as it is."""
+
+from __future__ import annotations
+
+import datetime
+import errno
+import os
+import shutil
+import unicodedata
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pressmark.bagit import bag_directory as base_module
+from pressmark.bagit.bag import Bag
+from pressmark.bagit.bag_directory import Base
+from pressmark.bagit.creation.in_place import create
+from pressmark.bagit.events import Event, Noticed, Stage
+from pressmark.bagit.transaction import Transaction
+from pressmark.bagit.updating.update import algorithms_to_read, update
+from pressmark.bagit.validation.validate import validate
+from pressmark.errors import AlgorithmError, BagError, BagInvalidError
+from pressmark.fixity import Ledger, Progress
+from support.implementations import Implementation
+
+from ..bags import PAYLOAD, Sketch, digest, tree
+from ..naive import flaws
+
+DAY = datetime.date(2026, 11, 21)
+
+
+def sketched(folder: Path, **parts: Any) -> Path:
+    """Write a bag that is valid as it is, apart from what ``parts`` say."""
+    return Sketch(**parts).write(folder)
+
+
+def refused(match: str, bag: Path, **options: Any) -> BagError:
+    """Have an update refused that changes nothing, and return its error."""
+    before = tree(bag)
+    with pytest.raises(BagError, match=match) as caught:
+        update(bag, **options)
+    assert "\n" not in str(caught.value)
+    assert tree(bag) == before
+    return caught.value
+
+
+def kinds(error: BagError) -> list[tuple[str, bytes]]:
+    """Return the reasons of a refusal."""
+    assert isinstance(error, BagInvalidError)
+    return [(found.kind, found.path) for found in error.report.errors]
+
+
+# --- algorithms -------------------------------------------------------------------------------------------------------
+
+
+def test_a_manifest_that_cannot_be_read(tmp_path: Path) -> None:
+    """Nobody knows what it lists: no file is told of as added, and nobody is told to accept that."""
+    bag = sketched(tmp_path / "b")
+    (bag / "manifest-sha512.txt").unlink()
+    (bag / "manifest-sha512.txt").mkdir()
+    error = refused("it is a directory", bag)
+    name = b"manifest-sha512.txt"
+    assert kinds(error) == [("file-unreadable", name), ("file-missing", name)]
+    assert "added" not in str(error)
+
+
+def test_nothing_to_do(implementation: Implementation, tmp_path: Path) -> None:
+    """A bag that is as it should be is not written to."""
+    bag = sketched(tmp_path / "b")
+    before = {path: path.stat().st_mtime_ns for path in bag.rglob("*")}
+    assert update(bag).algorithms == ("sha512",)
+    assert {path: path.stat().st_mtime_ns for path in bag.rglob("*")} == before
+    assert flaws(bag) == []
+
+
+def test_metadata_of_an_older_bag(tmp_path: Path) -> None:
+    """What leaves the version alone writes tag manifests as that version has them: a percent sign for itself."""
+    path = b"notes/100%.txt"
+    plain = f"{digest(b'x', 'sha512')}  notes/100%.txt".encode()
+    bag = sketched(tmp_path / "b", version="0.97", tag_files={path: b"x"})
+    manifest = bag / "tagmanifest-sha512.txt"
+    manifest.write_bytes(manifest.read_bytes().replace(b"%25", b"%"))
+    update(bag, info={"Contact-Name": "Jane"}, payload=False)
+    assert plain in manifest.read_bytes().splitlines()
+    assert validate(bag).problems == []
+    update(bag)
+    assert plain.replace(b"%", b"%25") in manifest.read_bytes().splitlines()
+    assert validate(bag).problems == []
+
+
+@pytest.mark.parametrize(("name", "listed"), [("a%25b", "a%25b"), ("é", unicodedata.normalize("NFD", "é"))])
+def test_tag_files_under_another_spelling(tmp_path: Path, name: str, listed: str) -> None:
+    """A tag file that validation finds under another spelling is found here as well, verified, and listed as it is."""
+    bag = sketched(tmp_path / "b", tag_files={os.fsencode(name): b"x"})
+    manifest = bag / "tagmanifest-sha512.txt"
+    written = f"  {name.replace('%', '%25')}\n".encode()
+    manifest.write_bytes(manifest.read_bytes().replace(written, f"  {listed}\n".encode()))
+    assert validate(bag).ok
+    (bag / name).write_bytes(b"y")
+    assert kinds(refused("accept tag-files", bag)) == [("checksum-mismatch", os.fsencode(name))]
+    (bag / name).write_bytes(b"x")
+    update(bag)
+    assert validate(bag).problems == []
+
+
+def test_adding_an_algorithm(implementation: Implementation, tmp_path: Path) -> None:
+    """A new manifest in the order of the old one; the old one is the same file; one read for both."""
+    bag = sketched(tmp_path / "b")
+    manifest = bag / "manifest-sha512.txt"
+    lines = manifest.read_bytes().splitlines(keepends=True)
+    manifest.write_bytes(b"".join(lines[::-1]))
+    rewrite_tag_manifest(bag)
+    inode = manifest.stat().st_ino
+    events: list[Event] = []
+    assert update(bag, add=["md5", "SHA3-256"], on_event=events.append).algorithms == ("md5", "sha3-256", "sha512")
+    assert manifest.stat().st_ino == inode
+    assert [line.split()[1] for line in (bag / "manifest-md5.txt").read_bytes().splitlines()] == [
+        b"data/b/c.txt",
+        b"data/a.txt",
+    ]
+    assert flaws(bag) == []
+    assert [event for event in events if isinstance(event, Progress)][-1] == Progress(2, 20, 0)
+
+
+def rewrite_tag_manifest(bag: Path, *algorithms: str) -> None:
+    """Write the tag manifests of a bag that a test has changed."""
+    for algorithm in algorithms or ("sha512",):
+        names = [path.name for path in bag.iterdir() if path.is_file() and not path.name.startswith("tagmanifest-")]
+        lines = [f"{digest((bag / name).read_bytes(), algorithm)}  {name}\n" for name in sorted(names)]
+        (bag / f"tagmanifest-{algorithm}.txt").write_text("".join(lines))
+
+
+def test_dropping_an_algorithm(tmp_path: Path) -> None:
+    """Its manifests go; what they said is verified before."""
+    bag = sketched(tmp_path / "b", algorithms=["md5", "sha512"], tag_algorithms=["md5", "sha512"])
+    (bag / "data" / "a.txt").write_bytes(b"ALPHA\n")
+    error = refused("accept changed", bag, drop="md5")
+    assert kinds(error) == [("checksum-mismatch", b"data/a.txt")] * 2
+    (bag / "data" / "a.txt").write_bytes(b"alpha\n")
+    update(bag, drop="md5")
+    assert sorted(os.listdir(bag)) == [
+        *("bag-info.txt", "bagit.txt", "data", "manifest-sha512.txt", "tagmanifest-sha512.txt"),
+    ]
+    assert flaws(bag) == []
+    update(bag, algorithms=["sha256", "blake2b-512"])
+    assert Bag.open(bag).algorithms == ("blake2b-512", "sha256")
+    assert flaws(bag) == []
+    refused("it would have no payload manifest any more", bag, drop=["sha256", "blake2b"])
+
+
+def test_algorithms_that_are_not_known(tmp_path: Path) -> None:
+    """A manifest that nobody here can verify is not renewed; it can be dropped."""
+    bag = sketched(tmp_path / "b")
+    (bag / "manifest-k12.txt").write_bytes(b"00  data/a.txt\n00  data/b/c.txt\n")
+    rewrite_tag_manifest(bag)
+    error = refused("k12 is not known here; drop it", bag)
+    assert kinds(error) == [("algorithm-unknown", b"manifest-k12.txt")]
+    with pytest.raises(AlgorithmError):
+        update(bag, add="k12")
+    update(bag, drop="k12")
+    assert flaws(bag) == []
+
+
+def test_which_algorithms_are_read(tmp_path: Path) -> None:
+    """Old ones first, then new ones; whoever has a ledger needs to know."""
+    bag = Bag.open(sketched(tmp_path / "b", algorithms=["sha512", "md5"]))
+    assert algorithms_to_read(bag) == ("md5", "sha512")
+    assert algorithms_to_read(bag, drop="md5") == ("md5", "sha512")
+    assert algorithms_to_read(bag, ["sha256"], "blake3") == ("md5", "sha512", "sha256", "blake3")
+
+
+def test_a_ledger(tmp_path: Path) -> None:
+    """What a ledger holds is not read again."""
+    bag = sketched(tmp_path / "b")
+    names = algorithms_to_read(Bag.open(bag), add="md5")
+    for _ in range(2):
+        shutil.copytree(bag, tmp_path / "c", copy_function=os.link)
+        events: list[Event] = []
+        with Ledger(tmp_path / "l", names, ["b"]) as ledger:
+            update(tmp_path / "c", add="md5", ledger=ledger, on_event=events.append)
+        assert flaws(tmp_path / "c") == []
+        shutil.rmtree(tmp_path / "c")
+    assert [event for event in events if isinstance(event, Progress)][-1].bytes == 0
+
+
+# --- payload ----------------------------------------------------------------------------------------------------------
+
+
+def changed_bag(folder: Path) -> Path:
+    """Make a bag whose payload somebody has changed: a file more, a file less, another content."""
+    payload = {b"data/%d" % number: b"%d" % number * number for number in range(6)}
+    bag = sketched(folder, payload=payload, info=b"Bag-Size: 1 TB\nPayload-Oxum: 15.6\n", algorithms=["sha512", "md5"])
+    (bag / "data" / "1").unlink()
+    (bag / "data" / "3").write_bytes(b"changed")
+    (bag / "data" / "new %\n").write_bytes(b"new")
+    return bag
+
+
+def test_payload_that_was_changed(implementation: Implementation, tmp_path: Path) -> None:
+    """Each way to differ is refused unless that one is accepted, and all are told at once."""
+    bag = changed_bag(tmp_path / "b")
+    error = refused("where that is meant to be so, accept added and removed$", bag)
+    assert kinds(error) == [("file-unlisted", b"data/new %\n"), ("file-missing", b"data/1")]
+    error = refused("accept removed$", bag, accept=["added"])
+    error = refused("accept changed$", bag, accept=["added", "removed"])
+    assert kinds(error) == [("checksum-mismatch", b"data/3")] * 2
+    assert {(found.algorithm, len(found.expected), len(found.found)) for found in error.report.errors} == {
+        ("sha512", 128, 128),
+        ("md5", 32, 32),
+    }
+    events: list[Event] = []
+    update(bag, accept=["added", "removed", "changed"], on_event=events.append)
+    assert flaws(bag) == []
+    assert validate(bag).problems == []
+    assert (bag / "bag-info.txt").read_bytes() == b"Bag-Size: 21 B\nPayload-Oxum: 21.6\n"
+    lines = (bag / "manifest-md5.txt").read_bytes().splitlines()
+    assert [line.split(b"  ")[1] for line in lines] == [
+        *(b"data/0", b"data/2", b"data/3", b"data/4", b"data/5", b"data/new %25%0A"),
+    ]
+    noticed = [event.problem for event in events if isinstance(event, Noticed)]
+    assert {found.severity for found in noticed} == {"warning"}
+    assert {found.kind for found in noticed} >= {"file-unlisted", "file-missing", "checksum-mismatch"}
+
+
+def test_payload_that_cannot_be_taken_over(tmp_path: Path) -> None:
+    """New files have to be such as a bag can hold."""
+    bag = sketched(tmp_path / "b")
+    path = os.path.join(os.fsencode(bag), b"data/\xff")
+    with open(path, "wb"):
+        pass
+    error = refused("the name is not UTF-8; rename it", bag, accept=["added"])
+    assert kinds(error) == [("path-unsafe", b"data/\xff")]
+    os.unlink(path)
+    os.mkfifo(bag / "data" / "pipe")
+    assert kinds(refused("named pipe", bag, accept=["added"])) == [("file-special", b"data/pipe")]
+    os.unlink(bag / "data" / "pipe")
+    (bag / "data" / "out").symlink_to(tmp_path)
+    assert kinds(refused("leads outside", bag, accept=["added"])) == [("link-outside", b"data/out")]
+
+
+def test_a_file_in_one_manifest_only(tmp_path: Path) -> None:
+    """It is verified by that one, and comes into the other."""
+    for version in ("0.97", "1.0"):
+        bag = sketched(tmp_path / version, version=version, algorithms=["md5", "sha512"])
+        manifest = bag / "manifest-sha512.txt"
+        manifest.write_bytes(manifest.read_bytes().splitlines(keepends=True)[0])
+        rewrite_tag_manifest(bag)
+        update(bag)
+        assert flaws(bag) == []
+        (bag / "data" / "b" / "c.txt").write_bytes(b"beta")
+        refused("accept changed", bag)
+
+
+def test_malformed_manifests(tmp_path: Path) -> None:
+    """What a manifest does not say clearly is not made up."""
+    bag = sketched(tmp_path / "b")
+    manifest = bag / "manifest-sha512.txt"
+    good = manifest.read_bytes()
+    for line, kind in (
+        (b"00  data/a.txt\n", "checksum-malformed"),
+        (b"nothing\n", "line-malformed"),
+        (b"0" * 128 + b"  ../x\n", "path-unsafe"),
+        (b"0" * 128 + b"  bagit.txt\n", "path-outside-payload"),
+        (good.replace(b"a", b"b", 1).splitlines(keepends=True)[0], "path-duplicate"),
+    ):
+        manifest.write_bytes(good + line)
+        rewrite_tag_manifest(bag)
+        error = refused("it is not as its manifests say", bag, rewrite=True)
+        assert kind in [found[0] for found in kinds(error)]
+
+
+# --- old and odd bags -------------------------------------------------------------------------------------------------
+
+
+def test_raising_the_version(tmp_path: Path) -> None:
+    """From 0.97, percent signs are encoded, blanks around labels go, fetch.txt follows, bagit.txt says 1.0."""
+    payload = {b"data/100%": b"1", b"data/%0A": b"2", b"data/%25": b"3"}
+    bag = sketched(tmp_path / "b", version="0.97", payload=payload, info=b"Contact-Name :  Me\nX: y\n")
+    manifest = b"".join(
+        digest(data, "sha512").encode() + b" " + path.replace(b"%0A", b"%0A") + b"\n"
+        for path, data in payload.items()
+        if path != b"data/%0A"
+    )
+    (bag / "data" / "%0A").unlink()
+    (bag / "data" / "n\n").write_bytes(b"2")
+    (bag / "manifest-sha512.txt").write_bytes(manifest + digest(b"2", "sha512").encode() + b" data/n%0A\n")
+    (bag / "fetch.txt").write_bytes(b"https://example.org/x - data/100%\n")
+    rewrite_tag_manifest(bag)
+    assert update(bag).version == (1, 0)
+    assert flaws(bag) == []
+    assert validate(bag).problems == []
+    assert (bag / "bag-info.txt").read_bytes() == b"Contact-Name: Me\nX: y\n"
+    assert (bag / "fetch.txt").read_bytes() == b"https://example.org/x - data/100%25\n"
+
+
+@pytest.mark.parametrize("version", ["0.93", "0.94", "0.95", "0.96", "0.97"])
+def test_every_version(tmp_path: Path, version: str) -> None:
+    """Every old version becomes 1.0."""
+    bag = sketched(tmp_path / "b", version=version, tag_algorithms=[])
+    update(bag)
+    assert flaws(bag) == []
+
+
+def test_an_unknown_version(tmp_path: Path) -> None:
+    """A version from the future is left alone."""
+    bag = sketched(tmp_path / "b", version="2.0")
+    assert kinds(refused("version", bag)) == [("version-unknown", b"bagit.txt")]
+
+
+def test_manifests_of_md5sum(tmp_path: Path) -> None:
+    """Marks, raw percent signs, blank lines, needless segments and doubled lines are gone; the order is kept."""
+    payload = {b"data/a": b"1", b"data/50%": b"2", b"data/c": b"3", b"data/d": b"4"}
+    bag = sketched(tmp_path / "b", payload=payload, info=None)
+    sums = [digest(data, "sha512") for data in payload.values()]
+    (bag / "manifest-sha512.txt").write_text(
+        f"{sums[3]} *data/d\n{sums[0]}  ./data/a\n\n{sums[1].upper()}\tdata/50%\n{sums[2]}  data//c\n{sums[0]}  data/a"
+    )
+    rewrite_tag_manifest(bag)
+    update(bag)
+    assert flaws(bag) == []
+    assert [line.split("  ")[1] for line in (bag / "manifest-sha512.txt").read_text().splitlines()] == [
+        *("data/d", "data/a", "data/50%25", "data/c"),
+    ]
+
+
+def test_manifests_that_are_fine_are_left_alone(tmp_path: Path) -> None:
+    """Another spacing, upper case or CRLF is allowed; only ``rewrite`` changes it."""
+    bag = sketched(tmp_path / "b")
+    manifest = bag / "manifest-sha512.txt"
+    data = manifest.read_bytes().upper().replace(b"DATA/A.TXT", b"data/a.txt").replace(b"DATA/B/C.TXT", b"data/b/c.txt")
+    data = data.replace(b"  ", b"\t").replace(b"\n", b"\r\n")
+    manifest.write_bytes(data)
+    rewrite_tag_manifest(bag)
+    update(bag, add="md5")
+    assert manifest.read_bytes() == data
+    update(bag, rewrite=True)
+    assert flaws(bag) == []
+
+
+def test_names_in_another_normalization(tmp_path: Path) -> None:
+    """A file whose name came back in another form is verified, and stays listed as it is."""
+    name = "data/" + unicodedata.normalize("NFC", "é")
+    bag = sketched(tmp_path / "b", payload={name.encode(): b"1", b"data/x": b"2"}, info=None)
+    os.rename(bag / name, bag / unicodedata.normalize("NFD", name))
+    before = (bag / "manifest-sha512.txt").read_bytes()
+    update(bag, add="md5")
+    assert (bag / "manifest-sha512.txt").read_bytes() == before
+    assert name.encode() in (bag / "manifest-md5.txt").read_bytes()
+    (bag / unicodedata.normalize("NFD", name)).write_bytes(b"other")
+    refused("accept changed", bag)
+
+
+@pytest.mark.parametrize("encoding", ["ISO-8859-1", "UTF-16", "UTF-16LE", "windows-1252"])
+def test_other_encodings(tmp_path: Path, encoding: str) -> None:
+    """New tag files are in the bag's encoding, which is kept; what it has no letter for is refused."""
+    payload = {"data/é".encode(): b"1", b"data/x": b"2"}
+    bag = sketched(
+        tmp_path / "b", encoding=encoding, payload=payload, info="Contact-Name: É\nPayload-Oxum: 2.2\n".encode()
+    )
+    update(bag, add="md5", info={"X": "ü"})
+    mark = {"UTF-16": "utf-16"}.get(encoding, encoding)
+    assert "data/é" in (bag / "manifest-md5.txt").read_bytes().decode(mark)
+    assert (bag / "bag-info.txt").read_bytes().decode(mark) == "Contact-Name: É\nPayload-Oxum: 2.2\nX: ü\n"
+    assert encoding in (bag / "bagit.txt").read_text()
+    update(bag)
+    if encoding == "ISO-8859-1":
+        (bag / "data" / "\u4e2d").write_bytes(b"")
+        refused("no name in ISO-8859-1", bag, accept=["added"])
+
+
+def test_links_inside(tmp_path: Path) -> None:
+    """Files behind links that stay in the bag are verified like others."""
+    bag = sketched(tmp_path / "b", payload={b"data/a": b"1", b"data/l": b"1", b"data/d/x": b"1"}, info=None)
+    (bag / "data" / "l").unlink()
+    (bag / "data" / "l").symlink_to("a")
+    shutil.rmtree(bag / "data" / "d")
+    (bag / "e").mkdir()
+    (bag / "e" / "x").write_bytes(b"1")
+    (bag / "data" / "d").symlink_to("../e")
+    update(bag, add="md5")
+    assert (bag / "data" / "l").is_symlink()
+    assert len((bag / "manifest-md5.txt").read_bytes().splitlines()) == 3
+    (bag / "e" / "x").write_bytes(b"2")
+    assert ("checksum-mismatch", b"data/d/x") in kinds(refused("accept changed", bag, accept=["tag-files"]))
+
+
+@pytest.mark.parametrize("link", ["data/l", "tags/l", "l"])
+def test_links_to_what_is_written_anew(tmp_path: Path, link: str) -> None:
+    """Their checksums would be wrong afterwards: the link is named; what leaves that file alone is done."""
+    info = b"Title: x\n"
+    listed = {os.fsencode(link): info}
+    payload = {**PAYLOAD, **listed} if link.startswith("data/") else PAYLOAD
+    bag = sketched(tmp_path / "b", info=info, payload=payload, tag_files={} if payload is not PAYLOAD else listed)
+    (bag / link).unlink()
+    (bag / link).symlink_to(os.path.relpath(bag / "bag-info.txt", (bag / link).parent))
+    assert validate(bag).ok
+    for options in ({"payload": False}, {}, {"add": "md5"}):
+        error = refused("a symbolic link to bag-info.txt", bag, info={"Title": "y"}, **options)
+        assert os.fsdecode(error.path) == str(bag / link)
+    update(bag, add="md5")
+    assert validate(bag).ok
+    (bag / link).unlink()
+    shutil.copyfile(bag / "bag-info.txt", bag / link)
+    update(bag, info={"Title": "y"})
+    assert validate(bag).ok
+
+
+def test_links_to_a_manifest_that_goes(tmp_path: Path) -> None:
+    """It would lead nowhere; the manifest itself may be a link."""
+    bag = sketched(tmp_path / "b", algorithms=["md5", "sha512"])
+    (bag / "tags").mkdir()
+    (bag / "tags" / "l").symlink_to("../manifest-md5.txt")
+    update(bag)
+    refused("a symbolic link to manifest-md5.txt", bag, drop="md5")
+    (bag / "tags" / "l").unlink()
+    (bag / "manifest-md5.txt").rename(bag / "tags" / "m")
+    (bag / "manifest-md5.txt").symlink_to("tags/m")
+    update(bag, drop="md5", accept=["tag-files"])
+    assert validate(bag).ok
+
+
+def test_names_of_manifests(tmp_path: Path) -> None:
+    """A manifest whose name is not normalized gets its right name; two of one algorithm are refused."""
+    bag = sketched(tmp_path / "b", algorithms=["sha3-256"], tag_algorithms=["sha3-256"])
+    assert (bag / "manifest-sha3-256.txt").exists()
+    shutil.copy(bag / "manifest-sha3-256.txt", tmp_path / "manifest")
+    update(bag)
+    assert flaws(bag) == []
+    assert sorted(path.name for path in bag.glob("*sha3*")) == ["manifest-sha3256.txt", "tagmanifest-sha3256.txt"]
+    shutil.copy(tmp_path / "manifest", bag / "manifest-SHA3-256.txt")
+    refused("two manifests are for one algorithm", bag)
+
+
+# --- fetch.txt --------------------------------------------------------------------------------------------------------
+
+
+def test_files_that_are_not_fetched_yet(tmp_path: Path) -> None:
+    """They keep their lines; what cannot be known of them is refused with the way out."""
+    payload = {b"data/a": b"1", b"data/hole": b"22", b"data/z": b"333"}
+    bag = sketched(
+        tmp_path / "b",
+        payload=payload,
+        algorithms=["md5", "sha512"],
+        absent={b"data/hole"},
+        fetch=b"https://example.org/h 2 data/hole\n",
+        info=b"Payload-Oxum: 6.3\n",
+    )
+    refused(
+        "there can be no sha256 of all files: 1 files of fetch.txt are not there; complete the bag first",
+        bag,
+        add="sha256",
+    )
+    refused("complete the bag first", bag, accept=["added"])
+    update(bag, drop="md5", rewrite=True, info={"X": "y"})
+    assert (bag / "bag-info.txt").read_bytes() == b"Payload-Oxum: 6.3\nX: y\n"
+    (bag / "data" / "hole").write_bytes(b"22")
+    assert flaws(bag) == []
+    update(bag, add="sha256")
+    assert flaws(bag) == []
+
+
+# --- metadata and tag files -------------------------------------------------------------------------------------------
+
+
+def test_elements(tmp_path: Path) -> None:
+    """Elements are set in their place, removed, and repeated; bytes that nobody changes stay."""
+    info = b"B:\tkept \r\nContact-Name: old\r\nA: 1\r\nA: 2\r\nLong: one\r\n  two\r\nPayload-Oxum: 20.2\r\n"
+    bag = sketched(tmp_path / "b", info=info)
+    update(bag, info={"contact-name": "new", "A": None, "C": ["x", "y"]}, payload=False)
+    text = (bag / "bag-info.txt").read_bytes()
+    assert text == (b"B:\tkept \r\nContact-Name: new\r\nLong: one\r\n  two\r\nPayload-Oxum: 20.2\r\nC: x\r\nC: y\r\n")
+    assert flaws(bag) == []
+    update(bag, info=[("C", "z")], date=DAY)
+    assert (bag / "bag-info.txt").read_bytes().endswith(b"C: z\r\nBagging-Date: 2026-11-21\r\n")
+    for wrong in ({"payload-oxum": "1.1"}, {"a:b": "x"}, [("A", "")]):
+        with pytest.raises(ValueError, match=r"Oxum|label|value"):
+            update(bag, info=wrong)
+
+
+def test_no_info_at_all(tmp_path: Path) -> None:
+    """A bag without bag-info.txt gets one only when there is something for it."""
+    bag = sketched(tmp_path / "b", info=None)
+    update(bag, add="md5")
+    assert not (bag / "bag-info.txt").exists()
+    update(bag, info={"X": "y"}, payload=False)
+    assert (bag / "bag-info.txt").read_bytes() == b"X: y\n"
+    assert flaws(bag) == []
+
+
+def test_payload_alone(tmp_path: Path) -> None:
+    """``payload=False`` reads no payload: it may be missing altogether."""
+    bag = sketched(tmp_path / "b", version="0.97", algorithms=["md5", "sha512"])
+    shutil.rmtree(bag / "data")
+    (bag / "data").mkdir()
+    update(bag, info={"X": "y"}, drop="md5", payload=False)
+    assert Bag.open(bag).version == (0, 97)
+    assert not (bag / "manifest-md5.txt").exists()
+    for options in ({"add": "md5"}, {"accept": ["added"]}, {"rewrite": True}, {"algorithms": ["md5"]}):
+        with pytest.raises(ValueError, match="payload=False"):
+            update(bag, payload=False, **options)
+
+
+@pytest.mark.parametrize("name", [b"bag-info.txt", b"manifest-sha512.txt", b"tagmanifest-sha512.txt", b"bagit.txt"])
+@pytest.mark.parametrize("call", ["status", "readlink"])
+def test_tag_files_that_cannot_be_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: bytes, call: str
+) -> None:
+    """A file server that fails for a moment does not make a bag one without them: nothing is changed."""
+    bag = sketched(tmp_path / "b")
+    whole = {"status": Base.status, "readlink": base_module._ByDescriptor.readlink}[call]
+
+    def stale(self: Any, path: bytes) -> Any:
+        if path == name:
+            raise OSError(errno.ESTALE, os.strerror(errno.ESTALE))
+        return whole(self, path)
+
+    monkeypatch.setattr(Base if call == "status" else base_module._ByDescriptor, call, stale)
+    refused(f"{name.decode()}.*the system refuses to look at it", bag, info={"X": "y"})
+    assert not validate(bag).ok
+
+
+def test_tag_files_that_were_changed(tmp_path: Path) -> None:
+    """Their checksums are verified too; edited by hand, they are taken over when that is accepted."""
+    bag = sketched(tmp_path / "b", tag_files={b"mets.xml": b"<mets/>", b"more/x": b"x"})
+    (bag / "mets.xml").write_bytes(b"<METS/>")
+    (bag / "more" / "x").unlink()
+    (bag / "more" / "new").write_bytes(b"n")
+    for options in ({}, {"payload": False}, {"add": "md5"}):
+        error = refused("accept tag-files", bag, **options)
+        assert {found[1] for found in kinds(error)} <= {b"mets.xml", b"more/x"}
+    update(bag, accept=["tag-files"])
+    assert flaws(bag) == []
+    assert b"more/new" in (bag / "tagmanifest-sha512.txt").read_bytes()
+
+
+def test_tag_manifests_are_made(tmp_path: Path) -> None:
+    """A bag without tag manifests has them afterwards, for all algorithms and all tag files."""
+    bag = sketched(tmp_path / "b", tag_algorithms=[], tag_files={b"more/x%": b"x"}, algorithms=["md5", "sha512"])
+    update(bag)
+    assert flaws(bag) == []
+    assert sorted(path.name for path in bag.glob("tagmanifest-*")) == ["tagmanifest-md5.txt", "tagmanifest-sha512.txt"]
+
+
+# --- all or nothing ---------------------------------------------------------------------------------------------------
+
+
+def test_wrong_calls(tmp_path: Path) -> None:
+    """What is no bag stays none, and is not written to."""
+    (tmp_path / "d").mkdir()
+    (tmp_path / "f").write_bytes(b"")
+    with pytest.raises(BagError, match=r"no bagit\.txt"):
+        update(tmp_path / "d")
+    with pytest.raises(BagError, match="not a directory"):
+        update(tmp_path / "f")
+    with pytest.raises(ValueError, match="accept='x': expected added, removed, changed, tag-files"):
+        update(tmp_path / "d", accept="x")
+    assert not list((tmp_path / "d").iterdir())
+
+
+def test_two_runs(tmp_path: Path) -> None:
+    """While one changes the bag, another is refused."""
+    bag = sketched(tmp_path / "b")
+    with Transaction(os.fsencode(bag)), pytest.raises(BagError, match="another run is changing it"):
+        update(bag)
+    update(bag)
+
+
+def test_an_interrupted_update(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In between it is no bag; the same call finishes, another finishes that and then does its own."""
+
+    class Killed(BaseException):
+        pass
+
+    def killed(*_args: object) -> None:
+        raise Killed
+
+    for number, options in enumerate(({"add": "md5"}, {"add": "sha256"})):
+        bag = sketched(tmp_path / f"b{number}")
+        with monkeypatch.context() as patch:
+            patch.setattr(Transaction, "_move_in", killed)
+            patch.setattr(Transaction, "_undo", killed)
+            patch.setattr("pressmark.bagit.transaction.UNDO", b"journal")
+            with pytest.raises(Killed):
+                update(bag, add="md5")
+        assert not (bag / "bagit.txt").exists()
+        with pytest.raises(BagError):
+            Bag.open(bag)
+        events: list[Event] = []
+        found = update(bag, on_event=events.append, **options)
+        assert events[0] == Stage("recover")
+        assert (len(events) == 1) == (options == {"add": "md5"})
+        assert found.algorithms == (("md5", "sha512") if number == 0 else ("md5", "sha256", "sha512"))
+        assert flaws(bag) == []
+
+
+def test_bags_that_were_made_here(tmp_path: Path) -> None:
+    """An update of a new bag changes nothing."""
+    source = tmp_path / "s"
+    source.mkdir()
+    (source / "a%\n").write_bytes(b"x")
+    bag = create(source, algorithms=["sha512", "blake3"])
+    before = tree(source)
+    bag.update()
+    assert tree(source) == before

@@ -1,0 +1,306 @@
+"""Lists of identifiers, and maps from old ones to new ones."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pressmark import migrate, stores
+from pressmark.errors import MigrationError
+from pressmark.migrate.id_index import IdentifierIndex
+from pressmark.migrate.sources import ListError, read_identifiers
+
+from ..stores_to_migrate import known_rows, layout_or_none, made, refused, targets, warnings
+
+IDS = ["ark:/13030/xt12t3", "mdp.39015013764785", "uc1.$b793221", "coo.31924003873721"]
+
+
+def written(path: Path, content: bytes) -> Path:
+    path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
+    return path
+
+
+# --- lists ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "expected"),
+    [
+        ("ids.txt", b"one\ntwo three\n\nfour\nfive", ["one", "two three", "four", "five"]),
+        ("ids", b"one\0two\nlines\0\0three", ["one", "two\nlines", "three"]),
+        ("ids.txt", b"\xff\xfe\n\xc3\xa9\n", ["\udcff\udcfe", "é"]),
+        ("ids.txt.gz", b"one\ntwo\n", ["one", "two"]),
+        ("ids.csv", b'name,id\nx,one\ny,"two, three"\nz,\n', ["one", "two, three"]),
+        ("ids.csv", b"\xef\xbb\xbfid\none\n", ["one"]),
+        ("ids.tsv", b'id\tsource_id\n1\t"one"\n', ['"one"']),
+        ("ids.csv.gz", b"identifier\none\n", ["one"]),
+        ("ids.csv", b'n,id\n1,a"b\n\n2,\r\r\n3,"c\r\nd"\r\n', ['a"b', "\r", "c\r\nd"]),
+        ("ids.jsonl", b'"one"\n{"source_id": "two", "id": "2"}\n\n"a\\nb"\n', ["one", "two", "a\nb"]),
+        ("ids.txt", b"", []),
+    ],
+)
+def test_files_of_identifiers(tmp_path: Path, name: str, content: bytes, expected: list[str]) -> None:
+    assert list(read_identifiers(written(tmp_path / name, content))) == expected
+    assert list(read_identifiers(os.fspath(tmp_path / name))) == expected
+
+
+def test_line_ends_of_windows(tmp_path: Path) -> None:
+    """They are no part of identifiers, unless the caller says so; in a table they never are."""
+    path = written(tmp_path / "ids.txt", b"\xef\xbb\xbfone\r\ntwo\r\n")
+    with pytest.raises(ListError, match=r"ids\.txt: a byte-order mark .*--crlf strip"):
+        list(read_identifiers(path))
+    assert list(read_identifiers(path, crlf="strip")) == ["one", "two"]
+    assert list(read_identifiers(path, crlf="keep")) == ["\ufeffone\r", "two\r"]
+    with pytest.raises(ValueError, match="crlf='no'"):
+        list(read_identifiers(path, crlf="no"))  # type: ignore[arg-type]
+
+
+def test_foreign_files(source: Path, tmp_path: Path) -> None:
+    """They are refused before a work folder is made."""
+    made(source, IDS)
+    for what, name in (("ids", "ids.xlsx"), ("new_ids", "map.xlsx"), ("new_ids", "map.jsonl"), ("ids", "ids")):
+        path = written(tmp_path / name, b"PK\x03\x04")
+        with pytest.raises(MigrationError, match=rf"{name}: "):
+            migrate.plan(source, tmp_path / "root", to="bags", work=tmp_path / "work", **{what: path})
+        assert not (tmp_path / "work").exists()
+
+
+def test_columns_are_named(tmp_path: Path) -> None:
+    table = written(tmp_path / "ids.csv", b"id,barcode\n1,one\n2,two\n")
+    assert list(read_identifiers(table, "barcode")) == ["one", "two"]
+    with pytest.raises(ListError, match="no column 'shelf'"):
+        list(read_identifiers(table, "shelf"))
+    with pytest.raises(ListError, match="no column source_id, id or identifier"):
+        list(read_identifiers(written(tmp_path / "other.csv", b"a,b\n1,2\n")))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "match"),
+    [
+        ("ids.csv", b"a,id\n1\n", r"ids\.csv:2: it has 1 fields"),
+        ("ids.csv", b'id\na\n"b"c\nd\n', r"ids\.csv:3: something follows the quote"),
+        ("ids.csv", b'id\na\n"b\nc\nd\n', r"ids\.csv:3: the quote that opens in this row is never closed"),
+        ("ids.jsonl", b'"one"\n[1]\n', r"ids\.jsonl:2: it is no identifier"),
+        ("ids.jsonl", b"one\n", r"ids\.jsonl:1: not JSON"),
+        ("ids.txt", b"x" * (3 << 20), "this is no list of identifiers"),
+        ("ids.txt", b"a\n" * (1 << 19) + b"b\0c\n", "a NUL"),
+    ],
+)
+def test_malformed_lists(tmp_path: Path, name: str, content: bytes, match: str) -> None:
+    with pytest.raises(ListError, match=match):
+        list(read_identifiers(written(tmp_path / name, content)))
+
+
+def test_parquet(tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "ids.parquet"
+    parquet.write_table(pyarrow.table({"n": [1, 2, 3], "id": ["one", None, "é"]}), path)
+    assert list(read_identifiers(path)) == ["one", "é"]
+    with pytest.raises(ListError, match="no text"):
+        list(read_identifiers(path, "n"))
+    with pytest.raises(ListError, match=r"ids\.parquet"):
+        list(read_identifiers(written(path, b"no parquet")))
+
+
+@pytest.mark.parametrize("kind", ["string", "large_string", "binary", "dictionary"])
+def test_parquet_whose_text_is_not_utf8(tmp_path: Path, kind: str) -> None:
+    """It stands for the same bytes as in a list of lines."""
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    octets = pyarrow.array([b"one", b"\xff", b"\xc3\xa9"], pyarrow.binary())
+    column = octets.view(pyarrow.string()) if kind in ("string", "dictionary") else octets
+    if kind == "large_string":
+        column = octets.cast(pyarrow.large_binary()).view(pyarrow.large_string())
+    elif kind == "dictionary":
+        column = pyarrow.DictionaryArray.from_arrays(pyarrow.array([0, 1, 2], pyarrow.int32()), column)
+    parquet.write_table(pyarrow.table({"id": column}), tmp_path / "ids.parquet")
+    assert list(read_identifiers(tmp_path / "ids.parquet")) == ["one", "\udcff", "é"]
+
+
+@pytest.mark.parametrize("what", ["ids", "new_ids"])
+def test_a_list_that_is_not_there(source: Path, tmp_path: Path, what: str) -> None:
+    """It leaves no work folder, which would be the next run's."""
+    made(source, IDS)
+    with pytest.raises(MigrationError, match=r"no-list: No such file or directory; name a file that can be read"):
+        migrate.plan(source, tmp_path / "root", to="bags", work=tmp_path / "work", **{what: tmp_path / "no-list"})
+    assert not (tmp_path / "work").exists()
+
+
+def test_a_part_of_the_source(source: Path, tmp_path: Path) -> None:
+    made(source, IDS)
+    wanted = [IDS[2], IDS[0], "not-there", IDS[2], "\udcfe"]
+    plan = migrate.plan(source, tmp_path / "root", to="ocfl", layout="0003", ids=wanted)
+    assert [entry.id for entry in plan.entries()] == [IDS[2], IDS[0]]
+    assert (plan.objects, plan.missing) == (2, 2)
+    assert plan.warnings == {"list-repeated": 1, "missing": 2}
+    assert [(row.source_id, row.status) for row in known_rows(plan)] == [
+        ("not-there", "source_missing"),
+        ("\udcfe", "source_missing"),
+    ]
+
+
+@pytest.mark.parametrize("kind", ["pairtree", "vitro", "ocfl", "bags"])
+def test_a_list_gives_what_a_walk_gives(kind: str, tmp_path: Path) -> None:
+    how = {"layout": layout_or_none("0003")} if kind == "ocfl" else {}
+    source = made(tmp_path / "source", IDS, kind=kind, **how)
+    all_ = migrate.plan(source, tmp_path / "root", to="bags", layout="0004", work=tmp_path / "walk")
+    some = migrate.plan(source, tmp_path / "root", to="bags", layout="0004", work=tmp_path / "list", ids=IDS)
+    assert sorted(some.entries()) == sorted(all_.entries())
+    assert migrate.plan(source, tmp_path / "root", to="bags", ids=[*IDS[:2], "none"]).missing == 1
+
+
+def test_a_source_that_says_no_layout(tmp_path: Path) -> None:
+    source = made(tmp_path / "source", IDS, kind="ocfl", layout=layout_or_none("0004"))
+    (source / "ocfl_layout.json").unlink()
+    plan = migrate.plan(source, tmp_path / "root", to="ocfl", layout="0003", ids=[IDS[1], "none"])
+    assert [entry.id for entry in plan.entries()] == [IDS[1]]
+    assert plan.missing == 1
+
+
+def test_listed_objects_that_are_improper(source: Path, tmp_path: Path) -> None:
+    made(source, ["good", "bare"])
+    bare = source / "pairtree_root" / "ba" / "re"
+    os.rename(bare / "bare" / "data.txt", bare / "data.txt")
+    (bare / "bare").rmdir()
+    plan = migrate.plan(source, tmp_path / "root", to="pairtree", ids=["good", "bare"])
+    assert (plan.objects, plan.invalid) == (1, 1)
+    assert migrate.plan(source, tmp_path / "root", to="pairtree", ids=["good", "bare"], improper="take").objects == 2
+
+
+def test_objects_of_dialects(source: Path, tmp_path: Path) -> None:
+    stores.create("pairtree", source)
+    (source / "pairtree_root" / "a^" / "9d" / "b" / "object").mkdir(parents=True)
+    (source / "pairtree_root" / "a^" / "9d" / "b" / "object" / "file").write_text("x")
+    plan = migrate.plan(source, tmp_path / "root", to="pairtree", source_options={"dialect": "unt"}, ids=["a b"])
+    (entry,) = plan.entries()
+    assert (entry.source, entry.encapsulation) == ("pairtree_root/a^/9d/b", "object")
+
+
+def test_a_list_that_cannot_be_read(source: Path, tmp_path: Path) -> None:
+    made(source, IDS)
+    error, _ = refused(source, tmp_path / "root", to="pairtree", ids=written(tmp_path / "ids.csv", b"a\n1\n"))
+    assert "no column" in str(error)
+    error, _ = refused(source, tmp_path / "root", to="pairtree", ids=tmp_path / "nothing.txt")
+    assert "nothing.txt: No such file" in str(error)
+    damaged = written(tmp_path / "ids.txt.gz", b"one\n" * 1000)
+    damaged.write_bytes(damaged.read_bytes()[:-9])
+    error, _ = refused(source, tmp_path / "root", to="pairtree", ids=damaged)
+    assert "it is damaged" in str(error)
+
+
+# --- maps -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("map.tsv", "mdp.39015013764785\tark:/1/b\nuc1.$b793221\tark:/1/c\n"),
+        ("map.csv", 'old,new\nmdp.39015013764785,"ark:/1/b"\nuc1.$b793221,ark:/1/c\n'),
+        ("map", "source_id,id\r\nmdp.39015013764785,ark:/1/b\r\nuc1.$b793221,ark:/1/c"),
+        ("map.csv.gz", "mdp.39015013764785,ark:/1/b\nmdp.39015013764785,ark:/1/b\nuc1.$b793221,ark:/1/c\n"),
+    ],
+)
+def test_objects_get_other_identifiers(source: Path, tmp_path: Path, name: str, content: str) -> None:
+    made(source, IDS)
+    given_ = written(tmp_path / name, content.encode())
+    plan = migrate.plan(source, tmp_path / "root", to="pairtree", new_ids=given_)
+    assert {entry.source_id: entry.id for entry in plan.entries()} == {
+        IDS[0]: IDS[0],
+        IDS[1]: "ark:/1/b",
+        IDS[2]: "ark:/1/c",
+        IDS[3]: IDS[3],
+    }
+    assert targets(plan)[IDS[1]] == "pairtree_root/ar/k+/=1/=b"
+    pairs = [(IDS[1], "ark:/1/b"), (IDS[2], "ark:/1/c")]
+    for same in (dict(pairs), pairs, iter(pairs)):
+        again = migrate.plan(source, tmp_path / "root", to="pairtree", new_ids=same)
+        assert list(again.entries()) == list(plan.entries())
+
+
+@pytest.mark.parametrize(
+    ("content", "match"),
+    [
+        (b"a\tb\nc\td\na\te\n", r"map\.tsv: the identifier 'a' has two new ones, in lines 1 and 3"),
+        (b"a\tb\nc\n", r"map\.tsv:2: expected an old and a new identifier"),
+        (b"a\tb\tc\n", r"map\.tsv:1: expected"),
+        (b"a\t\n", r"map\.tsv:1: expected"),
+        (b'a,b\n"c"d,e\n', r"map\.tsv:2: something follows the quote"),
+        (b'a,"b\nc,d\n', r"map\.tsv:1: the quote that opens in this row is never closed"),
+    ],
+)
+def test_malformed_maps(source: Path, tmp_path: Path, content: bytes, match: str) -> None:
+    made(source, ["a", "c"])
+    with pytest.raises(MigrationError, match=match):
+        migrate.plan(source, tmp_path / "root", to="pairtree", new_ids=written(tmp_path / "map.tsv", content))
+    assert not (tmp_path / "root").exists()
+
+
+def test_maps_of_what_is_not_there(source: Path, tmp_path: Path) -> None:
+    made(source, IDS)
+    mapped = {IDS[0]: "new", "mdp.3901501376478": "typing error"}
+    error, items = refused(source, tmp_path / "root", to="pairtree", new_ids=mapped)
+    assert [(item["kind"], item["objects"][0]["source_id"]) for item in items] == [("map-unknown", "mdp.3901501376478")]
+    assert "mdp.3901501376478" in str(error)
+    # The map of the whole collection is one for a part of it.
+    plan = migrate.plan(source, tmp_path / "root", to="pairtree", new_ids=mapped, ids=IDS[:2])
+    assert plan.warnings == {"map-unknown": 1}
+    assert [item["kind"] for item in warnings(plan)] == ["map-unknown"]
+
+
+def test_two_objects_that_would_become_one(source: Path, tmp_path: Path) -> None:
+    made(source, IDS)
+    _error, items = refused(source, tmp_path / "root", to="ocfl", layout="0003", new_ids={IDS[0]: "x", IDS[1]: "x"})
+    assert [item["kind"] for item in items] == ["equal"]
+    assert {one["source_id"] for one in items[0]["objects"]} == set(IDS[:2])
+    _error, items = refused(source, tmp_path / "root", to="ocfl", layout="0003", new_ids={IDS[0]: IDS[1]})
+    assert {one["source_id"] for one in items[0]["objects"]} == set(IDS[:2])
+    # They may change places.
+    swapped = {IDS[0]: IDS[1], IDS[1]: IDS[0]}
+    assert migrate.plan(source, tmp_path / "root", to="ocfl", layout="0003", new_ids=swapped).objects == 4
+
+
+# --- the index --------------------------------------------------------------------------------------------------------
+
+identifiers = st.binary(min_size=1, max_size=6).map(lambda octets: octets.decode("utf-8", "surrogateescape"))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[str]:
+    yield os.fspath(tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+@given(pairs=st.lists(st.tuples(identifiers, identifiers), max_size=40), asked=st.lists(identifiers, max_size=20))
+def test_an_index_is_a_dictionary(folder: str, pairs: list[tuple[str, str]], asked: list[str]) -> None:
+    first: dict[str, str] = {}
+    for one, value in pairs:
+        first.setdefault(one, value)
+    with IdentifierIndex(folder) as index:
+        index.fill(pairs)
+        assert len(index) == len(pairs)
+        assert list(index.items()) == list(first.items())
+        asked += [one for one, _ in pairs[::3]]
+        assert index.ask(asked) == [first.get(one) for one in asked]
+        assert list(index.unasked()) == [item for item in first.items() if item[0] not in asked]
+        again: dict[str, Any] = {}
+        for one, earlier, later, same in index.repeated():
+            assert pairs[earlier][0] == pairs[later][0] == one
+            assert same == (pairs[earlier][1] == pairs[later][1])
+            again.setdefault(one, []).append(later)
+        assert sum(map(len, again.values())) == len(pairs) - len(first)
+
+
+def test_octets_survive_in_entries(source: Path, tmp_path: Path) -> None:
+    made(source, ["\udcff", "a\x00b".replace("\x00", "\x01")])
+    plan = migrate.plan(source, tmp_path / "root", to="pairtree")
+    assert {entry.id for entry in plan.entries()} == {"\udcff", "a\x01b"}
+    json.loads((Path(plan.work) / "plan.json").read_text())

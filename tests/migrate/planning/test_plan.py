@@ -1,0 +1,722 @@
+"""Plans: what is in them, what is refused before anything is written, and what is only worth a warning."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import pressmark
+from pressmark import migrate, stores
+from pressmark.errors import JobError, LayoutConfigError, MigrationError, StoreError
+from pressmark.jobs import WorkFolder
+from pressmark.jobs.writing import temporary
+from pressmark.migrate.planning import conflicts as refusals
+from pressmark.migrate.planning.planner import make_plan
+
+from ..stores_to_migrate import QUICK, known_rows, layout_or_none, listed, made, refused, targets, warnings
+
+HATHI = ["miun.aje1563.0001.001", "miun.aje1563.0002.001", "mdp.39015013764785", "uc1.$b793221", "coo.31924003873721"]
+# Characters that layouts escape, octets that look like them escaped, digits, several scripts, controls, length.
+HOSTILE = [
+    *(
+        "ark:/13030/xt12t3",
+        "a b",
+        "a^20b",
+        "what-the-*@?#!^!?",
+        "..",
+        ".",
+        "-rf",
+        "~",
+        "%2e%2e",
+        "a/../b",
+        "CON",
+        "con",
+    ),
+    *("\n", "a\nb", "\x7f", '"', "a,b", "a\tb", "é", "e\u0301", "日本語", "\u202etxt", "x" * 100, "\udcff\udcfe"),
+]
+
+
+# --- what is in a plan ------------------------------------------------------------------------------------------------
+
+
+def test_a_plan_says_where_every_object_is_and_goes(source: Path, tmp_path: Path) -> None:
+    made(source, HATHI, {"one.txt": b"1", "sub/two.bin": b"22" * 3000})
+    events: list[migrate.Progress] = []
+    plan = migrate.plan(source, tmp_path / "root", to="ocfl", layout="0003", on_event=events.append)
+    assert (plan.objects, plan.files, plan.bytes) == (5, 10, 5 * 6001)
+    assert plan.work == str(tmp_path / "root.migration")
+    entries = list(plan.entries())
+    assert [entry.source for entry in entries] == [one.path for one in stores.open(source).objects()]
+    by_id = {entry.id: entry for entry in entries}
+    assert by_id.keys() == set(HATHI)
+    one = by_id["mdp.39015013764785"]
+    assert one.target == "b0f/42b/ed2/mdp%2e39015013764785".replace("b0f/42b/ed2", one.target[:11])
+    assert (one.files, one.bytes, one.encapsulation) == (2, 6001, "mdp,39015013764785")
+    assert events[-1] == migrate.Progress("plan", 5, 5 * 6001)
+    assert not (tmp_path / "root").exists()
+
+
+def test_a_plan_is_read_back(source: Path, tmp_path: Path) -> None:
+    made(source, HATHI)
+    plan = migrate.plan(source, tmp_path / "root", to="pairtree", work=tmp_path / "work")
+    assert migrate.Plan.open(tmp_path / "work") == plan
+    assert migrate.state(tmp_path / "work") == "planned"
+    assert plan.summary()["objects"] == 5
+    json.dumps(plan.record())
+
+
+def test_a_plan_that_was_not_begun_is_replaced(source: Path, tmp_path: Path) -> None:
+    made(source, HATHI)
+    migrate.plan(source, tmp_path / "root", to="ocfl", layout="0002")
+    plan = migrate.plan(source, tmp_path / "root", to="pairtree")
+    assert migrate.Plan.open(plan.work).options.to == "pairtree"
+
+
+def test_chunks_cover_the_entries(source: Path, tmp_path: Path) -> None:
+    made(source, [f"id-{number}" for number in range(50)])
+    options = migrate.make_options(source, tmp_path / "root", to="ocfl", layout="0004")
+    plan = make_plan(options, tmp_path / "work", chunk_objects=7)
+    chunks = listed(tmp_path / "work" / "plan.jsonl")
+    assert 4 <= len(chunks) == plan.chunks <= 8
+    entries = (tmp_path / "work" / "entries.jsonl").read_bytes()
+    assert chunks[0]["start"] == 0
+    assert [chunk["stop"] for chunk in chunks] == [*(chunk["start"] for chunk in chunks[1:]), len(entries)]
+    assert all(entries[chunk["stop"] - 1 :][:1] == b"\n" for chunk in chunks)
+
+
+def test_the_largest_first(source: Path, tmp_path: Path) -> None:
+    store = stores.create("pairtree", source)
+    for number in (3, 1, 4, 1, 5, 9, 2, 6):
+        (tmp_path / "file").write_bytes(b"x" * number)
+        store.put(f"id-{number}", {"file": tmp_path / "file"}, replace=True)
+    plan = migrate.plan(source, tmp_path / "root", to="ocfl", layout="0004", order="size")
+    assert [entry.bytes for entry in plan.entries()] == [9, 6, 5, 4, 3, 2, 1]
+    assert hashlib.sha256((Path(plan.work) / "entries.jsonl").read_bytes()).hexdigest() == plan.sha256
+
+
+def test_hostile_identifiers_have_their_places(source: Path, tmp_path: Path) -> None:
+    made(source, HOSTILE)
+    for kind, layout in (("pairtree", None), ("ocfl", "0003"), ("ocfl", "0004"), ("vitro", None), ("bags", "0004")):
+        ids = [one for one in HOSTILE if kind != "vitro" or one.isascii()]
+        ids = [one for one in ids if "\udcff" not in one or (kind, layout) == ("pairtree", None)]
+        ids = [one for one in ids if "\n" not in one or kind != "bags"]
+        plan = migrate.plan(source, tmp_path / "root", to=kind, layout=layout, ids=ids, work=tmp_path / "work")
+        found = targets(plan)
+        assert found.keys() == set(ids)
+        store = stores.create(kind, tmp_path / f"{kind}-{layout}", layout_or_none(layout), **QUICK[kind])
+        for identifier in ids:
+            # The store itself puts it there.
+            placed = store.put(identifier, {"data.txt": tmp_path / "file-source-0"})
+            assert placed.path == found[identifier]
+
+
+@pytest.mark.parametrize("kind", ["pairtree", "vitro", "ocfl", "bags"])
+def test_every_kind_of_source(kind: str, tmp_path: Path) -> None:
+    how = {"layout": layout_or_none("0003")} if kind == "ocfl" else {}
+    made(tmp_path / "source", HATHI, kind=kind, **how)
+    plan = migrate.plan(tmp_path / "source", tmp_path / "root", to="ocfl", layout="0004")
+    assert plan.objects == 5
+    assert {entry.source for entry in plan.entries()} == {
+        one.path for one in stores.open(tmp_path / "source").objects()
+    }
+    if kind in ("pairtree", "vitro"):
+        assert plan.bytes == 5 * len(b"content")
+
+
+def test_modes(source: Path, tmp_path: Path) -> None:
+    made(source, HATHI)
+
+    def mode(**how: Any) -> str:
+        return migrate.plan(source, tmp_path / "root", to="pairtree", work=tmp_path / "work", **how).mode
+
+    assert mode(copy_mode="copy") == "copy"
+    assert mode(copy_mode="hardlink") == "hardlink"
+    assert mode(copy_mode="rename", move=True) == "rename"
+    assert mode(move=True) == "rename"
+    assert mode() in ("copy", "reflink")
+
+
+def test_0011_for_a_root_is_a_warning(source: Path, tmp_path: Path) -> None:
+    made(source, HATHI)
+    plan = migrate.plan(source, tmp_path / "root", to="ocfl", layout="0011")
+    assert plan.warnings == {"layout-0011": 1}
+    assert targets(plan)["mdp.39015013764785"] == "mdp.39015013764785"
+
+
+# --- clashes ----------------------------------------------------------------------------------------------------------
+
+
+def test_equal_places_are_refused_with_all_that_have_them(source: Path, tmp_path: Path) -> None:
+    made(source, HATHI)
+    layout = {"extensionName": "0012-hash-and-no-prefix-id-n-tuple-storage-layout", "delimiters": ["."]}
+    error, items = refused(source, tmp_path / "root", to="ocfl", layout={**layout, "numberOfTuples": 0, "tupleSize": 0})
+    assert "'miun.aje1563.0001.001' and 'miun.aje1563.0002.001' at '001'" in str(error)
+    assert [(item["kind"], item["count"]) for item in items] == [("equal", 2)]
+    assert {one["source_id"] for one in items[0]["objects"]} == set(HATHI[:2])
+    assert all(one["source"].startswith("pairtree_root/") for one in items[0]["objects"])
+    # Its digest is taken of what is left of the identifier, so that hashing does not help.
+    error, items = refused(source, tmp_path / "root", to="ocfl", layout=layout)
+    assert [(item["kind"], item["count"]) for item in items] == [("equal", 2)]
+    with pytest.raises(MigrationError, match="refused"):
+        migrate.run(tmp_path / "root.migration")
+    # Another layout, and the same work folder, will do.
+    assert migrate.plan(source, tmp_path / "root", to="ocfl", layout={**layout, "delimiters": [":"]}).objects == 5
+
+
+def test_an_object_inside_of_another_is_refused(source: Path, tmp_path: Path) -> None:
+    made(source, ["abcdef", "abcdef/ghi", "other"])
+    error, items = refused(source, tmp_path / "root", to="ocfl", layout="0011")
+    assert [(item["kind"], item["count"]) for item in items] == [("inside", 2)]
+    assert [one["source_id"] for one in items[0]["objects"]] == ["abcdef", "abcdef/ghi"]
+    assert "inside" in str(error)
+    # Ppaths lie in one another, and so do the directories of a Vitro store.
+    assert migrate.plan(source, tmp_path / "root", to="pairtree").objects == 3
+    assert migrate.plan(source, tmp_path / "root", to="vitro").objects == 3
+
+
+def test_vitro_files_where_other_objects_have_directories(source: Path, tmp_path: Path) -> None:
+    store = stores.create("pairtree", source)
+    (tmp_path / "file").write_bytes(b"x")
+    store.put("abc", {"def": tmp_path / "file"})
+    store.put("abcdefghi", {"x": tmp_path / "file"})
+    _error, items = refused(source, tmp_path / "root", to="vitro")
+    assert [item["kind"] for item in items] == ["inside"]
+
+
+@pytest.mark.parametrize(
+    ("identifiers", "kind"), [(["AB", "ab", "c"], "case"), (["\u00e9", "e\u0301", "c"], "normalization")]
+)
+def test_case_and_normalisation(source: Path, tmp_path: Path, identifiers: list[str], kind: str) -> None:
+    made(source, identifiers)
+    layout = "0011" if kind == "normalization" else "0002"
+    plan = migrate.plan(source, tmp_path / "root", to="ocfl", layout=layout)
+    assert [item["kind"] for item in warnings(plan) if item["kind"] != "layout-0011"] == [kind]
+    for profile in ("windows", "all"):
+        _error, items = refused(source, tmp_path / "root", to="ocfl", layout=layout, profile=profile)
+        assert [(item["kind"], item["count"]) for item in items] == [(kind, 2)]
+        assert {one["source_id"] for one in items[0]["objects"]} == set(identifiers[:2])
+    for profile in ("s3", "azure"):
+        assert migrate.plan(source, tmp_path / "root", to="ocfl", layout=layout, profile=profile).objects == 3
+
+
+def test_case_clashes_of_files_in_an_object(source: Path, tmp_path: Path) -> None:
+    made(source, ["one"], {"a/README": b"1", "a/ReadMe": b"2"})
+    assert migrate.plan(source, tmp_path / "root", to="ocfl", layout="0002").objects == 1
+    _error, items = refused(source, tmp_path / "root", to="ocfl", layout="0002", profile="windows")
+    assert [item["kind"] for item in items] == ["case"]
+    assert "README" in items[0]["message"] + items[0]["objects"][0]["target"]
+
+
+@pytest.mark.parametrize(
+    ("names", "kind"),
+    [
+        (("A", "a/b"), "case"),
+        (("Sub/x", "sub/y"), "case"),
+        (("deep/Sub/x", "deep/sub/y"), "case"),
+        (("e\u0301/x", "\u00e9/y"), "normalization"),
+    ],
+)
+def test_case_clashes_of_directories_in_an_object(
+    source: Path, tmp_path: Path, names: tuple[str, str], kind: str
+) -> None:
+    made(source, ["one"], dict.fromkeys(names, b"x"))
+    assert migrate.plan(source, tmp_path / "root", to="ocfl", layout="0002").objects == 1
+    _error, items = refused(source, tmp_path / "root", to="ocfl", layout="0002", profile="windows")
+    assert [item["kind"] for item in items] == [kind]
+
+
+def test_a_file_system_that_folds_case(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made(source, ["AB", "ab"])
+    monkeypatch.setattr(refusals, "folds_case", lambda _directory: True)
+    _error, items = refused(source, tmp_path / "root", to="ocfl", layout="0002")
+    assert [item["kind"] for item in items] == ["case"]
+
+
+# --- names ------------------------------------------------------------------------------------------------------------
+
+
+def test_names_of_places(source: Path, tmp_path: Path) -> None:
+    made(source, ["con", "ends.", "good", "a:b"])
+    _error, items = refused(source, tmp_path / "root", to="ocfl", layout="0002", profile="windows")
+    assert {one["source_id"] for item in items for one in item["objects"]} == {"con", "ends.", "a:b"}
+    assert {item["kind"] for item in items} == {"refused-name"}
+    _error, items = refused(source, tmp_path / "root", to="ocfl", layout="0002", profile="azure")
+    assert {one["source_id"] for item in items for one in item["objects"]} == {"ends."}
+    assert migrate.plan(source, tmp_path / "root", to="ocfl", layout="0004", profile="windows").objects == 4
+
+
+def test_names_of_files(source: Path, tmp_path: Path) -> None:
+    made(source, ["one", "two"], {"good": b"", "what?.txt": b""})
+    for kind, inside in (("pairtree", "what?.txt"), ("ocfl", "v1/content/what?.txt"), ("bags", "data/what?.txt")):
+        layout = "0004" if kind == "ocfl" else None
+        error, items = refused(source, tmp_path / "root", to=kind, layout=layout, profile="windows")
+        assert [item["kind"] for item in items] == ["refused-name", "refused-name"]
+        assert all(item["objects"][0]["target"].endswith(inside) for item in items)
+        assert "'?'" in str(error)
+    # Content paths that are cleaned have other names.
+    plan = migrate.plan(
+        *(source, tmp_path / "root"),
+        to="ocfl",
+        layout="0004",
+        profile="windows",
+        destination_options={"content_paths": {"extensionName": "0011-direct-clean-path-layout"}},
+    )
+    assert plan.objects == 2
+
+
+@pytest.mark.parametrize(
+    ("names", "to", "kind"),
+    [
+        ([b"caf\xe9.txt"], "bags", "refused-name"),
+        ([b"caf\xe9.txt"], "ocfl", "refused-name"),
+        ([b"sub/caf\xe9/a.txt"], "bags", "refused-name"),
+        (["\u00e9.txt".encode(), "e\u0301.txt".encode()], "bags", "normalization"),
+        (["\u00e9/a".encode(), "e\u0301/b".encode()], "bags", "normalization"),
+        ([b"C:scan.tif"], "bags", None),
+        (["\u00e9.txt".encode(), b"E.txt", b"e.txt"], "bags", None),
+        (["\u00e9.txt".encode(), "e\u0301.txt".encode()], "ocfl", None),
+        ([b"caf\xe9.txt"], "pairtree", None),
+    ],
+)
+def test_names_that_the_kind_of_store_does_not_take(
+    source: Path, tmp_path: Path, names: list[bytes], to: str, kind: str | None
+) -> None:
+    """They are right in the source, and are refused before anything is written."""
+    made(source, ["good", "name"])
+    place = os.fsencode(source) + b"/pairtree_root/na/me/name/"
+    for name in names:
+        os.makedirs(os.path.dirname(place + name), exist_ok=True)
+        Path(os.fsdecode(place + name)).write_bytes(b"x")
+    how: dict[str, Any] = {"to": to, "layout": "0004" if to == "ocfl" else None}
+    if kind is None:
+        assert migrate.run(migrate.plan(source, tmp_path / "root", **how), threads=True).ok
+        return
+    error, (item,) = refused(source, tmp_path / "root", **how)
+    assert (item["kind"], item["objects"][0]["source_id"]) == (kind, "name")
+    assert "rename" in error.reason
+    assert migrate.run(migrate.plan(source, tmp_path / "root", ids=["good"], **how), threads=True).ok
+
+
+def test_a_bag_may_have_such_names(source: Path, tmp_path: Path) -> None:
+    """An object that is a bag, and valid, goes as it is."""
+    stores.create("bags", tmp_path / "bags")
+    made(source, ["good"])
+    stores.open(tmp_path / "bags").put("name", tmp_path / "file-source-0")
+    bag = tmp_path / "bags" / "name"
+    for name in ("\u00e9", "e\u0301"):
+        (bag / "data" / name).write_bytes(b"x")
+        with open(bag / "manifest-sha512.txt", "a", encoding="utf-8") as manifest:
+            manifest.write(f"{hashlib.sha512(b'x').hexdigest()}  data/{name}\n")
+    (bag / "tagmanifest-sha512.txt").unlink()
+    (bag / "bag-info.txt").write_text("External-Identifier: name\n")
+    stores.open(source).put("name", bag)
+    assert migrate.run(migrate.plan(source, tmp_path / "root", to="bags"), threads=True).by_status == {"ok": 2}
+
+
+def test_lengths(source: Path, tmp_path: Path) -> None:
+    made(source, ["x" * 300, "short"])
+    _error, items = refused(source, tmp_path / "root", to="ocfl", layout="0002")
+    assert [item["kind"] for item in items] in (["refused-name"], ["unmapped"])
+    assert items[0]["objects"][0]["source_id"] == "x" * 300
+    deep = tmp_path / "/".join(["d" * 50] * 4) / "root"
+    deep.parent.mkdir(parents=True)
+    made(tmp_path / "other", ["one"], {"f" * 60: b""})
+    _error, items = refused(tmp_path / "other", deep, to="ocfl", layout="0004", profile="windows")
+    assert [item["kind"] for item in items] == ["refused-name"]
+    assert "260" in items[0]["message"]
+
+
+def test_reserved_places(source: Path, tmp_path: Path) -> None:
+    made(source, ["extensions", "ocfl_layout.json", "0=mine", "good"])
+    _error, items = refused(source, tmp_path / "root", to="ocfl", layout="0002")
+    assert {item["kind"] for item in items} == {"reserved"}
+    assert len(items) == 3
+
+
+def test_identifiers_that_do_not_map(source: Path, tmp_path: Path) -> None:
+    made(source, ["a/b", "..", "good", "\udcff"])
+    _error, items = refused(source, tmp_path / "root", to="ocfl", layout="0002")
+    assert {item["kind"] for item in items} == {"unmapped"}
+    assert {item["objects"][0]["source_id"] for item in items} >= {"..", "\udcff"}
+    _error, items = refused(source, tmp_path / "root", to="pairtree", destination_options={"prefix": "ark:"})
+    assert len(items) == 4
+    assert all(item["kind"] == "unmapped" for item in items)
+
+
+def test_identifiers_that_a_bag_cannot_say(source: Path, tmp_path: Path) -> None:
+    made(source, ["a\nb", "good"])
+    _error, items = refused(source, tmp_path / "root", to="bags", layout="0004")
+    assert [(item["kind"], item["objects"][0]["source_id"]) for item in items] == [("unmapped", "a\nb")]
+    # Its path may say it instead.
+    assert migrate.plan(source, tmp_path / "root", to="bags", layout="pairtree").objects == 2
+
+
+def test_vitro_takes_objects_of_one_file(source: Path, tmp_path: Path) -> None:
+    made(source, ["one"], {"a": b"", "b": b""})
+    _error, items = refused(source, tmp_path / "root", to="vitro")
+    assert [item["kind"] for item in items] == ["files-several"]
+
+
+# --- space ------------------------------------------------------------------------------------------------------------
+
+
+class _Status:
+    """What a file system says of itself."""
+
+    f_frsize = 4096
+
+    def __init__(self, blocks: int, inodes: int, of: int = 1000) -> None:
+        self.f_bavail, self.f_favail, self.f_files = blocks, inodes, of
+
+
+def test_too_little_space(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made(source, HATHI, {"a": b"x" * 5000, "b": b""})
+    monkeypatch.setattr(os, "statvfs", lambda _path: _Status(9, 10_000))
+    error, items = refused(source, tmp_path / "root", to="pairtree", copy_mode="copy")
+    assert [item["kind"] for item in items] == ["space"]
+    assert "40960 bytes are needed" in str(error)
+    # An object of OCFL has files of its own.
+    monkeypatch.setattr(os, "statvfs", lambda _path: _Status(10, 10_000))
+    assert migrate.plan(source, tmp_path / "root", to="pairtree", copy_mode="copy").objects == 5
+    _error, items = refused(source, tmp_path / "root", to="ocfl", layout="0002", copy_mode="copy")
+    assert [item["kind"] for item in items] == ["space"]
+    plan = migrate.plan(source, tmp_path / "root", to="ocfl", layout="0002", copy_mode="copy", check_space=False)
+    assert plan.warnings == {"space": 1}
+    # What is renamed or has two names needs none.
+    monkeypatch.setattr(os, "statvfs", lambda _path: _Status(0, 10_000))
+    assert migrate.plan(source, tmp_path / "root", to="pairtree", copy_mode="hardlink").objects == 5
+    assert migrate.plan(source, tmp_path / "root", to="pairtree", copy_mode="rename", move=True).objects == 5
+
+
+def test_too_few_inodes(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made(source, HATHI)
+    monkeypatch.setattr(os, "statvfs", lambda _path: _Status(10_000, 9))
+    _error, items = refused(source, tmp_path / "root", to="ocfl", layout="0002", copy_mode="copy")
+    assert [item["kind"] for item in items] == ["inodes"]
+    # Some file systems do not count them.
+    monkeypatch.setattr(os, "statvfs", lambda _path: _Status(10_000, 0, 0))
+    assert migrate.plan(source, tmp_path / "root", to="ocfl", layout="0002", copy_mode="copy").objects == 5
+
+
+# --- what does not go together ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("how", "match"),
+    [
+        ({"to": "ocfl"}, "needs a layout"),
+        ({"to": "ocfl", "layout": "pairtree"}, "no layout of OCFL"),
+        ({"to": "ocfl", "layout": "0002", "copy_mode": "hardlink"}, "E090"),
+        ({"to": "ocfl", "layout": "0002", "copy_mode": "rename", "move": True}, "not renamed"),
+        ({"to": "pairtree", "copy_mode": "rename"}, "ask for that with move"),
+        ({"to": "pairtree", "layout": "0003"}, "has the layout pairtree"),
+        ({"to": "ocfl", "layout": "0002", "move": True, "verify": "none"}, "after verification only"),
+    ],
+)
+def test_options_that_do_not_go_together(source: Path, tmp_path: Path, how: dict[str, Any], match: str) -> None:
+    made(source, ["one"])
+    error, _ = refused(source, tmp_path / "root", **how)
+    assert match in str(error)
+    assert not (tmp_path / "root.migration").exists()
+
+
+def test_values_that_are_none(source: Path, tmp_path: Path) -> None:
+    made(source, ["one"])
+    for how in ({"to": "zip"}, {"to": "bags", "verify": "maybe"}, {"to": "bags", "profile": "vms"}):
+        with pytest.raises(ValueError, match="expected one of"):
+            migrate.plan(source, tmp_path / "root", **how)
+    for how, match in (
+        ({"source_options": {"shelf": 1}}, "a source of kind pairtree takes no option 'shelf'; there are dialect, "),
+        ({"source_layout": {"extensionName": "pairtree"}}, "a source of kind pairtree takes no layout of its own"),
+        ({"destination_options": {"version": "1.0"}}, "a destination of kind bags takes no option 'version'"),
+    ):
+        with pytest.raises(ValueError, match=match):
+            migrate.plan(source, tmp_path / "root", to="bags", **how)
+    with pytest.raises(LayoutConfigError):
+        migrate.plan(source, tmp_path / "root", to="ocfl", layout="0099")
+    with pytest.raises(StoreError):
+        migrate.plan(tmp_path / "nothing", tmp_path / "root", to="bags")
+
+
+def test_destinations_in_the_source_and_the_other_way_round(source: Path, tmp_path: Path) -> None:
+    made(source, ["one"])
+    (tmp_path / "link").symlink_to(source)
+    for destination in (source, source / "below", tmp_path / "link", tmp_path / "link" / "new"):
+        with pytest.raises(MigrationError):
+            migrate.plan(source, destination, to="pairtree")
+    with pytest.raises((MigrationError, StoreError)):
+        migrate.plan(source, tmp_path, to="pairtree")
+    for work in (source / "work", source, tmp_path / "root" / "work", tmp_path / "link" / "work"):
+        with pytest.raises(MigrationError, match="work folder"):
+            migrate.plan(source, tmp_path / "root", to="pairtree", work=work)
+    assert sorted(os.listdir(source)) == ["pairtree_root", "pairtree_version0_1"]
+
+
+def test_work_folders_of_others_are_left_alone(source: Path, tmp_path: Path) -> None:
+    made(source, ["one"])
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "thesis.txt").write_text("mine")
+    with pytest.raises(MigrationError, match=r"holds 'thesis\.txt'"):
+        migrate.plan(source, tmp_path / "root", to="pairtree", work=tmp_path / "work")
+    assert os.listdir(tmp_path / "work") == ["thesis.txt"]
+    # Names that a plan has, too, do not make it one; and what is in a directory stays there.
+    (tmp_path / "work" / "thesis.txt").rename(tmp_path / "work" / "plan.json")
+    with pytest.raises(MigrationError, match=r"holds 'plan\.json'"):
+        migrate.plan(source, tmp_path / "root", to="pairtree", work=tmp_path / "work")
+    migrate.plan(source, tmp_path / "root", to="pairtree", work=tmp_path / "other")
+    (tmp_path / "other" / "output" / "mine.txt").write_text("mine")
+    with pytest.raises(MigrationError, match="cannot be written"):
+        migrate.plan(source, tmp_path / "root", to="pairtree", work=tmp_path / "other")
+    assert (tmp_path / "other" / "output" / "mine.txt").read_text() == "mine"
+
+
+def test_what_a_killed_plan_leaves_is_cleared_away(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made(source, ["one"])
+    unlink, listdir = os.unlink, os.listdir
+    work = tmp_path / "work"
+    first = migrate.plan(source, tmp_path / "root", to="pairtree", work=work)
+    left = [*(temporary(work / name) for name in ("plan.jsonl", "nonce", "run.json")), work / "begun.json.new"]
+    for path in left:
+        path.write_text("half")
+    again = migrate.plan(source, tmp_path / "root", to="pairtree", work=work)
+    assert again.sha256 == first.sha256
+    assert not any(path.exists() for path in left)
+    hardly = tmp_path / "hardly"
+    hardly.mkdir()
+    (hardly / "refused.jsonl").touch()
+    assert migrate.plan(source, tmp_path / "root", to="pairtree", work=hardly).objects == 1
+    for number in range(12):
+        half = tmp_path / f"half-{number}"
+        migrate.plan(source, tmp_path / "root", to="pairtree", work=half)
+        for name in ("refused.jsonl", "warnings.jsonl"):
+            (half / name).write_text("{}\n")
+        calls = count()
+
+        def until_killed(path: Any, number: int = number, calls: Iterator[int] = calls, **how: Any) -> None:
+            if next(calls) == number:
+                raise KeyboardInterrupt
+            unlink(path, **how)
+
+        with monkeypatch.context() as patch, suppress(KeyboardInterrupt):
+            patch.setattr(os, "unlink", until_killed)
+            patch.setattr(os, "listdir", lambda path: sorted(listdir(path), reverse=True))
+            migrate.plan(source, tmp_path / "root", to="pairtree", work=half)
+        assert migrate.plan(source, tmp_path / "root", to="pairtree", work=half).objects == 1
+    # Without a plan beside it, it is somebody else's.
+    (tmp_path / "other").mkdir()
+    temporary(tmp_path / "other" / "run.json").write_text("mine")
+    with pytest.raises(MigrationError, match="nothing of a plan"):
+        migrate.plan(source, tmp_path / "root", to="pairtree", work=tmp_path / "other")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "refused.jsonl").write_text("mine")
+    with pytest.raises(MigrationError, match="nothing of a plan"):
+        migrate.plan(source, tmp_path / "root", to="pairtree", work=tmp_path / "mine")
+
+
+PLANNING = """
+import sys
+from pressmark import migrate
+
+def wait(event):
+    print("planning", flush=True)
+    sys.stdin.read()
+
+migrate.plan(sys.argv[1], sys.argv[2], to="pairtree", work=sys.argv[3], on_event=wait)
+"""
+
+
+def test_one_plan_at_a_time(source: Path, tmp_path: Path) -> None:
+    """A second plan is refused while the first one is made, and not when that is gone, even by force."""
+    made(source, ["one"])
+    work, root = tmp_path / "work", tmp_path / "root"
+    packages = os.pathsep.join(
+        filter(None, [str(Path(pressmark.__file__).parent.parent), os.environ.get("PYTHONPATH")])
+    )
+    environment = {**os.environ, "PYTHONPATH": packages}
+    with subprocess.Popen(
+        [sys.executable, "-c", PLANNING, source, root, work],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=environment,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"planning\n"
+        before = sorted(os.listdir(work))
+        call = ["migrate", source, root, "--to", "pairtree", "--work", work]
+        done = subprocess.run(
+            [sys.executable, "-m", "pressmark", *call], capture_output=True, text=True, env=environment, check=False
+        )
+        assert done.returncode == 2
+        assert f"process {process.pid} on " in done.stderr
+        assert "is at work in it" in done.stderr
+        assert done.stderr.count("\n") == 1
+        assert sorted(os.listdir(work)) == before
+        process.kill()
+    assert migrate.run(migrate.plan(source, root, to="pairtree", work=work), threads=True).ok
+
+
+def test_no_plan_beside_a_run_that_begins(source: Path, tmp_path: Path) -> None:
+    """What it is about to do is not taken from under it."""
+    made(source, ["one"])
+    plan = migrate.plan(source, tmp_path / "root", to="pairtree")
+    with WorkFolder.open(plan.work).held(), pytest.raises(JobError, match="is at work in it"):
+        migrate.plan(source, tmp_path / "root", to="pairtree")
+    assert migrate.run(plan, threads=True).ok
+
+
+@pytest.mark.parametrize("holder", ["", '["elsewhere", 12]', "mine"])
+def test_a_lock_alone(source: Path, tmp_path: Path, holder: str) -> None:
+    """A plan that was killed may have left no more; what others call like that is theirs."""
+    made(source, ["one"])
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "driver.lock").write_text(holder)
+    if not holder:
+        assert migrate.plan(source, tmp_path / "root", to="pairtree", work=work).objects == 1
+        return
+    expected = MigrationError if holder == "mine" else JobError
+    with pytest.raises(expected, match=r"nothing of a plan|process 12 on elsewhere .* remove driver\.lock"):
+        migrate.plan(source, tmp_path / "root", to="pairtree", work=work)
+    assert (work / "driver.lock").read_text() == holder
+
+
+@pytest.fixture
+def there(tmp_path: Path) -> Path:
+    return made(tmp_path / "root", ["old"], kind="ocfl", layout=layout_or_none("0003"))
+
+
+def test_a_destination_that_is_there(source: Path, there: Path) -> None:
+    made(source, ["one"])
+    # Its layout is taken, or must be the same.
+    for layout in (None, "0003"):
+        plan = migrate.plan(source, there, to="ocfl", layout=layout)
+        assert plan.options.layout is not None
+        assert plan.options.layout["extensionName"].startswith("0003")
+    with pytest.raises(MigrationError, match="one store has one layout"):
+        migrate.plan(source, there, to="ocfl", layout="0004")
+    with pytest.raises((MigrationError, StoreError), match="of kind ocfl, not pairtree"):
+        migrate.plan(source, there, to="pairtree")
+
+
+def test_a_destination_that_is_something_else(source: Path, tmp_path: Path) -> None:
+    made(source, ["one"])
+    (tmp_path / "root").mkdir()
+    (tmp_path / "root" / "thesis.txt").write_text("mine")
+    for kind in ("pairtree", "bags"):
+        with pytest.raises((MigrationError, StoreError), match="not empty, and no store"):
+            migrate.plan(source, tmp_path / "root", to=kind)
+
+
+def test_other_prefixes_of_pairtrees(source: Path, tmp_path: Path) -> None:
+    made(source, ["ark:one"])
+    made(tmp_path / "root", [], prefix="ark:")
+    assert targets(migrate.plan(source, tmp_path / "root", to="pairtree", destination_options={"prefix": "ark:"})) == {
+        "ark:one": "pairtree_root/on/e"
+    }
+    with pytest.raises(MigrationError, match="prefix"):
+        migrate.plan(source, tmp_path / "root", to="pairtree", destination_options={"prefix": "x"})
+
+
+# --- sources that are not as they should be ---------------------------------------------------------------------------
+
+
+@pytest.fixture
+def broken(source: Path) -> Path:
+    made(source, ["good", "split", "bare"])
+    place = source / "pairtree_root" / "sp" / "li" / "t"
+    (place / "more.txt").write_text("beside the object's directory")
+    bare = source / "pairtree_root" / "ba" / "re"
+    os.rename(bare / "bare" / "data.txt", bare / "data.txt")
+    (bare / "bare").rmdir()
+    (source / "stray.txt").write_text("of nobody")
+    return source
+
+
+def test_improper_objects_are_left_out(broken: Path, tmp_path: Path) -> None:
+    plan = migrate.plan(broken, tmp_path / "root", to="ocfl", layout="0002")
+    assert (plan.objects, plan.invalid) == (1, 2)
+    assert plan.warnings["improper"] == 2
+    assert plan.warnings["stray"] == 1
+    rows = known_rows(plan)
+    assert {(row.source_id, row.status) for row in rows} == {("split", "source_invalid"), ("bare", "source_invalid")}
+    assert {row.error_code for row in rows} == {"split-end", "bare-file"}
+
+
+def test_improper_objects_may_be_taken_or_refused(broken: Path, tmp_path: Path) -> None:
+    assert migrate.plan(broken, tmp_path / "root", to="ocfl", layout="0002", improper="take").objects == 3
+    _error, items = refused(broken, tmp_path / "root", to="ocfl", layout="0002", improper="refuse")
+    assert {item["objects"][0]["source_id"] for item in items} == {"split", "bare"}
+    stores.open(broken).repair()
+    assert migrate.plan(broken, tmp_path / "root", to="ocfl", layout="0002", improper="refuse").objects == 3
+
+
+def test_objects_without_an_identifier(source: Path, tmp_path: Path) -> None:
+    made(source, ["good"])
+    (source / "pairtree_root" / "^z" / "z" / "object").mkdir(parents=True)
+    (source / "pairtree_root" / "^z" / "z" / "object" / "file").write_text("whose?")
+    plan = migrate.plan(source, tmp_path / "root", to="ocfl", layout="0002", improper="take")
+    assert (plan.objects, plan.invalid) == (1, 1)
+    (row,) = known_rows(plan)
+    assert (row.source_id, row.source, row.status) == ("", "pairtree_root/^z/z", "source_invalid")
+
+
+def test_two_paths_of_one_identifier(source: Path, tmp_path: Path) -> None:
+    made(source, ["a.b"])
+    (source / "pairtree_root" / "a^" / "2e" / "b" / "object").mkdir(parents=True)
+    (source / "pairtree_root" / "a^" / "2e" / "b" / "object" / "file").write_text("twice")
+    _error, items = refused(source, tmp_path / "root", to="ocfl", layout="0002")
+    assert [item["kind"] for item in items] == ["equal"]
+    assert [one["source"] for one in items[0]["objects"]] == ["pairtree_root/a,/b", "pairtree_root/a^/2e/b"]
+
+
+def test_a_directory_that_cannot_be_read_is_not_passed_over(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made(source, ["good", "hidden"], kind="vitro")
+    scandir = os.scandir
+
+    def refusing(path: Any = ".") -> Any:
+        if not isinstance(path, int) and os.fsencode(path).endswith(b"/hid"):
+            raise PermissionError(13, "Permission denied", path)
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refusing)
+    plan = migrate.plan(source, tmp_path / "root", to="ocfl", layout="0002")
+    assert (plan.objects, plan.invalid) == (1, 1)
+    (row,) = known_rows(plan)
+    assert (row.source, row.status, row.error_code) == ("file_storage_root/hid", "copy_failed", "unreadable")
+
+
+def test_a_destination_that_is_only_read(there: Path, tmp_path: Path) -> None:
+    """A Vitro store whose namespaces are in doubt is refused before anything is planned."""
+    store = stores.create("vitro", tmp_path / "uploads", namespaces=["urn:"])
+    Path(store.root, "file_storage_namespaces.properties").write_bytes(b"a = urn:\nb =\n")
+    with pytest.raises(StoreError, match="the store is only read: the namespace of 'b' is empty"):
+        migrate.plan(there, tmp_path / "uploads", to="vitro")
+
+
+def test_dialects_become_what_the_specification_says(source: Path, tmp_path: Path) -> None:
+    stores.create("pairtree", source)
+    # pypairtree writes a space as ^9d.
+    (source / "pairtree_root" / "a^" / "9d" / "b" / "object").mkdir(parents=True)
+    (source / "pairtree_root" / "a^" / "9d" / "b" / "object" / "file").write_text("x")
+    plan = migrate.plan(source, tmp_path / "root", to="pairtree", source_options={"dialect": "unt"})
+    assert targets(plan) == {"a b": "pairtree_root/a^/20/b"}
+
+
+def test_objects_that_hold_their_identifier_keep_it(there: Path, tmp_path: Path) -> None:
+    _error, items = refused(there, tmp_path / "new", to="ocfl", layout="0004", new_ids={"old": "new"})
+    assert [item["kind"] for item in items] == ["identifier-fixed"]
+    assert migrate.plan(there, tmp_path / "new", to="pairtree", new_ids={"old": "new"}).objects == 1

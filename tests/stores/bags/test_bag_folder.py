@@ -1,0 +1,870 @@
+"""Folders of bags: directories and serialised ones, by External-Identifier, by name, by a layout."""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import zipfile
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import pressmark
+import strategies
+from pressmark import bagit, stores
+from pressmark.errors import BagError, IdentifierError, ObjectError, SpillError, StoreError
+from pressmark.reports import Report
+from pressmark.stores.bags import archives, bag_index
+from pressmark.stores.bags import bag_folder as bags
+from pressmark.stores.bags.bag_folder import CONFIG, BagFolder
+from pressmark.stores.store import octets
+from support.implementations import Implementation, use
+
+from ..conftest import snapshot, write
+
+MANNERS: dict[str, dict[str, Any]] = {
+    "external": {},
+    "name": {"identifiers": "name"},
+    "0003": {"layout": pressmark.layout("0003")},
+    "0004": {"layout": pressmark.layout("0004")},
+    "pairtree": {"layout": pressmark.layout("pairtree")},
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> BagFolder:
+    """An empty folder, and files to put."""
+    write(tmp_path, {"f.txt": b"data", "given/a": b"a", "given/b/c": b"c"})
+    return BagFolder.create(tmp_path / "store")
+
+
+def data(store: BagFolder, identifier: str) -> dict[str, bytes]:
+    return {name: Path(os.fsdecode(path)).read_bytes() for name, path in store.get(identifier).files()}
+
+
+def serialize(store: BagFolder, name: str, archive: str) -> Path:
+    """Pack a bag, with its directory at the top, and remove it."""
+    base = Path(store.root)
+    path = base / archive
+    if archive.endswith(".zip"):
+        with zipfile.ZipFile(path, "w") as packed:
+            for file in sorted((base / name).rglob("*")):
+                packed.write(file, file.relative_to(base))
+    else:
+        with tarfile.open(path, "w:gz" if archive.endswith("gz") else "w") as tar:
+            tar.add(base / name, name)
+    shutil.rmtree(base / name)
+    return path
+
+
+def kinds(store: BagFolder, **options: Any) -> list[str]:
+    return sorted(one.kind for one in store.check(**options).problems)
+
+
+# --- making and opening -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("manner", MANNERS)
+def test_create(tmp_path: Path, manner: str) -> None:
+    """A folder says how it was made, and is found again even while it is empty."""
+    made = stores.create("bags", tmp_path / "store", **MANNERS[manner])
+    again = stores.open(tmp_path / "store")
+    assert isinstance(made, BagFolder)
+    assert isinstance(again, BagFolder)
+    assert (again.kind, again.identifiers, again.layout) == ("bags", made.identifiers, made.layout)
+    assert list(again.objects()) == []
+    assert again.check(digests=True).problems == []
+    with pytest.raises(StoreError, match="name a directory that is empty"):
+        stores.create("bags", tmp_path / "store")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"{}",
+        b"[]",
+        b'{"identifiers": "x", "layout": null}',
+        b'{"identifiers": "layout", "layout": null}',
+        b'{"identifiers": "layout", "layout": {"extensionName": "unknown"}}',
+    ],
+)
+def test_settings_that_are_none(folder: BagFolder, content: bytes) -> None:
+    """A file that says nothing sensible is refused in one line."""
+    Path(folder.root, os.fsdecode(CONFIG)).write_bytes(content)
+    with pytest.raises(StoreError) as caught:
+        BagFolder(folder.root)
+    assert "\n" not in str(caught.value)
+    assert "mend it" in str(caught.value)
+
+
+def test_folders_that_are_none(tmp_path: Path, folder: BagFolder) -> None:
+    """A bag is no folder of bags; options must fit together."""
+    bagit.create(tmp_path / "given", tmp_path / "bag")
+    with pytest.raises(StoreError, match="it is a bag itself"):
+        BagFolder(tmp_path / "bag")
+    with pytest.raises(StoreError, match="not there"):
+        BagFolder(tmp_path / "none")
+    with pytest.raises(StoreError, match="not a directory"):
+        BagFolder(tmp_path / "f.txt")
+    with pytest.raises(StoreError, match="needs a layout"):
+        BagFolder(folder.root, identifiers="layout")
+    with pytest.raises(StoreError, match="no use for the layout"):
+        BagFolder(folder.root, identifiers="name", layout=pressmark.layout("0004"))
+    with pytest.raises(ValueError, match="identifiers='x'"):
+        BagFolder(folder.root, identifiers="x")  # type: ignore[arg-type]
+
+
+# --- in and out -------------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=settings.default.max_examples // 5)  # bags are written slowly
+@given(st.sampled_from(sorted(MANNERS)), st.lists(strategies.identifiers(), max_size=4, unique=True))
+def test_what_is_put_in_comes_back(implementations: list[Implementation], manner: str, given_ids: list[bytes]) -> None:
+    """Hostile identifiers come back exactly; what is refused leaves no trace, and all can be removed."""
+    for implementation in implementations:
+        with use(implementation), tempfile.TemporaryDirectory() as top:
+            store = BagFolder.create(os.path.join(top, "store"), **MANNERS[manner])
+            before = snapshot(Path(store.root))
+            source = Path(top, "f.txt")
+            stored, refused = set(), set()
+            for identifier in given_ids:
+                source.write_bytes(identifier)
+                try:
+                    assert store.put(identifier, source).proper
+                    stored.add(identifier)
+                except (IdentifierError, ObjectError) as error:
+                    refused.add(getattr(error, "kind", "bad-name"))
+            assert refused <= {"bad-name", "collision", "reserved"}
+            assert {octets(record.id or "") for record in store.objects()} == stored
+            assert store.check(digests=True).ok
+            for identifier in stored:
+                assert list(data(store, identifier.decode("utf-8", "surrogateescape")).values()) == [identifier]
+                store.delete(identifier)
+            assert snapshot(Path(store.root)) == before
+
+
+@pytest.mark.parametrize("manner", MANNERS)
+def test_replace(tmp_path: Path, manner: str) -> None:
+    """A bag is replaced on request only, and files, directories and named files become its payload."""
+    write(tmp_path, {"f.txt": b"data", "given/a": b"a", "given/b/c": b"c"})
+    store = BagFolder.create(tmp_path / "store", **MANNERS[manner])
+    store.put("abc", tmp_path / "f.txt")
+    assert data(store, "abc") == {"f.txt": b"data"}
+    with pytest.raises(ObjectError, match="replace it, or delete it first") as caught:
+        store.put("abc", tmp_path / "given")
+    assert caught.value.kind == "exists"
+    store.put("abc", tmp_path / "given", replace=True)
+    assert data(store, "abc") == {"a": b"a", "b/c": b"c"}
+    store.put("abc", {"x/y": tmp_path / "f.txt"}, replace=True)
+    assert data(store, "abc") == {"x/y": b"data"}
+    assert store.get("abc").bag().info.all("External-Identifier") == ["abc"]
+    assert kinds(store, digests=True) == []
+
+
+def test_sources_that_are_none(tmp_path: Path, folder: BagFolder) -> None:
+    """Nothing is stored of what is not there, or is a link that is refused."""
+    (tmp_path / "given" / "link").symlink_to("a")
+    before = snapshot(Path(folder.root))
+    for source in (tmp_path / "none", tmp_path / "given", {"../x": tmp_path / "f.txt"}):
+        with pytest.raises(ObjectError):
+            folder.put("abc", source)
+    assert snapshot(Path(folder.root)) == before
+    folder.put("abc", tmp_path / "given", links="follow")
+    assert data(folder, "abc") == {"a": b"a", "b/c": b"c", "link": b"a"}
+
+
+def test_a_source_that_leads_to_the_folder(tmp_path: Path, folder: BagFolder) -> None:
+    """It holds the folder, or a link in it does that is followed: nothing is copied into itself."""
+    (tmp_path / "given" / "b" / "link").symlink_to(folder.root)
+    before = snapshot(tmp_path)
+    for source in (tmp_path, tmp_path / "given", {"x": tmp_path / "given"}):
+        with pytest.raises(ObjectError, match="it would be copied into itself") as caught:
+            folder.put("abc", source, links="follow")
+        assert caught.value.kind == "source"
+        assert snapshot(tmp_path) == before
+
+
+def test_identifiers_that_no_bag_can_have(tmp_path: Path, folder: BagFolder) -> None:
+    """What bag-info.txt cannot hold is refused, unless the path holds it."""
+    for identifier in ("a\nb", " a", b"\xff", ""):
+        with pytest.raises(IdentifierError):
+            folder.put(identifier, tmp_path / "f.txt")
+    with pytest.raises(ObjectError, match="such as 0004") as caught:
+        folder.put("x" * 256, tmp_path / "f.txt")
+    assert caught.value.kind == "bad-name"
+    store = BagFolder.create(tmp_path / "other", pressmark.layout("pairtree"))
+    store.put(" a", tmp_path / "f.txt")
+    assert [record.id for record in store.objects()] == [" a"]
+    assert [record.problems for record in store.objects()] == [()]
+
+
+def test_bags_of_others(tmp_path: Path, folder: BagFolder) -> None:
+    """Bags lie under any name and deeper; one without an External-Identifier is called by its directory."""
+    bagit.create(tmp_path / "given", Path(folder.root, "first"), info={"External-Identifier": "x:1"})
+    Path(folder.root, "deep").mkdir()
+    bagit.create(tmp_path / "given", Path(folder.root, "deep", "second"))
+    bagit.create(tmp_path / "given", Path(folder.root, "third"), info=[("External-Identifier", "1")] * 2)
+    assert [(record.id, record.path) for record in folder.objects()] == [
+        ("second", "deep/second"), ("x:1", "first"), ("third", "third")
+    ]  # fmt: skip
+    assert kinds(folder) == ["identifier-several"]
+    assert data(folder, "second") == data(folder, "x:1") == {"a": b"a", "b/c": b"c"}
+    with pytest.raises(ObjectError, match="there is one at first"):
+        folder.put("x:1", tmp_path / "f.txt")
+    folder.put("x:1", tmp_path / "f.txt", replace=True)
+    assert data(folder, "x:1") == {"f.txt": b"data"}
+    folder.delete("second")
+    assert sorted(os.listdir(folder.root)) == [os.fsdecode(CONFIG), "first", "third"]
+    with pytest.raises(ObjectError, match="no bag in this folder"):
+        folder.get("second")
+
+
+def test_duplicates_and_misplaced(tmp_path: Path, folder: BagFolder) -> None:
+    """Two bags of one identifier, and one that is not where the layout places it, are errors."""
+    for name in ("first", "second"):
+        bagit.create(tmp_path / "given", Path(folder.root, name), info={"External-Identifier": "x"})
+    assert kinds(folder) == ["duplicate-id"]
+    store = BagFolder(folder.root, layout=pressmark.layout("0004"))
+    assert kinds(store) == ["duplicate-id", "misplaced", "misplaced"]
+    assert [record.proper for record in store.objects()] == [False, False]
+    with pytest.raises(ObjectError):
+        store.get("x")
+
+
+def test_collisions(tmp_path: Path, folder: BagFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is stored in a bag, over something else, or under a name that another has in the other case."""
+    write(Path(folder.root), {"abc": b"a file"})
+    with pytest.raises(ObjectError, match="move it away") as caught:
+        folder.put("abc", tmp_path / "f.txt")
+    assert caught.value.kind == "collision"
+    store = BagFolder.create(tmp_path / "other", pressmark.layout("0002"))
+    store.put("ab", tmp_path / "f.txt")
+    with pytest.raises(ObjectError, match="no directory of bags"):
+        store.put("ab/cd", tmp_path / "f.txt")
+    with pytest.raises(ObjectError, match="a name of the folder itself"):
+        store.put(".pressmark-work", tmp_path / "f.txt")
+    monkeypatch.setattr("pressmark.stores.bags.bag_folder.folds_case", lambda _directory: True)
+    monkeypatch.setattr("pressmark.stores.bags.bag_folder.misspelled", lambda _base, _relative: b"ab")
+    with pytest.raises(ObjectError, match="distinguishes case"):
+        store.put("AB", tmp_path / "f.txt")
+
+
+# --- serialised bags --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("archive", ["x.zip", "x.tar", "x.tar.gz", "x.tgz", "deep.TAR.GZ"])
+def test_serialised(tmp_path: Path, folder: BagFolder, archive: str) -> None:
+    """They are listed without unpacking, given as one file, checked on request, deleted, and never replaced."""
+    folder.put("x:1", tmp_path / "given")
+    path = serialize(folder, "x+1", archive)
+    assert [(record.id, record.path, record.proper) for record in folder.objects()] == [("x:1", archive, True)]
+    store = BagFolder(folder.root)
+    assert data(store, "x:1") == {archive: path.read_bytes()}
+    assert store.get("x:1").serialized
+    assert kinds(store) == ["archive-unchecked"]
+    assert store.check().ok
+    report = store.check(digests=True)
+    assert (report.problems, report.counts["files"] > 0) == ([], True)
+    with pytest.raises(ObjectError, match="serialised one"):
+        store.put("x:1", tmp_path / "f.txt", replace=True)
+    (tmp_path / "moved").mkdir()
+    shutil.move(path, tmp_path / "moved" / archive)
+    assert stores.kind_of(tmp_path / "moved") == "bags"
+    with pytest.raises(ObjectError, match="no bag"):
+        store.get("x:1")
+    other = BagFolder(tmp_path / "moved")
+    other.delete("x:1")
+    assert os.listdir(tmp_path / "moved") == []
+
+
+def test_serialised_and_damaged(tmp_path: Path, folder: BagFolder) -> None:
+    """A changed payload, two tops, links, ways out, and what is no archive: each is reported, nothing is written."""
+    folder.put("x", tmp_path / "given")
+    bag = Path(folder.root, "x")
+    (bag / "data" / "a").write_bytes(b"b")
+    changed = serialize(folder, "x", "changed.tar")
+    write(
+        Path(folder.root),
+        {"broken.zip": b"PK", "broken.tar": b"no" * 1000, "empty.tar": b"", "cut.tar.gz": b"\x1f\x8b"},
+    )
+    with tarfile.open(changed) as tar, tarfile.open(Path(folder.root, "hostile.tar"), "w") as hostile:
+        for member in tar:
+            hostile.addfile(member, tar.extractfile(member) if member.isreg() else None)
+        for name, kind in (("../out", tarfile.REGTYPE), ("x/link", tarfile.SYMTYPE), ("/abs", tarfile.REGTYPE)):
+            member = tarfile.TarInfo(name)
+            member.type, member.linkname = kind, "/etc/passwd"
+            hostile.addfile(member)
+    before = snapshot(tmp_path)
+    found = {
+        (one.kind, os.fsdecode(one.path)) for one in folder.check(digests=True).problems if one.severity == "error"
+    }
+    assert snapshot(tmp_path) == before
+    assert found == {
+        ("archive-malformed", "broken.tar"),
+        ("archive-malformed", "broken.zip"),
+        ("archive-malformed", "cut.tar.gz"),
+        ("archive-malformed", "empty.tar"),
+        ("checksum-mismatch", "changed.tar/data/a"),
+        ("archive-member", "hostile.tar"),
+        ("link-outside", "hostile.tar/link"),
+        ("checksum-mismatch", "hostile.tar/data/a"),
+        ("duplicate-id", "hostile.tar"),
+    }
+
+
+def test_archives_that_their_readers_choke_on(tmp_path: Path, folder: BagFolder) -> None:
+    """Whatever the readers of archives raise, it is a problem of that archive and ends nothing else."""
+    base = Path(folder.root)
+    with zipfile.ZipFile(base / "name.zip", "w") as archive:
+        archive.writestr("b/é", "")
+    (base / "name.zip").write_bytes((base / "name.zip").read_bytes().replace("é".encode(), b"\xc3("))
+    with zipfile.ZipFile(base / "lzma.zip", "w", zipfile.ZIP_LZMA) as archive:
+        archive.writestr("b/bagit.txt", "BagIt-Version: 1.0\nTag-File-Character-Encoding: UTF-8\n")
+    data = bytearray((base / "lzma.zip").read_bytes())
+    start = data.index(b"b/bagit.txt") + len("b/bagit.txt") + 9  # behind the properties
+    data[start : start + 8] = b"\xff" * 8
+    (base / "lzma.zip").write_bytes(data)
+    with tarfile.open(base / "member.tar", "w") as tar:
+        for name in ("b/bagit.txt", "b/data/a", "b/data/a/below", "b/" + "n" * 300):
+            tar.addfile(tarfile.TarInfo(name))
+    folder.put("good", tmp_path / "given")
+    assert [(record.id, record.path) for record in folder.objects() if record.id == "good"] == [("good", "good")]
+    found = {(one.kind, os.fsdecode(one.path)) for one in folder.check(digests=True).problems}
+    assert {
+        ("archive-malformed", "name.zip"),
+        ("archive-malformed", "lzma.zip"),
+        ("archive-member", "member.tar"),
+    } <= found
+
+
+@pytest.mark.parametrize("archive", ["x.tar.gz", "x.zip", "x.tar"])
+def test_a_serialised_bag_that_is_cut_or_touched_at_its_end(tmp_path: Path, folder: BagFolder, archive: str) -> None:
+    """The checksum of what is compressed counts as those of the manifests do."""
+    folder.put("x", tmp_path / "given")
+    path = serialize(folder, "x", archive)
+    whole = path.read_bytes()
+    end = len(whole.rstrip(b"\0")) if archive == "x.tar" else len(whole)
+    assert folder.check(digests=True).ok
+    for damaged in (whole[: end - 8], whole[: end - 8] + bytes(255 - byte for byte in whole[end - 8 : end])):
+        path.write_bytes(damaged)
+        assert not BagFolder(folder.root).check(digests=True).ok
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sets a limit of POSIX")
+@pytest.mark.parametrize("archive", ["x.tar.gz", "x.zip", "x.tar"])
+def test_serialised_bags_need_no_room(tmp_path: Path, folder: BagFolder, archive: str) -> None:
+    """A disk that takes no file is no fault of theirs: nothing is unpacked."""
+    (tmp_path / "given" / "a").write_bytes(bytes(200_000))
+    folder.put("x", tmp_path / "given")
+    serialize(folder, "x", archive)
+    script = """
+import resource, sys
+from pressmark.stores import BagFolder
+store = BagFolder(sys.argv[1])
+resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+print([(one.kind, one.message) for one in store.check(digests=True).problems])
+"""
+    done = subprocess.run([sys.executable, "-c", script, folder.root], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+def test_a_disk_that_is_full_is_no_problem_of_a_bag(
+    tmp_path: Path, folder: BagFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the validation needs besides memory finds no place: the check ends, and says so."""
+    folder.put("x", tmp_path / "given")
+    serialize(folder, "x", "x.tar.gz")
+
+    def full(*_args: object, **_options: object) -> Any:
+        raise SpillError("/tmp", "No space left on device") from OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(bags, "validate_archive", full)
+    problems: list[object] = []
+    with pytest.raises(StoreError, match="No space left") as caught:
+        folder.check(digests=True, on_problem=problems.append)
+    assert isinstance(caught.value.__cause__, OSError)
+    assert problems == []
+
+
+@pytest.mark.parametrize("serialised", [False, True])
+def test_a_bag_with_more_problems_than_are_kept(
+    tmp_path: Path, folder: BagFolder, monkeypatch: pytest.MonkeyPatch, serialised: bool
+) -> None:
+    """Errors behind that many warnings are not lost."""
+    folder.put("x", tmp_path / "given")
+    bag = Path(folder.root, "x")
+    (bag / "a").write_bytes(b"in no tag manifest")
+    (bag / "data" / "b" / "c").write_bytes(b"d")
+    if serialised:
+        serialize(folder, "x", "x.tar")
+    name = "validate_archive" if serialised else "validate"
+    monkeypatch.setattr(bags, name, partial(getattr(bags, name), keep=1))
+    report = folder.check(digests=True)
+    if not serialised:
+        assert report.problems[0].kind == "tag-file-unlisted"
+    assert [(one.kind, one.severity) for one in report.problems[1:]] == [("problems-omitted", "error")]
+    assert not report.ok
+
+
+@pytest.mark.parametrize("what", ["many", "large", "two tops", "a file at the top"])
+def test_other_archives_are_not_read_to_their_ends(folder: BagFolder, what: str) -> None:
+    """Their first members show what they are: that this one is damaged at its end, nobody has seen."""
+    path = Path(folder.root, "foreign.tar.gz")
+    with tarfile.open(path, "w:gz", compresslevel=1) as tar:
+        if what == "large":
+            member = tarfile.TarInfo("foreign/large")
+            member.size = 65 << 20
+            with open("/dev/zero", "rb") if os.name == "posix" else io.BytesIO(bytes(member.size)) as zeros:
+                tar.addfile(member, zeros)
+        elif what == "many":
+            for number in range(1001):
+                tar.addfile(tarfile.TarInfo(f"foreign/{number}"))
+        else:
+            tar.addfile(tarfile.TarInfo("foreign/data/a"))
+            tar.addfile(tarfile.TarInfo("other/data/a" if what == "two tops" else "README"))
+        noise = random.Random(1).randbytes(1_000_000)
+        member = tarfile.TarInfo("foreign/noise")
+        member.size = len(noise)
+        tar.addfile(member, io.BytesIO(noise))
+    path.write_bytes(path.read_bytes()[:-8] + bytes(8))
+    for digests in (False, True):
+        problems = folder.check(digests=digests).problems
+        assert [one.kind for one in problems if one.severity == "error"] == ["archive-malformed"]
+        assert "it is no bag" in problems[0].message
+    (Path(folder.root) / ".pressmark-bags.json").unlink()
+    with pytest.raises(StoreError, match="no store"):
+        stores.kind_of(folder.root)
+
+
+def test_a_serialised_bag_whose_tag_files_come_last(tmp_path: Path, folder: BagFolder) -> None:
+    """Its identifier is found all the same, behind thousands of payload files."""
+    for number in range(1200):
+        (tmp_path / "given" / f"{number}").write_bytes(b"")
+    folder.put("x:1", tmp_path / "given")
+    base = Path(folder.root)
+    with tarfile.open(base / "x.tgz", "w:gz") as tar:
+        tar.add(base / "x+1" / "data", "x+1/data")
+        for path in sorted((base / "x+1").glob("*.txt"), reverse=True):
+            tar.add(path, f"x+1/{path.name}")
+    shutil.rmtree(base / "x+1")
+    assert [(record.id, record.proper) for record in folder.objects()] == [("x:1", True)]
+    assert folder.check(digests=True).problems == []
+
+
+def test_a_sparse_member(tmp_path: Path, folder: BagFolder) -> None:
+    """What a few bytes stand for is not written anywhere, nor read for hours."""
+    folder.put("x", tmp_path / "given")
+    path = serialize(folder, "x", "x.tar")
+    member = tarfile.TarInfo("x/data/sparse")
+    member.pax_headers = {"GNU.sparse.size": str(200 << 30), "GNU.sparse.numblocks": "0", "GNU.sparse.map": ""}
+    whole = path.read_bytes().rstrip(b"\0")
+    whole += bytes(-len(whole) % 512) + member.tobuf(tarfile.PAX_FORMAT) + bytes(1024)
+    path.write_bytes(whole)
+    problems = folder.check(digests=True).problems
+    assert [one.kind for one in problems] == ["archive-limit"]
+    assert "unpack it" in problems[0].message
+
+
+# --- checking and repairing -------------------------------------------------------------------------------------------
+
+
+def test_check(tmp_path: Path, folder: BagFolder) -> None:
+    """Every bag is validated, and whatever is no bag is accounted for."""
+    for name in ("ok", "changed", "missing", "undeclared"):
+        folder.put(name, tmp_path / "given")
+    base = Path(folder.root)
+    (base / "changed/data/a").write_bytes(b"b")
+    (base / "missing/data/a").unlink()
+    (base / "undeclared/bagit.txt").unlink()
+    write(base, {"beside": b"", "dir/beside": b"", "emp/ty": None})
+    (base / "link").symlink_to("ok")
+    os.mkfifo(base / "pipe")
+    seen: list[Any] = []
+    report = folder.check(digests=True, on_problem=seen.append)
+    assert seen == report.problems
+    assert [(one.kind, os.fsdecode(one.path)) for one in report.problems if one.severity == "error"] == [
+        ("checksum-mismatch", "changed/data/a"),
+        ("link", "link"),
+        ("file-missing", "missing/data/a"),
+        ("oxum-mismatch", "missing/bag-info.txt"),
+        ("special-file", "pipe"),
+        ("declaration-missing", "undeclared/bagit.txt"),
+        ("file-missing", "undeclared/bagit.txt"),
+    ]
+    assert [(one.kind, os.fsdecode(one.path)) for one in report.problems if one.severity == "warning"] == [
+        ("beside", "beside"),
+        ("beside", "dir/beside"),
+        ("empty", "emp/ty"),
+    ]
+    assert (report.counts["objects"], report.counts["proper"]) == (4, 3)
+    # Checksums are verified on request.
+    assert ("checksum-mismatch", b"changed/data/a") not in [(one.kind, one.path) for one in folder.check().problems]
+    assert [record.id for record in folder.objects(ignore=["un*"])] == ["changed", "missing", "ok"]
+
+
+def test_repair(tmp_path: Path, folder: BagFolder) -> None:
+    """An interrupted replacement is finished, leftovers and empty directories go; twice is once."""
+    for name in ("abc", "def"):
+        folder.put(name, tmp_path / "given")
+    base = Path(folder.root)
+    os.rename(base / "abc", base / "abc.pressmark-old")
+    shutil.copytree(base / "def", base / "def.pressmark-old")
+    write(base, {".pressmark-work/0123/lock": b"", ".pressmark-work/0123/bag/x": b"", "emp/ty": None})
+    assert [(record.id, record.path) for record in folder.objects()] == [("abc", "abc.pressmark-old"), ("def", "def")]
+    assert data(folder, "abc") == data(folder, "def") == {"a": b"a", "b/c": b"c"}
+    assert kinds(folder, digests=True) == ["empty", "leftover", "leftover", "unfinished"]
+    before = snapshot(base)
+    told: list[object] = []
+    done: list[object] = []
+    assert folder.repair(dry_run=True, on_event=told.append).problems == []
+    assert snapshot(base) == before
+    assert folder.repair(on_event=done.append).problems == []
+    assert done == told
+    assert sorted(os.listdir(base)) == [os.fsdecode(CONFIG), "abc", "def"]
+    assert kinds(folder, digests=True) == []
+    assert folder.repair(on_event=lambda event: pytest.fail(str(event))).counts["repaired"] == 0
+
+
+def test_replaced_in_steps(tmp_path: Path, folder: BagFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where two names cannot be exchanged at once, the old bag is there until the new one is."""
+    folder.put("abc", tmp_path / "given")
+    monkeypatch.setattr("pressmark.stores.bags.bag_folder.exchange", lambda _one, _other: False)
+    folder.put("abc", tmp_path / "f.txt", replace=True)
+    assert data(folder, "abc") == {"f.txt": b"data"}
+    assert sorted(os.listdir(folder.root)) == [os.fsdecode(CONFIG), "abc"]
+    os.rename(Path(folder.root, "abc"), Path(folder.root, "abc.pressmark-old"))
+    folder.put("abc", tmp_path / "given", replace=True)
+    assert data(folder, "abc") == {"a": b"a", "b/c": b"c"}
+    assert sorted(os.listdir(folder.root)) == [os.fsdecode(CONFIG), "abc"]
+
+
+def test_the_old_bag_is_left_beside_the_new_one(
+    tmp_path: Path, folder: BagFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a run that was killed last has left is neither in the way of another change nor found after it."""
+    monkeypatch.setattr(bags, "exchange", lambda _one, _other: False)
+    folder.put("abc", tmp_path / "given")
+    path = Path(folder.root, "abc")
+    shutil.copytree(path, f"{path}.pressmark-old")
+    folder.put("abc", tmp_path / "f.txt", replace=True)
+    assert data(folder, "abc") == {"f.txt": b"data"}
+    assert sorted(os.listdir(folder.root)) == [os.fsdecode(CONFIG), "abc"]
+    shutil.copytree(path, f"{path}.pressmark-old")
+    folder.delete("abc")
+    assert os.listdir(folder.root) == [os.fsdecode(CONFIG)]
+
+
+def test_repair_of_equal_names(tmp_path: Path, folder: BagFolder) -> None:
+    """What killed runs have left in several directories may have one name."""
+    folder.put("abc", tmp_path / "given")
+    for above in ("x", "y"):
+        Path(folder.root, above).mkdir()
+        for name in ("abc", "abc.pressmark-old"):
+            shutil.copytree(Path(folder.root, "abc"), Path(folder.root, above, name))
+    folder.repair()
+    assert [os.listdir(Path(folder.root, above)) for above in ("x", "y")] == [["abc"], ["abc"]]
+
+
+def test_a_dry_run_while_another_run_prunes(folder: BagFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What has gone since it was looked at does not end a dry run."""
+    empty = Path(folder.root, "ab")
+    empty.mkdir()
+    walk = BagFolder._walk
+
+    def gone(self: BagFolder, ignore: Any = ()) -> Any:
+        items = list(walk(self, ignore))
+        if empty.exists():
+            empty.rmdir()
+        return items
+
+    monkeypatch.setattr(BagFolder, "_walk", gone)
+    assert folder.repair(dry_run=True).problems == []
+
+
+@pytest.mark.usefixtures("stuck")
+def test_a_repair_goes_on_where_one_directory_is_refused(folder: BagFolder) -> None:
+    """What cannot be removed is reported, and the rest is mended all the same."""
+    for name in ("a", "stuck", "z"):
+        Path(folder.root, name).mkdir()
+    report = folder.repair()
+    assert sorted(os.listdir(folder.root)) == [os.fsdecode(CONFIG), "stuck"]
+    assert [(one.kind, one.path) for one in report.problems] == [("unrepaired", b"stuck"), ("empty", b"stuck")]
+    assert report.counts["repaired"] == 2
+
+
+def test_another_run_finishes_first(tmp_path: Path, folder: BagFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A repair that finds finished what it was about to finish goes on."""
+    folder.put("abc", tmp_path / "given")
+    os.rename(Path(folder.root, "abc"), Path(folder.root, "abc.pressmark-old"))
+    walk = BagFolder._walk
+
+    def finished(self: BagFolder, ignore: Any = ()) -> Any:
+        items = list(walk(self, ignore))
+        monkeypatch.setattr(BagFolder, "_walk", walk)
+        BagFolder(folder.root).repair()
+        return items
+
+    monkeypatch.setattr(BagFolder, "_walk", finished)
+    report = folder.repair()
+    assert (report.problems, report.counts["repaired"]) == ([], 0)
+    assert data(folder, "abc") == {"a": b"a", "b/c": b"c"}
+
+
+def test_replaced_while_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever reads a bag's identifier while another run replaces it finds the new bag, and not what is left."""
+    folder = BagFolder.create(tmp_path / "placed", pressmark.layout("0004"))
+    write(tmp_path, {"given/a": b"a", "f.txt": b"data"})
+    folder.put("a/b", tmp_path / "given")
+    place = os.fsencode(folder.get("a/b").bag_path)
+    surveyed = bags.survey
+
+    def replaced(base: Any, problems: list[Any]) -> Any:
+        monkeypatch.setattr(bags, "survey", surveyed)
+        os.rename(place, tmp_path / "gone")
+        BagFolder(folder.root).put("a/b", tmp_path / "f.txt")
+        shutil.rmtree(tmp_path / "gone")
+        return surveyed(base, problems)
+
+    monkeypatch.setattr(bags, "survey", replaced)
+    assert data(folder, "a/b") == {"f.txt": b"data"}
+
+
+def test_found_while_it_is_replaced_in_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever looks where the old bag was, and then where it was put aside, finds the new one."""
+    folder = BagFolder.create(tmp_path / "placed", pressmark.layout("0002"))
+    write(tmp_path / "given", {"a": b"a", "b/c": b"c"})
+    folder.put("abc", tmp_path / "given")
+    path = Path(folder.root, "abc")
+    os.rename(path, tmp_path / "aside")
+    looked = BagFolder._is
+
+    def moved(self: BagFolder, place: bytes, identifier: str) -> bool:
+        found = looked(self, place, identifier)
+        if not path.exists():
+            os.rename(tmp_path / "aside", path)
+        return found
+
+    monkeypatch.setattr(BagFolder, "_is", moved)
+    assert data(folder, "abc") == {"a": b"a", "b/c": b"c"}
+
+
+def test_a_folder_fills_in_linear_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is there is not read again for each new bag, not even where two runs put bags in turn."""
+    read: list[bytes] = []
+    described = BagFolder._described
+
+    def counted(self: BagFolder, place: bytes, own: bytes) -> Any:
+        read.append(place)
+        return described(self, place, own)
+
+    monkeypatch.setattr(BagFolder, "_described", counted)
+    (tmp_path / "file").write_bytes(b"data")
+    folders = [BagFolder.create(tmp_path / "bags"), BagFolder(tmp_path / "bags")]
+    count = 40
+    for number in range(count):
+        folders[number % 2].put(f"id:{number}", tmp_path / "file")
+    # Each once when it is there, and once by the other run.
+    assert len(read) <= 3 * count
+    # Bags of others are found a moment later: new ones, those that were renamed, and those that took another's name.
+    monkeypatch.setattr(bag_index, "_PATIENCE", 0)
+    bags = tmp_path / "bags"
+    (bags / "deeper").mkdir()
+    bagit.create([tmp_path / "file"], bags / "deeper" / "foreign", info={"External-Identifier": "id:foreign"})
+    assert b"/deeper/foreign/" in folders[0].get("id:foreign").path
+    with pytest.raises(ObjectError, match="there is one at"):
+        folders[1].put("id:foreign", tmp_path / "file")
+    (bags / "deeper" / "foreign").rename(bags / "elsewhere")
+    assert b"/elsewhere/" in folders[0].get("id:foreign").path
+    place = Path(os.fsdecode(folders[0].get("id:7").path)).parent
+    shutil.rmtree(place)
+    (bags / "elsewhere").rename(place)
+    for folder in folders:
+        assert Path(os.fsdecode(folder.get("id:foreign").path)).parent == place
+        with pytest.raises(ObjectError, match="no bag in this folder"):
+            folder.get("id:7")
+
+
+def test_a_bag_that_comes_within_a_tick(tmp_path: Path) -> None:
+    """File systems tell times in steps, some of them of two seconds."""
+    folder = BagFolder.create(tmp_path / "bags")
+    with pytest.raises(ObjectError, match="no bag in this folder"):
+        folder.get("id:foreign")
+    before = (tmp_path / "bags").stat().st_mtime_ns
+    (tmp_path / "file").write_bytes(b"data")
+    bagit.create([tmp_path / "file"], tmp_path / "bags" / "foreign", info={"External-Identifier": "id:foreign"})
+    os.utime(tmp_path / "bags", ns=(before, before))
+    assert folder.get("id:foreign").id == "id:foreign"
+
+
+def test_serialised_bags_by_any_ending() -> None:
+    """Every mixture of cases is tried by name, and nothing else."""
+    found = archives.endings()
+    assert found[:4] == (b".zip", b".tar", b".tar.gz", b".tgz")
+    assert len(found) == len(set(found)) == 8 + 8 + 32 + 8
+    assert {archives.stem(b"a" + ending) for ending in found} == {b"a"}
+
+
+def fail(patch: pytest.MonkeyPatch, at: Path) -> None:
+    """Let a file server fail on one name."""
+
+    def failing(real: Callable[..., Any]) -> Callable[..., Any]:
+        def look(path: Any, *args: Any, **options: Any) -> Any:
+            if not isinstance(path, int) and os.fsdecode(path) in (str(at), at.name):
+                raise OSError(errno.ESTALE, os.strerror(errno.ESTALE), path)
+            return real(path, *args, **options)
+
+        return look
+
+    for call in (os.stat, os.lstat):
+        patch.setattr(os, call.__name__, failing(call))
+
+
+@pytest.mark.skipif(os.name != "posix", reason="elsewhere other calls look")
+@pytest.mark.parametrize("what", ["abc", "abc/bag-info.txt", "abc/bagit.txt"])
+def test_a_bag_that_cannot_be_looked_at(
+    tmp_path: Path, folder: BagFolder, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    """It is not said to be missing, another's or a file, nor called by its directory's name; others are listed."""
+    for identifier in ("abc", "b/c"):
+        folder.put(identifier, tmp_path / "f.txt")
+    os.rename(Path(folder.root) / "b=c", Path(folder.root) / "bc")
+    record = next(folder.objects())
+    before = snapshot(tmp_path)
+    at = Path(folder.root) / what
+    if at.name.endswith(".txt"):
+        at.rename(tmp_path / "kept")
+        at.mkdir()  # which nobody can read as a file, whoever runs this
+    with monkeypatch.context() as patch:
+        if what == "abc":
+            fail(patch, at)
+            with pytest.raises(ObjectError, match="Stale file handle"):
+                folder.locate(record)
+            assert [one.kind for one in folder.validated(record, False, None, Report())] == ["unreadable"]
+        changes: list[Callable[[], object]] = [
+            lambda: folder.get("abc"),
+            lambda: folder.delete("abc"),
+            lambda: folder.put("abc", tmp_path / "f.txt", replace=True),
+        ]
+        for change in changes:
+            with pytest.raises(ObjectError, match=r"Stale file handle|it is a directory") as caught:
+                change()
+            assert caught.value.kind in ("unreadable", "io-error")
+        assert [one.id for one in folder.objects()] == [None, "b/c"]
+        assert not folder.check().ok
+    if at.name.endswith(".txt"):
+        at.rmdir()
+        (tmp_path / "kept").rename(at)
+    assert snapshot(tmp_path) == before
+
+
+@pytest.mark.parametrize("archive", ["abc.zip", "abc.tar", "abc.tgz"])
+def test_a_serialised_bag_that_cannot_be_read(
+    tmp_path: Path, folder: BagFolder, monkeypatch: pytest.MonkeyPatch, archive: str
+) -> None:
+    """It is not said to be missing, and no other bag is put beside it; of one that is none nothing is in the way."""
+    folder.put("abc", tmp_path / "f.txt")
+    path = serialize(folder, "abc", archive)
+    before = snapshot(tmp_path)
+
+    def failing(at: bytes) -> Any:
+        raise BagError(at, "Permission denied") from PermissionError(errno.EACCES, os.strerror(errno.EACCES), at)
+
+    changes: list[Callable[[], object]] = [
+        lambda: folder.get("abc"),
+        lambda: folder.delete("abc"),
+        lambda: folder.put("abc", tmp_path / "f.txt"),
+    ]
+    with monkeypatch.context() as patch:
+        patch.setattr(archives, "open_archive", failing)
+        for change in changes:
+            with pytest.raises(ObjectError, match="Permission denied") as caught:
+                change()
+            assert caught.value.kind == "permission"
+        assert kinds(folder) == ["archive-malformed", "archive-unchecked"]
+    assert snapshot(tmp_path) == before
+    path.write_bytes(b"no archive")
+    with pytest.raises(ObjectError, match="no bag in this folder"):
+        folder.get("abc")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="elsewhere other calls look")
+def test_a_folder_that_cannot_be_looked_at(folder: BagFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody says that it is not there."""
+    fail(monkeypatch, Path(folder.root))
+    with pytest.raises(StoreError, match="Stale file handle"):
+        BagFolder(folder.root)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="elsewhere other calls look")
+def test_a_new_bag_that_cannot_be_looked_at(tmp_path: Path, folder: BagFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Then the old one beside it is neither the object nor mended; deleting removes both or none."""
+    folder.put("abc", tmp_path / "given")
+    new, old = Path(folder.root) / "abc", Path(folder.root) / "abc.pressmark-old"
+    shutil.copytree(new, old)
+    with monkeypatch.context() as patch:
+        fail(patch, new)
+        assert [record.id for record in folder.objects()] == [None]
+        assert "unreadable" in [one.kind for one in folder.repair().problems]
+    before = snapshot(tmp_path)
+    with monkeypatch.context() as patch:
+        fail(patch, old)
+        with pytest.raises(ObjectError, match="Stale file handle"):
+            folder.delete("abc")
+    assert snapshot(tmp_path) == before
+
+
+def test_an_old_bag_beside_another(tmp_path: Path, folder: BagFolder) -> None:
+    """Where its own name was taken by another bag, it is not said to be replaced."""
+    for identifier in ("abc", "b"):
+        folder.put(identifier, tmp_path / "f.txt")
+    os.rename(Path(folder.root) / "abc", Path(folder.root) / "abc.pressmark-old")
+    os.rename(Path(folder.root) / "b", Path(folder.root) / "abc")
+    before = snapshot(tmp_path)
+    with pytest.raises(ObjectError, match="abc is there, and is another's") as caught:
+        folder.put("abc", tmp_path / "given", replace=True)
+    assert caught.value.kind == "collision"
+    assert snapshot(tmp_path) == before
+
+
+@pytest.mark.parametrize("name", [".pressmark-bag", ".pressmark-bag/x", ".pressmark-bag/new/x"])
+def test_names_that_changes_of_a_bag_need(tmp_path: Path, folder: BagFolder, name: str) -> None:
+    """What bears them in a source is refused, and not removed as something that our own run has left."""
+    with pytest.raises(ObjectError, match="leave it out") as caught:
+        folder.put("abc", {name: tmp_path / "f.txt", "f": tmp_path / "f.txt"})
+    assert caught.value.kind == "bad-name"
+    assert not list(folder.objects())
+    folder.put("abc", {f"below/{name}": tmp_path / "f.txt"})
+    assert folder.check().ok
+
+
+def test_a_bag_whose_making_left_its_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A lock that could not be removed for a moment is not in the bag that appears."""
+    (tmp_path / "given").mkdir()
+    (tmp_path / "given" / "one").write_bytes(b"1")
+    folder = BagFolder.create(tmp_path / "bags")
+    unlink = os.unlink
+    failed: list[bytes] = []
+
+    def failing(path: bytes, *arguments: Any, **options: Any) -> None:
+        if os.fsencode(path).endswith(b"/.pressmark-bag/lock") and not failed:
+            failed.append(path)
+            raise OSError(errno.EIO, os.strerror(errno.EIO), path)
+        unlink(path, *arguments, **options)
+
+    monkeypatch.setattr(os, "unlink", failing)
+    folder.put("name", {"one": tmp_path / "given" / "one"})
+    assert failed
+    assert folder.check().problems == []

@@ -1,0 +1,136 @@
+"""Many objects into a storage root at a time: the quick way for small ones beside the ordinary one; what is refused."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from pressmark.errors import ObjectError
+from pressmark.stores.ocfl import object_writer as ocfl_writer
+from pressmark.stores.ocfl.root import OcflRoot
+from support.implementations import PURE, Implementation, use
+
+from .samples import CREATED, create, kinds
+
+OBJECTS: dict[str, dict[str, bytes]] = {
+    "mdp.39015012345678": {"39015012345678.mets.xml": b"<mets/>", "39015012345678.zip": b"PK" * 900},
+    'ark:/13960/t"\\\n\x01\u20ac\U0001f600': {"one": b"1"},
+    "nested": {"b/c/d": b"deep", "b/c.txt": b"beside", "a": b"a"},
+    "x" * 200: {"f" * 255: b"long"},
+}
+OTHERS: dict[str, dict[str, bytes]] = {
+    "same content": {"a": b"same", "b": b"same"},
+    "names": {"caf\u00e9": b"1", 'quo"te': b"2", "new\nline": b"3"},
+    "nothing in one": {"a": b"", "b": b"b"},
+    "large": {"a": bytes(20_000)},
+}
+
+
+def lay(folder: Path, objects: dict[str, dict[str, bytes]]) -> dict[str, Path]:
+    """Make the files of objects, each alone in a directory of its own."""
+    tops = {}
+    for number, (identifier, files) in enumerate(objects.items()):
+        tops[identifier] = top = folder / str(number) / "obj"
+        for name, data in files.items():
+            (top / name).parent.mkdir(parents=True, exist_ok=True)
+            (top / name).write_bytes(data)
+            os.utime(top / name, ns=(1_700_000_000_123_456_789, 1_600_000_000_987_654_321))
+            (top / name).chmod(0o640)
+    return tops
+
+
+def small(root: OcflRoot, tops: dict[str, Path]) -> list[str]:
+    """Load objects the quick way where that goes, and return which went."""
+    went = []
+    with root.loading() as loading:
+        for identifier, top in tops.items():
+            above, name = os.fsencode(top.parent), os.fsencode(top.name)
+            if loading.stage_small(identifier, above, name, root.place(identifier), "copy") is not None:
+                went.append(identifier)
+        assert len(loading) == len(went)
+        assert [error for _staged, error in loading.admit()] == [None] * len(went)
+    return went
+
+
+def ordinary(root: OcflRoot, tops: dict[str, Path]) -> None:
+    """Load objects the ordinary way."""
+    with root.loading() as loading:
+        for identifier, top in tops.items():
+            paths = [path for path in top.rglob("*") if path.is_file()]
+            files = sorted((os.fsencode(path.relative_to(top)), os.fsencode(path)) for path in paths)
+            loading.stage(identifier, files, mode="copy")
+        assert all(error is None for _staged, error in loading.admit())
+
+
+def tree(top: Path) -> dict[str, tuple[bytes, int, int]]:
+    """Return bytes, permission bits and times of all files; times only of those that were copied."""
+    return {
+        str(path.relative_to(top)): (
+            path.read_bytes(),
+            path.stat().st_mode & 0o777,
+            path.stat().st_mtime_ns if "content" in path.parts else 0,
+        )
+        for path in top.rglob("*")
+        if path.is_file()
+    }
+
+
+def test_small_objects_are_the_same(
+    tmp_path: Path, implementation: Implementation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The quick way writes what the ordinary one does, byte for byte, and leaves the rest to it."""
+    monkeypatch.setattr(ocfl_writer, "now", lambda: CREATED)
+    tops = lay(tmp_path / "source", {**OBJECTS, **OTHERS})
+    with use(implementation):
+        quick, usual = create(tmp_path / "quick"), create(tmp_path / "usual")
+        went = small(quick, tops)
+        assert went == ([] if implementation == PURE else list(OBJECTS))
+        ordinary(quick, {identifier: top for identifier, top in tops.items() if identifier not in went})
+        ordinary(usual, tops)
+        assert tree(tmp_path / "quick") == tree(tmp_path / "usual")
+        assert kinds(quick.check(digests=True)) == []
+
+
+@pytest.mark.parametrize(
+    ("message", "user"),
+    [
+        (None, None),
+        ('say "hello"\n\u20ac', {"name": 'A "B" C', "address": "mailto:a@b.example"}),
+        ("<pressmark:0> and <pressmark:3>", None),
+    ],
+)
+def test_what_a_version_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, message: str | None, user: dict[str, str] | None
+) -> None:
+    """Any message and user, even one that looks like what the inventory's pieces are cut at."""
+    monkeypatch.setattr(ocfl_writer, "now", lambda: CREATED)
+    tops = lay(tmp_path / "source", OBJECTS)
+    quick, usual = (create(tmp_path / name, message=message) for name in ("quick", "usual"))
+    quick.user = usual.user = user
+    went = small(quick, tops)
+    ordinary(quick, {identifier: top for identifier, top in tops.items() if identifier not in went})
+    ordinary(usual, tops)
+    assert tree(tmp_path / "quick") == tree(tmp_path / "usual")
+
+
+def test_what_is_there_stays(tmp_path: Path, implementation: Implementation) -> None:
+    """An object at the place, one above it, and a file above it: refused, and nothing is changed."""
+    tops = lay(tmp_path / "source", {"one": {"f": b"1"}, "two": {"f": b"2"}})
+    with use(implementation):
+        root = create(tmp_path / "root")
+        ordinary(root, {"one": tops["one"]})
+        before = tree(tmp_path / "root")
+        with root.loading() as loading:
+            above = os.fsencode(tops["two"].parent)
+            assert loading.stage_small("one", above, b"obj", root.place("one"), "copy") is None
+            loading.stage("one", [(b"f", os.fsencode(tops["two"] / "f"))], place=root.place("one"))
+            loading.stage("two", [(b"f", os.fsencode(tops["two"] / "f"))], place=root.place("one") + b"/below")
+            errors = [error for _staged, error in loading.admit()]
+        assert [type(error) for error in errors] == [ObjectError, ObjectError]
+        assert [error.kind for error in errors if error] == ["exists", "object-inside"]
+        assert tree(tmp_path / "root") == before
+        shutil.rmtree(tmp_path / "source")
+        assert kinds(root.check(digests=True)) == []

@@ -1,0 +1,235 @@
+"""A check beside a run that changes the store: only what is wrong is reported, and not what is about to be right."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pressmark.reports import Report
+from pressmark.stores.ocfl import check as ocfl_check
+from pressmark.stores.ocfl import object as ocfl_object
+from pressmark.stores.ocfl import object_writer as ocfl_writer
+from pressmark.stores.ocfl import root as ocfl
+from pressmark.stores.ocfl import walk as ocfl_walk
+from pressmark.stores.ocfl.root import OcflRoot
+
+from .samples import CREATED, create, kinds, source
+
+IDENTIFIERS = ("info:a/1", "info:a/2", "info:b/3")
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> OcflRoot:
+    root = create(tmp_path / "root")
+    source(tmp_path / "other", {"a.txt": b"other"})
+    for identifier in IDENTIFIERS:
+        root.put(identifier, source(tmp_path / "in"), created=CREATED)
+    return root
+
+
+def once(monkeypatch: pytest.MonkeyPatch, module: Any, name: str, change: Callable[[], object], after: bool) -> None:
+    """Have something done the first time that a function is called: before it, or after it."""
+    function = getattr(module, name)
+    waiting = [change]
+
+    def called(*given: Any, **options: Any) -> Any:
+        result = function(*given, **options) if after else None
+        if waiting:
+            waiting.pop()()
+        return result if after else function(*given, **options)
+
+    monkeypatch.setattr(module, name, called)
+
+
+def replace(root: OcflRoot, identifier: str, folder: str = "other") -> None:
+    root.put(identifier, Path(root.root).parent / folder, replace=True)
+
+
+def exchange(root: OcflRoot, identifier: str) -> None:
+    """Remove an object, and put another with the same content paths in its place."""
+    root.delete(identifier)
+    root.put(identifier, source(Path(root.root).parent / "new", {"a.txt": b"new", "same.txt": b"same"}))
+
+
+CHANGES: dict[str, Callable[[OcflRoot], object]] = {
+    "replaced": lambda root: replace(root, IDENTIFIERS[0]),
+    "removed": lambda root: root.delete(IDENTIFIERS[0]),
+    "exchanged": lambda root: exchange(root, IDENTIFIERS[0]),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=list(CHANGES))
+@pytest.mark.parametrize(
+    ("module", "name", "after"),
+    [
+        (ocfl_object, "read_declaration", False),
+        (ocfl_object, "read_inventory", True),
+        (ocfl_object, "inventory_findings", True),
+        (ocfl_check, "check_object", False),
+        (ocfl_check, "check_object", True),
+        (ocfl_check, "hash_files", False),
+        (ocfl_walk, "is_object_root", False),
+    ],
+)
+def test_an_object_that_changes_while_it_is_checked(
+    root: OcflRoot,
+    monkeypatch: pytest.MonkeyPatch,
+    module: Any,
+    name: str,
+    after: bool,
+    change: Callable[[OcflRoot], object],
+) -> None:
+    """Its inventory is read before and its sidecar after, or its files are listed before and read after."""
+    once(monkeypatch, module, name, lambda: change(OcflRoot(root.root, flush=False)), after)
+    report = root.check(digests=True, threads=1)
+    assert report.errors == []
+    assert report.counts["objects"] in (2, 3)
+
+
+def test_an_object_that_is_removed_while_it_is_listed(root: OcflRoot, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A listing has the others; an object without its inventory is listed as such."""
+    Path(os.fsdecode(root.get(IDENTIFIERS[1]).path), "inventory.json").unlink()
+    where = {identifier: root.place(identifier).decode() for identifier in IDENTIFIERS}
+    identify = root._identify
+
+    def removed(place: bytes, entries: Any) -> Any:
+        if place == root.place(IDENTIFIERS[0]):
+            OcflRoot(root.root).delete(IDENTIFIERS[0])
+        return identify(place, entries)
+
+    monkeypatch.setattr(root, "_identify", removed)
+    records = {record.path: record.problems for record in root.objects(threads=1)}
+    assert records.keys() == {where[IDENTIFIERS[1]], where[IDENTIFIERS[2]]}
+    assert [problem.kind for problem in records[where[IDENTIFIERS[1]]]] == ["inventory-missing"]
+
+
+def test_files_have_two_names_while_a_version_is_added(root: OcflRoot, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Until the earlier version's directory is removed; in another object it is a hard link as ever."""
+    reports: list[Report] = []
+    other = OcflRoot(root.root)
+    for module, name in ((ocfl_writer, "_finish"), (ocfl, "remove_tree")):
+        once(monkeypatch, module, name, lambda: reports.append(other.check()), False)
+    replace(root, IDENTIFIERS[0])
+    assert [report.errors for report in reports] == [[], []]
+    linked = Path(os.fsdecode(root.get(IDENTIFIERS[1]).path)) / "v1/content/a.txt"
+    (Path(root.root).parent / "link").hardlink_to(linked)
+    once(monkeypatch, ocfl_writer, "_finish", lambda: reports.append(other.check()), False)
+    replace(root, IDENTIFIERS[0], "in")
+    replace(root, IDENTIFIERS[1])
+    assert [os.fsdecode(found.path).endswith("v1/content/a.txt") for found in reports[2].errors] == [True]
+    assert kinds(root.check()) == ["hard-link"]
+
+
+def test_directories_that_come_and_go(root: OcflRoot, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A directory that is made for an object is empty for a moment, and so is one that an object has left."""
+    top = Path(root.root)
+    with root.workshop() as workshop:
+        (top / "new/x").mkdir(parents=True)
+        (top / "old").mkdir()
+        place = Path(os.fsdecode(root.get(IDENTIFIERS[0]).path))
+        aside = Path(os.fsdecode(workshop.path)) / "object"
+        shutil.copytree(place, aside)
+        events = iter([lambda: (top / "old").rmdir(), lambda: aside.rename(top / "new/x/object")])
+        monkeypatch.setattr(ocfl_walk, "sleep", lambda _seconds: next(events, lambda: None)())
+        report = root.check(threads=1)
+        assert kinds(report) == ["misplaced"]  # the copy
+        (top / "empty").mkdir()
+        assert kinds(root.check(threads=1)) == ["directory-empty", "misplaced"]
+
+
+def test_a_directory_that_is_removed_after_it_was_listed(root: OcflRoot, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that is listed still, and cannot be found, is an error."""
+    (Path(root.root) / "old").mkdir()
+    scan = ocfl_walk.scan
+
+    def lost(path: bytes, **options: Any) -> Any:
+        if path.endswith(b"/old") and os.path.isdir(path) and gone:
+            os.rmdir(path)
+        if path.endswith(b"/old"):
+            raise FileNotFoundError(2, "No such file or directory")
+        return scan(path, **options)
+
+    monkeypatch.setattr(ocfl_walk, "scan", lost)
+    gone: list[bool] = []
+    assert kinds(root.check()) == ["unreadable"]
+    gone.append(True)
+    assert kinds(root.check()) == []
+
+
+def test_an_object_that_never_keeps_still(root: OcflRoot, monkeypatch: pytest.MonkeyPatch) -> None:
+    """There is an end to looking again, and then it is said."""
+    folder = Path(os.fsdecode(root.get(IDENTIFIERS[0]).path))
+    (folder / "extensions/initial").mkdir(parents=True)
+    check = ocfl_check.check_object
+    numbers = iter(range(1000))
+
+    def changing(directory: bytes, *given: Any) -> Any:
+        if directory == os.fsencode(folder):
+            shutil.rmtree(folder / "extensions", ignore_errors=True)
+            (folder / "extensions").mkdir()
+            (folder / f"extensions/{next(numbers)}").write_bytes(b"")
+        return check(directory, *given)
+
+    monkeypatch.setattr(ocfl_check, "check_object", changing)
+    assert kinds(root.check()) == ["object-changing"]
+    assert next(numbers) == ocfl_check.LOOKS
+    monkeypatch.undo()
+
+    (folder / "v1/content/a.txt").write_bytes(b"onE")
+    shutil.rmtree(folder / "extensions")
+    status_of = ocfl_check.status_of
+
+    def touched(path: bytes) -> Any:
+        os.utime(folder / "inventory.json", ns=(next(numbers), next(numbers)))
+        return status_of(path)
+
+    monkeypatch.setattr(ocfl_check, "status_of", touched)
+    assert kinds(root.check(digests=True)) == ["object-changing"]
+
+
+def test_what_is_wrong_is_still_wrong(root: OcflRoot) -> None:
+    """Errors of an object that nobody changes are reported once, whatever is ignored."""
+    folder = Path(os.fsdecode(root.get(IDENTIFIERS[0]).path))
+    (folder / ".DS_Store").write_bytes(b"")
+    (folder / "v1/content/extra").write_bytes(b"")
+    (folder / "v1/content/a.txt").write_bytes(b"onE")
+    for threads in (1, 2):
+        report = root.check(digests=True, threads=threads, ignore=[".DS_Store"])
+        assert [found.kind for found in report.problems] == ["content-extra", "content-mismatch"]
+
+
+@pytest.mark.parametrize("digests", [False, True])
+def test_a_check_beside_runs(root: OcflRoot, digests: bool) -> None:
+    """Objects are put, replaced and removed all the while."""
+    done = threading.Event()
+    failed: list[BaseException] = []
+
+    def change(number: int) -> None:
+        try:
+            own = OcflRoot(root.root, flush=False)
+            while not done.is_set():
+                for identifier in (f"info:c/{number}", f"info:d/{number}"):
+                    own.put(identifier, Path(root.root).parent / "in")
+                    for folder in ("other", "in"):
+                        replace(own, identifier, folder)
+                    own.delete(identifier)
+        except BaseException as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=change, args=(number,)) for number in range(3)]
+    for thread in threads:
+        thread.start()
+    try:
+        found = [problem for _ in range(40) for problem in OcflRoot(root.root).check(digests=digests).problems]
+    finally:
+        done.set()
+        for thread in threads:
+            thread.join()
+    assert failed == []
+    assert [one for one in found if one.kind != "inventory-advice"] == []

@@ -1,0 +1,358 @@
+"""The check of a whole storage root, and its repair."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pressmark.layouts import REGISTRY
+from pressmark.reports import Problem
+from pressmark.stores.ocfl import check as ocfl_check
+from pressmark.stores.ocfl import repair as ocfl_repair
+from pressmark.stores.ocfl.codes import REGISTERED, SECTIONS
+from pressmark.stores.ocfl.root import OcflRoot
+from pressmark.stores.problems import KINDS
+from pressmark.stores.store import Changed, Progress, octets
+
+from .samples import CREATED, LAYOUTS, create, kinds, rewrite, save, source, tree
+
+IDENTIFIERS = ("info:a/1", "info:a/2", "info:b/3")
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> OcflRoot:
+    root = create(tmp_path / "root", "0003")
+    for identifier in IDENTIFIERS:
+        root.put(identifier, source(tmp_path / "in"), created=CREATED)
+    return root
+
+
+def place(root: OcflRoot, number: int = 0) -> Path:
+    assert root.layout is not None
+    return Path(root.root) / root.layout.map_id(IDENTIFIERS[number])
+
+
+def write(name: str, data: bytes) -> Callable[[OcflRoot], object]:
+    return lambda root: (Path(root.root) / name).write_bytes(data)
+
+
+def moved(root: OcflRoot) -> None:
+    (Path(root.root) / "elsewhere").mkdir()
+    place(root).rename(Path(root.root) / "elsewhere/object")
+    for parent in list(place(root).parents)[:3]:
+        parent.rmdir()
+
+
+def inside(root: OcflRoot) -> None:
+    place(root).rename(place(root, 1) / "inner")
+    for parent in list(place(root).parents)[:3]:
+        parent.rmdir()
+
+
+def clash(root: OcflRoot) -> None:
+    for name in ("\u00e9", "e\u0301", "E\u0301"):
+        (Path(root.root) / name).mkdir()
+        shutil.copytree(place(root), Path(root.root) / name / "o")
+
+
+def later(root: OcflRoot) -> None:
+    for name in ("0=ocfl_1.1",):
+        (Path(root.root) / name).unlink()
+    (Path(root.root) / "0=ocfl_1.0").write_text("ocfl_1.0\n")
+    root.version = "1.0"
+
+
+def hard_link(root: OcflRoot) -> None:
+    (Path(root.root).parent / "other").hardlink_to(place(root) / "v1/content/a.txt")
+
+
+BAD: list[tuple[str, Callable[[OcflRoot], object], list[str], str]] = [
+    ("a changed byte", lambda r: (place(r) / "v1/content/a.txt").write_bytes(b"onE"), ["content-mismatch"], "E092"),
+    ("a moved object", moved, ["misplaced"], "E083"),
+    ("an empty directory", lambda r: (Path(r.root) / "x/y").mkdir(parents=True), ["directory-empty"], "E073"),
+    ("a hard link", hard_link, ["hard-link"], "E090"),
+    ("a symbolic link", lambda r: (Path(r.root) / "link").symlink_to("000"), ["symbolic-link"], "E090"),
+    ("a second declaration", write("0=ocfl_1.0", b"ocfl_1.0\n"), ["declaration-several"], "E076"),
+    ("a declaration's content", write("0=ocfl_1.1", b"ocfl_1.1"), ["declaration-malformed"], "E080"),
+    ("an unknown declaration", write("0=ocfl_2.0", b""), ["declaration-several", "declaration-unknown"], "E079"),
+    (
+        "an object's declaration in the root",
+        write("0=ocfl_object_1.1", b"ocfl_object_1.1\n"),
+        ["declaration-several", "declaration-unknown"],
+        "E003",
+    ),
+    ("an object inside of one", inside, ["misplaced", "object-extra", "object-inside"], "E082"),
+    ("names that clash", clash, ["case-clash", "misplaced"], "E083"),
+    ("a later version", later, ["version-later"], "E081"),
+    ("a file in the hierarchy", lambda r: (place(r).parent / "file").write_bytes(b"x"), ["file-stray"], "E072"),
+    ("a file in extensions", write("extensions/file", b"x"), ["extensions-file"], "E112"),
+    ("a link in extensions", lambda r: (Path(r.root) / "extensions/link").symlink_to("x"), ["symbolic-link"], "E090"),
+    ("an object's declaration gone", lambda r: (place(r) / "0=ocfl_object_1.1").unlink(), ["file-stray"], "E003"),
+    ("layout file", write("ocfl_layout.json", b"{}"), ["layout-malformed"], "E070"),
+    ("unknown layout", write("ocfl_layout.json", b'{"extension": "x", "description": ""}'), ["layout-unknown"], "E071"),
+]
+
+
+@pytest.mark.parametrize(("change", "expected", "code"), [bad[1:] for bad in BAD], ids=[bad[0] for bad in BAD])
+def test_each_bad_root(root: OcflRoot, change: Callable[[OcflRoot], object], expected: list[str], code: str) -> None:
+    """Exactly what is wrong is told, in words and with the specification's code, and to whoever listens."""
+    assert root.check(digests=True).problems == []
+    change(root)
+    told: list[Problem] = []
+    report = root.check(digests=True, on_problem=told.append)
+    assert sorted({problem.kind for problem in report.problems}) == expected
+    assert any(code == problem.code and f"({code})" in problem.message for problem in report.problems)
+    assert all(problem.section == SECTIONS[problem.code] for problem in report.problems if problem.code)
+    assert told == report.problems
+    assert not report.ok
+    # The same with other threads, and in the same order.
+    for threads in (1, 2):
+        assert root.check(digests=True, threads=threads).problems == told
+
+
+def test_ocfl_java_spelling(tmp_path: Path) -> None:
+    """Objects that ocfl-java 2.2.3 has put under layout 0003 are known by their own kind, found, and not put twice."""
+    root = create(tmp_path / "root", "0003")
+    identifier = "info:\u20ac/\U0001f350/\u00e9"
+    root.put(identifier, source(tmp_path / "in"))
+    [record] = root.objects()
+    right = Path(root.root) / record.path
+    assert right.name == "info%3a%e2%82%ac%2f%f0%9f%8d%90%2f%c3%a9"
+    right.rename(right.with_name("info%3a%E2%82%ac%2f%F0%9f%8d%90%2f%c3%a9"))
+    [record] = root.objects()
+    assert (record.id, record.proper, [problem.kind for problem in record.problems]) == (
+        *(identifier, False),
+        ["path-ocfl-java"],
+    )
+    assert kinds(root.check()) == ["path-ocfl-java"]
+    with root.get(identifier).open("a.txt") as file:
+        assert file.read() == b"one"
+    with pytest.raises(Exception, match="it is there already"):
+        root.put(identifier, tmp_path / "in")
+    root.delete(identifier)
+    assert list(root.objects()) == []
+
+
+def test_extensions_that_are_not_registered(root: OcflRoot) -> None:
+    """Of the root each is reported, of objects the first: a program of somebody's own gives them to all."""
+    for name in ("0005-mutable-head", "initial", "pressmark-staging", "rocfl-staging"):
+        (Path(root.root) / "extensions" / name).mkdir()
+    for number in range(3):
+        for name in ("0005-mutable-head", "initial", "of-our-own"):
+            (place(root, number) / "extensions" / name).mkdir(parents=True)
+    report = root.check()
+    assert report.ok
+    found = [one for one in report.problems if one.kind != "unversioned"]
+    assert [(one.kind, one.code, one.section, one.path) for one in found] == [
+        ("extension-unregistered", "W016", "4.4", b"extensions/rocfl-staging"),
+        ("extension-unregistered", "W013", "3.9", min(octets(record.path) for record in root.objects())),
+    ]
+    assert found[1].message == (
+        "'of-our-own' is not the name of a registered extension; so in 3 objects, this is the first (W013)"
+    )
+
+
+def test_every_layout_is_a_registered_extension() -> None:
+    assert {name for name in REGISTRY if name[:4].isdigit()} <= REGISTERED
+
+
+def test_sections_of_kinds_are_those_of_their_codes() -> None:
+    for word, kind in KINDS.items():
+        assert not kind.codes or kind.section == SECTIONS[kind.codes[0]], word
+
+
+def test_identifiers_twice_without_a_layout(tmp_path: Path, root: OcflRoot) -> None:
+    """Where no layout says where objects belong, two objects of one identifier are still found."""
+    shutil.copytree(place(root), tmp_path / "root/copy")
+    (tmp_path / "root/ocfl_layout.json").unlink()
+    [problem] = OcflRoot(tmp_path / "root").check().errors
+    assert (problem.kind, problem.path) == ("duplicate-id", b"copy")
+    assert repr(os.path.relpath(place(root), root.root)) in problem.message
+
+
+def test_each_object_has_its_result(root: OcflRoot) -> None:
+    """In the order of the walk, also where algorithms are mixed so that files are read in several runs."""
+    root.put("info:c/4", {"a": place(root) / "v1/content/a.txt"}, fixity={"md5": {}})
+    OcflRoot(root.root, algorithm="sha256", flush=False).put("info:d/5", {})
+    for number in range(6, 12):
+        OcflRoot(root.root, algorithm="sha256", flush=False).put(f"info:d/{number}", Path(root.root).parent / "in")
+    (place(root, 1) / "v1/content/a.txt").write_bytes(b"x")
+    results: list[ocfl_check.ObjectResult] = []
+    events: list[object] = []
+    report = root.check(digests=True, on_object=results.append, on_event=events.append)
+    assert [result.path for result in results] == [record.path for record in root.objects()]
+    assert {result.id for result in results if result.problems} == {IDENTIFIERS[1]}
+    assert report.counts == {"objects": 11, "files": 19, "bytes": 55}
+    assert events[-1] == Progress(11, len(report.problems))
+    advice = [problem for problem in report.problems if problem.kind == "inventory-advice"]
+    assert sorted(re.findall("W[0-9]+", " ".join(problem.message for problem in advice))) == ["W004", "W007"]
+    assert all("so in 7 objects" in problem.message for problem in advice)
+
+
+def test_mixed_algorithms_wait_for_a_bounded_time(root: OcflRoot, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ocfl_check, "BESIDE", 2)
+    for number in range(4, 30):
+        options = {"fixity": {"md5": {}}} if number % 3 else {}
+        root.put(f"info:x/{number}", Path(root.root).parent / "in", **options)  # type: ignore[arg-type]
+    report = root.check(digests=True)
+    assert kinds(report) == []
+    assert report.counts == {"objects": 29, "files": 58, "bytes": 174}
+
+
+# --- repair -----------------------------------------------------------------------------------------------------------
+
+
+def lost_lines(root: OcflRoot) -> None:
+    (Path(root.root) / "0=ocfl_1.1").write_bytes(b"ocfl_1.1")
+    (place(root) / "0=ocfl_object_1.1").write_bytes(b"ocfl_object_1.1\r\n")
+
+
+REPAIRS: list[tuple[str, Callable[[OcflRoot], object], list[str]]] = [
+    ("nothing", lambda r: None, []),
+    (
+        "empty directories",
+        lambda r: [(Path(r.root) / name).mkdir(parents=True) for name in ("x/y", "x/z", place(r).parent.name)],
+        ["prune"],
+    ),
+    ("empty content", lambda r: (place(r) / "v1/content/none/none").mkdir(parents=True), ["prune"]),
+    ("declarations", lost_lines, ["write"]),
+    ("sidecar", lambda r: (place(r) / "inventory.json.sha512").unlink(), ["write"]),
+    ("version's sidecar", lambda r: (place(r) / "v1/inventory.json.sha512").unlink(), ["write"]),
+    ("layout file", lambda r: (Path(r.root) / "ocfl_layout.json").unlink(), ["write"]),
+    (
+        "leftover",
+        lambda r: (Path(r.root) / "extensions/pressmark-staging/12/object/v1").mkdir(parents=True),
+        ["remove"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("change", "actions"), [case[1:] for case in REPAIRS], ids=[case[0] for case in REPAIRS])
+def test_repair(root: OcflRoot, change: Callable[[OcflRoot], object], actions: list[str]) -> None:
+    """What can be mended is; a dry run says the same and changes nothing; a second repair finds nothing to do."""
+    before = {name: data for name, data in tree(Path(root.root)).items() if data is not None}
+    change(root)
+    broken = tree(Path(root.root))
+    said: list[object] = []
+    assert root.repair(dry_run=True, on_event=said.append).problems == []
+    assert tree(Path(root.root)) == broken
+    done: list[object] = []
+    assert root.repair(on_event=done.append).problems == []
+    assert said == done
+    assert sorted({event.action for event in done if isinstance(event, Changed)}) == actions
+    after = tree(Path(root.root))
+    assert {name: data for name, data in after.items() if data is not None} == {
+        **before,
+        **({"ocfl_layout.json": after["ocfl_layout.json"]} if "ocfl_layout.json" in before else {}),
+    }
+    done.clear()
+    assert root.repair(on_event=done.append).problems == []
+    assert done == []
+    assert OcflRoot(root.root).layout == LAYOUTS["0003"]
+
+
+def test_what_repair_leaves_alone(root: OcflRoot) -> None:
+    """What it cannot know stays as it is, and is reported."""
+    (place(root) / "v1/content/a.txt").write_bytes(b"changed")
+    (place(root, 1) / "0=ocfl_object_1.1").write_bytes(b"something else")
+    (place(root, 2) / "inventory.json.sha512").unlink()
+    rewrite(place(root, 2), lambda document: None, versions=False)
+    (place(root, 2) / "inventory.json.sha512").unlink()
+    (Path(root.root) / "stray").mkdir()
+    (Path(root.root) / "stray/file").write_bytes(b"x")
+    before = tree(Path(root.root))
+    report = root.repair()
+    assert tree(Path(root.root)) == before
+    assert kinds(report) == ["declaration-malformed", "file-stray", "inventory-differs", "sidecar-missing"]
+
+
+def test_repair_keeps_the_directory_of_a_version(root: OcflRoot) -> None:
+    """What a version's directory has lost is not the version."""
+    folder = place(root)
+    document = json.loads((folder / "inventory.json").read_bytes())
+    document["head"] = "v2"
+    document["versions"]["v2"] = document["versions"]["v1"]
+    save(folder, document, head=None)
+    (folder / "v2/content/none").mkdir(parents=True)
+    assert kinds(root.check()) == ["content-directory-empty"]
+    assert root.repair().ok
+    assert sorted(os.listdir(folder / "v2")) == []
+
+
+@pytest.mark.usefixtures("stuck")
+def test_repair_goes_on_where_one_directory_is_refused(root: OcflRoot) -> None:
+    """What cannot be removed is reported, and the rest is mended all the same."""
+    for name in ("a", "stuck", "z"):
+        (Path(root.root) / name).mkdir()
+    events: list[object] = []
+    report = root.repair(on_event=events.append)
+    assert events == [Changed("prune", b"a"), Changed("prune", b"z")]
+    assert [(one.kind, one.path) for one in report.problems if one.severity == "error"] == [
+        ("directory-empty", b"stuck"),
+        ("unrepaired", b"stuck"),
+    ]
+
+
+def test_repair_of_an_object_that_goes(root: OcflRoot, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An object that another run removes before it is mended needs no mending."""
+    (place(root) / "inventory.json.sha512").unlink()
+    gone = place(root)
+    mend = ocfl_repair._Repair._write_sidecar
+
+    def removed(self: Any, path: bytes) -> bool:
+        shutil.rmtree(gone)
+        return mend(self, path)
+
+    monkeypatch.setattr(ocfl_repair._Repair, "_write_sidecar", removed)
+    assert "sidecar-missing" not in kinds(root.repair())
+
+
+def test_repair_leaves_directories_of_what_is_ignored(root: OcflRoot) -> None:
+    """A directory that holds nothing but what is ignored cannot be removed: a dry run does not promise it."""
+    (Path(root.root) / "empty" / "sub").mkdir(parents=True)
+    (Path(root.root) / "empty" / "sub" / ".DS_Store").write_bytes(b"x")
+    for dry_run in (True, False):
+        events: list[object] = []
+        report = root.repair(dry_run=dry_run, on_event=events.append, ignore=[".DS_Store"])
+        assert (kinds(report), events) == (["directory-empty"], [])
+
+
+def test_repair_keeps_what_follows_a_declaration(root: OcflRoot) -> None:
+    for tail in (b"\n\n\nnotes", b"\n" * 200 + b"notes"):
+        path = place(root) / "0=ocfl_object_1.1"
+        path.write_bytes(b"ocfl_object_1.1" + tail)
+        assert kinds(root.repair()) == ["declaration-malformed"]
+        assert path.read_bytes() == b"ocfl_object_1.1" + tail
+
+
+def test_repair_replaces_no_link_and_no_directory(root: OcflRoot) -> None:
+    for number in range(2):
+        (place(root, number) / "inventory.json.sha512").unlink()
+    (place(root, 0) / "inventory.json.sha512").symlink_to("v1/inventory.json.sha512")
+    (place(root, 1) / "inventory.json.sha512").mkdir()
+    before = tree(Path(root.root))
+    assert "sidecar-missing" in kinds(root.repair())
+    assert tree(Path(root.root)) == before
+    assert (place(root, 0) / "inventory.json.sha512").is_symlink()
+
+
+def test_an_empty_directory_of_extensions(tmp_path: Path) -> None:
+    """A root of a layout without parameters has none; an empty one, which a killed run may leave, is removed."""
+    root = create(tmp_path / "root", "0002")
+    root.put("info:x", source(tmp_path / "in"))
+    assert not (tmp_path / "root/extensions").exists()
+    (tmp_path / "root/extensions/pressmark-staging/1/object").mkdir(parents=True)
+    assert sorted({problem.kind for problem in root.check().problems}) == ["leftover"]
+    assert root.repair().problems == []
+    assert not (tmp_path / "root/extensions").exists()
+    (tmp_path / "root/extensions").mkdir()
+    assert kinds(root.check()) == ["directory-empty"]
+    assert root.repair().problems == []
+    assert not (tmp_path / "root/extensions").exists()

@@ -1,0 +1,549 @@
+"""Storage roots: made and opened, objects put, given and removed, and everything that is refused."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pressmark import DirectClean, IdentifierError, Pairtree, Vitro, layout
+from pressmark.errors import ObjectError, StoreError, shown
+from pressmark.stores.ocfl.root import OcflObject, OcflRoot
+
+from .samples import CREATED, LAYOUTS, USER, create, kinds, source, tree
+
+
+@pytest.mark.parametrize("version", ["1.0", "1.1"])
+@pytest.mark.parametrize("word", LAYOUTS)
+def test_what_a_new_root_holds(tmp_path: Path, word: str, version: str) -> None:
+    """The three files of the specifications' hierarchies, every parameter written out; and it opens again."""
+    chosen = LAYOUTS[word]
+    folder = tmp_path / "root"
+    if word.startswith("0010") and version == "1.0":
+        with pytest.raises(StoreError, match=r"needs OCFL 1\.1"):
+            OcflRoot.create(folder, chosen, version=version)
+        assert not folder.exists()
+        return
+    made = OcflRoot.create(folder, chosen, version=version)
+    assert made.layout == OcflRoot(folder).layout == chosen
+    assert made.version == version
+    found = tree(folder)
+    if chosen.parameters():
+        config = found.pop(f"extensions/{chosen.name}/config.json")
+        assert json.loads(config or b"") == chosen.config()
+        assert found.pop("extensions") is found.pop(f"extensions/{chosen.name}") is None
+    described = json.loads(found.pop("ocfl_layout.json") or b"")
+    assert described["extension"] == chosen.name
+    assert described["description"]
+    assert found == {f"0=ocfl_{version}": f"ocfl_{version}\n".encode()}
+    assert made.check().problems == []
+    assert list(made.objects()) == []
+
+
+def test_an_object_as_it_is_stored(tmp_path: Path) -> None:
+    """One version, one file for each digest, sidecars, and the digests that were known; byte by byte."""
+    root = create(tmp_path / "root", "0003")
+    record = root.put(
+        "urn:x:1", source(tmp_path / "in"), created=CREATED, message="because", fixity={"md5": {"a.txt": MD5["one"]}}
+    )
+    assert record == ("urn:x:1", PLACE, True, None, ())
+    found = tree(tmp_path / "root" / PLACE)
+    inventory = found.pop("inventory.json") or b""
+    assert found.pop("v1/inventory.json") == inventory
+    assert found.pop("v1/inventory.json.sha512") == found.pop("inventory.json.sha512")
+    assert found == {
+        "0=ocfl_object_1.1": b"ocfl_object_1.1\n",
+        "v1": None,
+        "v1/content": None,
+        "v1/content/a.txt": b"one",
+        "v1/content/deep": None,
+        "v1/content/deep/er": None,
+        "v1/content/deep/er/b.txt": b"two",
+    }
+    assert json.loads(inventory) == {
+        "id": "urn:x:1",
+        "type": "https://ocfl.io/1.1/spec/#inventory",
+        "digestAlgorithm": "sha512",
+        "head": "v1",
+        "manifest": {SHA512["one"]: ["v1/content/a.txt"], SHA512["two"]: ["v1/content/deep/er/b.txt"]},
+        "versions": {
+            "v1": {
+                "created": CREATED,
+                "message": "because",
+                "user": USER,
+                "state": {SHA512["one"]: ["a.txt", "same.txt"], SHA512["two"]: ["deep/er/b.txt"]},
+            }
+        },
+        "fixity": {"md5": {MD5["one"]: ["v1/content/a.txt"]}},
+    }
+    assert root.check(digests=True).problems == []
+
+
+PLACE = "8a5/267/071/urn%3ax%3a1"
+MD5 = {"one": "f97c5d29941bfb1b2fdab0874906ab82"}
+SHA512 = {
+    "one": "05f70341078acf6a06d423d21720f9643d5f953626d88a02636dc3a9e79582aeb0c820857fd3f8dc502aa8360d2c8fa97a985fda5b"
+    "629b809cad18ffb62d3899",
+    "two": "928d50d1e24dab7cca62cfe84fcdcf9fc695160a278f91b5c0af22b709d82f8aa3b4955b3de9ba6d0a0eb7d932dc64c4d5c63fc2de"
+    "87441ad2e5b929f9b67c5e",
+}
+
+
+def test_files_of_an_object(tmp_path: Path) -> None:
+    root = create(tmp_path / "root", algorithm="sha256")
+    root.put("x:1", source(tmp_path / "in"))
+    found = root.get("x:1")
+    assert found.id == "x:1"
+    assert [name for name, _path in found.files()] == ["a.txt", "deep/er/b.txt", "same.txt"]
+    assert contents(found) == {"a.txt": b"one", "deep/er/b.txt": b"two", "same.txt": b"one"}
+    with found.open("same.txt") as file:
+        assert file.read() == b"one"
+    for name in ("", "none", "deep", "../a.txt", "v1/content/a.txt"):
+        with pytest.raises(ObjectError, match="there is no file") as caught:
+            found.open(name)
+        assert caught.value.kind == "missing"
+    assert kinds(root.check(digests=True)) == []
+
+
+def contents(found: OcflObject) -> dict[str, bytes]:
+    return {name: Path(os.fsdecode(path)).read_bytes() for name, path in found.files()}
+
+
+SOURCES: list[tuple[Callable[[Path], Any], dict[str, bytes]]] = [
+    (lambda folder: folder / "a.txt", {"a.txt": b"one"}),
+    (lambda folder: os.fsencode(folder / "a.txt"), {"a.txt": b"one"}),
+    (lambda folder: folder / "deep", {"er/b.txt": b"two"}),
+    (lambda folder: {"x/y": folder / "a.txt", "z": folder / "deep"}, {"x/y": b"one", "z/er/b.txt": b"two"}),
+    (lambda folder: {}, {}),
+    (lambda folder: folder / "empty", {}),
+]
+
+
+@pytest.mark.parametrize(("choose", "expected"), SOURCES)
+def test_sources(tmp_path: Path, choose: Callable[[Path], Any], expected: Mapping[str, bytes]) -> None:
+    """A file, a directory, names with files or directories, and nothing: an object without files is valid."""
+    folder = source(tmp_path / "in")
+    (folder / "empty").mkdir()
+    root = create(tmp_path / "root")
+    root.put("x", choose(folder))
+    found = root.get("x")
+    assert contents(found) == expected
+    assert kinds(root.check(digests=True)) == []
+
+
+def test_empty_directories_of_a_source_are_told_of(tmp_path: Path) -> None:
+    folder = source(tmp_path / "in")
+    (folder / "deep/none").mkdir()
+    record = create(tmp_path / "root").put("x", folder)
+    [problem] = record.problems
+    assert (problem.kind, problem.severity) == ("directory-empty", "warning")
+    assert "'deep/none' was not stored" in problem.message
+
+
+def refusal(root: OcflRoot, identifier: str, given: Any, **options: Any) -> ObjectError:
+    """Return the error of a put, and make sure that it has left nothing."""
+    before = tree(Path(root.root))
+    with pytest.raises(ObjectError) as caught:
+        root.put(identifier, given, **options)
+    assert tree(Path(root.root)) == before
+    assert "\n" not in str(caught.value)
+    assert shown(identifier) in str(caught.value)
+    return caught.value
+
+
+def test_sources_that_are_refused(tmp_path: Path) -> None:
+    """Nothing of a source is stored if something of it cannot be; the message names the file and the way out."""
+    root = create(tmp_path / "root")
+    folder = source(tmp_path / "in")
+    cases: list[tuple[str, Callable[[Path], object], str]] = [
+        ("source", lambda path: path.symlink_to("/etc/hostname"), "symbolic link; follow links, or leave it out"),
+        ("source", lambda path: path.symlink_to("/nowhere"), "symbolic link"),
+        ("source", os.mkfifo, "leave it out"),
+        ("bad-name", lambda path: (path.parent / "\udcff").write_bytes(b""), "is not UTF-8"),
+    ]
+    for number, (kind, make, words) in enumerate(cases):
+        bad = folder / f"bad-{number}"
+        make(bad)
+        error = refusal(root, "x", folder)
+        assert error.kind == kind
+        assert words in str(error)
+        for path in (bad, folder / "\udcff"):
+            path.unlink(missing_ok=True)
+    assert refusal(root, "x", tmp_path / "none").kind == "source"
+    assert refusal(root, "x", {"a/../b": folder / "a.txt"}).kind == "bad-name"
+    assert refusal(root, "x", {"/a": folder / "a.txt"}).kind == "bad-name"
+    assert refusal(root, "x", {"a\0": folder / "a.txt"}).kind == "bad-name"
+    assert refusal(root, "x", {"a": folder / "a.txt", "a/b": folder / "a.txt"}).kind == "collision"
+    assert refusal(root, "x", {"a/b": folder / "a.txt", "a": folder / "a.txt"}).kind == "collision"
+    assert refusal(root, "x", {"n" * 256: folder / "a.txt"}).kind == "bad-name"
+    assert refusal(root, "x", folder, fixity={"md5": {"a.txt": "0" * 32}}).kind == "mismatch"
+    assert refusal(root, "x", folder, fixity={"sha512": {"a.txt": "0" * 128}}).kind == "mismatch"
+    assert refusal(root, "x", folder, fixity={"md5": {"none": "0" * 32}}).kind == "mismatch"
+    with pytest.raises(StoreError, match="OCFL forbids hard links"):
+        root.put("x", folder, mode="hardlink")
+
+
+def test_links_are_followed_on_request(tmp_path: Path) -> None:
+    folder = source(tmp_path / "in")
+    (folder / "link").symlink_to("a.txt")
+    (folder / "links").symlink_to("deep")
+    root = create(tmp_path / "root")
+    root.put("x", folder, links="follow")
+    assert [name for name, _path in root.get("x").files()] == [
+        *("a.txt", "deep/er/b.txt", "link", "links/er/b.txt", "same.txt")
+    ]
+    assert kinds(root.check(digests=True)) == []
+    (folder / "deep/loop").symlink_to("..")
+    assert "holds it" in str(refusal(root, "y", folder, links="follow"))
+    (folder / "deep/loop").unlink()
+    (folder / "deep/loop").symlink_to(tmp_path / "root")
+    assert "copied into itself" in str(refusal(root, "y", folder, links="follow"))
+    assert "copied into itself" in str(refusal(root, "y", {"deep": folder / "deep"}, links="follow"))
+
+
+def test_places_that_are_refused(tmp_path: Path) -> None:
+    """Reserved places, places in objects, above objects, held by others, too long, and identifiers that map nowhere."""
+    file = source(tmp_path / "in") / "a.txt"
+    flat = create(tmp_path / "flat", "0002")
+    for identifier in ("extensions", "Extensions", "extensions/x", "ocfl_layout.json", "0=ocfl_1.0", "0=x/y"):
+        assert refusal(flat, identifier, file).kind == "reserved"
+    flat.put("a/b", file)
+    assert refusal(flat, "a", file).kind == "object-inside"
+    assert refusal(flat, "a/b/c", file).kind == "object-inside"
+    assert refusal(flat, "a/b/v1/c", file).kind == "object-inside"
+    assert refusal(flat, "a/b", file).kind == "exists"
+    assert refusal(flat, "x" * 256, file).kind == "bad-name"
+    assert "take another layout" in str(refusal(flat, "x" * 256, file))
+    assert refusal(flat, "/".join(["x" * 200] * 30), file).kind == "bad-name"
+    flat.put("x" * 255, file)
+    with pytest.raises(IdentifierError, match="empty segment"):
+        flat.put("a//b", file)
+    with pytest.raises(IdentifierError, match="not UTF-8"):
+        flat.put(b"\xff", file)
+    with pytest.raises(IdentifierError, match="not UTF-8"):
+        flat.put("\udcff", file)
+    # As arguments of a call come where the locale is not UTF-8.
+    assert flat.put("\udcc3\udca4", file).id == "ä"
+    assert flat.get("\udcc3\udca4").id == "ä"
+    short = create(tmp_path / "short", "0006")
+    short.put("one:x", file)
+    error = refusal(short, "two:x", file)
+    assert error.kind == "collision"
+    assert "held by the object 'one:x'" in str(error)
+    for call in (short.get, short.delete):
+        with pytest.raises(ObjectError, match="held by the object") as caught:
+            call("two:x")
+        assert caught.value.kind == "collision"
+    assert refusal(short, "two:x", file, replace=True).kind == "collision"
+    assert [record.id for record in short.objects()] == ["one:x"]
+    (tmp_path / "short" / "stray").write_bytes(b"x")
+    assert refusal(short, "a:stray", file).kind == "collision"
+    (tmp_path / "flat" / "stray").mkdir()
+    flat.put("stray", file)  # an empty directory that somebody left is no obstacle
+    (tmp_path / "flat" / "full").mkdir()
+    (tmp_path / "flat" / "full" / "file").write_bytes(b"x")
+    assert refusal(flat, "full", file).kind == "object-inside"
+    (tmp_path / "flat" / "link").symlink_to(tmp_path)
+    assert refusal(flat, "link/x", file).kind == "object-inside"
+    assert refusal(flat, "link", file).kind == "collision"
+
+
+def test_removing_leaves_no_trace(tmp_path: Path) -> None:
+    """An object goes with the directories above it that are empty then; the others stay."""
+    root = create(tmp_path / "root", "0011")
+    empty = tree(tmp_path / "root")
+    root.put("a/b/c", source(tmp_path / "in"))
+    alone = tree(tmp_path / "root")
+    root.put("a/b/d/e", source(tmp_path / "in"))
+    root.delete("a/b/d/e")
+    assert tree(tmp_path / "root") == alone
+    root.delete("a/b/c")
+    assert tree(tmp_path / "root") == empty
+    for call in (root.get, root.delete):
+        with pytest.raises(ObjectError, match="there is no object") as caught:
+            call("a/b/c")
+        assert caught.value.kind == "missing"
+
+
+def test_an_object_with_another_inside_is_not_removed(tmp_path: Path) -> None:
+    root = create(tmp_path / "root", "0002")
+    root.put("a", source(tmp_path / "in"))
+    root.put("b", source(tmp_path / "in"))
+    (tmp_path / "root/b").rename(tmp_path / "root/a/b")
+    before = tree(tmp_path / "root")
+    with pytest.raises(ObjectError, match="other objects inside") as caught:
+        root.delete("a")
+    assert caught.value.kind == "object-inside"
+    assert tree(tmp_path / "root") == before
+
+
+# --- versions ---------------------------------------------------------------------------------------------------------
+
+
+def test_replacing_makes_a_version(tmp_path: Path) -> None:
+    """The next version holds what is new; what an earlier one has is not stored again, and no link stays behind."""
+    root = create(tmp_path / "root", "0002")
+    root.put("x", source(tmp_path / "one"), created=CREATED)
+    before = tree(tmp_path / "root/x")
+    root.put("x", {"new": tmp_path / "one/a.txt", "b": source(tmp_path / "two", {"b": b"b"}) / "b"}, replace=True)
+    after = tree(tmp_path / "root/x")
+    assert {name: after[name] for name in before if name.startswith("v1")} == {
+        name: data for name, data in before.items() if name.startswith("v1")
+    }
+    assert sorted(after.keys() - before.keys()) == [
+        *("v2", "v2/content", "v2/content/b", "v2/inventory.json", "v2/inventory.json.sha512")
+    ]
+    found = root.get("x")
+    assert contents(found) == {"new": b"one", "b": b"b"}
+    assert list(found.inventory["versions"]) == ["v1", "v2"]
+    assert kinds(root.check(digests=True)) == []
+    # Only removed and renamed files: no content directory.
+    root.put("x", {"b": tmp_path / "two/b"}, replace=True)
+    assert not (tmp_path / "root/x/v3/content").exists()
+    assert kinds(root.check(digests=True)) == []
+    # The same again is nothing new.
+    root.put("x", {"b": tmp_path / "two/b"}, replace=True)
+    assert root.get("x").inventory["head"] == "v3"
+    root.put("y", {"b": tmp_path / "two/b"}, replace=True)
+    assert root.get("y").inventory["head"] == "v1"
+    assert sorted(record.id or "" for record in root.objects()) == ["x", "y"]
+
+
+@pytest.mark.parametrize("failing", [1, 2])
+def test_a_version_leaves_out_no_directory_that_cannot_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failing: int
+) -> None:
+    """Whichever look at it fails, the check's or the one before it is taken over, the object stays as it was."""
+    root = create(tmp_path / "root", "0002")
+    root.put("x", source(tmp_path / "one", {"a": b"a", "sub/b": b"b"}))
+    before = tree(tmp_path / "root/x")
+    real, looks = os.scandir, 0
+
+    def scandir(path: Any) -> Any:
+        nonlocal looks
+        if not isinstance(path, int) and os.fsencode(path).endswith(b"x/v1/content/sub"):
+            looks += 1
+            if looks == failing:
+                raise OSError(errno.ESTALE, os.strerror(errno.ESTALE), path)
+        return real(path)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "scandir", scandir)
+        with pytest.raises(ObjectError, match=os.strerror(errno.ESTALE)):
+            root.put("x", {"new": tmp_path / "one/a"}, replace=True)
+    assert tree(tmp_path / "root/x") == before
+    root.put("x", {"new": tmp_path / "one/a"}, replace=True)
+    assert kinds(root.check(digests=True)) == []
+
+
+def test_a_bad_object_gets_no_version(tmp_path: Path) -> None:
+    root = create(tmp_path / "root", "0002")
+    root.put("x", source(tmp_path / "one"))
+    (tmp_path / "root/x/v1/content/a.txt").unlink()
+    error = refusal(root, "x", source(tmp_path / "two", {"b": b"b"}), replace=True)
+    assert error.kind == "improper"
+    assert "content-missing" in str(error)
+
+
+# --- content paths ----------------------------------------------------------------------------------------------------
+
+
+def test_extension_0011_inside_objects(tmp_path: Path) -> None:
+    """Logical paths stay as they are, content paths are clean, and the object says how they were mapped."""
+    clean = DirectClean(max_path_segment_len=40)
+    root = create(tmp_path / "root", "0002", content_paths=clean)
+    names = {"~ what? is*this": b"a", "x" * 300: b"b", "tab\tnew\nline": b"c"}
+    (tmp_path / "in").mkdir()
+    given = {}
+    for number, (name, data) in enumerate(names.items()):
+        (tmp_path / "in" / str(number)).write_bytes(data)
+        given[name] = tmp_path / "in" / str(number)
+    root.put("x", given)
+    found = root.get("x")
+    assert contents(found) == names
+    stored = {path.split(b"/v1/content/")[1].decode() for _name, path in found.files()}
+    assert stored == {clean.map_id(name) for name in names}
+    config = tmp_path / "root/x/extensions" / clean.name / "config.json"
+    assert json.loads(config.read_bytes()) == clean.config()
+    assert kinds(root.check(digests=True)) == []
+    (tmp_path / "in/9").write_bytes(b"d")
+    error = refusal(root, "y", {"a:b": given["tab\tnew\nline"], "a*b": tmp_path / "in/9"})
+    assert error.kind == "collision"
+    assert "encodeUTF" in str(error)
+    with pytest.raises(StoreError, match="maps no content paths"):
+        OcflRoot(tmp_path / "root", content_paths=layout("0003"))
+
+
+# --- bad roots --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("chosen", "words"),
+    [(Pairtree(), "pairtree is no layout of OCFL"), (Vitro(), "vitro is no layout of OCFL")],
+)
+def test_other_layouts_are_refused(tmp_path: Path, chosen: Any, words: str) -> None:
+    with pytest.raises(StoreError, match=words):
+        OcflRoot.create(tmp_path / "root", chosen)
+    assert not (tmp_path / "root").exists()
+
+
+def test_roots_are_not_made_over_something(tmp_path: Path) -> None:
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full/file").write_bytes(b"x")
+    with pytest.raises(StoreError, match="holds 'file'"):
+        create(tmp_path / "full")
+    with pytest.raises(StoreError, match=r"holds '0=ocfl_1\.1'"):
+        create(create(tmp_path / "root").root and tmp_path / "root")
+    with pytest.raises(StoreError, match="no directory"):
+        create(tmp_path / "full/file")
+    with pytest.raises(StoreError, match="not known; take one of"):
+        create(tmp_path / "new", version="2.0")
+    # What a killed creation has left is no obstacle.
+    (tmp_path / "root/0=ocfl_1.1").unlink()
+    assert create(tmp_path / "root", "0004").check().problems == []
+
+
+LAYOUT_FILES: list[tuple[str, bytes, str, str]] = [
+    (
+        "unknown",
+        b'{"extension": "0099-new-layout", "description": "x"}',
+        "unknown layout '0099-new-layout'",
+        "layout-unknown",
+    ),
+    ("pairtree", b'{"extension": "pairtree", "description": "x"}', "pairtree is no layout of OCFL", "layout-unknown"),
+    ("no JSON", b"{", "is not JSON", "layout-malformed"),
+    ("a list", b"[]", "is not a JSON object", "layout-malformed"),
+    ("no extension", b'{"description": "x"}', "names no extension", "layout-malformed"),
+    ("upward", b'{"extension": "../x", "description": "x"}', "no extension", "layout-unknown"),
+    (
+        "required",
+        b'{"extension": "0006-flat-omit-prefix-storage-layout", "description": "x"}',
+        "delimiter: required",
+        "layout-unknown",
+    ),
+    ("absent", b"", "it has no ocfl_layout.json", "layout-missing"),
+]
+
+
+@pytest.mark.parametrize(
+    ("data", "words", "kind"), [case[1:] for case in LAYOUT_FILES], ids=[case[0] for case in LAYOUT_FILES]
+)
+def test_roots_without_a_known_layout(tmp_path: Path, data: bytes, words: str, kind: str) -> None:
+    """Walking and checking work and tell of it; whatever needs the layout is refused, and says why."""
+    root = create(tmp_path / "root")
+    root.put("x:1", source(tmp_path / "in"))
+    path = tmp_path / "root/ocfl_layout.json"
+    path.write_bytes(data)
+    if not data:
+        path.unlink()
+    opened = OcflRoot(tmp_path / "root")
+    assert opened.layout is None
+    assert [record.id for record in opened.objects()] == ["x:1"]
+    report = opened.check()
+    assert kind in [problem.kind for problem in report.problems]
+    for call in (opened.get, opened.delete, lambda identifier: opened.put(identifier, tmp_path / "in")):
+        with pytest.raises(StoreError, match="layout that is known") as caught:
+            call("x:1")
+        assert words in str(caught.value)
+    given = OcflRoot(tmp_path / "root", layout=LAYOUTS["0003"])
+    assert given.get("x:1").id == "x:1"
+    assert kind == "layout-malformed" or given.check().ok
+
+
+def test_a_configuration_that_is_refused(tmp_path: Path) -> None:
+    create(tmp_path / "root")
+    config = tmp_path / "root/extensions" / LAYOUTS["0003"].name / "config.json"
+    for document, words in [
+        ({"extensionName": LAYOUTS["0003"].name, "tupleSize": 99}, "tupleSize"),
+        ({"extensionName": LAYOUTS["0003"].name, "size": 3}, "size"),
+        ({"extensionName": LAYOUTS["0004"].name}, "extensionName"),
+    ]:
+        config.write_text(json.dumps(document))
+        opened = OcflRoot(tmp_path / "root")
+        with pytest.raises(StoreError, match=words):
+            opened.get("x")
+        assert kinds(opened.check()) == ["layout-unknown"]
+    config.unlink()
+    assert OcflRoot(tmp_path / "root").layout == LAYOUTS["0003"]
+
+
+def test_directories_that_are_no_roots(tmp_path: Path) -> None:
+    for path, words in [
+        (tmp_path / "none", "No such file"),
+        (tmp_path, "it is no OCFL storage root: there is no 0=ocfl_1.1 or 0=ocfl_1.0"),
+        (Path("/etc/hostname"), "Not a directory"),
+    ]:
+        with pytest.raises(StoreError, match=words):
+            OcflRoot(path)
+    (tmp_path / "0=ocfl_2.0").write_text("ocfl_2.0\n")
+    with pytest.raises(StoreError, match=r"it declares 0=ocfl_2\.0, there is no"):
+        OcflRoot(tmp_path)
+    with pytest.raises(StoreError, match="take sha512 or sha256"):
+        create(tmp_path / "root", algorithm="md5")
+
+
+def test_an_undeclared_root_is_checked_and_never_written(tmp_path: Path) -> None:
+    root = create(tmp_path / "root")
+    root.put("info:x/1", source(tmp_path / "in"))
+    (tmp_path / "root/0=ocfl_1.1").unlink()
+    before = tree(tmp_path / "root")
+    undeclared = OcflRoot(tmp_path / "root", undeclared=True)
+    assert [(one.kind, one.code) for one in undeclared.check().errors] == [("declaration-missing", "E069")]
+    assert [record.id for record in undeclared.objects()] == ["info:x/1"]
+    for change in (
+        lambda: undeclared.put("info:x/2", tmp_path / "in"),
+        lambda: undeclared.delete("info:x/1"),
+        undeclared.repair,
+        lambda: undeclared.loading().__enter__(),
+    ):
+        with pytest.raises(StoreError, match="it is no OCFL storage root"):
+            change()
+    assert tree(tmp_path / "root") == before
+    assert OcflRoot(create(tmp_path / "other").root, undeclared=True).put("info:x/1", tmp_path / "in").proper
+
+
+def test_a_full_disk_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The object is not there, nor anything of it; the error says what to do; and the next put succeeds."""
+    root = create(tmp_path / "root")
+    folder = source(tmp_path / "in", {"a": b"x" * 100_000, "b": b"y"})
+    real, left = os.write, 50_000
+
+    def write(descriptor: int, data: bytes) -> int:
+        nonlocal left
+        if len(data) > left:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        left -= len(data)
+        return real(descriptor, data)
+
+    monkeypatch.setattr(os, "write", write)
+    error = refusal(root, "x", folder)
+    assert error.kind == "no-space"
+    assert "make room" in str(error)
+    monkeypatch.undo()
+    root.put("x", folder)
+    assert kinds(root.check(digests=True)) == []
+
+
+@pytest.mark.parametrize("sign", ["0=ocfl_object_1.1", "inventory.json"])
+def test_no_object_in_what_may_be_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sign: str) -> None:
+    """Where nobody can say whether a directory above is an object, nothing is put below it."""
+    root = create(tmp_path / "root", "0002")
+    folder = tmp_path / "root/a"
+    folder.mkdir()
+    (folder / sign).write_bytes(b"")
+    look = os.lstat
+
+    def refused(path: Any, **options: Any) -> os.stat_result:
+        if os.path.basename(os.fsencode(path)) == sign.encode():
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+        return look(path, **options)
+
+    monkeypatch.setattr(os, "lstat", refused)
+    with pytest.raises(ObjectError) as caught:
+        root.make_sure("b", b"a/b")
+    assert caught.value.kind == "permission"

@@ -1,0 +1,87 @@
+"""Trees that other programs have written: recognised, and read in their dialect."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pressmark.stores.pairtree import dialects
+from pressmark.stores.pairtree.pairtree_store import PairtreeStore
+
+from ..conftest import Tree
+
+# What the programs themselves wrote for an identifier (rules/pairtree.md, section 5).
+WRITTEN = {
+    "unt": {
+        "a b": "a^/9d/b",
+        "\n": "^8/7",
+        "\0": "^7/d",
+        "a\\b": "a\\/b",
+        "\u00e9": "\u00e9",
+        "\x7f": "\x7f",
+        "a?": "a^/3f",
+    },
+    "caltech": {"a b": "a^/20/b", "\n": "\n", "a\\b": "a^/5c/b", "\u00e9": "\u00e9", "ab:c/d.": "ab/+c/=d/,"},
+    "unpadded-hex": {"a b": "a^/20/b", "\n": "^a", "\0x": "^0/x", "\u00e9": "^c/3^/a9", "\x7f": "^7/f"},
+}
+
+
+@pytest.mark.parametrize("dialect", WRITTEN)
+def test_what_the_programs_write(dialect: str) -> None:
+    """Paths are those that the program writes, and are recognised; read back where that is one identifier's."""
+    for identifier, path in WRITTEN[dialect].items():
+        assert dialects.path(dialect, identifier) == path
+        assert dialect in dialects.recognised(path)
+        if dialect != "unpadded-hex" or identifier in ("\n", "\0x"):
+            assert dialects.read(dialect, path) == identifier
+
+
+@given(st.sampled_from(dialects.DIALECTS), st.text(st.characters(exclude_categories=["Cs"]), min_size=1))
+def test_nothing_is_read_wrong(dialect: str, identifier: str) -> None:
+    """What is read back is what was written; a path that more than one identifier has is refused."""
+    path = dialects.path(dialect, identifier)
+    try:
+        assert dialects.read(dialect, path) == identifier
+    except dialects.Unreadable as refused:
+        if (dialect, refused.kind) != ("unpadded-hex", "ambiguous"):
+            raise
+    assert dialect in dialects.recognised(path)
+
+
+@pytest.mark.parametrize(
+    ("dialect", "path", "kind"),
+    [
+        ("unt", "a^/20", "undecodable"),
+        ("unt", "^", "undecodable"),
+        ("caltech", "^6/1", "undecodable"),
+        ("caltech", "a.", "undecodable"),
+        ("unpadded-hex", "^2/0", "ambiguous"),
+        ("unpadded-hex", "^g", "undecodable"),
+        ("unpadded-hex", "^", "undecodable"),
+    ],
+)
+def test_what_no_such_program_writes(dialect: str, path: str, kind: str) -> None:
+    """A path that the dialect does not have is refused."""
+    with pytest.raises(dialects.Unreadable) as caught:
+        dialects.read(dialect, path)
+    assert caught.value.kind == kind
+
+
+def test_trees(tree: Tree) -> None:
+    """A tree is tested for its dialect, and read in it."""
+    base = tree("ab/foo/x", "a^/9d/b/foo/x", "\u00e9/foo/x", "c\\/d/foo/x", "^z/foo/x", "^a/foo/x")
+    store = PairtreeStore(base)
+    assert store.dialects() == {"caltech": 1, "spec": 2, "unknown": 1, "unpadded-hex": 2, "unt": 3}
+    unt = PairtreeStore(base, dialect="unt")
+    found = {record.path.removeprefix("pairtree_root/"): record.id for record in unt.objects()}
+    assert found == {
+        "ab": "ab",
+        "a^/9d/b": "a b",
+        "\u00e9": "\u00e9",
+        "c\\/d": "c\\d",
+        "^z": None,
+        "^a": None,
+    }
+    assert [name for name, _ in unt.get("a b").files()] == ["x"]
+    assert unt.dialects()["unt"] == 4

@@ -1,0 +1,345 @@
+"""Repair: every object into one directory, no byte and no identifier changed, and nothing twice."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+
+from pressmark.errors import ObjectError, StoreError
+from pressmark.stores import Changed
+from pressmark.stores.pairtree import pairtree_store as pairtree
+from pressmark.stores.pairtree.pairtree_store import PairtreeStore
+from pressmark.stores.store import text
+
+from ..conftest import Tree, snapshot, write
+from .test_walk import TREES, build
+
+
+def kinds(store: PairtreeStore) -> list[str]:
+    return sorted(problem.kind for problem in store.check().problems if problem.kind != "version-missing")
+
+
+def files(store: PairtreeStore) -> dict[str, dict[str, bytes]]:
+    """Return place -> name -> content; the names are those below the object's own directory."""
+    return {
+        record.path: {name: Path(os.fsdecode(path)).read_bytes() for name, path in store.locate(record).files()}
+        for record in store.objects()
+    }
+
+
+def test_the_specification(tree: Tree) -> None:
+    """The split end of section 2 is repaired as it is drawn there."""
+    base = tree("be/nt/README.txt", "be/nt/report.pdf", "be/nt/ef/foo/x")
+    events: list[object] = []
+    report = PairtreeStore(base).repair(on_event=events.append)
+    assert sorted(snapshot(base / "pairtree_root" / "be" / "nt")) == [
+        *(b"ef", b"ef/foo", b"ef/foo/x", b"obj", b"obj/README.txt", b"obj/report.pdf"),
+    ]
+    assert events == [Changed("encapsulate", b"pairtree_root/be/nt", (b"README.txt", b"report.pdf"))]
+    assert report.counts == {"objects": 2, "repaired": 1}
+    assert report.ok
+    assert kinds(PairtreeStore(base)) == []
+
+
+def test_what_is_moved_and_what_stays(tree: Tree) -> None:
+    """All improper cases are repaired; reserved names, shorties and an object at the root stay where they are."""
+    names = (
+        *(
+            "ab",
+            "cd/xy",
+            "be/nt/obj/old",
+            "be/nt/more",
+            "be/nt/pairtree_x",
+            "be/nt/ef/foo/x",
+            "zz/z/ab/c",
+            "zz/z/foo/d",
+        ),
+        *("top", "em/pt/y/", "ok/foo/x"),
+    )
+    base = tree(*names[1:])
+    root = base / "pairtree_root"
+    before = files(PairtreeStore(base))
+    first = snapshot(base)
+    expected: list[object] = []
+    PairtreeStore(base).repair(dry_run=True, on_event=expected.append)
+    assert snapshot(base) == first
+    events: list[object] = []
+    report = PairtreeStore(base).repair(on_event=events.append)
+    assert events == expected
+    assert files(PairtreeStore(base)) == before
+    assert sorted(os.listdir(root / "be" / "nt")) == ["ef", "obj", "pairtree_x"]
+    assert sorted(os.listdir(root / "be" / "nt" / "obj")) == ["more", "obj"]
+    assert sorted(os.listdir(root / "zz" / "z" / "obj")) == ["ab", "foo"]
+    assert sorted(os.listdir(root)) == ["be", "cd", "ok", "top", "zz"]
+    assert sorted(problem.kind for problem in report.problems) == ["empty-id", "reserved"]
+    again: list[object] = []
+    second = snapshot(base)
+    assert PairtreeStore(base).repair(on_event=again.append).counts["repaired"] == 0
+    assert (again, snapshot(base)) == ([], second)
+
+
+@settings(max_examples=settings.default.max_examples // 2)
+@given(TREES)
+def test_any_tree(tree: dict[bytes, object]) -> None:
+    """Whatever the tree: places, identifiers and bytes stay, all that has a ppath is encapsulated, twice is once."""
+    with tempfile.TemporaryDirectory() as folder:
+        build(os.path.join(os.fsencode(folder), b"pairtree_root"), tree)
+        store = PairtreeStore(folder, durable=False)
+        before, ids = files(store), [record.id for record in store.objects()]
+        store.repair()
+        assert files(store) == before
+        assert [record.id for record in store.objects()] == ids
+        assert all(record.proper for record in store.objects() if record.path != "pairtree_root")
+        assert not {"empty", "unfinished"} & set(kinds(store))
+        done = snapshot(Path(folder))
+        store.repair()
+        assert snapshot(Path(folder)) == done
+
+
+def test_ignored_names_stay(tree: Tree) -> None:
+    """What is ignored is neither moved nor a reason to move anything."""
+    base = tree("ab/foo/x", "ab/.DS_Store", "cd/one", "cd/two", "cd/.DS_Store")
+    PairtreeStore(base).repair(ignore=[".DS_Store"])
+    root = base / "pairtree_root"
+    assert sorted(os.listdir(root / "ab")) == [".DS_Store", "foo"]
+    assert sorted(os.listdir(root / "cd")) == [".DS_Store", "obj"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs symbolic links")
+def test_links(tree: Tree, tmp_path: Path) -> None:
+    """Links of the object still lead where they led; where that cannot be, the object is left as it is."""
+    base = tree("ab/one", "ab/two", "cd/one", "cd/sub/x", "ef/foo/x")
+    root = base / "pairtree_root"
+    write(tmp_path, {"outside": b"o"})
+    (root / "ab" / "near").symlink_to("one")
+    (root / "ab" / "far").symlink_to("../ef/foo/x")
+    (root / "ab" / "absolute").symlink_to(tmp_path / "outside")
+    (root / "cd" / "sub" / "in").symlink_to("../one")
+    (root / "cd" / "sub" / "out").symlink_to("../../ef/foo/x")
+    before = files(PairtreeStore(base))
+    report = PairtreeStore(base).repair()
+    assert files(PairtreeStore(base)) == before
+    found = snapshot(root)
+    assert found[b"ab/obj/near"] == b"-> one"
+    assert found[b"ab/obj/far"] == b"-> ../../ef/foo/x"
+    assert b"cd/obj" not in found
+    assert [(problem.kind, problem.path) for problem in report.problems if problem.section != "4"] == [
+        ("link-unmoved", b"pairtree_root/cd/sub/out"),
+        ("split-end", b"pairtree_root/cd"),
+    ]
+    os.unlink(root / "cd" / "sub" / "out")
+    assert PairtreeStore(base).repair().ok
+    assert snapshot(root)[b"cd/obj/sub/in"] == b"-> ../one"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs symbolic links")
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_an_empty_directory_behind_a_link(tree: Tree, tmp_path: Path, dry_run: bool) -> None:
+    """What is empty and cannot be removed remains to be told."""
+    base = tree("xy/foo/x")
+    (tmp_path / "empty").mkdir()
+    (base / "pairtree_root" / "ab").symlink_to(tmp_path / "empty")
+    events: list[object] = []
+    report = PairtreeStore(base).repair(dry_run=dry_run, on_event=events.append)
+    assert events == []
+    assert [problem.kind for problem in report.problems] == ["empty"]
+    assert (tmp_path / "empty").is_dir()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs symbolic links")
+def test_a_link_by_a_name_of_ours(tree: Tree, tmp_path: Path) -> None:
+    """Nothing is moved to where a link leads that stands where a repair would gather the names."""
+    base = tree("ab/one", "ab/two", "cd/one", "cd/two")
+    (tmp_path / "theirs").mkdir()
+    (base / "pairtree_root" / "ab" / "pairtree_pressmark-obj").symlink_to(tmp_path / "theirs")
+    store = PairtreeStore(base)
+    assert store.repair().counts["repaired"] == 1
+    assert kinds(store) == ["reserved", "split-end"]
+    with pytest.raises(ObjectError, match="pairtree_pressmark-obj"):
+        store.delete("ab")
+    assert os.listdir(tmp_path / "theirs") == []
+    assert sorted(os.listdir(base / "pairtree_root" / "ab")) == ["one", "pairtree_pressmark-obj", "two"]
+
+
+def test_what_one_object_is_refused(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is told of, and the others are repaired all the same."""
+    # A name has come again since the repair was interrupted.
+    base = tree("ab/pairtree_pressmark-obj/one", "ab/one", "cd/two", "ef/", "gh/three")
+    before = snapshot(base / "pairtree_root" / "ab")
+    store = PairtreeStore(base)
+    prune_upward = pairtree.prune_upward
+
+    def refused(top: bytes, relative: bytes, *removed: list[bytes]) -> list[bytes]:
+        if relative == b"ef":
+            raise PermissionError(errno.EACCES, "Permission denied", os.path.join(top, b"ef"))
+        return prune_upward(top, relative, *removed)
+
+    monkeypatch.setattr(pairtree, "prune_upward", refused)
+    events: list[object] = []
+    report = store.repair(on_event=events.append)
+    assert [event.path for event in events if isinstance(event, Changed)] == [b"pairtree_root/cd", b"pairtree_root/gh"]
+    assert (report.ok, report.counts) == (False, {"objects": 3, "repaired": 2})
+    assert [(problem.kind, problem.path) for problem in report.problems] == [
+        ("unrepaired", b"pairtree_root/ab"),
+        ("unfinished", b"pairtree_root/ab"),
+        ("unrepaired", b"pairtree_root/ef"),
+        ("empty", b"pairtree_root/ef"),
+    ]
+    assert [problem.message for problem in report.problems if problem.kind == "unrepaired"] == [
+        "File exists (one); two names are the same, or are one here that differ in case: rename one of them",
+        "Permission denied (ef); run it as somebody who may",
+    ]
+    assert snapshot(base / "pairtree_root" / "ab") == before
+
+
+def test_what_stays_above_what_was_removed(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a directory that was removed it is not said that it is empty, but that the one above it had to stay."""
+    store = PairtreeStore(tree("ab/cd/ef/"))
+    rmdir = os.rmdir
+
+    def refused(path: bytes) -> None:
+        if path.endswith(b"/ab/cd"):
+            raise PermissionError(errno.EACCES, "Permission denied", path)
+        rmdir(path)
+
+    monkeypatch.setattr("pressmark.stores.directories.os.rmdir", refused)
+    events: list[object] = []
+    report = store.repair(on_event=events.append)
+    assert events == [Changed("prune", b"pairtree_root/ab/cd/ef")]
+    assert [(problem.kind, problem.path) for problem in report.problems] == [("unrepaired", b"pairtree_root/ab/cd")]
+
+
+@pytest.mark.parametrize("name", ["ab/cd/", "ab/x"])
+def test_a_dry_run_while_another_run_mends(tree: Tree, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """What has gone since it was looked at needs no repair."""
+    store = PairtreeStore(tree(name))
+    items = pairtree.Walk.items
+
+    def gone(self: pairtree.Walk, *arguments: Any) -> Any:
+        found = list(items(self, *arguments))
+        shutil.rmtree(os.path.join(store.root, "pairtree_root", "ab"))
+        return found
+
+    monkeypatch.setattr(pairtree.Walk, "items", gone)
+    assert store.repair(dry_run=True).problems == []
+
+
+def test_a_repair_without_a_workshop(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What stops every repair ends this one, in a line."""
+
+    def refused(_folder: bytes) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied", b"pairtree_pressmark")
+
+    monkeypatch.setattr(pairtree, "Workshop", refused)
+    with pytest.raises(StoreError, match="somebody who may"):
+        PairtreeStore(tree("ab/one", "cd/one")).repair()
+
+
+def test_interrupted_changes(tree: Tree) -> None:
+    """What a killed run has left in an object's directory is finished, and read as a whole until then."""
+    base = tree(
+        *("ab/pairtree_pressmark-obj/one", "ab/two", "cd/pairtree_pressmark-obj/one"),
+        *("ef/pairtree_pressmark-old/foo/x", "gh/pairtree_pressmark-old/foo/x", "gh/foo/y"),
+        *("ij/pairtree_pressmark-old/foo/x", "ij/a", "ij/b"),
+        *("kl/pairtree_pressmark-old/a", "kl/pairtree_pressmark-old/b", "mn/pairtree_pressmark-old/a"),
+    )
+    (base / "pairtree_pressmark" / "0123").mkdir(parents=True)
+    (base / "pairtree_pressmark" / "0123" / "object").write_bytes(b"")
+    store = PairtreeStore(base)
+    before = {place: sorted(names) for place, names in files(store).items()}
+    assert before == {
+        "pairtree_root/ab": ["one", "two"],
+        "pairtree_root/cd": ["one"],
+        "pairtree_root/ef": ["x"],
+        "pairtree_root/gh": ["y"],
+        "pairtree_root/ij": ["a", "b", "foo/x"],
+        "pairtree_root/kl": ["a", "b"],
+        "pairtree_root/mn": ["a"],
+    }
+    assert kinds(store) == ["leftover", "split-end", *["unfinished"] * 7]
+    with store.get("ab").open("one") as file:
+        assert file.read() == b"x"
+    events: list[object] = []
+    store.repair(on_event=events.append)
+    assert [event.action for event in events if isinstance(event, Changed)] == ["remove", *["finish"] * 7]
+    assert {place: sorted(names) for place, names in files(store).items()} == before
+    assert kinds(store) == []
+    assert sorted(os.listdir(base)) == ["pairtree_root"]
+
+
+@pytest.mark.parametrize("stray", [".DS_Store", "@eaDir/x"])
+def test_an_interrupted_replacement_beside_other_names(
+    tree: Tree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stray: str
+) -> None:
+    """What lies beside an object whose replacing was interrupted is not taken for the new one: the old one stays."""
+    base = tree("ab/foo/x", f"ab/{stray}")
+    write(tmp_path, {"new": b"new"})
+
+    def killed(*_names: bytes) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(pairtree, "exchange", lambda _one, _other: False)
+        patch.setattr(pairtree, "rename_new", killed)
+        patch.setattr(pairtree, "_take_back", killed)
+        with pytest.raises(KeyboardInterrupt):
+            PairtreeStore(base, ignore=[stray.partition("/")[0]]).put("ab", tmp_path / "new", replace=True)
+    store = PairtreeStore(base)
+    before = {place: sorted(names) for place, names in files(store).items()}
+    assert before == {"pairtree_root/ab": sorted(["foo/x", stray])}
+    assert store.repair().counts["repaired"] == 1
+    assert {place: sorted(names) for place, names in files(store).items()} == before
+    assert kinds(store) == []
+
+
+def test_reading_while_an_object_is_replaced(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever reads where names cannot be exchanged finds the new object that appears between two looks."""
+    base = tree("ab/pairtree_pressmark-old/foo/x", "ab/other/y")
+    place = base / "pairtree_root" / "ab"
+    os.rename(place / "other", base / "new")
+    replaced = pairtree._replaced
+
+    def appears(directory: bytes) -> list[bytes]:
+        if (base / "new").exists():
+            os.rename(base / "new", place / "foo")
+        return replaced(directory)
+
+    monkeypatch.setattr(pairtree, "_replaced", appears)
+    assert [name for name, _path in PairtreeStore(base).get("ab").files()] == ["y"]
+
+
+def test_reading_while_the_old_object_is_put_aside(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever has seen the old object in its place, and then aside, has not seen two."""
+    place = tree("ab/foo/x", "ab/pairtree_pressmark-old/") / "pairtree_root" / "ab"
+    replaced = pairtree._replaced
+
+    def put_aside(directory: bytes) -> list[bytes]:
+        if (place / "foo").exists():
+            os.rename(place / "foo", place / "pairtree_pressmark-old" / "foo")
+        return replaced(directory)
+
+    monkeypatch.setattr(pairtree, "_replaced", put_aside)
+    assert [name for name, _path in PairtreeStore(place.parent).get("ab").files()] == ["x"]
+
+
+def test_other_dialects_are_not_changed(tree: Tree) -> None:
+    """A tree that is read in another program's dialect is not written to."""
+    store = PairtreeStore(tree("ab/x"), dialect="unt")
+    assert store.repair(dry_run=True).counts["repaired"] == 1
+    for action in (store.repair, lambda: store.put("a", "x"), lambda: store.delete("ab")):
+        with pytest.raises(StoreError, match="only read"):
+            action()
+
+
+def test_texts_of_events(tree: Tree) -> None:
+    """Paths in events are octets, as in problems."""
+    events: list[object] = []
+    PairtreeStore(tree(b"\xff/x")).repair(dry_run=True, on_event=events.append)
+    assert [text(event.path) for event in events if isinstance(event, Changed)] == ["pairtree_root/\udcff"]

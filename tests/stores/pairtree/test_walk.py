@@ -1,0 +1,385 @@
+"""The walk: rules 8 to 18 of Pairtree, object by object, and against a transcription that reads one name at a time."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from pressmark import stores
+from pressmark.errors import StoreError
+from pressmark.reports import Problem
+from pressmark.stores.pairtree import walk as pairtree_walk
+from pressmark.stores.pairtree.pairtree_store import PairtreeStore
+from pressmark.stores.store import octets
+from support.implementations import Implementation, use
+
+from ..conftest import Tree, write
+
+
+def walked(base: Path, **options: object) -> tuple[dict[str, tuple[str | None, str | None, list[str]]], list[str]]:
+    """Return path -> identifier, encapsulation and problems' kinds of every object; and the other problems."""
+    others: list[str] = []
+    store = PairtreeStore(base, **options)  # type: ignore[arg-type]
+    found = {}
+    for record in store.objects(on_problem=lambda each: others.append(f"{os.fsdecode(each.path)}: {each.kind}")):
+        assert record.proper == (record.encapsulation is not None)
+        kinds = [problem.kind for problem in record.problems]
+        found[record.path.removeprefix("pairtree_root/")] = (record.id, record.encapsulation, kinds)
+    return found, others
+
+
+# Names below pairtree_root -> objects, and problems that belong to none.
+RULES: dict[str, tuple[tuple[str | bytes, ...], dict[str, object], list[str]]] = {
+    "2 proper": (
+        ("ab/cd/foo/README.txt", "ab/cd/foo/gh/x", "ab/cd/e/bar/54321.wav"),
+        {"ab/cd": ("abcd", "foo", []), "ab/cd/e": ("abcde", "bar", [])},
+        [],
+    ),
+    "2 split end": (
+        ("be/nt/README.txt", "be/nt/report.pdf", "be/nt/ef/gh/foo/x"),
+        {"be/nt": ("bent", None, ["split-end"]), "be/nt/ef/gh": ("bentefgh", "foo", [])},
+        [],
+    ),
+    "13 a file of two characters": (("ab/xy",), {"ab": ("ab", None, ["bare-file"])}, []),
+    "13 a file on the way": (
+        ("ab/file", "ab/cd/foo/x"),
+        {"ab": ("ab", None, ["bare-file"]), "ab/cd": ("abcd", "foo", [])},
+        [],
+    ),
+    "14 an encapsulated pairtree": (("ab/foo/pairtree_root/cd/bar/x",), {"ab": ("ab", "foo", [])}, []),
+    "15 two directories": (("ab/foo/x", "ab/bar/x"), {"ab": ("ab", None, ["split-end"])}, []),
+    "A5 a morty ends": (("ab/c/de/x",), {"ab/c": ("abc", None, ["post-morty"])}, []),
+    "A5 a morty with more": (
+        ("ab/c/de/x", "ab/c/foo/x"),
+        {"ab/c": ("abc", None, ["split-end", "post-morty"])},
+        [],
+    ),
+    "16 reserved": (
+        ("ab/pairtree_x/y", "ab/cd/foo/x", "ab/cd/pairtreefile", "pairtree9"),
+        {"ab/cd": ("abcd", "foo", [])},
+        [f"pairtree_root/{name}: reserved" for name in ("pairtree9", "ab/pairtree_x", "ab/cd/pairtreefile")],
+    ),
+    "17 empty": (("ab/cd/", "ab/e/"), {}, ["pairtree_root/ab/cd: empty", "pairtree_root/ab/e: empty"]),
+    "18 an empty object": (("ab/foo/",), {"ab": ("ab", "foo", [])}, []),
+    "A1 upper case and needless": (
+        ("^2/A/foo/x", "^6/1b/foo/x"),
+        {"^2/A": ("*", "foo", ["not-canonical"]), "^6/1b": ("ab", "foo", ["not-canonical"])},
+        [],
+    ),
+    "A2 malformed": (
+        ("ab/^/foo/x", "^r/fx/foo/y"),
+        {"ab/^": (None, "foo", ["undecodable"]), "^r/fx": (None, "foo", ["undecodable"])},
+        [],
+    ),
+    "A3 not UTF-8": (("^f/fa/foo/x",), {"^f/fa": ("\udcffa", "foo", ["not-utf8"])}, []),
+    "A4 uncleaned": (
+        ("a./é/foo/x", b"\xff\xfe/bar/x", " a/foo/x"),
+        {
+            " a": (" a", "foo", ["not-canonical"]),
+            "a./é": ("a.é", "foo", ["not-canonical"]),
+            "\udcff\udcfe": ("\udcff\udcfe", "bar", ["not-utf8", "not-canonical"]),
+        },
+        [],
+    ),
+    "A4 three characters of few octets": (("ab/éàü/x",), {"ab": ("ab", "éàü", [])}, []),
+    "A7 the empty identifier": (
+        ("foo/x", "ab/foo/x"),
+        {"pairtree_root": (None, None, ["empty-id"]), "ab": ("ab", "foo", [])},
+        [],
+    ),
+    "A15 dot files": (("ab/foo/x", "ab/.DS_Store"), {"ab": ("ab", None, ["split-end"])}, []),
+    "A19 two ppaths, one identifier": (
+        ("^2/0/foo/x", "^2/0x/foo/x", " x/foo/x", "^7/Ax/foo/x", "^7/ax/foo/x"),
+        {
+            " x": (" x", "foo", ["not-canonical", "duplicate-id"]),
+            "^2/0": (" ", "foo", []),
+            "^2/0x": (" x", "foo", []),
+            "^7/Ax": ("zx", "foo", ["not-canonical"]),
+            "^7/ax": ("zx", "foo", ["not-canonical", "duplicate-id"]),
+        },
+        [],
+    ),
+    "order": (
+        ("ab/foo/x", "a/foo/x", "a!/foo/x", "ab/c/foo/x", "ab/cd/foo/x", "AB/foo/x"),
+        {name: (name.replace("/", ""), "foo", []) for name in ("AB", "a", "a!", "ab", "ab/c", "ab/cd")},
+        [],
+    ),
+}
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_rules(implementation: Implementation, tree: Tree, rule: str) -> None:
+    """Each rule, on a small tree that shows it."""
+    names, objects, others = RULES[rule]
+    found = walked(tree(*names))
+    assert found == (objects, others)
+    assert rule != "order" or list(found[0]) == list(objects)
+
+
+def test_beside(tree: Tree) -> None:
+    """What is beside the tree and not Pairtree's belongs to nobody; initiation files are Pairtree's."""
+    base = tree("ab/foo/x", stranger=b"", pairtree_prefix=b"p:", pairtree_version0_1=b"", pairtree_other=b"")
+    assert walked(base) == ({"ab": ("p:ab", "foo", [])}, ["stranger: beside"])
+    report = PairtreeStore(base).check()
+    assert [problem.kind for problem in report.problems] == ["version-unknown", "beside"]
+    assert report.counts == {"objects": 1, "proper": 1}
+
+
+def test_ignoring(tree: Tree) -> None:
+    """Names that a glob fits belong to nobody, wherever they are; directories that extend a ppath are never ignored."""
+    base = tree(
+        "ab/foo/x", "ab/.DS_Store", "ab/cd/.DS_Store", ".nfs1", "ab/.snapshot/x", "ab/c/.DS_Store", "ab/c/bar/y"
+    )
+    objects = {"ab": ("ab", "foo", []), "ab/c": ("abc", "bar", [])}
+    assert walked(base, ignore=[".DS_Store", ".nfs*", ".snap*", "a?", "c*"]) == (objects, [])
+    assert [record.id for record in PairtreeStore(base).objects(ignore=[".*"])] == ["ab", "abc"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs symbolic links")
+def test_links(implementation: Implementation, tree: Tree, tmp_path: Path) -> None:
+    """Links are followed, also to encapsulating directories elsewhere; not those that lead up; or all are refused."""
+    base = tree("ab/cd/foo/x", "ef/x")
+    root = base / "pairtree_root"
+    write(tmp_path / "elsewhere", {"gh/foo/x": b"", "volume/x": b""})
+    (root / "gh").symlink_to("../../elsewhere/gh")  # a branch
+    (root / "ab" / "up").symlink_to("..")
+    (root / "ij").mkdir()
+    (root / "ij" / "volume").symlink_to("../../../elsewhere/volume")  # an object
+    (root / "kl").mkdir()
+    (root / "kl" / "xyz").symlink_to("nowhere")
+    (root / "mn").symlink_to("ef/x")  # a file
+    (root / "op").mkdir()
+    (root / "op" / "zz").symlink_to("../ef/x")
+    assert walked(base) == (
+        {
+            "pairtree_root": (None, None, ["empty-id"]),
+            "ab/cd": ("abcd", "foo", []),
+            "ef": ("ef", None, ["bare-file"]),
+            "gh": ("gh", "foo", []),
+            "ij": ("ij", "volume", []),
+            "kl": ("kl", None, ["bare-file", "link-dangling"]),
+            "op": ("op", None, ["bare-file"]),
+        },
+        ["pairtree_root/ab/up: link-loop"],
+    )
+    refused, others = walked(base, links="refuse")
+    assert sorted(others) == [f"pairtree_root/{path}: link" for path in ("ab/up", "gh", "mn", "op/zz")]
+    assert {place: kinds for place, (_, _, kinds) in refused.items()} == {
+        "ab/cd": [],
+        "ef": ["bare-file"],
+        "ij": ["link"],
+        "kl": ["link"],
+    }
+
+
+def test_files_where_changes_are_prepared(tree: Tree) -> None:
+    """A file by the workshop's name or in it, or by a name of ours in an object's place, is accounted for."""
+    base = tree(*("ab/foo/x", "ab/pairtree_pressmark", "cd/pairtree_pressmark/one", "ef/pairtree_pressmark-old"))
+    write(base, {"pairtree_pressmark/two": b"x"})
+    objects, others = walked(base)
+    assert objects == {"ab": ("ab", "foo", [])}
+    assert sorted(others) == [
+        "pairtree_pressmark/two: reserved",
+        "pairtree_root/ab/pairtree_pressmark: reserved",
+        "pairtree_root/cd/pairtree_pressmark/one: reserved",
+        "pairtree_root/ef/pairtree_pressmark-old: reserved",
+    ]
+    (base / "pairtree_pressmark" / "two").unlink()
+    (base / "pairtree_pressmark").rmdir()
+    write(base, {"pairtree_pressmark": b"x"})
+    assert "pairtree_pressmark: reserved" in walked(base)[1]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs symbolic links")
+def test_a_way_around(tree: Tree) -> None:
+    """A link to the file system's root, of which this tree is a part, is followed no more than once around."""
+    base = tree("ab/foo/x")
+    (base / "pairtree_root" / "rt").symlink_to("/")
+    others: list[Problem] = []
+    records = itertools.islice(PairtreeStore(base).objects(on_problem=others.append), 10_000)
+    assert "ab" in [record.id for record in records]
+
+
+def test_unreadable(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A directory that cannot be read is a problem, and the rest is walked."""
+    base = tree("ab/foo/x", "cd/foo/x", "cd/pairtree1", "ef/foo/x")
+    real = pairtree_walk.scan
+
+    def scan(directory: bytes, **options: bool) -> object:
+        if directory.endswith(b"/cd"):
+            raise PermissionError(13, "Permission denied", directory)
+        return real(directory, **options)
+
+    monkeypatch.setattr(pairtree_walk, "scan", scan)
+    assert walked(base) == (
+        {"ab": ("ab", "foo", []), "ef": ("ef", "foo", [])},
+        ["pairtree_root/cd: unreadable"],
+    )
+
+
+def test_paths_that_are_too_long(tree: Tree) -> None:
+    """A tree that is deeper than a path can be is walked as far as it goes, and the rest is a problem."""
+    base = tree("zz/foo/x")
+    descriptors = [os.open(base / "pairtree_root", os.O_RDONLY)]
+    try:
+        for _ in range(1500):
+            os.mkdir("ab", dir_fd=descriptors[-1])
+            descriptors.append(os.open("ab", os.O_RDONLY, dir_fd=descriptors[-1]))
+            os.close(descriptors.pop(-2)) if len(descriptors) > 2 else None
+        objects, others = walked(base)
+        assert objects == {"zz": ("zz", "foo", [])}
+        assert [other.rpartition(": ")[2] for other in others] == ["unreadable"]
+    finally:
+        for descriptor in descriptors:
+            os.close(descriptor)
+        # What removes temporary folders cannot go so deep by path.
+        os.system(f"rm -r '{base}/pairtree_root/ab'")
+
+
+# --- any tree whatever ------------------------------------------------------------------------------------------------
+
+NAMES = st.sampled_from(
+    [
+        *(
+            "a",
+            "b",
+            "ab",
+            "cd",
+            "^2",
+            "0x",
+            "2a",
+            "A.",
+            "é",
+            "éa",
+            "日本",
+            "x/",
+            ".",
+            "..",
+            "foo",
+            "obj",
+            "barn",
+            "éàü",
+        ),
+        *("日本語", "pairtree", "pairtree_x", "pairtrees", "pairtre", ".DS_Store", "^", "\\a", " ", "\t\n", "a" * 60),
+        *(b"\xff", b"\xff\xfe", b"\xff\xfe\xfd", b"\xc3\xa9\xff", b"\xf0\x9f\x93\x9a\xf0\x9f\x93\x9a"),
+    ]
+).filter(lambda name: name not in (".", "..", "x/"))
+# A tree: name -> a file (None) or a directory.
+TREES = st.recursive(
+    st.none(), lambda inner: st.dictionaries(NAMES.map(octets), inner, max_size=4), max_leaves=25
+).filter(lambda tree: tree is not None)
+
+
+def build(folder: bytes, tree: dict[bytes, object]) -> None:
+    os.makedirs(folder, exist_ok=True)
+    for name, below in tree.items():
+        path = os.path.join(folder, name)
+        if below is None:
+            Path(os.fsdecode(path)).write_bytes(b"x")
+        else:
+            build(path, below)  # type: ignore[arg-type]
+
+
+def naive(tree: dict[bytes, object], place: str = "") -> tuple[list[tuple[str, int, bool]], list[str]]:
+    """Sections 2 and C in their own words: objects as (ppath, how many names, proper), and the names of no object."""
+    objects: list[tuple[str, int, bool]] = []
+    others: list[str] = []
+    name = place.rpartition("/")[2]
+    morty = len(name) == 1
+    extending, ends = [], []
+    for octets_, below in sorted(tree.items()):
+        child = octets_.decode("utf-8", "surrogateescape")
+        if child.startswith("pairtree"):
+            others.append(f"{place}/{child}".lstrip("/"))
+        elif below is not None and len(child) <= 2 and not morty:
+            extending.append((child, below))
+        else:
+            ends.append((child, below))
+    if ends:
+        proper = len(ends) == 1 and ends[0][1] is not None and len(ends[0][0]) >= 3 and bool(place)
+        objects.append((place, len(ends), proper))
+    if place and not tree:
+        others.append(place)
+    for child, below in extending:
+        more, names = naive(below, f"{place}/{child}".lstrip("/"))  # type: ignore[arg-type]
+        objects += more
+        others += names
+    return objects, others
+
+
+@given(TREES, st.integers(1, 3))
+@example({b"a": {b"b": {}}}, 1)
+def test_any_tree(implementations: list[Implementation], tree: dict[bytes, object], threads: int) -> None:
+    """The walk finds what a naive transcription finds: each object, its members, and each name of nobody; in order."""
+    objects, others = naive(tree)
+    budget = pairtree_walk.BUDGET
+    with tempfile.TemporaryDirectory() as folder:
+        build(os.path.join(os.fsencode(folder), b"pairtree_root"), tree)
+        store = PairtreeStore(folder)
+        results = []
+        for implementation in implementations:
+            for pairtree_walk.BUDGET in (1, budget):
+                with use(implementation):
+                    loose: list[Problem] = []
+                    records = list(store.objects(threads=threads, on_problem=loose.append))
+                    results.append((records, loose))
+        pairtree_walk.BUDGET = budget
+        assert all(result == results[0] for result in results)
+        records, loose = results[0]
+        shown = [(record.path.removeprefix("pairtree_root").lstrip("/"), record.proper) for record in records]
+        assert shown == [(place, proper) for place, _, proper in objects]
+        assert sorted(problem.path.removeprefix(b"pairtree_root/") for problem in loose) == sorted(map(octets, others))
+        # Every file is one object's, or below a name that is reported.
+        files = {
+            os.path.relpath(os.path.join(above, name), os.fsencode(folder))
+            for above, _, names in os.walk(os.fsencode(folder))
+            for name in names
+        }
+        accounted = [
+            os.path.relpath(path, os.path.abspath(os.fsencode(folder)))
+            for record in records
+            for _, path in store.locate(record).files()
+        ]
+        assert len(accounted) == len(set(accounted))
+        reported = tuple(problem.path + b"/" for problem in loose)
+        assert files - set(accounted) == {path for path in files if (path + b"/").startswith(reported)}
+
+
+def test_many_threads(implementation: Implementation, store: PairtreeStore, tmp_path: Path) -> None:
+    """Thousands of objects come in one order, whatever the threads, all of them, and as soon as they are asked for."""
+    ids = sorted({f"{number * 7919 % 100_000:05}" for number in range(3000)})
+    for identifier in ids:
+        (tmp_path / "store" / "pairtree_root" / store.layout.object_path(identifier)).mkdir(parents=True)
+    one = list(store.objects(threads=1))
+    assert sorted(record.id or "" for record in one) == ids
+    assert [record.path for record in one] == sorted(record.path for record in one)
+    for threads in (0, 2, 5):
+        assert list(store.objects(threads=threads)) == one
+    half = store.objects(threads=3)
+    assert [next(half) for _ in range(10)] == one[:10]
+    half.close()  # type: ignore[attr-defined]
+    with pytest.raises(ValueError, match="threads=-1"):
+        next(store.objects(threads=-1))
+
+
+def test_no_pairtree(tmp_path: Path) -> None:
+    """What is no Pairtree is refused by a line that says why."""
+    (tmp_path / "file").write_bytes(b"")
+    (tmp_path / "empty").mkdir()
+    write(tmp_path / "odd", {"pairtree_root": b"a file"})
+    for name, reason in {
+        "missing": "it is not there",
+        "file": "it is not a directory",
+        "empty": "no pairtree_root",
+        "odd": "is no directory",
+    }.items():
+        with pytest.raises(StoreError, match=reason) as caught:
+            stores.open(tmp_path / name, "pairtree")
+        assert "\n" not in str(caught.value)
+        assert name in str(caught.value)
