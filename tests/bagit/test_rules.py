@@ -52,6 +52,6 @@ def test_every_kind_is_tested() -> None:
     """Every kind is that of some bag of the table, or some other test names it."""
     found = {kind for case in CASES.values() for kind in case.kinds}
     assert found <= set(KINDS)
-    tests = [path.read_text(encoding="utf-8") for path in Path(__file__).parent.glob("test_*.py")]
+    tests = [path.read_text(encoding="utf-8") for path in Path(__file__).parent.rglob("test_*.py")]
     untested = [kind for kind in KINDS if kind not in found and not any(f'{kind}"' in text for text in tests)]
     assert untested == []

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pressmark.compare.comparison import Progress, compare
+from pressmark.compare.comparison import Comparison, Progress, compare
 from pressmark.compare.growth import growth, hashed_directories
 from pressmark.compare.result import (
     FORMAT,
     KINDS,
     Clashes,
-    Comparison,
     Costs,
     Depth,
     Directories,

@@ -23,10 +23,11 @@ from typing import Any, NamedTuple
 from pressmark.compare import metrics
 from pressmark.compare.growth import growth
 from pressmark.compare.probe import probe_tree
+from pressmark.compare.report import write_report
 from pressmark.compare.result import (
     KINDS,
     Clashes,
-    Comparison,
+    ComparisonData,
     Group,
     LayoutResult,
     Named,
@@ -50,7 +51,7 @@ from pressmark.tabular.detection import Crlf
 from pressmark.threads import usable_threads
 from pressmark.version import __version__
 
-__all__ = ["MEMORY", "OnEvent", "Progress", "called", "compare", "machine"]
+__all__ = ["MEMORY", "Comparison", "OnEvent", "Progress", "called", "compare", "machine"]
 
 #: How many examples are named: identifiers that are refused, groups of each kind, members of a group.
 FIRST = 20
@@ -82,6 +83,17 @@ class Progress(NamedTuple):
 
 OnEvent = Callable[[Progress], object]
 Label = Callable[[int], str]
+
+
+class Comparison(ComparisonData):
+    """The result of :func:`compare`, with its report."""
+
+    def report(self, path: str | os.PathLike[str]) -> None:
+        """Write one self-contained HTML page; needs the extra ``report``.
+
+        :raises ReportError: a package is missing, or the file cannot be written
+        """
+        write_report(self, path)
 
 
 def compare(

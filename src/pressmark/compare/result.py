@@ -1,6 +1,6 @@
 """What a comparison found: plain numbers in the shape in which they are written as JSON.
 
-Every class here is a frozen dataclass, and :meth:`Comparison.record` is the whole of it in dictionaries, lists, texts
+Every class here is a frozen dataclass. :meth:`ComparisonData.record` gives all of it as dictionaries, lists, texts
 and numbers: what ``pressmark compare --json`` writes and what a report holds. Texts may have lone surrogates, which
 stand for octets that are not UTF-8.
 
@@ -20,7 +20,7 @@ __all__ = [
     "FORMAT",
     "KINDS",
     "Clashes",
-    "Comparison",
+    "ComparisonData",
     "Costs",
     "Depth",
     "Directories",
@@ -512,7 +512,7 @@ class LayoutResult(_Recorded):
 
 
 @dataclass(frozen=True)
-class Comparison(_Recorded):
+class ComparisonData(_Recorded):
     """Layouts beside each other, on the same identifiers.
 
     :ivar identifiers: how many there were
@@ -549,9 +549,3 @@ class Comparison(_Recorded):
     def record(self) -> dict[str, Any]:
         """Return all of it as it stands in JSON."""
         return {"format": FORMAT, **super().record(), "ok": self.ok}
-
-    def report(self, path: Any) -> None:
-        """Write it as one self-contained HTML page; needs the extra ``report``."""
-        from pressmark.compare.report import write_report
-
-        write_report(self, path)

@@ -17,8 +17,8 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from pressmark.compare.comparison import MEMORY, called, compare
-from pressmark.compare.result import Comparison, from_record
+from pressmark.compare.comparison import MEMORY, Comparison, called, compare
+from pressmark.compare.result import from_record
 from pressmark.errors import JobError
 from pressmark.jobs import Chunk, Receipt, Summary, WorkFolder, job_key, run_local
 from pressmark.layouts import Layout

@@ -23,13 +23,10 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from struct import Struct
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from pressmark._kernels.pure.packed import Packed
 from pressmark._kernels.pure.serialized import serialized
-
-if TYPE_CHECKING:
-    from pressmark._kernels.pure.path_tree import PathTree
 
 __all__ = ["PathMerge", "PathSorter", "beyond_ascii", "questionable"]
 
@@ -119,6 +116,14 @@ class PathSorter:
         return bytes(block)
 
 
+class DirectoryCounter(Protocol):
+    """What counts the directories of the paths that pass a merge: :class:`PathTree`."""
+
+    def _member(self, number: int) -> None: ...
+
+    def _add(self, key: bytes, path: bytes) -> None: ...
+
+
 class PathMerge:
     """The records of sorted runs in one order, of which it lets through only those that clash with others.
 
@@ -127,7 +132,7 @@ class PathMerge:
     :param tree: what counts the directories of all paths, or None
     """
 
-    def __init__(self, runs: int, first: int, tree: PathTree | None = None) -> None:
+    def __init__(self, runs: int, first: int, tree: DirectoryCounter | None = None) -> None:
         self._lock = Lock()
         self._first = first
         self._tree = tree

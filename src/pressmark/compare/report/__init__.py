@@ -8,7 +8,7 @@ from importlib.resources import files
 from typing import Any
 
 from pressmark.compare.report.verdict import SYSTEMS, Statement, Verdict, faults, verdict
-from pressmark.compare.result import KINDS, Comparison, LayoutResult
+from pressmark.compare.result import KINDS, ComparisonData, LayoutResult
 from pressmark.html import check_needs, check_writable, embedded, rendered, write_page
 from pressmark.version import __version__
 
@@ -36,7 +36,7 @@ def check_report(path: str | os.PathLike[str]) -> None:
     check_writable(target)
 
 
-def write_report(comparison: Comparison, path: str | os.PathLike[str]) -> None:
+def write_report(comparison: ComparisonData, path: str | os.PathLike[str]) -> None:
     """Write the page; the file is there as a whole or as it was before.
 
     :raises ReportError: a package is missing, or the file cannot be written
@@ -46,7 +46,7 @@ def write_report(comparison: Comparison, path: str | os.PathLike[str]) -> None:
     write_page(target, page_text(comparison))
 
 
-def page_text(comparison: Comparison) -> str:
+def page_text(comparison: ComparisonData) -> str:
     """Return the page; matplotlib and jinja2 must be there."""
     # Here and not above: it is of use only with matplotlib.
     from pressmark.compare.report.figures import pictures

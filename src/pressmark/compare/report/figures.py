@@ -16,7 +16,7 @@ from html import escape
 from typing import Any, NamedTuple
 
 from pressmark.compare.report.verdict import STRUCTURES
-from pressmark.compare.result import Comparison, LayoutResult
+from pressmark.compare.result import ComparisonData, LayoutResult
 from pressmark.html import number, percent, rounded, visible
 
 __all__ = ["LENGTH_LINES", "Picture", "Series", "pictures"]
@@ -72,7 +72,7 @@ class Series(NamedTuple):
     panels: tuple[Picture, ...]
 
 
-def pictures(comparison: Comparison) -> list[Series]:
+def pictures(comparison: ComparisonData) -> list[Series]:
     """Draw all panels; matplotlib must be there."""
     if not any(one.mapped for one in comparison.layouts):
         return []
@@ -83,7 +83,7 @@ def pictures(comparison: Comparison) -> list[Series]:
 # --- the six kinds ---------------------------------------------------------------------------------------------------
 
 
-def _levels(comparison: Comparison) -> Series:
+def _levels(comparison: ComparisonData) -> Series:
     layouts = comparison.layouts
     deepest = max((len(one.directories.levels) for one in layouts), default=1)
     most = max((max(one.directories.levels, default=1) for one in layouts), default=1)
@@ -128,7 +128,7 @@ def _levels(comparison: Comparison) -> Series:
     )
 
 
-def _fan_out(comparison: Comparison) -> Series:
+def _fan_out(comparison: ComparisonData) -> Series:
     layouts = comparison.layouts
     limit = comparison.directory_limit
     widest = max([one.fan_out.max for one in layouts] + [limit or 0, 16])
@@ -170,7 +170,7 @@ def _fan_out(comparison: Comparison) -> Series:
     )
 
 
-def _first_segments(comparison: Comparison) -> Series:
+def _first_segments(comparison: ComparisonData) -> Series:
     layouts = comparison.layouts
 
     def draw(axes: Any, one: LayoutResult) -> None:
@@ -202,7 +202,7 @@ def _first_segments(comparison: Comparison) -> Series:
     )
 
 
-def _lengths(comparison: Comparison) -> Series:
+def _lengths(comparison: ComparisonData) -> Series:
     layouts = comparison.layouts
     least = min((one.lengths.path_octets.min for one in layouts if one.mapped), default=1)
     differ = any(one.lengths.path_octets.histogram != one.lengths.path_units.histogram for one in layouts)
@@ -252,7 +252,7 @@ _PARTS = (
 )
 
 
-def _inodes(comparison: Comparison) -> Series:
+def _inodes(comparison: ComparisonData) -> Series:
     layouts = comparison.layouts
     most = max([one.costs.inodes_per_object for one in layouts] + [1.0])
 
@@ -292,7 +292,7 @@ def _inodes(comparison: Comparison) -> Series:
     )
 
 
-def _growth(comparison: Comparison) -> Series:
+def _growth(comparison: ComparisonData) -> Series:
     layouts = comparison.layouts
     points = {
         one.name: [(objects, total / objects) for objects, _, total in one.growth.points if objects > 0 and total > 0]

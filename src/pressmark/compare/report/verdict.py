@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from pressmark.compare.result import Comparison, Group, LayoutResult
+from pressmark.compare.result import ComparisonData, Group, LayoutResult
 from pressmark.errors import shown
 from pressmark.html import number, rounded
 
@@ -45,7 +45,7 @@ class Verdict(NamedTuple):
     statements: tuple[Statement, ...]
 
 
-def verdict(comparison: Comparison) -> Verdict:
+def verdict(comparison: ComparisonData) -> Verdict:
     """Say in plain words what a comparison found, by these rules, in this order.
 
     ``empty``
@@ -121,7 +121,7 @@ def faults(layout: LayoutResult, duplicates: int = 0) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _kind(comparison: Comparison, safe: Sequence[LayoutResult], noted: bool) -> tuple[str, str]:
+def _kind(comparison: ComparisonData, safe: Sequence[LayoutResult], noted: bool) -> tuple[str, str]:
     count = len(comparison.layouts)
     if not safe:
         return "bad", "This layout loses objects" if count == 1 else "Every one of these layouts loses objects"
@@ -174,7 +174,7 @@ def _unsafe(layout: LayoutResult, duplicates: int) -> Iterator[Statement]:
         yield Statement("refused", f"{name}: no file system takes {_paths(refused.count)}{example}.")
 
 
-def _elsewhere(layout: LayoutResult, comparison: Comparison) -> Iterator[Statement]:
+def _elsewhere(layout: LayoutResult, comparison: ComparisonData) -> Iterator[Statement]:
     name = _name(layout)
     more = layout.clashes.folded - layout.clashes.equal
     if more:
