@@ -136,7 +136,9 @@ class Fuzzer:
             assert fault_of(entry.path) is None, entry
             assert canonical(entry.path) == (entry.path, False), entry
             assert entry.path.startswith(b"data/") != tag, entry
-        good = [entry for entry in entries if entry.digest]
+        # It is written for 1.0, where tag manifests are not listed.
+        listable = [entry for entry in entries if not (tag and entry.path.startswith(b"tagmanifest-"))]
+        good = [entry for entry in listable if entry.digest]
         written = b"".join(manifest_line(entry.digest, entry.path) for entry in good)
         again = [
             (entry.digest, entry.path)

@@ -103,7 +103,7 @@ def test_a_killed_scheduler(tmp_path: Path) -> None:
             "2",
             "--no-nanny",
             "--death-timeout",
-            "1",
+            "5",
             "--host",
             "127.0.0.1",
         ]

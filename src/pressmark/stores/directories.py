@@ -32,11 +32,10 @@ from typing import NamedTuple
 from pressmark.fixity import Outcome
 from pressmark.fixity.copying import Event, Job, copy_files
 from pressmark.fixity.outcomes import failure, kind_of_error, kind_of_mode, message_of
-from pressmark.fs.durable import is_there, walk
+from pressmark.fs.durable import is_directory, is_there, walk
 from pressmark.fs.locks import LockFile, take
 from pressmark.fs.owners import is_own, make_shared, require_shared
 from pressmark.fs.removal import remove_tree
-from pressmark.stores.store import Path, Source, leads_out, octets, text
 
 __all__ = [
     "LOCK",
@@ -197,6 +196,8 @@ def longest_inside(top: bytes) -> bytes:
 
     :raises OSError: a directory cannot be read
     """
+    if not is_directory(top):  # a serialised bag
+        return b""
     paths = (os.path.join(folder, name) for folder, folders, files in walk(top) for name in folders + files)
     return max(paths, key=len, default=top)[len(top) :]
 
