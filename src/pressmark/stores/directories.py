@@ -36,6 +36,7 @@ from pressmark.fs.durable import is_directory, is_there, walk
 from pressmark.fs.locks import LockFile, take
 from pressmark.fs.owners import is_own, make_shared, require_shared
 from pressmark.fs.removal import remove_tree
+from pressmark.stores.store import Path, Source, leads_out, octets, text
 
 __all__ = [
     "LOCK",
