@@ -28,9 +28,7 @@ LONG = {
     "stores/pairtree/pairtree_store.py",
     "stores/vitro/vitro_store.py",
 }
-SHARED = {
-    "directories",
-}
+SHARED: set[str] = set()
 
 
 def is_command(module: str) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ import pytest
 
 from pressmark import jobs, stores
 from pressmark.fs.locks import LockFile
+from pressmark.fs.run_directories import RunDirectory
 from pressmark.jobs import WorkFolder
 from pressmark.reports import Problem
 from pressmark.stores import Store
@@ -21,10 +21,8 @@ from pressmark.stores import recheck as settling
 from pressmark.stores.bags import archives
 from pressmark.stores.bags import bag_folder as bags
 from pressmark.stores.bags.bag_folder import BagFolder
-from pressmark.stores.directories import Workshop
 from pressmark.stores.recheck import LOOKS
-
-from .conftest import write
+from support.trees import write
 
 KINDS = ("pairtree", "vitro", "bags")
 # The workshop of each kind of store.
@@ -283,9 +281,9 @@ def replace_by_hand(folder: BagFolder, tmp_path: Path) -> None:
 
 def in_turn(store: Store, monkeypatch: pytest.MonkeyPatch, finish: Callable[[], object]) -> list[float]:
     """Have a run that is in its turn, and finishes when the check waits; return how long that is, each time."""
-    shop = Workshop(os.path.join(os.fsencode(store.root), SHOPS[store.kind].encode()))
+    shop = RunDirectory(os.path.join(os.fsencode(store.root), SHOPS[store.kind].encode()))
     shop.__enter__()
-    turn = shop.turn()
+    turn = shop.lock()
     waited: list[float] = []
 
     def end() -> None:
@@ -407,8 +405,7 @@ def test_what_cannot_be_read_stays(any_store: Store, monkeypatch: pytest.MonkeyP
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
         return real(path)
 
-    module = sys.modules["pressmark.stores.directories"].os
-    monkeypatch.setattr(module, "scandir", scandir)
+    monkeypatch.setattr(os, "scandir", scandir)
     if any_store.kind == "pairtree":
         monkeypatch.setattr("pressmark.stores.pairtree.walk.Walk._take_in", lambda *_arguments: None)
         walk = any_store._walk()  # type: ignore[attr-defined]

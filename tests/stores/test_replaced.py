@@ -21,8 +21,9 @@ from pressmark.stores.pairtree.pairtree_store import PairtreeStore
 from pressmark.stores.store import is_same_version, status_of
 from pressmark.stores.vitro import vitro_store as vitro
 from pressmark.stores.vitro.vitro_store import VitroStore
+from support.trees import write
 
-from .conftest import Tree, write
+from .conftest import Tree
 from .ocfl.samples import create, source
 
 

@@ -14,14 +14,13 @@ import pytest
 import pressmark
 from pressmark import stores
 from pressmark.errors import BagError, LayoutConfigError, ObjectError, StoreError
+from pressmark.fs.names import PATH_MAX
 from pressmark.stores import store as base
 from pressmark.stores.bags.bag_folder import BagFolder
-from pressmark.stores.directories import PATH_MAX
 from pressmark.stores.ocfl.root import OcflRoot
 from pressmark.stores.problems import KINDS, problem
 from pressmark.stores.store import StoreObject, object_errors, store_errors
-
-from .conftest import write
+from support.trees import write
 
 
 @pytest.mark.parametrize(

@@ -36,6 +36,7 @@ from pressmark import jobs
 from pressmark.errors import JobError, MigrationError, StoreError
 from pressmark.fs.atomic import new_file
 from pressmark.fs.durable import flush_directory
+from pressmark.fs.moves import prune_empty_parents
 from pressmark.jobs.workdir import work_errors
 from pressmark.migrate.object_digest import sha256_of
 from pressmark.migrate.options import Options
@@ -43,7 +44,6 @@ from pressmark.migrate.phases import OnEvent, Progress
 from pressmark.migrate.planning.entry import Entry
 from pressmark.migrate.planning.plan import BEGUN, ENTRIES, KNOWN, PLANNED, Plan, job_of, write_record
 from pressmark.migrate.rows import GOOD, KEPT, Row
-from pressmark.stores.directories import prune_upward
 from pressmark.stores.store import octets
 
 __all__ = [
@@ -531,7 +531,7 @@ def _prune(plan: Plan) -> int:
                 place = octets(row.source)
                 # The objects are gone from the source: an empty directory that may not be removed undoes nothing.
                 with suppress(OSError):
-                    pruned += len(prune_upward(root, place.removeprefix(tree).lstrip(b"/") if tree else place))
+                    pruned += len(prune_empty_parents(root, place.removeprefix(tree).lstrip(b"/") if tree else place))
     return pruned
 
 

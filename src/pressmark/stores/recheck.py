@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from time import sleep
 
 from pressmark.fs.locks import take
+from pressmark.fs.run_directories import LOCK, leftovers
 from pressmark.reports import Problem
-from pressmark.stores.directories import LOCK, leftovers
 from pressmark.stores.problems import problem
 from pressmark.stores.store import StoreObject, octets
 

@@ -31,8 +31,7 @@ from pressmark.stores.bags import bag_folder as bags
 from pressmark.stores.bags.bag_folder import CONFIG, BagFolder
 from pressmark.stores.store import octets
 from support.implementations import Implementation, use
-
-from ..conftest import snapshot, write
+from support.trees import snapshot, write
 
 MANNERS: dict[str, dict[str, Any]] = {
     "external": {},
@@ -256,8 +255,8 @@ def test_collisions(tmp_path: Path, folder: BagFolder, monkeypatch: pytest.Monke
         store.put("ab/cd", tmp_path / "f.txt")
     with pytest.raises(ObjectError, match="a name of the folder itself"):
         store.put(".pressmark-work", tmp_path / "f.txt")
-    monkeypatch.setattr("pressmark.stores.bags.bag_folder.folds_case", lambda _directory: True)
-    monkeypatch.setattr("pressmark.stores.bags.bag_folder.misspelled", lambda _base, _relative: b"ab")
+    monkeypatch.setattr("pressmark.stores.bags.bag_folder.is_case_insensitive", lambda _directory: True)
+    monkeypatch.setattr("pressmark.stores.bags.bag_folder.existing_spelling", lambda _base, _relative: b"ab")
     with pytest.raises(ObjectError, match="distinguishes case"):
         store.put("AB", tmp_path / "f.txt")
 

@@ -18,12 +18,12 @@ import strategies
 from pressmark import Pairtree, stores
 from pressmark.errors import IdentifierError, LayoutConfigError, ObjectError, StoreError
 from pressmark.fs.removal import remove_tree
-from pressmark.stores import directories
 from pressmark.stores.pairtree.pairtree_store import PairtreeStore
 from pressmark.stores.store import octets, text
 from support.implementations import Implementation, use
+from support.trees import snapshot, write
 
-from ..conftest import Tree, snapshot, write
+from ..conftest import Tree
 
 
 def files(store: PairtreeStore, identifier: str | bytes) -> dict[str, bytes]:
@@ -386,8 +386,8 @@ def test_names_that_clash_by_case(store: PairtreeStore, tmp_path: Path, monkeypa
     tree = Path(store.root) / "pairtree_root"
     # A file system that folds case finds "AB" where "ab" is, and lists "ab".
     real = os.path.lexists
-    monkeypatch.setattr(pressmark.stores.pairtree.pairtree_store, "folds_case", lambda _directory: True)
-    monkeypatch.setattr(directories.os.path, "lexists", lambda path: real(octets(path).replace(b"AB", b"ab")))
+    monkeypatch.setattr(pressmark.stores.pairtree.pairtree_store, "is_case_insensitive", lambda _directory: True)
+    monkeypatch.setattr(os.path, "lexists", lambda path: real(octets(path).replace(b"AB", b"ab")))
     with pytest.raises(ObjectError, match="'AB' is there in the other case") as caught:
         store.put("ABcd", tmp_path / "f")
     assert caught.value.kind == "collision"

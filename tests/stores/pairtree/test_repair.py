@@ -17,8 +17,9 @@ from pressmark.stores import Changed
 from pressmark.stores.pairtree import pairtree_store as pairtree
 from pressmark.stores.pairtree.pairtree_store import PairtreeStore
 from pressmark.stores.store import text
+from support.trees import snapshot, write
 
-from ..conftest import Tree, snapshot, write
+from ..conftest import Tree
 from .test_walk import TREES, build
 
 
@@ -174,14 +175,14 @@ def test_what_one_object_is_refused(tree: Tree, monkeypatch: pytest.MonkeyPatch)
     base = tree("ab/pairtree_pressmark-obj/one", "ab/one", "cd/two", "ef/", "gh/three")
     before = snapshot(base / "pairtree_root" / "ab")
     store = PairtreeStore(base)
-    prune_upward = pairtree.prune_upward
+    prune_empty_parents = pairtree.prune_empty_parents
 
     def refused(top: bytes, relative: bytes, *removed: list[bytes]) -> list[bytes]:
         if relative == b"ef":
             raise PermissionError(errno.EACCES, "Permission denied", os.path.join(top, b"ef"))
-        return prune_upward(top, relative, *removed)
+        return prune_empty_parents(top, relative, *removed)
 
-    monkeypatch.setattr(pairtree, "prune_upward", refused)
+    monkeypatch.setattr(pairtree, "prune_empty_parents", refused)
     events: list[object] = []
     report = store.repair(on_event=events.append)
     assert [event.path for event in events if isinstance(event, Changed)] == [b"pairtree_root/cd", b"pairtree_root/gh"]
@@ -209,7 +210,7 @@ def test_what_stays_above_what_was_removed(tree: Tree, monkeypatch: pytest.Monke
             raise PermissionError(errno.EACCES, "Permission denied", path)
         rmdir(path)
 
-    monkeypatch.setattr("pressmark.stores.directories.os.rmdir", refused)
+    monkeypatch.setattr("os.rmdir", refused)
     events: list[object] = []
     report = store.repair(on_event=events.append)
     assert events == [Changed("prune", b"pairtree_root/ab/cd/ef")]
@@ -237,7 +238,7 @@ def test_a_repair_without_a_workshop(tree: Tree, monkeypatch: pytest.MonkeyPatch
     def refused(_folder: bytes) -> None:
         raise PermissionError(errno.EACCES, "Permission denied", b"pairtree_pressmark")
 
-    monkeypatch.setattr(pairtree, "Workshop", refused)
+    monkeypatch.setattr(pairtree, "RunDirectory", refused)
     with pytest.raises(StoreError, match="somebody who may"):
         PairtreeStore(tree("ab/one", "cd/one")).repair()
 

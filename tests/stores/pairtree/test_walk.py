@@ -18,8 +18,9 @@ from pressmark.stores.pairtree import walk as pairtree_walk
 from pressmark.stores.pairtree.pairtree_store import PairtreeStore
 from pressmark.stores.store import octets
 from support.implementations import Implementation, use
+from support.trees import write
 
-from ..conftest import Tree, write
+from ..conftest import Tree
 
 
 def walked(base: Path, **options: object) -> tuple[dict[str, tuple[str | None, str | None, list[str]]], list[str]]:

@@ -14,10 +14,10 @@ from typing import BinaryIO, NamedTuple
 
 from pressmark.errors import shown
 from pressmark.fs.atomic import new_file
+from pressmark.fs.names import is_case_insensitive
 from pressmark.migrate.options import Options, existing
 from pressmark.paths import PathIndex, folded, refusals
 from pressmark.reports import ERROR, WARNING, Kind
-from pressmark.stores.directories import folds_case
 from pressmark.stores.store import octets
 
 __all__ = ["KINDS", "Clashes", "Fault", "Names", "Refusals", "Side", "folds", "lack_of_space"]
@@ -185,7 +185,7 @@ class Names:
 
 def folds(options: Options) -> bool:
     """Return whether names are equal, to the target system, that differ in case or normalisation."""
-    return options.profile in _FOLDING or folds_case(os.fsencode(existing(options.destination)))
+    return options.profile in _FOLDING or is_case_insensitive(os.fsencode(existing(options.destination)))
 
 
 class Clashes:

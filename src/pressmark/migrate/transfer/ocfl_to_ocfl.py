@@ -15,6 +15,8 @@ from typing import Any
 
 from pressmark.errors import ObjectError
 from pressmark.fs.durable import can_flush_filesystem
+from pressmark.fs.entries import scan
+from pressmark.fs.moves import prune_empty_parents
 from pressmark.fs.removal import remove_tree
 from pressmark.migrate.object_digest import ALGORITHM, Read, object_digest, read_files
 from pressmark.migrate.options import Options
@@ -24,7 +26,7 @@ from pressmark.migrate.transfer.failures import Trouble, status_of_problem
 from pressmark.migrate.transfer.in_flight import Draft
 from pressmark.migrate.transfer.reading import Content
 from pressmark.stores import Store
-from pressmark.stores.directories import Refused, copy_source, prune_upward, scan
+from pressmark.stores.object_sources import Refused, copy_source
 from pressmark.stores.ocfl.bulk_writer import Staged
 from pressmark.stores.ocfl.declarations import OBJECT, declaration
 from pressmark.stores.ocfl.inventory import (
@@ -223,23 +225,23 @@ class Relayout(Way):
         self._is_our_turn = self._is_our_turn or self._try_turn()
         if self._is_our_turn:
             with suppress(OSError):  # it may not be removed
-                prune_upward(self._from, os.path.dirname(moved.path)[len(self._from) + 1 :])
+                prune_empty_parents(self._from, os.path.dirname(moved.path)[len(self._from) + 1 :])
 
     def _try_turn(self) -> bool:
         """Take our turn in the source without waiting: the destination's is ours, and another run may have both."""
         try:
-            self._turn.enter_context(self._shop.turn(wait=False))
+            self._turn.enter_context(self._shop.lock(wait=False))
         except OSError:
             return False
         return True
 
     def prune(self, entries: Iterator[Entry]) -> None:
         """Remove what is empty above objects that are gone from the source."""
-        with self._shop.turn():
+        with self._shop.lock():
             for above in sorted({os.path.dirname(octets(entry.source)) for entry in entries}):
                 # The objects are in their new places: an empty directory that may not be removed undoes nothing.
                 with suppress(OSError):
-                    prune_upward(self._from, above)
+                    prune_empty_parents(self._from, above)
 
     def waiting(self) -> int:
         return len(self._drafts)

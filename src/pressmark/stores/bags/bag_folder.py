@@ -4,7 +4,7 @@
 
     <root>/
     ├── .pressmark-bags.json     how identifiers are found, where that was said when the folder was made
-    ├── .pressmark-work/         while something is changed: see :mod:`pressmark.stores.directories`
+    ├── .pressmark-work/         while something is changed: see :mod:`pressmark.fs.run_directories`
     ├── ark+=13030=xt12t3/       a bag
     └── scans/2019.tar.gz        a serialised bag; bags may lie in directories
 
@@ -57,33 +57,17 @@ from pressmark.fixity import Outcome
 from pressmark.fixity.outcomes import kind_of_mode
 from pressmark.fs.atomic import new_file
 from pressmark.fs.durable import flush_directory, is_directory, is_there
+from pressmark.fs.entries import DirectoryEntry, longest_inside, scan, would_be_empty
+from pressmark.fs.moves import exchange, make_parents, prune_empty_parents, rename_new
+from pressmark.fs.names import existing_spelling, is_absent, is_blocked, is_case_insensitive, too_long
 from pressmark.fs.removal import remove_tree
+from pressmark.fs.run_directories import RunDirectory, kind_of_leftover
 from pressmark.layouts import Layout, Pairtree, layout_from_config
 from pressmark.layouts import layout as layout_by_name
 from pressmark.reports import Problem, Report
 from pressmark.stores.bags import archives
 from pressmark.stores.bags.bag_index import BagIndex
-from pressmark.stores.directories import (
-    Entry,
-    Refused,
-    Workshop,
-    copy_source,
-    exchange,
-    folds_case,
-    is_absent,
-    is_in_the_way,
-    kind_of_leftover,
-    longest_inside,
-    make_parents,
-    misspelled,
-    prune_upward,
-    refuse_within,
-    rename_new,
-    scan,
-    tidy_upward,
-    too_long,
-    would_be_empty,
-)
+from pressmark.stores.object_sources import Refused, copy_source, refuse_within
 from pressmark.stores.problems import problem
 from pressmark.stores.recheck import LOOKS, Item, abandoned, await_turn, changing, settled
 from pressmark.stores.store import (
@@ -533,7 +517,7 @@ class BagFolder(Store):
             place = index.find(identifier)
         return place if place is not None and self._is(place, identifier) else None
 
-    def _read(self, entries: Iterable[Entry]) -> Iterator[StoreObject | Problem]:
+    def _read(self, entries: Iterable[DirectoryEntry]) -> Iterator[StoreObject | Problem]:
         """Give the bags at and below entries of the folder."""
         return self._walk_from([(entry.name, entry.kind) for entry in entries], self._ignored(()))
 
@@ -695,9 +679,9 @@ class BagFolder(Store):
             old = self._find(name, soon=True)
             if old is not None:
                 self._refuse(identifier, place, old, replace)
-            with Workshop(os.path.join(self._base, WORKSHOP)) as shop:
+            with RunDirectory(os.path.join(self._base, WORKSHOP)) as shop:
                 # Before the bag is made, and again before it is moved in; what another run is moving is nobody's clash.
-                with shop.turn():
+                with shop.lock():
                     self._refuse(identifier, place, self._find(name, soon=True), replace)
                 new = make(shop / b"bag")
                 if check is not None:
@@ -706,7 +690,7 @@ class BagFolder(Store):
                 reason = too_long(self._base, max(place, old or b"", key=len) + REPLACED + longest_inside(new))
                 if reason is not None:
                     raise ObjectError(self.root, identifier, "bad-name", f"{reason}; use shorter file names")
-                with shop.turn():
+                with shop.lock():
                     old = self._find(name, soon=True)
                     self._refuse(identifier, place, old, replace)
                     if old is None:
@@ -738,7 +722,7 @@ class BagFolder(Store):
                 reason = f"there is one at {text(old)}: replace it, or delete it first"
                 raise ObjectError(self.root, identifier, "exists", reason)
             # Asked once: another run may be removing it.
-            if is_in_the_way(os.path.join(self._base, old)):
+            if is_blocked(os.path.join(self._base, old)):
                 reason = f"there is a serialised one at {text(old)}: delete that first"
                 raise ObjectError(self.root, identifier, "exists", reason)
             return
@@ -751,8 +735,8 @@ class BagFolder(Store):
             if not is_directory(path) or os.path.islink(path) or _is_bag(scan(path, follow=False)):
                 reason = f"{text(above)} is there already, and no directory of bags; take another layout"
                 raise ObjectError(self.root, identifier, "collision", reason)
-        if folds_case(self._base):
-            clash = misspelled(self._base, place)
+        if is_case_insensitive(self._base):
+            clash = existing_spelling(self._base, place)
             if clash is not None:
                 reason = f"{text(clash)!r} is there in the other case, and this file system has one name for both"
                 raise ObjectError(self.root, identifier, "collision", f"{reason}; use one that distinguishes case")
@@ -816,13 +800,13 @@ class BagFolder(Store):
                 made = make_parents(self._base, parent)
             rename_new(new, os.path.join(self._base, place))
         except BaseException:
-            tidy_upward(self._base, parent)
+            prune_empty_parents(self._base, parent, strict=False)
             raise
         flush_directory(os.path.join(self._base, parent))
         for above in made:
             flush_directory(os.path.dirname(os.path.join(self._base, above)))
 
-    def _replace(self, shop: Workshop, identifier: str | bytes, new: bytes, old: bytes) -> bytes:
+    def _replace(self, shop: RunDirectory, identifier: str | bytes, new: bytes, old: bytes) -> bytes:
         """Put the new bag in the place of the old one; return that place."""
         place = old.removesuffix(REPLACED)
         path = os.path.join(self._base, place)
@@ -845,7 +829,7 @@ class BagFolder(Store):
         flush_directory(os.path.dirname(path))
         return place
 
-    def _sweep(self, shop: Workshop, place: bytes) -> None:
+    def _sweep(self, shop: RunDirectory, place: bytes) -> None:
         """Remove the old bag that a killed run has left beside the one that took its place."""
         aside = os.path.join(self._base, place + REPLACED)
         if is_directory(aside) and _is_bag(scan(aside, follow=False)):
@@ -861,7 +845,7 @@ class BagFolder(Store):
         with object_errors(self.root, identifier):
             if self._find(name) is None:
                 raise self._missing(identifier)
-            with Workshop(os.path.join(self._base, WORKSHOP)) as shop, shop.turn():
+            with RunDirectory(os.path.join(self._base, WORKSHOP)) as shop, shop.lock():
                 place = self._find(name)
                 if place is None:
                     raise self._missing(identifier)
@@ -870,7 +854,7 @@ class BagFolder(Store):
                 os.rename(os.path.join(self._base, place), shop / b"object")
                 self._index.forget(name, place)
                 flush_directory(os.path.dirname(os.path.join(self._base, place)))
-                tidy_upward(self._base, os.path.dirname(place))
+                prune_empty_parents(self._base, os.path.dirname(place), strict=False)
 
     # --- checking and repairing -----------------------------------------------------------------------------------
 
@@ -1013,7 +997,7 @@ class BagFolder(Store):
             items = list(self._walk(ignore))
             shop = None
             if not dry_run and (os.path.isdir(folder) or any(self._mendable(item) for item in items)):
-                shop = stack.enter_context(Workshop(folder))
+                shop = stack.enter_context(RunDirectory(folder))
             gone: set[bytes] = set()
             for item in items:
                 if isinstance(item, StoreObject):
@@ -1023,7 +1007,7 @@ class BagFolder(Store):
                     report.add(item.problems if isinstance(item, StoreObject) else [item])
                     continue
                 try:
-                    with shop.turn() if shop is not None else contextlib.nullcontext():
+                    with shop.lock() if shop is not None else contextlib.nullcontext():
                         done = list(self._mend(action, item, shop, gone))
                 except OSError as error:
                     report.add([unrepaired(octets(item.path), error)])
@@ -1043,7 +1027,7 @@ class BagFolder(Store):
         return {"empty": "prune", "leftover": "remove"}.get(item.kind)
 
     def _mend(
-        self, action: str, item: StoreObject | Problem, shop: Workshop | None, gone: set[bytes]
+        self, action: str, item: StoreObject | Problem, shop: RunDirectory | None, gone: set[bytes]
     ) -> Iterator[bytes]:
         """Mend one thing, and give the paths that are concerned; without a workshop only these."""
         place = octets(item.path)
@@ -1061,7 +1045,7 @@ class BagFolder(Store):
             if shop is not None and not place.startswith(WORKSHOP) and os.path.lexists(path) and os.path.lexists(own):
                 _discard(shop, path)
         elif shop is not None:
-            yield from prune_upward(self._base, place)
+            yield from prune_empty_parents(self._base, place)
         else:
             while place and would_be_empty(os.path.join(self._base, place), place, gone):
                 gone.add(place)
@@ -1079,7 +1063,7 @@ def _without_double(items: Sequence[Item]) -> list[object]:
     return [one if isinstance(one, Problem) else (one.id, one.path, _walked(one)) for one in items]
 
 
-def _discard(shop: Workshop, path: bytes) -> None:
+def _discard(shop: RunDirectory, path: bytes) -> None:
     """Move into a workshop what is to be removed; there may be others of its name in it."""
     os.rename(path, os.path.join(tempfile.mkdtemp(dir=shop.path), os.path.basename(path)))
 
@@ -1109,7 +1093,7 @@ def _is_plain_file(path: bytes) -> bool:
         return False
 
 
-def _is_bag(entries: Sequence[Entry]) -> bool:
+def _is_bag(entries: Sequence[DirectoryEntry]) -> bool:
     """Return whether a directory is a bag, or was one before it lost its bagit.txt."""
     kinds = {entry.name: entry.kind for entry in entries}
     if kinds.get(b"bagit.txt") not in (None, "directory"):

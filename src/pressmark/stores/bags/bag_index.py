@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable, Iterable
 from time import monotonic, time_ns
 
-from pressmark.stores.directories import Entry, kind_of_entry
+from pressmark.fs.entries import DirectoryEntry, kind_of_entry
 from pressmark.stores.store import StoreObject, octets
 
 __all__ = ["BagIndex"]
@@ -27,7 +27,7 @@ class BagIndex:
     :param read: gives the bags at and below some of its entries
     """
 
-    def __init__(self, base: bytes, read: Callable[[Iterable[Entry]], Iterable[object]]) -> None:
+    def __init__(self, base: bytes, read: Callable[[Iterable[DirectoryEntry]], Iterable[object]]) -> None:
         self._base = base
         self._read = read
         self._places: dict[str, bytes] = {}
@@ -60,13 +60,13 @@ class BagIndex:
         stamp = self._time()
         settled = time_ns() - stamp > _TICK
         inodes: dict[bytes, int] = {}
-        fresh: list[Entry] = []
+        fresh: list[DirectoryEntry] = []
         with os.scandir(self._base) as entries:
             for entry in entries:
                 inode = entry.inode()
                 inodes[entry.name] = inode
                 if whole or self._known.get(entry.name) != inode:
-                    fresh.append(Entry(entry.name, kind_of_entry(entry), entry.is_symlink()))
+                    fresh.append(DirectoryEntry(entry.name, kind_of_entry(entry), entry.is_symlink()))
         if not whole and any(name not in inodes or inodes[name] != inode for name, inode in self._known.items()):
             # One is gone: another with its identifier, which was passed over, may have its turn now.
             self.look(whole=True)

@@ -17,8 +17,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from pressmark import _kernels
 from pressmark.errors import ObjectError, StoreError
 from pressmark.fs.durable import can_flush_filesystem, flush_directory, flush_filesystem, flush_tree
+from pressmark.fs.moves import prune_empty_parents, rename_new
+from pressmark.fs.names import NAME_MAX, PATH_MAX
 from pressmark.fs.removal import remove_tree
-from pressmark.stores.directories import NAME_MAX, PATH_MAX, Refused, Workshop, rename_new, tidy_upward
+from pressmark.fs.run_directories import RunDirectory
+from pressmark.stores.object_sources import Refused
 from pressmark.stores.ocfl.object_writer import (
     Files,
     Manners,
@@ -74,7 +77,7 @@ class Loading:
 
     def __enter__(self) -> Loading:
         with store_errors(self._base):
-            self._shop: Workshop = self._stack.enter_context(self._root.workshop())
+            self._shop: RunDirectory = self._stack.enter_context(self._root.workshop())
         return self
 
     def __exit__(
@@ -213,7 +216,7 @@ class Loading:
         while len(done) < len(waiting):
             turn = waiting[len(done) : len(done) + TURN]
             try:
-                with self._shop.turn():
+                with self._shop.lock():
                     known: set[bytes] = set()
                     results = [(staged, self._move_in(staged, known, on_moved)) for staged in turn]
             except OSError as error:  # there is no turn to be had
@@ -287,7 +290,7 @@ class Loading:
                     self._root.make_sure(staged.identifier, staged.place)
                     self._root.move_in(staged.identifier, staged.path, staged.place)
         except ObjectError as error:
-            tidy_upward(self._base, os.path.dirname(staged.place))
+            prune_empty_parents(self._base, os.path.dirname(staged.place), strict=False)
             return error
         if on_moved is not None:
             on_moved(staged)

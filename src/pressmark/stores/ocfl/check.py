@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pressmark.errors import shown
 from pressmark.fixity import Outcome, hash_files
+from pressmark.fs.entries import DirectoryEntry, scan
+from pressmark.fs.run_directories import kind_of_leftover, leftovers, staged
 from pressmark.reports import Problem, Report
-from pressmark.stores.directories import Entry, kind_of_leftover, leftovers, scan, staged
 from pressmark.stores.ocfl.inventory import INVENTORY
 from pressmark.stores.ocfl.layout_files import EXTENSIONS, WORKSHOP, read_root
 from pressmark.stores.ocfl.object import Advice, Checked, ContentFile, check_object
@@ -169,7 +170,7 @@ class Check:
             if found.kind == "unreadable" and found.path != EXTENSIONS:
                 self._tell(found)
 
-    def _object(self, place: bytes, entries: Sequence[Entry]) -> Checked:
+    def _object(self, place: bytes, entries: Sequence[DirectoryEntry]) -> Checked:
         """Check one object; a file that cannot be read is found when its content is, or else here."""
         checked = check_object(os.path.join(self._root, place), place, entries, self._store.version)
         for file in () if self._reads_content else checked.files:
@@ -189,7 +190,7 @@ class Check:
 
     # --- looking again --------------------------------------------------------------------------------------------
 
-    def _scan(self, place: bytes) -> list[Entry] | None:
+    def _scan(self, place: bytes) -> list[DirectoryEntry] | None:
         """Return what is in the directory of an object; :data:`None` where it is gone.
 
         :raises OSError: it cannot be read
@@ -200,7 +201,7 @@ class Check:
             return None
         return [entry for entry in entries if not self._ignored(entry.name)]
 
-    def _look(self, place: bytes, entries: Sequence[Entry] | None) -> Checked | None:
+    def _look(self, place: bytes, entries: Sequence[DirectoryEntry] | None) -> Checked | None:
         """Look at an object: where there are errors, until two looks agree, since another run may be changing it.
 
         :return: :data:`None` where it is gone
@@ -251,7 +252,7 @@ class Check:
     # --- the walk -------------------------------------------------------------------------------------------------
 
     def _walk(self, threads: int, ignore: Sequence[str]) -> Iterator[_Open]:
-        def visit(place: bytes, entries: Sequence[Entry]) -> Checked | None:
+        def visit(place: bytes, entries: Sequence[DirectoryEntry]) -> Checked | None:
             try:
                 return self._look(place, entries)
             except OSError as error:

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 from pressmark.errors import LayoutConfigError, StoreError, shown, shown_value
 from pressmark.fs.durable import flush_directory, flush_tree, is_there
+from pressmark.fs.entries import DirectoryEntry, scan
 from pressmark.layouts import REGISTRY, Layout, layout_from_config
 from pressmark.reports import Problem
-from pressmark.stores.directories import Entry, scan
 from pressmark.stores.ocfl.codes import REGISTERED
 from pressmark.stores.ocfl.declarations import ROOT, VERSIONS, declaration, read_declaration
 from pressmark.stores.ocfl.inventory import inventory_bytes
@@ -125,7 +125,7 @@ def _write_new(path: bytes, data: bytes) -> None:
         os.fsync(file.fileno())
 
 
-def read_root(root: bytes, entries: Sequence[Entry] | None = None) -> RootFacts:
+def read_root(root: bytes, entries: Sequence[DirectoryEntry] | None = None) -> RootFacts:
     """Return what a storage root says of itself, and what is wrong with that.
 
     :param entries: what is in it, where that is known
@@ -208,7 +208,7 @@ def _read_json(path: bytes) -> dict[str, Any]:
     return document
 
 
-def _extensions(root: bytes, entries: Sequence[Entry], layout: Layout | None) -> list[Problem]:
+def _extensions(root: bytes, entries: Sequence[DirectoryEntry], layout: Layout | None) -> list[Problem]:
     if not any(entry.name == EXTENSIONS and entry.kind == "directory" for entry in entries):
         return []
     try:

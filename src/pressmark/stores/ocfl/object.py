@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 from pressmark.errors import shown
 from pressmark.fixity import ALGORITHMS as DIGESTS
+from pressmark.fs.entries import DirectoryEntry, scan
 from pressmark.reports import Problem
-from pressmark.stores.directories import Entry, scan
 from pressmark.stores.ocfl.codes import REGISTERED
 from pressmark.stores.ocfl.declarations import OBJECT, later, read_declaration
 from pressmark.stores.ocfl.inventory import (
@@ -90,12 +90,12 @@ class Checked(NamedTuple):
     seen: os.stat_result | None
 
 
-def is_object_root(entries: Sequence[Entry]) -> bool:
+def is_object_root(entries: Sequence[DirectoryEntry]) -> bool:
     """Return whether a directory with these names is an object's root: it declares itself to be one."""
     return any(entry.name.startswith(OBJECT) and entry.kind == "file" for entry in entries)
 
 
-def is_object_name(entry: Entry) -> bool:
+def is_object_name(entry: DirectoryEntry) -> bool:
     """Return whether OCFL knows such a name in an object's root (section 3.1)."""
     if entry.kind == "directory":
         return entry.name in _DIRECTORIES or _VERSION.fullmatch(entry.name) is not None
@@ -105,7 +105,9 @@ def is_object_name(entry: Entry) -> bool:
     )
 
 
-def check_object(directory: bytes, place: bytes, entries: Sequence[Entry], root_version: str | None = None) -> Checked:
+def check_object(
+    directory: bytes, place: bytes, entries: Sequence[DirectoryEntry], root_version: str | None = None
+) -> Checked:
     """Look at an object without reading its content.
 
     :param directory: its root
@@ -146,7 +148,7 @@ class _Check:
 
     # --- reading --------------------------------------------------------------------------------------------------
 
-    def _scan(self, *names: bytes) -> list[Entry]:
+    def _scan(self, *names: bytes) -> list[DirectoryEntry]:
         """Return what is in a directory of the object; links and what is no file are told of and left out."""
         path = os.path.join(self._directory, *names)
         try:
@@ -156,7 +158,7 @@ class _Check:
             return []
         return self._usable(entries, names)
 
-    def _usable(self, entries: Sequence[Entry], names: tuple[bytes, ...]) -> list[Entry]:
+    def _usable(self, entries: Sequence[DirectoryEntry], names: tuple[bytes, ...]) -> list[DirectoryEntry]:
         usable = []
         for entry in entries:
             if entry.kind == "file":
@@ -187,7 +189,7 @@ class _Check:
 
     # --- the object -----------------------------------------------------------------------------------------------
 
-    def all(self, entries: Sequence[Entry], root_version: str | None) -> Checked:
+    def all(self, entries: Sequence[DirectoryEntry], root_version: str | None) -> Checked:
         entries = self._usable(entries, ())
         files = {entry.name for entry in entries if entry.kind == "file"}
         version, problems = read_declaration(self._directory, self._place, OBJECT, files)
@@ -212,7 +214,7 @@ class _Check:
             self._seen,
         )
 
-    def _names(self, entries: Sequence[Entry], document: Mapping[str, Any] | None) -> None:
+    def _names(self, entries: Sequence[DirectoryEntry], document: Mapping[str, Any] | None) -> None:
         """Tell of names that do not belong in an object's root."""
         algorithm = document.get("digestAlgorithm") if document is not None else None
         for entry in entries:
@@ -273,7 +275,7 @@ class _Check:
                 "sidecar-mismatch", (*folder, _INVENTORY), what, algorithm=algorithm, expected=expected, found=found
             )
 
-    def _extensions(self, entries: Sequence[Entry]) -> None:
+    def _extensions(self, entries: Sequence[DirectoryEntry]) -> None:
         for entry in entries:
             if entry.kind != "directory" or entry.name not in _DIRECTORIES:
                 continue
@@ -290,7 +292,7 @@ class _Check:
                     self._readable(entry.name, inside.name)
             self._unversioned(entry.name, found)
 
-    def _unversioned(self, folder: bytes, found: Sequence[Entry]) -> None:
+    def _unversioned(self, folder: bytes, found: Sequence[DirectoryEntry]) -> None:
         """Warn of logs and extensions: whoever takes the object's versions alone leaves them behind."""
         if folder == LOGS and found:
             self._tell("unversioned", (folder,), section="3.8")

@@ -22,7 +22,7 @@ from pressmark.fixity.copying import Copying, Job, copy_file, copy_files
 from pressmark.fixity.hasher import Manner
 from pressmark.fs.durable import walk
 from pressmark.layouts import Layout
-from pressmark.stores.directories import Refused, Unreadable, source_tree
+from pressmark.stores.object_sources import Refused, Unreadable, source_tree
 from pressmark.stores.ocfl.declarations import OBJECT, declaration
 from pressmark.stores.ocfl.inventory import (
     CONTENT_DIRECTORY,

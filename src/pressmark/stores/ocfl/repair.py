@@ -21,9 +21,11 @@ from typing import TYPE_CHECKING, Any
 
 from pressmark.errors import LayoutConfigError
 from pressmark.fs.durable import flush_directory
+from pressmark.fs.entries import DirectoryEntry, scan
+from pressmark.fs.moves import prune_empty_parents
+from pressmark.fs.run_directories import RunDirectory, clear, own_leftovers
 from pressmark.layouts import Layout, layout_from_config
 from pressmark.reports import Problem, Report
-from pressmark.stores.directories import Entry, Workshop, clear, own_leftovers, prune_upward, scan
 from pressmark.stores.ocfl.inventory import (
     ALGORITHMS,
     INVENTORY,
@@ -73,7 +75,7 @@ class _Repair:
             done.add(("leftover", os.path.relpath(path, self._root)))
         if not self._dry_run:
             clear(self._workshop)
-            prune_upward(self._root, EXTENSIONS + b"/" + WORKSHOP)
+            prune_empty_parents(self._root, EXTENSIONS + b"/" + WORKSHOP)
         stuck: list[Problem] = []
         for found, place in self._problems():
             try:
@@ -93,7 +95,7 @@ class _Repair:
         """Give each problem with the place of its object; that is empty for those of the root and the hierarchy."""
         yield from ((found, b"") for found in read_root(self._root).problems)
 
-        def visit(place: bytes, entries: Sequence[Entry]) -> Checked:
+        def visit(place: bytes, entries: Sequence[DirectoryEntry]) -> Checked:
             return check_object(os.path.join(self._root, place), place, entries)
 
         for item in Walk(self._root, visit, ignore=self._ignore):
@@ -125,8 +127,8 @@ class _Repair:
             if os.listdir(os.path.join(self._root, above, name)):
                 return False  # what the walk was told to ignore
         if not self._dry_run:
-            with self._shop() as workshop, workshop.turn():
-                prune_upward(os.path.join(self._root, above), name)
+            with self._shop() as workshop, workshop.lock():
+                prune_empty_parents(os.path.join(self._root, above), name)
         self._tell(Changed("prune", os.path.join(above, name)))
         return True
 
@@ -210,12 +212,12 @@ class _Repair:
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
-            with workshop.turn():
+            with workshop.lock():
                 os.replace(aside, target)
             flush_directory(os.path.dirname(target))
 
     @contextlib.contextmanager
-    def _shop(self) -> Iterator[Workshop]:
+    def _shop(self) -> Iterator[RunDirectory]:
         with contextlib.ExitStack() as stack:
             with store_errors(self._root):  # no repair at all without one
                 workshop = stack.enter_context(self._store.workshop())

@@ -6,7 +6,7 @@
     ├── 0=ocfl_1.1                           the declaration
     ├── ocfl_layout.json                     names the layout
     ├── extensions/<layout>/config.json      its parameters
-    ├── extensions/pressmark-staging/        while something is changed: see :mod:`pressmark.stores.directories`
+    ├── extensions/pressmark-staging/        while something is changed: see :mod:`pressmark.fs.run_directories`
     └── …/<object>/                          see :mod:`pressmark.stores.ocfl.object`
 
 An object appears by one rename and goes by one rename, while no other run of Pressmark moves anything.
@@ -25,24 +25,14 @@ from typing import Any, BinaryIO, Literal, NamedTuple
 
 from pressmark.errors import IdentifierError, ObjectError, StoreError, shown
 from pressmark.fs.durable import flush_directory, flush_tree, is_there
+from pressmark.fs.entries import DirectoryEntry, longest_inside, scan
+from pressmark.fs.moves import exchange, make_parents, prune_empty_parents, rename_new
+from pressmark.fs.names import NAME_MAX, PATH_MAX, is_absent, too_long
 from pressmark.fs.removal import remove_tree
+from pressmark.fs.run_directories import RunDirectory
 from pressmark.layouts import HashAndIdNTuple, Layout
 from pressmark.reports import Problem, Report
-from pressmark.stores.directories import (
-    NAME_MAX,
-    PATH_MAX,
-    Entry,
-    Refused,
-    Workshop,
-    exchange,
-    is_absent,
-    longest_inside,
-    make_parents,
-    rename_new,
-    scan,
-    tidy_upward,
-    too_long,
-)
+from pressmark.stores.object_sources import Refused
 from pressmark.stores.ocfl import check as ocfl_check
 from pressmark.stores.ocfl.bulk_writer import Loading
 from pressmark.stores.ocfl.declarations import OBJECT, ROOT, VERSIONS, declaration
@@ -308,7 +298,7 @@ class OcflRoot(Store):
         self.content_paths = content_paths
         self.flush = flush
         self.copied: set[int] = set()
-        self._shared: Workshop | None = None
+        self._shared: RunDirectory | None = None
         self._numbers = count()
 
     @classmethod
@@ -476,7 +466,7 @@ class OcflRoot(Store):
                 elif on_problem is not None:
                     on_problem(item)
 
-    def _identify(self, place: bytes, entries: Sequence[Entry]) -> _Identity | None:
+    def _identify(self, place: bytes, entries: Sequence[DirectoryEntry]) -> _Identity | None:
         """Return what an object's inventory says of it; :data:`None` where another run has removed the object."""
         path = os.path.join(self._root, place, _INVENTORY)
         where = place + b"/" + _INVENTORY
@@ -669,12 +659,12 @@ class OcflRoot(Store):
             raise ObjectError(self.root, identifier, "bad-name", f"{reason}; use shorter names, or another layout")
 
     def _appear(
-        self, workshop: Workshop, identifier: str, new: bytes, place: bytes, before: dict[str, Any] | None
+        self, workshop: RunDirectory, identifier: str, new: bytes, place: bytes, before: dict[str, Any] | None
     ) -> None:
         """Move an object that is written into its place, or exchange it with its earlier version."""
         if self.flush:
             flush_tree(new)
-        with workshop.turn():
+        with workshop.lock():
             if before is None:
                 self.make_sure(identifier, place)
                 self.move_in(identifier, new, place)
@@ -709,7 +699,7 @@ class OcflRoot(Store):
             raise StoreError(self.root, self._why_undeclared)
 
     @contextmanager
-    def workshop(self) -> Iterator[Workshop]:
+    def workshop(self) -> Iterator[RunDirectory]:
         """Give a private directory to prepare changes in.
 
         :raises OSError: it cannot be made
@@ -719,12 +709,12 @@ class OcflRoot(Store):
         folder = os.path.join(self._root, EXTENSIONS)
         with ExitStack() as stack:
             # A root whose layout has no parameters has no extensions: nothing empty must stay behind.
-            stack.callback(tidy_upward, self._root, EXTENSIONS)
+            stack.callback(prune_empty_parents, self._root, EXTENSIONS, strict=False)
             for _ in range(TRIES):
                 with suppress(FileExistsError):
                     os.mkdir(folder)
                 try:
-                    workshop = stack.enter_context(Workshop(os.path.join(folder, WORKSHOP)))
+                    workshop = stack.enter_context(RunDirectory(os.path.join(folder, WORKSHOP)))
                 except FileNotFoundError:
                     continue  # another run has just removed it as empty
                 break
@@ -733,7 +723,7 @@ class OcflRoot(Store):
             yield workshop
 
     @contextmanager
-    def _changing(self, identifier: str) -> Iterator[Workshop]:
+    def _changing(self, identifier: str) -> Iterator[RunDirectory]:
         """Give a private directory, and turn what goes wrong in it into an :class:`ObjectError`."""
         try:
             with object_errors(self.root, identifier):
@@ -762,7 +752,7 @@ class OcflRoot(Store):
         try:
             self.make_sure(identifier, place)
         except ObjectError:
-            with self._changing(identifier) as workshop, workshop.turn():
+            with self._changing(identifier) as workshop, workshop.lock():
                 self.make_sure(identifier, place)
 
     def _make_sure(self, identifier: str, place: bytes) -> None:
@@ -818,7 +808,7 @@ class OcflRoot(Store):
                 os.rmdir(target)  # an empty one, which a killed run or another program left behind
             rename_new(new, target)
         except OSError as error:
-            tidy_upward(self._root, parent)
+            prune_empty_parents(self._root, parent, strict=False)
             if isinstance(error, FileExistsError):
                 self.make_sure(identifier, place)
             raise
@@ -875,7 +865,7 @@ class OcflRoot(Store):
         place = self._place(name, "remove")
         with self._changing(name) as workshop:
             removed = workshop / self.new_name()
-            with workshop.turn():
+            with workshop.lock():
                 found = self._find(name, place)
                 if found is None:
                     raise ObjectError(self.root, name, "missing", f"there is no object at {text(place)!r}")
@@ -886,7 +876,7 @@ class OcflRoot(Store):
                     what = f"there may be other objects inside of it, in {inside!r}; move that out of it first"
                     raise ObjectError(self.root, name, "object-inside", what)
                 os.rename(path, removed)
-                tidy_upward(self._root, os.path.dirname(found.place))
+                prune_empty_parents(self._root, os.path.dirname(found.place), strict=False)
             with suppress(OSError):  # it is gone for everybody already; the next run goes on with what remains
                 remove_tree(removed)
 

@@ -9,7 +9,7 @@ import os
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from pressmark.stores.directories import scan
+from pressmark.fs.entries import scan
 from pressmark.stores.ocfl.declarations import OBJECT, VERSIONS, declaration
 from pressmark.stores.ocfl.inventory import INVENTORY, content_directory, sidecar_name
 from pressmark.stores.ocfl.layout_files import EXTENSIONS

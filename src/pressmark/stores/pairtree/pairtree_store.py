@@ -3,7 +3,7 @@
 The specification is draft-kunze-pairtree-01; what it leaves open is decided as its sibling of December 2008 ("Pairtrees
 for Collection Storage") says. In particular a directory of one character ends every ppath.
 
-What is changed is changed under the store's workshop (:mod:`pressmark.stores.directories`), a directory beside
+What is changed is changed under the store's workshop (:mod:`pressmark.fs.run_directories`), a directory beside
 ``pairtree_root`` that is there while a run is at work. Interrupted changes of one object show as names that begin with
 ``pairtree_pressmark`` in its last directory; whoever changes the object next, or repairs the store, finishes them.
 """
@@ -21,29 +21,14 @@ from pressmark.errors import ObjectError, StoreError, shown
 from pressmark.fixity import Outcome
 from pressmark.fixity.copying import Event as CopyEvent
 from pressmark.fs.durable import flush_directory, flush_tree, is_there
+from pressmark.fs.entries import longest_inside, scan, would_be_empty
+from pressmark.fs.moves import TRIES, exchange, make_parents, prune_empty_parents, rename_new
+from pressmark.fs.names import existing_spelling, first_link, is_absent, is_case_insensitive, too_long
 from pressmark.fs.removal import remove_tree
+from pressmark.fs.run_directories import RunDirectory, own_leftovers
 from pressmark.layouts import Layout, Pairtree
 from pressmark.reports import Problem, Report
-from pressmark.stores.directories import (
-    TRIES,
-    Refused,
-    Workshop,
-    copy_source,
-    exchange,
-    first_link,
-    folds_case,
-    is_absent,
-    longest_inside,
-    make_parents,
-    misspelled,
-    own_leftovers,
-    prune_upward,
-    rename_new,
-    scan,
-    tidy_upward,
-    too_long,
-    would_be_empty,
-)
+from pressmark.stores.object_sources import Refused, copy_source
 from pressmark.stores.pairtree import dialects
 from pressmark.stores.pairtree.encapsulation import encapsulate, unmovable
 from pressmark.stores.pairtree.version_files import (
@@ -382,7 +367,7 @@ class PairtreeStore(Store):
         with object_errors(self.root, identifier):
             if not replace and self._is_object(place):
                 raise self._exists(identifier, place)
-            with Workshop(self._workshop(place)) as shop:
+            with RunDirectory(self._workshop(place)) as shop:
                 new = shop / b"object"
                 try:
                     copy_source(
@@ -395,7 +380,7 @@ class PairtreeStore(Store):
                 if self._durable:
                     flush_tree(new)
                 longest = longest_inside(new)
-                with shop.turn():
+                with shop.lock():
                     name = self._move_in(shop, identifier, new, place, name, longest, replace)
         return self._proper(place, name)
 
@@ -410,7 +395,7 @@ class PairtreeStore(Store):
             if self._is_object(place):
                 raise self._exists(identifier, place)
             longest = longest_inside(directory)
-            with Workshop(self._workshop(place)) as shop, shop.turn():
+            with RunDirectory(self._workshop(place)) as shop, shop.lock():
                 name = self._move_in(shop, identifier, directory, place, name, longest, False)
         return self._proper(place, name)
 
@@ -444,7 +429,7 @@ class PairtreeStore(Store):
 
     def _move_in(
         self,
-        shop: Workshop,
+        shop: RunDirectory,
         identifier: str | bytes,
         new: bytes,
         place: str,
@@ -462,8 +447,8 @@ class PairtreeStore(Store):
         if link is not None:
             reason = f"{link} is a symbolic link, and links are refused; follow them, or put what it leads to there"
             raise ObjectError(self.root, identifier, "collision", reason)
-        if folds_case(self._tree):
-            clash = misspelled(self._tree, ppath)
+        if is_case_insensitive(self._tree):
+            clash = existing_spelling(self._tree, ppath)
             if clash is not None:
                 reason = f"{text(clash)!r} is there in the other case, and this file system has one name for both"
                 raise ObjectError(self.root, identifier, "collision", f"{reason}; use one that distinguishes case")
@@ -483,7 +468,7 @@ class PairtreeStore(Store):
             else:
                 raise self._exists(identifier, place)
         except BaseException as error:
-            tidy_upward(self._tree, ppath)
+            prune_empty_parents(self._tree, ppath, strict=False)
             if isinstance(error, NotADirectoryError):
                 reason = "a file lies where its ppath goes on; repair the store first"
                 raise ObjectError(self.root, identifier, "collision", reason) from None
@@ -499,7 +484,7 @@ class PairtreeStore(Store):
         if reason is not None:
             raise ObjectError(self.root, identifier, "bad-name", f"{reason}; use a shorter identifier or file names")
 
-    def _replace(self, shop: Workshop, new: bytes, directory: bytes, name: bytes) -> None:
+    def _replace(self, shop: RunDirectory, new: bytes, directory: bytes, name: bytes) -> None:
         """Put the new object in the place of the old one, which goes into the workshop."""
         old = os.path.join(directory, name)
         if exchange(new, old):
@@ -552,7 +537,7 @@ class PairtreeStore(Store):
         with object_errors(self.root, identifier):
             if not self._is_object(place):
                 raise self._missing(identifier, place)
-            with Workshop(self._workshop(place)) as shop, shop.turn():
+            with RunDirectory(self._workshop(place)) as shop, shop.lock():
                 try:
                     found = self._settled(identifier, directory, place, self._ignore)
                 except FileNotFoundError:
@@ -566,7 +551,7 @@ class PairtreeStore(Store):
                 os.rename(os.path.join(directory, name), shop / b"object")
                 if self._durable:
                     flush_directory(directory)
-                tidy_upward(self._tree, ppath)
+                prune_empty_parents(self._tree, ppath, strict=False)
 
     def _workshop(self, place: str) -> bytes:
         """Return the workshop for changes at a ppath: beside the tree, or within it on another file system."""
@@ -652,7 +637,7 @@ class _Repair(contextlib.ExitStack):
         self._dry_run = dry_run
         self._tell = on_event or (lambda _event: None)
         self._ignore = ignore
-        self._shops: dict[bytes, Workshop] = {}
+        self._shops: dict[bytes, RunDirectory] = {}
         self._pruned: set[bytes] = set()
         self.report = Report(counts={"objects": 0, "repaired": 0})
 
@@ -702,8 +687,8 @@ class _Repair(contextlib.ExitStack):
             if self._dry_run:
                 removed = self._would_prune(octets(place))
             else:
-                with self._shop(self._store._workshop(place)).turn():
-                    prune_upward(self._store._tree, octets(place), removed)
+                with self._shop(self._store._workshop(place)).lock():
+                    prune_empty_parents(self._store._tree, octets(place), removed)
         except OSError as error:
             stuck = os.path.relpath(error.filename, self._store._base) if error.filename else octets(f"{ROOT}/{place}")
             self.report.add([unrepaired(stuck, error)])  # it may be one above
@@ -738,7 +723,7 @@ class _Repair(contextlib.ExitStack):
                 self._tell(change)
             return change is not None
         shop = self._shop(store._workshop(place))
-        with shop.turn():
+        with shop.lock():
             try:
                 found = contents(directory, is_morty(place), follow=store._follow, ignore=self._ignore)
             except FileNotFoundError:
@@ -769,10 +754,10 @@ class _Repair(contextlib.ExitStack):
         names = tuple(entry.name for entry in found.members)
         return Changed("finish" if found.ours else "encapsulate", octets(record.path), names)
 
-    def _shop(self, folder: bytes) -> Workshop:
+    def _shop(self, folder: bytes) -> RunDirectory:
         if folder not in self._shops:
             with store_errors(folder):  # no repair at all without one
-                self._shops[folder] = self.enter_context(Workshop(folder))
+                self._shops[folder] = self.enter_context(RunDirectory(folder))
         return self._shops[folder]
 
 

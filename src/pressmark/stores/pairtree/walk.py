@@ -19,9 +19,10 @@ from typing import NamedTuple
 
 from pressmark import _kernels
 from pressmark.errors import IdentifierError, PathError
+from pressmark.fs.entries import DirectoryEntry, scan
+from pressmark.fs.run_directories import LOCK, kind_of_leftover
 from pressmark.layouts import Pairtree
 from pressmark.reports import Problem
-from pressmark.stores.directories import LOCK, Entry, kind_of_leftover, scan
 from pressmark.stores.pairtree import dialects
 from pressmark.stores.problems import problem
 from pressmark.stores.readability import find_unreadable
@@ -75,12 +76,12 @@ class Contents(NamedTuple):
     :ivar links: symbolic links that are not followed and may extend the ppath, so that they are no object's
     """
 
-    members: list[Entry]
-    below: list[Entry]
-    reserved: list[Entry]
+    members: list[DirectoryEntry]
+    below: list[DirectoryEntry]
+    reserved: list[DirectoryEntry]
     ours: list[bytes]
-    ignored: list[Entry]
-    links: list[Entry]
+    ignored: list[DirectoryEntry]
+    links: list[DirectoryEntry]
 
 
 def contents(directory: bytes, is_morty: bool, *, follow: bool = True, ignore: Sequence[str] = ()) -> Contents:
@@ -468,6 +469,6 @@ class Walk:
                 yield problem("beside", entry.name)
 
 
-def _listed(entries: Sequence[Entry]) -> str:
+def _listed(entries: Sequence[DirectoryEntry]) -> str:
     names = [text(entry.name) for entry in entries[:SHOWN_NAMES]]
     return ", ".join(map(repr, names)) + (", …" if len(entries) > SHOWN_NAMES else "")

@@ -4,7 +4,7 @@
 
     <root>/
     ├── file_storage_namespaces.properties   what each prefix stands for: see :mod:`pressmark.stores.vitro.namespaces`
-    ├── file_storage_pressmark/              while something is changed: see :mod:`pressmark.stores.directories`
+    ├── file_storage_pressmark/              while something is changed: see :mod:`pressmark.fs.run_directories`
     └── file_storage_root/
         └── a~n/342/4/myPhoto.jpg
 
@@ -29,29 +29,13 @@ from pressmark.fixity import Outcome
 from pressmark.fixity.copying import Event as CopyEvent
 from pressmark.fs.atomic import new_file
 from pressmark.fs.durable import flush_directory, flush_tree, is_there
+from pressmark.fs.entries import DirectoryEntry, scan, would_be_empty
+from pressmark.fs.moves import make_parents, prune_empty_parents, rename_new
+from pressmark.fs.names import existing_spelling, first_link, is_absent, is_blocked, is_case_insensitive, too_long
+from pressmark.fs.run_directories import LOCK, RunDirectory, kind_of_leftover, own_leftovers
 from pressmark.layouts import Layout, Vitro
 from pressmark.reports import Problem, Report
-from pressmark.stores.directories import (
-    LOCK,
-    Entry,
-    Refused,
-    Workshop,
-    copy_source,
-    first_link,
-    folds_case,
-    is_absent,
-    is_in_the_way,
-    kind_of_leftover,
-    make_parents,
-    misspelled,
-    own_leftovers,
-    prune_upward,
-    rename_new,
-    scan,
-    tidy_upward,
-    too_long,
-    would_be_empty,
-)
+from pressmark.stores.object_sources import Refused, copy_source
 from pressmark.stores.problems import problem
 from pressmark.stores.readability import unreadable_file
 from pressmark.stores.recheck import Item, abandoned, settled
@@ -215,7 +199,7 @@ class VitroStore(Store):
                 raise StoreError(base, f"it holds {text(strangers[0])!r}: name a directory that is empty or not there")
             if is_there(os.path.join(base, NAMESPACES)) and read_namespaces(base).namespaces != wanted:
                 raise StoreError(base, f"it holds other namespaces, of a store whose {ROOT} is missing; restore that")
-            with Workshop(os.path.join(base, WORKSHOP)) as shop, shop.turn():
+            with RunDirectory(os.path.join(base, WORKSHOP)) as shop, shop.lock():
                 _write(shop, base, wanted, "utf-8")
                 # Last: this is what makes a store of it.
                 os.mkdir(os.path.join(base, octets(ROOT)))
@@ -230,7 +214,7 @@ class VitroStore(Store):
 
         :raises StoreError: one would not be read back, or there is no letter left; nothing was written
         """
-        with store_errors(self._base), Workshop(self._workshop()) as shop, shop.turn():
+        with store_errors(self._base), RunDirectory(self._workshop()) as shop, shop.lock():
             self._read()  # another run may have declared some
             self.refuse_changes()
             wanted = with_declared(self._base, self.namespaces, namespaces)
@@ -412,7 +396,7 @@ class VitroStore(Store):
             if not known and not ignored(text(entry.name)):
                 yield problem("beside", entry.name)
 
-    def _is_workshop(self, directory: bytes, entry: Entry) -> bool:
+    def _is_workshop(self, directory: bytes, entry: DirectoryEntry) -> bool:
         """Return whether an entry of a directory is where this store's changes are prepared."""
         return entry.kind == "directory" and os.path.join(directory, entry.name) == self._workshop()
 
@@ -426,7 +410,7 @@ class VitroStore(Store):
         link = first_link(self._tree, octets(place))
         return None if link is None else f"{ROOT}/{text(link)}"
 
-    def _entries(self, place: str) -> list[Entry]:
+    def _entries(self, place: str) -> list[DirectoryEntry]:
         if self._link(place) is not None:
             return []
         try:
@@ -520,7 +504,7 @@ class VitroStore(Store):
             if reason:
                 raise ObjectError(self.root, identifier, "bad-name", f"{reason}; use a shorter one")
             self._refuse(identifier, place, stored, replace)
-            with Workshop(self._workshop()) as shop:
+            with RunDirectory(self._workshop()) as shop:
                 new = shop / b"object"
                 try:
                     copy_source(
@@ -539,7 +523,7 @@ class VitroStore(Store):
                     raise ObjectError(self.root, identifier, "source", "it is no file, and a Vitro object is one")
                 if self._durable:
                     flush_tree(new)
-                with shop.turn():
+                with shop.lock():
                     self._settle()
                     self._refuse(identifier, place, stored, replace)
                     self._move_in(os.path.join(new, stored), place, stored)
@@ -573,7 +557,7 @@ class VitroStore(Store):
         at = self._tree
         for name in octets(place).split(b"/"):
             at = os.path.join(at, name)
-            if is_in_the_way(at):
+            if is_blocked(at):
                 shorter = text(os.path.relpath(at, self._base))
                 reason = f"{shorter} is a file of another object, and a directory is needed there; rename that file"
                 raise ObjectError(self.root, identifier, "collision", reason)
@@ -581,8 +565,8 @@ class VitroStore(Store):
         if link is not None:
             reason = f"{link} is a symbolic link, and is not followed; put what it leads to in its place"
             raise ObjectError(self.root, identifier, "collision", reason)
-        if folds_case(self._tree):
-            clash = misspelled(self._tree, octets(place))
+        if is_case_insensitive(self._tree):
+            clash = existing_spelling(self._tree, octets(place))
             if clash is not None:
                 reason = f"{text(clash)!r} is there in the other case, and this file system has one name for both"
                 raise ObjectError(self.root, identifier, "collision", f"{reason}; use one that distinguishes case")
@@ -614,7 +598,7 @@ class VitroStore(Store):
                 os.replace(new, os.path.join(directory, files[0]))
                 self._settle()
         except BaseException:
-            tidy_upward(self._tree, octets(place))
+            prune_empty_parents(self._tree, octets(place), strict=False)
             raise
         if self._durable:
             flush_directory(directory)
@@ -675,12 +659,12 @@ class VitroStore(Store):
         directory = os.path.join(self._tree, octets(place))
         with object_errors(self.root, identifier):
             self._only_file(identifier, place)
-            with Workshop(self._workshop()) as shop, shop.turn():
+            with RunDirectory(self._workshop()) as shop, shop.lock():
                 self._settle()
                 os.rename(os.path.join(directory, self._only_file(identifier, place)), shop / b"object")
                 if self._durable:
                     flush_directory(directory)
-                tidy_upward(self._tree, octets(place))
+                prune_empty_parents(self._tree, octets(place), strict=False)
 
     # --- checking and repairing -----------------------------------------------------------------------------------
 
@@ -743,7 +727,7 @@ class _Repair:
         self._store = store
         self._dry_run = dry_run
         self._tell = on_event or (lambda _event: None)
-        self._shop: Workshop | None = None
+        self._shop: RunDirectory | None = None
         self._mended = 0
         # What a dry run would have done so far: paths that would be gone, that would be there, and names by the old.
         self._gone: set[bytes] = set()
@@ -792,14 +776,14 @@ class _Repair:
                 # A move takes the name along: first the name.
                 yield item, sorted(item.problems, key=lambda found: found.kind)
 
-    def _enter(self, stack: contextlib.ExitStack) -> Workshop:
+    def _enter(self, stack: contextlib.ExitStack) -> RunDirectory:
         if self._shop is None:
             with store_errors(self._store._base):  # no repair at all without one
-                self._shop = stack.enter_context(Workshop(self._store._workshop()))
+                self._shop = stack.enter_context(RunDirectory(self._store._workshop()))
         return self._shop
 
     def _turn(self, stack: contextlib.ExitStack) -> Any:
-        return contextlib.nullcontext() if self._dry_run else self._enter(stack).turn()
+        return contextlib.nullcontext() if self._dry_run else self._enter(stack).lock()
 
     def _mend(
         self, item: StoreObject | None, found: Problem, stack: contextlib.ExitStack, ignore: Sequence[str]
@@ -827,7 +811,7 @@ class _Repair:
 
     def _prune(self, path: bytes) -> bool:
         place = path.removeprefix(octets(ROOT) + b"/")
-        removed = self._would_prune(place) if self._dry_run else prune_upward(self._store._tree, place)
+        removed = self._would_prune(place) if self._dry_run else prune_empty_parents(self._store._tree, place)
         for one in removed:
             self._tell(Changed("prune", octets(ROOT) + b"/" + one))
         return True
@@ -872,7 +856,7 @@ class _Repair:
                 made = make_parents(tree, os.path.dirname(new))
                 rename_new(os.path.join(tree, old), target)
             except OSError as error:
-                tidy_upward(tree, os.path.dirname(new))
+                prune_empty_parents(tree, os.path.dirname(new), strict=False)
                 if error.errno in (errno.ENOTDIR, errno.EEXIST, errno.EISDIR):
                     return False
                 raise
@@ -882,11 +866,11 @@ class _Repair:
         self._mended += 1
         self._tell(Changed(action, octets(ROOT) + b"/" + old, (octets(ROOT) + b"/" + new,)))
         if not self._dry_run:
-            tidy_upward(tree, os.path.dirname(old))
+            prune_empty_parents(tree, os.path.dirname(old), strict=False)
         return True
 
 
-def _write(shop: Workshop, base: bytes, namespaces: Mapping[str, str], encoding: str) -> None:
+def _write(shop: RunDirectory, base: bytes, namespaces: Mapping[str, str], encoding: str) -> None:
     """Write the namespaces file at once."""
     new = shop / NAMESPACES
     with open(new, "wb") as file:
