@@ -1,4 +1,4 @@
-"""Names of files: how long they may be, and which ones a file system takes for the same."""
+"""Names of files as bytes and text: how long they may be, and which ones a file system takes for the same."""
 
 from __future__ import annotations
 
@@ -11,15 +11,37 @@ from pressmark.fs.durable import is_there
 __all__ = [
     "NAME_MAX",
     "PATH_MAX",
+    "decode_fs",
+    "encode_fs",
     "existing_spelling",
     "first_link",
     "is_absent",
     "is_blocked",
     "is_case_insensitive",
+    "is_utf8",
     "too_long",
 ]
 
 NAME_MAX, PATH_MAX = 255, 4096  # bytes, where the system does not say; a path's NUL is counted
+
+
+def encode_fs(name: str | bytes) -> bytes:
+    """Return ``name`` as the bytes it has on the disk: layouts give UTF-8, whatever the locale is."""
+    return name.encode("utf-8", "surrogateescape") if isinstance(name, str) else name
+
+
+def decode_fs(name: bytes) -> str:
+    """Return the bytes of a path or an identifier as :class:`str`, the inverse of :func:`encode_fs`."""
+    return name.decode("utf-8", "surrogateescape")
+
+
+def is_utf8(name: bytes) -> bool:
+    """Return whether bytes are UTF-8."""
+    try:
+        name.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def too_long(base: bytes, relative: bytes) -> str | None:

@@ -11,7 +11,8 @@ from pressmark.fixity import Outcome
 from pressmark.fixity.copying import Event, Job, copy_files
 from pressmark.fixity.outcomes import failure, kind_of_error, kind_of_mode, message_of
 from pressmark.fs.entries import DirectoryEntry, scan
-from pressmark.stores.store import Path, Source, leads_out, octets, text
+from pressmark.fs.names import decode_fs, encode_fs
+from pressmark.stores.store import Path, Source, leads_out
 
 __all__ = ["Refused", "Unreadable", "copy_source", "refuse_within", "source_tree"]
 
@@ -39,7 +40,7 @@ class Unreadable(Refused):
     """
 
     def __init__(self, outcome: Outcome) -> None:
-        super().__init__("source", f"{os.fsdecode(octets(outcome.path))}: {outcome.message}")
+        super().__init__("source", f"{os.fsdecode(encode_fs(outcome.path))}: {outcome.message}")
         self.outcome = outcome
 
 
@@ -91,7 +92,7 @@ def _files(source: Source, target: bytes, follow: bool) -> Iterator[tuple[bytes,
     """Give names and files of a source, and make the directories for them below ``target``."""
     tops: Iterator[tuple[bytes, bytes, bytes]]
     if isinstance(source, Mapping):
-        tops = ((os.path.realpath(_given(path)), _checked(octets(name)), b"") for name, path in source.items())
+        tops = ((os.path.realpath(_given(path)), _checked(encode_fs(name)), b"") for name, path in source.items())
     else:
         given = _given(source)
         # Whoever names a link means what it leads to, under the link's name.
@@ -140,9 +141,9 @@ def source_tree(
         raise Unreadable(failure(path, kind_of_error(number, path), number)) from None
     identity = (status.st_dev, status.st_ino)
     if identity in above:
-        raise Refused("source", f"{text(path)}: {message_of('directory-loop')}; leave it out")
+        raise Refused("source", f"{decode_fs(path)}: {message_of('directory-loop')}; leave it out")
     if len(above) == deepest:
-        what = f"{text(path)}: more than {deepest} directories lie below each other there"
+        what = f"{decode_fs(path)}: more than {deepest} directories lie below each other there"
         raise Refused("source", f"{what}; leave it out, or pack it into one file")
     yield name, path, entries
     for entry in entries:
@@ -155,7 +156,7 @@ def source_tree(
         elif entry.kind == "file":
             yield inside, below, None
         else:
-            raise Refused("source", f"{text(below)}: {_why_no_file(entry, below)}")
+            raise Refused("source", f"{decode_fs(below)}: {_why_no_file(entry, below)}")
 
 
 def _why_no_file(entry: DirectoryEntry, path: bytes) -> str:

@@ -25,11 +25,11 @@ import pressmark
 import strategies
 from pressmark import bagit, stores
 from pressmark.errors import BagError, IdentifierError, ObjectError, SpillError, StoreError
+from pressmark.fs.names import encode_fs
 from pressmark.reports import Report
 from pressmark.stores.bags import archives, bag_index
 from pressmark.stores.bags import bag_folder as bags
 from pressmark.stores.bags.bag_folder import CONFIG, BagFolder
-from pressmark.stores.store import octets
 from support.implementations import Implementation, use
 from support.trees import snapshot, write
 
@@ -147,7 +147,7 @@ def test_what_is_put_in_comes_back(implementations: list[Implementation], manner
                 except (IdentifierError, ObjectError) as error:
                     refused.add(getattr(error, "kind", "bad-name"))
             assert refused <= {"bad-name", "collision", "reserved"}
-            assert {octets(record.id or "") for record in store.objects()} == stored
+            assert {encode_fs(record.id or "") for record in store.objects()} == stored
             assert store.check(digests=True).ok
             for identifier in stored:
                 assert list(data(store, identifier.decode("utf-8", "surrogateescape")).values()) == [identifier]

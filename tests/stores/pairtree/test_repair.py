@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given, settings
 
 from pressmark.errors import ObjectError, StoreError
+from pressmark.fs.names import decode_fs
 from pressmark.stores import Changed
 from pressmark.stores.pairtree import pairtree_store as pairtree
 from pressmark.stores.pairtree.pairtree_store import PairtreeStore
-from pressmark.stores.store import text
 from support.trees import snapshot, write
 
 from ..conftest import Tree
@@ -343,4 +343,4 @@ def test_texts_of_events(tree: Tree) -> None:
     """Paths in events are octets, as in problems."""
     events: list[object] = []
     PairtreeStore(tree(b"\xff/x")).repair(dry_run=True, on_event=events.append)
-    assert [text(event.path) for event in events if isinstance(event, Changed)] == ["pairtree_root/\udcff"]
+    assert [decode_fs(event.path) for event in events if isinstance(event, Changed)] == ["pairtree_root/\udcff"]

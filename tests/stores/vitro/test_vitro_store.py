@@ -18,9 +18,9 @@ import pressmark
 import strategies
 from pressmark import Vitro, stores
 from pressmark.errors import IdentifierError, ObjectError, StoreError
+from pressmark.fs.names import encode_fs
 from pressmark.fs.run_directories import leftovers
 from pressmark.stores import Changed
-from pressmark.stores.store import octets
 from pressmark.stores.vitro.vitro_store import VitroStore
 from support.implementations import Implementation, use
 from support.trees import snapshot, write
@@ -279,7 +279,7 @@ def test_any_octets_as_identifiers(implementations: list[Implementation], given_
                 except (IdentifierError, ObjectError) as error:
                     refused.add(getattr(error, "kind", "bad-name"))
             assert refused <= {"bad-name"}
-            assert {octets(record.id or "") for record in store.objects()} == stored
+            assert {encode_fs(record.id or "") for record in store.objects()} == stored
 
 
 @pytest.mark.parametrize("name", ["lily.jpg", "other name.jpg"])

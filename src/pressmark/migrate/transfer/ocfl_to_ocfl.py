@@ -17,6 +17,7 @@ from pressmark.errors import ObjectError
 from pressmark.fs.durable import can_flush_filesystem
 from pressmark.fs.entries import scan
 from pressmark.fs.moves import prune_empty_parents
+from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.fs.removal import remove_tree
 from pressmark.migrate.object_digest import ALGORITHM, Read, object_digest, read_files
 from pressmark.migrate.options import Options
@@ -40,11 +41,11 @@ from pressmark.stores.ocfl.inventory import (
 )
 from pressmark.stores.ocfl.object import check_object
 from pressmark.stores.ocfl.root import OcflRoot
-from pressmark.stores.store import object_errors, octets, text
+from pressmark.stores.store import object_errors
 
 __all__ = ["Relayout"]
 
-_INVENTORY = octets(INVENTORY)
+_INVENTORY = encode_fs(INVENTORY)
 
 
 class Relayout(Way):
@@ -87,8 +88,8 @@ class Relayout(Way):
         if replace:
             what = f"another one is at {entry.target!r}, and objects with their versions replace none; remove it first"
             raise Trouble("exists_different", "exists", what)
-        if os.path.lexists(os.path.join(self._base, octets(entry.target))):
-            self.destination.make_sure(entry.id, octets(entry.target))
+        if os.path.lexists(os.path.join(self._base, encode_fs(entry.target))):
+            self.destination.make_sure(entry.id, encode_fs(entry.target))
         if self.target_names is not None:
             self.check_names(entry, all_files(self.source, entry.source_id, entry.source))
         path = place_of(self.source, entry)
@@ -117,14 +118,14 @@ class Relayout(Way):
                 ) from None
             try:
                 document = read_inventory(data)
-                algorithm, head = document["digestAlgorithm"], octets(document["head"])
+                algorithm, head = document["digestAlgorithm"], encode_fs(document["head"])
                 contents = sorted(paths for listed in document["manifest"].values() for paths in listed)
-                folder = octets(document.get("contentDirectory", "content"))
+                folder = encode_fs(document.get("contentDirectory", "content"))
             except (InventoryError, KeyError, TypeError, AttributeError):
                 return False
             if algorithm not in ALGORITHMS or document.get("id") != entry.source_id or len(document["versions"]) != 1:
                 return False
-            sidecar = octets(sidecar_name(algorithm))
+            sidecar = encode_fs(sidecar_name(algorithm))
             name, declared = declaration(OBJECT, self.destination.version)
             if names != {name, _INVENTORY, sidecar, head}:
                 return False
@@ -137,7 +138,7 @@ class Relayout(Way):
                 return False
             found: list[str] = []
             if folder in inside:
-                _regular(version + b"/" + folder, text(head + b"/" + folder + b"/"), found)
+                _regular(version + b"/" + folder, decode_fs(head + b"/" + folder + b"/"), found)
             return sorted(found) == contents and _read(version + b"/" + _INVENTORY) == data
 
     def _copy(self, draft: Draft, path: bytes) -> None:
@@ -165,11 +166,16 @@ class Relayout(Way):
                 for algorithm, expected in file.digests.items():
                     found = digests[file.path].get(algorithm)
                     if found is not None and found != expected.lower():
-                        what = f"{text(file.path)}: its {algorithm} is {found}, not {expected} as the inventory says"
+                        what = (
+                            f"{decode_fs(file.path)}: its {algorithm} is {found}, not {expected} as the inventory says"
+                        )
                         raise Trouble("digest_mismatch", "mismatch", what)
             document = read_inventory(_read(room + b"/" + _INVENTORY))
             draft.digest = object_digest(
-                {logical: digests[octets(content)][ALGORITHM] for logical, content, _digest in logical_files(document)}
+                {
+                    logical: digests[encode_fs(content)][ALGORITHM]
+                    for logical, content, _digest in logical_files(document)
+                }
             )
             self._loading.adopt(entry.id, room, self._places.get(entry.id))
         except BaseException:
@@ -191,11 +197,11 @@ class Relayout(Way):
 
     def of_source(self, entry: Entry) -> Read:
         files = all_files(self.source, entry.source_id, entry.source)
-        return read_files((text(name), path) for name, path in files)
+        return read_files((decode_fs(name), path) for name, path in files)
 
     def of_target(self, entry: Entry) -> list[Read]:
         files = all_files(self.destination, entry.id, entry.target)
-        return [read_files((text(name), path) for name, path in files)]
+        return [read_files((decode_fs(name), path) for name, path in files)]
 
     def note_left_out(self, draft: Draft) -> None:
         """Note nothing: objects go as they are."""
@@ -238,7 +244,7 @@ class Relayout(Way):
     def prune(self, entries: Iterator[Entry]) -> None:
         """Remove what is empty above objects that are gone from the source."""
         with self._shop.lock():
-            for above in sorted({os.path.dirname(octets(entry.source)) for entry in entries}):
+            for above in sorted({os.path.dirname(encode_fs(entry.source)) for entry in entries}):
                 # The objects are in their new places: an empty directory that may not be removed undoes nothing.
                 with suppress(OSError):
                     prune_empty_parents(self._from, above)
@@ -252,10 +258,10 @@ def _checked(entry: Entry, directory: bytes, root_version: str) -> Any:
 
     :raises Trouble: it is not as it should be
     """
-    checked = check_object(directory, octets(entry.source), scan(directory, follow=False), root_version)
+    checked = check_object(directory, encode_fs(entry.source), scan(directory, follow=False), root_version)
     wrong = [one for one in checked.problems if one.severity == "error"]
     if wrong:
-        what = f"{text(wrong[0].path)}: {wrong[0].message}"
+        what = f"{decode_fs(wrong[0].path)}: {wrong[0].message}"
         raise Trouble(
             status_of_problem(wrong[0].kind), wrong[0].kind, f"the object is not valid: {what}; check the store"
         )
@@ -269,7 +275,7 @@ def _regular(folder: bytes, below: str, found: list[str]) -> None:
     """Add the paths of all regular files with one name; of anything else one that is in no manifest."""
     with os.scandir(folder) as entries:
         for entry in entries:
-            name = below + text(entry.name)
+            name = below + decode_fs(entry.name)
             if entry.is_dir(follow_symlinks=False):
                 before = len(found)
                 _regular(entry.path, name + "/", found)

@@ -8,6 +8,7 @@ from typing import Any
 
 from pressmark.errors import ObjectError
 from pressmark.fs.durable import can_flush_filesystem
+from pressmark.fs.names import encode_fs
 from pressmark.migrate.object_digest import ALGORITHM, object_digest
 from pressmark.migrate.options import Options
 from pressmark.migrate.planning.entry import Entry
@@ -17,7 +18,6 @@ from pressmark.migrate.transfer.reading import Content, check_unchanged
 from pressmark.stores import Store
 from pressmark.stores.ocfl.object_writer import Written, WrittenSmall
 from pressmark.stores.ocfl.root import OcflRoot
-from pressmark.stores.store import octets
 
 __all__ = ["IntoOcfl"]
 
@@ -56,9 +56,9 @@ class IntoOcfl(Way):
         if replace:
             self._replace(draft, content, known)
             return True
-        if os.path.lexists(os.path.join(self._base, octets(entry.target))):
+        if os.path.lexists(os.path.join(self._base, encode_fs(entry.target))):
             # So that nothing is written for nothing; an empty directory is in nobody's way.
-            self.destination.make_sure(entry.id, octets(entry.target))
+            self.destination.make_sure(entry.id, encode_fs(entry.target))
         staged = self._loading.stage(
             entry.id,
             content.files,
@@ -97,7 +97,7 @@ class IntoOcfl(Way):
             return False
         written = staged.written
         assert isinstance(written, WrittenSmall)
-        draft.files, draft.bytes = len(written.digests), written.octets
+        draft.files, draft.bytes = len(written.digests), written.size
         draft.digest, draft.mode = object_digest(written.digests), staged.mode
         if self.options.move:
             draft.changed = written.changed

@@ -59,7 +59,15 @@ from pressmark.fs.atomic import new_file
 from pressmark.fs.durable import flush_directory, is_directory, is_there
 from pressmark.fs.entries import DirectoryEntry, longest_inside, scan, would_be_empty
 from pressmark.fs.moves import exchange, make_parents, prune_empty_parents, rename_new
-from pressmark.fs.names import existing_spelling, is_absent, is_blocked, is_case_insensitive, too_long
+from pressmark.fs.names import (
+    decode_fs,
+    encode_fs,
+    existing_spelling,
+    is_absent,
+    is_blocked,
+    is_case_insensitive,
+    too_long,
+)
 from pressmark.fs.removal import remove_tree
 from pressmark.fs.run_directories import RunDirectory, kind_of_leftover
 from pressmark.layouts import Layout, Pairtree, layout_from_config
@@ -84,10 +92,8 @@ from pressmark.stores.store import (
     encode_path,
     is_same_version,
     object_errors,
-    octets,
     status_of,
     store_errors,
-    text,
     unrepaired,
 )
 
@@ -208,7 +214,9 @@ class BagFolder(Store):
             os.makedirs(base, exist_ok=True)
             strangers = sorted(set(os.listdir(base)) - {CONFIG + b".new"})
             if strangers:
-                raise StoreError(base, f"it holds {text(strangers[0])!r}: name a directory that is empty or not there")
+                raise StoreError(
+                    base, f"it holds {decode_fs(strangers[0])!r}: name a directory that is empty or not there"
+                )
             new = os.path.join(base, CONFIG)
             with open(new + b".new", "wb", opener=new_file) as file:
                 file.write(json.dumps(config, indent=2).encode() + b"\n")
@@ -232,11 +240,11 @@ class BagFolder(Store):
             place = Pairtree().clean(identifier)
             if place in ("", ".", ".."):
                 raise IdentifierError(identifier, None, "it has no name")
-        for name in octets(place).split(b"/"):
+        for name in encode_fs(place).split(b"/"):
             if name in (CONFIG, WORKSHOP) or name.endswith(REPLACED):
                 reason = f"its place {place!r} is a name of the folder itself; take another layout"
                 raise ObjectError(self.root, identifier, "reserved", reason)
-        why = too_long(self._base, octets(place) + REPLACED)
+        why = too_long(self._base, encode_fs(place) + REPLACED)
         if why is not None:
             raise ObjectError(self.root, identifier, "bad-name", f"{why}; take another layout, such as 0004")
         return place
@@ -244,9 +252,9 @@ class BagFolder(Store):
     def _from_place(self, place: bytes) -> str | None:
         """Return the identifier that a place without an External-Identifier has."""
         if self.identifiers == "name":
-            return text(place)
+            return decode_fs(place)
         if self.layout is None:
-            return text(os.path.basename(place))
+            return decode_fs(os.path.basename(place))
         try:
             return self.layout.unmap_path(place) if self.layout.reversible else None
         except PathError:
@@ -262,7 +270,7 @@ class BagFolder(Store):
         :param place: without what says how it is serialised
         """
         if self.identifiers == "name":
-            return text(place), []
+            return decode_fs(place), []
         given = info.all(IDENTIFIER)
         problems = []
         if len(given) > 1:
@@ -285,7 +293,7 @@ class BagFolder(Store):
                 expected = self.layout.map_id(one)
             except IdentifierError as error:
                 return [problem("identifier-unplaced", path, error.reason, section="")]
-            if octets(expected) != place:
+            if encode_fs(expected) != place:
                 message = f"the layout places {one!r} at {expected}"
                 return [problem("misplaced", path, message, section="", expected=expected)]
         return []
@@ -312,14 +320,14 @@ class BagFolder(Store):
 
     def _second_look(self, item: Item, ignore: Sequence[str]) -> list[Item]:
         """Return what the walk has found, or what is there in its place where another run was changing that."""
-        place = octets(item.path)
+        place = encode_fs(item.path)
         if (isinstance(item, StoreObject) and item.proper) or place.startswith(WORKSHOP) or not place:
             return [item]
         return settled(item, lambda: self._again(item, ignore), os.path.join(self._base, WORKSHOP))
 
     def _again(self, item: Item, ignore: Sequence[str]) -> list[Item]:
         """Return what the walk finds in the place of an item now; nothing where that is gone."""
-        place = octets(item.path)
+        place = encode_fs(item.path)
         try:
             mode = os.lstat(os.path.join(self._base, place)).st_mode
         except (FileNotFoundError, NotADirectoryError):
@@ -327,7 +335,7 @@ class BagFolder(Store):
             if own == place or isinstance(item, Problem):
                 return []
             # The walk has met the old one alone. The new one may have come.
-            return self._again(item._replace(path=text(own)), ignore)
+            return self._again(item._replace(path=decode_fs(own)), ignore)
         except OSError:
             return [item]  # nobody can say
         kind = kind_of_mode(mode) or "file"
@@ -339,11 +347,11 @@ class BagFolder(Store):
         identifier, place = record.id, record.path
         if identifier is None or first.setdefault(identifier, place) == place:
             return record
-        if not self._has(octets(first[identifier]), identifier):
+        if not self._has(encode_fs(first[identifier]), identifier):
             first[identifier] = place
             return record
         message = f"{first[identifier]} has the same identifier; change one"
-        found = problem("duplicate-id", octets(place), message, section="", found=first[identifier])
+        found = problem("duplicate-id", encode_fs(place), message, section="", found=first[identifier])
         return record._replace(proper=False, problems=(*record.problems, found))
 
     def _has(self, place: bytes, identifier: str) -> bool:
@@ -375,7 +383,9 @@ class BagFolder(Store):
     ) -> Iterator[StoreObject | Problem]:
         """Give what is at and below entries of the folder: names and kinds, in order."""
         places = [
-            (name, kind) for name, kind in reversed(found) if not ignored(text(name)) and name not in (CONFIG, WORKSHOP)
+            (name, kind)
+            for name, kind in reversed(found)
+            if not ignored(decode_fs(name)) and name not in (CONFIG, WORKSHOP)
         ]
         return self._walk_places(places, ignored)
 
@@ -398,7 +408,7 @@ class BagFolder(Store):
                 continue
             if not entries:
                 yield problem("empty", place, "an empty directory; it holds no bag", section="")
-            below = [entry for entry in entries if not ignored(text(entry.name))]
+            below = [entry for entry in entries if not ignored(decode_fs(entry.name))]
             places += [(os.path.join(place, entry.name), entry.kind) for entry in reversed(below)]
 
     def _found(self, place: bytes, kind: str) -> Iterator[StoreObject | Problem]:
@@ -467,7 +477,7 @@ class BagFolder(Store):
         :raises ObjectError: of kind ``missing``: it is not there
         :raises IdentifierError: the identifier has no place in this folder
         """
-        shown = text(identifier) if isinstance(identifier, bytes) else identifier
+        shown = decode_fs(identifier) if isinstance(identifier, bytes) else identifier
         with object_errors(self.root, identifier):
             place = self._find(shown)
             if place is None:
@@ -480,7 +490,7 @@ class BagFolder(Store):
 
         :raises ObjectError: of kind ``missing``: it is no longer there
         """
-        path = os.path.abspath(os.path.join(self._base, octets(record.path)))
+        path = os.path.abspath(os.path.join(self._base, encode_fs(record.path)))
         with object_errors(self.root, record.id or ""):
             if not is_there(path):
                 raise ObjectError(self.root, record.id or "", "missing", f"there is nothing at {record.path!r}")
@@ -496,12 +506,12 @@ class BagFolder(Store):
         """
         found = None
         try:
-            expected = octets(self._place(identifier))
+            expected = encode_fs(self._place(identifier))
         except IdentifierError:
             if self.layout is not None:
                 raise
         except ObjectError:
-            if self.layout is not None and not is_absent(self._base, octets(self.layout.map_id(identifier))):
+            if self.layout is not None and not is_absent(self._base, encode_fs(self.layout.map_id(identifier))):
                 raise
         else:
             found = self._at(expected, identifier)
@@ -563,7 +573,7 @@ class BagFolder(Store):
                 seen = os.stat(path)  # another run may have taken it away, or put another there
             except (FileNotFoundError, NotADirectoryError):
                 return False
-        reason = f"{text(octets(unreadable[0].path))}: {unreadable[0].message}"
+        reason = f"{decode_fs(encode_fs(unreadable[0].path))}: {unreadable[0].message}"
         raise ObjectError(self.root, identifier, "unreadable", reason)
 
     # --- changing -------------------------------------------------------------------------------------------------
@@ -590,8 +600,8 @@ class BagFolder(Store):
         :raises ObjectError: nothing was stored; its ``kind`` says why
         :raises IdentifierError: the identifier has no place in this folder
         """
-        place = octets(self._place(identifier))
-        name = text(identifier) if isinstance(identifier, bytes) else identifier
+        place = encode_fs(self._place(identifier))
+        name = decode_fs(identifier) if isinstance(identifier, bytes) else identifier
         elements = [*self._elements(name, place), *(info or {}).items()]
 
         def make(new: bytes) -> bytes:
@@ -623,8 +633,8 @@ class BagFolder(Store):
         :raises ObjectError: nothing was stored; of kind ``improper``: this folder would not find the identifier in it
         :raises IdentifierError: the identifier has no place in this folder
         """
-        place = octets(self._place(identifier))
-        name = text(identifier) if isinstance(identifier, bytes) else identifier
+        place = encode_fs(self._place(identifier))
+        name = decode_fs(identifier) if isinstance(identifier, bytes) else identifier
         file = b""
         if isinstance(bag, bytes) and not os.path.isdir(bag):
             file = os.path.basename(bag)
@@ -674,7 +684,7 @@ class BagFolder(Store):
         replace: bool,
     ) -> StoreObject:
         """Have a bag made aside, and move it in."""
-        name = text(identifier) if isinstance(identifier, bytes) else identifier
+        name = decode_fs(identifier) if isinstance(identifier, bytes) else identifier
         with object_errors(self.root, identifier):
             old = self._find(name, soon=True)
             if old is not None:
@@ -719,11 +729,11 @@ class BagFolder(Store):
         """
         if old is not None:
             if not replace:
-                reason = f"there is one at {text(old)}: replace it, or delete it first"
+                reason = f"there is one at {decode_fs(old)}: replace it, or delete it first"
                 raise ObjectError(self.root, identifier, "exists", reason)
             # Asked once: another run may be removing it.
             if is_blocked(os.path.join(self._base, old)):
-                reason = f"there is a serialised one at {text(old)}: delete that first"
+                reason = f"there is a serialised one at {decode_fs(old)}: delete that first"
                 raise ObjectError(self.root, identifier, "exists", reason)
             return
         parts = place.split(b"/")
@@ -733,15 +743,15 @@ class BagFolder(Store):
             if not is_there(path):
                 break
             if not is_directory(path) or os.path.islink(path) or _is_bag(scan(path, follow=False)):
-                reason = f"{text(above)} is there already, and no directory of bags; take another layout"
+                reason = f"{decode_fs(above)} is there already, and no directory of bags; take another layout"
                 raise ObjectError(self.root, identifier, "collision", reason)
         if is_case_insensitive(self._base):
             clash = existing_spelling(self._base, place)
             if clash is not None:
-                reason = f"{text(clash)!r} is there in the other case, and this file system has one name for both"
+                reason = f"{decode_fs(clash)!r} is there in the other case, and this file system has one name for both"
                 raise ObjectError(self.root, identifier, "collision", f"{reason}; use one that distinguishes case")
         if is_there(os.path.join(self._base, place)):
-            reason = f"{text(place)} is there, and is another's; move it away"
+            reason = f"{decode_fs(place)} is there, and is another's; move it away"
             raise ObjectError(self.root, identifier, "collision", reason)
 
     def _make(
@@ -767,7 +777,7 @@ class BagFolder(Store):
             if isinstance(source, Mapping):
                 copy_source(source, new, mode=mode, links=links, on_event=on_event)
                 if is_there(os.path.join(new, STAGING)):  # it would be taken for our own, and removed
-                    reason = f"a bag keeps {text(STAGING)!r} for changes of it; leave it out, or call it otherwise"
+                    reason = f"a bag keeps {decode_fs(STAGING)!r} for changes of it; leave it out, or call it otherwise"
                     raise Refused("bad-name", reason)
                 create_bag(new, None, self._algorithms, info, nested=True, on_event=note)
             else:
@@ -777,7 +787,7 @@ class BagFolder(Store):
                 one = given if is_directory(given) else [given]
                 fault = None if one is given else fault_of_name(os.path.basename(given))
                 if fault is not None:
-                    raise Refused("bad-name", f"{text(given)}: {fault}")
+                    raise Refused("bad-name", f"{decode_fs(given)}: {fault}")
                 create_bag(one, new, self._algorithms, info, mode=mode, links=links, nested=True, on_event=note)
             # What making it could not remove would be a change that nobody goes on with.
             remove_tree(os.path.join(new, STAGING))
@@ -814,7 +824,7 @@ class BagFolder(Store):
         if old == place:
             self._sweep(shop, place)
         elif is_there(path):
-            reason = f"{text(place)} is there, and is another's; move it away"
+            reason = f"{decode_fs(place)} is there, and is another's; move it away"
             raise ObjectError(self.root, identifier, "collision", reason)
         if old != place or not exchange(new, path):
             if old == place:
@@ -841,7 +851,7 @@ class BagFolder(Store):
         :raises ObjectError: of kind ``missing``, or it could not be removed
         :raises IdentifierError: the identifier has no place in this folder
         """
-        name = text(identifier) if isinstance(identifier, bytes) else identifier
+        name = decode_fs(identifier) if isinstance(identifier, bytes) else identifier
         with object_errors(self.root, identifier):
             if self._find(name) is None:
                 raise self._missing(identifier)
@@ -907,7 +917,7 @@ class BagFolder(Store):
         """
         double = tuple(one for one in record.problems if one.kind == "duplicate-id")
         for look in range(LOOKS):
-            place = octets(record.path)
+            place = encode_fs(record.path)
             seen = self._state(place)
             counts = Report(counts={"files": 0, "bytes": 0})
             problems = list(self.validated(record, digests, threads, counts))
@@ -947,7 +957,7 @@ class BagFolder(Store):
 
         :param report: whose counts of files and bytes go up
         """
-        place = octets(record.path)
+        place = encode_fs(record.path)
         path = os.path.join(self._base, place)
         try:
             is_folder = is_directory(path)
@@ -1010,7 +1020,7 @@ class BagFolder(Store):
                     with shop.lock() if shop is not None else contextlib.nullcontext():
                         done = list(self._mend(action, item, shop, gone))
                 except OSError as error:
-                    report.add([unrepaired(octets(item.path), error)])
+                    report.add([unrepaired(encode_fs(item.path), error)])
                     report.add(item.problems if isinstance(item, StoreObject) else [item])
                     continue
                 for path in done:
@@ -1030,7 +1040,7 @@ class BagFolder(Store):
         self, action: str, item: StoreObject | Problem, shop: RunDirectory | None, gone: set[bytes]
     ) -> Iterator[bytes]:
         """Mend one thing, and give the paths that are concerned; without a workshop only these."""
-        place = octets(item.path)
+        place = encode_fs(item.path)
         path = os.path.join(self._base, place)
         own = path.removesuffix(REPLACED)
         if action == "finish":
@@ -1070,7 +1080,7 @@ def _discard(shop: RunDirectory, path: bytes) -> None:
 
 def _record(identifier: str | None, place: bytes, problems: Sequence[Problem]) -> StoreObject:
     proper = not any(one.severity == "error" for one in problems)
-    return StoreObject(identifier, text(place), proper, None, tuple(problems))
+    return StoreObject(identifier, decode_fs(place), proper, None, tuple(problems))
 
 
 def _within(place: bytes, found: Problem) -> Problem:

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable
 from time import monotonic, time_ns
 
 from pressmark.fs.entries import DirectoryEntry, kind_of_entry
-from pressmark.stores.store import StoreObject, octets
+from pressmark.fs.names import encode_fs
+from pressmark.stores.store import StoreObject
 
 __all__ = ["BagIndex"]
 
@@ -76,7 +77,7 @@ class BagIndex:
         fresh.sort()
         for item in self._read(fresh):
             if isinstance(item, StoreObject) and item.id is not None:
-                place = octets(item.path)
+                place = encode_fs(item.path)
                 self._places.setdefault(item.id, place)
                 if place in inodes:
                     self._known[place] = inodes[place]

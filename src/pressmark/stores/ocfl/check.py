@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from pressmark.errors import shown
 from pressmark.fixity import Outcome, hash_files
 from pressmark.fs.entries import DirectoryEntry, scan
+from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.fs.run_directories import kind_of_leftover, leftovers, staged
 from pressmark.reports import Problem, Report
 from pressmark.stores.ocfl.inventory import INVENTORY
@@ -26,7 +27,7 @@ from pressmark.stores.ocfl.object import Advice, Checked, ContentFile, check_obj
 from pressmark.stores.ocfl.walk import PAUSE, Found, Walk, ignored
 from pressmark.stores.problems import problem
 from pressmark.stores.readability import find_unreadable, unreadable_file
-from pressmark.stores.store import OnEvent, OnProblem, Progress, is_same_version, octets, status_of, text
+from pressmark.stores.store import OnEvent, OnProblem, Progress, is_same_version, status_of
 
 if TYPE_CHECKING:
     from pressmark.stores.ocfl.root import OcflRoot
@@ -41,7 +42,7 @@ _PASSING = ("directory-empty", "leftover", "leftover-foreign")
 PROGRESS_EVERY = 0.1  # seconds
 # Files whose algorithms are not those of most wait until there are so many of them, or so many objects wait for them.
 BESIDE = 4096
-_INVENTORY = octets(INVENTORY)
+_INVENTORY = encode_fs(INVENTORY)
 _KINDS = {"missing": "content-missing", "changed-while-read": "content-changing"}
 
 
@@ -165,7 +166,7 @@ class Check:
     def _check_extensions(self) -> None:
         """Report what cannot be read in the directories of the root's extensions, which may hold anything."""
         folder = os.path.join(self._root, EXTENSIONS)
-        for found in find_unreadable(folder, EXTENSIONS, links="skip", ignored=text(WORKSHOP).__eq__):
+        for found in find_unreadable(folder, EXTENSIONS, links="skip", ignored=decode_fs(WORKSHOP).__eq__):
             # The directory itself has been reported with the layout.
             if found.kind == "unreadable" and found.path != EXTENSIONS:
                 self._tell(found)
@@ -288,7 +289,11 @@ class Check:
             if self._on_object is not None:
                 self._on_object(
                     ObjectResult(
-                        checked.identifier, text(one.place), tuple(one.problems), tuple(checked.advice), len(one.files)
+                        checked.identifier,
+                        decode_fs(one.place),
+                        tuple(one.problems),
+                        tuple(checked.advice),
+                        len(one.files),
                     )
                 )
         if self._on_event is not None and monotonic() >= self._next_progress:

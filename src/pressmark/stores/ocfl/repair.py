@@ -23,6 +23,7 @@ from pressmark.errors import LayoutConfigError
 from pressmark.fs.durable import flush_directory
 from pressmark.fs.entries import DirectoryEntry, scan
 from pressmark.fs.moves import prune_empty_parents
+from pressmark.fs.names import encode_fs
 from pressmark.fs.run_directories import RunDirectory, clear, own_leftovers
 from pressmark.layouts import Layout, layout_from_config
 from pressmark.reports import Problem, Report
@@ -38,14 +39,14 @@ from pressmark.stores.ocfl.inventory import (
 from pressmark.stores.ocfl.layout_files import EXTENSIONS, LAYOUT, WORKSHOP, layout_file, read_root, refused_layout
 from pressmark.stores.ocfl.object import Checked, check_object
 from pressmark.stores.ocfl.walk import Found, Walk
-from pressmark.stores.store import Changed, OnEvent, octets, store_errors, unrepaired
+from pressmark.stores.store import Changed, OnEvent, store_errors, unrepaired
 
 if TYPE_CHECKING:
     from pressmark.stores.ocfl.root import OcflRoot
 
 __all__ = ["repair"]
 
-_INVENTORY = octets(INVENTORY)
+_INVENTORY = encode_fs(INVENTORY)
 
 
 def repair(store: OcflRoot, root: bytes, dry_run: bool, on_event: OnEvent | None, ignore: Sequence[str]) -> Report:
@@ -154,9 +155,9 @@ class _Repair:
         if algorithm not in ALGORITHMS or not isinstance(head, str) or "/" in head:
             return False
         directory = os.path.dirname(path)
-        in_version = os.path.basename(directory) == octets(head)
-        other = os.path.dirname(directory) if in_version else os.path.join(directory, octets(head))
-        sidecar = octets(sidecar_name(algorithm))
+        in_version = os.path.basename(directory) == encode_fs(head)
+        other = os.path.dirname(directory) if in_version else os.path.join(directory, encode_fs(head))
+        sidecar = encode_fs(sidecar_name(algorithm))
         digest = hashlib.new(algorithm, data, usedforsecurity=False).hexdigest()
         try:
             with open(os.path.join(other, _INVENTORY), "rb") as file:
@@ -191,7 +192,10 @@ class _Repair:
                         layout = layout_from_config(os.fsdecode(config))
                     except (LayoutConfigError, OSError):
                         continue
-                    if octets(layout.name) == entry.name and refused_layout(layout, self._store.version or "") is None:
+                    if (
+                        encode_fs(layout.name) == entry.name
+                        and refused_layout(layout, self._store.version or "") is None
+                    ):
                         found.append(layout)
         return found[0] if len(found) == 1 else None
 

@@ -27,7 +27,7 @@ from pressmark.errors import IdentifierError, ObjectError, StoreError, shown
 from pressmark.fs.durable import flush_directory, flush_tree, is_there
 from pressmark.fs.entries import DirectoryEntry, longest_inside, scan
 from pressmark.fs.moves import exchange, make_parents, prune_empty_parents, rename_new
-from pressmark.fs.names import NAME_MAX, PATH_MAX, is_absent, too_long
+from pressmark.fs.names import NAME_MAX, PATH_MAX, decode_fs, encode_fs, is_absent, too_long
 from pressmark.fs.removal import remove_tree
 from pressmark.fs.run_directories import RunDirectory
 from pressmark.layouts import HashAndIdNTuple, Layout
@@ -72,15 +72,13 @@ from pressmark.stores.store import (
     encode_path,
     is_same_version,
     object_errors,
-    octets,
     status_of,
     store_errors,
-    text,
 )
 
 __all__ = ["OcflObject", "OcflRoot"]
 
-_INVENTORY = octets(INVENTORY)
+_INVENTORY = encode_fs(INVENTORY)
 # What is in every object's directory, or should be.
 _SIGNS = (b"/" + _INVENTORY, *(b"/" + declaration(OBJECT, version)[0] for version in VERSIONS))
 _OPEN = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
@@ -120,7 +118,7 @@ class OcflObject(StoredObject):
 
         :raises ObjectError: the inventory gives a file a path that might lead out of the object; or as :meth:`confirm`
         """
-        for logical in sorted(self._contents, key=octets):
+        for logical in sorted(self._contents, key=encode_fs):
             yield logical, self._place(self._contents[logical])
         self.confirm()
 
@@ -192,8 +190,8 @@ class OcflObject(StoredObject):
         fault = "a path has a NUL" if "\0" in content else path_fault(content)
         if fault is not None:
             raise ObjectError(self._store, self.id, "improper", f"its inventory is malformed: {fault}")
-        self._refuse_links(octets(content))
-        return os.path.join(self.path, octets(content))
+        self._refuse_links(encode_fs(content))
+        return os.path.join(self.path, encode_fs(content))
 
     def _refuse_links(self, content: bytes) -> None:
         """Refuse a file that is, or lies below, a link: OCFL has none, and what it leads to is not the object's."""
@@ -208,7 +206,7 @@ class OcflObject(StoredObject):
 
     def _refuse_link(self, path: bytes) -> None:
         if os.path.islink(os.path.join(self.path, path)):
-            what = f"{text(path)} is a symbolic link, and OCFL has none; check the store"
+            what = f"{decode_fs(path)} is a symbolic link, and OCFL has none; check the store"
             raise ObjectError(self._store, self.id, "improper", what)
 
 
@@ -335,7 +333,7 @@ class OcflRoot(Store):
 
     def _identifier(self, identifier: str | bytes) -> str:
         try:
-            name = octets(identifier).decode()
+            name = encode_fs(identifier).decode()
         except UnicodeError:
             raise IdentifierError(
                 identifier, None, "it is not UTF-8, and an OCFL inventory can hold no other"
@@ -347,17 +345,15 @@ class OcflRoot(Store):
 
         :raises ObjectError: of kind ``reserved`` or ``bad-name``: nothing can be there
         """
-        place = octets(self._layout(purpose).map_id(identifier))
+        place = encode_fs(self._layout(purpose).map_id(identifier))
         first = place.split(b"/", 1)[0]
         if first.lower() in (EXTENSIONS, LAYOUT) or first.startswith(b"0="):
-            what = (
-                f"its place {text(place)!r} is reserved for what the storage root says of itself; take another layout"
-            )
+            what = f"its place {decode_fs(place)!r} is reserved for the storage root itself; take another layout"
             raise ObjectError(self.root, identifier, "reserved", what)
         why = too_long(self._root, place)
         if why is not None:
             if purpose != "put" and is_absent(self._root, place):
-                raise ObjectError(self.root, identifier, "missing", f"there is no object at {text(place)!r}")
+                raise ObjectError(self.root, identifier, "missing", f"there is no object at {decode_fs(place)!r}")
             raise ObjectError(self.root, identifier, "bad-name", f"{why}; take another layout, such as 0004")
         return place
 
@@ -365,7 +361,7 @@ class OcflRoot(Store):
         """Return where ocfl-java puts an object that layout 0003 places at ``place``, if elsewhere."""
         if not isinstance(self.layout, HashAndIdNTuple) or b"%" not in place:
             return None
-        other = octets(_LONG_ESCAPE.sub(lambda match: match[0].upper(), text(place)))
+        other = encode_fs(_LONG_ESCAPE.sub(lambda match: match[0].upper(), decode_fs(place)))
         return None if other == place else other
 
     def place(self, identifier: str | bytes) -> bytes:
@@ -388,7 +384,7 @@ class OcflRoot(Store):
         found: list[bytes | None] = []
         for identifier, path in zip(identifiers, paths, strict=True):
             # An identifier that is not UTF-8 has no place, whatever the layout makes of it.
-            place = octets(path or "") if identifier.isascii() or _is_text(identifier) else b""
+            place = encode_fs(path or "") if identifier.isascii() or _is_text(identifier) else b""
             first = place.partition(b"/")[0]
             usual = first and first.lower() not in (EXTENSIONS, LAYOUT) and not first.startswith(b"0=")
             is_short = len(place) < NAME_MAX or (len(place) < room and max(map(len, place.split(b"/"))) <= NAME_MAX)
@@ -422,7 +418,7 @@ class OcflRoot(Store):
                 return None
             raise
         except InventoryError as error:
-            what = f"{text(directory)}: the inventory there is malformed: {error}"
+            what = f"{decode_fs(directory)}: the inventory there is malformed: {error}"
             raise ObjectError(self.root, identifier, "improper", what) from None
 
     def _find(self, identifier: str, place: bytes) -> _Held | None:
@@ -438,7 +434,7 @@ class OcflRoot(Store):
                 if candidate is not place:
                     continue
                 holder = shown(str(found.document.get("id")))
-                what = f"its place {text(place)!r} is held by the object {holder}: the layout maps both there"
+                what = f"its place {decode_fs(place)!r} is held by the object {holder}: the layout maps both there"
                 raise ObjectError(self.root, identifier, "collision", what)
             return found
         return None
@@ -462,7 +458,7 @@ class OcflRoot(Store):
                         continue
                     identifier, problems = item.value
                     proper = not any(problem.severity == "error" for problem in problems)
-                    yield StoreObject(identifier, text(item.place), proper, None, problems)
+                    yield StoreObject(identifier, decode_fs(item.place), proper, None, problems)
                 elif on_problem is not None:
                     on_problem(item)
 
@@ -509,7 +505,7 @@ class OcflRoot(Store):
         wrong: list[list[Problem]] = [[] for _ in found]
         for problems, (place, inside, _identifier) in zip(wrong, found, strict=True):
             if inside is not None:
-                what = f"the object is inside of the object {text(inside)!r}"
+                what = f"the object is inside the object {decode_fs(inside)!r}"
                 problems.append(problem("object-inside", place, what))
         if self.layout is None:
             return wrong
@@ -520,13 +516,13 @@ class OcflRoot(Store):
             if path is None:
                 what = f"the layout has no place for the identifier {shown(identifier)}"
                 wrong[number].append(problem("identifier-unplaced", place, what))
-            elif (right := octets(path)) != place:
+            elif (right := encode_fs(path)) != place:
                 kind = "path-ocfl-java" if self._foreign_place(right) == place else "misplaced"
                 what = {
                     "path-ocfl-java": f"ocfl-java's spelling; {self.layout.name} places it at {path!r}",
                     "misplaced": f"the object {shown(identifier)} belongs at {path!r}",
                 }[kind]
-                wrong[number].append(problem(kind, place, what, expected=path, found=text(place)))
+                wrong[number].append(problem(kind, place, what, expected=path, found=decode_fs(place)))
         return wrong
 
     # --- one object -----------------------------------------------------------------------------------------------
@@ -542,7 +538,7 @@ class OcflRoot(Store):
         place = self._place(name, "find")
         found = self._find(name, place)
         if found is None:
-            raise ObjectError(self.root, name, "missing", f"there is no object at {text(place)!r}")
+            raise ObjectError(self.root, name, "missing", f"there is no object at {decode_fs(place)!r}")
         return self._object(name, found)
 
     def locate(self, record: StoreObject) -> OcflObject:
@@ -550,7 +546,7 @@ class OcflRoot(Store):
 
         :raises ObjectError: of kind ``missing``: there is none, or one of another identifier; or ``improper``
         """
-        found = self._read_inventory(record.id or "", octets(record.path))
+        found = self._read_inventory(record.id or "", encode_fs(record.path))
         held = None if found is None else found.document.get("id")
         if found is None or (record.id is not None and held != record.id):
             what = "there is no object" if found is None else f"there is {shown(str(held))} instead"
@@ -604,7 +600,7 @@ class OcflRoot(Store):
         for _ in range(TRIES):
             found = self._find(name, place)
             if found is not None and not replace:
-                what = f"it is there already, at {text(found.place)!r}; replace it, or remove it first"
+                what = f"it is there already, at {decode_fs(found.place)!r}; replace it, or remove it first"
                 raise ObjectError(self.root, name, "exists", what)
             try:
                 if found is None:
@@ -644,10 +640,10 @@ class OcflRoot(Store):
                 with suppress(OSError):
                     remove_tree(new)
         dropped = tuple(
-            problem("directory-empty", place, f"{text(folder)!r} was not stored: {_NO_EMPTY}", severity="warning")
+            problem("directory-empty", place, f"{decode_fs(folder)!r} was not stored: {_NO_EMPTY}", severity="warning")
             for folder in written.dropped
         )
-        return StoreObject(name, text(place), True, None, dropped)
+        return StoreObject(name, decode_fs(place), True, None, dropped)
 
     def refuse_too_long(self, identifier: str, place: bytes, new: bytes) -> None:
         """Make sure that every path of an object can be opened at ``place``.
@@ -764,10 +760,12 @@ class OcflRoot(Store):
                 return
             above = b"/".join(parts[:number])
             if os.path.islink(path) or not os.path.isdir(path):
-                what = f"{text(above)!r}, above its place, is no directory; move it out of the storage root"
+                what = f"{decode_fs(above)!r}, above its place, is no directory; move it out of the storage root"
                 raise ObjectError(self.root, identifier, "object-inside", what)
             if self.declares_object(path):
-                what = f"its place {text(place)!r} is inside of the object {text(above)!r}, and objects cannot nest"
+                what = (
+                    f"its place {decode_fs(place)!r} is inside the object {decode_fs(above)!r}, and objects cannot nest"
+                )
                 raise ObjectError(self.root, identifier, "object-inside", what)
         path = os.path.join(path, parts[-1])
         try:
@@ -777,16 +775,16 @@ class OcflRoot(Store):
         except NotADirectoryError:
             entries = None
         if entries is None:
-            what = f"at its place {text(place)!r} is no directory; move it out of the storage root"
+            what = f"at its place {decode_fs(place)!r} is no directory; move it out of the storage root"
             raise ObjectError(self.root, identifier, "collision", what)
         found = self._find(identifier, place)  # raises where another object holds it
         if found is not None:
-            raise ObjectError(self.root, identifier, "exists", f"it is there already, at {text(place)!r}")
+            raise ObjectError(self.root, identifier, "exists", f"it is there already, at {decode_fs(place)!r}")
         if is_object_root(entries):
-            what = f"at its place {text(place)!r} is an object without an inventory; check the store"
+            what = f"at its place {decode_fs(place)!r} is an object without an inventory; check the store"
             raise ObjectError(self.root, identifier, "improper", what)
         if entries:
-            what = f"below its place {text(place)!r} are other objects or files, and objects cannot nest"
+            what = f"below its place {decode_fs(place)!r} are other objects or files, and objects cannot nest"
             raise ObjectError(self.root, identifier, "object-inside", what)
 
     @staticmethod
@@ -840,7 +838,9 @@ class OcflRoot(Store):
         :raises ObjectError: of kind ``mutable-head``
         """
         if has_mutable_head(directory):
-            what = f"it has a mutable HEAD, staged content in {text(MUTABLE_HEAD)}, which a new version would cut off"
+            what = (
+                f"it has a mutable HEAD, staged content in {decode_fs(MUTABLE_HEAD)}, which a new version would cut off"
+            )
             raise ObjectError(self.root, identifier, "mutable-head", f"{what}; commit it with ocfl-java first")
 
     def _exchange(self, identifier: str, new: bytes, place: bytes, document: dict[str, Any]) -> None:
@@ -868,11 +868,11 @@ class OcflRoot(Store):
             with workshop.lock():
                 found = self._find(name, place)
                 if found is None:
-                    raise ObjectError(self.root, name, "missing", f"there is no object at {text(place)!r}")
+                    raise ObjectError(self.root, name, "missing", f"there is no object at {decode_fs(place)!r}")
                 path = self._absolute(found.place)
                 strange = [e.name for e in scan(path, follow=False) if e.kind == "directory" and not is_object_name(e)]
                 if strange:
-                    inside = text(strange[0])
+                    inside = decode_fs(strange[0])
                     what = f"there may be other objects inside of it, in {inside!r}; move that out of it first"
                     raise ObjectError(self.root, name, "object-inside", what)
                 os.rename(path, removed)

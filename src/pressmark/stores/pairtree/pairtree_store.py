@@ -23,7 +23,15 @@ from pressmark.fixity.copying import Event as CopyEvent
 from pressmark.fs.durable import flush_directory, flush_tree, is_there
 from pressmark.fs.entries import longest_inside, scan, would_be_empty
 from pressmark.fs.moves import TRIES, exchange, make_parents, prune_empty_parents, rename_new
-from pressmark.fs.names import existing_spelling, first_link, is_absent, is_case_insensitive, too_long
+from pressmark.fs.names import (
+    decode_fs,
+    encode_fs,
+    existing_spelling,
+    first_link,
+    is_absent,
+    is_case_insensitive,
+    too_long,
+)
 from pressmark.fs.removal import remove_tree
 from pressmark.fs.run_directories import RunDirectory, own_leftovers
 from pressmark.layouts import Layout, Pairtree
@@ -67,9 +75,7 @@ from pressmark.stores.store import (
     StoreObject,
     encode_path,
     object_errors,
-    octets,
     store_errors,
-    text,
     unrepaired,
 )
 
@@ -117,7 +123,7 @@ class PairtreeStore(Store):
         if dialect is not None and dialect not in dialects.DIALECTS:
             raise ValueError(f"dialect={dialect!r}: expected one of {', '.join(dialects.DIALECTS)}")
         self._base = _base_of(path)
-        self._tree = os.path.join(self._base, octets(ROOT))
+        self._tree = os.path.join(self._base, encode_fs(ROOT))
         self.root = os.fsdecode(self._base)
         self.prefix = prefix_of(self._base)
         self.layout = Pairtree(self.prefix, encapsulation, prefix_required)
@@ -147,13 +153,15 @@ class PairtreeStore(Store):
             # What an interrupted call has left is written again.
             strangers = sorted(set(os.listdir(base)) - {PREFIX, VERSION})
             if strangers:
-                raise StoreError(base, f"it holds {text(strangers[0])!r}: name a directory that is empty or not there")
+                raise StoreError(
+                    base, f"it holds {decode_fs(strangers[0])!r}: name a directory that is empty or not there"
+                )
             if prefix_of(base) not in ("", prefix):
                 raise StoreError(base, f"it holds the prefix of another tree, whose {ROOT} is missing; restore that")
             write_version(base)
             write_prefix(base, data)
             # Last: this is what makes a Pairtree of it.
-            os.mkdir(os.path.join(base, octets(ROOT)))
+            os.mkdir(os.path.join(base, encode_fs(ROOT)))
             flush_directory(base)
         return cls(path, **options)  # type: ignore[arg-type]
 
@@ -190,7 +198,9 @@ class PairtreeStore(Store):
         problems = item.problems if isinstance(item, StoreObject) else (item,)
         if not any(one.kind in _PASSING for one in problems):
             return [item]
-        return settled(item, lambda: walk.again(item), self._workshop(text(octets(item.path)).removeprefix(ROOT)))
+        return settled(
+            item, lambda: walk.again(item), self._workshop(decode_fs(encode_fs(item.path)).removeprefix(ROOT))
+        )
 
     def _walk(self, ignore: Sequence[str] = (), *, readable: bool = False) -> Walk:
         return Walk(
@@ -207,7 +217,7 @@ class PairtreeStore(Store):
         try:
             found = self._contents(record.path.removeprefix(ROOT).lstrip("/"))
         except OSError as error:
-            return (problem("unreadable", octets(record.path), error.strerror or str(error)),)
+            return (problem("unreadable", encode_fs(record.path), error.strerror or str(error)),)
         return () if found is None else self._walk(readable=True).unreadable_in(record.path, found)
 
     def _with_duplicates(self, record: StoreObject, others: dict[str, str]) -> StoreObject:
@@ -224,7 +234,7 @@ class PairtreeStore(Store):
         if other == record.path:
             return record
         message = f"{other} is the same identifier's; remove one, or move it"
-        found = problem("duplicate-id", octets(record.path), message, expected=canonical, found=other)
+        found = problem("duplicate-id", encode_fs(record.path), message, expected=canonical, found=other)
         return record._replace(problems=(*record.problems, found))
 
     def _is_object(self, place: str) -> bool:
@@ -235,20 +245,20 @@ class PairtreeStore(Store):
         """Return what the last directory of a ppath holds; :data:`None` where there is none."""
         if self._link(place) is not None:
             return None
-        directory = os.path.join(self._tree, octets(place))
+        directory = os.path.join(self._tree, encode_fs(place))
         try:
             return contents(directory, is_morty(place), follow=self._follow, ignore=self._ignore)
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError:
-            if is_absent(self._tree, octets(place)):
+            if is_absent(self._tree, encode_fs(place)):
                 return None
             raise
 
     def _link(self, place: str) -> str | None:
         """Return the path of the first symbolic link on the way to a place, where links are refused."""
-        link = None if self._follow else first_link(self._tree, octets(place))
-        return None if link is None else f"{ROOT}/{text(link)}"
+        link = None if self._follow else first_link(self._tree, encode_fs(place))
+        return None if link is None else f"{ROOT}/{decode_fs(link)}"
 
     def dialects(self, *, threads: int | None = None) -> dict[str, int]:
         """Test in which dialect a tree is written: return how many objects each may have written.
@@ -270,7 +280,7 @@ class PairtreeStore(Store):
         if self.dialect is None:
             return self.layout.map_id(identifier)
         self.layout.map_id(identifier)  # refuses what no Pairtree takes
-        whole = text(identifier) if isinstance(identifier, bytes) else identifier
+        whole = decode_fs(identifier) if isinstance(identifier, bytes) else identifier
         return dialects.path(self.dialect, whole.removeprefix(self.prefix))
 
     def get(self, identifier: str | bytes) -> StoredObject:
@@ -288,7 +298,7 @@ class PairtreeStore(Store):
     def _stored(self, identifier: str | bytes, place: str) -> StoredObject:
         # Absolute paths are made once: of many small objects that would cost a tenth of what is done for each.
         tree = self._tree if os.path.isabs(self._tree) else os.path.abspath(self._tree)
-        directory = os.path.join(tree, octets(place)) if place else tree
+        directory = os.path.join(tree, encode_fs(place)) if place else tree
         with object_errors(self.root, identifier):
             for _ in range(TRIES):
                 found = self._contents(place)
@@ -302,7 +312,7 @@ class PairtreeStore(Store):
                     break
             if found is None:
                 raise self._missing(identifier, place)
-            shown_id = text(identifier) if isinstance(identifier, bytes) else identifier
+            shown_id = decode_fs(identifier) if isinstance(identifier, bytes) else identifier
             if replaced or REPAIRING in found.ours:
                 return self._between(shown_id, directory, found, replaced)
             if not found.members:
@@ -405,11 +415,11 @@ class PairtreeStore(Store):
         place, _, name = self.layout.object_path(identifier).rpartition("/")
         if encapsulation is not None:
             name = encapsulation
-            if not _encapsulates(octets(name)):
+            if not _encapsulates(encode_fs(name)):
                 reason = f"no object can be in a directory called {shown(name)}"
                 way_out = "choose a name of three characters or more that does not begin with pairtree"
                 raise ObjectError(self.root, identifier, "bad-name", f"{reason}; {way_out}")
-        too_much = too_long(self._tree, octets(f"{place}/{name}"))
+        too_much = too_long(self._tree, encode_fs(f"{place}/{name}"))
         if too_much:
             raise ObjectError(self.root, identifier, "bad-name", f"{too_much}; use a shorter identifier")
         return place, name
@@ -441,7 +451,7 @@ class PairtreeStore(Store):
 
         :param longest: path in it, as of :func:`longest_inside`
         """
-        ppath = octets(place)
+        ppath = encode_fs(place)
         directory = os.path.join(self._tree, ppath)
         link = self._link(place)
         if link is not None:
@@ -450,7 +460,7 @@ class PairtreeStore(Store):
         if is_case_insensitive(self._tree):
             clash = existing_spelling(self._tree, ppath)
             if clash is not None:
-                reason = f"{text(clash)!r} is there in the other case, and this file system has one name for both"
+                reason = f"{decode_fs(clash)!r} is there in the other case, and this file system has one name for both"
                 raise ObjectError(self.root, identifier, "collision", f"{reason}; use one that distinguishes case")
         made: list[bytes] = []
         try:
@@ -458,13 +468,13 @@ class PairtreeStore(Store):
             found = self._settled(identifier, directory, place, self._ignore)
             if not found.members:
                 self._refuse_too_long(identifier, place, name, longest)
-                rename_new(new, os.path.join(directory, octets(name)))
+                rename_new(new, os.path.join(directory, encode_fs(name)))
             elif replace:
-                name = text(found.members[0].name) if _is_one_directory(found) else text(OBJECT)
+                name = decode_fs(found.members[0].name) if _is_one_directory(found) else decode_fs(OBJECT)
                 self._refuse_too_long(identifier, place, name, longest)
                 if not _is_one_directory(found):
                     encapsulate(directory, found.members)
-                self._replace(shop, new, directory, octets(name))
+                self._replace(shop, new, directory, encode_fs(name))
             else:
                 raise self._exists(identifier, place)
         except BaseException as error:
@@ -480,7 +490,7 @@ class PairtreeStore(Store):
         return name
 
     def _refuse_too_long(self, identifier: str | bytes, place: str, name: str, longest: bytes) -> None:
-        reason = too_long(self._tree, octets(f"{place}/{name}") + longest)
+        reason = too_long(self._tree, encode_fs(f"{place}/{name}") + longest)
         if reason is not None:
             raise ObjectError(self.root, identifier, "bad-name", f"{reason}; use a shorter identifier or file names")
 
@@ -508,11 +518,10 @@ class PairtreeStore(Store):
         found = contents(directory, is_morty(place), follow=self._follow, ignore=ignore)
         unreached = _unreached(found, place)
         if unreached:
-            reason = (
-                f"{ROOT}/{place}/{text(unreached[0])} is a symbolic link that leads nowhere now, and may be a branch"
-            )
+            link = f"{ROOT}/{place}/{decode_fs(unreached[0])}"
+            reason = "is a symbolic link that leads nowhere now, and may be a branch of the tree"
             way_out = "mount what it leads to, or remove the link"
-            raise ObjectError(self.root, identifier, "unreadable", f"{reason} of the tree; {way_out}")
+            raise ObjectError(self.root, identifier, "unreadable", f"{link} {reason}; {way_out}")
         if not found.ours:
             return found
         if REPLACED in found.ours:
@@ -532,7 +541,7 @@ class PairtreeStore(Store):
         """
         self.refuse_changes()
         place = self.layout.map_id(identifier)
-        ppath = octets(place)
+        ppath = encode_fs(place)
         directory = os.path.join(self._tree, ppath)
         with object_errors(self.root, identifier):
             if not self._is_object(place):
@@ -558,7 +567,7 @@ class PairtreeStore(Store):
         at = self._tree
         top, device = self._base, os.stat(self._base).st_dev
         for name in ["", *place.split("/")]:
-            at = os.path.join(at, octets(name)) if name else at
+            at = os.path.join(at, encode_fs(name)) if name else at
             try:
                 status = os.stat(at)
             except OSError:
@@ -664,7 +673,7 @@ class _Repair(contextlib.ExitStack):
         try:
             mended = self._mend(item)
         except OSError as error:
-            self.report.add([unrepaired(octets(item.path), error)])
+            self.report.add([unrepaired(encode_fs(item.path), error)])
             mended = False
         self.report.counts["repaired"] += mended
         self.report.add(found for found in item.problems if not mended or found.kind not in _MENDED)
@@ -678,23 +687,25 @@ class _Repair(contextlib.ExitStack):
             return True
         if found.kind != "empty":
             return False
-        return self._prune(text(found.path).removeprefix(f"{ROOT}/"))
+        return self._prune(decode_fs(found.path).removeprefix(f"{ROOT}/"))
 
     def _prune(self, place: str) -> bool:
         """Remove an empty directory, and those above it that are empty then; return whether it is gone."""
         removed: list[bytes] = []
         try:
             if self._dry_run:
-                removed = self._would_prune(octets(place))
+                removed = self._would_prune(encode_fs(place))
             else:
                 with self._shop(self._store._workshop(place)).lock():
-                    prune_empty_parents(self._store._tree, octets(place), removed)
+                    prune_empty_parents(self._store._tree, encode_fs(place), removed)
         except OSError as error:
-            stuck = os.path.relpath(error.filename, self._store._base) if error.filename else octets(f"{ROOT}/{place}")
+            stuck = (
+                os.path.relpath(error.filename, self._store._base) if error.filename else encode_fs(f"{ROOT}/{place}")
+            )
             self.report.add([unrepaired(stuck, error)])  # it may be one above
         for path in removed:
-            self._tell(Changed("prune", octets(ROOT) + b"/" + path))
-        return bool(removed) or not is_there(os.path.join(self._store._tree, octets(place)))
+            self._tell(Changed("prune", encode_fs(ROOT) + b"/" + path))
+        return bool(removed) or not is_there(os.path.join(self._store._tree, encode_fs(place)))
 
     def _would_prune(self, place: bytes) -> list[bytes]:
         """Return what pruning would remove after all that it would have removed already."""
@@ -712,7 +723,7 @@ class _Repair(contextlib.ExitStack):
         """Encapsulate one object; return whether that was done, or would be."""
         store = self._store
         place = record.path.removeprefix(f"{ROOT}/")
-        directory = os.path.join(store._tree, octets(place))
+        directory = os.path.join(store._tree, encode_fs(place))
         if self._dry_run:
             try:
                 found = contents(directory, is_morty(place), follow=store._follow, ignore=self._ignore)
@@ -748,11 +759,11 @@ class _Repair(contextlib.ExitStack):
             return None  # it would cut off the branch that they may lead to
         broken = unmovable(directory, found.members)
         if broken:
-            path = octets(record.path) + b"/"
+            path = encode_fs(record.path) + b"/"
             self.report.add(problem("link-unmoved", path + name) for name in broken)
             return None
         names = tuple(entry.name for entry in found.members)
-        return Changed("finish" if found.ours else "encapsulate", octets(record.path), names)
+        return Changed("finish" if found.ours else "encapsulate", encode_fs(record.path), names)
 
     def _shop(self, folder: bytes) -> RunDirectory:
         if folder not in self._shops:
@@ -780,10 +791,10 @@ class _Interrupted(StoredObject):
         self._parts = [StoredObject(store, identifier, folder, members, links) for folder, members in parts]
 
     def files(self) -> Iterator[tuple[str, bytes]]:
-        return heapq.merge(*(part.files() for part in self._parts), key=lambda found: octets(found[0]))
+        return heapq.merge(*(part.files() for part in self._parts), key=lambda found: encode_fs(found[0]))
 
     def empty_directories(self) -> Iterator[tuple[str, bytes]]:
-        return heapq.merge(*(part.empty_directories() for part in self._parts), key=lambda found: octets(found[0]))
+        return heapq.merge(*(part.empty_directories() for part in self._parts), key=lambda found: encode_fs(found[0]))
 
     def confirm(self) -> None:
         for part in self._parts:
@@ -821,7 +832,7 @@ def _take_back(directory: bytes) -> None:
 
 def _encapsulates(name: bytes) -> bool:
     """Return whether a directory of this name, and nothing else, would be an object's."""
-    return len(text(name)) > 2 and not name.startswith(RESERVED) and b"/" not in name and b"\0" not in name
+    return len(decode_fs(name)) > 2 and not name.startswith(RESERVED) and b"/" not in name and b"\0" not in name
 
 
 def _unreached(found: Contents, place: str) -> list[bytes]:
@@ -831,13 +842,13 @@ def _unreached(found: Contents, place: str) -> list[bytes]:
     """
     if is_morty(place):
         return []
-    return [entry.name for entry in found.members if entry.kind == "dangling" and len(text(entry.name)) <= 2]
+    return [entry.name for entry in found.members if entry.kind == "dangling" and len(decode_fs(entry.name)) <= 2]
 
 
 def _is_one_directory(found: Contents) -> bool:
     """Return whether an object is in one directory of three characters or more, and nothing else is its."""
     first = found.members[0] if len(found.members) == 1 else None
-    return first is not None and first.kind == "directory" and len(text(first.name)) > 2
+    return first is not None and first.kind == "directory" and len(decode_fs(first.name)) > 2
 
 
 def _base_of(path: Path) -> bytes:
@@ -847,13 +858,13 @@ def _base_of(path: Path) -> bytes:
         if not os.path.isdir(given):
             what = "it is not a directory" if is_there(given) else "it is not there"
             raise StoreError(given, f"{what}; name the directory that holds {ROOT}")
-        tree = os.path.join(given, octets(ROOT))
+        tree = os.path.join(given, encode_fs(ROOT))
         if os.path.isdir(tree):
             scan(tree)  # it opens
             return given
         if is_there(tree):
             raise StoreError(given, f"{ROOT} in it is no directory; restore it")
         absolute = os.path.abspath(given)
-        if os.path.basename(absolute) == octets(ROOT):
+        if os.path.basename(absolute) == encode_fs(ROOT):
             return os.path.dirname(absolute)
     raise StoreError(given, f"there is no {ROOT} in it: it is no Pairtree")

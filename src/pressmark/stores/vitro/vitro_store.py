@@ -31,7 +31,16 @@ from pressmark.fs.atomic import new_file
 from pressmark.fs.durable import flush_directory, flush_tree, is_there
 from pressmark.fs.entries import DirectoryEntry, scan, would_be_empty
 from pressmark.fs.moves import make_parents, prune_empty_parents, rename_new
-from pressmark.fs.names import existing_spelling, first_link, is_absent, is_blocked, is_case_insensitive, too_long
+from pressmark.fs.names import (
+    decode_fs,
+    encode_fs,
+    existing_spelling,
+    first_link,
+    is_absent,
+    is_blocked,
+    is_case_insensitive,
+    too_long,
+)
 from pressmark.fs.run_directories import LOCK, RunDirectory, kind_of_leftover, own_leftovers
 from pressmark.layouts import Layout, Vitro
 from pressmark.reports import Problem, Report
@@ -53,10 +62,8 @@ from pressmark.stores.store import (
     encode_path,
     is_same_version,
     object_errors,
-    octets,
     status_of,
     store_errors,
-    text,
     unrepaired,
 )
 from pressmark.stores.vitro.namespaces import NAMESPACES, read_namespaces, render, with_declared
@@ -150,7 +157,7 @@ class VitroStore(Store):
         self, path: Path, *, encoding: str = "utf-8", ignore: Sequence[str] = (), durable: bool = True
     ) -> None:
         self._base = _base_of(path)
-        self._tree = os.path.join(self._base, octets(ROOT))
+        self._tree = os.path.join(self._base, encode_fs(ROOT))
         self.root = os.fsdecode(self._base)
         self._encoding = encoding
         self._ignore = tuple(ignore)
@@ -196,13 +203,15 @@ class VitroStore(Store):
             # What an interrupted call has left is written again.
             strangers = sorted(set(os.listdir(base)) - {NAMESPACES, WORKSHOP})
             if strangers:
-                raise StoreError(base, f"it holds {text(strangers[0])!r}: name a directory that is empty or not there")
+                raise StoreError(
+                    base, f"it holds {decode_fs(strangers[0])!r}: name a directory that is empty or not there"
+                )
             if is_there(os.path.join(base, NAMESPACES)) and read_namespaces(base).namespaces != wanted:
                 raise StoreError(base, f"it holds other namespaces, of a store whose {ROOT} is missing; restore that")
             with RunDirectory(os.path.join(base, WORKSHOP)) as shop, shop.lock():
                 _write(shop, base, wanted, "utf-8")
                 # Last: this is what makes a store of it.
-                os.mkdir(os.path.join(base, octets(ROOT)))
+                os.mkdir(os.path.join(base, encode_fs(ROOT)))
             flush_directory(base)
         return cls(path, **options)
 
@@ -261,13 +270,13 @@ class VitroStore(Store):
         if not any(one.kind in _PASSING for one in problems):
             return [item]
         ignored = _matcher((*self._ignore, *ignore))
-        place = text(octets(item.path)).removeprefix(ROOT).lstrip("/")
+        place = decode_fs(encode_fs(item.path)).removeprefix(ROOT).lstrip("/")
 
         def again() -> list[Item]:
             found = self._walk_from(place, ignored, readable)
             if isinstance(item, StoreObject):
                 # What else is there, and below, the walk finds by itself.
-                return [one for one in islice(found, 1) if octets(one.path) == octets(item.path)]
+                return [one for one in islice(found, 1) if encode_fs(one.path) == encode_fs(item.path)]
             return list(found)
 
         return settled(item, again, self._workshop())
@@ -288,15 +297,15 @@ class VitroStore(Store):
         places = [place]
         while places:
             place = places.pop()
-            path = octets(f"{ROOT}/{place}" if place else ROOT)
+            path = encode_fs(f"{ROOT}/{place}" if place else ROOT)
             try:
-                entries = scan(os.path.join(self._tree, octets(place)), follow=False)
+                entries = scan(os.path.join(self._tree, encode_fs(place)), follow=False)
             except FileNotFoundError:
                 continue  # removed as empty since its name was read
             except OSError as error:
                 yield problem("unreadable", path, error.strerror or str(error))
                 continue
-            kept = [entry for entry in entries if not ignored(text(entry.name))]
+            kept = [entry for entry in entries if not ignored(decode_fs(entry.name))]
             if not place:
                 kept = [entry for entry in kept if not self._is_workshop(self._tree, entry)]
             files = [entry.name for entry in kept if entry.kind == "file"]
@@ -315,7 +324,7 @@ class VitroStore(Store):
                     yield problem("special-file", path + b"/" + entry.name, section="")
             if place and not entries:
                 yield problem("empty", path, "an empty directory; it holds no object", section="")
-            below = [text(entry.name) for entry in kept if entry.kind == "directory"]
+            below = [decode_fs(entry.name) for entry in kept if entry.kind == "directory"]
             places += [f"{place}/{name}" if place else name for name in reversed(below)]
 
     def _object(self, place: str, path: bytes, files: Sequence[bytes], renaming: _Renaming | None) -> StoreObject:
@@ -332,7 +341,7 @@ class VitroStore(Store):
                 message = f"{ROOT}/{canonical} is the same identifier's; remove one"
                 problems.append(problem("duplicate-id", path, message, section="", found=f"{ROOT}/{canonical}"))
         proper = not any(found.kind in _IMPROPER for found in problems)
-        return StoreObject(identifier, text(path), proper, None, tuple(problems))
+        return StoreObject(identifier, decode_fs(path), proper, None, tuple(problems))
 
     def unreadable(self, record: StoreObject) -> list[Problem]:
         """Return what cannot be read of the object of a record of :meth:`objects`; none if it is gone."""
@@ -340,10 +349,10 @@ class VitroStore(Store):
         try:
             return self._unreadable_in(place, self._files(place))
         except OSError as error:
-            return [problem("unreadable", octets(record.path), error.strerror or str(error))]
+            return [problem("unreadable", encode_fs(record.path), error.strerror or str(error))]
 
     def _unreadable_in(self, place: str, files: Sequence[bytes]) -> list[Problem]:
-        paths = [octets(f"{ROOT}/{place}/") + name for name in files]
+        paths = [encode_fs(f"{ROOT}/{place}/") + name for name in files]
         return [found for path in paths for found in unreadable_file(os.path.join(self._base, path), path)]
 
     def _identified(self, place: str, path: bytes) -> tuple[str | None, list[Problem]]:
@@ -377,7 +386,7 @@ class VitroStore(Store):
             expected = self.layout.encode_filename(self.layout.decode_filename(stored))
         except (PathError, IdentifierError) as error:
             return [problem("bad-file-name", where, error.reason)]
-        if octets(expected) == stored:
+        if encode_fs(expected) == stored:
             return []
         return [problem("bad-file-name", where, f"Vitro would look for {expected!r}", expected=expected)]
 
@@ -392,8 +401,8 @@ class VitroStore(Store):
                 if entry.kind != "directory" and entry.name not in (LOCK, JOURNAL, JOURNAL + b".new"):
                     yield problem("beside", os.path.relpath(os.path.join(workshop, entry.name), self._base))
         for entry in scan(self._base, follow=False):
-            known = entry.name in (NAMESPACES, octets(ROOT)) or self._is_workshop(self._base, entry)
-            if not known and not ignored(text(entry.name)):
+            known = entry.name in (NAMESPACES, encode_fs(ROOT)) or self._is_workshop(self._base, entry)
+            if not known and not ignored(decode_fs(entry.name)):
                 yield problem("beside", entry.name)
 
     def _is_workshop(self, directory: bytes, entry: DirectoryEntry) -> bool:
@@ -403,22 +412,22 @@ class VitroStore(Store):
     def _files(self, place: str, ignore: Sequence[str] = ()) -> list[bytes]:
         """Return the names of the files in the directory of an object; none where there is none."""
         ignored = _matcher((*self._ignore, *ignore))
-        return [one.name for one in self._entries(place) if one.kind == "file" and not ignored(text(one.name))]
+        return [one.name for one in self._entries(place) if one.kind == "file" and not ignored(decode_fs(one.name))]
 
     def _link(self, place: str) -> str | None:
         """Return the path of the first symbolic link on the way to a place; what is behind it is not the store's."""
-        link = first_link(self._tree, octets(place))
-        return None if link is None else f"{ROOT}/{text(link)}"
+        link = first_link(self._tree, encode_fs(place))
+        return None if link is None else f"{ROOT}/{decode_fs(link)}"
 
     def _entries(self, place: str) -> list[DirectoryEntry]:
         if self._link(place) is not None:
             return []
         try:
-            return scan(os.path.join(self._tree, octets(place)), follow=False)
+            return scan(os.path.join(self._tree, encode_fs(place)), follow=False)
         except (FileNotFoundError, NotADirectoryError):
             return []
         except OSError:
-            if is_absent(self._tree, octets(place)):
+            if is_absent(self._tree, encode_fs(place)):
                 return []
             raise
 
@@ -435,12 +444,12 @@ class VitroStore(Store):
         return self._stored(record.id or "", record.path.removeprefix(ROOT).lstrip("/"))
 
     def _stored(self, identifier: str | bytes, place: str) -> VitroObject:
-        shown_id = text(identifier) if isinstance(identifier, bytes) else identifier
-        directory = os.path.abspath(os.path.join(self._tree, octets(place)))
+        shown_id = decode_fs(identifier) if isinstance(identifier, bytes) else identifier
+        directory = os.path.abspath(os.path.join(self._tree, encode_fs(place)))
         with object_errors(self.root, identifier):
             while True:
                 stored = self._only_file(identifier, place)
-                found = VitroObject(self.root, shown_id, directory, stored, text(stored))
+                found = VitroObject(self.root, shown_id, directory, stored, decode_fs(stored))
                 renaming = self._renaming()
                 # Of one that has gone nothing is seen, as of one that nobody may look at.
                 if found.is_current() and (found.was_seen() or stored in self._files(place)):
@@ -496,11 +505,11 @@ class VitroStore(Store):
         with object_errors(self.root, identifier):
             name, path = self._source(identifier, source, links)
             try:
-                stored = octets(self.layout.object_path(identifier, name).removeprefix(f"{place}/"))
+                stored = encode_fs(self.layout.object_path(identifier, name).removeprefix(f"{place}/"))
             except IdentifierError as error:
                 reason = f"the file's name {shown(error.identifier)}: {error.reason}; give it another"
                 raise ObjectError(self.root, identifier, "bad-name", reason) from None
-            reason = too_long(self._tree, octets(place) + b"/" + stored) or ""
+            reason = too_long(self._tree, encode_fs(place) + b"/" + stored) or ""
             if reason:
                 raise ObjectError(self.root, identifier, "bad-name", f"{reason}; use a shorter one")
             self._refuse(identifier, place, stored, replace)
@@ -508,7 +517,7 @@ class VitroStore(Store):
                 new = shop / b"object"
                 try:
                     copy_source(
-                        {text(stored): path},
+                        {decode_fs(stored): path},
                         new,
                         mode=mode,
                         links=links,
@@ -527,7 +536,7 @@ class VitroStore(Store):
                     self._settle()
                     self._refuse(identifier, place, stored, replace)
                     self._move_in(os.path.join(new, stored), place, stored)
-        path_ = octets(f"{ROOT}/{place}")
+        path_ = encode_fs(f"{ROOT}/{place}")
         return self._object(place, path_, [stored], None)
 
     def _source(self, identifier: str | bytes, source: Source, links: str) -> tuple[str, Path]:
@@ -536,17 +545,23 @@ class VitroStore(Store):
         if isinstance(source, Mapping):
             count = len(source)
             if count == 1:
-                return next((text(name) if isinstance(name, bytes) else name, path) for name, path in source.items())
+                return next(
+                    (decode_fs(name) if isinstance(name, bytes) else name, path) for name, path in source.items()
+                )
         else:
             path = os.fsencode(source)
             if not os.path.isdir(path):
-                return text(os.path.basename(path)), path
+                return decode_fs(os.path.basename(path)), path
             entries = scan(path, follow=False)
             count = len(entries)
             # A link that the source itself does not name is followed on request only.
             if count == 1 and (entries[0].kind == "file" or (entries[0].kind == "link" and links == "follow")):
-                return text(entries[0].name), os.path.join(path, entries[0].name)
-        what = f"the source has {count} names" if count != 1 else f"{text(entries[0].name)!r} in the source is no file"
+                return decode_fs(entries[0].name), os.path.join(path, entries[0].name)
+        what = (
+            f"the source has {count} names"
+            if count != 1
+            else f"{decode_fs(entries[0].name)!r} in the source is no file"
+        )
         raise ObjectError(self.root, identifier, "source", f"{what}, and a Vitro object is one file; name that")
 
     def _refuse(self, identifier: str | bytes, place: str, stored: bytes, replace: bool) -> None:
@@ -555,10 +570,10 @@ class VitroStore(Store):
         :raises ObjectError: as said
         """
         at = self._tree
-        for name in octets(place).split(b"/"):
+        for name in encode_fs(place).split(b"/"):
             at = os.path.join(at, name)
             if is_blocked(at):
-                shorter = text(os.path.relpath(at, self._base))
+                shorter = decode_fs(os.path.relpath(at, self._base))
                 reason = f"{shorter} is a file of another object, and a directory is needed there; rename that file"
                 raise ObjectError(self.root, identifier, "collision", reason)
         link = self._link(place)
@@ -566,13 +581,13 @@ class VitroStore(Store):
             reason = f"{link} is a symbolic link, and is not followed; put what it leads to in its place"
             raise ObjectError(self.root, identifier, "collision", reason)
         if is_case_insensitive(self._tree):
-            clash = existing_spelling(self._tree, octets(place))
+            clash = existing_spelling(self._tree, encode_fs(place))
             if clash is not None:
-                reason = f"{text(clash)!r} is there in the other case, and this file system has one name for both"
+                reason = f"{decode_fs(clash)!r} is there in the other case, and this file system has one name for both"
                 raise ObjectError(self.root, identifier, "collision", f"{reason}; use one that distinguishes case")
         target = os.path.join(at, stored)
         if os.path.isdir(target) or os.path.islink(target):
-            reason = f"{ROOT}/{place}/{text(stored)} is there and no file, but other objects' directory or a link"
+            reason = f"{ROOT}/{place}/{decode_fs(stored)} is there and no file, but other objects' directory or a link"
             raise ObjectError(self.root, identifier, "collision", f"{reason}; give the file another name")
         files = self._files(place)
         if len(files) > 1:
@@ -583,22 +598,22 @@ class VitroStore(Store):
 
     def _move_in(self, new: bytes, place: str, stored: bytes) -> None:
         """Give a file that was prepared its place, instead of the one that is there."""
-        directory = os.path.join(self._tree, octets(place))
+        directory = os.path.join(self._tree, encode_fs(place))
         files = self._files(place)
         made: list[bytes] = []
         try:
             if not files:
-                made = make_parents(self._tree, octets(place))
+                made = make_parents(self._tree, encode_fs(place))
                 rename_new(new, os.path.join(directory, stored))
             elif files == [stored]:
                 os.replace(new, os.path.join(directory, stored))
             else:
                 # First the content, then the name: at each moment it is one whole file, and who looks knows its name.
-                self._note(_Renaming(place, text(files[0]), text(stored), os.stat(new).st_ino))
+                self._note(_Renaming(place, decode_fs(files[0]), decode_fs(stored), os.stat(new).st_ino))
                 os.replace(new, os.path.join(directory, files[0]))
                 self._settle()
         except BaseException:
-            prune_empty_parents(self._tree, octets(place), strict=False)
+            prune_empty_parents(self._tree, encode_fs(place), strict=False)
             raise
         if self._durable:
             flush_directory(directory)
@@ -628,20 +643,20 @@ class VitroStore(Store):
 
     def _name_of(self, place: str, stored: bytes, renaming: _Renaming | None) -> bytes:
         """Return the name that a file has, or is about to get."""
-        if renaming is not None and renaming.place == place and octets(renaming.old) == stored:
+        if renaming is not None and renaming.place == place and encode_fs(renaming.old) == stored:
             with contextlib.suppress(FileNotFoundError):
-                if os.stat(os.path.join(self._tree, octets(place), stored)).st_ino == renaming.inode:
-                    return octets(renaming.new)
+                if os.stat(os.path.join(self._tree, encode_fs(place), stored)).st_ino == renaming.inode:
+                    return encode_fs(renaming.new)
         return stored
 
     def _settle(self) -> None:
         """Finish what was written down; to be called in our turn."""
         renaming = self._renaming()
         if renaming is not None:
-            directory = os.path.join(self._tree, octets(renaming.place))
-            old = octets(renaming.old)
+            directory = os.path.join(self._tree, encode_fs(renaming.place))
+            old = encode_fs(renaming.old)
             if self._name_of(renaming.place, old, renaming) != old:
-                rename_new(os.path.join(directory, old), os.path.join(directory, octets(renaming.new)))
+                rename_new(os.path.join(directory, old), os.path.join(directory, encode_fs(renaming.new)))
                 if self._durable:
                     flush_directory(directory)
         for name in (JOURNAL, JOURNAL + b".new"):
@@ -656,7 +671,7 @@ class VitroStore(Store):
         """
         self.refuse_changes()
         place = self.layout.map_id(identifier)
-        directory = os.path.join(self._tree, octets(place))
+        directory = os.path.join(self._tree, encode_fs(place))
         with object_errors(self.root, identifier):
             self._only_file(identifier, place)
             with RunDirectory(self._workshop()) as shop, shop.lock():
@@ -664,7 +679,7 @@ class VitroStore(Store):
                 os.rename(os.path.join(directory, self._only_file(identifier, place)), shop / b"object")
                 if self._durable:
                     flush_directory(directory)
-                prune_empty_parents(self._tree, octets(place), strict=False)
+                prune_empty_parents(self._tree, encode_fs(place), strict=False)
 
     # --- checking and repairing -----------------------------------------------------------------------------------
 
@@ -741,7 +756,7 @@ class _Repair:
         with contextlib.ExitStack() as stack:
             renaming = store._renaming()
             if renaming is not None:
-                self._tell(Changed("finish", octets(f"{ROOT}/{renaming.place}")))
+                self._tell(Changed("finish", encode_fs(f"{ROOT}/{renaming.place}")))
             for left in own_leftovers(store._workshop()):
                 self._tell(Changed("remove", os.path.relpath(left, store._base)))
             if not self._dry_run and os.path.isdir(store._workshop()):
@@ -797,23 +812,23 @@ class _Repair:
             if len(files) != 1 or found.expected is None:
                 return False
             if found.kind == "bad-file-name":
-                if octets(f"{item.path}/") + files[0] != found.path:
+                if encode_fs(f"{item.path}/") + files[0] != found.path:
                     return False  # it has been replaced since it was looked at
-                new, action = os.path.join(octets(place), octets(found.expected)), "rename"
+                new, action = os.path.join(encode_fs(place), encode_fs(found.expected)), "rename"
             elif found.kind == "hidden" and item.id is not None:
                 target = found.expected.removeprefix(f"{ROOT}/")
                 if self._store._files(target):
                     return False
-                new, action = os.path.join(octets(target), files[0]), "move"
+                new, action = os.path.join(encode_fs(target), files[0]), "move"
             else:
                 return False
-            return self._rename(action, os.path.join(octets(place), files[0]), new)
+            return self._rename(action, os.path.join(encode_fs(place), files[0]), new)
 
     def _prune(self, path: bytes) -> bool:
-        place = path.removeprefix(octets(ROOT) + b"/")
+        place = path.removeprefix(encode_fs(ROOT) + b"/")
         removed = self._would_prune(place) if self._dry_run else prune_empty_parents(self._store._tree, place)
         for one in removed:
-            self._tell(Changed("prune", octets(ROOT) + b"/" + one))
+            self._tell(Changed("prune", encode_fs(ROOT) + b"/" + one))
         return True
 
     def _would_prune(self, place: bytes) -> list[bytes]:
@@ -847,7 +862,7 @@ class _Repair:
         target = os.path.join(tree, new)
         if len(os.path.basename(new)) > 255 or is_there(target):
             return False
-        if self._store._link(text(os.path.dirname(new))) is not None:
+        if self._store._link(decode_fs(os.path.dirname(new))) is not None:
             return False
         if self._dry_run:
             old, new = self._would_rename(action, old, new)
@@ -864,7 +879,7 @@ class _Repair:
                 for directory in {os.path.dirname(target), *(os.path.dirname(os.path.join(tree, m)) for m in made)}:
                     flush_directory(directory)
         self._mended += 1
-        self._tell(Changed(action, octets(ROOT) + b"/" + old, (octets(ROOT) + b"/" + new,)))
+        self._tell(Changed(action, encode_fs(ROOT) + b"/" + old, (encode_fs(ROOT) + b"/" + new,)))
         if not self._dry_run:
             prune_empty_parents(tree, os.path.dirname(old), strict=False)
         return True
@@ -890,7 +905,7 @@ def _matcher(globs: Sequence[str]) -> Any:
 
 
 def _listed(names: Sequence[bytes]) -> str:
-    shown_names = ", ".join(repr(text(name)) for name in names[:SHOWN_NAMES])
+    shown_names = ", ".join(repr(decode_fs(name)) for name in names[:SHOWN_NAMES])
     return shown_names + (", …" if len(names) > SHOWN_NAMES else "")
 
 
@@ -901,19 +916,19 @@ def _base_of(path: Path) -> bytes:
         if not os.path.isdir(given):
             what = "it is not a directory" if is_there(given) else "it is not there"
             raise StoreError(given, f"{what}; name the directory that holds {ROOT}")
-        tree = os.path.join(given, octets(ROOT))
-        if not is_there(tree) and os.path.basename(os.path.abspath(given)) == octets(ROOT):
+        tree = os.path.join(given, encode_fs(ROOT))
+        if not is_there(tree) and os.path.basename(os.path.abspath(given)) == encode_fs(ROOT):
             given = os.path.dirname(os.path.abspath(given))
-            tree = os.path.join(given, octets(ROOT))
+            tree = os.path.join(given, encode_fs(ROOT))
         has_names = is_there(os.path.join(given, NAMESPACES))
         if not is_there(tree):
             if has_names:
-                raise StoreError(given, f"{ROOT} is missing beside {text(NAMESPACES)}; restore it")
+                raise StoreError(given, f"{ROOT} is missing beside {decode_fs(NAMESPACES)}; restore it")
             raise StoreError(given, f"there is no {ROOT} in it: it is no Vitro store")
         if not os.path.isdir(tree):
             raise StoreError(given, f"{ROOT} in it is no directory; restore it")
         if not has_names:
-            names = text(NAMESPACES)
+            names = decode_fs(NAMESPACES)
             raise StoreError(given, f"{names} is missing; restore it, or make it empty if no namespace was declared")
         scan(tree)  # it opens
     return given
