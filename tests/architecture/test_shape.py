@@ -24,7 +24,6 @@ LONG = {
     "_kernels/native/arrow.h",
     "_kernels/native/files.h",
     "stores/bags/bag_folder.py",
-    "stores/ocfl/root.py",
     "stores/pairtree/pairtree_store.py",
     "stores/vitro/vitro_store.py",
 }

@@ -13,7 +13,8 @@ import pytest
 
 from pressmark import DirectClean, IdentifierError, Pairtree, Vitro, layout
 from pressmark.errors import ObjectError, StoreError, shown
-from pressmark.stores.ocfl.root import OcflObject, OcflRoot
+from pressmark.stores.ocfl.root import OcflRoot
+from pressmark.stores.ocfl.stored_object import OcflObject
 
 from .samples import CREATED, LAYOUTS, USER, create, kinds, source, tree
 

@@ -15,7 +15,7 @@ from pressmark.migrate.transfer.failures import Trouble
 from pressmark.migrate.transfer.reading import Content, Reader, content_of
 from pressmark.stores import Store, StoreObject
 from pressmark.stores.bags.bag_folder import BagObject
-from pressmark.stores.ocfl.root import OcflObject
+from pressmark.stores.ocfl.stored_object import OcflObject
 from pressmark.stores.store import object_errors
 
 __all__ = ["Measure", "measure"]

@@ -23,7 +23,7 @@ from pressmark.stores import Store, StoredObject, StoreObject
 from pressmark.stores.bags.bag_folder import BagObject
 from pressmark.stores.object_sources import Refused
 from pressmark.stores.ocfl.inventory import logical_files
-from pressmark.stores.ocfl.root import OcflObject
+from pressmark.stores.ocfl.stored_object import OcflObject
 from pressmark.stores.store import object_errors
 
 __all__ = [

@@ -24,7 +24,7 @@ from pressmark.migrate.transfer.left_out import HOLDS_EMPTY, empty_text, unversi
 from pressmark.stores import Store, StoredObject
 from pressmark.stores.bags.bag_folder import IDENTIFIER, BagObject
 from pressmark.stores.ocfl.inventory import logical_files
-from pressmark.stores.ocfl.root import OcflObject
+from pressmark.stores.ocfl.stored_object import OcflObject
 from pressmark.stores.store import is_same_version, object_errors, status_of
 
 __all__ = [

@@ -12,7 +12,7 @@ import stat
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, suppress
 from types import TracebackType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from pressmark import _kernels
 from pressmark.errors import ObjectError, StoreError
@@ -31,10 +31,8 @@ from pressmark.stores.ocfl.object_writer import (
     write_object,
     write_small_object,
 )
+from pressmark.stores.ocfl.storage_root import StorageRoot
 from pressmark.stores.store import CopyMode, object_errors, store_errors
-
-if TYPE_CHECKING:
-    from pressmark.stores.ocfl.root import OcflRoot
 
 __all__ = ["Loading", "Staged"]
 
@@ -66,7 +64,7 @@ class Loading:
     :param flush_places: have the names of what was moved in on the disk as well; otherwise that is for who goes on
     """
 
-    def __init__(self, root: OcflRoot, flush_places: bool = True) -> None:
+    def __init__(self, root: StorageRoot, flush_places: bool = True) -> None:
         self._root = root
         self._wanted = root.flush and flush_places
         self._base = os.fsencode(root.root)
@@ -104,7 +102,7 @@ class Loading:
         """Write version 1 of an object aside.
 
         :param files: names within the object, and the files that are copied there
-        :param place: what :meth:`OcflRoot.places` has said, if that was asked
+        :param place: what :meth:`StorageRoot.places` has said, if that was asked
         :param mode: as for :meth:`OcflRoot.put`
         :param fixity: as for :meth:`OcflRoot.put`
         :param also: more algorithms whose digests are wanted, and not noted in the inventory

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, pairwise
 from time import monotonic, sleep
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from pressmark.errors import shown
 from pressmark.fixity import Outcome, hash_files
@@ -24,13 +24,11 @@ from pressmark.reports import Problem, Report
 from pressmark.stores.ocfl.inventory import INVENTORY
 from pressmark.stores.ocfl.layout_files import EXTENSIONS, WORKSHOP, read_root
 from pressmark.stores.ocfl.object import Advice, Checked, ContentFile, check_object
+from pressmark.stores.ocfl.storage_root import StorageRoot
 from pressmark.stores.ocfl.walk import PAUSE, Found, Walk, ignored
 from pressmark.stores.problems import problem
 from pressmark.stores.readability import find_unreadable, unreadable_file
 from pressmark.stores.store import OnEvent, OnProblem, Progress, is_same_version, status_of
-
-if TYPE_CHECKING:
-    from pressmark.stores.ocfl.root import OcflRoot
 
 __all__ = ["Check", "ObjectResult", "root_problems"]
 
@@ -110,7 +108,7 @@ class Check:
 
     def __init__(
         self,
-        store: OcflRoot,
+        store: StorageRoot,
         root: bytes,
         on_event: OnEvent | None,
         on_problem: OnProblem | None,

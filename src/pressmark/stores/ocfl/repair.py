@@ -17,7 +17,7 @@ import contextlib
 import hashlib
 import os
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pressmark.errors import LayoutConfigError
 from pressmark.fs.durable import flush_directory
@@ -27,6 +27,7 @@ from pressmark.fs.names import encode_fs
 from pressmark.fs.run_directories import RunDirectory, clear, own_leftovers
 from pressmark.layouts import Layout, layout_from_config
 from pressmark.reports import Problem, Report
+from pressmark.stores.ocfl.check import Check
 from pressmark.stores.ocfl.inventory import (
     ALGORITHMS,
     INVENTORY,
@@ -38,18 +39,16 @@ from pressmark.stores.ocfl.inventory import (
 )
 from pressmark.stores.ocfl.layout_files import EXTENSIONS, LAYOUT, WORKSHOP, layout_file, read_root, refused_layout
 from pressmark.stores.ocfl.object import Checked, check_object
+from pressmark.stores.ocfl.storage_root import StorageRoot
 from pressmark.stores.ocfl.walk import Found, Walk
 from pressmark.stores.store import Changed, OnEvent, store_errors, unrepaired
-
-if TYPE_CHECKING:
-    from pressmark.stores.ocfl.root import OcflRoot
 
 __all__ = ["repair"]
 
 _INVENTORY = encode_fs(INVENTORY)
 
 
-def repair(store: OcflRoot, root: bytes, dry_run: bool, on_event: OnEvent | None, ignore: Sequence[str]) -> Report:
+def repair(store: StorageRoot, root: bytes, dry_run: bool, on_event: OnEvent | None, ignore: Sequence[str]) -> Report:
     """Mend what can be mended, and report what remains.
 
     :raises OSError: the root cannot be read
@@ -59,7 +58,7 @@ def repair(store: OcflRoot, root: bytes, dry_run: bool, on_event: OnEvent | None
 
 class _Repair:
     def __init__(
-        self, store: OcflRoot, root: bytes, dry_run: bool, on_event: OnEvent | None, ignore: Sequence[str]
+        self, store: StorageRoot, root: bytes, dry_run: bool, on_event: OnEvent | None, ignore: Sequence[str]
     ) -> None:
         self._store = store
         self._root = root
@@ -86,7 +85,8 @@ class _Repair:
                 pass  # another run has removed or replaced the object since it was looked at
             except OSError as error:
                 stuck.append(unrepaired(found.path, error))
-        report = self._store.check(ignore=self._ignore)
+        check = Check(self._store, self._root, None, None, None)
+        report = check.report(False, os.cpu_count() or 1, self._ignore)
         report.add(stuck)
         if self._dry_run:
             report.problems = [one for one in report.problems if (one.kind, one.path) not in done]
