@@ -10,8 +10,8 @@ from pressmark.errors import IdentifierError, shown
 from pressmark.fs.names import encode_fs, is_utf8
 from pressmark.layouts import Pairtree, Vitro, layout_from_config
 from pressmark.migrate.options import Options
-from pressmark.stores.bags.bag_folder import CONFIG, IDENTIFIER, REPLACED, can_be_said
-from pressmark.stores.bags.bag_folder import WORKSHOP as BAGS_WORKSHOP
+from pressmark.stores.bags.bag_folder_reader import CONFIG, IDENTIFIER, REPLACED, can_be_said
+from pressmark.stores.bags.bag_folder_reader import WORKSHOP as BAGS_WORKSHOP
 from pressmark.stores.ocfl.layout_files import EXTENSIONS, LAYOUT
 
 __all__ = ["Place", "Targets"]

@@ -182,12 +182,14 @@ def _check_ocfl(store: Any, records: list[dict[str, Any]], digests: bool, tell: 
 
 
 def _check_others(store: Any, records: list[dict[str, Any]], digests: bool, tell: OnProblem, tally: Tally) -> int:
+    from pressmark.stores.bags.check import examined
+
     report = Report(counts={"files": 0, "bytes": 0})
     for record in records:
         walked = [_problem(one) for one in record["problems"]]
         found = StoreObject(record["id"], record["path"], True, None, tuple(walked))
         if store.kind == "bags":
-            now = store.examined(found, digests, 1, report)
+            now = examined(store, found, digests, 1, report)
             if not now:
                 tally.count("gone")
                 continue

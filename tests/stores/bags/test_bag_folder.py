@@ -29,7 +29,11 @@ from pressmark.fs.names import encode_fs
 from pressmark.reports import Report
 from pressmark.stores.bags import archives, bag_index
 from pressmark.stores.bags import bag_folder as bags
-from pressmark.stores.bags.bag_folder import CONFIG, BagFolder
+from pressmark.stores.bags import bag_folder_reader as reader
+from pressmark.stores.bags import check as bags_check
+from pressmark.stores.bags.bag_folder import BagFolder
+from pressmark.stores.bags.bag_folder_reader import CONFIG
+from pressmark.stores.bags.check import validated
 from support.implementations import Implementation, use
 from support.trees import snapshot, write
 
@@ -390,7 +394,7 @@ def test_a_disk_that_is_full_is_no_problem_of_a_bag(
     def full(*_args: object, **_options: object) -> Any:
         raise SpillError("/tmp", "No space left on device") from OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(bags, "validate_archive", full)
+    monkeypatch.setattr(bags_check, "validate_archive", full)
     problems: list[object] = []
     with pytest.raises(StoreError, match="No space left") as caught:
         folder.check(digests=True, on_problem=problems.append)
@@ -410,7 +414,7 @@ def test_a_bag_with_more_problems_than_are_kept(
     if serialised:
         serialize(folder, "x", "x.tar")
     name = "validate_archive" if serialised else "validate"
-    monkeypatch.setattr(bags, name, partial(getattr(bags, name), keep=1))
+    monkeypatch.setattr(bags_check, name, partial(getattr(bags_check, name), keep=1))
     report = folder.check(digests=True)
     if not serialised:
         assert report.problems[0].kind == "tag-file-unlisted"
@@ -628,16 +632,16 @@ def test_replaced_while_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     write(tmp_path, {"given/a": b"a", "f.txt": b"data"})
     folder.put("a/b", tmp_path / "given")
     place = os.fsencode(folder.get("a/b").bag_path)
-    surveyed = bags.survey
+    surveyed = reader.survey
 
     def replaced(base: Any, problems: list[Any]) -> Any:
-        monkeypatch.setattr(bags, "survey", surveyed)
+        monkeypatch.setattr(reader, "survey", surveyed)
         os.rename(place, tmp_path / "gone")
         BagFolder(folder.root).put("a/b", tmp_path / "f.txt")
         shutil.rmtree(tmp_path / "gone")
         return surveyed(base, problems)
 
-    monkeypatch.setattr(bags, "survey", replaced)
+    monkeypatch.setattr(reader, "survey", replaced)
     assert data(folder, "a/b") == {"f.txt": b"data"}
 
 
@@ -751,7 +755,7 @@ def test_a_bag_that_cannot_be_looked_at(
             fail(patch, at)
             with pytest.raises(ObjectError, match="Stale file handle"):
                 folder.locate(record)
-            assert [one.kind for one in folder.validated(record, False, None, Report())] == ["unreadable"]
+            assert [one.kind for one in validated(folder, record, False, None, Report())] == ["unreadable"]
         changes: list[Callable[[], object]] = [
             lambda: folder.get("abc"),
             lambda: folder.delete("abc"),

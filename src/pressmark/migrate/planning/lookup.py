@@ -10,7 +10,7 @@ from pressmark.migrate.rows import Row
 from pressmark.migrate.transfer.failures import status_of_problem
 from pressmark.reports import Problem
 from pressmark.stores import Store, StoredObject, StoreObject
-from pressmark.stores.bags.bag_folder import BagObject
+from pressmark.stores.bags.bag_folder_reader import BagObject
 from pressmark.stores.pairtree import dialects
 from pressmark.stores.pairtree.pairtree_store import PairtreeStore
 from pressmark.stores.problems import problem

@@ -14,7 +14,7 @@ from pressmark.migrate.planning.entry import Entry
 from pressmark.migrate.transfer.failures import Trouble
 from pressmark.migrate.transfer.reading import Content, Reader, content_of
 from pressmark.stores import Store, StoreObject
-from pressmark.stores.bags.bag_folder import BagObject
+from pressmark.stores.bags.bag_folder_reader import BagObject
 from pressmark.stores.ocfl.stored_object import OcflObject
 from pressmark.stores.store import object_errors
 

@@ -22,7 +22,7 @@ from pressmark.migrate.transfer.to_bags import IntoBags
 from pressmark.migrate.transfer.to_ocfl import IntoOcfl
 from pressmark.migrate.transfer.to_pairtree_vitro import IntoPairtree, IntoVitro
 from pressmark.stores import Store
-from pressmark.stores.bags.bag_folder import BagObject
+from pressmark.stores.bags.bag_folder_reader import BagObject
 from pressmark.stores.object_sources import Refused
 from pressmark.stores.store import store_errors
 

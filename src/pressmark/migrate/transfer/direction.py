@@ -20,7 +20,7 @@ from pressmark.migrate.transfer.failures import Trouble
 from pressmark.migrate.transfer.in_flight import Draft
 from pressmark.migrate.transfer.reading import Content, Reader, check_complete, listed_digests, tree_files
 from pressmark.stores import Store, StoredObject, StoreObject
-from pressmark.stores.bags.bag_folder import BagObject
+from pressmark.stores.bags.bag_folder_reader import BagObject
 from pressmark.stores.object_sources import Refused
 from pressmark.stores.ocfl.inventory import logical_files
 from pressmark.stores.ocfl.stored_object import OcflObject

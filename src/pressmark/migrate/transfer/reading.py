@@ -22,7 +22,7 @@ from pressmark.migrate.planning.entry import Entry
 from pressmark.migrate.transfer.failures import Trouble, status_of_problem
 from pressmark.migrate.transfer.left_out import HOLDS_EMPTY, empty_text, unversioned_texts
 from pressmark.stores import Store, StoredObject
-from pressmark.stores.bags.bag_folder import IDENTIFIER, BagObject
+from pressmark.stores.bags.bag_folder_reader import IDENTIFIER, BagObject
 from pressmark.stores.ocfl.inventory import logical_files
 from pressmark.stores.ocfl.stored_object import OcflObject
 from pressmark.stores.store import is_same_version, object_errors, status_of
