@@ -24,7 +24,6 @@ LONG = {
     "_kernels/native/arrow.h",
     "_kernels/native/files.h",
     "stores/pairtree/pairtree_store.py",
-    "stores/vitro/vitro_store.py",
 }
 SHARED: set[str] = set()
 
