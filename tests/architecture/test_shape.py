@@ -23,7 +23,6 @@ CROWDED = {
 LONG = {
     "_kernels/native/arrow.h",
     "_kernels/native/files.h",
-    "stores/pairtree/pairtree_store.py",
 }
 SHARED: set[str] = set()
 
