@@ -25,15 +25,14 @@ from pressmark.stores.ocfl.inventory import INVENTORY
 from pressmark.stores.ocfl.layout_files import EXTENSIONS, WORKSHOP, read_root
 from pressmark.stores.ocfl.object import Advice, Checked, ContentFile, check_object
 from pressmark.stores.ocfl.storage_root import StorageRoot
-from pressmark.stores.ocfl.walk import PAUSE, Found, Walk, ignored
+from pressmark.stores.ocfl.walk import Found, Walk, ignored
 from pressmark.stores.problems import problem
 from pressmark.stores.readability import find_unreadable, unreadable_file
+from pressmark.stores.recheck import LOOKS, PAUSE
 from pressmark.stores.store import OnEvent, OnProblem, Progress, is_same_version, status_of
 
 __all__ = ["Check", "ObjectResult", "root_problems"]
 
-# Of what another run changes meanwhile nothing can be said: so often it is looked at again.
-LOOKS = 10
 # What a run that begins or ends leaves for a moment in the root.
 _PASSING = ("directory-empty", "leftover", "leftover-foreign")
 

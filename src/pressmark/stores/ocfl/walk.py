@@ -23,6 +23,7 @@ from pressmark.stores.ocfl.declarations import OBJECT
 from pressmark.stores.ocfl.layout_files import EXTENSIONS, WORKSHOP
 from pressmark.stores.ocfl.object import is_object_name, is_object_root
 from pressmark.stores.problems import problem
+from pressmark.stores.recheck import LOOKS, PAUSE
 
 __all__ = ["Found", "Walk", "ignored"]
 
@@ -30,8 +31,6 @@ T = TypeVar("T")
 SIBLINGS = 64  # directories that are handed to a thread together
 BUDGET = 256  # directories that it looks at before it gives the rest back
 AHEAD = 512  # findings that are searched for work to be handed out
-LOOKS = 10  # how often a directory is looked at again while a run changes the store
-PAUSE = 0.01  # seconds between two looks
 PATIENCE = 200  # pauses in all
 DEPTH = 200  # levels that one piece of work goes down: Python's stack is not endless, paths nearly are
 
