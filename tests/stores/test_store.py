@@ -194,14 +194,14 @@ def test_a_replacement_beside_a_removal(tmp_path: Path, monkeypatch: pytest.Monk
     store = OcflRoot.create(tmp_path / "store", pressmark.layout("0002"), flush=False)
     other = stores.open(tmp_path / "store")
     steps = iter([lambda: other.put("a", tmp_path / "file")])
-    make_sure = OcflRoot.make_sure
+    check_place_free = OcflRoot.check_place_free
 
     def between(self: OcflRoot, identifier: str, place: bytes) -> None:
         if self is store:
             next(steps, lambda: None)()
-        make_sure(self, identifier, place)
+        check_place_free(self, identifier, place)
 
-    monkeypatch.setattr(OcflRoot, "make_sure", between)
+    monkeypatch.setattr(OcflRoot, "check_place_free", between)
     assert store.put("a", tmp_path / "file", replace=True).id == "a"
 
 

@@ -546,5 +546,5 @@ def test_no_object_in_what_may_be_one(tmp_path: Path, monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(os, "lstat", refused)
     with pytest.raises(ObjectError) as caught:
-        root.make_sure("b", b"a/b")
+        root.check_place_free("b", b"a/b")
     assert caught.value.kind == "permission"

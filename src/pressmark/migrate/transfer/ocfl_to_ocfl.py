@@ -89,7 +89,7 @@ class Relayout(Way):
             what = f"another one is at {entry.target!r}, and objects with their versions replace none; remove it first"
             raise Trouble("exists_different", "exists", what)
         if os.path.lexists(os.path.join(self._base, encode_fs(entry.target))):
-            self.destination.make_sure(entry.id, encode_fs(entry.target))
+            self.destination.check_place_free(entry.id, encode_fs(entry.target))
         if self.target_names is not None:
             self.check_names(entry, all_files(self.source, entry.source_id, entry.source))
         path = place_of(self.source, entry)

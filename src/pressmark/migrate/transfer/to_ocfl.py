@@ -58,7 +58,7 @@ class IntoOcfl(Way):
             return True
         if os.path.lexists(os.path.join(self._base, encode_fs(entry.target))):
             # So that nothing is written for nothing; an empty directory is in nobody's way.
-            self.destination.make_sure(entry.id, encode_fs(entry.target))
+            self.destination.check_place_free(entry.id, encode_fs(entry.target))
         staged = self._loading.stage(
             entry.id,
             content.files,

@@ -285,7 +285,7 @@ class Loading:
                     raise
                 except (FileExistsError, NotADirectoryError):
                     # Something is there: look at it closely, and say what, or get round it.
-                    self._root.make_sure(staged.identifier, staged.place)
+                    self._root.check_place_free(staged.identifier, staged.place)
                     self._root.move_in(staged.identifier, staged.path, staged.place)
         except ObjectError as error:
             prune_empty_parents(self._base, os.path.dirname(staged.place), strict=False)

@@ -100,7 +100,7 @@ class OcflRoot(StorageRoot):
                 raise ObjectError(self.root, name, "exists", what)
             try:
                 if found is None:
-                    self._make_sure_in_turn(name, place)
+                    self._check_place_free_in_turn(name, place)
                 return self._store(name, place, found, source, how)
             except ObjectError as error:
                 # Another run may have put, replaced or removed it meanwhile: then this begins again.
@@ -149,7 +149,7 @@ class OcflRoot(StorageRoot):
             flush_tree(new)
         with workshop.lock():
             if before is None:
-                self.make_sure(identifier, place)
+                self.check_place_free(identifier, place)
                 self.move_in(identifier, new, place)
             else:
                 self._exchange(identifier, new, place, before)

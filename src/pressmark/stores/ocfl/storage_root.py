@@ -476,23 +476,23 @@ class StorageRoot(Store):
 
     # --- moving in ----------------------------------------------------------------------------------------------------
 
-    def make_sure(self, identifier: str, place: bytes) -> None:
+    def check_place_free(self, identifier: str, place: bytes) -> None:
         """Make sure that an object can be at ``place``: it is free, and neither above nor below another.
 
         :raises ObjectError: it cannot
         """
         with object_errors(self.root, identifier):
-            self._make_sure(identifier, place)
+            self._check_place_free(identifier, place)
 
-    def _make_sure_in_turn(self, identifier: str, place: bytes) -> None:
-        """Make sure as :meth:`make_sure` does, and again while no run moves anything: that is nobody's fault."""
+    def _check_place_free_in_turn(self, identifier: str, place: bytes) -> None:
+        """Check as :meth:`check_place_free` does, and again while no run moves anything: that is nobody's fault."""
         try:
-            self.make_sure(identifier, place)
+            self.check_place_free(identifier, place)
         except ObjectError:
             with self._changing(identifier) as workshop, workshop.lock():
-                self.make_sure(identifier, place)
+                self.check_place_free(identifier, place)
 
-    def _make_sure(self, identifier: str, place: bytes) -> None:
+    def _check_place_free(self, identifier: str, place: bytes) -> None:
         parts = place.split(b"/")
         path = self._root
         for number, part in enumerate(parts[:-1], 1):
@@ -549,7 +549,7 @@ class StorageRoot(Store):
         except OSError as error:
             prune_empty_parents(self._root, parent, strict=False)
             if isinstance(error, FileExistsError):
-                self.make_sure(identifier, place)
+                self.check_place_free(identifier, place)
             raise
 
     def refuse_too_long(self, identifier: str, place: bytes, new: bytes) -> None:
