@@ -500,7 +500,7 @@ def test_an_undeclared_root_is_checked_and_never_written(tmp_path: Path) -> None
         lambda: undeclared.put("info:x/2", tmp_path / "in"),
         lambda: undeclared.delete("info:x/1"),
         undeclared.repair,
-        lambda: undeclared.loading().__enter__(),
+        lambda: undeclared.bulk_writer().__enter__(),
     ):
         with pytest.raises(StoreError, match="it is no OCFL storage root"):
             change()

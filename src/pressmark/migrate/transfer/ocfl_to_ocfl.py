@@ -59,7 +59,7 @@ class Relayout(Way):
         super().__init__(options, source, destination)
         self._base = os.fsencode(destination.root)
         self._from = os.path.abspath(os.fsencode(source.root))
-        self._loading = destination.loading(flush_places=not can_flush_filesystem())
+        self._bulk_writer = destination.bulk_writer(flush_places=not can_flush_filesystem())
         self._drafts: list[Draft] = []
         self._places: dict[str, bytes | None] = {}
         self._renames = options.renames()
@@ -68,7 +68,7 @@ class Relayout(Way):
         self._stack = ExitStack()
 
     def __enter__(self) -> Relayout:
-        self._stack.enter_context(self._loading)
+        self._stack.enter_context(self._bulk_writer)
         if self._renames:
             self._shop = self._stack.enter_context(self.source.workshop())
         return self
@@ -97,7 +97,7 @@ class Relayout(Way):
             if not self._is_sound(entry, path):
                 _checked(entry, path, self.destination.version)
             draft.files, draft.bytes, draft.mode = entry.files, entry.bytes, "rename"
-            self._loading.adopt(entry.id, path, self._places.get(entry.id))
+            self._bulk_writer.adopt(entry.id, path, self._places.get(entry.id))
         else:
             self._copy(draft, path)
         self._drafts.append(draft)
@@ -146,7 +146,7 @@ class Relayout(Way):
         entry = draft.entry
         if self.options.move:
             draft.changed = newest(all_files(self.source, entry.source_id, entry.source))
-        room = self._loading.room()
+        room = self._bulk_writer.new_path()
         copied = Copied(draft, Content([], {}, []))
         digests: dict[bytes, dict[str, str]] = {}
 
@@ -177,7 +177,7 @@ class Relayout(Way):
                     for logical, content, _digest in logical_files(document)
                 }
             )
-            self._loading.adopt(entry.id, room, self._places.get(entry.id))
+            self._bulk_writer.adopt(entry.id, room, self._places.get(entry.id))
         except BaseException:
             with suppress(OSError):  # what cannot be removed now goes with the run's directory
                 remove_tree(room)
@@ -216,7 +216,7 @@ class Relayout(Way):
         if not drafts:
             return
         try:
-            admitted = list(self._loading.admit(self._prune_above if self._renames else None))
+            admitted = list(self._bulk_writer.commit(self._prune_above if self._renames else None))
         finally:
             self._turn.close()
             self._is_our_turn = False

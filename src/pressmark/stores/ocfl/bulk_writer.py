@@ -34,7 +34,7 @@ from pressmark.stores.ocfl.object_writer import (
 from pressmark.stores.ocfl.storage_root import StorageRoot
 from pressmark.stores.store import CopyMode, object_errors, store_errors
 
-__all__ = ["Loading", "Staged"]
+__all__ = ["BulkWriter", "Staged"]
 
 # So many are moved in one turn: others wait for a few milliseconds.
 TURN = 256
@@ -57,8 +57,8 @@ class Staged(NamedTuple):
     mode: str | None
 
 
-class Loading:
-    """Objects on their way into a storage root; a context manager. What is not admitted when it is left is removed.
+class BulkWriter:
+    """Objects on their way into a storage root; a context manager. What is not committed when it is left is removed.
 
     :param root: the storage root
     :param flush_places: have the names of what was moved in on the disk as well; otherwise that is for who goes on
@@ -73,7 +73,7 @@ class Loading:
         self._stack = ExitStack()
         self._waiting: list[Staged] = []
 
-    def __enter__(self) -> Loading:
+    def __enter__(self) -> BulkWriter:
         with store_errors(self._base):
             self._shop: RunDirectory = self._stack.enter_context(self._root.workshop())
         return self
@@ -84,7 +84,7 @@ class Loading:
         self._stack.__exit__(kind, error, trace)
 
     def __len__(self) -> int:
-        """How many objects wait to be admitted."""
+        """How many objects wait to be committed."""
         return len(self._waiting)
 
     def stage(
@@ -193,11 +193,11 @@ class Loading:
         self._waiting.append(staged)
         return staged
 
-    def room(self) -> bytes:
+    def new_path(self) -> bytes:
         """Return a path for an object that is to be copied whole, and then adopted."""
         return self._shop / self._root.new_name()
 
-    def admit(self, on_moved: Callable[[Staged], object] | None = None) -> Iterator[tuple[Staged, ObjectError | None]]:
+    def commit(self, on_moved: Callable[[Staged], object] | None = None) -> Iterator[tuple[Staged, ObjectError | None]]:
         """Move all objects that wait into their places, and give each with what stood in its way.
 
         Those that are refused are removed, if they were made here.

@@ -27,7 +27,7 @@ from pressmark.fs.names import decode_fs
 from pressmark.fs.removal import remove_tree
 from pressmark.fs.run_directories import RunDirectory
 from pressmark.reports import Report
-from pressmark.stores.ocfl.bulk_writer import Loading
+from pressmark.stores.ocfl.bulk_writer import BulkWriter
 from pressmark.stores.ocfl.check import Check, ObjectResult
 from pressmark.stores.ocfl.declarations import OBJECT, VERSIONS, declaration
 from pressmark.stores.ocfl.object import check_object, is_object_name
@@ -227,9 +227,9 @@ class OcflRoot(StorageRoot):
             with suppress(OSError):  # it is gone for everybody already; the next run goes on with what remains
                 remove_tree(removed)
 
-    def loading(self, flush_places: bool = True) -> Loading:
+    def bulk_writer(self, flush_places: bool = True) -> BulkWriter:
         """Return what takes many new objects in at a time; see :mod:`pressmark.stores.ocfl.bulk_writer`."""
-        return Loading(self, flush_places)
+        return BulkWriter(self, flush_places)
 
     # --- all objects --------------------------------------------------------------------------------------------------
 
