@@ -13,25 +13,13 @@ from pressmark.bagit.creation.in_place import create as create_bag
 from pressmark.bagit.creation.preflight import fault_of_name
 from pressmark.bagit.events import Noticed
 from pressmark.bagit.transaction import STAGING
-from pressmark.errors import (
-    BagError,
-    IdentifierError,
-    ObjectError,
-    StoreError,
-)
+from pressmark.errors import BagError, IdentifierError, ObjectError, StoreError
 from pressmark.fixity import Outcome
 from pressmark.fs.atomic import new_file
 from pressmark.fs.durable import flush_directory, is_directory, is_there
 from pressmark.fs.entries import longest_inside, scan
 from pressmark.fs.moves import exchange, make_parents, prune_empty_parents, rename_new
-from pressmark.fs.names import (
-    decode_fs,
-    encode_fs,
-    existing_spelling,
-    is_blocked,
-    is_case_insensitive,
-    too_long,
-)
+from pressmark.fs.names import decode_fs, encode_fs, existing_spelling, is_blocked, is_case_insensitive, too_long
 from pressmark.fs.removal import remove_tree
 from pressmark.fs.run_directories import RunDirectory
 from pressmark.layouts import Layout

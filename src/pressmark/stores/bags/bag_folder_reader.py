@@ -33,23 +33,11 @@ from typing import ClassVar, Literal
 from pressmark.bagit.bag import Bag, survey
 from pressmark.bagit.bag_directory import Base
 from pressmark.bagit.bag_info import BagInfo
-from pressmark.errors import (
-    BagError,
-    IdentifierError,
-    LayoutConfigError,
-    ObjectError,
-    PathError,
-    StoreError,
-)
+from pressmark.errors import BagError, IdentifierError, LayoutConfigError, ObjectError, PathError, StoreError
 from pressmark.fixity.outcomes import kind_of_mode
 from pressmark.fs.durable import is_directory, is_there
 from pressmark.fs.entries import DirectoryEntry, scan
-from pressmark.fs.names import (
-    decode_fs,
-    encode_fs,
-    is_absent,
-    too_long,
-)
+from pressmark.fs.names import decode_fs, encode_fs, is_absent, too_long
 from pressmark.fs.run_directories import kind_of_leftover
 from pressmark.layouts import Layout, Pairtree, layout_from_config
 from pressmark.layouts import layout as layout_by_name

@@ -11,28 +11,14 @@ from pressmark.bagit.archive import validate_archive
 from pressmark.bagit.problems import problem as bag_problem
 from pressmark.bagit.report import BagReport
 from pressmark.bagit.validation.validate import validate
-from pressmark.errors import (
-    BagError,
-    SpillError,
-    StoreError,
-)
+from pressmark.errors import BagError, SpillError, StoreError
 from pressmark.fs.durable import is_directory
-from pressmark.fs.names import (
-    encode_fs,
-)
+from pressmark.fs.names import encode_fs
 from pressmark.reports import Problem, Report
 from pressmark.stores.bags.bag_folder_reader import WORKSHOP, BagFolderReader, within
 from pressmark.stores.problems import problem
 from pressmark.stores.recheck import LOOKS, Item, await_turn, changing
-from pressmark.stores.store import (
-    OnEvent,
-    OnProblem,
-    Progress,
-    StoreObject,
-    is_same_version,
-    status_of,
-    store_errors,
-)
+from pressmark.stores.store import OnEvent, OnProblem, Progress, StoreObject, is_same_version, status_of, store_errors
 
 __all__ = ["check", "examined", "validated"]
 

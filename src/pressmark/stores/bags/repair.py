@@ -10,19 +10,11 @@ from collections.abc import Iterator, Sequence
 from pressmark.fs.durable import flush_directory
 from pressmark.fs.entries import would_be_empty
 from pressmark.fs.moves import prune_empty_parents, rename_new
-from pressmark.fs.names import (
-    encode_fs,
-)
+from pressmark.fs.names import encode_fs
 from pressmark.fs.run_directories import RunDirectory
 from pressmark.reports import Problem, Report
 from pressmark.stores.bags.bag_folder_reader import REPLACED, WORKSHOP, BagFolderReader
-from pressmark.stores.store import (
-    Changed,
-    OnEvent,
-    StoreObject,
-    store_errors,
-    unrepaired,
-)
+from pressmark.stores.store import Changed, OnEvent, StoreObject, store_errors, unrepaired
 
 __all__ = ["discard", "repair"]
 

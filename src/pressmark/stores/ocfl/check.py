@@ -326,7 +326,7 @@ class Check:
                 other = first.setdefault(record.id, record.path)
                 if other != record.path:
                     what = f"the object at {other!r} has the identifier {shown(record.id)} too"
-                    path = record.path.encode("utf-8", "surrogateescape")
+                    path = encode_fs(record.path)
                     self._tell(problem("duplicate-id", path, what, code="E037"))
 
     # --- content --------------------------------------------------------------------------------------------------

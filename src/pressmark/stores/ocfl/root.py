@@ -36,14 +36,7 @@ from pressmark.stores.ocfl.repair import repair as mend
 from pressmark.stores.ocfl.storage_root import TRIES, Held, StorageRoot
 from pressmark.stores.ocfl.unversioned import MUTABLE_HEAD, has_mutable_head
 from pressmark.stores.problems import problem
-from pressmark.stores.store import (
-    CopyMode,
-    OnEvent,
-    OnProblem,
-    Source,
-    StoreObject,
-    store_errors,
-)
+from pressmark.stores.store import CopyMode, OnEvent, OnProblem, Source, StoreObject, store_errors
 
 __all__ = ["OcflRoot"]
 

@@ -23,13 +23,7 @@ from pressmark.layouts import HashAndIdNTuple, Layout
 from pressmark.reports import Problem
 from pressmark.stores.object_sources import Refused
 from pressmark.stores.ocfl.declarations import OBJECT, ROOT, VERSIONS, declaration
-from pressmark.stores.ocfl.inventory import (
-    ALGORITHMS,
-    INVENTORY,
-    InventoryError,
-    read_inventory,
-    scan_identifier,
-)
+from pressmark.stores.ocfl.inventory import ALGORITHMS, INVENTORY, InventoryError, read_inventory, scan_identifier
 from pressmark.stores.ocfl.layout_files import (
     EXTENSIONS,
     LAYOUT,
@@ -43,15 +37,7 @@ from pressmark.stores.ocfl.object import is_object_root
 from pressmark.stores.ocfl.stored_object import OcflObject, open_file
 from pressmark.stores.ocfl.walk import Found, Walk
 from pressmark.stores.problems import problem
-from pressmark.stores.store import (
-    OnProblem,
-    Path,
-    Store,
-    StoreObject,
-    encode_path,
-    object_errors,
-    store_errors,
-)
+from pressmark.stores.store import OnProblem, Path, Store, StoreObject, encode_path, object_errors, store_errors
 
 __all__ = ["Held", "StorageRoot"]
 

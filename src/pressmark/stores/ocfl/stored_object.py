@@ -10,21 +10,10 @@ from typing import Any, BinaryIO
 
 from pressmark.errors import ObjectError
 from pressmark.fs.names import decode_fs, encode_fs
-from pressmark.stores.ocfl.inventory import (
-    INVENTORY,
-    InventoryError,
-    head_state,
-    logical_files,
-    read_inventory,
-)
+from pressmark.stores.ocfl.inventory import INVENTORY, InventoryError, head_state, logical_files, read_inventory
 from pressmark.stores.ocfl.inventory_rules import path_fault
 from pressmark.stores.ocfl.unversioned import unversioned
-from pressmark.stores.store import (
-    StoredObject,
-    is_same_version,
-    object_errors,
-    status_of,
-)
+from pressmark.stores.store import StoredObject, is_same_version, object_errors, status_of
 
 __all__ = ["OcflObject", "open_file"]
 

@@ -10,19 +10,10 @@ from typing import BinaryIO
 from pressmark.errors import ObjectError
 from pressmark.fs.durable import is_there
 from pressmark.fs.moves import rename_new
-from pressmark.fs.names import (
-    decode_fs,
-    encode_fs,
-)
+from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.fs.removal import remove_tree
-from pressmark.stores.pairtree.walk import (
-    REPLACED,
-    Contents,
-    is_morty,
-)
-from pressmark.stores.store import (
-    StoredObject,
-)
+from pressmark.stores.pairtree.walk import REPLACED, Contents, is_morty
+from pressmark.stores.store import StoredObject
 
 __all__ = ["Folder", "InterruptedObject", "is_one_directory", "replaced_names", "take_back", "unreached"]
 

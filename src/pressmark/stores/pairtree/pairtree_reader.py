@@ -19,12 +19,7 @@ from pressmark.errors import ObjectError, StoreError
 from pressmark.fs.durable import is_there
 from pressmark.fs.entries import scan
 from pressmark.fs.moves import TRIES
-from pressmark.fs.names import (
-    decode_fs,
-    encode_fs,
-    first_link,
-    is_absent,
-)
+from pressmark.fs.names import decode_fs, encode_fs, first_link, is_absent
 from pressmark.layouts import Pairtree
 from pressmark.reports import Problem, Report
 from pressmark.stores.pairtree import dialects
@@ -37,20 +32,8 @@ from pressmark.stores.pairtree.interrupted import (
     take_back,
     unreached,
 )
-from pressmark.stores.pairtree.version_files import (
-    prefix_of,
-    version_problems,
-)
-from pressmark.stores.pairtree.walk import (
-    REPAIRING,
-    REPLACED,
-    ROOT,
-    WORKSHOP,
-    Contents,
-    Walk,
-    contents,
-    is_morty,
-)
+from pressmark.stores.pairtree.version_files import prefix_of, version_problems
+from pressmark.stores.pairtree.walk import REPAIRING, REPLACED, ROOT, WORKSHOP, Contents, Walk, contents, is_morty
 from pressmark.stores.problems import problem
 from pressmark.stores.recheck import Item, settled
 from pressmark.stores.store import (

@@ -12,22 +12,13 @@ from pressmark.fixity.copying import Event as CopyEvent
 from pressmark.fs.durable import flush_directory, flush_tree
 from pressmark.fs.entries import longest_inside
 from pressmark.fs.moves import exchange, make_parents, prune_empty_parents, rename_new
-from pressmark.fs.names import (
-    decode_fs,
-    encode_fs,
-    existing_spelling,
-    is_case_insensitive,
-    too_long,
-)
+from pressmark.fs.names import decode_fs, encode_fs, existing_spelling, is_case_insensitive, too_long
 from pressmark.fs.run_directories import RunDirectory
 from pressmark.layouts import Layout, Pairtree
 from pressmark.reports import Report
 from pressmark.stores.object_sources import Refused, copy_source
 from pressmark.stores.pairtree.encapsulation import encapsulate
-from pressmark.stores.pairtree.interrupted import (
-    is_one_directory,
-    take_back,
-)
+from pressmark.stores.pairtree.interrupted import is_one_directory, take_back
 from pressmark.stores.pairtree.pairtree_reader import PairtreeReader
 from pressmark.stores.pairtree.repair import Repair
 from pressmark.stores.pairtree.version_files import (
@@ -38,12 +29,7 @@ from pressmark.stores.pairtree.version_files import (
     write_prefix,
     write_version,
 )
-from pressmark.stores.pairtree.walk import (
-    OBJECT,
-    REPLACED,
-    RESERVED,
-    ROOT,
-)
+from pressmark.stores.pairtree.walk import OBJECT, REPLACED, RESERVED, ROOT
 from pressmark.stores.store import (
     CopyMode,
     OnEvent,

@@ -11,19 +11,10 @@ from typing import Any
 from pressmark.fs.durable import flush_directory, is_there
 from pressmark.fs.entries import would_be_empty
 from pressmark.fs.moves import make_parents, prune_empty_parents, rename_new
-from pressmark.fs.names import (
-    decode_fs,
-    encode_fs,
-)
+from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.fs.run_directories import RunDirectory, own_leftovers
 from pressmark.reports import Problem, Report
-from pressmark.stores.store import (
-    Changed,
-    OnEvent,
-    StoreObject,
-    store_errors,
-    unrepaired,
-)
+from pressmark.stores.store import Changed, OnEvent, StoreObject, store_errors, unrepaired
 from pressmark.stores.vitro.vitro_reader import ROOT, VitroReader
 
 __all__ = ["Repair"]

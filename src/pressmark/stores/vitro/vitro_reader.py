@@ -27,12 +27,7 @@ from pressmark.errors import IdentifierError, ObjectError, PathError, StoreError
 from pressmark.fs.durable import flush_directory, is_there
 from pressmark.fs.entries import DirectoryEntry, scan
 from pressmark.fs.moves import rename_new
-from pressmark.fs.names import (
-    decode_fs,
-    encode_fs,
-    first_link,
-    is_absent,
-)
+from pressmark.fs.names import decode_fs, encode_fs, first_link, is_absent
 from pressmark.fs.run_directories import LOCK, kind_of_leftover
 from pressmark.layouts import Vitro
 from pressmark.reports import Problem, Report

@@ -14,14 +14,7 @@ from pressmark.fs.atomic import new_file
 from pressmark.fs.durable import flush_directory, flush_tree, is_there
 from pressmark.fs.entries import scan
 from pressmark.fs.moves import make_parents, prune_empty_parents, rename_new
-from pressmark.fs.names import (
-    decode_fs,
-    encode_fs,
-    existing_spelling,
-    is_blocked,
-    is_case_insensitive,
-    too_long,
-)
+from pressmark.fs.names import decode_fs, encode_fs, existing_spelling, is_blocked, is_case_insensitive, too_long
 from pressmark.fs.run_directories import RunDirectory
 from pressmark.layouts import Layout, Vitro
 from pressmark.reports import Report
