@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from typing import cast
 
@@ -18,7 +18,8 @@ from pressmark.reports import Problem, Report
 from pressmark.stores.bags.bag_folder_reader import WORKSHOP, BagFolderReader, within
 from pressmark.stores.problems import problem
 from pressmark.stores.recheck import LOOKS, Item, await_turn, changing
-from pressmark.stores.store import OnEvent, OnProblem, Progress, StoreObject, is_same_version, status_of, store_errors
+from pressmark.stores.running_report import RunningReport
+from pressmark.stores.store import OnEvent, OnProblem, StoreObject, is_same_version, status_of, store_errors
 
 __all__ = ["check", "examined", "validated"]
 
@@ -38,7 +39,7 @@ def check(
     on_problem: OnProblem | None = None,
     ignore: Sequence[str] = (),
 ) -> Report:
-    """Validate every bag, and join the reports; paths are relative to the bags.
+    """Validate every bag, and join the reports; paths are relative to the folder.
 
     Serialised bags are validated with ``digests`` only, without being unpacked. Without, that they are unchecked is
     a warning.
@@ -46,27 +47,12 @@ def check(
     :param digests: verify the checksums; without, only that all files are there and no others
     :raises StoreError: a temporary file cannot be written: large manifests of serialised bags are kept in one
     """
-    report = Report(counts={"objects": 0, "proper": 0, "files": 0, "bytes": 0})
-
-    def found(problems: Iterable[Problem]) -> None:
-        for each in problems:
-            report.problems.append(each)
-            if on_problem is not None:
-                on_problem(each)
-
-    for walked in bags.objects(on_problem=lambda each: found([each]), ignore=ignore):
-        for item in examined(bags, walked, digests, threads, report, ignore):
-            if isinstance(item, Problem):
-                found([item])
-                continue
-            report.counts["objects"] += 1
-            report.counts["proper"] += item.proper
-            found(item.problems)
-        if on_event is not None and (digests or report.counts["objects"] % PROGRESS_EVERY == 0):
-            on_event(Progress(report.counts["objects"], len(report.problems)))
-    if on_event is not None:
-        on_event(Progress(report.counts["objects"], len(report.problems)))
-    return report
+    run = RunningReport(on_event, on_problem, 1 if digests else PROGRESS_EVERY)
+    run.report.counts.update(files=0, bytes=0)
+    for walked in bags.objects(on_problem=run.add_item, ignore=ignore):
+        for item in examined(bags, walked, digests, threads, run.report, ignore):
+            run.add_item(item)
+    return run.finish()
 
 
 def examined(

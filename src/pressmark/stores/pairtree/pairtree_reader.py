@@ -36,11 +36,11 @@ from pressmark.stores.pairtree.version_files import prefix_of, version_problems
 from pressmark.stores.pairtree.walk import REPAIRING, REPLACED, ROOT, WORKSHOP, Contents, Walk, contents, is_morty
 from pressmark.stores.problems import problem
 from pressmark.stores.recheck import Item, settled
+from pressmark.stores.running_report import RunningReport
 from pressmark.stores.store import (
     OnEvent,
     OnProblem,
     Path,
-    Progress,
     Store,
     StoredObject,
     StoreObject,
@@ -239,26 +239,11 @@ class PairtreeReader(Store):
         Files in objects are not read, only that they can be read is checked. A Pairtree holds no digests: with
         ``digests`` nothing more is done.
         """
-        report = Report(counts={"objects": 0, "proper": 0})
-
-        def found(problems: Sequence[Problem]) -> None:
-            report.add(problems)
-            if on_problem is not None:
-                for each in problems:
-                    on_problem(each)
-
-        found(version_problems(self._base))
-        walk = self._walk(ignore, readable=True)
-        for record in self._objects(walk, threads, lambda each: found([each])):
-            report.counts["objects"] += 1
-            report.counts["proper"] += record.proper
-            if record.problems:
-                found(record.problems)
-            if on_event is not None and report.counts["objects"] % PROGRESS_EVERY == 0:
-                on_event(Progress(report.counts["objects"], len(report.problems)))
-        if on_event is not None:
-            on_event(Progress(report.counts["objects"], len(report.problems)))
-        return report
+        run = RunningReport(on_event, on_problem, PROGRESS_EVERY)
+        run.add(version_problems(self._base))
+        for record in self._objects(self._walk(ignore, readable=True), threads, run.add_item):
+            run.add_item(record)
+        return run.finish()
 
     # --- one object ---------------------------------------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ import contextlib
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from fnmatch import translate
 from itertools import islice
 from typing import Any, BinaryIO, ClassVar, NamedTuple
@@ -34,11 +34,11 @@ from pressmark.reports import Problem, Report
 from pressmark.stores.problems import problem
 from pressmark.stores.readability import unreadable_file
 from pressmark.stores.recheck import Item, abandoned, settled
+from pressmark.stores.running_report import RunningReport
 from pressmark.stores.store import (
     OnEvent,
     OnProblem,
     Path,
-    Progress,
     Store,
     StoredObject,
     StoreObject,
@@ -352,24 +352,11 @@ class VitroReader(Store):
         Files are not read, only that they can be read is checked. A Vitro store holds no digests: with ``digests``
         nothing more is done.
         """
-        report = Report(counts={"objects": 0, "proper": 0})
-
-        def found(problems: Iterable[Problem]) -> None:
-            for each in problems:
-                report.problems.append(each)
-                if on_problem is not None:
-                    on_problem(each)
-
-        found(self.namespaces_problems)
-        for record in self._objects(ignore, lambda each: found([each]), readable=True):
-            report.counts["objects"] += 1
-            report.counts["proper"] += record.proper
-            found(record.problems)
-            if on_event is not None and report.counts["objects"] % PROGRESS_EVERY == 0:
-                on_event(Progress(report.counts["objects"], len(report.problems)))
-        if on_event is not None:
-            on_event(Progress(report.counts["objects"], len(report.problems)))
-        return report
+        run = RunningReport(on_event, on_problem, PROGRESS_EVERY)
+        run.add(self.namespaces_problems)
+        for record in self._objects(ignore, run.add_item, readable=True):
+            run.add_item(record)
+        return run.finish()
 
     # --- one object ---------------------------------------------------------------------------------------------------
 
