@@ -18,11 +18,11 @@ import pytest
 import pressmark
 from pressmark import stores
 from pressmark.fixity import Outcome, copying
+from pressmark.fs.moves import exchange
 from pressmark.migrate import transfer
 from pressmark.migrate.rows import GOOD, Row
 from pressmark.stores import Store
 from pressmark.stores.bags.bag_folder import BagFolder
-from pressmark.stores.directories import exchange
 from pressmark.stores.ocfl import object_writer as ocfl_writer
 from pressmark.stores.ocfl.root import OcflRoot
 

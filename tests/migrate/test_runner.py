@@ -21,7 +21,7 @@ from pressmark.migrate.planning.planner import make_plan
 from pressmark.migrate.rows import KEPT
 from pressmark.migrate.transfer import direction as way
 from pressmark.migrate.transfer import ocfl_to_ocfl as relayout
-from pressmark.stores.ocfl import bulk_writer as ocfl_loading
+from pressmark.stores.ocfl import bulk_writer as ocfl_bulk_writer
 
 from .stores_to_migrate import contents, layout_or_none, listed, made
 
@@ -369,8 +369,8 @@ def test_a_move_leaves_directories_that_may_not_be_removed(
     def refuse(*_: object) -> None:
         raise PermissionError(13, os.strerror(13))
 
-    monkeypatch.setattr(running, "prune_upward", refuse)
-    monkeypatch.setattr(relayout, "prune_upward", refuse)
+    monkeypatch.setattr(running, "prune_empty_parents", refuse)
+    monkeypatch.setattr(relayout, "prune_empty_parents", refuse)
     layout = "0004" if to == "ocfl" else None
     run = migrate.run(planned(source, tmp_path / "root", to=to, layout=layout, move=True), threads=True)
     assert run.ok
@@ -778,14 +778,14 @@ def test_a_root_that_objects_are_moved_out_of_has_nothing_empty(
 ) -> None:
     """Before the next object is moved, what is empty above the last one is gone (E073): a run may be killed there."""
     source = made(tmp_path / "source", IDS, FILES, kind="ocfl", layout=layout_or_none("0003"))
-    move_in = ocfl_loading.Loading._move_in
+    move_in = ocfl_bulk_writer.BulkWriter._move_in
     seen = []
 
     def looking(self: Any, *arguments: Any) -> Any:
         seen.append([one.path for one in stores.open(source).check().problems if one.kind == "directory-empty"])
         return move_in(self, *arguments)
 
-    monkeypatch.setattr(ocfl_loading.Loading, "_move_in", looking)
+    monkeypatch.setattr(ocfl_bulk_writer.BulkWriter, "_move_in", looking)
     if busy:  # another run is moving something in the source: it is pruned when that is done
         monkeypatch.setattr(relayout.Relayout, "_try_turn", lambda _self: False)
     run = migrate.run(planned(source, tmp_path / "root", 12, to="ocfl", layout="0004", move=True), threads=True)

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from pressmark.errors import ObjectError, StoreError
-from pressmark.stores import directories
+from pressmark.fs.run_directories import leftovers
 from pressmark.stores.pairtree.pairtree_store import PairtreeStore
 
 State = dict[str, dict[str, bytes]]
@@ -141,7 +141,7 @@ def main() -> None:
             report = store.repair()
             assert not {problem.kind for problem in report.problems} & {"leftover", "unfinished", "empty"}, where
             assert state(store) == found, where
-            assert not directories.leftovers(os.fsencode(store.root) + b"/pairtree_pressmark"), where
+            assert not leftovers(os.fsencode(store.root) + b"/pairtree_pressmark"), where
             # It is done again, or found done.
             try:
                 action_here(operation, store, folder / "new")

@@ -18,8 +18,8 @@ import pressmark
 from pressmark import stores
 from pressmark.stores import Store
 from support.implementations import Implementation
+from support.trees import write
 
-from .conftest import write
 from .killing import IDENTIFIERS, VERSIONS
 
 pytestmark = pytest.mark.slow_under_sanitizers

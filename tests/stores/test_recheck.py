@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,17 +13,17 @@ import pytest
 
 from pressmark import jobs, stores
 from pressmark.fs.locks import LockFile
+from pressmark.fs.run_directories import RunDirectory
 from pressmark.jobs import WorkFolder
 from pressmark.reports import Problem
 from pressmark.stores import Store
 from pressmark.stores import recheck as settling
 from pressmark.stores.bags import archives
-from pressmark.stores.bags import bag_folder as bags
+from pressmark.stores.bags import bag_folder_reader as reader
+from pressmark.stores.bags import check as bags_check
 from pressmark.stores.bags.bag_folder import BagFolder
-from pressmark.stores.directories import Workshop
 from pressmark.stores.recheck import LOOKS
-
-from .conftest import write
+from support.trees import write
 
 KINDS = ("pairtree", "vitro", "bags")
 # The workshop of each kind of store.
@@ -116,7 +115,7 @@ def test_a_bag_that_is_replaced(
 ) -> None:
     """What was seen of the old one while it went is not said of the new one."""
     damage(folder)
-    calls = after(monkeypatch, bags, "validate", once(lambda: replace(folder, tmp_path)))
+    calls = after(monkeypatch, bags_check, "validate", once(lambda: replace(folder, tmp_path)))
     assert found(folder, digests=digests) == ([], 1)
     assert len(calls) == 2
     assert folder.check().counts == {"objects": 1, "proper": 1, "files": 1, "bytes": 3}
@@ -125,7 +124,7 @@ def test_a_bag_that_is_replaced(
 def test_a_bag_that_is_removed(folder: BagFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is not counted, and nothing is said of it."""
     damage(folder)
-    after(monkeypatch, bags, "validate", once(lambda: BagFolder(folder.root).delete("abc")))
+    after(monkeypatch, bags_check, "validate", once(lambda: BagFolder(folder.root).delete("abc")))
     report = folder.check(digests=True)
     assert report.problems == []
     assert report.counts == {"objects": 0, "proper": 0, "files": 0, "bytes": 0}
@@ -136,7 +135,7 @@ def test_what_is_wrong_with_a_bag(tmp_path: Path, folder: BagFolder, monkeypatch
     folder.put("x", tmp_path / "given")
     damage(folder)
     changed = once(lambda: BagFolder(folder.root).put("x", tmp_path / "new", replace=True))
-    calls = after(monkeypatch, bags, "validate", changed)
+    calls = after(monkeypatch, bags_check, "validate", changed)
     kinds, count = found(folder)
     assert (set(kinds), count) == ({"file-missing", "oxum-mismatch"}, 2)
     assert len(calls) == 2
@@ -150,7 +149,7 @@ def test_what_is_wrong_with_the_new_bag(tmp_path: Path, folder: BagFolder, monke
         (Path(folder.root) / "abc/data/f").write_bytes(b"NEW")
 
     damage(folder)
-    after(monkeypatch, bags, "validate", once(act))
+    after(monkeypatch, bags_check, "validate", once(act))
     assert found(folder) == (["checksum-mismatch"], 1)
 
 
@@ -163,7 +162,7 @@ def test_what_is_there_in_place_of_a_bag(folder: BagFolder, monkeypatch: pytest.
 
     damage(folder)
     (Path(folder.root) / "abc/data/g").write_bytes(b"")
-    after(monkeypatch, bags, "validate", once(act))
+    after(monkeypatch, bags_check, "validate", once(act))
     assert found(folder) == (["beside"], 0)
 
 
@@ -175,14 +174,14 @@ def test_a_bag_that_never_stays(tmp_path: Path, folder: BagFolder, monkeypatch: 
         damage(folder)
 
     damage(folder)
-    calls = after(monkeypatch, bags, "validate", act)
+    calls = after(monkeypatch, bags_check, "validate", act)
     assert found(folder) == (["object-changing"], 1)
     assert len(calls) == LOOKS
 
 
 def test_a_file_that_changes(tmp_path: Path, folder: BagFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file that was written to while it was read is read again."""
-    real = bags.validate
+    real = bags_check.validate
     results = [lambda report: report.add([Problem("file-changing", "error", "3", b"data/f")])]
 
     def validate(*args: Any, **options: Any) -> Any:
@@ -191,11 +190,11 @@ def test_a_file_that_changes(tmp_path: Path, folder: BagFolder, monkeypatch: pyt
             results.pop()(report)
         return report
 
-    monkeypatch.setattr(bags, "validate", validate)
+    monkeypatch.setattr(bags_check, "validate", validate)
     assert found(folder) == ([], 1)
     results += [lambda report: report.add([Problem("file-changing", "error", "3", b"data/f")])] * 100
     assert found(folder) == (["file-changing"], 1)
-    assert len(results) == 100 - bags.REREADS
+    assert len(results) == 100 - bags_check.REREADS
 
 
 def test_a_second_bag_of_an_identifier(folder: BagFolder, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -210,8 +209,8 @@ def test_a_second_bag_of_an_identifier(folder: BagFolder, monkeypatch: pytest.Mo
     assert found(folder) == (["duplicate-id"], 2)
     changes = once(lambda: os.utime(base / "later2"))
     (base / "later2/data/f").unlink()
-    after(monkeypatch, bags, "validate", lambda: len(calls) == 2 and changes())
-    calls = before(monkeypatch, bags, "survey", lambda: None)
+    after(monkeypatch, bags_check, "validate", lambda: len(calls) == 2 and changes())
+    calls = before(monkeypatch, reader, "survey", lambda: None)
     assert sorted(found(folder)[0]) == ["duplicate-id", "file-missing", "oxum-mismatch"]
     assert len(calls) > 2
 
@@ -239,7 +238,7 @@ def test_bags_in_place_of_a_bag(tmp_path: Path, folder: BagFolder, monkeypatch: 
         (base / "abc/y/data/f").write_bytes(b"NEW")
 
     damage(folder)
-    after(monkeypatch, bags, "validate", once(act))
+    after(monkeypatch, bags_check, "validate", once(act))
     assert found(folder) == (["checksum-mismatch"], 2)
 
 
@@ -283,9 +282,9 @@ def replace_by_hand(folder: BagFolder, tmp_path: Path) -> None:
 
 def in_turn(store: Store, monkeypatch: pytest.MonkeyPatch, finish: Callable[[], object]) -> list[float]:
     """Have a run that is in its turn, and finishes when the check waits; return how long that is, each time."""
-    shop = Workshop(os.path.join(os.fsencode(store.root), SHOPS[store.kind].encode()))
+    shop = RunDirectory(os.path.join(os.fsencode(store.root), SHOPS[store.kind].encode()))
     shop.__enter__()
-    turn = shop.turn()
+    turn = shop.lock()
     waited: list[float] = []
 
     def end() -> None:
@@ -389,7 +388,7 @@ def test_an_object_that_never_stays(any_store: Store, monkeypatch: pytest.Monkey
 
     change(b"")
     change(b"")
-    for module in (settling, bags):
+    for module in (settling, bags_check):
         monkeypatch.setattr(module, "await_turn", change)
     kinds, count = found(any_store, digests=False)
     assert "object-changing" in kinds
@@ -407,8 +406,7 @@ def test_what_cannot_be_read_stays(any_store: Store, monkeypatch: pytest.MonkeyP
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
         return real(path)
 
-    module = sys.modules["pressmark.stores.directories"].os
-    monkeypatch.setattr(module, "scandir", scandir)
+    monkeypatch.setattr(os, "scandir", scandir)
     if any_store.kind == "pairtree":
         monkeypatch.setattr("pressmark.stores.pairtree.walk.Walk._take_in", lambda *_arguments: None)
         walk = any_store._walk()  # type: ignore[attr-defined]

@@ -11,10 +11,10 @@ import pytest
 
 from pressmark import stores
 from pressmark.errors import ObjectError
+from pressmark.fs import run_directories
 from pressmark.layouts import layout
-from pressmark.stores import Store, directories
-
-from .conftest import write
+from pressmark.stores import Store
+from support.trees import write
 
 
 @pytest.fixture(params=["pairtree", "vitro", "ocfl", "bags"])
@@ -62,8 +62,9 @@ def test_put_that_is_refused(any_store: Store, tmp_path: Path, monkeypatch: pyte
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), new)
 
     refuse(monkeypatch, errno.EACCES)
-    for name in ("directories", any_store.kind):
-        monkeypatch.setattr(f"pressmark.stores.{name}.rename_new", full)
+    modules = {"pairtree": "pairtree.pairtree_store", "vitro": "vitro.vitro_store", "ocfl": "ocfl.storage_root"}
+    module = modules.get(any_store.kind, "bags.bag_folder")
+    monkeypatch.setattr(f"pressmark.stores.{module}.rename_new", full)
     with pytest.raises(ObjectError) as caught:
         any_store.put("xyzxyz", tmp_path / "given")
     assert caught.value.kind == "no-space"
@@ -79,8 +80,8 @@ def test_an_old_version_that_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     def refused(top: bytes) -> None:
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), top)
 
-    for module in ("ocfl", "directories"):
-        monkeypatch.setattr(f"pressmark.stores.{module}.remove_tree", refused)
+    for module in ("stores.ocfl.root", "fs.run_directories"):
+        monkeypatch.setattr(f"pressmark.{module}.remove_tree", refused)
     root.put("abcdef", tmp_path / "new", replace=True)
     with root.get("abcdef").open("f") as file:
         assert file.read() == b"new"
@@ -89,5 +90,5 @@ def test_an_old_version_that_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert not list(root.objects())
     assert {one.kind for one in root.check().problems} >= {"leftover"}
     monkeypatch.undo()
-    directories.clear(os.path.join(os.fsencode(root.root), b"extensions", b"pressmark-staging"))
+    run_directories.clear(os.path.join(os.fsencode(root.root), b"extensions", b"pressmark-staging"))
     assert root.repair().ok

@@ -14,14 +14,13 @@ import pytest
 import pressmark
 from pressmark import stores
 from pressmark.errors import BagError, LayoutConfigError, ObjectError, StoreError
+from pressmark.fs.names import PATH_MAX
 from pressmark.stores import store as base
 from pressmark.stores.bags.bag_folder import BagFolder
-from pressmark.stores.directories import PATH_MAX
 from pressmark.stores.ocfl.root import OcflRoot
 from pressmark.stores.problems import KINDS, problem
 from pressmark.stores.store import StoreObject, object_errors, store_errors
-
-from .conftest import write
+from support.trees import write
 
 
 @pytest.mark.parametrize(
@@ -195,14 +194,14 @@ def test_a_replacement_beside_a_removal(tmp_path: Path, monkeypatch: pytest.Monk
     store = OcflRoot.create(tmp_path / "store", pressmark.layout("0002"), flush=False)
     other = stores.open(tmp_path / "store")
     steps = iter([lambda: other.put("a", tmp_path / "file")])
-    make_sure = OcflRoot.make_sure
+    check_place_free = OcflRoot.check_place_free
 
     def between(self: OcflRoot, identifier: str, place: bytes) -> None:
         if self is store:
             next(steps, lambda: None)()
-        make_sure(self, identifier, place)
+        check_place_free(self, identifier, place)
 
-    monkeypatch.setattr(OcflRoot, "make_sure", between)
+    monkeypatch.setattr(OcflRoot, "check_place_free", between)
     assert store.put("a", tmp_path / "file", replace=True).id == "a"
 
 

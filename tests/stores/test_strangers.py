@@ -13,7 +13,7 @@ import pytest
 from pressmark import stores
 from pressmark.errors import ObjectError, StoreError
 from pressmark.fs.owners import UntrustedError
-from pressmark.stores.directories import Workshop, kind_of_leftover, leftovers, own_leftovers
+from pressmark.fs.run_directories import RunDirectory, kind_of_leftover, leftovers, own_leftovers
 from support.users import OTHER, THIRD, as_user, needs_users, shared_folder
 
 TEAM = 54300
@@ -35,7 +35,7 @@ def made(folder: Path, kind: str) -> Any:
 
 def kill_in(folder: str) -> None:
     """Leave what a killed run leaves."""
-    shop = Workshop(os.fsencode(folder))
+    shop = RunDirectory(os.fsencode(folder))
     shop.__enter__()
     Path(os.fsdecode(shop / b"bag")).mkdir()
     (Path(os.fsdecode(shop / b"bag")) / "file").write_bytes(b"theirs")
@@ -92,7 +92,7 @@ def test_what_another_user_left(tmp_path: Path, source: Path, kind: str) -> None
     assert Path(os.fsdecode(left), "bag", "file").read_bytes() == b"theirs"
 
     def again() -> None:
-        with Workshop(os.fsencode(folder.name)):
+        with RunDirectory(os.fsencode(folder.name)):
             pass
 
     as_user(OTHER, folder.parent, again, group=TEAM, umask=0o002)
@@ -107,7 +107,7 @@ def test_a_team_shares_a_workshop(tmp_path: Path) -> None:
     assert stat.S_IMODE((shared / "shop").stat().st_mode) == 0o2775
 
     def work() -> None:
-        with Workshop(b"shop") as shop, shop.turn():
+        with RunDirectory(b"shop") as shop, shop.lock():
             assert len(os.listdir("shop")) == 3
             # Of another's, no more than whether it is held can be seen.
             (left,) = leftovers(b"shop")
@@ -123,10 +123,10 @@ def test_a_workshop_that_everybody_may_write_to(tmp_path: Path) -> None:
     """Whoever may write to the store may not be everybody who may write there."""
     shared = shared_folder(tmp_path / "store", 0o2775, TEAM)
     as_user(OTHER, shared, lambda: os.mkdir("shop", 0o777), group=TEAM)
-    with pytest.raises(UntrustedError, match="everybody may write to it"), Workshop(os.fsencode(shared / "shop")):
+    with pytest.raises(UntrustedError, match="everybody may write to it"), RunDirectory(os.fsencode(shared / "shop")):
         pass
     os.chmod(shared / "shop", 0o775)
-    with Workshop(os.fsencode(shared / "shop")):
+    with RunDirectory(os.fsencode(shared / "shop")):
         pass
 
 

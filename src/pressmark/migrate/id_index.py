@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from types import TracebackType
 
-from pressmark.stores.store import octets, text
+from pressmark.fs.names import decode_fs, encode_fs
 
 __all__ = ["IdentifierIndex", "is_index"]
 
@@ -59,7 +59,7 @@ class IdentifierIndex:
 
     def fill(self, items: Iterable[tuple[str, str]]) -> None:
         """Take identifiers and values, all of them, in their order; to be called once."""
-        rows = ((octets(identifier), octets(value)) for identifier, value in items)
+        rows = ((encode_fs(identifier), encode_fs(value)) for identifier, value in items)
         while block := list(islice(rows, 10_000)):
             self._base.executemany("INSERT INTO items (identifier, value) VALUES (?, ?)", block)
             self._count += len(block)
@@ -78,14 +78,14 @@ class IdentifierIndex:
             "SELECT identifier, number, value FROM items ORDER BY identifier, number"
         ):
             if before is not None and before[0] == identifier:
-                yield text(identifier), before[1] - 1, number - 1, before[2] == value
+                yield decode_fs(identifier), before[1] - 1, number - 1, before[2] == value
             else:
                 before = identifier, number, value
 
     def ask(self, identifiers: Sequence[str]) -> list[str | None]:
         """Return the value of each, :data:`None` where there is none; the first of those that are there again."""
         found: dict[bytes, tuple[int, bytes]] = {}
-        asked = [octets(identifier) for identifier in identifiers]
+        asked = [encode_fs(identifier) for identifier in identifiers]
         for start in range(0, len(asked), _AT_ONCE):
             some = asked[start : start + _AT_ONCE]
             marks = ",".join("?" * len(some))
@@ -93,7 +93,7 @@ class IdentifierIndex:
             for identifier, number, value in self._base.execute(query, some):
                 self._mark(number - 1)
                 found.setdefault(identifier, (number, value))
-        return [text(found[one][1]) if one in found else None for one in asked]
+        return [decode_fs(found[one][1]) if one in found else None for one in asked]
 
     def _mark(self, number: int) -> None:
         self._asked[number >> 3] |= 1 << (number & 7)
@@ -112,4 +112,4 @@ class IdentifierIndex:
             left_out[number >> 3] |= 1 << (number & 7)
         for number, identifier, value in self._base.execute("SELECT number, identifier, value FROM items"):
             if not left_out[number - 1 >> 3] >> (number - 1 & 7) & 1:
-                yield text(identifier), text(value)
+                yield decode_fs(identifier), decode_fs(value)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from pressmark.errors import JobError
 from pressmark.fixity import Outcome, hash_file
 from pressmark.fixity.manifests import manifest_line
-from pressmark.stores.store import octets
+from pressmark.fs.names import encode_fs
 
 __all__ = ["ALGORITHM", "Read", "object_digest", "read_files", "sha256_of"]
 
@@ -29,7 +29,7 @@ def object_digest(digests: Mapping[str, str]) -> str:
     :param digests: SHA-512 of each file, in hex, by its name within the object
     """
     lines = []
-    for name, digest in sorted([(octets(name), digest) for name, digest in digests.items()]):
+    for name, digest in sorted([(encode_fs(name), digest) for name, digest in digests.items()]):
         if b"\\" in name or b"\n" in name or b"\r" in name:
             outcome = Outcome(name, {ALGORITHM: digest}, None, None, None)
             lines.append(manifest_line(outcome, "coreutils"))

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Iterator
 
 from pressmark.errors import ObjectError, PressmarkError
+from pressmark.fs.names import encode_fs
 from pressmark.migrate.options import Options
 from pressmark.migrate.planning.entry import Entry
 from pressmark.migrate.rows import GOOD, KEPT, Row
@@ -15,8 +16,8 @@ from pressmark.migrate.transfer.failures import Trouble, failure_of
 from pressmark.migrate.transfer.left_out import empty_text
 from pressmark.migrate.transfer.reading import Content, Reader, tree_files
 from pressmark.stores import Store, StoredObject
-from pressmark.stores.bags.bag_folder import BagObject
-from pressmark.stores.store import object_errors, octets
+from pressmark.stores.bags.bag_folder_reader import BagObject
+from pressmark.stores.store import object_errors
 
 __all__ = ["removed"]
 
@@ -65,7 +66,7 @@ def _empty_in(destination: Store, entry: Entry) -> set[bytes]:
     """Return the empty directories of an object of the destination, of a bag by both names that they may have."""
     found = located(destination, entry)
     if not isinstance(found, BagObject) or found.serialized:
-        return {octets(name) for name, _path in found.empty_directories()}
+        return {encode_fs(name) for name, _path in found.empty_directories()}
     empty: list[tuple[bytes, bytes]] = []
     tree_files(found.bag_path, [], empty)
     return {one for name, _path in empty for one in (name, name.removeprefix(b"data/"))}
@@ -82,8 +83,8 @@ def _is_found(source: Store, entry: Entry) -> bool:
     :raises ObjectError: it cannot be looked at
     """
     assert source.layout is not None
-    place = octets(source.layout.map_id(entry.source_id))
-    if octets(entry.source) == os.path.join(TREES.get(source.kind, b""), place):
+    place = encode_fs(source.layout.map_id(entry.source_id))
+    if encode_fs(entry.source) == os.path.join(TREES.get(source.kind, b""), place):
         return True
     # The same may be said in another way: a bag may be one file.
     here = _place(source.locate(entry.record()))

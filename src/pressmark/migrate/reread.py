@@ -9,7 +9,7 @@ from pressmark.migrate.rows import GOOD, Row
 from pressmark.migrate.transfer.direction import read_target, says_what_it_is
 from pressmark.migrate.transfer.failures import failure_of
 from pressmark.stores import Store
-from pressmark.stores.directories import Refused
+from pressmark.stores.object_sources import Refused
 
 __all__ = ["verified"]
 

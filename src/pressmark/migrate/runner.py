@@ -36,6 +36,8 @@ from pressmark import jobs
 from pressmark.errors import JobError, MigrationError, StoreError
 from pressmark.fs.atomic import new_file
 from pressmark.fs.durable import flush_directory
+from pressmark.fs.moves import prune_empty_parents
+from pressmark.fs.names import encode_fs
 from pressmark.jobs.workdir import work_errors
 from pressmark.migrate.object_digest import sha256_of
 from pressmark.migrate.options import Options
@@ -43,8 +45,6 @@ from pressmark.migrate.phases import OnEvent, Progress
 from pressmark.migrate.planning.entry import Entry
 from pressmark.migrate.planning.plan import BEGUN, ENTRIES, KNOWN, PLANNED, Plan, job_of, write_record
 from pressmark.migrate.rows import GOOD, KEPT, Row
-from pressmark.stores.directories import prune_upward
-from pressmark.stores.store import octets
 
 __all__ = [
     "COPIED",
@@ -427,12 +427,12 @@ def _write_remaining(plan: Plan, work: jobs.WorkFolder, rows: str | None) -> Non
             for line in lines:
                 row = Row.parse(line)
                 if (row.status not in GOOD or row.error_code == KEPT) and row.source_id:
-                    yield octets(row.source_id)
+                    yield encode_fs(row.source_id)
         with open(os.path.join(plan.work, ENTRIES), "rb") as entries:
             for chunk in work.remaining():
                 entries.seek(chunk.start)
                 while entries.tell() < chunk.stop:
-                    yield octets(Entry.parse(entries.readline()).source_id)
+                    yield encode_fs(Entry.parse(entries.readline()).source_id)
 
     end = b"\0" if any(b"\n" in one or one.endswith(b"\r") for one in remaining()) else b"\n"
     path = os.path.join(plan.work, REMAINING)
@@ -528,10 +528,10 @@ def _prune(plan: Plan) -> int:
         for line in lines:
             row = Row.parse(line)
             if row.status in GOOD and row.error_code != KEPT:
-                place = octets(row.source)
+                place = encode_fs(row.source)
                 # The objects are gone from the source: an empty directory that may not be removed undoes nothing.
                 with suppress(OSError):
-                    pruned += len(prune_upward(root, place.removeprefix(tree).lstrip(b"/") if tree else place))
+                    pruned += len(prune_empty_parents(root, place.removeprefix(tree).lstrip(b"/") if tree else place))
     return pruned
 
 

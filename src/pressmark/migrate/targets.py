@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 
 from pressmark.bagit.paths import normal_key
 from pressmark.errors import IdentifierError, shown
+from pressmark.fs.names import encode_fs, is_utf8
 from pressmark.layouts import Pairtree, Vitro, layout_from_config
 from pressmark.migrate.options import Options
-from pressmark.stores.bags.bag_folder import CONFIG, IDENTIFIER, REPLACED, can_be_said
-from pressmark.stores.bags.bag_folder import WORKSHOP as BAGS_WORKSHOP
+from pressmark.stores.bags.bag_folder_reader import CONFIG, IDENTIFIER, REPLACED, can_be_said
+from pressmark.stores.bags.bag_folder_reader import WORKSHOP as BAGS_WORKSHOP
 from pressmark.stores.ocfl.layout_files import EXTENSIONS, LAYOUT
-from pressmark.stores.store import is_utf8, octets
 
 __all__ = ["Place", "Targets"]
 
@@ -75,7 +75,7 @@ class Targets:
                 return None, "unmapped", "it is not UTF-8, and an OCFL inventory can hold no other"
         elif not self._verbatim and not can_be_said(identifier) and not self._is_said_by(path, identifier):
             return None, "unmapped", f"it cannot be written as an {IDENTIFIER}, on one line of text"
-        if self._reserved(octets(path)):
+        if self._reserved(encode_fs(path)):
             return None, "reserved", f"its place {shown(path)} is what the store has for itself; take another layout"
         return path, "", ""
 
@@ -100,7 +100,7 @@ class Targets:
             return None
         strange = [name for name in names if not name.isascii()]
         for name in strange:
-            if not is_utf8(octets(name)):
+            if not is_utf8(encode_fs(name)):
                 held = "an inventory" if self._kind == "ocfl" else "a manifest"
                 return "refused-name", name, f"the name is not UTF-8, and {held} can hold no other; rename it"
         if self._kind == "bags":
@@ -148,8 +148,8 @@ def _same_in_manifest(names: Sequence[str]) -> tuple[str, str, str] | None:
     seen: dict[bytes, str] = {}
     for name in names:
         path = name
-        while path and seen.get(normal_key(octets(path))) != path:
-            other = seen.setdefault(normal_key(octets(path)), path)
+        while path and seen.get(normal_key(encode_fs(path))) != path:
+            other = seen.setdefault(normal_key(encode_fs(path)), path)
             if other != path:
                 what = f"{shown(other)} is the same name in a manifest, written otherwise in Unicode; rename one"
                 return "normalization", path, what

@@ -10,6 +10,7 @@ from typing import Any
 
 from pressmark import stores
 from pressmark.errors import JobError
+from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.jobs.chunks import BYTES, FILES, Chunk
 from pressmark.jobs.counts import Tally
 from pressmark.jobs.listing import Listed, listed_chunks, read_listing, refuse_inside
@@ -18,7 +19,6 @@ from pressmark.jobs.workdir import WorkFolder, job_key
 from pressmark.layouts import layout_from_config
 from pressmark.reports import Problem, Report
 from pressmark.stores import Store, StoreObject
-from pressmark.stores.store import octets, text
 
 __all__ = ["CheckStore"]
 
@@ -92,8 +92,8 @@ class CheckStore:
             else:
                 place, inside, problems, identifier = found
                 record = {
-                    "path": text(place),
-                    "inside": None if inside is None else text(inside),
+                    "path": decode_fs(place),
+                    "inside": None if inside is None else decode_fs(inside),
                     "id": identifier,
                     "problems": [one.record() for one in problems],
                 }
@@ -116,7 +116,7 @@ class CheckStore:
                 for one in map(_problem, record["problems"]):
                     tell(one)
                     if one.severity == "error":
-                        tally.fail("beside", path=text(one.path), message=one.message)
+                        tally.fail("beside", path=decode_fs(one.path), message=one.message)
                     else:
                         tally.count("beside")
             check = _check_ocfl if store.kind == "ocfl" else _check_others
@@ -143,7 +143,7 @@ def _walked(store: Store) -> Iterator[Problem | _Walked]:
     for record in store.objects(on_problem=waiting.append):
         yield from waiting
         waiting.clear()
-        yield octets(record.path), None, record.problems, record.id
+        yield encode_fs(record.path), None, record.problems, record.id
     yield from waiting
 
 
@@ -169,7 +169,8 @@ def _check_ocfl(store: Any, records: list[dict[str, Any]], digests: bool, tell: 
 
     unsettled = {record["path"] for record in records}
     places = (
-        (octets(record["path"]), None if record["inside"] is None else octets(record["inside"])) for record in records
+        (encode_fs(record["path"]), None if record["inside"] is None else encode_fs(record["inside"]))
+        for record in records
     )
     report = Check(store, os.fsencode(store.root), None, tell, settle).report_on(places, digests, 1)
     for path in sorted(unsettled):
@@ -181,12 +182,14 @@ def _check_ocfl(store: Any, records: list[dict[str, Any]], digests: bool, tell: 
 
 
 def _check_others(store: Any, records: list[dict[str, Any]], digests: bool, tell: OnProblem, tally: Tally) -> int:
+    from pressmark.stores.bags.check import examined
+
     report = Report(counts={"files": 0, "bytes": 0})
     for record in records:
         walked = [_problem(one) for one in record["problems"]]
         found = StoreObject(record["id"], record["path"], True, None, tuple(walked))
         if store.kind == "bags":
-            now = store.examined(found, digests, 1, report)
+            now = examined(store, found, digests, 1, report)
             if not now:
                 tally.count("gone")
                 continue
@@ -211,4 +214,4 @@ def _settle(tally: Tally, path: str, problems: Iterable[Problem]) -> None:
 
 def _problem(record: Mapping[str, Any]) -> Problem:
     """Return the problem of a listing, the inverse of its ``record``."""
-    return Problem(**{**record, "path": octets(record["path"])})
+    return Problem(**{**record, "path": encode_fs(record["path"])})

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 from pressmark.fixity import Outcome, walk
 from pressmark.fixity.outcomes import kind_of_error
 from pressmark.fs.durable import is_readable, why_unreadable
+from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.reports import Problem
 from pressmark.stores.problems import problem
-from pressmark.stores.store import octets, text
 
 __all__ = ["find_unreadable", "unreadable_file"]
 
@@ -52,15 +52,15 @@ def find_unreadable(
         return
     for found in walk(top, links=links):
         if isinstance(found, Outcome):
-            path, kind, message = octets(found.path), found.kind, found.message
+            path, kind, message = encode_fs(found.path), found.kind, found.message
         else:
-            path = octets(found)
+            path = encode_fs(found)
             error = why_unreadable(path)
             if error is None:
                 continue
             kind, message = kind_of_error(error.errno or 0, path), error.strerror or str(error)
         below = path[len(top) :]
-        if kind == "missing" or (ignored is not None and any(map(ignored, text(below).split(os.sep)[1:]))):
+        if kind == "missing" or (ignored is not None and any(map(ignored, decode_fs(below).split(os.sep)[1:]))):
             continue
         yield problem(
             _KINDS.get(kind or "", "unreadable"), place + below.replace(os.sep.encode(), b"/"), message, section=""

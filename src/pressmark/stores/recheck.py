@@ -12,10 +12,11 @@ from collections.abc import Callable, Sequence
 from time import sleep
 
 from pressmark.fs.locks import take
+from pressmark.fs.names import encode_fs
+from pressmark.fs.run_directories import LOCK, leftovers
 from pressmark.reports import Problem
-from pressmark.stores.directories import LOCK, leftovers
 from pressmark.stores.problems import problem
-from pressmark.stores.store import StoreObject, octets
+from pressmark.stores.store import StoreObject
 
 __all__ = ["LOOKS", "Item", "abandoned", "await_turn", "changing", "settled"]
 
@@ -46,7 +47,7 @@ def settled(item: Item, again: Callable[[], list[Item]], folder: bytes) -> list[
 
 def changing(item: Item) -> Item:
     """Return what is to be said of something that was never twice the same."""
-    found = problem("object-changing", octets(item.path))
+    found = problem("object-changing", encode_fs(item.path))
     return item._replace(proper=False, problems=(found,)) if isinstance(item, StoreObject) else found
 
 

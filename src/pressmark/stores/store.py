@@ -12,6 +12,7 @@ from typing import Any, BinaryIO, ClassVar, Literal, NamedTuple
 
 from pressmark.errors import BagError, ObjectError, StoreError
 from pressmark.fixity import Outcome, walk
+from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.layouts import Layout
 from pressmark.reports import Problem, Report
 from pressmark.stores.problems import problem
@@ -29,14 +30,11 @@ __all__ = [
     "StoredObject",
     "encode_path",
     "is_same_version",
-    "is_utf8",
     "leads_out",
     "object_errors",
-    "octets",
     "refusal",
     "status_of",
     "store_errors",
-    "text",
     "unrepaired",
 ]
 
@@ -91,25 +89,6 @@ def encode_path(path: Path) -> bytes:
     if b"\0" in given:
         raise StoreError(given, "there is a NUL in the path; name another")
     return given
-
-
-def octets(name: str | bytes) -> bytes:
-    """Return ``name`` as the octets it has on the disk: layouts give UTF-8, whatever the locale is."""
-    return name.encode("utf-8", "surrogateescape") if isinstance(name, str) else name
-
-
-def text(name: bytes) -> str:
-    """Return the octets of a path or an identifier as :class:`str`, the inverse of :func:`octets`."""
-    return name.decode("utf-8", "surrogateescape")
-
-
-def is_utf8(name: bytes) -> bool:
-    """Return whether octets are UTF-8."""
-    try:
-        name.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 class StoreObject(NamedTuple):
@@ -170,7 +149,7 @@ class StoredObject:
             self._seen = {top: status_of(top) for top in (os.path.join(path, name) for name in members)}
 
     def __repr__(self) -> str:
-        return f"<StoredObject {self.id!r} in {text(self.path)!r}>"
+        return f"<StoredObject {self.id!r} in {decode_fs(self.path)!r}>"
 
     def files(self) -> Iterator[tuple[str, bytes]]:
         """Give each file's name within the object and its path, in the order of their octets.
@@ -184,10 +163,10 @@ class StoredObject:
             for found in walk(top, links=self._links):
                 if isinstance(found, Outcome):
                     self.confirm()
-                    reason = f"{text(self._name(octets(found.path)))}: {found.message}"
+                    reason = f"{decode_fs(self._name(encode_fs(found.path)))}: {found.message}"
                     raise ObjectError(self._store, self.id, "unreadable", reason)
-                path = octets(found)
-                yield text(self._name(path)), path
+                path = encode_fs(found)
+                yield decode_fs(self._name(path)), path
         self.confirm()
 
     def empty_directories(self) -> Iterator[tuple[str, bytes]]:
@@ -199,7 +178,7 @@ class StoredObject:
             for top in self._seen:
                 for path in _empty_directories(top, self._links == "follow"):
                     if path != self.path:
-                        yield text(self._name(path)), path
+                        yield decode_fs(self._name(path)), path
         self.confirm()
 
     def confirm(self) -> None:
@@ -232,9 +211,9 @@ class StoredObject:
         :raises ObjectError: of kind ``missing``: there is no such file in it; of kind ``changed``: it is no longer the
             object that was got; or it cannot be read
         """
-        parts = octets(name).split(b"/")
+        parts = encode_fs(name).split(b"/")
         # A name is looked up, never followed out of the object.
-        if leads_out(octets(name)) or not (self._members is None or parts[0] in self._members):
+        if leads_out(encode_fs(name)) or not (self._members is None or parts[0] in self._members):
             raise self._no_file(name)
         path = os.path.join(self.path, *parts)
         top = self.path if self._members is None else os.path.join(self.path, parts[0])
@@ -450,7 +429,7 @@ def refusal(error: OSError) -> tuple[str, str]:
     """Return the kind of :class:`ObjectError` for what the operating system refuses, and a line with the way out."""
     kind, way_out = _REFUSALS.get(error.errno or 0, ("io-error", ""))
     named = error.filename if isinstance(error.filename, (str, bytes)) else ""
-    name = text(os.path.basename(octets(named)))
+    name = decode_fs(os.path.basename(encode_fs(named)))
     reason = f"{error.strerror or error}{f' ({name})' if name else ''}"
     return kind, f"{reason}; {way_out}" if way_out else reason
 
@@ -491,7 +470,7 @@ class object_errors:
             reason = "directories lie too deep below each other; leave them out, or pack them into one file"
             raise ObjectError(self._store, self._identifier, "source", reason) from None
         if isinstance(error, BagError):  # from copying, which bags share
-            reason = f"{text(octets(error.path))}: {error.reason}"
+            reason = f"{decode_fs(encode_fs(error.path))}: {error.reason}"
             raise ObjectError(self._store, self._identifier, "source", reason) from None
 
 

@@ -237,7 +237,7 @@ def test_case_clashes_of_directories_in_an_object(
 
 def test_a_file_system_that_folds_case(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made(source, ["AB", "ab"])
-    monkeypatch.setattr(refusals, "folds_case", lambda _directory: True)
+    monkeypatch.setattr(refusals, "is_case_insensitive", lambda _directory: True)
     _error, items = refused(source, tmp_path / "root", to="ocfl", layout="0002")
     assert [item["kind"] for item in items] == ["case"]
 

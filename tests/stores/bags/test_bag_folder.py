@@ -25,14 +25,17 @@ import pressmark
 import strategies
 from pressmark import bagit, stores
 from pressmark.errors import BagError, IdentifierError, ObjectError, SpillError, StoreError
+from pressmark.fs.names import encode_fs
 from pressmark.reports import Report
 from pressmark.stores.bags import archives, bag_index
 from pressmark.stores.bags import bag_folder as bags
-from pressmark.stores.bags.bag_folder import CONFIG, BagFolder
-from pressmark.stores.store import octets
+from pressmark.stores.bags import bag_folder_reader as reader
+from pressmark.stores.bags import check as bags_check
+from pressmark.stores.bags.bag_folder import BagFolder
+from pressmark.stores.bags.bag_folder_reader import CONFIG
+from pressmark.stores.bags.check import validated
 from support.implementations import Implementation, use
-
-from ..conftest import snapshot, write
+from support.trees import snapshot, write
 
 MANNERS: dict[str, dict[str, Any]] = {
     "external": {},
@@ -148,7 +151,7 @@ def test_what_is_put_in_comes_back(implementations: list[Implementation], manner
                 except (IdentifierError, ObjectError) as error:
                     refused.add(getattr(error, "kind", "bad-name"))
             assert refused <= {"bad-name", "collision", "reserved"}
-            assert {octets(record.id or "") for record in store.objects()} == stored
+            assert {encode_fs(record.id or "") for record in store.objects()} == stored
             assert store.check(digests=True).ok
             for identifier in stored:
                 assert list(data(store, identifier.decode("utf-8", "surrogateescape")).values()) == [identifier]
@@ -256,8 +259,8 @@ def test_collisions(tmp_path: Path, folder: BagFolder, monkeypatch: pytest.Monke
         store.put("ab/cd", tmp_path / "f.txt")
     with pytest.raises(ObjectError, match="a name of the folder itself"):
         store.put(".pressmark-work", tmp_path / "f.txt")
-    monkeypatch.setattr("pressmark.stores.bags.bag_folder.folds_case", lambda _directory: True)
-    monkeypatch.setattr("pressmark.stores.bags.bag_folder.misspelled", lambda _base, _relative: b"ab")
+    monkeypatch.setattr("pressmark.stores.bags.bag_folder.is_case_insensitive", lambda _directory: True)
+    monkeypatch.setattr("pressmark.stores.bags.bag_folder.existing_spelling", lambda _base, _relative: b"ab")
     with pytest.raises(ObjectError, match="distinguishes case"):
         store.put("AB", tmp_path / "f.txt")
 
@@ -391,7 +394,7 @@ def test_a_disk_that_is_full_is_no_problem_of_a_bag(
     def full(*_args: object, **_options: object) -> Any:
         raise SpillError("/tmp", "No space left on device") from OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(bags, "validate_archive", full)
+    monkeypatch.setattr(bags_check, "validate_archive", full)
     problems: list[object] = []
     with pytest.raises(StoreError, match="No space left") as caught:
         folder.check(digests=True, on_problem=problems.append)
@@ -411,7 +414,7 @@ def test_a_bag_with_more_problems_than_are_kept(
     if serialised:
         serialize(folder, "x", "x.tar")
     name = "validate_archive" if serialised else "validate"
-    monkeypatch.setattr(bags, name, partial(getattr(bags, name), keep=1))
+    monkeypatch.setattr(bags_check, name, partial(getattr(bags_check, name), keep=1))
     report = folder.check(digests=True)
     if not serialised:
         assert report.problems[0].kind == "tag-file-unlisted"
@@ -629,16 +632,16 @@ def test_replaced_while_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     write(tmp_path, {"given/a": b"a", "f.txt": b"data"})
     folder.put("a/b", tmp_path / "given")
     place = os.fsencode(folder.get("a/b").bag_path)
-    surveyed = bags.survey
+    surveyed = reader.survey
 
     def replaced(base: Any, problems: list[Any]) -> Any:
-        monkeypatch.setattr(bags, "survey", surveyed)
+        monkeypatch.setattr(reader, "survey", surveyed)
         os.rename(place, tmp_path / "gone")
         BagFolder(folder.root).put("a/b", tmp_path / "f.txt")
         shutil.rmtree(tmp_path / "gone")
         return surveyed(base, problems)
 
-    monkeypatch.setattr(bags, "survey", replaced)
+    monkeypatch.setattr(reader, "survey", replaced)
     assert data(folder, "a/b") == {"f.txt": b"data"}
 
 
@@ -752,7 +755,7 @@ def test_a_bag_that_cannot_be_looked_at(
             fail(patch, at)
             with pytest.raises(ObjectError, match="Stale file handle"):
                 folder.locate(record)
-            assert [one.kind for one in folder.validated(record, False, None, Report())] == ["unreadable"]
+            assert [one.kind for one in validated(folder, record, False, None, Report())] == ["unreadable"]
         changes: list[Callable[[], object]] = [
             lambda: folder.get("abc"),
             lambda: folder.delete("abc"),

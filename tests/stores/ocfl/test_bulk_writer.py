@@ -45,24 +45,24 @@ def lay(folder: Path, objects: dict[str, dict[str, bytes]]) -> dict[str, Path]:
 def small(root: OcflRoot, tops: dict[str, Path]) -> list[str]:
     """Load objects the quick way where that goes, and return which went."""
     went = []
-    with root.loading() as loading:
+    with root.bulk_writer() as writer:
         for identifier, top in tops.items():
             above, name = os.fsencode(top.parent), os.fsencode(top.name)
-            if loading.stage_small(identifier, above, name, root.place(identifier), "copy") is not None:
+            if writer.stage_small(identifier, above, name, root.place(identifier), "copy") is not None:
                 went.append(identifier)
-        assert len(loading) == len(went)
-        assert [error for _staged, error in loading.admit()] == [None] * len(went)
+        assert len(writer) == len(went)
+        assert [error for _staged, error in writer.commit()] == [None] * len(went)
     return went
 
 
 def ordinary(root: OcflRoot, tops: dict[str, Path]) -> None:
     """Load objects the ordinary way."""
-    with root.loading() as loading:
+    with root.bulk_writer() as writer:
         for identifier, top in tops.items():
             paths = [path for path in top.rglob("*") if path.is_file()]
             files = sorted((os.fsencode(path.relative_to(top)), os.fsencode(path)) for path in paths)
-            loading.stage(identifier, files, mode="copy")
-        assert all(error is None for _staged, error in loading.admit())
+            writer.stage(identifier, files, mode="copy")
+        assert all(error is None for _staged, error in writer.commit())
 
 
 def tree(top: Path) -> dict[str, tuple[bytes, int, int]]:
@@ -123,12 +123,12 @@ def test_what_is_there_stays(tmp_path: Path, implementation: Implementation) -> 
         root = create(tmp_path / "root")
         ordinary(root, {"one": tops["one"]})
         before = tree(tmp_path / "root")
-        with root.loading() as loading:
+        with root.bulk_writer() as writer:
             above = os.fsencode(tops["two"].parent)
-            assert loading.stage_small("one", above, b"obj", root.place("one"), "copy") is None
-            loading.stage("one", [(b"f", os.fsencode(tops["two"] / "f"))], place=root.place("one"))
-            loading.stage("two", [(b"f", os.fsencode(tops["two"] / "f"))], place=root.place("one") + b"/below")
-            errors = [error for _staged, error in loading.admit()]
+            assert writer.stage_small("one", above, b"obj", root.place("one"), "copy") is None
+            writer.stage("one", [(b"f", os.fsencode(tops["two"] / "f"))], place=root.place("one"))
+            writer.stage("two", [(b"f", os.fsencode(tops["two"] / "f"))], place=root.place("one") + b"/below")
+            errors = [error for _staged, error in writer.commit()]
         assert [type(error) for error in errors] == [ObjectError, ObjectError]
         assert [error.kind for error in errors if error] == ["exists", "object-inside"]
         assert tree(tmp_path / "root") == before

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from pressmark.fs.names import encode_fs
 from pressmark.layouts import REGISTRY
 from pressmark.reports import Problem
 from pressmark.stores.ocfl import check as ocfl_check
@@ -19,7 +20,7 @@ from pressmark.stores.ocfl import repair as ocfl_repair
 from pressmark.stores.ocfl.codes import REGISTERED, SECTIONS
 from pressmark.stores.ocfl.root import OcflRoot
 from pressmark.stores.problems import KINDS
-from pressmark.stores.store import Changed, Progress, octets
+from pressmark.stores.store import Changed, Progress
 
 from .samples import CREATED, LAYOUTS, create, kinds, rewrite, save, source, tree
 
@@ -152,7 +153,7 @@ def test_extensions_that_are_not_registered(root: OcflRoot) -> None:
     found = [one for one in report.problems if one.kind != "unversioned"]
     assert [(one.kind, one.code, one.section, one.path) for one in found] == [
         ("extension-unregistered", "W016", "4.4", b"extensions/rocfl-staging"),
-        ("extension-unregistered", "W013", "3.9", min(octets(record.path) for record in root.objects())),
+        ("extension-unregistered", "W013", "3.9", min(encode_fs(record.path) for record in root.objects())),
     ]
     assert found[1].message == (
         "'of-our-own' is not the name of a registered extension; so in 3 objects, this is the first (W013)"

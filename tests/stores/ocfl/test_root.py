@@ -13,7 +13,8 @@ import pytest
 
 from pressmark import DirectClean, IdentifierError, Pairtree, Vitro, layout
 from pressmark.errors import ObjectError, StoreError, shown
-from pressmark.stores.ocfl.root import OcflObject, OcflRoot
+from pressmark.stores.ocfl.root import OcflRoot
+from pressmark.stores.ocfl.stored_object import OcflObject
 
 from .samples import CREATED, LAYOUTS, USER, create, kinds, source, tree
 
@@ -499,7 +500,7 @@ def test_an_undeclared_root_is_checked_and_never_written(tmp_path: Path) -> None
         lambda: undeclared.put("info:x/2", tmp_path / "in"),
         lambda: undeclared.delete("info:x/1"),
         undeclared.repair,
-        lambda: undeclared.loading().__enter__(),
+        lambda: undeclared.bulk_writer().__enter__(),
     ):
         with pytest.raises(StoreError, match="it is no OCFL storage root"):
             change()
@@ -545,5 +546,5 @@ def test_no_object_in_what_may_be_one(tmp_path: Path, monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(os, "lstat", refused)
     with pytest.raises(ObjectError) as caught:
-        root.make_sure("b", b"a/b")
+        root.check_place_free("b", b"a/b")
     assert caught.value.kind == "permission"

@@ -17,13 +17,13 @@ import pressmark
 import strategies
 from pressmark import Pairtree, stores
 from pressmark.errors import IdentifierError, LayoutConfigError, ObjectError, StoreError
+from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.fs.removal import remove_tree
-from pressmark.stores import directories
 from pressmark.stores.pairtree.pairtree_store import PairtreeStore
-from pressmark.stores.store import octets, text
 from support.implementations import Implementation, use
+from support.trees import snapshot, write
 
-from ..conftest import Tree, snapshot, write
+from ..conftest import Tree
 
 
 def files(store: PairtreeStore, identifier: str | bytes) -> dict[str, bytes]:
@@ -150,13 +150,13 @@ def test_what_is_put_in_comes_back(implementations: list[Implementation], given_
             for identifier in given_ids:
                 source.write_bytes(identifier)
                 store.put(identifier, {"a/b": source})
-            assert sorted(octets(found or "") for found in ids(store)) == sorted(given_ids)
+            assert sorted(encode_fs(found or "") for found in ids(store)) == sorted(given_ids)
             assert all(record.proper for record in store.objects())
             for identifier in given_ids:
                 assert files(store, identifier) == {"a/b": identifier}
             for number, identifier in enumerate(given_ids):
                 store.delete(identifier)
-                assert sorted(octets(found or "") for found in ids(store)) == sorted(given_ids[number + 1 :])
+                assert sorted(encode_fs(found or "") for found in ids(store)) == sorted(given_ids[number + 1 :])
             assert snapshot(Path(folder, "store", "pairtree_root")) == {}
 
 
@@ -174,7 +174,7 @@ def test_sources(store: PairtreeStore, tmp_path: Path) -> None:
     assert files(store, "whole") == {"a": b"1", "b/c": b"2", "b/\udcff": b"3"}
     assert sorted(files(store, "named")) == ["all/a", "all/b/c", "all/b/\udcff", "x/y"]
     assert files(store, "none") == {}
-    place = octets(store.root) + b"/pairtree_root/wh/ol/e/whole/empty"
+    place = encode_fs(store.root) + b"/pairtree_root/wh/ol/e/whole/empty"
     assert os.path.isdir(place)
 
 
@@ -386,8 +386,8 @@ def test_names_that_clash_by_case(store: PairtreeStore, tmp_path: Path, monkeypa
     tree = Path(store.root) / "pairtree_root"
     # A file system that folds case finds "AB" where "ab" is, and lists "ab".
     real = os.path.lexists
-    monkeypatch.setattr(pressmark.stores.pairtree.pairtree_store, "folds_case", lambda _directory: True)
-    monkeypatch.setattr(directories.os.path, "lexists", lambda path: real(octets(path).replace(b"AB", b"ab")))
+    monkeypatch.setattr(pressmark.stores.pairtree.pairtree_store, "is_case_insensitive", lambda _directory: True)
+    monkeypatch.setattr(os.path, "lexists", lambda path: real(encode_fs(path).replace(b"AB", b"ab")))
     with pytest.raises(ObjectError, match="'AB' is there in the other case") as caught:
         store.put("ABcd", tmp_path / "f")
     assert caught.value.kind == "collision"
@@ -469,8 +469,8 @@ def test_two_threads_at_once(store: PairtreeStore, tmp_path: Path) -> None:
 
 def test_texts() -> None:
     """Names on the disk are UTF-8 whatever the locale is, and what is not is kept."""
-    assert octets("\u00e9\udcff") == b"\xc3\xa9\xff"
-    assert text(b"\xc3\xa9\xff") == "\u00e9\udcff"
+    assert encode_fs("\u00e9\udcff") == b"\xc3\xa9\xff"
+    assert decode_fs(b"\xc3\xa9\xff") == "\u00e9\udcff"
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs symbolic links")

@@ -13,12 +13,16 @@ import pytest
 from hypothesis import given, settings
 
 from pressmark.errors import ObjectError, StoreError
+from pressmark.fs.names import decode_fs
 from pressmark.stores import Changed
+from pressmark.stores.pairtree import pairtree_reader
 from pressmark.stores.pairtree import pairtree_store as pairtree
+from pressmark.stores.pairtree import repair as pairtree_repair
 from pressmark.stores.pairtree.pairtree_store import PairtreeStore
-from pressmark.stores.store import text
+from pressmark.stores.pairtree.walk import Walk
+from support.trees import snapshot, write
 
-from ..conftest import Tree, snapshot, write
+from ..conftest import Tree
 from .test_walk import TREES, build
 
 
@@ -174,14 +178,14 @@ def test_what_one_object_is_refused(tree: Tree, monkeypatch: pytest.MonkeyPatch)
     base = tree("ab/pairtree_pressmark-obj/one", "ab/one", "cd/two", "ef/", "gh/three")
     before = snapshot(base / "pairtree_root" / "ab")
     store = PairtreeStore(base)
-    prune_upward = pairtree.prune_upward
+    prune_empty_parents = pairtree_repair.prune_empty_parents
 
     def refused(top: bytes, relative: bytes, *removed: list[bytes]) -> list[bytes]:
         if relative == b"ef":
             raise PermissionError(errno.EACCES, "Permission denied", os.path.join(top, b"ef"))
-        return prune_upward(top, relative, *removed)
+        return prune_empty_parents(top, relative, *removed)
 
-    monkeypatch.setattr(pairtree, "prune_upward", refused)
+    monkeypatch.setattr(pairtree_repair, "prune_empty_parents", refused)
     events: list[object] = []
     report = store.repair(on_event=events.append)
     assert [event.path for event in events if isinstance(event, Changed)] == [b"pairtree_root/cd", b"pairtree_root/gh"]
@@ -209,7 +213,7 @@ def test_what_stays_above_what_was_removed(tree: Tree, monkeypatch: pytest.Monke
             raise PermissionError(errno.EACCES, "Permission denied", path)
         rmdir(path)
 
-    monkeypatch.setattr("pressmark.stores.directories.os.rmdir", refused)
+    monkeypatch.setattr("os.rmdir", refused)
     events: list[object] = []
     report = store.repair(on_event=events.append)
     assert events == [Changed("prune", b"pairtree_root/ab/cd/ef")]
@@ -220,14 +224,14 @@ def test_what_stays_above_what_was_removed(tree: Tree, monkeypatch: pytest.Monke
 def test_a_dry_run_while_another_run_mends(tree: Tree, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     """What has gone since it was looked at needs no repair."""
     store = PairtreeStore(tree(name))
-    items = pairtree.Walk.items
+    items = Walk.items
 
-    def gone(self: pairtree.Walk, *arguments: Any) -> Any:
+    def gone(self: Walk, *arguments: Any) -> Any:
         found = list(items(self, *arguments))
         shutil.rmtree(os.path.join(store.root, "pairtree_root", "ab"))
         return found
 
-    monkeypatch.setattr(pairtree.Walk, "items", gone)
+    monkeypatch.setattr(Walk, "items", gone)
     assert store.repair(dry_run=True).problems == []
 
 
@@ -237,7 +241,7 @@ def test_a_repair_without_a_workshop(tree: Tree, monkeypatch: pytest.MonkeyPatch
     def refused(_folder: bytes) -> None:
         raise PermissionError(errno.EACCES, "Permission denied", b"pairtree_pressmark")
 
-    monkeypatch.setattr(pairtree, "Workshop", refused)
+    monkeypatch.setattr(pairtree_repair, "RunDirectory", refused)
     with pytest.raises(StoreError, match="somebody who may"):
         PairtreeStore(tree("ab/one", "cd/one")).repair()
 
@@ -288,7 +292,7 @@ def test_an_interrupted_replacement_beside_other_names(
     with monkeypatch.context() as patch:
         patch.setattr(pairtree, "exchange", lambda _one, _other: False)
         patch.setattr(pairtree, "rename_new", killed)
-        patch.setattr(pairtree, "_take_back", killed)
+        patch.setattr(pairtree, "take_back", killed)
         with pytest.raises(KeyboardInterrupt):
             PairtreeStore(base, ignore=[stray.partition("/")[0]]).put("ab", tmp_path / "new", replace=True)
     store = PairtreeStore(base)
@@ -304,28 +308,28 @@ def test_reading_while_an_object_is_replaced(tree: Tree, monkeypatch: pytest.Mon
     base = tree("ab/pairtree_pressmark-old/foo/x", "ab/other/y")
     place = base / "pairtree_root" / "ab"
     os.rename(place / "other", base / "new")
-    replaced = pairtree._replaced
+    replaced = pairtree_reader.replaced_names
 
     def appears(directory: bytes) -> list[bytes]:
         if (base / "new").exists():
             os.rename(base / "new", place / "foo")
         return replaced(directory)
 
-    monkeypatch.setattr(pairtree, "_replaced", appears)
+    monkeypatch.setattr(pairtree_reader, "replaced_names", appears)
     assert [name for name, _path in PairtreeStore(base).get("ab").files()] == ["y"]
 
 
 def test_reading_while_the_old_object_is_put_aside(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever has seen the old object in its place, and then aside, has not seen two."""
     place = tree("ab/foo/x", "ab/pairtree_pressmark-old/") / "pairtree_root" / "ab"
-    replaced = pairtree._replaced
+    replaced = pairtree_reader.replaced_names
 
     def put_aside(directory: bytes) -> list[bytes]:
         if (place / "foo").exists():
             os.rename(place / "foo", place / "pairtree_pressmark-old" / "foo")
         return replaced(directory)
 
-    monkeypatch.setattr(pairtree, "_replaced", put_aside)
+    monkeypatch.setattr(pairtree_reader, "replaced_names", put_aside)
     assert [name for name, _path in PairtreeStore(place.parent).get("ab").files()] == ["x"]
 
 
@@ -342,4 +346,4 @@ def test_texts_of_events(tree: Tree) -> None:
     """Paths in events are octets, as in problems."""
     events: list[object] = []
     PairtreeStore(tree(b"\xff/x")).repair(dry_run=True, on_event=events.append)
-    assert [text(event.path) for event in events if isinstance(event, Changed)] == ["pairtree_root/\udcff"]
+    assert [decode_fs(event.path) for event in events if isinstance(event, Changed)] == ["pairtree_root/\udcff"]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pressmark.stores.store import octets
+from pressmark.fs.names import encode_fs
 from support.implementations import Implementation
 
 from ..conftest import Tree
@@ -38,7 +38,7 @@ def test_what_is_plain(implementation: Implementation, tree: Tree) -> None:
     assert rest == []
     assert found == [
         *((b"aa", b"n" * 255), (b"ab", b"foo"), (b"ab/cd", b"bar"), (b"ab/e", b"objects"), (b"ab/e2", b"")),
-        *((b"fi", b""), (b"lo", octets("\u00e9" * 5)), (b"mo/r", b""), (b"na", b""), (b"re", b""), (b"sp", b"")),
+        *((b"fi", b""), (b"lo", encode_fs("\u00e9" * 5)), (b"mo/r", b""), (b"na", b""), (b"re", b""), (b"sp", b"")),
     ]
     assert scanned(implementation, root, [b"missing", b"fi/x", b"a\0b", b"ab/e"]) == (
         [(b"missing", b""), (b"fi/x", b""), (b"a\0b", b""), (b"ab/e", b"objects")],
@@ -89,7 +89,7 @@ def test_many_names(implementation: Implementation, tree: Tree) -> None:
     root = os.fsencode(tree(*(f"zz/{name}" for name in names)) / "pairtree_root")
     found, rest = scanned(implementation, root, [b"zz"], budget=1)
     assert found == []
-    assert rest == sorted(b"zz/" + octets(name[:-1]) for name in names)
+    assert rest == sorted(b"zz/" + encode_fs(name[:-1]) for name in names)
 
 
 @given(TREES, st.booleans(), st.integers(0, 12))

@@ -13,13 +13,14 @@ from hypothesis import strategies as st
 
 from pressmark import stores
 from pressmark.errors import StoreError
+from pressmark.fs.names import encode_fs
 from pressmark.reports import Problem
 from pressmark.stores.pairtree import walk as pairtree_walk
 from pressmark.stores.pairtree.pairtree_store import PairtreeStore
-from pressmark.stores.store import octets
 from support.implementations import Implementation, use
+from support.trees import write
 
-from ..conftest import Tree, write
+from ..conftest import Tree
 
 
 def walked(base: Path, **options: object) -> tuple[dict[str, tuple[str | None, str | None, list[str]]], list[str]]:
@@ -272,7 +273,7 @@ NAMES = st.sampled_from(
 ).filter(lambda name: name not in (".", "..", "x/"))
 # A tree: name -> a file (None) or a directory.
 TREES = st.recursive(
-    st.none(), lambda inner: st.dictionaries(NAMES.map(octets), inner, max_size=4), max_leaves=25
+    st.none(), lambda inner: st.dictionaries(NAMES.map(encode_fs), inner, max_size=4), max_leaves=25
 ).filter(lambda tree: tree is not None)
 
 
@@ -334,7 +335,9 @@ def test_any_tree(implementations: list[Implementation], tree: dict[bytes, objec
         records, loose = results[0]
         shown = [(record.path.removeprefix("pairtree_root").lstrip("/"), record.proper) for record in records]
         assert shown == [(place, proper) for place, _, proper in objects]
-        assert sorted(problem.path.removeprefix(b"pairtree_root/") for problem in loose) == sorted(map(octets, others))
+        assert sorted(problem.path.removeprefix(b"pairtree_root/") for problem in loose) == sorted(
+            map(encode_fs, others)
+        )
         # Every file is one object's, or below a name that is reported.
         files = {
             os.path.relpath(os.path.join(above, name), os.fsencode(folder))

@@ -18,12 +18,12 @@ import pressmark
 import strategies
 from pressmark import Vitro, stores
 from pressmark.errors import IdentifierError, ObjectError, StoreError
-from pressmark.stores import Changed, directories
-from pressmark.stores.store import octets
+from pressmark.fs.names import encode_fs
+from pressmark.fs.run_directories import leftovers
+from pressmark.stores import Changed
 from pressmark.stores.vitro.vitro_store import VitroStore
 from support.implementations import Implementation, use
-
-from ..conftest import snapshot, write
+from support.trees import snapshot, write
 
 NAMES = "file_storage_namespaces.properties"
 
@@ -279,7 +279,7 @@ def test_any_octets_as_identifiers(implementations: list[Implementation], given_
                 except (IdentifierError, ObjectError) as error:
                     refused.add(getattr(error, "kind", "bad-name"))
             assert refused <= {"bad-name"}
-            assert {octets(record.id or "") for record in store.objects()} == stored
+            assert {encode_fs(record.id or "") for record in store.objects()} == stored
 
 
 @pytest.mark.parametrize("name", ["lily.jpg", "other name.jpg"])
@@ -608,8 +608,8 @@ def test_an_interrupted_change_of_name(tmp_path: Path, vitro: VitroStore, monkey
 def test_names_that_differ_in_case(tmp_path: Path, vitro: VitroStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the file system has one name for both, the second is refused with the way out."""
     vitro.put("abc", tmp_path / "f.txt")
-    monkeypatch.setattr("pressmark.stores.vitro.vitro_store.folds_case", lambda _directory: True)
-    monkeypatch.setattr("pressmark.stores.vitro.vitro_store.misspelled", lambda _base, _relative: b"abc")
+    monkeypatch.setattr("pressmark.stores.vitro.vitro_store.is_case_insensitive", lambda _directory: True)
+    monkeypatch.setattr("pressmark.stores.vitro.vitro_store.existing_spelling", lambda _base, _relative: b"abc")
     with pytest.raises(ObjectError, match="distinguishes case") as caught:
         vitro.put("ABC", tmp_path / "f.txt")
     assert caught.value.kind == "collision"
@@ -643,4 +643,4 @@ def test_leftovers(tmp_path: Path, vitro: VitroStore) -> None:
     assert [one.kind for one in vitro.check().problems] == ["leftover"]
     vitro.put("abc", tmp_path / "f.txt")
     assert vitro.check().problems == []
-    assert not directories.leftovers(os.fsencode(vitro.root) + b"/file_storage_pressmark")
+    assert not leftovers(os.fsencode(vitro.root) + b"/file_storage_pressmark")

@@ -16,8 +16,9 @@ from pressmark.cli.store.options import JSON, opened, store_endings, store_optio
 from pressmark.cli.store.output import Objects
 from pressmark.errors import BagError, ObjectError, PressmarkError, shown
 from pressmark.fs.durable import flush_directory, flush_tree
+from pressmark.fs.moves import rename_new
 from pressmark.fs.staging import StagingDirectory
-from pressmark.stores.directories import Refused, copy_source, rename_new
+from pressmark.stores.object_sources import Refused, copy_source
 
 __all__ = ["get_command"]
 

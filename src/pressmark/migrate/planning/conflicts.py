@@ -14,11 +14,10 @@ from typing import BinaryIO, NamedTuple
 
 from pressmark.errors import shown
 from pressmark.fs.atomic import new_file
+from pressmark.fs.names import encode_fs, is_case_insensitive
 from pressmark.migrate.options import Options, existing
 from pressmark.paths import PathIndex, folded, refusals
 from pressmark.reports import ERROR, WARNING, Kind
-from pressmark.stores.directories import folds_case
-from pressmark.stores.store import octets
 
 __all__ = ["KINDS", "Clashes", "Fault", "Names", "Refusals", "Side", "folds", "lack_of_space"]
 
@@ -174,7 +173,7 @@ class Names:
         told_apart: set[str] = set()
         for path in paths:
             while path and path not in told_apart:
-                other = seen.setdefault(folded(octets(path)), path)
+                other = seen.setdefault(folded(encode_fs(path)), path)
                 if other != path:
                     kind = "normalization" if other.casefold() != path.casefold() else "case"
                     return kind, path, f"{shown(other)} is the same name there"
@@ -185,7 +184,7 @@ class Names:
 
 def folds(options: Options) -> bool:
     """Return whether names are equal, to the target system, that differ in case or normalisation."""
-    return options.profile in _FOLDING or folds_case(os.fsencode(existing(options.destination)))
+    return options.profile in _FOLDING or is_case_insensitive(os.fsencode(existing(options.destination)))
 
 
 class Clashes:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 
 from pressmark.errors import IdentifierError, ObjectError
+from pressmark.fs.names import decode_fs
 from pressmark.migrate.rows import Row
 from pressmark.migrate.transfer.failures import status_of_problem
 from pressmark.reports import Problem
 from pressmark.stores import Store, StoredObject, StoreObject
-from pressmark.stores.bags.bag_folder import BagObject
+from pressmark.stores.bags.bag_folder_reader import BagObject
 from pressmark.stores.pairtree import dialects
 from pressmark.stores.pairtree.pairtree_store import PairtreeStore
 from pressmark.stores.problems import problem
-from pressmark.stores.store import text
 
 __all__ = ["looked_up", "missing"]
 
@@ -53,4 +53,4 @@ def _of_pairtree(store: PairtreeStore, identifier: str, found: StoredObject) -> 
 
 
 def _relative(store: Store, path: bytes) -> str:
-    return text(os.path.relpath(path, os.path.abspath(os.fsencode(store.root))))
+    return decode_fs(os.path.relpath(path, os.path.abspath(os.fsencode(store.root))))

@@ -8,14 +8,15 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from pressmark.errors import ObjectError
+from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.migrate.options import Options
 from pressmark.migrate.planning.entry import Entry
 from pressmark.migrate.transfer.failures import Trouble
 from pressmark.migrate.transfer.reading import Content, Reader, content_of
 from pressmark.stores import Store, StoreObject
-from pressmark.stores.bags.bag_folder import BagObject
-from pressmark.stores.ocfl.root import OcflObject
-from pressmark.stores.store import object_errors, octets, text
+from pressmark.stores.bags.bag_folder_reader import BagObject
+from pressmark.stores.ocfl.stored_object import OcflObject
+from pressmark.stores.store import object_errors
 
 __all__ = ["Measure", "measure"]
 
@@ -69,12 +70,12 @@ def _files(
     store: Store, record: StoreObject, options: Options
 ) -> tuple[Iterable[tuple[str, os.stat_result]], str | None]:
     """Return name and status of each file of an object that is to be migrated, and what does not go with them."""
-    top = os.path.join(os.fsencode(store.root), octets(record.path))
+    top = os.path.join(os.fsencode(store.root), encode_fs(record.path))
     if options.source_kind == "ocfl" and options.verbatim:
         return _below(top), None
     if record.encapsulation is not None:
         empty: list[tuple[bytes, bytes]] = []
-        files = list(_below(os.path.join(top, octets(record.encapsulation)), empty))
+        files = list(_below(os.path.join(top, encode_fs(record.encapsulation)), empty))
         # What links lead to is for the store to say.
         if not any(_is_link(status) for _name, status in files):
             return files, Content([], {}, empty).left_out(options.to)
@@ -86,7 +87,7 @@ def _files(
         content = Reader(options, store).content(_entry(record))
     else:
         content = content_of(found)
-    return ((text(name), os.stat(path)) for name, path in content.files), content.left_out(options.to)
+    return ((decode_fs(name), os.stat(path)) for name, path in content.files), content.left_out(options.to)
 
 
 def _entry(record: StoreObject) -> Entry:
@@ -114,6 +115,6 @@ def _below(top: bytes, empty: list[tuple[bytes, bytes]] | None = None) -> Iterat
                 if entry.is_dir(follow_symlinks=False):
                     left.append(name)
                 else:
-                    yield text(name), entry.stat(follow_symlinks=False)
+                    yield decode_fs(name), entry.stat(follow_symlinks=False)
         if is_empty and inside and empty is not None:
             empty.append((inside, here))

@@ -21,6 +21,7 @@ from typing import NamedTuple, Protocol
 from pressmark import jobs
 from pressmark.errors import IdentifierError, MigrationError, shown
 from pressmark.fs.atomic import new_file
+from pressmark.fs.names import decode_fs
 from pressmark.migrate.id_index import IdentifierIndex
 from pressmark.migrate.options import Options
 from pressmark.migrate.phases import OnEvent, Progress
@@ -38,7 +39,6 @@ from pressmark.migrate.transfer.failures import status_of_problem
 from pressmark.migrate.workdir import prepare
 from pressmark.reports import ERROR, WARNING, Problem
 from pressmark.stores import StoreObject
-from pressmark.stores.store import text
 from pressmark.tabular.detection import Crlf
 from pressmark.threads import usable_threads
 
@@ -291,7 +291,7 @@ class _Planning:
         hidden: list[Row] = []
 
         def stray(found: Problem) -> None:
-            place = text(found.path)
+            place = decode_fs(found.path)
             self.refusals.add("stray", [Side(None, place)], f"{found.kind}: {found.message}")
             if found.kind in _HIDING:
                 status = status_of_problem(found.kind)

@@ -9,6 +9,7 @@ from typing import Any
 
 from pressmark.errors import ObjectError, PressmarkError, StoreError
 from pressmark.fs.durable import can_flush_filesystem, flush_filesystem
+from pressmark.fs.names import encode_fs
 from pressmark.jobs.receipts import host
 from pressmark.migrate.options import Options
 from pressmark.migrate.planning.entry import Entry
@@ -21,9 +22,9 @@ from pressmark.migrate.transfer.to_bags import IntoBags
 from pressmark.migrate.transfer.to_ocfl import IntoOcfl
 from pressmark.migrate.transfer.to_pairtree_vitro import IntoPairtree, IntoVitro
 from pressmark.stores import Store
-from pressmark.stores.bags.bag_folder import BagObject
-from pressmark.stores.directories import Refused
-from pressmark.stores.store import octets, store_errors
+from pressmark.stores.bags.bag_folder_reader import BagObject
+from pressmark.stores.object_sources import Refused
+from pressmark.stores.store import store_errors
 
 __all__ = ["Transfer", "carry"]
 
@@ -110,12 +111,12 @@ class Transfer:
         elif isinstance(error, StoreError) and not isinstance(error, ObjectError):
             raise error
         failure = failure_of(error)
-        root = octets(error.path) if isinstance(error, ObjectError) else None
+        root = encode_fs(error.path) if isinstance(error, ObjectError) else None
         at_fault = error.kind if isinstance(error, ObjectError) else None
-        if root == octets(self._destination.root) and at_fault in ("improper", "ambiguous", "missing"):
+        if root == encode_fs(self._destination.root) and at_fault in ("improper", "ambiguous", "missing"):
             return failure._replace(status="exists_different")
         # Trying again helps nobody where the source has lost a file that its inventory names.
-        if root == octets(self._source.root) and isinstance(error.__cause__, FileNotFoundError):
+        if root == encode_fs(self._source.root) and isinstance(error.__cause__, FileNotFoundError):
             return failure._replace(status="source_invalid", code="missing")
         return failure
 

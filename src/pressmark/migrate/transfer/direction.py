@@ -10,6 +10,7 @@ from typing import Any
 from pressmark.errors import ObjectError
 from pressmark.fixity import Outcome
 from pressmark.fixity.copying import Copying
+from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.migrate.object_digest import ALGORITHM, Read, object_digest, read_files
 from pressmark.migrate.options import Options
 from pressmark.migrate.planning.conflicts import Names
@@ -19,11 +20,11 @@ from pressmark.migrate.transfer.failures import Trouble
 from pressmark.migrate.transfer.in_flight import Draft
 from pressmark.migrate.transfer.reading import Content, Reader, check_complete, listed_digests, tree_files
 from pressmark.stores import Store, StoredObject, StoreObject
-from pressmark.stores.bags.bag_folder import BagObject
-from pressmark.stores.directories import Refused
+from pressmark.stores.bags.bag_folder_reader import BagObject
+from pressmark.stores.object_sources import Refused
 from pressmark.stores.ocfl.inventory import logical_files
-from pressmark.stores.ocfl.root import OcflObject
-from pressmark.stores.store import object_errors, octets, text
+from pressmark.stores.ocfl.stored_object import OcflObject
+from pressmark.stores.store import object_errors
 
 __all__ = [
     "Copied",
@@ -107,7 +108,7 @@ class Way(ABC):
         if self.target_names is None:
             return
         taken, targets = self.target_names
-        inside = [text(name) for name, _path in files]
+        inside = [decode_fs(name) for name, _path in files]
         whole = targets.whole(entry.id, entry.target, inside, entry.encapsulation)
         (fault,) = taken.faults([[whole, *(f"{whole}/{name}" for name in targets.files(inside))]])
         if fault is not None:
@@ -126,7 +127,7 @@ class Way(ABC):
         :raises FileError: one of its files cannot be read
         """
         content = self.reader.content(entry)
-        read = read_files(((text(name), path) for name, path in content.files), _algorithms(content.known))
+        read = read_files(((decode_fs(name), path) for name, path in content.files), _algorithms(content.known))
         compare(read, content.known)
         return read
 
@@ -187,7 +188,7 @@ class Copied:
         """
         digests = outcome.digests
         assert digests is not None
-        logical = text(name)
+        logical = decode_fs(name)
         for algorithm, block in self._known.items():
             expected = block.get(logical)
             if expected is not None and digests[algorithm] != expected:
@@ -250,7 +251,7 @@ def _files_of(
         known = {name: digest.lower() for name, _content, digest in logical_files(found.inventory)}
         return list(found.files()), {algorithm: known}
     if isinstance(found, BagObject) and not found.serialized:
-        return [(text(name), path) for name, path in all_files(store, entry.id, entry.target)], {}
+        return [(decode_fs(name), path) for name, path in all_files(store, entry.id, entry.target)], {}
     return list(found.files()), {}
 
 
@@ -261,13 +262,13 @@ def all_files(store: Store, identifier: str, place: str) -> list[tuple[bytes, by
     :raises Trouble: there is anything in it but files and directories
     """
     found: list[tuple[bytes, bytes]] = []
-    top = os.path.join(os.path.abspath(os.fsencode(store.root)), octets(place))
+    top = os.path.join(os.path.abspath(os.fsencode(store.root)), encode_fs(place))
     if not os.path.lexists(top):
         raise ObjectError(store.root, identifier, "missing", f"there is nothing at {place!r}")
     with object_errors(store.root, identifier):
         others = tree_files(top, found, [])
     if others:
-        raise Trouble("source_invalid", "special-file", f"{text(others[0])} is neither file nor directory")
+        raise Trouble("source_invalid", "special-file", f"{decode_fs(others[0])} is neither file nor directory")
     return sorted(found)
 
 
@@ -315,7 +316,7 @@ def _listed(found: BagObject, files: list[tuple[str, bytes]]) -> Mapping[str, Ma
     """
     try:
         check_complete(found.bag_path)
-        return listed_digests(found.bag(), found.bag_path, [octets(name) for name, _path in files])
+        return listed_digests(found.bag(), found.bag_path, [encode_fs(name) for name, _path in files])
     except Trouble as trouble:
         raise Refused("mismatch", trouble.failure.message) from None
 
@@ -366,9 +367,9 @@ def changed_at(statuses: Iterable[os.stat_result]) -> int:
 
 def names(content: Content) -> dict[str, bytes]:
     """Return an object as a source that names each of its files, and its empty directories."""
-    return {text(name): path for name, path in (*content.files, *content.empty)}
+    return {decode_fs(name): path for name, path in (*content.files, *content.empty)}
 
 
 def place_of(store: Store, entry: Entry) -> bytes:
     """Return where an object of the source is, absolute."""
-    return os.path.join(os.path.abspath(os.fsencode(store.root)), octets(entry.source))
+    return os.path.join(os.path.abspath(os.fsencode(store.root)), encode_fs(entry.source))

@@ -6,7 +6,7 @@ import errno
 from typing import NamedTuple
 
 from pressmark.errors import BagError, FileError, IdentifierError, ObjectError
-from pressmark.stores.directories import Unreadable
+from pressmark.stores.object_sources import Unreadable
 
 __all__ = ["Failure", "Trouble", "failure_of", "status_of_problem"]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pressmark.stores.ocfl.root import OcflObject
+from pressmark.fs.names import decode_fs
+from pressmark.stores.ocfl.stored_object import OcflObject
 from pressmark.stores.ocfl.unversioned import MUTABLE_HEAD
-from pressmark.stores.store import text
 
 __all__ = ["HOLDS_EMPTY", "empty_text", "listed", "unversioned_texts"]
 
@@ -27,7 +27,7 @@ def unversioned_texts(found: OcflObject) -> list[str]:
     others = found.unversioned()
     rest = [path for path in others if not path.startswith(MUTABLE_HEAD)]
     if len(rest) < len(others):
-        texts.append(f"staged content in {text(MUTABLE_HEAD)} (commit it with ocfl-java first)")
+        texts.append(f"staged content in {decode_fs(MUTABLE_HEAD)} (commit it with ocfl-java first)")
     if rest:
         texts.append(listed(rest))
     return texts
@@ -42,4 +42,4 @@ def empty_text(names: Sequence[bytes]) -> str:
 def listed(names: Sequence[bytes]) -> str:
     """Return the first names of several."""
     more = len(names) - _NAMED
-    return ", ".join([*map(text, names[:_NAMED]), *([f"and {more} more"] if more > 0 else [])])
+    return ", ".join([*map(decode_fs, names[:_NAMED]), *([f"and {more} more"] if more > 0 else [])])

@@ -15,6 +15,9 @@ from typing import Any
 
 from pressmark.errors import ObjectError
 from pressmark.fs.durable import can_flush_filesystem
+from pressmark.fs.entries import scan
+from pressmark.fs.moves import prune_empty_parents
+from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.fs.removal import remove_tree
 from pressmark.migrate.object_digest import ALGORITHM, Read, object_digest, read_files
 from pressmark.migrate.options import Options
@@ -24,7 +27,7 @@ from pressmark.migrate.transfer.failures import Trouble, status_of_problem
 from pressmark.migrate.transfer.in_flight import Draft
 from pressmark.migrate.transfer.reading import Content
 from pressmark.stores import Store
-from pressmark.stores.directories import Refused, copy_source, prune_upward, scan
+from pressmark.stores.object_sources import Refused, copy_source
 from pressmark.stores.ocfl.bulk_writer import Staged
 from pressmark.stores.ocfl.declarations import OBJECT, declaration
 from pressmark.stores.ocfl.inventory import (
@@ -38,11 +41,11 @@ from pressmark.stores.ocfl.inventory import (
 )
 from pressmark.stores.ocfl.object import check_object
 from pressmark.stores.ocfl.root import OcflRoot
-from pressmark.stores.store import object_errors, octets, text
+from pressmark.stores.store import object_errors
 
 __all__ = ["Relayout"]
 
-_INVENTORY = octets(INVENTORY)
+_INVENTORY = encode_fs(INVENTORY)
 
 
 class Relayout(Way):
@@ -56,7 +59,7 @@ class Relayout(Way):
         super().__init__(options, source, destination)
         self._base = os.fsencode(destination.root)
         self._from = os.path.abspath(os.fsencode(source.root))
-        self._loading = destination.loading(flush_places=not can_flush_filesystem())
+        self._bulk_writer = destination.bulk_writer(flush_places=not can_flush_filesystem())
         self._drafts: list[Draft] = []
         self._places: dict[str, bytes | None] = {}
         self._renames = options.renames()
@@ -65,7 +68,7 @@ class Relayout(Way):
         self._stack = ExitStack()
 
     def __enter__(self) -> Relayout:
-        self._stack.enter_context(self._loading)
+        self._stack.enter_context(self._bulk_writer)
         if self._renames:
             self._shop = self._stack.enter_context(self.source.workshop())
         return self
@@ -85,8 +88,8 @@ class Relayout(Way):
         if replace:
             what = f"another one is at {entry.target!r}, and objects with their versions replace none; remove it first"
             raise Trouble("exists_different", "exists", what)
-        if os.path.lexists(os.path.join(self._base, octets(entry.target))):
-            self.destination.make_sure(entry.id, octets(entry.target))
+        if os.path.lexists(os.path.join(self._base, encode_fs(entry.target))):
+            self.destination.check_place_free(entry.id, encode_fs(entry.target))
         if self.target_names is not None:
             self.check_names(entry, all_files(self.source, entry.source_id, entry.source))
         path = place_of(self.source, entry)
@@ -94,7 +97,7 @@ class Relayout(Way):
             if not self._is_sound(entry, path):
                 _checked(entry, path, self.destination.version)
             draft.files, draft.bytes, draft.mode = entry.files, entry.bytes, "rename"
-            self._loading.adopt(entry.id, path, self._places.get(entry.id))
+            self._bulk_writer.adopt(entry.id, path, self._places.get(entry.id))
         else:
             self._copy(draft, path)
         self._drafts.append(draft)
@@ -115,14 +118,14 @@ class Relayout(Way):
                 ) from None
             try:
                 document = read_inventory(data)
-                algorithm, head = document["digestAlgorithm"], octets(document["head"])
+                algorithm, head = document["digestAlgorithm"], encode_fs(document["head"])
                 contents = sorted(paths for listed in document["manifest"].values() for paths in listed)
-                folder = octets(document.get("contentDirectory", "content"))
+                folder = encode_fs(document.get("contentDirectory", "content"))
             except (InventoryError, KeyError, TypeError, AttributeError):
                 return False
             if algorithm not in ALGORITHMS or document.get("id") != entry.source_id or len(document["versions"]) != 1:
                 return False
-            sidecar = octets(sidecar_name(algorithm))
+            sidecar = encode_fs(sidecar_name(algorithm))
             name, declared = declaration(OBJECT, self.destination.version)
             if names != {name, _INVENTORY, sidecar, head}:
                 return False
@@ -135,7 +138,7 @@ class Relayout(Way):
                 return False
             found: list[str] = []
             if folder in inside:
-                _regular(version + b"/" + folder, text(head + b"/" + folder + b"/"), found)
+                _regular(version + b"/" + folder, decode_fs(head + b"/" + folder + b"/"), found)
             return sorted(found) == contents and _read(version + b"/" + _INVENTORY) == data
 
     def _copy(self, draft: Draft, path: bytes) -> None:
@@ -143,7 +146,7 @@ class Relayout(Way):
         entry = draft.entry
         if self.options.move:
             draft.changed = newest(all_files(self.source, entry.source_id, entry.source))
-        room = self._loading.room()
+        room = self._bulk_writer.new_path()
         copied = Copied(draft, Content([], {}, []))
         digests: dict[bytes, dict[str, str]] = {}
 
@@ -163,13 +166,18 @@ class Relayout(Way):
                 for algorithm, expected in file.digests.items():
                     found = digests[file.path].get(algorithm)
                     if found is not None and found != expected.lower():
-                        what = f"{text(file.path)}: its {algorithm} is {found}, not {expected} as the inventory says"
+                        what = (
+                            f"{decode_fs(file.path)}: its {algorithm} is {found}, not {expected} as the inventory says"
+                        )
                         raise Trouble("digest_mismatch", "mismatch", what)
             document = read_inventory(_read(room + b"/" + _INVENTORY))
             draft.digest = object_digest(
-                {logical: digests[octets(content)][ALGORITHM] for logical, content, _digest in logical_files(document)}
+                {
+                    logical: digests[encode_fs(content)][ALGORITHM]
+                    for logical, content, _digest in logical_files(document)
+                }
             )
-            self._loading.adopt(entry.id, room, self._places.get(entry.id))
+            self._bulk_writer.adopt(entry.id, room, self._places.get(entry.id))
         except BaseException:
             with suppress(OSError):  # what cannot be removed now goes with the run's directory
                 remove_tree(room)
@@ -189,11 +197,11 @@ class Relayout(Way):
 
     def of_source(self, entry: Entry) -> Read:
         files = all_files(self.source, entry.source_id, entry.source)
-        return read_files((text(name), path) for name, path in files)
+        return read_files((decode_fs(name), path) for name, path in files)
 
     def of_target(self, entry: Entry) -> list[Read]:
         files = all_files(self.destination, entry.id, entry.target)
-        return [read_files((text(name), path) for name, path in files)]
+        return [read_files((decode_fs(name), path) for name, path in files)]
 
     def note_left_out(self, draft: Draft) -> None:
         """Note nothing: objects go as they are."""
@@ -208,7 +216,7 @@ class Relayout(Way):
         if not drafts:
             return
         try:
-            admitted = list(self._loading.admit(self._prune_above if self._renames else None))
+            admitted = list(self._bulk_writer.commit(self._prune_above if self._renames else None))
         finally:
             self._turn.close()
             self._is_our_turn = False
@@ -223,23 +231,23 @@ class Relayout(Way):
         self._is_our_turn = self._is_our_turn or self._try_turn()
         if self._is_our_turn:
             with suppress(OSError):  # it may not be removed
-                prune_upward(self._from, os.path.dirname(moved.path)[len(self._from) + 1 :])
+                prune_empty_parents(self._from, os.path.dirname(moved.path)[len(self._from) + 1 :])
 
     def _try_turn(self) -> bool:
         """Take our turn in the source without waiting: the destination's is ours, and another run may have both."""
         try:
-            self._turn.enter_context(self._shop.turn(wait=False))
+            self._turn.enter_context(self._shop.lock(wait=False))
         except OSError:
             return False
         return True
 
     def prune(self, entries: Iterator[Entry]) -> None:
         """Remove what is empty above objects that are gone from the source."""
-        with self._shop.turn():
-            for above in sorted({os.path.dirname(octets(entry.source)) for entry in entries}):
+        with self._shop.lock():
+            for above in sorted({os.path.dirname(encode_fs(entry.source)) for entry in entries}):
                 # The objects are in their new places: an empty directory that may not be removed undoes nothing.
                 with suppress(OSError):
-                    prune_upward(self._from, above)
+                    prune_empty_parents(self._from, above)
 
     def waiting(self) -> int:
         return len(self._drafts)
@@ -250,10 +258,10 @@ def _checked(entry: Entry, directory: bytes, root_version: str) -> Any:
 
     :raises Trouble: it is not as it should be
     """
-    checked = check_object(directory, octets(entry.source), scan(directory, follow=False), root_version)
+    checked = check_object(directory, encode_fs(entry.source), scan(directory, follow=False), root_version)
     wrong = [one for one in checked.problems if one.severity == "error"]
     if wrong:
-        what = f"{text(wrong[0].path)}: {wrong[0].message}"
+        what = f"{decode_fs(wrong[0].path)}: {wrong[0].message}"
         raise Trouble(
             status_of_problem(wrong[0].kind), wrong[0].kind, f"the object is not valid: {what}; check the store"
         )
@@ -267,7 +275,7 @@ def _regular(folder: bytes, below: str, found: list[str]) -> None:
     """Add the paths of all regular files with one name; of anything else one that is in no manifest."""
     with os.scandir(folder) as entries:
         for entry in entries:
-            name = below + text(entry.name)
+            name = below + decode_fs(entry.name)
             if entry.is_dir(follow_symlinks=False):
                 before = len(found)
                 _regular(entry.path, name + "/", found)

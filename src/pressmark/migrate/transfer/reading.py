@@ -16,15 +16,16 @@ from pressmark.bagit.bag_directory import Base
 from pressmark.bagit.validation.validate import validate
 from pressmark.fixity import ALGORITHMS
 from pressmark.fixity.hasher import CHANGED
+from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.migrate.options import Options
 from pressmark.migrate.planning.entry import Entry
 from pressmark.migrate.transfer.failures import Trouble, status_of_problem
 from pressmark.migrate.transfer.left_out import HOLDS_EMPTY, empty_text, unversioned_texts
 from pressmark.stores import Store, StoredObject
-from pressmark.stores.bags.bag_folder import IDENTIFIER, BagObject
+from pressmark.stores.bags.bag_folder_reader import IDENTIFIER, BagObject
 from pressmark.stores.ocfl.inventory import logical_files
-from pressmark.stores.ocfl.root import OcflObject
-from pressmark.stores.store import is_same_version, object_errors, octets, status_of, text
+from pressmark.stores.ocfl.stored_object import OcflObject
+from pressmark.stores.store import is_same_version, object_errors, status_of
 
 __all__ = [
     "WRAPPED",
@@ -120,7 +121,7 @@ class Reader:
         """
         if entry.encapsulation is None or self._store.kind != "pairtree":
             return b"", b""
-        return self._base + b"/" + octets(entry.source), octets(entry.encapsulation)
+        return self._base + b"/" + encode_fs(entry.source), encode_fs(entry.encapsulation)
 
     @staticmethod
     def _alone(entry: Entry, place: bytes, name: bytes) -> bytes | None:
@@ -154,7 +155,7 @@ class Reader:
     def _refuse_links(self, entry: Entry, top: bytes, names: list[str]) -> None:
         for name in names:
             path = top
-            for part in octets(name).split(b"/"):
+            for part in encode_fs(name).split(b"/"):
                 path = os.path.join(path, part)
                 if os.path.islink(path):
                     raise _link(path)
@@ -185,7 +186,7 @@ def check_unchanged(content: Content) -> None:
     """
     for path, before in content.seen:
         if not is_same_version(status_of(path), before):
-            what = f"{text(path)} was changed or replaced while the object was read"
+            what = f"{decode_fs(path)} was changed or replaced while the object was read"
             raise Trouble("source_invalid", CHANGED, f"{what}; migrate it again when nobody changes it")
 
 
@@ -197,7 +198,7 @@ def check_complete(path: bytes) -> None:
     report = validate(path, "complete", threads=1)
     if not report.ok:
         wrong = report.errors[0]
-        what = f"{text(wrong.path)}: {wrong.message}" if wrong.path else wrong.message
+        what = f"{decode_fs(wrong.path)}: {wrong.message}" if wrong.path else wrong.message
         raise Trouble(status_of_problem(wrong.kind), wrong.kind, f"the bag is not complete: {what}; validate it")
 
 
@@ -219,13 +220,13 @@ def listed_digests(bag: Bag, path: bytes, names: Iterable[bytes]) -> dict[str, d
                         digests.update(again.digests)
                     for algorithm, digest in digests.items():
                         if algorithm in ALGORITHMS:
-                            known.setdefault(algorithm, {})[text(name)] = digest
+                            known.setdefault(algorithm, {})[decode_fs(name)] = digest
     return known
 
 
 def _payload(content: Content, known: Mapping[str, Mapping[str, str]], bag: bytes, encapsulation: str) -> Content:
     """Return what a bag was made around."""
-    prefix = text(_PAYLOAD)
+    prefix = decode_fs(_PAYLOAD)
     return Content(
         [(name.removeprefix(_PAYLOAD), path) for name, path in content.files if name.startswith(_PAYLOAD)],
         {
@@ -273,7 +274,7 @@ def _of_ocfl(found: OcflObject) -> Content:
             for path in paths if isinstance(paths, list) else ():
                 for logical in contents.get(path, ()):
                     known.setdefault(name, {})[logical] = str(digest).lower()
-    files = [(octets(name), path) for name, path in found.files()]
+    files = [(encode_fs(name), path) for name, path in found.files()]
     return Content(files, known, [], besides=unversioned_texts(found))
 
 
@@ -282,8 +283,8 @@ def content_of(found: StoredObject) -> Content:
 
     :raises ObjectError: it cannot be looked at
     """
-    files = [(octets(name), path) for name, path in found.files()]
-    return Content(files, {}, [(octets(name), path) for name, path in found.empty_directories()])
+    files = [(encode_fs(name), path) for name, path in found.files()]
+    return Content(files, {}, [(encode_fs(name), path) for name, path in found.empty_directories()])
 
 
 def is_bag(content: Content) -> bool:
@@ -322,4 +323,4 @@ def tree_files(
 def _link(path: bytes) -> Trouble:
     is_link = os.path.islink(path)
     what = "a symbolic link; follow links, or leave it out" if is_link else "neither file nor directory; leave it out"
-    return Trouble("source_invalid", "link" if is_link else "special-file", f"{text(path)} is {what}")
+    return Trouble("source_invalid", "link" if is_link else "special-file", f"{decode_fs(path)} is {what}")

@@ -14,13 +14,13 @@ from pressmark.bagit.bag import Bag
 from pressmark.bagit.validation.validate import validate
 from pressmark.errors import ObjectError
 from pressmark.fixity import hash_file
+from pressmark.fs.names import decode_fs
 from pressmark.migrate.object_digest import Read
 from pressmark.migrate.transfer.direction import Copied, Way, compare, names, note_left_out, place_of
 from pressmark.migrate.transfer.failures import Trouble, status_of_problem
 from pressmark.migrate.transfer.in_flight import Draft
 from pressmark.migrate.transfer.reading import WRAPPED, Content, check_unchanged, is_bag
 from pressmark.stores.bags.bag_folder import BagFolder
-from pressmark.stores.store import text
 
 __all__ = ["IntoBags"]
 
@@ -59,7 +59,7 @@ class IntoBags(Way):
                 report = validate(bag, "complete" if content.known else "full", threads=1)
                 if not report.ok:
                     wrong = report.errors[0]
-                    what = f"{text(wrong.path)}: {wrong.message}" if wrong.path else wrong.message
+                    what = f"{decode_fs(wrong.path)}: {wrong.message}" if wrong.path else wrong.message
                     raise Trouble(status_of_problem(wrong.kind), wrong.kind, f"the bag is not valid: {what}")
             if not rename:
                 check_unchanged(content)
@@ -123,6 +123,6 @@ def _payload(path: bytes, algorithms: tuple[str, ...]) -> Read:
         missing = tuple(name for name in algorithms if name not in found)
         if missing:
             found.update(hash_file(os.path.join(path, listed.path), missing, threads=1))
-        digests[text(listed.path).removeprefix("data/")] = found
+        digests[decode_fs(listed.path).removeprefix("data/")] = found
     bag.payload.close()
     return Read(digests)

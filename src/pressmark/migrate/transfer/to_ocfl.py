@@ -8,6 +8,7 @@ from typing import Any
 
 from pressmark.errors import ObjectError
 from pressmark.fs.durable import can_flush_filesystem
+from pressmark.fs.names import encode_fs
 from pressmark.migrate.object_digest import ALGORITHM, object_digest
 from pressmark.migrate.options import Options
 from pressmark.migrate.planning.entry import Entry
@@ -17,7 +18,6 @@ from pressmark.migrate.transfer.reading import Content, check_unchanged
 from pressmark.stores import Store
 from pressmark.stores.ocfl.object_writer import Written, WrittenSmall
 from pressmark.stores.ocfl.root import OcflRoot
-from pressmark.stores.store import octets
 
 __all__ = ["IntoOcfl"]
 
@@ -30,17 +30,17 @@ class IntoOcfl(Way):
     def __init__(self, options: Options, source: Store, destination: OcflRoot) -> None:
         super().__init__(options, source, destination)
         self._base = os.fsencode(destination.root)
-        self._loading = destination.loading(flush_places=not can_flush_filesystem())
+        self._bulk_writer = destination.bulk_writer(flush_places=not can_flush_filesystem())
         self._drafts: list[Draft] = []
         self._places: dict[str, bytes | None] = {}
         self._also = () if destination.algorithm == ALGORITHM else (ALGORITHM,)
 
     def __enter__(self) -> IntoOcfl:
-        self._loading.__enter__()
+        self._bulk_writer.__enter__()
         return self
 
     def __exit__(self, *error: Any) -> None:
-        self._loading.__exit__(*error)
+        self._bulk_writer.__exit__(*error)
 
     def prepare(self, entries: Sequence[Entry]) -> None:
         identifiers = [entry.id for entry in entries]
@@ -56,10 +56,10 @@ class IntoOcfl(Way):
         if replace:
             self._replace(draft, content, known)
             return True
-        if os.path.lexists(os.path.join(self._base, octets(entry.target))):
+        if os.path.lexists(os.path.join(self._base, encode_fs(entry.target))):
             # So that nothing is written for nothing; an empty directory is in nobody's way.
-            self.destination.make_sure(entry.id, octets(entry.target))
-        staged = self._loading.stage(
+            self.destination.check_place_free(entry.id, encode_fs(entry.target))
+        staged = self._bulk_writer.stage(
             entry.id,
             content.files,
             place=self._places.get(entry.id),
@@ -92,12 +92,12 @@ class IntoOcfl(Way):
         above, name = self.reader.encapsulated(entry)
         if name and self.target_names is not None:
             self.content(entry)  # for the names alone
-        staged = self._loading.stage_small(entry.id, above, name, place, self.mode) if name else None
+        staged = self._bulk_writer.stage_small(entry.id, above, name, place, self.mode) if name else None
         if staged is None:
             return False
         written = staged.written
         assert isinstance(written, WrittenSmall)
-        draft.files, draft.bytes = len(written.digests), written.octets
+        draft.files, draft.bytes = len(written.digests), written.size
         draft.digest, draft.mode = object_digest(written.digests), staged.mode
         if self.options.move:
             draft.changed = written.changed
@@ -122,7 +122,7 @@ class IntoOcfl(Way):
 
     def settle(self) -> Iterator[tuple[Draft, ObjectError | None]]:
         drafts, self._drafts = self._drafts, []
-        for draft, (_staged, error) in zip(drafts, self._loading.admit(), strict=True):
+        for draft, (_staged, error) in zip(drafts, self._bulk_writer.commit(), strict=True):
             yield draft, error
 
     def waiting(self) -> int:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 
+from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.migrate.transfer.direction import Copied, Way, names, note_left_out
 from pressmark.migrate.transfer.failures import Trouble
 from pressmark.migrate.transfer.in_flight import Draft
 from pressmark.migrate.transfer.reading import check_unchanged
 from pressmark.stores.pairtree.pairtree_store import PairtreeStore
-from pressmark.stores.store import octets, text
 from pressmark.stores.vitro.vitro_store import VitroStore
 
 __all__ = ["IntoPairtree", "IntoVitro"]
@@ -70,9 +70,9 @@ class IntoVitro(Way):
             raise Trouble("refused_name", "not-one-file", f"{what}; migrate it to another kind of store")
         ((name, path),) = content.files
         if b"/" in name:
-            what = f"its file {text(name)!r} is in a directory, and a Vitro object is one file"
+            what = f"its file {decode_fs(name)!r} is in a directory, and a Vitro object is one file"
             raise Trouble("refused_name", "not-one-file", f"{what}; migrate it to another kind of store")
-        logical = text(name)
+        logical = decode_fs(name)
         self.note_time(draft, content)
         copied = Copied(draft, content)
         self.destination.put(
@@ -83,7 +83,7 @@ class IntoVitro(Way):
             links="follow",  # one that is refused was refused when the source was looked at
             algorithms=copied.algorithms,
             # It is stored under another spelling of its name.
-            on_file=lambda _stored, outcome: copied.file(octets(logical), outcome),
+            on_file=lambda _stored, outcome: copied.file(encode_fs(logical), outcome),
             on_event=copied.event,
         )
         copied.finish()

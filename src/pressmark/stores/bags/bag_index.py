@@ -9,8 +9,9 @@ import os
 from collections.abc import Callable, Iterable
 from time import monotonic, time_ns
 
-from pressmark.stores.directories import Entry, kind_of_entry
-from pressmark.stores.store import StoreObject, octets
+from pressmark.fs.entries import DirectoryEntry, kind_of_entry
+from pressmark.fs.names import encode_fs
+from pressmark.stores.store import StoreObject
 
 __all__ = ["BagIndex"]
 
@@ -27,7 +28,7 @@ class BagIndex:
     :param read: gives the bags at and below some of its entries
     """
 
-    def __init__(self, base: bytes, read: Callable[[Iterable[Entry]], Iterable[object]]) -> None:
+    def __init__(self, base: bytes, read: Callable[[Iterable[DirectoryEntry]], Iterable[object]]) -> None:
         self._base = base
         self._read = read
         self._places: dict[str, bytes] = {}
@@ -60,13 +61,13 @@ class BagIndex:
         stamp = self._time()
         settled = time_ns() - stamp > _TICK
         inodes: dict[bytes, int] = {}
-        fresh: list[Entry] = []
+        fresh: list[DirectoryEntry] = []
         with os.scandir(self._base) as entries:
             for entry in entries:
                 inode = entry.inode()
                 inodes[entry.name] = inode
                 if whole or self._known.get(entry.name) != inode:
-                    fresh.append(Entry(entry.name, kind_of_entry(entry), entry.is_symlink()))
+                    fresh.append(DirectoryEntry(entry.name, kind_of_entry(entry), entry.is_symlink()))
         if not whole and any(name not in inodes or inodes[name] != inode for name, inode in self._known.items()):
             # One is gone: another with its identifier, which was passed over, may have its turn now.
             self.look(whole=True)
@@ -76,7 +77,7 @@ class BagIndex:
         fresh.sort()
         for item in self._read(fresh):
             if isinstance(item, StoreObject) and item.id is not None:
-                place = octets(item.path)
+                place = encode_fs(item.path)
                 self._places.setdefault(item.id, place)
                 if place in inodes:
                     self._known[place] = inodes[place]

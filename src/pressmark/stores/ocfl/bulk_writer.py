@@ -12,13 +12,16 @@ import stat
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, suppress
 from types import TracebackType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from pressmark import _kernels
 from pressmark.errors import ObjectError, StoreError
 from pressmark.fs.durable import can_flush_filesystem, flush_directory, flush_filesystem, flush_tree
+from pressmark.fs.moves import prune_empty_parents, rename_new
+from pressmark.fs.names import NAME_MAX, PATH_MAX
 from pressmark.fs.removal import remove_tree
-from pressmark.stores.directories import NAME_MAX, PATH_MAX, Refused, Workshop, rename_new, tidy_upward
+from pressmark.fs.run_directories import RunDirectory
+from pressmark.stores.object_sources import Refused
 from pressmark.stores.ocfl.object_writer import (
     Files,
     Manners,
@@ -28,12 +31,10 @@ from pressmark.stores.ocfl.object_writer import (
     write_object,
     write_small_object,
 )
+from pressmark.stores.ocfl.storage_root import StorageRoot
 from pressmark.stores.store import CopyMode, object_errors, store_errors
 
-if TYPE_CHECKING:
-    from pressmark.stores.ocfl.root import OcflRoot
-
-__all__ = ["Loading", "Staged"]
+__all__ = ["BulkWriter", "Staged"]
 
 # So many are moved in one turn: others wait for a few milliseconds.
 TURN = 256
@@ -56,14 +57,14 @@ class Staged(NamedTuple):
     mode: str | None
 
 
-class Loading:
-    """Objects on their way into a storage root; a context manager. What is not admitted when it is left is removed.
+class BulkWriter:
+    """Objects on their way into a storage root; a context manager. What is not committed when it is left is removed.
 
     :param root: the storage root
     :param flush_places: have the names of what was moved in on the disk as well; otherwise that is for who goes on
     """
 
-    def __init__(self, root: OcflRoot, flush_places: bool = True) -> None:
+    def __init__(self, root: StorageRoot, flush_places: bool = True) -> None:
         self._root = root
         self._wanted = root.flush and flush_places
         self._base = os.fsencode(root.root)
@@ -72,9 +73,9 @@ class Loading:
         self._stack = ExitStack()
         self._waiting: list[Staged] = []
 
-    def __enter__(self) -> Loading:
+    def __enter__(self) -> BulkWriter:
         with store_errors(self._base):
-            self._shop: Workshop = self._stack.enter_context(self._root.workshop())
+            self._shop: RunDirectory = self._stack.enter_context(self._root.workshop())
         return self
 
     def __exit__(
@@ -83,7 +84,7 @@ class Loading:
         self._stack.__exit__(kind, error, trace)
 
     def __len__(self) -> int:
-        """How many objects wait to be admitted."""
+        """How many objects wait to be committed."""
         return len(self._waiting)
 
     def stage(
@@ -101,7 +102,7 @@ class Loading:
         """Write version 1 of an object aside.
 
         :param files: names within the object, and the files that are copied there
-        :param place: what :meth:`OcflRoot.places` has said, if that was asked
+        :param place: what :meth:`StorageRoot.places` has said, if that was asked
         :param mode: as for :meth:`OcflRoot.put`
         :param fixity: as for :meth:`OcflRoot.put`
         :param also: more algorithms whose digests are wanted, and not noted in the inventory
@@ -192,11 +193,11 @@ class Loading:
         self._waiting.append(staged)
         return staged
 
-    def room(self) -> bytes:
+    def new_path(self) -> bytes:
         """Return a path for an object that is to be copied whole, and then adopted."""
         return self._shop / self._root.new_name()
 
-    def admit(self, on_moved: Callable[[Staged], object] | None = None) -> Iterator[tuple[Staged, ObjectError | None]]:
+    def commit(self, on_moved: Callable[[Staged], object] | None = None) -> Iterator[tuple[Staged, ObjectError | None]]:
         """Move all objects that wait into their places, and give each with what stood in its way.
 
         Those that are refused are removed, if they were made here.
@@ -213,7 +214,7 @@ class Loading:
         while len(done) < len(waiting):
             turn = waiting[len(done) : len(done) + TURN]
             try:
-                with self._shop.turn():
+                with self._shop.lock():
                     known: set[bytes] = set()
                     results = [(staged, self._move_in(staged, known, on_moved)) for staged in turn]
             except OSError as error:  # there is no turn to be had
@@ -284,10 +285,10 @@ class Loading:
                     raise
                 except (FileExistsError, NotADirectoryError):
                     # Something is there: look at it closely, and say what, or get round it.
-                    self._root.make_sure(staged.identifier, staged.place)
+                    self._root.check_place_free(staged.identifier, staged.place)
                     self._root.move_in(staged.identifier, staged.path, staged.place)
         except ObjectError as error:
-            tidy_upward(self._base, os.path.dirname(staged.place))
+            prune_empty_parents(self._base, os.path.dirname(staged.place), strict=False)
             return error
         if on_moved is not None:
             on_moved(staged)

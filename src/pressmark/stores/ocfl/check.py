@@ -13,34 +13,33 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, pairwise
 from time import monotonic, sleep
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from pressmark.errors import shown
 from pressmark.fixity import Outcome, hash_files
+from pressmark.fs.entries import DirectoryEntry, scan
+from pressmark.fs.names import decode_fs, encode_fs
+from pressmark.fs.run_directories import kind_of_leftover, leftovers, staged
 from pressmark.reports import Problem, Report
-from pressmark.stores.directories import Entry, kind_of_leftover, leftovers, scan, staged
 from pressmark.stores.ocfl.inventory import INVENTORY
 from pressmark.stores.ocfl.layout_files import EXTENSIONS, WORKSHOP, read_root
 from pressmark.stores.ocfl.object import Advice, Checked, ContentFile, check_object
-from pressmark.stores.ocfl.walk import PAUSE, Found, Walk, ignored
+from pressmark.stores.ocfl.storage_root import StorageRoot
+from pressmark.stores.ocfl.walk import Found, Walk, ignored
 from pressmark.stores.problems import problem
 from pressmark.stores.readability import find_unreadable, unreadable_file
-from pressmark.stores.store import OnEvent, OnProblem, Progress, is_same_version, octets, status_of, text
-
-if TYPE_CHECKING:
-    from pressmark.stores.ocfl.root import OcflRoot
+from pressmark.stores.recheck import LOOKS, PAUSE
+from pressmark.stores.store import OnEvent, OnProblem, Progress, is_same_version, status_of
 
 __all__ = ["Check", "ObjectResult", "root_problems"]
 
-# Of what another run changes meanwhile nothing can be said: so often it is looked at again.
-LOOKS = 10
 # What a run that begins or ends leaves for a moment in the root.
 _PASSING = ("directory-empty", "leftover", "leftover-foreign")
 
 PROGRESS_EVERY = 0.1  # seconds
 # Files whose algorithms are not those of most wait until there are so many of them, or so many objects wait for them.
 BESIDE = 4096
-_INVENTORY = octets(INVENTORY)
+_INVENTORY = encode_fs(INVENTORY)
 _KINDS = {"missing": "content-missing", "changed-while-read": "content-changing"}
 
 
@@ -108,7 +107,7 @@ class Check:
 
     def __init__(
         self,
-        store: OcflRoot,
+        store: StorageRoot,
         root: bytes,
         on_event: OnEvent | None,
         on_problem: OnProblem | None,
@@ -164,12 +163,12 @@ class Check:
     def _check_extensions(self) -> None:
         """Report what cannot be read in the directories of the root's extensions, which may hold anything."""
         folder = os.path.join(self._root, EXTENSIONS)
-        for found in find_unreadable(folder, EXTENSIONS, links="skip", ignored=text(WORKSHOP).__eq__):
+        for found in find_unreadable(folder, EXTENSIONS, links="skip", ignored=decode_fs(WORKSHOP).__eq__):
             # The directory itself has been reported with the layout.
             if found.kind == "unreadable" and found.path != EXTENSIONS:
                 self._tell(found)
 
-    def _object(self, place: bytes, entries: Sequence[Entry]) -> Checked:
+    def _object(self, place: bytes, entries: Sequence[DirectoryEntry]) -> Checked:
         """Check one object; a file that cannot be read is found when its content is, or else here."""
         checked = check_object(os.path.join(self._root, place), place, entries, self._store.version)
         for file in () if self._reads_content else checked.files:
@@ -189,7 +188,7 @@ class Check:
 
     # --- looking again --------------------------------------------------------------------------------------------
 
-    def _scan(self, place: bytes) -> list[Entry] | None:
+    def _scan(self, place: bytes) -> list[DirectoryEntry] | None:
         """Return what is in the directory of an object; :data:`None` where it is gone.
 
         :raises OSError: it cannot be read
@@ -200,7 +199,7 @@ class Check:
             return None
         return [entry for entry in entries if not self._ignored(entry.name)]
 
-    def _look(self, place: bytes, entries: Sequence[Entry] | None) -> Checked | None:
+    def _look(self, place: bytes, entries: Sequence[DirectoryEntry] | None) -> Checked | None:
         """Look at an object: where there are errors, until two looks agree, since another run may be changing it.
 
         :return: :data:`None` where it is gone
@@ -251,7 +250,7 @@ class Check:
     # --- the walk -------------------------------------------------------------------------------------------------
 
     def _walk(self, threads: int, ignore: Sequence[str]) -> Iterator[_Open]:
-        def visit(place: bytes, entries: Sequence[Entry]) -> Checked | None:
+        def visit(place: bytes, entries: Sequence[DirectoryEntry]) -> Checked | None:
             try:
                 return self._look(place, entries)
             except OSError as error:
@@ -287,7 +286,11 @@ class Check:
             if self._on_object is not None:
                 self._on_object(
                     ObjectResult(
-                        checked.identifier, text(one.place), tuple(one.problems), tuple(checked.advice), len(one.files)
+                        checked.identifier,
+                        decode_fs(one.place),
+                        tuple(one.problems),
+                        tuple(checked.advice),
+                        len(one.files),
                     )
                 )
         if self._on_event is not None and monotonic() >= self._next_progress:
@@ -323,7 +326,7 @@ class Check:
                 other = first.setdefault(record.id, record.path)
                 if other != record.path:
                     what = f"the object at {other!r} has the identifier {shown(record.id)} too"
-                    path = record.path.encode("utf-8", "surrogateescape")
+                    path = encode_fs(record.path)
                     self._tell(problem("duplicate-id", path, what, code="E037"))
 
     # --- content --------------------------------------------------------------------------------------------------

@@ -12,15 +12,15 @@ from typing import Any, NamedTuple
 
 from pressmark.errors import LayoutConfigError, StoreError, shown, shown_value
 from pressmark.fs.durable import flush_directory, flush_tree, is_there
+from pressmark.fs.entries import DirectoryEntry, scan
+from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.layouts import REGISTRY, Layout, layout_from_config
 from pressmark.reports import Problem
-from pressmark.stores.directories import Entry, scan
 from pressmark.stores.ocfl.codes import REGISTERED
 from pressmark.stores.ocfl.declarations import ROOT, VERSIONS, declaration, read_declaration
 from pressmark.stores.ocfl.inventory import inventory_bytes
 from pressmark.stores.ocfl.object_writer import write_extension
 from pressmark.stores.problems import problem
-from pressmark.stores.store import octets, text
 
 __all__ = ["EXTENSIONS", "LAYOUT", "WORKSHOP", "RootFacts", "create_root", "layout_file", "read_root", "refused_layout"]
 
@@ -125,7 +125,7 @@ def _write_new(path: bytes, data: bytes) -> None:
         os.fsync(file.fileno())
 
 
-def read_root(root: bytes, entries: Sequence[Entry] | None = None) -> RootFacts:
+def read_root(root: bytes, entries: Sequence[DirectoryEntry] | None = None) -> RootFacts:
     """Return what a storage root says of itself, and what is wrong with that.
 
     :param entries: what is in it, where that is known
@@ -165,7 +165,7 @@ def _layout(root: bytes, version: str | None) -> tuple[Layout | None, str, list[
     if name in ("", ".", "..") or "/" in name or "\0" in name:
         why = f"{os.fsdecode(LAYOUT)} names {shown(name)}, which is no extension"
         return None, why, [*problems, problem("layout-unknown", LAYOUT, why)]
-    path = os.path.join(EXTENSIONS, octets(name), _CONFIG)
+    path = os.path.join(EXTENSIONS, encode_fs(name), _CONFIG)
     config: dict[str, Any] = {"extensionName": name}
     try:
         if is_there(os.path.join(root, path)):
@@ -208,7 +208,7 @@ def _read_json(path: bytes) -> dict[str, Any]:
     return document
 
 
-def _extensions(root: bytes, entries: Sequence[Entry], layout: Layout | None) -> list[Problem]:
+def _extensions(root: bytes, entries: Sequence[DirectoryEntry], layout: Layout | None) -> list[Problem]:
     if not any(entry.name == EXTENSIONS and entry.kind == "directory" for entry in entries):
         return []
     try:
@@ -222,7 +222,7 @@ def _extensions(root: bytes, entries: Sequence[Entry], layout: Layout | None) ->
             code = None if entry.is_link else "E112"
             found.append(problem("symbolic-link" if entry.is_link else "extensions-file", path, code=code))
         # Ours is there for as long as a run lasts; what a killed run leaves in it is reported as such.
-        elif entry.name != WORKSHOP and text(entry.name) not in REGISTERED:
+        elif entry.name != WORKSHOP and decode_fs(entry.name) not in REGISTERED:
             what = f"{os.fsdecode(entry.name)!r} is not the name of a registered extension"
             found.append(problem("extension-unregistered", path, what, code="W016"))
     return found

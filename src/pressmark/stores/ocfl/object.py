@@ -15,8 +15,9 @@ from typing import Any, NamedTuple
 
 from pressmark.errors import shown
 from pressmark.fixity import ALGORITHMS as DIGESTS
+from pressmark.fs.entries import DirectoryEntry, scan
+from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.reports import Problem
-from pressmark.stores.directories import Entry, scan
 from pressmark.stores.ocfl.codes import REGISTERED
 from pressmark.stores.ocfl.declarations import OBJECT, later, read_declaration
 from pressmark.stores.ocfl.inventory import (
@@ -40,11 +41,10 @@ from pressmark.stores.ocfl.layout_files import EXTENSIONS
 from pressmark.stores.ocfl.unversioned import LOGS, MUTABLE_HEAD, is_content_path_layout
 from pressmark.stores.problems import problem
 from pressmark.stores.readability import unreadable_file
-from pressmark.stores.store import octets, text
 
 __all__ = ["Advice", "Checked", "ContentFile", "check_object", "is_object_name", "is_object_root"]
 
-_INVENTORY = octets(INVENTORY)
+_INVENTORY = encode_fs(INVENTORY)
 _SIDECAR = re.compile(rb"inventory\.json\.[A-Za-z0-9_\-]+")
 _DIRECTORIES = (EXTENSIONS, LOGS)
 _VERSION = re.compile(rb"v[0-9]+")
@@ -90,12 +90,12 @@ class Checked(NamedTuple):
     seen: os.stat_result | None
 
 
-def is_object_root(entries: Sequence[Entry]) -> bool:
+def is_object_root(entries: Sequence[DirectoryEntry]) -> bool:
     """Return whether a directory with these names is an object's root: it declares itself to be one."""
     return any(entry.name.startswith(OBJECT) and entry.kind == "file" for entry in entries)
 
 
-def is_object_name(entry: Entry) -> bool:
+def is_object_name(entry: DirectoryEntry) -> bool:
     """Return whether OCFL knows such a name in an object's root (section 3.1)."""
     if entry.kind == "directory":
         return entry.name in _DIRECTORIES or _VERSION.fullmatch(entry.name) is not None
@@ -105,7 +105,9 @@ def is_object_name(entry: Entry) -> bool:
     )
 
 
-def check_object(directory: bytes, place: bytes, entries: Sequence[Entry], root_version: str | None = None) -> Checked:
+def check_object(
+    directory: bytes, place: bytes, entries: Sequence[DirectoryEntry], root_version: str | None = None
+) -> Checked:
     """Look at an object without reading its content.
 
     :param directory: its root
@@ -146,7 +148,7 @@ class _Check:
 
     # --- reading --------------------------------------------------------------------------------------------------
 
-    def _scan(self, *names: bytes) -> list[Entry]:
+    def _scan(self, *names: bytes) -> list[DirectoryEntry]:
         """Return what is in a directory of the object; links and what is no file are told of and left out."""
         path = os.path.join(self._directory, *names)
         try:
@@ -156,7 +158,7 @@ class _Check:
             return []
         return self._usable(entries, names)
 
-    def _usable(self, entries: Sequence[Entry], names: tuple[bytes, ...]) -> list[Entry]:
+    def _usable(self, entries: Sequence[DirectoryEntry], names: tuple[bytes, ...]) -> list[DirectoryEntry]:
         usable = []
         for entry in entries:
             if entry.kind == "file":
@@ -187,7 +189,7 @@ class _Check:
 
     # --- the object -----------------------------------------------------------------------------------------------
 
-    def all(self, entries: Sequence[Entry], root_version: str | None) -> Checked:
+    def all(self, entries: Sequence[DirectoryEntry], root_version: str | None) -> Checked:
         entries = self._usable(entries, ())
         files = {entry.name for entry in entries if entry.kind == "file"}
         version, problems = read_declaration(self._directory, self._place, OBJECT, files)
@@ -212,7 +214,7 @@ class _Check:
             self._seen,
         )
 
-    def _names(self, entries: Sequence[Entry], document: Mapping[str, Any] | None) -> None:
+    def _names(self, entries: Sequence[DirectoryEntry], document: Mapping[str, Any] | None) -> None:
         """Tell of names that do not belong in an object's root."""
         algorithm = document.get("digestAlgorithm") if document is not None else None
         for entry in entries:
@@ -222,7 +224,7 @@ class _Check:
             elif (
                 algorithm in ALGORITHMS
                 and _SIDECAR.fullmatch(entry.name)
-                and entry.name != octets(sidecar_name(str(algorithm)))
+                and entry.name != encode_fs(sidecar_name(str(algorithm)))
             ):
                 what = f"the inventory's digest algorithm is {algorithm}, this is no sidecar of it"
                 self._tell("object-extra", (entry.name,), what)
@@ -254,7 +256,7 @@ class _Check:
         algorithm = document.get("digestAlgorithm")
         if algorithm not in ALGORITHMS:
             return  # told already
-        name = octets(sidecar_name(algorithm))
+        name = encode_fs(sidecar_name(algorithm))
         if name not in files:
             self._tell("sidecar-missing", (*folder, _INVENTORY), f"there is no {name.decode()}")
             return
@@ -273,7 +275,7 @@ class _Check:
                 "sidecar-mismatch", (*folder, _INVENTORY), what, algorithm=algorithm, expected=expected, found=found
             )
 
-    def _extensions(self, entries: Sequence[Entry]) -> None:
+    def _extensions(self, entries: Sequence[DirectoryEntry]) -> None:
         for entry in entries:
             if entry.kind != "directory" or entry.name not in _DIRECTORIES:
                 continue
@@ -281,7 +283,7 @@ class _Check:
             for inside in found:
                 if inside.kind == "directory":
                     self._undescribed(entry.name, inside.name)
-                    if entry.name == EXTENSIONS and text(inside.name) not in REGISTERED:
+                    if entry.name == EXTENSIONS and decode_fs(inside.name) not in REGISTERED:
                         what = f"{os.fsdecode(inside.name)!r} is not the name of a registered extension"
                         self._advice.setdefault("W013", Advice("W013", what, "extension-unregistered"))
                 elif entry.name == EXTENSIONS:
@@ -290,7 +292,7 @@ class _Check:
                     self._readable(entry.name, inside.name)
             self._unversioned(entry.name, found)
 
-    def _unversioned(self, folder: bytes, found: Sequence[Entry]) -> None:
+    def _unversioned(self, folder: bytes, found: Sequence[DirectoryEntry]) -> None:
         """Warn of logs and extensions: whoever takes the object's versions alone leaves them behind."""
         if folder == LOGS and found:
             self._tell("unversioned", (folder,), section="3.8")
@@ -321,7 +323,7 @@ class _Check:
     def _versions(self, on_disk: set[bytes], document: dict[str, Any], data: bytes) -> None:
         """Check the version directories, and collect content files and earlier inventories."""
         blocks = document.get("versions")
-        named = {octets(name) for name in blocks} if isinstance(blocks, dict) else set()
+        named = {encode_fs(name) for name in blocks} if isinstance(blocks, dict) else set()
         for name in sorted(named - on_disk):
             if version_number(os.fsdecode(name)) is not None:
                 what = f"the inventory has the version {shown(name)}, there is no such directory"
@@ -348,7 +350,7 @@ class _Check:
             self._take([finding], (first, _INVENTORY))
 
     def _version(self, name: bytes, document: dict[str, Any], data: bytes) -> set[bytes]:
-        folder = octets(content_directory(document))
+        folder = encode_fs(content_directory(document))
         entries = self._scan(name)
         files = {entry.name for entry in entries if entry.kind == "file"}
         for entry in entries:
@@ -373,7 +375,7 @@ class _Check:
         algorithm = None if own is None else own.get("digestAlgorithm")
         if _INVENTORY in files and algorithm not in ALGORITHMS:
             return  # nobody knows which is; that is told already
-        right = octets(sidecar_name(str(algorithm))) if _INVENTORY in files else None
+        right = encode_fs(sidecar_name(str(algorithm))) if _INVENTORY in files else None
         for file in sorted(files):
             if _SIDECAR.fullmatch(file) and file != right:
                 self._tell("version-file", (name, file), "this is no sidecar of the version's inventory")
@@ -388,7 +390,7 @@ class _Check:
         copy = self._read(name, _INVENTORY)
         if copy is None:
             return None
-        if octets(str(document.get("head"))) == name:
+        if encode_fs(str(document.get("head"))) == name:
             if copy != data:
                 self._tell("inventory-differs", (name, _INVENTORY))
             else:
@@ -399,7 +401,7 @@ class _Check:
             return None
         self._take(inventory_findings(earlier), (name, _INVENTORY))
         self._sidecar(files, earlier, copy, (name,))
-        if octets(str(document.get("head"))) != name:
+        if encode_fs(str(document.get("head"))) != name:
             self._take(history_findings(os.fsdecode(name), earlier, document), (name, _INVENTORY))
             self._earlier.append((name, earlier))
         return earlier
@@ -519,7 +521,7 @@ def _pairs(block: Mapping[str, Any]) -> Iterator[tuple[bytes, str]]:
     for digest, paths in block.items():
         for path in paths if isinstance(paths, list) else ():
             if isinstance(path, str):
-                yield octets(path), digest
+                yield encode_fs(path), digest
 
 
 def _content_paths(document: Mapping[str, Any]) -> set[bytes]:

@@ -21,8 +21,9 @@ from pressmark.fixity.algorithms import ALGORITHMS
 from pressmark.fixity.copying import Copying, Job, copy_file, copy_files
 from pressmark.fixity.hasher import Manner
 from pressmark.fs.durable import walk
+from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.layouts import Layout
-from pressmark.stores.directories import Refused, Unreadable, source_tree
+from pressmark.stores.object_sources import Refused, Unreadable, source_tree
 from pressmark.stores.ocfl.declarations import OBJECT, declaration
 from pressmark.stores.ocfl.inventory import (
     CONTENT_DIRECTORY,
@@ -37,7 +38,7 @@ from pressmark.stores.ocfl.inventory import (
     text_octets,
 )
 from pressmark.stores.ocfl.inventory_rules import path_fault, version_number
-from pressmark.stores.store import Path, Source, octets, text
+from pressmark.stores.store import Path, Source
 
 __all__ = [
     "Files",
@@ -60,7 +61,7 @@ FEW = 16
 # Directories of a source below each other: Python has a stack, and calls itself for each level of a path.
 DEEPEST = 400
 _EXTENSIONS = b"extensions"
-_CONTENT = b"/v1/" + octets(CONTENT_DIRECTORY)
+_CONTENT = b"/v1/" + encode_fs(CONTENT_DIRECTORY)
 _SHA512 = "sha512"
 _SMALL = Manner(follow=False)
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
@@ -161,12 +162,12 @@ class WrittenSmall(NamedTuple):
     """What was written of a small object.
 
     :ivar digests: SHA-512 of each file, in hex, by its logical path
-    :ivar octets: of all files together
+    :ivar size: of all files together
     :ivar changed: when the newest of them was changed last before it was read, content or status, in nanoseconds
     """
 
     digests: dict[str, str]
-    octets: int
+    size: int
     changed: int
 
 
@@ -244,11 +245,11 @@ def write_small_object(
         return None
     changed, files = found
     digests = {}
-    octets = 0
+    total = 0
     for file, digest, size in files:
         digests[file.decode()] = digest
-        octets += size
-    return WrittenSmall(digests, octets, changed)
+        total += size
+    return WrittenSmall(digests, total, changed)
 
 
 @lru_cache(maxsize=16)
@@ -262,7 +263,7 @@ def _pieces(
     state = {digest: [path] for digest, path in zip(digests, paths, strict=True)}
     block = Provenance(created, message, None if user is None else dict(user)).block(state)
     document = first_version(identifier, version, _SHA512, manifest, block)
-    each = [text for pair in zip(digests, paths, strict=True) for text in pair]
+    each = [one for pair in zip(digests, paths, strict=True) for one in pair]
     found = inventory_pieces(document, [identifier, *each, *each])
     if found is None:
         return None
@@ -300,7 +301,7 @@ def write_version(
     _link_tree(old, top)
     manifest = {digest: list(paths) for digest, paths in document["manifest"].items()}
     copied = _Copied(algorithm, fixity, content_paths, manifest, also)
-    os.mkdir(os.path.join(top, octets(name)))
+    os.mkdir(os.path.join(top, encode_fs(name)))
     copied.copy(source, top, f"{name}/{content_directory(document)}", manners)
     before = {path: digest for path, _content, digest in logical_files(document)}
     after = {path: digest for digest, paths in copied.state.items() for path in paths}
@@ -346,7 +347,7 @@ def _finish(top: bytes, document: Mapping[str, Any], version: str) -> None:
     hasher.update(data)
     sidecar = sidecar_bytes(hasher.hexdigest())
     inventory, beside, _ending, name, content = _parts(algorithm, version)
-    folder = top + b"/" + octets(document["head"])
+    folder = top + b"/" + encode_fs(document["head"])
     _write_all(
         [folder + inventory, folder + beside, top + inventory, top + beside, top + name],
         [data, sidecar, data, sidecar, content],
@@ -360,8 +361,8 @@ def _parts(algorithm: str, version: str) -> tuple[bytes, bytes, bytes, bytes, by
     Then the name of the declaration, with a slash, and its content.
     """
     name, content = declaration(OBJECT, version)
-    beside = octets(sidecar_name(algorithm))
-    return b"/" + octets(INVENTORY), b"/" + beside, sidecar_bytes(""), b"/" + name, content
+    beside = encode_fs(sidecar_name(algorithm))
+    return b"/" + encode_fs(INVENTORY), b"/" + beside, sidecar_bytes(""), b"/" + name, content
 
 
 def _write_all(paths: list[bytes], contents: list[bytes | None]) -> None:
@@ -389,7 +390,7 @@ def _write(path: bytes, data: bytes) -> None:
 
 def write_extension(top: bytes, layout: Layout) -> None:
     """Write the configuration of an extension below ``top``, every parameter written out."""
-    folder = os.path.join(top, _EXTENSIONS, octets(layout.name))
+    folder = os.path.join(top, _EXTENSIONS, encode_fs(layout.name))
     os.makedirs(folder)
     _write(os.path.join(folder, b"config.json"), inventory_bytes(layout.config()))
 
@@ -400,7 +401,7 @@ def _link_tree(old: bytes, new: bytes) -> None:
         target = os.path.join(new, os.path.relpath(directory, old)) if directory != old else new
         os.mkdir(target)
         for name in files:
-            if directory == old and (name.startswith((b"0=", octets(INVENTORY)))):
+            if directory == old and (name.startswith((b"0=", encode_fs(INVENTORY)))):
                 continue
             os.link(os.path.join(directory, name), os.path.join(target, name), follow_symlinks=False)
         folders.sort()
@@ -471,7 +472,7 @@ class _Copied:
         for name, block in self._known.items():
             expected = block.get(logical)
             if expected is not None and expected.lower() != digests[name]:
-                what = f"{text(octets(logical))}: its {name} is {digests[name]}, not {expected} as given"
+                what = f"{decode_fs(encode_fs(logical))}: its {name} is {digests[name]}, not {expected} as given"
                 raise Refused("mismatch", what)
 
     def _note(self, logical: str, digests: Mapping[str, str], content: str) -> None:
@@ -485,13 +486,13 @@ class _Copied:
 
     def _prune(self, top: bytes, folder: str) -> None:
         """Remove directories from which the only files went because they are stored elsewhere."""
-        base = os.path.join(top, octets(folder))
+        base = os.path.join(top, encode_fs(folder))
         for below in sorted(self._folders, key=len, reverse=True):
-            _rmdir(os.path.join(base, octets(below)))
+            _rmdir(os.path.join(base, encode_fs(below)))
         _rmdir(base)
 
     def _jobs(self, source: Source | Files, top: bytes, folder: str, follow: bool) -> Iterator[Job]:
-        base = top + b"/" + octets(folder)
+        base = top + b"/" + encode_fs(folder)
         made = False
         for name, path in _files(source, top, follow, self.dropped):
             if not made:
@@ -500,10 +501,10 @@ class _Copied:
             logical = _logical(name)
             content = logical if self._content_paths is None else self._content_path(logical)
             self._claim(content, logical)
-            target = base + b"/" + octets(content)
+            target = base + b"/" + encode_fs(content)
             parent = content.rpartition("/")[0]
             if parent and parent not in self._folders:
-                os.makedirs(os.path.join(base, octets(parent)), exist_ok=True)
+                os.makedirs(os.path.join(base, encode_fs(parent)), exist_ok=True)
                 while parent and parent not in self._folders:
                     self._folders.add(parent)
                     parent = parent.rpartition("/")[0]
@@ -525,7 +526,7 @@ class _Copied:
             parents = content.split("/")[:-1]
             above = next((path for path in _prefixes(parents) if path in self._files), None)
         if other != logical or content in self._folders or above is not None:
-            what = f"{text(octets(logical))}: its content path {shown(content)} is taken by another file"
+            what = f"{decode_fs(encode_fs(logical))}: its content path {shown(content)} is taken by another file"
             raise Refused("collision", f"{what}; rename one of them, or encode names (encodeUTF)")
 
 
@@ -551,7 +552,7 @@ def _logical(name: bytes) -> str:
     try:
         logical = name.decode()
     except UnicodeDecodeError:
-        what = f"{text(name)!r} is not UTF-8, and an inventory is JSON, which can hold no other name; rename it"
+        what = f"{decode_fs(name)!r} is not UTF-8, and an inventory is JSON, which can hold no other name; rename it"
         raise Refused("bad-name", what) from None
     fault = path_fault(logical)
     if fault is not None or "\0" in logical:
@@ -570,7 +571,7 @@ def _files(source: Source | Files, target: bytes, follow: bool, dropped: list[by
     seen = set()
     # Whoever names a link means what it leads to, under the link's name.
     tops: Iterable[tuple[Path, bytes, bytes]] = (
-        [(given, octets(logical), b"") for logical, given in source.items()]
+        [(given, encode_fs(logical), b"") for logical, given in source.items()]
         if isinstance(source, Mapping)
         else [(source, b"", os.path.basename(os.fsencode(os.fspath(source))))]
     )
@@ -578,7 +579,7 @@ def _files(source: Source | Files, target: bytes, follow: bool, dropped: list[by
         for name, path, entries in source_tree(_top(given), inside, target, follow, alone=alone, deepest=DEEPEST):
             if entries is None:
                 if name in seen:
-                    raise Refused("bad-name", f"{text(name)!r} is given twice")
+                    raise Refused("bad-name", f"{decode_fs(name)!r} is given twice")
                 seen.add(name)
                 yield name, path
             elif not entries and name:

@@ -17,13 +17,17 @@ import contextlib
 import hashlib
 import os
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pressmark.errors import LayoutConfigError
 from pressmark.fs.durable import flush_directory
+from pressmark.fs.entries import DirectoryEntry, scan
+from pressmark.fs.moves import prune_empty_parents
+from pressmark.fs.names import encode_fs
+from pressmark.fs.run_directories import RunDirectory, clear, own_leftovers
 from pressmark.layouts import Layout, layout_from_config
 from pressmark.reports import Problem, Report
-from pressmark.stores.directories import Entry, Workshop, clear, own_leftovers, prune_upward, scan
+from pressmark.stores.ocfl.check import Check
 from pressmark.stores.ocfl.inventory import (
     ALGORITHMS,
     INVENTORY,
@@ -35,18 +39,16 @@ from pressmark.stores.ocfl.inventory import (
 )
 from pressmark.stores.ocfl.layout_files import EXTENSIONS, LAYOUT, WORKSHOP, layout_file, read_root, refused_layout
 from pressmark.stores.ocfl.object import Checked, check_object
+from pressmark.stores.ocfl.storage_root import StorageRoot
 from pressmark.stores.ocfl.walk import Found, Walk
-from pressmark.stores.store import Changed, OnEvent, octets, store_errors, unrepaired
-
-if TYPE_CHECKING:
-    from pressmark.stores.ocfl.root import OcflRoot
+from pressmark.stores.store import Changed, OnEvent, store_errors, unrepaired
 
 __all__ = ["repair"]
 
-_INVENTORY = octets(INVENTORY)
+_INVENTORY = encode_fs(INVENTORY)
 
 
-def repair(store: OcflRoot, root: bytes, dry_run: bool, on_event: OnEvent | None, ignore: Sequence[str]) -> Report:
+def repair(store: StorageRoot, root: bytes, dry_run: bool, on_event: OnEvent | None, ignore: Sequence[str]) -> Report:
     """Mend what can be mended, and report what remains.
 
     :raises OSError: the root cannot be read
@@ -56,7 +58,7 @@ def repair(store: OcflRoot, root: bytes, dry_run: bool, on_event: OnEvent | None
 
 class _Repair:
     def __init__(
-        self, store: OcflRoot, root: bytes, dry_run: bool, on_event: OnEvent | None, ignore: Sequence[str]
+        self, store: StorageRoot, root: bytes, dry_run: bool, on_event: OnEvent | None, ignore: Sequence[str]
     ) -> None:
         self._store = store
         self._root = root
@@ -73,7 +75,7 @@ class _Repair:
             done.add(("leftover", os.path.relpath(path, self._root)))
         if not self._dry_run:
             clear(self._workshop)
-            prune_upward(self._root, EXTENSIONS + b"/" + WORKSHOP)
+            prune_empty_parents(self._root, EXTENSIONS + b"/" + WORKSHOP)
         stuck: list[Problem] = []
         for found, place in self._problems():
             try:
@@ -83,7 +85,8 @@ class _Repair:
                 pass  # another run has removed or replaced the object since it was looked at
             except OSError as error:
                 stuck.append(unrepaired(found.path, error))
-        report = self._store.check(ignore=self._ignore)
+        check = Check(self._store, self._root, None, None, None)
+        report = check.report(False, os.cpu_count() or 1, self._ignore)
         report.add(stuck)
         if self._dry_run:
             report.problems = [one for one in report.problems if (one.kind, one.path) not in done]
@@ -93,7 +96,7 @@ class _Repair:
         """Give each problem with the place of its object; that is empty for those of the root and the hierarchy."""
         yield from ((found, b"") for found in read_root(self._root).problems)
 
-        def visit(place: bytes, entries: Sequence[Entry]) -> Checked:
+        def visit(place: bytes, entries: Sequence[DirectoryEntry]) -> Checked:
             return check_object(os.path.join(self._root, place), place, entries)
 
         for item in Walk(self._root, visit, ignore=self._ignore):
@@ -125,8 +128,8 @@ class _Repair:
             if os.listdir(os.path.join(self._root, above, name)):
                 return False  # what the walk was told to ignore
         if not self._dry_run:
-            with self._shop() as workshop, workshop.turn():
-                prune_upward(os.path.join(self._root, above), name)
+            with self._shop() as workshop, workshop.lock():
+                prune_empty_parents(os.path.join(self._root, above), name)
         self._tell(Changed("prune", os.path.join(above, name)))
         return True
 
@@ -152,9 +155,9 @@ class _Repair:
         if algorithm not in ALGORITHMS or not isinstance(head, str) or "/" in head:
             return False
         directory = os.path.dirname(path)
-        in_version = os.path.basename(directory) == octets(head)
-        other = os.path.dirname(directory) if in_version else os.path.join(directory, octets(head))
-        sidecar = octets(sidecar_name(algorithm))
+        in_version = os.path.basename(directory) == encode_fs(head)
+        other = os.path.dirname(directory) if in_version else os.path.join(directory, encode_fs(head))
+        sidecar = encode_fs(sidecar_name(algorithm))
         digest = hashlib.new(algorithm, data, usedforsecurity=False).hexdigest()
         try:
             with open(os.path.join(other, _INVENTORY), "rb") as file:
@@ -189,7 +192,10 @@ class _Repair:
                         layout = layout_from_config(os.fsdecode(config))
                     except (LayoutConfigError, OSError):
                         continue
-                    if octets(layout.name) == entry.name and refused_layout(layout, self._store.version or "") is None:
+                    if (
+                        encode_fs(layout.name) == entry.name
+                        and refused_layout(layout, self._store.version or "") is None
+                    ):
                         found.append(layout)
         return found[0] if len(found) == 1 else None
 
@@ -210,12 +216,12 @@ class _Repair:
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
-            with workshop.turn():
+            with workshop.lock():
                 os.replace(aside, target)
             flush_directory(os.path.dirname(target))
 
     @contextlib.contextmanager
-    def _shop(self) -> Iterator[Workshop]:
+    def _shop(self) -> Iterator[RunDirectory]:
         with contextlib.ExitStack() as stack:
             with store_errors(self._root):  # no repair at all without one
                 workshop = stack.enter_context(self._store.workshop())

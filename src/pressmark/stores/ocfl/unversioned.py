@@ -9,11 +9,11 @@ import os
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from pressmark.stores.directories import scan
+from pressmark.fs.entries import scan
+from pressmark.fs.names import encode_fs
 from pressmark.stores.ocfl.declarations import OBJECT, VERSIONS, declaration
 from pressmark.stores.ocfl.inventory import INVENTORY, content_directory, sidecar_name
 from pressmark.stores.ocfl.layout_files import EXTENSIONS
-from pressmark.stores.store import octets
 
 __all__ = ["LOGS", "MUTABLE_HEAD", "has_mutable_head", "is_content_path_layout", "unversioned"]
 
@@ -21,7 +21,7 @@ LOGS = b"logs"
 #: Where the Mutable HEAD extension keeps what is staged for the next version, relative to the object's root.
 MUTABLE_HEAD = EXTENSIONS + b"/0005-mutable-head"
 _CONFIG = b"config.json"
-_INVENTORY = octets(INVENTORY)
+_INVENTORY = encode_fs(INVENTORY)
 _DECLARATIONS = {declaration(OBJECT, version)[0] for version in VERSIONS}
 
 
@@ -48,10 +48,10 @@ def unversioned(directory: bytes, inventory: Mapping[str, Any]) -> list[bytes]:
     :return: paths relative to the root, in the order of their octets
     :raises OSError: a directory cannot be read
     """
-    versions = {octets(name) for name in inventory["versions"]}
-    folder = octets(content_directory(inventory))
+    versions = {encode_fs(name) for name in inventory["versions"]}
+    folder = encode_fs(content_directory(inventory))
     known = _content_paths(inventory)
-    known |= {_INVENTORY, octets(sidecar_name(str(inventory.get("digestAlgorithm")))), *_DECLARATIONS}
+    known |= {_INVENTORY, encode_fs(sidecar_name(str(inventory.get("digestAlgorithm")))), *_DECLARATIONS}
     usual = {EXTENSIONS, LOGS, *versions, *(name + b"/" + folder for name in versions)}
     found = []
     for path, kind in _below(directory, usual):
@@ -68,7 +68,7 @@ def _content_paths(inventory: Mapping[str, Any]) -> set[bytes]:
     states = [block["state"] for block in blocks if isinstance(block.get("state"), dict)]
     used = {digest.lower() for state in states for digest in state}
     manifest = inventory["manifest"]
-    return {octets(path) for digest, paths in manifest.items() if digest.lower() in used for path in paths}
+    return {encode_fs(path) for digest, paths in manifest.items() if digest.lower() in used for path in paths}
 
 
 def _is_derived(parts: list[bytes], versions: Collection[bytes]) -> bool:

@@ -17,12 +17,13 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from time import sleep
 from typing import Generic, NamedTuple, TypeVar
 
+from pressmark.fs.entries import DirectoryEntry, scan
 from pressmark.reports import Problem
-from pressmark.stores.directories import Entry, scan
 from pressmark.stores.ocfl.declarations import OBJECT
 from pressmark.stores.ocfl.layout_files import EXTENSIONS, WORKSHOP
 from pressmark.stores.ocfl.object import is_object_name, is_object_root
 from pressmark.stores.problems import problem
+from pressmark.stores.recheck import LOOKS, PAUSE
 
 __all__ = ["Found", "Walk", "ignored"]
 
@@ -30,8 +31,6 @@ T = TypeVar("T")
 SIBLINGS = 64  # directories that are handed to a thread together
 BUDGET = 256  # directories that it looks at before it gives the rest back
 AHEAD = 512  # findings that are searched for work to be handed out
-LOOKS = 10  # how often a directory is looked at again while a run changes the store
-PAUSE = 0.01  # seconds between two looks
 PATIENCE = 200  # pauses in all
 DEPTH = 200  # levels that one piece of work goes down: Python's stack is not endless, paths nearly are
 
@@ -84,7 +83,7 @@ class Walk(Generic[T]):
     def __init__(
         self,
         root: bytes,
-        visit: Callable[[bytes, Sequence[Entry]], T],
+        visit: Callable[[bytes, Sequence[DirectoryEntry]], T],
         *,
         finish: Callable[[list[Found[T]]], list[Found[T]]] = lambda found: found,
         threads: int = 1,
@@ -207,7 +206,7 @@ class Walk(Generic[T]):
             return budget
         return self._siblings(place, self._folders(place, entries, out), None, out, budget, depth + 1)
 
-    def _entries(self, place: bytes, inside: bytes | None) -> list[Entry] | None:
+    def _entries(self, place: bytes, inside: bytes | None) -> list[DirectoryEntry] | None:
         """Return what is in a directory; :data:`None` where another run has removed it since its name was read.
 
         In the hierarchy there are directories alone; one with something else, or nothing, is looked at again until two
@@ -247,7 +246,9 @@ class Walk(Generic[T]):
         sleep(PAUSE)
         return True
 
-    def _folders(self, place: bytes, entries: Sequence[Entry], out: list[Found[T] | Problem | _Group]) -> list[bytes]:
+    def _folders(
+        self, place: bytes, entries: Sequence[DirectoryEntry], out: list[Found[T] | Problem | _Group]
+    ) -> list[bytes]:
         """Return the directories among ``entries``, and tell of everything else."""
         folders = []
         for entry in entries:

@@ -10,13 +10,14 @@ import os
 from collections.abc import Collection, Sequence
 
 from pressmark.fs.durable import flush_directory, walk
-from pressmark.stores.directories import Entry, rename_new
+from pressmark.fs.entries import DirectoryEntry
+from pressmark.fs.moves import rename_new
 from pressmark.stores.pairtree.walk import OBJECT, REPAIRING
 
 __all__ = ["encapsulate", "unmovable"]
 
 
-def encapsulate(directory: bytes, members: Sequence[Entry]) -> None:
+def encapsulate(directory: bytes, members: Sequence[DirectoryEntry]) -> None:
     """Move ``members`` of ``directory`` into ``obj`` there; one that is a member is moved as well (rule A14).
 
     To be called by whoever has the turn.
@@ -50,7 +51,7 @@ def _from_below(link: bytes, together: Collection[bytes]) -> bytes:
     return b"../" + link
 
 
-def unmovable(directory: bytes, members: Sequence[Entry]) -> list[bytes]:
+def unmovable(directory: bytes, members: Sequence[DirectoryEntry]) -> list[bytes]:
     """Return the symbolic links deep in an object, relative to ``directory``, that would lead elsewhere afterwards."""
     together = {entry.name for entry in members}
     moved = os.path.join(directory, REPAIRING)

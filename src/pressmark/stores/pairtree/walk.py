@@ -19,14 +19,16 @@ from typing import NamedTuple
 
 from pressmark import _kernels
 from pressmark.errors import IdentifierError, PathError
+from pressmark.fs.entries import DirectoryEntry, scan
+from pressmark.fs.names import decode_fs, encode_fs
+from pressmark.fs.run_directories import LOCK, kind_of_leftover
 from pressmark.layouts import Pairtree
 from pressmark.reports import Problem
-from pressmark.stores.directories import LOCK, Entry, kind_of_leftover, scan
 from pressmark.stores.pairtree import dialects
 from pressmark.stores.problems import problem
 from pressmark.stores.readability import find_unreadable
 from pressmark.stores.recheck import Item, abandoned
-from pressmark.stores.store import StoreObject, octets, text
+from pressmark.stores.store import StoreObject
 from pressmark.threads import usable_threads
 
 __all__ = [
@@ -75,12 +77,12 @@ class Contents(NamedTuple):
     :ivar links: symbolic links that are not followed and may extend the ppath, so that they are no object's
     """
 
-    members: list[Entry]
-    below: list[Entry]
-    reserved: list[Entry]
+    members: list[DirectoryEntry]
+    below: list[DirectoryEntry]
+    reserved: list[DirectoryEntry]
     ours: list[bytes]
-    ignored: list[Entry]
-    links: list[Entry]
+    ignored: list[DirectoryEntry]
+    links: list[DirectoryEntry]
 
 
 def contents(directory: bytes, is_morty: bool, *, follow: bool = True, ignore: Sequence[str] = ()) -> Contents:
@@ -94,7 +96,7 @@ def contents(directory: bytes, is_morty: bool, *, follow: bool = True, ignore: S
     ignored = re.compile("|".join(map(fnmatch.translate, ignore))).match if ignore else None
     found = Contents([], [], [], [], [], [])
     for entry in scan(directory, follow=follow):
-        name = text(entry.name)
+        name = decode_fs(entry.name)
         if entry.name.startswith(RESERVED):
             if entry.name in (REPAIRING, REPLACED) and entry.kind == "directory" and not entry.is_link:
                 found.ours.append(entry.name)
@@ -138,7 +140,7 @@ class Walk:
         readable: bool = False,
     ) -> None:
         self._base = base
-        self._root = os.path.join(base, octets(ROOT))
+        self._root = os.path.join(base, encode_fs(ROOT))
         self._layout = layout
         self._dialect = dialect
         self._follow = follow
@@ -165,9 +167,9 @@ class Walk:
 
     def again(self, item: Item) -> list[Item]:
         """Look again at the place of an item: at the object, or at all that is there where there was none."""
-        found, below = self._looked_at(text(octets(item.path)).removeprefix(ROOT).lstrip("/"))
+        found, below = self._looked_at(decode_fs(encode_fs(item.path)).removeprefix(ROOT).lstrip("/"))
         if isinstance(item, StoreObject):
-            return [one for one in found if octets(one.path) == octets(item.path)]
+            return [one for one in found if encode_fs(one.path) == encode_fs(item.path)]
         return [*found, *self._one_by_one(below)]
 
     def _one_by_one(self, below: Work) -> Iterator[Item]:
@@ -294,14 +296,14 @@ class Walk:
 
     def unreadable_in(self, path: str, found: Contents) -> tuple[Problem, ...]:
         """Return what cannot be read of the object that ends in a directory; none if that is not asked for."""
-        members = [text(entry.name) for entry in found.members if entry.kind in ("directory", "file")]
-        return self._unreadable_in(path, *members, *map(text, found.ours))
+        members = [decode_fs(entry.name) for entry in found.members if entry.kind in ("directory", "file")]
+        return self._unreadable_in(path, *members, *map(decode_fs, found.ours))
 
     def _unreadable_in(self, path: str, *names: str) -> tuple[Problem, ...]:
         if not self._readable:
             return ()
         links = "follow" if self._follow else "refuse"
-        places = (octets(f"{path}/{name}") for name in names)
+        places = (encode_fs(f"{path}/{name}") for name in names)
         return tuple(
             found
             for place in places
@@ -331,7 +333,7 @@ class Walk:
 
     def identified(self, place: str) -> tuple[str | None, list[Problem]]:
         """Return the identifier of a ppath, and what is to be said of the two."""
-        path = octets(f"{ROOT}/{place}")
+        path = encode_fs(f"{ROOT}/{place}")
         if self._dialect is not None:
             try:
                 identifier = self._layout.prefix + dialects.read(self._dialect, place)
@@ -372,9 +374,9 @@ class Walk:
 
     def _looked_at(self, place: str) -> tuple[list[Item], Work]:
         """Return what one directory holds: the object, problems, and directories that go on."""
-        place_octets = octets(place)
+        place_octets = encode_fs(place)
         directory = os.path.join(self._root, place_octets)
-        path = octets(f"{ROOT}/{place}" if place else ROOT)
+        path = encode_fs(f"{ROOT}/{place}" if place else ROOT)
         try:
             found = contents(directory, is_morty(place), follow=self._follow, ignore=self._ignore)
         except FileNotFoundError:
@@ -392,7 +394,7 @@ class Walk:
             if entry.is_link and self._leads_up(place_octets, entry.name):
                 items.append(problem("link-loop", path + b"/" + entry.name))
             else:
-                below.append(f"{place}/{text(entry.name)}" if place else text(entry.name))
+                below.append(f"{place}/{decode_fs(entry.name)}" if place else decode_fs(entry.name))
         if place and not (items or below or found.reserved or found.ignored):
             items.append(problem("empty", path))
         return items, Work(below)
@@ -424,14 +426,14 @@ class Walk:
             problems = [problem("empty-id", path, f"{_listed(members)}: move it to where its identifier maps to")]
         else:
             identifier, problems = self.identified(place)
-            problems += [problem("unfinished", path, found=text(name)) for name in found.ours]
-            short = [entry for entry in members if entry.kind == "directory" and len(text(entry.name)) <= 2]
+            problems += [problem("unfinished", path, found=decode_fs(name)) for name in found.ours]
+            short = [entry for entry in members if entry.kind == "directory" and len(decode_fs(entry.name)) <= 2]
             if REPAIRING in found.ours:
                 pass  # in the middle of being mended
             elif len(members) > 1:
                 problems.append(problem("split-end", path, f"it is {len(members)} names: {_listed(members)}"))
             elif members and members[0].kind == "directory" and not short:
-                encapsulation = None if found.ours else text(members[0].name)
+                encapsulation = None if found.ours else decode_fs(members[0].name)
             elif members and not short and members[0].kind != "link":
                 problems.append(problem("bare-file", path, f"it is a single file: {_listed(members)}"))
             if short and REPAIRING not in found.ours:
@@ -440,7 +442,7 @@ class Walk:
             if entry.kind in ("link", "dangling"):
                 kind = "link" if entry.kind == "link" else "link-dangling"
                 problems.append(problem(kind, path + b"/" + entry.name))
-        problems += self.unreadable_in(text(path), found)
+        problems += self.unreadable_in(decode_fs(path), found)
         shown = f"{ROOT}/{place}" if place else ROOT
         return StoreObject(identifier, shown, encapsulation is not None, encapsulation, tuple(problems))
 
@@ -461,13 +463,13 @@ class Walk:
     def _beside(self) -> Iterator[Item]:
         """Give what is beside pairtree_root and not Pairtree's."""
         for entry in scan(self._base, follow=False):
-            name = text(entry.name)
+            name = decode_fs(entry.name)
             if entry.name == WORKSHOP:
                 yield from self._reserved(os.path.join(self._base, entry.name), entry.name)
             elif not entry.name.startswith(RESERVED) and not (self._ignored is not None and self._ignored(name)):
                 yield problem("beside", entry.name)
 
 
-def _listed(entries: Sequence[Entry]) -> str:
-    names = [text(entry.name) for entry in entries[:SHOWN_NAMES]]
+def _listed(entries: Sequence[DirectoryEntry]) -> str:
+    names = [decode_fs(entry.name) for entry in entries[:SHOWN_NAMES]]
     return ", ".join(map(repr, names)) + (", …" if len(entries) > SHOWN_NAMES else "")

@@ -1,0 +1,118 @@
+"""Directories and files moved at once, never over something else; the directories above made and removed."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import sys
+from collections.abc import Callable
+from functools import cache
+
+from pressmark.fs.durable import is_there
+from pressmark.fs.names import is_blocked
+
+__all__ = ["TRIES", "exchange", "make_parents", "prune_empty_parents", "rename_new"]
+
+# Another run may remove a directory as empty while we are about to put something into it, again and again.
+TRIES = 1000
+_NOT_EMPTY = (errno.ENOTEMPTY, errno.EEXIST)
+_NOREPLACE, _EXCHANGE = 1, 2  # linux/fs.h
+
+
+@cache
+def _renameat2() -> Callable[[bytes, bytes, int], int] | None:
+    """Return what the C library offers for moves that never replace; :data:`None` where it offers nothing."""
+    if not sys.platform.startswith("linux"):
+        return None
+    try:
+        function = ctypes.CDLL(None, use_errno=True).renameat2
+    except (OSError, AttributeError):
+        return None
+    here = -100  # AT_FDCWD
+    return lambda old, new, flags: function(here, old, here, new, flags)
+
+
+def _rename_by(flags: int, old: bytes, new: bytes) -> bool:
+    """Rename with Linux's flags; False where the system or the file system does not know them."""
+    rename = _renameat2()
+    if rename is None:
+        return False
+    if rename(old, new, flags) == 0:
+        return True
+    number = ctypes.get_errno()
+    if number in (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP):
+        return False
+    raise OSError(number, os.strerror(number), old, None, new)
+
+
+def rename_new(old: bytes, new: bytes) -> None:
+    """Rename ``old`` to ``new``, which must not be there, not even as an empty directory.
+
+    :raises FileExistsError: it is there
+    """
+    if _rename_by(_NOREPLACE, old, new):
+        return
+    # All runs of ours take turns here; what comes between is a stranger.
+    if is_there(new):
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), new)
+    os.rename(old, new)
+
+
+def exchange(one: bytes, other: bytes) -> bool:
+    """Give each the other's name at once; False where the file system cannot."""
+    return _rename_by(_EXCHANGE, one, other)
+
+
+def make_parents(base: bytes, relative: bytes) -> list[bytes]:
+    """Make the directories of the path ``relative`` below ``base`` that are not there.
+
+    Another run may remove them as empty meanwhile; then they are made again.
+
+    :return: those that were made, relative to ``base``
+    :raises OSError: a directory cannot be made, or something else has its name
+    """
+    names = relative.split(b"/")
+    for _ in range(TRIES):
+        made = []
+        try:
+            for depth in range(1, len(names) + 1):
+                path = os.path.join(base, *names[:depth])
+                try:
+                    os.mkdir(path)
+                    made.append(b"/".join(names[:depth]))
+                except FileExistsError:
+                    if is_blocked(path):
+                        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), path) from None
+        except FileNotFoundError:
+            if not os.path.isdir(base):
+                raise
+            continue
+        return made
+    raise OSError(errno.EBUSY, os.strerror(errno.EBUSY), base)
+
+
+def prune_empty_parents(
+    base: bytes, relative: bytes, removed: list[bytes] | None = None, *, strict: bool = True
+) -> list[bytes]:
+    """Remove the directory ``relative`` below ``base`` if it is empty, then those above it; never ``base`` itself.
+
+    :param removed: where the paths go that were removed, also where the one above them cannot be
+    :param strict: raise where an empty directory cannot be removed. For a change that is made already, or undone, leave
+        it there: a check reports it
+    :return: the paths, relative to ``base``, that were removed
+    :raises OSError: a directory is empty and cannot be removed; it is the error's ``filename``
+    """
+    removed = [] if removed is None else removed
+    while relative:
+        try:
+            os.rmdir(os.path.join(base, relative))
+            removed.append(relative)
+        except FileNotFoundError:
+            pass  # another run did
+        except OSError as error:
+            if not strict or error.errno in (*_NOT_EMPTY, errno.EBUSY, errno.ENOTDIR):
+                break
+            raise
+        relative = os.path.dirname(relative)
+    return removed

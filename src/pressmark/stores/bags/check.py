@@ -1,0 +1,161 @@
+"""The check of a folder of bags: every bag validated, again where another run has changed it meanwhile."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
+from typing import cast
+
+from pressmark.bagit.archive import validate_archive
+from pressmark.bagit.problems import problem as bag_problem
+from pressmark.bagit.report import BagReport
+from pressmark.bagit.validation.validate import validate
+from pressmark.errors import BagError, SpillError, StoreError
+from pressmark.fs.durable import is_directory
+from pressmark.fs.names import encode_fs
+from pressmark.reports import Problem, Report
+from pressmark.stores.bags.bag_folder_reader import WORKSHOP, BagFolderReader, within
+from pressmark.stores.problems import problem
+from pressmark.stores.recheck import LOOKS, Item, await_turn, changing
+from pressmark.stores.running_report import RunningReport
+from pressmark.stores.store import OnEvent, OnProblem, StoreObject, is_same_version, status_of, store_errors
+
+__all__ = ["check", "examined", "validated"]
+
+PROGRESS_EVERY = 100  # bags
+# A bag with a file that is written to is read so often: it may be large.
+REREADS = 3
+# A serialised bag of which that is known is not read once more.
+_UNREAD = ("archive-malformed", "archive-limit")
+
+
+def check(
+    bags: BagFolderReader,
+    *,
+    digests: bool = False,
+    threads: int | None = None,
+    on_event: OnEvent | None = None,
+    on_problem: OnProblem | None = None,
+    ignore: Sequence[str] = (),
+) -> Report:
+    """Validate every bag, and join the reports; paths are relative to the folder.
+
+    Serialised bags are validated with ``digests`` only, without being unpacked. Without, that they are unchecked is
+    a warning.
+
+    :param digests: verify the checksums; without, only that all files are there and no others
+    :raises StoreError: a temporary file cannot be written: large manifests of serialised bags are kept in one
+    """
+    run = RunningReport(on_event, on_problem, 1 if digests else PROGRESS_EVERY)
+    run.report.counts.update(files=0, bytes=0)
+    for walked in bags.objects(on_problem=run.add_item, ignore=ignore):
+        for item in examined(bags, walked, digests, threads, run.report, ignore):
+            run.add_item(item)
+    return run.finish()
+
+
+def examined(
+    bags: BagFolderReader,
+    record: StoreObject,
+    digests: bool,
+    threads: int | None,
+    report: Report,
+    ignore: Sequence[str] = (),
+) -> list[Item]:
+    """Validate the bag of a record of :meth:`BagFolderReader.objects`; again where another run has changed it.
+
+    :param report: whose counts of files and bytes go up
+    :return: the record with all that is wrong with the bag, or what is in its place now; nothing where it has gone
+    """
+    double = tuple(one for one in record.problems if one.kind == "duplicate-id")
+    for look in range(LOOKS):
+        place = encode_fs(record.path)
+        seen = _state(bags, place)
+        counts = Report(counts={"files": 0, "bytes": 0})
+        problems = list(validated(bags, record, digests, threads, counts))
+        # What its tag files were blamed for comes again when it is validated.
+        problems = [one for one in record.problems if one not in problems] + problems
+        if not any(one.severity == "error" for one in problems):
+            break
+        await_turn(os.path.join(bags._base, WORKSHOP))
+        now = bags._again(record, ignore)
+        is_same = _without_double(now) == _without_double([record])
+        if is_same and all(map(is_same_version, seen, _state(bags, place))):
+            # A file that is written to in its place leaves no other trace.
+            if look + 1 >= REREADS or not any(one.kind == "file-changing" for one in problems):
+                break
+        elif len(now) != 1 or isinstance(now[0], Problem):
+            # There is nothing now, no bag, or a directory with bags in it.
+            parts = (
+                [one] if isinstance(one, Problem) else examined(bags, one, digests, threads, report) for one in now
+            )
+            return list(chain.from_iterable(parts))
+        record = cast(StoreObject, now[0])
+        if record.id is not None and double:
+            record = record._replace(proper=False, problems=(*_walked(record), *double))
+    else:
+        return [changing(record)]
+    for name, count in counts.counts.items():
+        report.counts[name] += count
+    return [record._replace(problems=tuple(problems))]
+
+
+def _state(bags: BagFolderReader, place: bytes) -> list[os.stat_result | None]:
+    """Return what tells the version of a bag that is at a place from those before and after it."""
+    path = os.path.join(bags._base, place)
+    return [status_of(path), status_of(os.path.join(path, b"data"))]
+
+
+def validated(
+    bags: BagFolderReader, record: StoreObject, digests: bool, threads: int | None, report: Report
+) -> Iterator[Problem]:
+    """Validate the bag of a record of :meth:`BagFolderReader.objects` as it is at this moment, and give what is wrong.
+
+    :param report: whose counts of files and bytes go up
+    """
+    place = encode_fs(record.path)
+    path = os.path.join(bags._base, place)
+    try:
+        is_folder = is_directory(path)
+    except OSError as error:
+        yield problem("unreadable", place, error.strerror or str(error))
+        return
+    if is_folder:
+        level = "full" if digests else "complete"
+        yield from _validated_by(bags, lambda: validate(path, level, threads=threads), place, report)
+    elif not digests:
+        yield problem("archive-unchecked", place)
+    elif not any(one.kind in _UNREAD for one in record.problems):
+        yield from _validated_by(bags, lambda: validate_archive(path, threads=threads), place, report)
+
+
+def _validated_by(
+    bags: BagFolderReader, validation: Callable[[], BagReport], place: bytes, report: Report
+) -> Iterator[Problem]:
+    try:
+        # No bag is to be blamed for the disk that takes temporary files.
+        with store_errors(bags._base):
+            found = validation()
+    except BagError as error:
+        yield problem("unreadable", place, error.reason)
+        return
+    except SpillError as error:
+        raise StoreError(error.path, error.reason) from error.__cause__
+    for name in ("files", "bytes"):
+        report.counts[name] += found.counts.get(name, 0)
+    yield from (within(place, one) for one in found.problems)
+    omitted = found.tally.total() - len(found.problems)
+    if omitted:  # there may be errors among them, behind as many warnings as are kept
+        severity = "warning" if found.ok else "error"
+        yield bag_problem("problems-omitted", place, f"{omitted} more problems of the bag", severity=severity)
+
+
+def _walked(record: StoreObject) -> tuple[Problem, ...]:
+    """Return the problems of a record that the bag itself has."""
+    return tuple(one for one in record.problems if one.kind != "duplicate-id")
+
+
+def _without_double(items: Sequence[Item]) -> list[object]:
+    """Return what two looks at a place have in common, if nothing was changed between them."""
+    return [one if isinstance(one, Problem) else (one.id, one.path, _walked(one)) for one in items]

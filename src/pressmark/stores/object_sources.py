@@ -1,0 +1,211 @@
+"""What an object is made of: files and directories, gone through and copied into a new directory."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+from collections.abc import Callable, Iterator, Mapping
+
+from pressmark.fixity import Outcome
+from pressmark.fixity.copying import Event, Job, copy_files
+from pressmark.fixity.outcomes import failure, kind_of_error, kind_of_mode, message_of
+from pressmark.fs.entries import DirectoryEntry, scan
+from pressmark.fs.names import decode_fs, encode_fs
+from pressmark.stores.store import Path, Source, leads_out
+
+__all__ = ["Refused", "Unreadable", "copy_source", "refuse_within", "source_tree"]
+
+# Copying always computes a digest; this one costs next to nothing.
+_CHEAPEST = ("xxh3-64",)
+
+
+class Refused(Exception):
+    """A source that cannot be stored; the store makes an ``ObjectError`` of it.
+
+    :ivar kind: ``source`` or ``bad-name``
+    :ivar reason: one line that says why, and the way out
+    """
+
+    def __init__(self, kind: str, reason: str) -> None:
+        super().__init__(kind, reason)
+        self.kind = kind
+        self.reason = reason
+
+
+class Unreadable(Refused):
+    """A file of a source that could not be copied.
+
+    :ivar outcome: what became of it
+    """
+
+    def __init__(self, outcome: Outcome) -> None:
+        super().__init__("source", f"{os.fsdecode(encode_fs(outcome.path))}: {outcome.message}")
+        self.outcome = outcome
+
+
+def copy_source(
+    source: Source,
+    target: bytes,
+    *,
+    mode: str = "auto",
+    links: str = "refuse",
+    threads: int | None = None,
+    algorithms: tuple[str, ...] = (),
+    on_file: Callable[[bytes, Outcome], object] | None = None,
+    on_event: Callable[[Event], object] | None = None,
+) -> int:
+    """Copy what a source is made of into the new directory ``target``.
+
+    :param source: a file, a directory, or names and the files or directories that are copied there
+    :param mode: as in :func:`pressmark.fixity.copying.copy_files`
+    :param links: symbolic links: ``"refuse"`` or ``"follow"``; what the source itself names is followed
+    :param algorithms: of the digests that ``on_file`` gets
+    :param on_file: called with each file's name below ``target``, and its outcome
+    :param on_event: called with the events of :func:`pressmark.fixity.copying.copy_files`
+    :return: how many files there are
+    :raises Refused: the source cannot be stored
+    :raises OSError: the copy cannot be written
+    """
+    names: list[bytes] = []
+
+    def jobs() -> Iterator[Job]:
+        os.mkdir(target)
+        for name, path in _files(source, target, links == "follow"):
+            names.append(name)
+            yield Job(path, os.path.join(target, name))
+
+    count = 0
+    outcomes = copy_files(jobs(), algorithms or _CHEAPEST, mode=mode, threads=threads, links=links, on_event=on_event)
+    for outcome in outcomes:
+        if not outcome.ok:
+            raise Unreadable(outcome)
+        if on_file is not None:
+            on_file(names[count], outcome)
+        count += 1
+    if not os.path.isdir(target):  # no file at all
+        os.mkdir(target)
+    return count
+
+
+def _files(source: Source, target: bytes, follow: bool) -> Iterator[tuple[bytes, bytes]]:
+    """Give names and files of a source, and make the directories for them below ``target``."""
+    tops: Iterator[tuple[bytes, bytes, bytes]]
+    if isinstance(source, Mapping):
+        tops = ((os.path.realpath(_given(path)), _checked(encode_fs(name)), b"") for name, path in source.items())
+    else:
+        given = _given(source)
+        # Whoever names a link means what it leads to, under the link's name.
+        tops = iter([(os.path.realpath(given), b"", os.path.basename(given))])
+    for top, inside, alone in tops:
+        for name, path, entries in source_tree(top, inside, target, follow, alone=alone):
+            if entries is not None:
+                _make(target, name)
+                continue
+            _make(target, os.path.dirname(_checked(name)))
+            yield name, path
+
+
+def source_tree(
+    path: bytes,
+    name: bytes,
+    target: bytes,
+    follow: bool,
+    *,
+    alone: bytes = b"",
+    deepest: int | None = None,
+    above: tuple[tuple[int, int], ...] = (),
+) -> Iterator[tuple[bytes, bytes, list[DirectoryEntry] | None]]:
+    """Go through a file or directory of a source, a directory before what is in it, by the octets of the names.
+
+    :param path: of it; if that is a link, it is followed
+    :param name: that it has in the object; empty where what is in it is all of the object
+    :param target: where it is copied to
+    :param follow: symbolic links below it
+    :param alone: the name of a file that is all of the object
+    :param deepest: how many directories may lie below each other; :data:`None` for as many as Python's stack takes
+    :param above: devices and numbers of the directories above
+    :return: names, paths, and of directories what is in them; :data:`None` of files, and of whatever else ``path`` is
+    :raises Refused: it cannot be stored
+    """
+    if not above:
+        refuse_within(path, target)
+    try:
+        status = os.stat(path)
+        if not above and not stat.S_ISDIR(status.st_mode):
+            yield name or alone, path, None  # what it is, the copying finds out
+            return
+        entries = scan(path, follow=follow)
+    except OSError as error:
+        number = error.errno or 0
+        raise Unreadable(failure(path, kind_of_error(number, path), number)) from None
+    identity = (status.st_dev, status.st_ino)
+    if identity in above:
+        raise Refused("source", f"{decode_fs(path)}: {message_of('directory-loop')}; leave it out")
+    if len(above) == deepest:
+        what = f"{decode_fs(path)}: more than {deepest} directories lie below each other there"
+        raise Refused("source", f"{what}; leave it out, or pack it into one file")
+    yield name, path, entries
+    for entry in entries:
+        inside = name + b"/" + entry.name if name else entry.name
+        below = os.path.join(path, entry.name)
+        if entry.kind == "directory":
+            if entry.is_link:
+                refuse_within(below, target)
+            yield from source_tree(below, inside, target, follow, deepest=deepest, above=(*above, identity))
+        elif entry.kind == "file":
+            yield inside, below, None
+        else:
+            raise Refused("source", f"{decode_fs(below)}: {_why_no_file(entry, below)}")
+
+
+def _why_no_file(entry: DirectoryEntry, path: bytes) -> str:
+    if entry.kind == "link":
+        return f"{message_of('link')}; follow links, or leave it out"
+    try:
+        kind = kind_of_mode(os.stat(path).st_mode)
+        why = message_of(kind) if kind else "it is no file"
+    except OSError as error:
+        number = error.errno or 0
+        why = message_of(kind_of_error(number, path), number)
+    return f"{why}; leave it out"
+
+
+def refuse_within(path: bytes, target: bytes) -> None:
+    """Refuse to copy a directory to a place inside of it: the copy would be copied, too.
+
+    :raises Refused: ``target`` is inside of ``path``
+    """
+    if os.path.isdir(path) and _is_within(os.path.dirname(target), path):
+        raise Refused("source", f"{os.fsdecode(path)}: it would be copied into itself; name what is in it")
+
+
+def _is_within(place: bytes, top: bytes) -> bool:
+    """Return whether the directory ``place`` is ``top`` or below it, by whatever names.
+
+    Asked of the directories above: of small objects, real paths of both would cost a tenth of all that is done.
+    """
+    with contextlib.suppress(OSError):  # where nobody may look
+        wanted, here = os.stat(top), os.stat(place)
+        while not os.path.samestat(here, wanted):
+            place += b"/.."
+            below, here = here, os.stat(place)
+            if os.path.samestat(here, below):  # the uppermost
+                return False
+        return True
+    return False
+
+
+def _given(path: Path) -> bytes:
+    return os.fsencode(os.fspath(path))
+
+
+def _checked(name: bytes) -> bytes:
+    if leads_out(name):
+        raise Refused("bad-name", f"{os.fsdecode(name)!r} is no name of a file within an object")
+    return name
+
+
+def _make(target: bytes, relative: bytes) -> None:
+    if relative:
+        os.makedirs(os.path.join(target, relative), exist_ok=True)

@@ -1,0 +1,163 @@
+"""What can be mended in a Pairtree: objects encapsulated, interrupted changes finished, empty ppaths removed."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Sequence
+
+from pressmark.fs.durable import is_there
+from pressmark.fs.entries import would_be_empty
+from pressmark.fs.moves import prune_empty_parents
+from pressmark.fs.names import decode_fs, encode_fs
+from pressmark.fs.run_directories import RunDirectory, own_leftovers
+from pressmark.reports import Problem, Report
+from pressmark.stores.pairtree.encapsulation import encapsulate, unmovable
+from pressmark.stores.pairtree.interrupted import is_one_directory, unreached
+from pressmark.stores.pairtree.pairtree_reader import PairtreeReader
+from pressmark.stores.pairtree.walk import REPAIRING, REPLACED, ROOT, WORKSHOP, Contents, contents, is_morty
+from pressmark.stores.problems import problem
+from pressmark.stores.store import Changed, OnEvent, StoreObject, store_errors, unrepaired
+
+__all__ = ["Repair"]
+
+# What a repair mends, by moving everything that is the object's into one directory.
+_MENDED = {"bare-file", "post-morty", "split-end", "unfinished"}
+
+
+class Repair(contextlib.ExitStack):
+    """One repair of a tree; a context manager, which keeps its workshops.
+
+    :ivar report: what remains, and what was done
+    """
+
+    def __init__(self, store: PairtreeReader, dry_run: bool, on_event: OnEvent | None, ignore: Sequence[str]) -> None:
+        super().__init__()
+        self._store = store
+        self._dry_run = dry_run
+        self._tell = on_event or (lambda _event: None)
+        self._ignore = ignore
+        self._shops: dict[bytes, RunDirectory] = {}
+        self._pruned: set[bytes] = set()
+        self.report = Report(counts={"objects": 0, "repaired": 0})
+
+    def __enter__(self) -> Repair:
+        super().__enter__()
+        folder = os.path.join(self._store._base, WORKSHOP)
+        if not self._dry_run and os.path.isdir(folder):
+            for left in own_leftovers(folder):
+                self._tell(Changed("remove", WORKSHOP + b"/" + os.path.basename(left)))
+            self._shop(folder)  # also where nothing is left in it
+        return self
+
+    def see(self, item: StoreObject | Problem) -> None:
+        """Mend what can be mended of one thing that the walk found, and report the rest."""
+        if isinstance(item, Problem):
+            if not self._see_problem(item):
+                self.report.add([item])
+            return
+        self.report.counts["objects"] += 1
+        kinds = {found.kind for found in item.problems}
+        if item.path == ROOT or not kinds & _MENDED:
+            self.report.add(item.problems)
+            return
+        try:
+            mended = self._mend(item)
+        except OSError as error:
+            self.report.add([unrepaired(encode_fs(item.path), error)])
+            mended = False
+        self.report.counts["repaired"] += mended
+        self.report.add(found for found in item.problems if not mended or found.kind not in _MENDED)
+
+    def _see_problem(self, found: Problem) -> bool:
+        if found.kind == "leftover":
+            # Entering the workshop removes it.
+            self._tell(Changed("remove", found.path))
+            if not self._dry_run:
+                self._shop(os.path.dirname(os.path.join(self._store._base, found.path)))
+            return True
+        if found.kind != "empty":
+            return False
+        return self._prune(decode_fs(found.path).removeprefix(f"{ROOT}/"))
+
+    def _prune(self, place: str) -> bool:
+        """Remove an empty directory, and those above it that are empty then; return whether it is gone."""
+        removed: list[bytes] = []
+        try:
+            if self._dry_run:
+                removed = self._would_prune(encode_fs(place))
+            else:
+                with self._shop(self._store._workshop(place)).lock():
+                    prune_empty_parents(self._store._tree, encode_fs(place), removed)
+        except OSError as error:
+            stuck = (
+                os.path.relpath(error.filename, self._store._base) if error.filename else encode_fs(f"{ROOT}/{place}")
+            )
+            self.report.add([unrepaired(stuck, error)])  # it may be one above
+        for path in removed:
+            self._tell(Changed("prune", encode_fs(ROOT) + b"/" + path))
+        return bool(removed) or not is_there(os.path.join(self._store._tree, encode_fs(place)))
+
+    def _would_prune(self, place: bytes) -> list[bytes]:
+        """Return what pruning would remove after all that it would have removed already."""
+        removed = []
+        while place:
+            directory = os.path.join(self._store._tree, place)
+            if os.path.islink(directory) or not would_be_empty(directory, place, self._pruned):
+                break
+            self._pruned.add(place)
+            removed.append(place)
+            place = os.path.dirname(place)
+        return removed
+
+    def _mend(self, record: StoreObject) -> bool:
+        """Encapsulate one object; return whether that was done, or would be."""
+        store = self._store
+        place = record.path.removeprefix(f"{ROOT}/")
+        directory = os.path.join(store._tree, encode_fs(place))
+        if self._dry_run:
+            try:
+                found = contents(directory, is_morty(place), follow=store._follow, ignore=self._ignore)
+            except FileNotFoundError:
+                return True  # as below
+            change = self._change(record, directory, found)
+            if change is not None:
+                self._tell(change)
+            return change is not None
+        shop = self._shop(store._workshop(place))
+        with shop.lock():
+            try:
+                found = contents(directory, is_morty(place), follow=store._follow, ignore=self._ignore)
+            except FileNotFoundError:
+                return True  # somebody has deleted it meanwhile
+            change = self._change(record, directory, found)
+            if change is None:
+                return False
+            if found.ours:
+                found = store._settled(record.id or "", directory, place, self._ignore)
+            if found.members and not is_one_directory(found):
+                encapsulate(directory, found.members)
+        self._tell(change)
+        return True
+
+    def _change(self, record: StoreObject, directory: bytes, found: Contents) -> Changed | None:
+        """Return what is to be done; :data:`None` where nothing must be."""
+        if not found.ours and (is_one_directory(found) or not found.members):
+            return None  # it is no longer as the walk found it
+        if any(entry.name in (REPAIRING, REPLACED) for entry in found.reserved):
+            return None  # what is in the way is none of ours
+        if unreached(found, record.path):
+            return None  # it would cut off the branch that they may lead to
+        broken = unmovable(directory, found.members)
+        if broken:
+            path = encode_fs(record.path) + b"/"
+            self.report.add(problem("link-unmoved", path + name) for name in broken)
+            return None
+        names = tuple(entry.name for entry in found.members)
+        return Changed("finish" if found.ours else "encapsulate", encode_fs(record.path), names)
+
+    def _shop(self, folder: bytes) -> RunDirectory:
+        if folder not in self._shops:
+            with store_errors(folder):  # no repair at all without one
+                self._shops[folder] = self.enter_context(RunDirectory(folder))
+        return self._shops[folder]

@@ -1,0 +1,54 @@
+"""The report of a check while it runs: what is found is reported at once, and how far it is every now and then."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pressmark.reports import Problem, Report
+from pressmark.stores.recheck import Item
+from pressmark.stores.store import OnEvent, OnProblem, Progress
+
+__all__ = ["RunningReport"]
+
+
+class RunningReport:
+    """The report of one check.
+
+    :param every: how many objects lie between two events
+    :ivar report: what was found so far
+    """
+
+    def __init__(self, on_event: OnEvent | None, on_problem: OnProblem | None, every: int) -> None:
+        self.report = Report(counts={"objects": 0, "proper": 0})
+        self._on_event = on_event
+        self._on_problem = on_problem
+        self._every = every
+
+    def add(self, problems: Iterable[Problem]) -> None:
+        """Add problems, and pass them on."""
+        for problem in problems:
+            self.report.problems.append(problem)
+            if self._on_problem is not None:
+                self._on_problem(problem)
+
+    def add_item(self, item: Item) -> None:
+        """Count an object and add its problems, or add a problem that belongs to none."""
+        if isinstance(item, Problem):
+            self.add([item])
+            return
+        counts = self.report.counts
+        counts["objects"] += 1
+        counts["proper"] += item.proper
+        if item.problems:
+            self.add(item.problems)
+        if counts["objects"] % self._every == 0:
+            self._tell_progress()
+
+    def finish(self) -> Report:
+        """Report the progress for the last time, and return the report."""
+        self._tell_progress()
+        return self.report
+
+    def _tell_progress(self) -> None:
+        if self._on_event is not None:
+            self._on_event(Progress(self.report.counts["objects"], len(self.report.problems)))

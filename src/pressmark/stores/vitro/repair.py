@@ -1,0 +1,170 @@
+"""What can be mended in a Vitro store, where there is one answer."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from pressmark.fs.durable import flush_directory, is_there
+from pressmark.fs.entries import would_be_empty
+from pressmark.fs.moves import make_parents, prune_empty_parents, rename_new
+from pressmark.fs.names import decode_fs, encode_fs
+from pressmark.fs.run_directories import RunDirectory, own_leftovers
+from pressmark.reports import Problem, Report
+from pressmark.stores.store import Changed, OnEvent, StoreObject, store_errors, unrepaired
+from pressmark.stores.vitro.vitro_reader import ROOT, VitroReader
+
+__all__ = ["Repair"]
+
+
+class Repair:
+    """One repair of a store."""
+
+    def __init__(self, store: VitroReader, dry_run: bool, on_event: OnEvent | None) -> None:
+        self._store = store
+        self._dry_run = dry_run
+        self._tell = on_event or (lambda _event: None)
+        self._shop: RunDirectory | None = None
+        self._mended = 0
+        # What a dry run would have done so far: paths that would be gone, that would be there, and names by the old.
+        self._gone: set[bytes] = set()
+        self._come: set[bytes] = set()
+        self._renamed: dict[bytes, bytes] = {}
+
+    def run(self, ignore: Sequence[str]) -> Report:
+        """Do it, and check what is there then."""
+        store = self._store
+        done: set[Problem] = set()
+        with contextlib.ExitStack() as stack:
+            renaming = store._renaming()
+            if renaming is not None:
+                self._tell(Changed("finish", encode_fs(f"{ROOT}/{renaming.place}")))
+            for left in own_leftovers(store._workshop()):
+                self._tell(Changed("remove", os.path.relpath(left, store._base)))
+            if not self._dry_run and os.path.isdir(store._workshop()):
+                # Entering it removes what is left there.
+                self._enter(stack)
+                with self._turn(stack):
+                    store._settle()
+            # All of it before anything is moved, so that nothing is met again where it was moved to.
+            items = list(self._to_mend(ignore))
+            stuck: list[Problem] = []
+            for item, problems in items:
+                for found in problems:
+                    try:
+                        if self._mend(item, found, stack, ignore):
+                            done.add(found)
+                    except OSError as error:
+                        stuck.append(unrepaired(found.path, error))
+        report = store.check(ignore=ignore)
+        report.add(stuck)
+        if self._dry_run:
+            gone = {"leftover", "unfinished"}
+            report.problems = [one for one in report.problems if one not in done and one.kind not in gone]
+        report.counts["repaired"] = self._mended
+        return report
+
+    def _to_mend(self, ignore: Sequence[str]) -> Iterator[tuple[StoreObject | None, Sequence[Problem]]]:
+        for item in self._store._walk(ignore):
+            if isinstance(item, Problem):
+                if item.kind == "empty":
+                    yield None, [item]
+            elif {found.kind for found in item.problems} & {"bad-file-name", "hidden"}:
+                # A move takes the name along: first the name.
+                yield item, sorted(item.problems, key=lambda found: found.kind)
+
+    def _enter(self, stack: contextlib.ExitStack) -> RunDirectory:
+        if self._shop is None:
+            with store_errors(self._store._base):  # no repair at all without one
+                self._shop = stack.enter_context(RunDirectory(self._store._workshop()))
+        return self._shop
+
+    def _turn(self, stack: contextlib.ExitStack) -> Any:
+        return contextlib.nullcontext() if self._dry_run else self._enter(stack).lock()
+
+    def _mend(
+        self, item: StoreObject | None, found: Problem, stack: contextlib.ExitStack, ignore: Sequence[str]
+    ) -> bool:
+        """Mend one problem, or on a dry run find out whether it could be."""
+        with self._turn(stack):
+            if item is None:
+                return self._prune(found.path)
+            place = item.path.removeprefix(f"{ROOT}/")
+            files = self._store._files(place, ignore)
+            if len(files) != 1 or found.expected is None:
+                return False
+            if found.kind == "bad-file-name":
+                if encode_fs(f"{item.path}/") + files[0] != found.path:
+                    return False  # it has been replaced since it was looked at
+                new, action = os.path.join(encode_fs(place), encode_fs(found.expected)), "rename"
+            elif found.kind == "hidden" and item.id is not None:
+                target = found.expected.removeprefix(f"{ROOT}/")
+                if self._store._files(target):
+                    return False
+                new, action = os.path.join(encode_fs(target), files[0]), "move"
+            else:
+                return False
+            return self._rename(action, os.path.join(encode_fs(place), files[0]), new)
+
+    def _prune(self, path: bytes) -> bool:
+        place = path.removeprefix(encode_fs(ROOT) + b"/")
+        removed = self._would_prune(place) if self._dry_run else prune_empty_parents(self._store._tree, place)
+        for one in removed:
+            self._tell(Changed("prune", encode_fs(ROOT) + b"/" + one))
+        return True
+
+    def _would_prune(self, place: bytes) -> list[bytes]:
+        """Return what pruning would remove after all that would have been done already."""
+        removed = []
+        while place and place not in self._come:
+            if not would_be_empty(os.path.join(self._store._tree, place), place, self._gone):
+                break
+            self._gone.add(place)
+            removed.append(place)
+            place = os.path.dirname(place)
+        return removed
+
+    def _would_rename(self, action: str, old: bytes, new: bytes) -> tuple[bytes, bytes]:
+        """Note what renaming would do, and return the names that it would have."""
+        if action == "rename":
+            self._renamed[old] = new
+            return old, new
+        self._gone.add(old)
+        name = os.path.basename(self._renamed.get(old, old))
+        above = os.path.dirname(new)
+        new = os.path.join(above, name)
+        while above:
+            self._come.add(above)
+            above = os.path.dirname(above)
+        self._would_prune(os.path.dirname(old))
+        return os.path.join(os.path.dirname(old), name), new
+
+    def _rename(self, action: str, old: bytes, new: bytes) -> bool:
+        tree = self._store._tree
+        target = os.path.join(tree, new)
+        if len(os.path.basename(new)) > 255 or is_there(target):
+            return False
+        if self._store._link(decode_fs(os.path.dirname(new))) is not None:
+            return False
+        if self._dry_run:
+            old, new = self._would_rename(action, old, new)
+        else:
+            try:
+                made = make_parents(tree, os.path.dirname(new))
+                rename_new(os.path.join(tree, old), target)
+            except OSError as error:
+                prune_empty_parents(tree, os.path.dirname(new), strict=False)
+                if error.errno in (errno.ENOTDIR, errno.EEXIST, errno.EISDIR):
+                    return False
+                raise
+            if self._store._durable:
+                for directory in {os.path.dirname(target), *(os.path.dirname(os.path.join(tree, m)) for m in made)}:
+                    flush_directory(directory)
+        self._mended += 1
+        self._tell(Changed(action, encode_fs(ROOT) + b"/" + old, (encode_fs(ROOT) + b"/" + new,)))
+        if not self._dry_run:
+            prune_empty_parents(tree, os.path.dirname(old), strict=False)
+        return True

@@ -1,0 +1,497 @@
+"""Vitro file storage: the identifier in groups of three characters is a directory, and the one file in it the object.
+
+::
+
+    <root>/
+    ├── file_storage_namespaces.properties   what each prefix stands for: see :mod:`pressmark.stores.vitro.namespaces`
+    ├── file_storage_pressmark/              while something is changed: see :mod:`pressmark.fs.run_directories`
+    └── file_storage_root/
+        └── a~n/342/4/myPhoto.jpg
+
+Directories may hold other objects' directories besides their own file. Nothing but objects' files is ever in them, not
+even for a moment: Vitro takes every file for the object's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+from collections.abc import Iterator, Sequence
+from fnmatch import translate
+from itertools import islice
+from typing import Any, BinaryIO, ClassVar, NamedTuple
+
+from pressmark.errors import IdentifierError, ObjectError, PathError, StoreError
+from pressmark.fs.durable import flush_directory, is_there
+from pressmark.fs.entries import DirectoryEntry, scan
+from pressmark.fs.moves import rename_new
+from pressmark.fs.names import decode_fs, encode_fs, first_link, is_absent
+from pressmark.fs.run_directories import LOCK, kind_of_leftover
+from pressmark.layouts import Vitro
+from pressmark.reports import Problem, Report
+from pressmark.stores.problems import problem
+from pressmark.stores.readability import unreadable_file
+from pressmark.stores.recheck import Item, abandoned, settled
+from pressmark.stores.running_report import RunningReport
+from pressmark.stores.store import (
+    OnEvent,
+    OnProblem,
+    Path,
+    Store,
+    StoredObject,
+    StoreObject,
+    encode_path,
+    is_same_version,
+    object_errors,
+    status_of,
+    store_errors,
+)
+from pressmark.stores.vitro.namespaces import NAMESPACES, read_namespaces
+
+__all__ = ["JOURNAL", "ROOT", "WORKSHOP", "Renaming", "VitroObject", "VitroReader"]
+
+ROOT = "file_storage_root"
+WORKSHOP = b"file_storage_pressmark"
+# In the workshop, while an object gets a file of another name: what is to be finished.
+JOURNAL = b"renaming"
+PROGRESS_EVERY = 1_000  # objects
+SHOWN_NAMES = 5
+# What other runs make, too, for the moment in which they change something.
+_PASSING = {"bad-file-name", "duplicate-id", "empty", "files-several", "unfinished", "unreadable"}
+# What is wrong with an object that Vitro itself cannot have.
+_IMPROPER = {"bad-file-name", "files-several", "hidden", "not-canonical", "undecodable", "unknown-prefix"}
+
+
+class VitroObject(StoredObject):
+    """An object of a Vitro store: one file.
+
+    :ivar name: the file's name, decoded
+    :ivar file: its path, absolute
+    """
+
+    def __init__(self, store: str, identifier: str, directory: bytes, stored: bytes, name: str) -> None:
+        super().__init__(store, identifier, directory, (stored,), "refuse")
+        self.name = name
+        self.file = os.path.join(directory, stored)
+
+    def files(self) -> Iterator[tuple[str, bytes]]:
+        """Give the file's name and its path.
+
+        :raises ObjectError: of kind ``changed``
+        """
+        yield self.name, self.file
+        self.confirm()
+
+    def was_seen(self) -> bool:
+        """Return whether there was a status of the file to be had when it was got."""
+        return self._seen[self.file] is not None
+
+    def is_current(self) -> bool:
+        """Return whether it is still the one that was got."""
+        return is_same_version(status_of(self.file), self._seen[self.file])
+
+    def open(self, name: str) -> BinaryIO:
+        """Open the file for reading.
+
+        :raises ObjectError: it has another name, is no longer the one that was got, or cannot be read
+        """
+        file = self._opened(self.file, self.file) if name == self.name else None
+        if file is None:
+            raise ObjectError(self._store, self.id, "missing", f"there is no file {name!r} in it but {self.name!r}")
+        return file
+
+
+class Renaming(NamedTuple):
+    """A file that gets new content and another name: first the content, at once, then the name.
+
+    :ivar place: its directory, relative to file_storage_root
+    :ivar inode: of the new content
+    """
+
+    place: str
+    old: str
+    new: str
+    inode: int
+
+
+class VitroReader(Store):
+    """A Vitro store that is there, and the objects in it.
+
+    Symbolic links within it are reported and not followed. Vitro itself takes no locks: do not let it write at the same
+    time.
+
+    :param path: the directory that holds file_storage_root
+    :param encoding: of the namespaces file
+    :param ignore: globs of names that are passed over everywhere, such as ``.DS_Store``
+    :param durable: have everything on the disk before a change is made
+
+    :ivar namespaces: what each prefix stands for
+    :ivar namespaces_problems: what is wrong with the namespaces file; with an error among them the store is only read
+    :raises StoreError: it is no Vitro store, or cannot be read
+    """
+
+    kind: ClassVar[str] = "vitro"
+    layout: Vitro
+
+    def __init__(
+        self, path: Path, *, encoding: str = "utf-8", ignore: Sequence[str] = (), durable: bool = True
+    ) -> None:
+        self._base = _base_of(path)
+        self._tree = os.path.join(self._base, encode_fs(ROOT))
+        self.root = os.fsdecode(self._base)
+        self._encoding = encoding
+        self._ignore = tuple(ignore)
+        self._durable = durable
+        self._read()
+
+    def _read(self) -> None:
+        file = read_namespaces(self._base, self._encoding)
+        self.namespaces, self.namespaces_problems = file
+        self._doubt = file.doubt
+        self.layout = Vitro(self.namespaces)
+
+    def refuse_changes(self) -> None:
+        """Return where the store may be changed, as far as it knows without trying.
+
+        :raises StoreError: the meaning of its namespaces file is in doubt, and with it where objects belong
+        """
+        if self._doubt is not None:
+            raise StoreError(os.path.join(self._base, NAMESPACES), f"the store is only read: {self._doubt}")
+
+    def _workshop(self) -> bytes:
+        """Return the workshop: beside the tree, or within it where that is on another file system."""
+        same = os.stat(self._base).st_dev == os.stat(self._tree).st_dev
+        return os.path.join(self._base if same else self._tree, WORKSHOP)
+
+    # --- all objects --------------------------------------------------------------------------------------------------
+
+    def objects(
+        self, *, threads: int | None = None, on_problem: OnProblem | None = None, ignore: Sequence[str] = ()
+    ) -> Iterator[StoreObject]:
+        """Give every object, lazily, in the order of the octets of the directories' names.
+
+        What belongs to no object goes to ``on_problem``.
+
+        :param threads: has no effect: directories are read one after another
+        :param ignore: globs of names that are passed over, besides those of the store
+        """
+        return self._objects(ignore, on_problem)
+
+    def _objects(
+        self, ignore: Sequence[str], on_problem: OnProblem | None, *, readable: bool = False
+    ) -> Iterator[StoreObject]:
+        with store_errors(self._base):
+            for found in self._walk(ignore, readable=readable):
+                if isinstance(found, StoreObject) and not found.problems:
+                    yield found
+                    continue
+                for item in self._second_look(found, ignore, readable):
+                    if isinstance(item, StoreObject):
+                        yield item
+                    elif on_problem is not None:
+                        on_problem(item)
+
+    def _second_look(self, item: Item, ignore: Sequence[str], readable: bool) -> list[Item]:
+        """Return what the walk has found, or what is there in its place where another run was changing that."""
+        problems = item.problems if isinstance(item, StoreObject) else (item,)
+        if not any(one.kind in _PASSING for one in problems):
+            return [item]
+        ignored = _matcher((*self._ignore, *ignore))
+        place = decode_fs(encode_fs(item.path)).removeprefix(ROOT).lstrip("/")
+
+        def again() -> list[Item]:
+            found = self._walk_from(place, ignored, readable)
+            if isinstance(item, StoreObject):
+                # What else is there, and below, the walk finds by itself.
+                return [one for one in islice(found, 1) if encode_fs(one.path) == encode_fs(item.path)]
+            return list(found)
+
+        return settled(item, again, self._workshop())
+
+    def _walk(self, ignore: Sequence[str] = (), *, readable: bool = False) -> Iterator[Item]:
+        """Give objects and problems in their order.
+
+        :param readable: report files that cannot be read
+        """
+        ignored = _matcher((*self._ignore, *ignore))
+        yield from self._beside(ignored)
+        yield from self._walk_from("", ignored, readable)
+
+    def _walk_from(self, place: str, ignored: Any, readable: bool) -> Iterator[Item]:
+        """Give what is at and below a place: of an object's directory, the object first."""
+        renaming = self._renaming()
+        # Places that are still to be looked at, the next one last.
+        places = [place]
+        while places:
+            place = places.pop()
+            path = encode_fs(f"{ROOT}/{place}" if place else ROOT)
+            try:
+                entries = scan(os.path.join(self._tree, encode_fs(place)), follow=False)
+            except FileNotFoundError:
+                continue  # removed as empty since its name was read
+            except OSError as error:
+                yield problem("unreadable", path, error.strerror or str(error))
+                continue
+            kept = [entry for entry in entries if not ignored(decode_fs(entry.name))]
+            if not place:
+                kept = [entry for entry in kept if not self._is_workshop(self._tree, entry)]
+            files = [entry.name for entry in kept if entry.kind == "file"]
+            if files and not place:
+                for name in files:
+                    yield problem("file-in-root", path + b"/" + name)
+            elif files:
+                record = self._object(place, path, files, renaming)
+                if readable:
+                    record = record._replace(problems=(*record.problems, *self._unreadable_in(place, files)))
+                yield record
+            for entry in kept:
+                if entry.kind == "link":
+                    yield problem("link", path + b"/" + entry.name, section="")
+                elif entry.kind == "special":
+                    yield problem("special-file", path + b"/" + entry.name, section="")
+            if place and not entries:
+                yield problem("empty", path, "an empty directory; it holds no object", section="")
+            below = [decode_fs(entry.name) for entry in kept if entry.kind == "directory"]
+            places += [f"{place}/{name}" if place else name for name in reversed(below)]
+
+    def _object(self, place: str, path: bytes, files: Sequence[bytes], renaming: Renaming | None) -> StoreObject:
+        identifier, problems = self._identified(place, path)
+        if len(files) > 1:
+            problems.append(problem("files-several", path, f"it has {len(files)} files: {_listed(files)}"))
+        for name in files:
+            problems += self._named(name, path)
+        if renaming is not None and renaming.place == place:
+            problems.append(problem("unfinished", path))
+        if identifier is not None and {found.kind for found in problems} & {"hidden", "not-canonical"}:
+            canonical = self._canonical(identifier)
+            if canonical and canonical != place and self._files(canonical):
+                message = f"{ROOT}/{canonical} is the same identifier's; remove one"
+                problems.append(problem("duplicate-id", path, message, section="", found=f"{ROOT}/{canonical}"))
+        proper = not any(found.kind in _IMPROPER for found in problems)
+        return StoreObject(identifier, decode_fs(path), proper, None, tuple(problems))
+
+    def unreadable(self, record: StoreObject) -> list[Problem]:
+        """Return what cannot be read of the object of a record of :meth:`objects`; none if it is gone."""
+        place = record.path.removeprefix(f"{ROOT}/")
+        try:
+            return self._unreadable_in(place, self._files(place))
+        except OSError as error:
+            return [problem("unreadable", encode_fs(record.path), error.strerror or str(error))]
+
+    def _unreadable_in(self, place: str, files: Sequence[bytes]) -> list[Problem]:
+        paths = [encode_fs(f"{ROOT}/{place}/") + name for name in files]
+        return [found for path in paths for found in unreadable_file(os.path.join(self._base, path), path)]
+
+    def _identified(self, place: str, path: bytes) -> tuple[str | None, list[Problem]]:
+        """Return the identifier of a place, and what is to be said of the two."""
+        try:
+            return self.layout.unmap_path(place), []
+        except PathError as error:
+            why = error.reason
+        prefix = place.replace("/", "")[:2]
+        if prefix[1:] == "~" and prefix[0] not in self.namespaces:
+            return None, [problem("unknown-prefix", path, f"no namespace has the prefix {prefix[0]!r}")]
+        try:
+            identifier = Vitro().unmap_path(place)
+        except PathError:
+            return None, [problem("undecodable", path, why, section="")]
+        # Without namespaces it is somebody's: it was stored before its namespace was declared.
+        canonical = f"{ROOT}/{self.layout.map_id(identifier)}"
+        message = f"its namespace was declared later, and Vitro looks for it at {canonical}"
+        return identifier, [problem("hidden", path, message, expected=canonical)]
+
+    def _canonical(self, identifier: str) -> str | None:
+        try:
+            return self.layout.map_id(identifier)
+        except IdentifierError:
+            return None
+
+    def _named(self, stored: bytes, path: bytes) -> list[Problem]:
+        """Return what is to be said of a file's name."""
+        where = path + b"/" + stored
+        try:
+            expected = self.layout.encode_filename(self.layout.decode_filename(stored))
+        except (PathError, IdentifierError) as error:
+            return [problem("bad-file-name", where, error.reason)]
+        if encode_fs(expected) == stored:
+            return []
+        return [problem("bad-file-name", where, f"Vitro would look for {expected!r}", expected=expected)]
+
+    def _beside(self, ignored: Any) -> Iterator[Problem]:
+        """Give what is beside file_storage_root and not Vitro's, and what interrupted runs have left."""
+        workshop = self._workshop()
+        for left in abandoned(workshop):
+            yield problem(kind_of_leftover(left), os.path.relpath(left, self._base))
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+            # What a link in its place leads to is not the store's.
+            for entry in [] if os.path.islink(workshop) else scan(workshop, follow=False):
+                if entry.kind != "directory" and entry.name not in (LOCK, JOURNAL, JOURNAL + b".new"):
+                    yield problem("beside", os.path.relpath(os.path.join(workshop, entry.name), self._base))
+        for entry in scan(self._base, follow=False):
+            known = entry.name in (NAMESPACES, encode_fs(ROOT)) or self._is_workshop(self._base, entry)
+            if not known and not ignored(decode_fs(entry.name)):
+                yield problem("beside", entry.name)
+
+    def _is_workshop(self, directory: bytes, entry: DirectoryEntry) -> bool:
+        """Return whether an entry of a directory is where this store's changes are prepared."""
+        return entry.kind == "directory" and os.path.join(directory, entry.name) == self._workshop()
+
+    def check(
+        self,
+        *,
+        digests: bool = False,
+        threads: int | None = None,
+        on_event: OnEvent | None = None,
+        on_problem: OnProblem | None = None,
+        ignore: Sequence[str] = (),
+    ) -> Report:
+        """Walk the whole store and return what is wrong.
+
+        Files are not read, only that they can be read is checked. A Vitro store holds no digests: with ``digests``
+        nothing more is done.
+        """
+        run = RunningReport(on_event, on_problem, PROGRESS_EVERY)
+        run.add(self.namespaces_problems)
+        for record in self._objects(ignore, run.add_item, readable=True):
+            run.add_item(record)
+        return run.finish()
+
+    # --- one object ---------------------------------------------------------------------------------------------------
+
+    def get(self, identifier: str | bytes) -> VitroObject:
+        """Return an object.
+
+        :raises ObjectError: of kind ``missing``: it is not there; of kind ``ambiguous``: it has several files
+        :raises IdentifierError: the identifier has no place in this store
+        """
+        return self._stored(identifier, self.layout.map_id(identifier))
+
+    def locate(self, record: StoreObject) -> VitroObject:
+        """Return the object of a record of :meth:`objects`: also one that is not where its identifier belongs."""
+        return self._stored(record.id or "", record.path.removeprefix(ROOT).lstrip("/"))
+
+    def _stored(self, identifier: str | bytes, place: str) -> VitroObject:
+        shown_id = decode_fs(identifier) if isinstance(identifier, bytes) else identifier
+        directory = os.path.abspath(os.path.join(self._tree, encode_fs(place)))
+        with object_errors(self.root, identifier):
+            while True:
+                stored = self._only_file(identifier, place)
+                found = VitroObject(self.root, shown_id, directory, stored, decode_fs(stored))
+                renaming = self._renaming()
+                # Of one that has gone nothing is seen, as of one that nobody may look at.
+                if found.is_current() and (found.was_seen() or stored in self._files(place)):
+                    break  # it was neither replaced nor renamed meanwhile
+            with contextlib.suppress(PathError):
+                found.name = self.layout.decode_filename(self._name_of(place, stored, renaming))
+        return found
+
+    def _only_file(self, identifier: str | bytes, place: str) -> bytes:
+        """Return the name of an object's one file.
+
+        :raises ObjectError: there is none, or there are several
+        """
+        files = self._files(place)
+        if not files:
+            reason = f"there is no object at {ROOT}/{place}"
+            link = self._link(place)
+            if link is not None:
+                reason += f": {link} is a symbolic link, and is not followed; put what it leads to in its place"
+            raise ObjectError(self.root, identifier, "missing", reason)
+        if len(files) > 1:
+            reason = f"it has {len(files)} files at {ROOT}/{place} ({_listed(files)}); leave the one that is meant"
+            raise ObjectError(self.root, identifier, "ambiguous", reason)
+        return files[0]
+
+    def _files(self, place: str, ignore: Sequence[str] = ()) -> list[bytes]:
+        """Return the names of the files in the directory of an object; none where there is none."""
+        ignored = _matcher((*self._ignore, *ignore))
+        return [one.name for one in self._entries(place) if one.kind == "file" and not ignored(decode_fs(one.name))]
+
+    def _link(self, place: str) -> str | None:
+        """Return the path of the first symbolic link on the way to a place; what is behind it is not the store's."""
+        link = first_link(self._tree, encode_fs(place))
+        return None if link is None else f"{ROOT}/{decode_fs(link)}"
+
+    def _entries(self, place: str) -> list[DirectoryEntry]:
+        if self._link(place) is not None:
+            return []
+        try:
+            return scan(os.path.join(self._tree, encode_fs(place)), follow=False)
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        except OSError:
+            if is_absent(self._tree, encode_fs(place)):
+                return []
+            raise
+
+    # --- a change of name that was interrupted ------------------------------------------------------------------------
+
+    def _renaming(self) -> Renaming | None:
+        """Return what was to be finished, if anything was.
+
+        :raises OSError: it is there and cannot be read
+        """
+        try:
+            with open(os.path.join(self._workshop(), JOURNAL), "rb") as file:
+                return Renaming(*json.loads(file.read()))
+        except (FileNotFoundError, NotADirectoryError, ValueError, TypeError):
+            return None
+
+    def _name_of(self, place: str, stored: bytes, renaming: Renaming | None) -> bytes:
+        """Return the name that a file has, or is about to get."""
+        if renaming is not None and renaming.place == place and encode_fs(renaming.old) == stored:
+            with contextlib.suppress(FileNotFoundError):
+                if os.stat(os.path.join(self._tree, encode_fs(place), stored)).st_ino == renaming.inode:
+                    return encode_fs(renaming.new)
+        return stored
+
+    def _settle(self) -> None:
+        """Finish what was written down; to be called in our turn."""
+        renaming = self._renaming()
+        if renaming is not None:
+            directory = os.path.join(self._tree, encode_fs(renaming.place))
+            old = encode_fs(renaming.old)
+            if self._name_of(renaming.place, old, renaming) != old:
+                rename_new(os.path.join(directory, old), os.path.join(directory, encode_fs(renaming.new)))
+                if self._durable:
+                    flush_directory(directory)
+        for name in (JOURNAL, JOURNAL + b".new"):
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(os.path.join(self._workshop(), name))
+
+
+def _matcher(globs: Sequence[str]) -> Any:
+    """Return what tells whether a name matches one of ``globs``."""
+    return re.compile("|".join(map(translate, globs))).match if globs else lambda _name: None
+
+
+def _listed(names: Sequence[bytes]) -> str:
+    shown_names = ", ".join(repr(decode_fs(name)) for name in names[:SHOWN_NAMES])
+    return shown_names + (", …" if len(names) > SHOWN_NAMES else "")
+
+
+def _base_of(path: Path) -> bytes:
+    """Return the directory that holds file_storage_root, from that or from file_storage_root itself."""
+    given = encode_path(path)
+    with store_errors(given):
+        if not os.path.isdir(given):
+            what = "it is not a directory" if is_there(given) else "it is not there"
+            raise StoreError(given, f"{what}; name the directory that holds {ROOT}")
+        tree = os.path.join(given, encode_fs(ROOT))
+        if not is_there(tree) and os.path.basename(os.path.abspath(given)) == encode_fs(ROOT):
+            given = os.path.dirname(os.path.abspath(given))
+            tree = os.path.join(given, encode_fs(ROOT))
+        has_names = is_there(os.path.join(given, NAMESPACES))
+        if not is_there(tree):
+            if has_names:
+                raise StoreError(given, f"{ROOT} is missing beside {decode_fs(NAMESPACES)}; restore it")
+            raise StoreError(given, f"there is no {ROOT} in it: it is no Vitro store")
+        if not os.path.isdir(tree):
+            raise StoreError(given, f"{ROOT} in it is no directory; restore it")
+        if not has_names:
+            names = decode_fs(NAMESPACES)
+            raise StoreError(given, f"{names} is missing; restore it, or make it empty if no namespace was declared")
+        scan(tree)  # it opens
+    return given

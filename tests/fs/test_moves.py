@@ -1,0 +1,89 @@
+"""Moves that never replace, and directories that come and go above what is moved."""
+
+from __future__ import annotations
+
+import errno
+import os
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pressmark.fs import moves
+from pressmark.fs.durable import is_there
+from pressmark.fs.moves import exchange, make_parents, prune_empty_parents, rename_new
+from support.trees import snapshot, write
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> bytes:
+    return os.fsencode(tmp_path)
+
+
+@pytest.mark.parametrize("native", [True, False])
+def test_moves(folder: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, native: bool) -> None:
+    """A move never replaces, not even an empty directory; an exchange is at once or not at all."""
+    if not native:
+        monkeypatch.setattr(moves, "_renameat2", lambda: None)
+    write(tmp_path, {"a": b"1", "b": b"2", "empty/": None, "full/x": b"3"})
+    a, b, empty, full, new = (os.path.join(folder, name) for name in (b"a", b"b", b"empty", b"full", b"new"))
+    for old, target in ((a, b), (full, empty), (a, empty)):
+        with pytest.raises(FileExistsError):
+            rename_new(old, target)
+    rename_new(full, new)
+    assert sorted(os.listdir(folder)) == [b"a", b"b", b"empty", b"new"]
+    if exchange(a, new):
+        assert native
+        assert os.path.isdir(a)
+        with pytest.raises(FileNotFoundError):
+            exchange(a, full)
+    else:
+        assert os.path.isfile(a)
+
+
+def test_parents_come_and_go(folder: bytes) -> None:
+    """Directories are made on the way, and removed upward as far as they are empty, while others do the same."""
+    assert make_parents(folder, b"a/b/c") == [b"a", b"a/b", b"a/b/c"]
+    assert make_parents(folder, b"a/b/d") == [b"a/b/d"]
+    assert prune_empty_parents(folder, b"a/b/c") == [b"a/b/c"]
+    assert prune_empty_parents(folder, b"a/b/missing/x") == []
+    assert prune_empty_parents(folder, b"a/b/d") == [b"a/b/d", b"a/b", b"a"]
+    assert os.path.isdir(folder)
+    write(Path(os.fsdecode(folder)), {"file": b""})
+    with pytest.raises(NotADirectoryError):
+        make_parents(folder, b"file/x")
+    with pytest.raises(FileNotFoundError):
+        make_parents(os.path.join(folder, b"missing"), b"x")
+
+    def work() -> None:
+        for _ in range(300):
+            make_parents(folder, b"p/q/r/s")
+            prune_empty_parents(folder, b"p/q/r/s")
+
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    prune_empty_parents(folder, b"p/q/r/s")
+    assert os.listdir(folder) == [b"file"]
+
+
+def test_what_cannot_be_looked_at_may_be_there(folder: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is moved to where nobody can say what there is, also where the system has no such rename."""
+    write(tmp_path, {"old": b"1", "new": b"2"})
+    look = os.lstat
+
+    def refused(path: Any, **options: Any) -> os.stat_result:
+        if os.path.basename(path) == b"new":
+            raise OSError(errno.EIO, os.strerror(errno.EIO), path)
+        return look(path, **options)
+
+    monkeypatch.setattr(moves, "_rename_by", lambda *_args: False)
+    monkeypatch.setattr(os, "lstat", refused)
+    with pytest.raises(OSError, match=os.strerror(errno.EIO)):
+        rename_new(os.path.join(folder, b"old"), os.path.join(folder, b"new"))
+    monkeypatch.undo()
+    assert snapshot(tmp_path) == {b"old": b"1", b"new": b"2"}
+    assert not is_there(os.path.join(folder, b"old", b"below"))

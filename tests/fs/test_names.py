@@ -1,0 +1,38 @@
+"""Lengths and spellings of names."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from pressmark.fs.names import existing_spelling, is_case_insensitive, too_long
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> bytes:
+    return os.fsencode(tmp_path)
+
+
+def test_lengths(folder: bytes) -> None:
+    """A path that no file system takes is known beforehand."""
+    assert too_long(folder, b"a/" + b"x" * 255) is None
+    assert "256 bytes" in (too_long(folder, b"a/" + b"x" * 256) or "")
+    deep = b"/".join([b"ab"] * 1000)
+    assert too_long(folder, deep) is None
+    assert "4095" in (too_long(folder, deep * 2) or "")
+
+
+def test_spelling(folder: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On this file system names differ by case; on one that folds it, another spelling is found out."""
+    (tmp_path / "Abc" / "def").mkdir(parents=True)
+    path = os.path.join(folder, b"Abc")
+    if is_case_insensitive(path):
+        assert existing_spelling(folder, b"aBC/def") == b"aBC"
+        return
+    assert existing_spelling(folder, b"Abc/def/new") is None
+    assert existing_spelling(folder, b"aBC/def") is None
+    real = os.lstat
+    monkeypatch.setattr(os, "lstat", lambda name: real(name.replace(b"aBC", b"Abc")))
+    assert is_case_insensitive(path)

@@ -1,0 +1,96 @@
+"""Private directories of runs: they leave nothing, take turns, and are cleared after a kill."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+import pressmark
+from pressmark.fs.locks import LockFile
+from pressmark.fs.owners import UntrustedError
+from pressmark.fs.run_directories import LOCK, RunDirectory, leftovers
+from support.trees import snapshot, write
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> bytes:
+    return os.fsencode(tmp_path)
+
+
+def test_a_run_directory_leaves_nothing(folder: bytes) -> None:
+    """It is there as long as somebody is in it, and two may be."""
+    path = os.path.join(folder, b"shop")
+    with RunDirectory(path) as one, RunDirectory(path) as other:
+        assert one.path != other.path
+        Path(os.fsdecode(one / b"file")).write_bytes(b"x")
+        assert leftovers(path) == []
+        with one.lock(), pytest.raises(BlockingIOError):
+            LockFile(os.path.join(path, LOCK))
+    assert os.listdir(folder) == []
+
+
+def test_leftovers_are_removed(folder: bytes) -> None:
+    """What a killed run has left goes when the next one begins; what a living one has stays."""
+    path = os.path.join(folder, b"shop")
+    code = (
+        "import os, sys; from pressmark.fs.run_directories import RunDirectory\n"
+        "with RunDirectory(os.fsencode(sys.argv[1])) as shop:\n"
+        "    os.makedirs(shop / b'closed/inside'); open(shop / b'closed/inside/file', 'w').close()\n"
+        "    os.chmod(shop / b'closed', 0)\n"
+        "    turn = shop.lock(); os.kill(os.getpid(), 9)"
+    )
+    package = str(Path(pressmark.__file__).parent.parent)
+    subprocess.run([sys.executable, "-c", code, path], env={**os.environ, "PYTHONPATH": package}, check=False)
+    with LockFile(os.path.join(folder, b"other"), wait=True):
+        assert len(leftovers(path)) == 1
+    os.mkdir(os.path.join(path, b"just-made"))
+    with RunDirectory(path) as shop:
+        assert sorted(os.listdir(path)) == sorted([LOCK, os.path.basename(shop.path)])
+        assert leftovers(path) == []
+    assert os.listdir(folder) == []
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs symbolic links")
+def test_nothing_behind_a_link_is_a_leftover(folder: bytes, tmp_path: Path) -> None:
+    """What a link in the workshop, or one in its place, leads to is somebody's own: nothing in it is removed."""
+    write(tmp_path / "theirs", {"work/file": b"x"})
+    os.mkdir(os.path.join(folder, b"shop"))
+    os.symlink(tmp_path / "theirs" / "work", os.path.join(folder, b"shop", b"0123"))
+    os.symlink(tmp_path / "theirs", os.path.join(folder, b"link"))
+    before = snapshot(tmp_path)
+    with RunDirectory(os.path.join(folder, b"shop")):
+        pass
+    with (
+        pytest.raises(UntrustedError, match="it is a symbolic link; remove it"),
+        RunDirectory(os.path.join(folder, b"link")),
+    ):
+        pass
+    assert leftovers(os.path.join(folder, b"shop")) == leftovers(os.path.join(folder, b"link")) == []
+    assert snapshot(tmp_path) == before
+
+
+def test_turns(folder: bytes) -> None:
+    """Only one has the turn; everybody gets it."""
+    inside = []
+    busy = threading.Event()
+
+    def work() -> None:
+        for _ in range(50):
+            with RunDirectory(os.path.join(folder, b"shop")) as shop, shop.lock():
+                assert not busy.is_set()
+                busy.set()
+                inside.append(1)
+                busy.clear()
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(inside) == 200
+    assert os.listdir(folder) == []

@@ -1,0 +1,120 @@
+"""What an object is made of: copied whole, or refused with the reason."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import pressmark
+from pressmark import stores
+from pressmark.errors import ObjectError
+from pressmark.stores.object_sources import Refused, copy_source
+from support.trees import snapshot, write
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> bytes:
+    return os.fsencode(tmp_path)
+
+
+def test_copying_what_holds_the_copy(folder: bytes, tmp_path: Path) -> None:
+    """A directory is not copied into itself, by whatever name."""
+    write(tmp_path / "around", {"file": b"x", "store/": None})
+    (tmp_path / "link").symlink_to("around/store")
+    for store in (b"around/store", b"link"):
+        target = os.path.join(folder, store, b"object")
+        for source in (tmp_path / "around", {"name": tmp_path / "around" / "store" / ".."}):
+            with pytest.raises(Refused, match="it would be copied into itself") as caught:
+                copy_source(source, target)
+            assert caught.value.kind == "source"
+            os.rmdir(target)  # nothing is in it
+
+
+def test_copying_a_link_to_what_holds_the_copy(folder: bytes, tmp_path: Path) -> None:
+    """A link that is followed to what holds the copy is refused before anything is copied; others are not."""
+    write(tmp_path / "in", {"a/": None, "b/file": b"x"})
+    write(tmp_path / "store", {"object/file": b"y"})
+    link = tmp_path / "in" / "a" / "link"
+    target = os.path.join(folder, b"store", b"new")
+    for place in ("store", "."):
+        link.symlink_to(tmp_path / place)
+        with pytest.raises(Refused, match="in/a/link: it would be copied into itself"):
+            copy_source(tmp_path / "in", target, links="follow")
+        assert os.listdir(target) == [b"a"]
+        shutil.rmtree(target)
+        link.unlink()
+    link.symlink_to(tmp_path / "store" / "object")
+    assert copy_source(tmp_path / "in", target, links="follow") == 2
+
+
+def test_copying(folder: bytes, tmp_path: Path) -> None:
+    """The digests of what is copied can be had, and names of a mapping must not be in each other's way."""
+    write(tmp_path / "in", {"a": b"1", "b/c": b"2"})
+    digests = {}
+    target = os.path.join(folder, b"out")
+    count = copy_source(
+        tmp_path / "in",
+        target,
+        algorithms=("md5",),
+        on_file=lambda name, outcome: digests.update({name: (outcome.digests or {})["md5"]}),
+    )
+    assert count == 2
+    assert digests == {b"a": "c4ca4238a0b923820dcc509a6f75849b", b"b/c": "c81e728d9d4c2f636f067f89cc14862c"}
+    assert snapshot(tmp_path / "out") == {b"a": b"1", b"b": None, b"b/c": b"2"}
+    with pytest.raises(OSError, match=r"exists|directory"):
+        copy_source({"x": tmp_path / "in" / "a", "x/y": tmp_path / "in" / "a"}, os.path.join(folder, b"odd"))
+    with pytest.raises(Refused, match="no name"):
+        copy_source({"..": tmp_path / "in" / "a"}, os.path.join(folder, b"up"))
+
+
+@pytest.mark.parametrize(("name", "why"), [("pipe", "named pipe"), ("nowhere", "leads nowhere"), ("self", "symbolic")])
+def test_what_no_store_takes(tmp_path: Path, name: str, why: str) -> None:
+    """All stores go through a source alike, and say alike what is wrong with it."""
+    write(tmp_path, {"in/below/": None})
+    if name == "pipe":
+        os.mkfifo(tmp_path / "in" / "below" / name)
+    else:
+        (tmp_path / "in" / "below" / name).symlink_to("nothing" if name == "nowhere" else name)
+    said = set()
+    for kind in ("pairtree", "ocfl"):
+        store = stores.create(kind, tmp_path / kind, pressmark.layout("0002") if kind == "ocfl" else None)
+        with pytest.raises(ObjectError, match=why) as caught:
+            store.put("abc", tmp_path / "in", links="follow")
+        assert caught.value.reason.endswith("; leave it out")
+        said.add(caught.value.reason)
+    assert len(said) == 1
+
+
+@pytest.mark.parametrize("kind", ["pairtree", "ocfl"])
+def test_a_source_that_cannot_be_looked_at_for_a_moment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """Whichever look fails, a directory is never taken for something in a directory of its name."""
+    source = tmp_path / "source"
+    write(source, {"one": b"1", "two/three": b"23"})
+    stat = os.stat
+    looks = at = 0
+
+    def failing(path: Any, *arguments: Any, **options: Any) -> os.stat_result:
+        nonlocal looks
+        looks += path == os.fsencode(source)
+        if path == os.fsencode(source) and looks == at:
+            raise OSError(errno.EIO, os.strerror(errno.EIO), path)
+        return stat(path, *arguments, **options)
+
+    monkeypatch.setattr(os, "stat", failing)
+    while looks >= at:
+        at, looks = at + 1, 0
+        store = stores.create(kind, tmp_path / str(at), pressmark.layout("0002") if kind == "ocfl" else None)
+        try:
+            store.put("name", source)
+        except ObjectError:
+            assert list(store.objects()) == []
+        else:
+            assert [name for name, _path in store.get("name").files()] == ["one", "two/three"]
+    assert at > 2
