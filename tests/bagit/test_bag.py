@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import pressmark
-from pressmark.bagit import Bag, BagInfo, bag
+from pressmark.bagit import Bag, BagInfo, bag_tags
 from pressmark.bagit.fetch_txt import FetchEntry
 from pressmark.bagit.hash_index import Numbers
 from pressmark.bagit.spool import Spool
@@ -48,6 +48,26 @@ def test_what_a_bag_says(tmp_path: Path, as_bytes: bool) -> None:
     ]
     assert (list(opened.fetch), list(opened.fetch), len(opened.fetch)) == (entries, entries, 2)
     assert repr(opened) == f"Bag({os.fspath(path)!r})"
+
+
+def test_every_way_to_a_bag_gives_all_its_methods(tmp_path: Path) -> None:
+    """Opened, made, changed: it is a :class:`Bag`, which can be validated and changed again."""
+    (tmp_path / "given").mkdir()
+    (tmp_path / "given" / "a.txt").write_bytes(b"a")
+    elsewhere = pressmark.bagit.create(tmp_path / "given", tmp_path / "bag", ["md5"])
+    in_place = pressmark.bagit.create(tmp_path / "given", algorithms=["md5"])
+    changed = pressmark.bagit.update(tmp_path / "bag", add=["sha512"])
+    changed_again = changed.update(drop=["md5"])
+    opened = pressmark.bagit.open(os.fsencode(tmp_path / "bag"))
+    for one in (elsewhere, in_place, changed, changed_again, opened, Bag.open(tmp_path / "bag")):
+        assert type(one) is Bag
+        assert one.validate("complete").ok
+    assert [one.algorithms for one in (elsewhere, changed, changed_again, opened)] == [
+        ("md5",),
+        ("md5", "sha512"),
+        ("sha512",),
+        ("sha512",),
+    ]
 
 
 def test_payload(tmp_path: Path) -> None:
@@ -99,14 +119,14 @@ def test_tag_files_that_lead_outside(tmp_path: Path) -> None:
 def test_unreadable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A tag file that the disk does not give is an error when it is needed."""
     path = Sketch().write(tmp_path / "bag")
-    original = bag.Base.open
+    original = bag_tags.Base.open
 
-    def broken(self: bag.Base, name: bytes) -> object:
+    def broken(self: bag_tags.Base, name: bytes) -> object:
         if name == failing:
             raise OSError(5, os.strerror(5))
         return original(self, name)
 
-    monkeypatch.setattr(bag.Base, "open", broken)
+    monkeypatch.setattr(bag_tags.Base, "open", broken)
     failing = b"bag-info.txt"
     with pytest.raises(BagError, match=r"bag-info\.txt"):
         Bag.open(path)

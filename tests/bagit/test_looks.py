@@ -12,12 +12,10 @@ from typing import Any
 import pytest
 
 from pressmark.bagit import transaction
-from pressmark.bagit.bag import Bag
+from pressmark.bagit.bag import Bag, create, update
 from pressmark.bagit.bag_directory import Base
-from pressmark.bagit.creation.in_place import create
 from pressmark.bagit.fetch.complete import complete
 from pressmark.bagit.transaction import Transaction, is_decided, recover
-from pressmark.bagit.updating.update import update
 from pressmark.errors import BagError
 
 from .bags import Sketch, tree

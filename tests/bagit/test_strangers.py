@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pressmark.bagit.creation.in_place import create
+from pressmark.bagit.bag import create
 from pressmark.bagit.events import Event, Stage
 from pressmark.bagit.transaction import STAGING, Transaction
 from pressmark.errors import BagError

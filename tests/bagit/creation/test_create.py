@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from fixity.conftest import environment
-from pressmark.bagit.creation.in_place import create
+from pressmark.bagit.bag import create
 from pressmark.bagit.events import Event, Noticed, Stage
 from pressmark.bagit.tag_writer import bag_size
 from pressmark.bagit.transaction import STAGING, Transaction
@@ -740,7 +740,7 @@ def test_files_that_fail(
     (source / name).write_bytes(b"x" * 300_000)
     names = sorted(os.listdir(source))
     code = (
-        "import sys\nfrom pressmark.bagit.creation.in_place import create\nfrom pressmark.errors import BagError\n"
+        "import sys\nfrom pressmark.bagit.bag import create\nfrom pressmark.errors import BagError\n"
         "def say(event):\n    print(type(event).__name__)\n"
         "try:\n    create(sys.argv[1], sys.argv[2] or None, on_event=say)\n"
         "except BagError as error:\n    print(error)\n"

@@ -13,12 +13,11 @@ from typing import Any
 import pytest
 
 from pressmark.bagit import bag_directory as base_module
-from pressmark.bagit.bag import Bag
+from pressmark.bagit.bag import Bag, create, update
 from pressmark.bagit.bag_directory import Base
-from pressmark.bagit.creation.in_place import create
 from pressmark.bagit.events import Event, Noticed, Stage
 from pressmark.bagit.transaction import Transaction
-from pressmark.bagit.updating.update import algorithms_to_read, update
+from pressmark.bagit.updating.update import algorithms_to_read
 from pressmark.bagit.validation.validate import validate
 from pressmark.errors import AlgorithmError, BagError, BagInvalidError
 from pressmark.fixity import Ledger, Progress

@@ -22,7 +22,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from pressmark.bagit.bag_directory import Base
-from pressmark.bagit.creation.options import Wish
+from pressmark.bagit.creation.options import CreateOptions
 from pressmark.bagit.creation.preflight import Listener, Seen, Survey, fault_of_name, is_inside, refuse_bag, take
 from pressmark.bagit.events import Stage
 from pressmark.bagit.paths import normal_key
@@ -58,7 +58,13 @@ class _Source(NamedTuple):
 
 
 def create_elsewhere(
-    paths: Sequence[bytes], several: bool, destination: bytes, wish: Wish, mode: str, nested: bool, tell: Listener
+    paths: Sequence[bytes],
+    several: bool,
+    destination: bytes,
+    options: CreateOptions,
+    mode: str,
+    nested: bool,
+    tell: Listener,
 ) -> None:
     """Make a bag at ``destination`` of what is at ``paths``.
 
@@ -71,7 +77,7 @@ def create_elsewhere(
     destination = os.path.abspath(destination)
     parent, name = os.path.split(destination)
     staging = os.path.join(parent, b".pressmark-%b.tmp" % hashlib.sha256(name).hexdigest()[:16].encode())
-    request = wish.request(sources=[os.fsdecode(os.path.abspath(path)) for path in paths], mode=mode)
+    request = options.request(sources=[os.fsdecode(os.path.abspath(path)) for path in paths], mode=mode)
     with contextlib.ExitStack() as stack:
         sources = _opened(paths, several, nested, stack)
         for source in sources:
@@ -91,11 +97,11 @@ def create_elsewhere(
                 tell(Stage("recover"))
                 return
             _empty(hidden)
-            survey = _survey(sources, wish, destination, tell)
+            survey = _survey(sources, options, destination, tell)
             survey.settle(paths[0])
             if mode == "copy" and (free := shutil.disk_usage(parent).free) < survey.bytes:
                 raise BagError(destination, f"{survey.bytes} bytes are needed, the disk has {free} left")
-            bag = _build(hidden.inside, sources, wish, mode, survey, tell)
+            bag = _build(hidden.inside, sources, options, mode, survey, tell)
             with open(os.path.join(hidden.inside, _REQUEST), "xb") as file:
                 file.write(_packed(request, os.lstat(bag)))
             tell(Stage("move"))
@@ -144,10 +150,10 @@ def _opened(paths: Sequence[bytes], several: bool, nested: bool, stack: contextl
     return sources
 
 
-def _survey(sources: Sequence[_Source], wish: Wish, destination: bytes, tell: Listener) -> Survey:
+def _survey(sources: Sequence[_Source], options: CreateOptions, destination: bytes, tell: Listener) -> Survey:
     tell(Stage("examine"))
     into = os.path.realpath(destination)
-    survey = Survey(wish.links, tell)
+    survey = Survey(options.links, tell)
     for source in sources:
         if source.base is None:
             survey.look_at_file(source.path, source.status.st_size)
@@ -156,7 +162,9 @@ def _survey(sources: Sequence[_Source], wish: Wish, destination: bytes, tell: Li
     return survey
 
 
-def _build(staging: bytes, sources: Sequence[_Source], wish: Wish, mode: str, survey: Survey, tell: Listener) -> bytes:
+def _build(
+    staging: bytes, sources: Sequence[_Source], options: CreateOptions, mode: str, survey: Survey, tell: Listener
+) -> bytes:
     """Write the whole bag, and return where it is."""
     tell(Stage("copy", survey.files, survey.bytes))
     bag, tags = os.path.join(staging, _BAG), os.path.join(staging, _TAGS)
@@ -175,22 +183,22 @@ def _build(staging: bytes, sources: Sequence[_Source], wish: Wish, mode: str, su
     def copied() -> Iterator[tuple[bytes, Outcome]]:
         for outcome in copy_files(
             jobs(),
-            wish.algorithms,
+            options.algorithms,
             mode=mode,
-            threads=wish.threads,
-            read=wish.read,
-            links=wish.links,
+            threads=options.threads,
+            read=options.read,
+            links=options.links,
             on_event=tell,
         ):
             yield paths.popleft(), outcome
 
-    with Manifests(tags, wish.algorithms) as manifests:
+    with Manifests(tags, options.algorithms) as manifests:
         octets, files = take(copied(), manifests, seen, survey)
     survey.settle(sources[0].path)
     tell(Stage("check", files, octets))
     seen.compare(sources[0].path, _again(sources, data, links))
     tell(Stage("tag"))
-    for name in write_tag_files(tags, wish, octets, files):
+    for name in write_tag_files(tags, options, octets, files):
         os.rename(os.path.join(tags, name), os.path.join(bag, name))
     return bag
 

@@ -25,8 +25,8 @@ from time import monotonic
 from typing import BinaryIO, NamedTuple
 
 from pressmark.bagit import fetch_txt as fetchlist
-from pressmark.bagit.bag import Bag, open_tag_file
 from pressmark.bagit.bag_directory import Base
+from pressmark.bagit.bag_tags import BagTags, open_tag_file
 from pressmark.bagit.events import Event, Stage
 from pressmark.bagit.fetch.download import NO_SPACE, Download, Downloader, Terms
 from pressmark.bagit.fetch.partial import BLOCK, Directory
@@ -62,7 +62,7 @@ PathLike = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 
 
 def complete(
-    bag: Bag | PathLike,
+    bag: BagTags | PathLike,
     *,
     threads: int = 4,
     allow_http: bool = False,
@@ -118,7 +118,7 @@ def complete(
         timeout=timeout,
         certificates=certificates,
     )
-    path = bag.path if isinstance(bag, Bag) else os.fsencode(bag)
+    path = bag.path if isinstance(bag, BagTags) else os.fsencode(bag)
     with contextlib.ExitStack() as ending:
         change = None
         with refusing(path):
@@ -126,7 +126,7 @@ def complete(
         if is_changing:
             # What an interrupted change had decided comes first: it may be about manifests or fetch.txt.
             change = ending.enter_context(Transaction(path))
-        run = _Run(Bag.open(path), terms, threads, verify, change is not None, ending, on_event, on_problem)
+        run = _Run(BagTags.open(path), terms, threads, verify, change is not None, ending, on_event, on_problem)
         return run.report()
 
 
@@ -152,7 +152,7 @@ class _Slot:
 class _Run:
     def __init__(
         self,
-        bag: Bag,
+        bag: BagTags,
         terms: Terms,
         threads: int,
         verify: bool,

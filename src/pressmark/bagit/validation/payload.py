@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from time import monotonic
 from typing import NamedTuple
 
-from pressmark.bagit.bag import ManifestFile
+from pressmark.bagit.bag_tags import ManifestFile
 from pressmark.bagit.manifest import PATH_SHOWN
 from pressmark.bagit.manifest_index import Listing
 from pressmark.bagit.problems import problem

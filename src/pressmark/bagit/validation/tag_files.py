@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 
 from pressmark.bagit import fetch_txt as fetchlist
-from pressmark.bagit.bag import ManifestFile, open_listing, open_tag_file, survey
 from pressmark.bagit.bag_directory import BagFiles
 from pressmark.bagit.bag_info import read_oxum
+from pressmark.bagit.bag_tags import ManifestFile, open_listing, open_tag_file, survey
 from pressmark.bagit.fetch_txt import FetchEntry, read_fetch
 from pressmark.bagit.hash_index import Numbers
 from pressmark.bagit.manifest import PATH_SHOWN

@@ -97,7 +97,7 @@ def validate(
         reading = _Reading(base, links == "trusted", threads, read, ledger, on_event, say)
         structure = check_files(base, report, say, reading, lenient=lenient, links=links, on_event=on_event)
         if profile is not None:
-            say(structure.bag.check_profile(profile))
+            say(profile.check(structure.bag))
     return report
 
 
