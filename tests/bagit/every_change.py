@@ -22,8 +22,8 @@ from typing import Any, NamedTuple
 from bagit.bags import Sketch, tree
 from bagit.naive import flaws
 from pressmark.bagit.bag import create, update
+from pressmark.bagit.changes.transaction import is_decided
 from pressmark.bagit.fetch.complete import complete
-from pressmark.bagit.transaction import is_decided
 from pressmark.errors import BagError
 
 DAY = datetime.date(2026, 11, 21)

@@ -10,8 +10,6 @@ import pytest
 import pressmark
 from pressmark.bagit import Bag, BagInfo, bag_tags
 from pressmark.bagit.fetch_txt import FetchEntry
-from pressmark.bagit.hash_index import Numbers
-from pressmark.bagit.spool import Spool
 from pressmark.errors import BagError
 
 from .bags import PAYLOAD, Sketch, digest
@@ -152,32 +150,3 @@ def test_public_names() -> None:
     assert pressmark.bagit.Bag is Bag
     with pytest.raises(AttributeError, match="nothing"):
         _ = pressmark.bagit.nothing
-
-
-# --- what a validation is built of --------------------------------------------------------------------------------
-
-
-def test_numbers() -> None:
-    """Numbers are found by path, whatever their number."""
-    numbers = Numbers()
-    for number in range(5000):
-        numbers.put(b"data/%d" % number, number)
-        numbers.put(b"data/%d" % number, number + 1)
-    assert len(numbers) == 5000
-    assert all(numbers.get(b"data/%d" % number) == number + 1 for number in range(5000))
-    assert numbers.get(b"data/5000") is None
-    numbers.put(b"big", (1 << 64) - 1)
-    assert numbers.get(b"big") == (1 << 64) - 1
-
-
-@pytest.mark.parametrize("in_memory", [10, 1 << 20])
-def test_spool(monkeypatch: pytest.MonkeyPatch, in_memory: int) -> None:
-    """Items come back in their order, from memory or from a file."""
-    monkeypatch.setattr("pressmark.bagit.spool.IN_MEMORY", in_memory)
-    with Spool[tuple[bytes, int | None]]() as spool:
-        items = [(b"x" * number, number or None) for number in range(100)]
-        for item in items:
-            spool.add(item)
-        assert list(spool) == items
-    with Spool[bytes]() as empty:
-        assert list(empty) == []

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from pressmark.bagit import transaction
 from pressmark.bagit.bag import Bag, create, update
 from pressmark.bagit.bag_directory import Base
+from pressmark.bagit.changes import transaction
+from pressmark.bagit.changes.transaction import Transaction, is_decided, recover
 from pressmark.bagit.fetch.complete import complete
-from pressmark.bagit.transaction import Transaction, is_decided, recover
 from pressmark.errors import BagError
 
 from .bags import Sketch, tree

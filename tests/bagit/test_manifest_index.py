@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pressmark.bagit import indexed
+from pressmark.bagit import manifest_index
 from pressmark.bagit.manifest import ManifestEntry, manifest_line, read_manifest
 from pressmark.bagit.manifest_index import Again, Listed, Listing, Source
 from pressmark.errors import BagError
@@ -243,7 +243,7 @@ def test_other_encodings(encoding: str) -> None:
 
 def test_lines_lie_across_blocks() -> None:
     """Lines of every length are found where blocks of the file meet, and very long ones over many blocks."""
-    lengths = [*range(1, 300, 3), 5000, 20_000, 200_000, 1000, indexed.LIMIT - 60]
+    lengths = [*range(1, 300, 3), 5000, 20_000, 200_000, 1000, manifest_index.LIMIT - 60]
     paths = [b"data/%d/" % number + b"x" * length for number, length in enumerate(lengths)]
     data = b"".join(manifest_line(digest(number), path) for number, path in enumerate(paths))
     for content in (data, data.replace(b"\n", b"\r\n"), data.replace(b"\n", b"\r"), data[:-1]):
@@ -258,14 +258,14 @@ def test_lines_lie_across_blocks() -> None:
 
 def test_problems_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """After so many of a kind, one more says how many there are."""
-    monkeypatch.setattr(indexed, "PROBLEMS_LIMIT", 10)
+    monkeypatch.setattr(manifest_index, "PROBLEMS_LIMIT", 10)
     made = listing(b"\n" * 25 + b"x\n" * 10 + manifest_line(digest(1), b"data/a") * 12)
     assert (
         kinds(made)
         == ["line-blank"] * 10 + ["line-malformed"] * 10 + ["path-duplicate"] * 10 + ["problems-omitted"] * 2
     )
     assert [one.message for one in made.problems[-2:]] == ["15 more of line-blank", "1 more of path-duplicate"]
-    monkeypatch.setattr(indexed, "PROBLEMS_SIZE", 2000)
+    monkeypatch.setattr(manifest_index, "PROBLEMS_SIZE", 2000)
     long_ones = listing(b"".join(manifest_line(digest(1), b"/" + b"x" * 300 + b"%d" % n) for n in range(9)))
     assert kinds(long_ones) == ["path-unsafe"] * 2 + ["problems-omitted"]
     assert long_ones.problems[-1].severity == "error"
@@ -324,7 +324,7 @@ def test_what_cannot_be_read(tmp_path: Path) -> None:
 
 def test_without_pread(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Where the system has no pread, the file is sought."""
-    monkeypatch.setattr(indexed, "_HAS_PREAD", False)
+    monkeypatch.setattr(manifest_index, "_HAS_PREAD", False)
     path = tmp_path / "manifest-md5.txt"
     path.write_bytes(b"".join(manifest_line(digest(n), b"data/%d" % n) for n in range(2000)))
     with open(path, "rb") as file, Listing([Source(b"M", "md5", file)]) as made:
@@ -361,7 +361,7 @@ class Lines(io.RawIOBase):
 )
 def test_endless_lines_of_nothing(line: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever a manifest repeats, memory does not grow with it."""
-    monkeypatch.setattr(indexed, "PROBLEMS_LIMIT", 100)
+    monkeypatch.setattr(manifest_index, "PROBLEMS_LIMIT", 100)
     count = 5_000 if len(line) > 1 else 20_000 if line == b"\n" else 20_000_000
     tracemalloc.start()
     made = Listing([Source(b"M", "md5", Lines(count, line))])  # type: ignore[arg-type]

@@ -95,7 +95,7 @@ def create(
     :param read: ``parallel``, or ``sequential``: one file after another, for disks with heads
     :param ledger: an open ledger for the same algorithms: what it holds is not read again; only in place
     :param date: for Bagging-Date, in place of today
-    :param on_event: called with the events of :mod:`pressmark.bagit.events`
+    :param on_event: called with the events of :mod:`pressmark.bagit.changes.events`
     :raises AlgorithmError: an algorithm is unknown or not available
     :raises BagError: it is refused; nothing was changed
     :raises ValueError: another argument is wrong
@@ -159,7 +159,7 @@ def update(
     :param threads: how many threads read and compute; :data:`None` or 0 for as many as there are cores
     :param read: ``parallel``, or ``sequential`` for disks with heads
     :param ledger: an open ledger for :func:`algorithms_to_read`: payload files that it holds are not read again
-    :param on_event: called with the events of :mod:`pressmark.bagit.events`
+    :param on_event: called with the events of :mod:`pressmark.bagit.changes.events`
     :raises AlgorithmError: an algorithm is unknown or not available
     :raises BagInvalidError: the bag is not as its manifests say; its report lists how; nothing was changed
     :raises BagError: it cannot be changed; nothing was

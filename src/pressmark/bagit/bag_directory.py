@@ -19,7 +19,7 @@ from pressmark.errors import BagError
 from pressmark.fs.beneath import Beneath, BeneathByName, Directory, opened_directory
 from pressmark.fs.durable import is_readable, why_unreadable
 
-__all__ = ["LINKS", "BagFiles", "Base", "FileEntry", "Target"]
+__all__ = ["LINKS", "STAGING", "BagFiles", "Base", "FileEntry", "Target"]
 
 # Should a named pipe take a file's place after it was looked at, opening it must not block.
 _FLAGS = (
@@ -29,6 +29,8 @@ _FLAGS = (
     | getattr(os, "O_NOCTTY", 0)
     | getattr(os, "O_NONBLOCK", 0)
 )
+# What a change of a bag is made in; it is no part of the bag.
+STAGING = b".pressmark-bag"
 LINKS = 40  # that one path may lead through, as in Linux
 # What the system says of a name that is not there, or leads nowhere.
 _NOT_THERE = (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG)

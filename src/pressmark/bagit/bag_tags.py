@@ -17,7 +17,7 @@ from pressmark.bagit.bag_directory import BagFiles, Base
 from pressmark.bagit.bag_info import BagInfo, check_elements
 from pressmark.bagit.bagit_txt import Declaration, read_declaration
 from pressmark.bagit.fetch_txt import FetchEntry, read_fetch
-from pressmark.bagit.manifest_algorithms import REGISTERED, bag_name, is_normalized, official_name
+from pressmark.bagit.manifest import REGISTERED, bag_name, is_normalized, official_name
 from pressmark.bagit.manifest_index import Listing, Source
 from pressmark.bagit.problems import problem
 from pressmark.bagit.versions import breach, holds

@@ -21,9 +21,10 @@ import pytest
 
 from fixity.conftest import environment
 from pressmark.bagit.bag import create
-from pressmark.bagit.events import Event, Noticed, Stage
-from pressmark.bagit.tag_writer import bag_size
-from pressmark.bagit.transaction import STAGING, Transaction
+from pressmark.bagit.bag_directory import STAGING
+from pressmark.bagit.changes.events import Event, Noticed, Stage
+from pressmark.bagit.changes.transaction import Transaction
+from pressmark.bagit.creation.tag_writer import bag_size
 from pressmark.bagit.validation.validate import validate
 from pressmark.errors import AlgorithmError, BagError
 from pressmark.fixity import ALGORITHMS, Finished, Ledger, Progress
@@ -855,7 +856,7 @@ def interrupt(source: Path) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Transaction, "_move_in", killed)
         patch.setattr(Transaction, "_undo", killed)
-        patch.setattr("pressmark.bagit.transaction.UNDO", b"journal")
+        patch.setattr("pressmark.bagit.changes.transaction.UNDO", b"journal")
         with pytest.raises(Killed):
             create(source)
     assert not (source / "bagit.txt").exists()

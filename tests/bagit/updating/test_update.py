@@ -15,8 +15,8 @@ import pytest
 from pressmark.bagit import bag_directory as base_module
 from pressmark.bagit.bag import Bag, create, update
 from pressmark.bagit.bag_directory import Base
-from pressmark.bagit.events import Event, Noticed, Stage
-from pressmark.bagit.transaction import Transaction
+from pressmark.bagit.changes.events import Event, Noticed, Stage
+from pressmark.bagit.changes.transaction import Transaction
 from pressmark.bagit.updating.update import algorithms_to_read
 from pressmark.bagit.validation.validate import validate
 from pressmark.errors import AlgorithmError, BagError, BagInvalidError
@@ -579,7 +579,7 @@ def test_an_interrupted_update(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         with monkeypatch.context() as patch:
             patch.setattr(Transaction, "_move_in", killed)
             patch.setattr(Transaction, "_undo", killed)
-            patch.setattr("pressmark.bagit.transaction.UNDO", b"journal")
+            patch.setattr("pressmark.bagit.changes.transaction.UNDO", b"journal")
             with pytest.raises(Killed):
                 update(bag, add="md5")
         assert not (bag / "bagit.txt").exists()

@@ -22,12 +22,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from pressmark.bagit.bag_directory import Base
+from pressmark.bagit.changes.events import Stage
+from pressmark.bagit.changes.transaction import enter, is_decided, refusing
 from pressmark.bagit.creation.options import CreateOptions
 from pressmark.bagit.creation.preflight import Listener, Seen, Survey, fault_of_name, is_inside, refuse_bag, take
-from pressmark.bagit.events import Stage
+from pressmark.bagit.creation.tag_writer import Manifests, write_tag_files
 from pressmark.bagit.paths import normal_key
-from pressmark.bagit.tag_writer import Manifests, write_tag_files
-from pressmark.bagit.transaction import enter, is_decided, refusing
 from pressmark.bagit.walk import PAYLOAD, walk
 from pressmark.errors import BagError
 from pressmark.fixity.copying import Job, copy_files, keep_status

@@ -11,7 +11,9 @@ import os
 from collections import deque
 from collections.abc import Iterator
 
-from pressmark.bagit.bag_directory import Base
+from pressmark.bagit.bag_directory import STAGING, Base
+from pressmark.bagit.changes.events import Stage
+from pressmark.bagit.changes.transaction import AGAIN, Transaction, is_decided, recover, refusing
 from pressmark.bagit.creation.options import CreateOptions
 from pressmark.bagit.creation.preflight import (
     CHANGED_MEANWHILE,
@@ -25,9 +27,7 @@ from pressmark.bagit.creation.preflight import (
     refuse_bag,
     take,
 )
-from pressmark.bagit.events import Stage
-from pressmark.bagit.tag_writer import Manifests, write_tag_files
-from pressmark.bagit.transaction import AGAIN, STAGING, Transaction, is_decided, recover, refusing
+from pressmark.bagit.creation.tag_writer import Manifests, write_tag_files
 from pressmark.errors import BagError
 from pressmark.fixity.ledger import Ledger
 from pressmark.fixity.outcomes import Outcome

@@ -8,9 +8,10 @@ import stat
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from pressmark.bagit.bag_directory import STAGING
 from pressmark.bagit.bag_info import BagInfo
+from pressmark.bagit.changes.transaction import refusing
 from pressmark.bagit.paths import canonical, fault_of, normal_key
-from pressmark.bagit.transaction import STAGING, refusing
 from pressmark.bagit.walk import PAYLOAD
 from pressmark.errors import BagError
 from pressmark.fixity.algorithms import algorithm_names

@@ -6,12 +6,12 @@ import os
 from array import array
 from collections.abc import Callable, Iterable, Iterator
 
-from pressmark.bagit.bag_directory import Base
-from pressmark.bagit.events import Event, Noticed
+from pressmark.bagit.bag_directory import STAGING, Base
+from pressmark.bagit.changes.events import Event, Noticed
+from pressmark.bagit.changes.transaction import AGAIN, refusing
+from pressmark.bagit.creation.tag_writer import Manifests
 from pressmark.bagit.paths import fault_of, normal_key
 from pressmark.bagit.problems import problem
-from pressmark.bagit.tag_writer import Manifests
-from pressmark.bagit.transaction import AGAIN, STAGING, refusing
 from pressmark.bagit.walk import PAYLOAD, Found, walk
 from pressmark.errors import BagError
 from pressmark.fixity.outcomes import Outcome

@@ -25,15 +25,15 @@ from time import monotonic
 from typing import BinaryIO, NamedTuple
 
 from pressmark.bagit import fetch_txt as fetchlist
-from pressmark.bagit.bag_directory import Base
+from pressmark.bagit.bag_directory import STAGING, Base
 from pressmark.bagit.bag_tags import BagTags, open_tag_file
-from pressmark.bagit.events import Event, Stage
+from pressmark.bagit.changes.events import Event, Stage
+from pressmark.bagit.changes.transaction import Transaction, refusing
 from pressmark.bagit.fetch.download import NO_SPACE, Download, Downloader, Terms
 from pressmark.bagit.fetch.partial import BLOCK, Directory
 from pressmark.bagit.fetch_txt import FetchEntry, read_fetch
 from pressmark.bagit.problems import problem
 from pressmark.bagit.report import BagReport
-from pressmark.bagit.transaction import STAGING, Transaction, refusing
 from pressmark.bagit.versions import holds
 from pressmark.errors import BagError
 from pressmark.fixity.algorithms import ALGORITHMS
@@ -93,7 +93,7 @@ def complete(
     :param timeout: seconds without an answer after which a connection counts as broken
     :param certificates: a file with the certificates of those to trust, instead of the system's
     :param verify: read the files that are there, too, and compare their checksums
-    :param on_event: called with :class:`~pressmark.bagit.events.Stage`, :class:`~pressmark.fixity.Finished` and
+    :param on_event: called with :class:`~pressmark.bagit.changes.events.Stage`, :class:`~pressmark.fixity.Finished` and
         :class:`~pressmark.fixity.Progress` in the thread that calls
     :param on_problem: called with each problem when it is found, in the order of fetch.txt
     :return: its ``counts``: ``files`` and ``bytes`` that were fetched, ``present``: files that were there, ``failed``

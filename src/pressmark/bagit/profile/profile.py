@@ -32,7 +32,7 @@ from pressmark.bagit import fetch_txt as fetchlist
 from pressmark.bagit.bag_directory import Base
 from pressmark.bagit.bag_tags import BagTags, ManifestFile
 from pressmark.bagit.fetch_txt import is_absolute_uri
-from pressmark.bagit.manifest_algorithms import bag_name, official_name
+from pressmark.bagit.manifest import bag_name, official_name
 from pressmark.bagit.paths import fault_of
 from pressmark.bagit.problems import problem
 from pressmark.bagit.walk import PAYLOAD, walk

@@ -21,17 +21,17 @@ from pressmark.bagit.bag_directory import Base
 from pressmark.bagit.bag_info import BagInfo
 from pressmark.bagit.bag_tags import BagTags, ManifestFile, open_listing, open_tag_file, survey
 from pressmark.bagit.bagit_txt import Declaration, declaration_bytes
+from pressmark.bagit.changes.events import Event, Noticed, Stage
+from pressmark.bagit.changes.transaction import Transaction, is_decided, refusing
 from pressmark.bagit.creation.options import Elements, elements_of
 from pressmark.bagit.creation.preflight import beneath, fault_of_name, real_path
+from pressmark.bagit.creation.tag_writer import Manifests, bag_size, manifest_name, write_tag_manifests
 from pressmark.bagit.encodings import UTF8, find_charset
-from pressmark.bagit.events import Event, Noticed, Stage
 from pressmark.bagit.fetch_txt import FetchEntry, fetch_line, read_fetch
-from pressmark.bagit.manifest_algorithms import bag_name, official_name
+from pressmark.bagit.manifest import bag_name, official_name
 from pressmark.bagit.manifest_index import Listing
 from pressmark.bagit.problems import problem
 from pressmark.bagit.report import BagReport
-from pressmark.bagit.tag_writer import Manifests, bag_size, manifest_name, write_tag_manifests
-from pressmark.bagit.transaction import Transaction, is_decided, refusing
 from pressmark.bagit.walk import PAYLOAD, Found, walk
 from pressmark.errors import BagError, BagInvalidError
 from pressmark.fixity.algorithms import algorithm_names

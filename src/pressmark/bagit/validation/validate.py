@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Protocol
 from pressmark.bagit.bag_directory import BagFiles, Base
 from pressmark.bagit.problems import problem
 from pressmark.bagit.report import KEEP, BagReport
-from pressmark.bagit.spool import Spool
 from pressmark.bagit.validation.payload import Match, Matching
 from pressmark.bagit.validation.tag_files import Say, Structure
 from pressmark.bagit.walk import LINKS
 from pressmark.errors import BagError, LedgerError
 from pressmark.fixity import Ledger, Outcome, Progress, hash_files
 from pressmark.fixity.pool import Event
+from pressmark.fs.disk_queue import DiskQueue
 from pressmark.reports import Problem
 
 if TYPE_CHECKING:
@@ -207,7 +207,7 @@ class _Reading:
         self._names, self._tag_names = structure.bag.algorithms, structure.bag.tag_algorithms
         self._use(self._given, stack)
         together = set(self._names) == set(self._tag_names)
-        with Spool[Match]() as later:
+        with DiskQueue[Match]() as later:
 
             def first() -> Iterator[Match]:
                 for match in matching.matches():

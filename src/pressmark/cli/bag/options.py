@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Iterator
 
 import click
 
-from pressmark.bagit.events import Noticed, Stage
-from pressmark.bagit.transaction import is_decided
+from pressmark.bagit.changes.events import Noticed, Stage
+from pressmark.bagit.changes.transaction import is_decided
 from pressmark.cli.common.console import CallError, Failure, cause, one_line
 from pressmark.cli.common.file_progress import Tally
 from pressmark.errors import BagError, BagInvalidError

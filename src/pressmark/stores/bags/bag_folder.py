@@ -36,14 +36,13 @@ from typing import Any, ClassVar, Literal, cast
 from pressmark.bagit.archive import validate_archive
 from pressmark.bagit.bag import Bag
 from pressmark.bagit.bag import create as create_bag
-from pressmark.bagit.bag_directory import Base
+from pressmark.bagit.bag_directory import STAGING, Base
 from pressmark.bagit.bag_info import BagInfo
 from pressmark.bagit.bag_tags import survey
+from pressmark.bagit.changes.events import Noticed
 from pressmark.bagit.creation.preflight import fault_of_name
-from pressmark.bagit.events import Noticed
 from pressmark.bagit.problems import problem as bag_problem
 from pressmark.bagit.report import BagReport
-from pressmark.bagit.transaction import STAGING
 from pressmark.bagit.validation.validate import validate
 from pressmark.errors import (
     BagError,

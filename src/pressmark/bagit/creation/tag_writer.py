@@ -12,8 +12,7 @@ from pressmark.bagit.bag_info import BagInfo
 from pressmark.bagit.bagit_txt import declaration_bytes
 from pressmark.bagit.creation.options import CreateOptions
 from pressmark.bagit.encodings import UTF8, Charset
-from pressmark.bagit.manifest import manifest_line
-from pressmark.bagit.manifest_algorithms import bag_name
+from pressmark.bagit.manifest import bag_name, manifest_line
 from pressmark.errors import BagError
 from pressmark.fixity.copying import keep_status
 from pressmark.fixity.pool import hash_files
