@@ -117,14 +117,14 @@ def test_tag_files_that_lead_outside(tmp_path: Path) -> None:
 def test_unreadable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A tag file that the disk does not give is an error when it is needed."""
     path = Sketch().write(tmp_path / "bag")
-    original = bag_tags.Base.open
+    original = bag_tags.BagDirectory.open
 
-    def broken(self: bag_tags.Base, name: bytes) -> object:
+    def broken(self: bag_tags.BagDirectory, name: bytes) -> object:
         if name == failing:
             raise OSError(5, os.strerror(5))
         return original(self, name)
 
-    monkeypatch.setattr(bag_tags.Base, "open", broken)
+    monkeypatch.setattr(bag_tags.BagDirectory, "open", broken)
     failing = b"bag-info.txt"
     with pytest.raises(BagError, match=r"bag-info\.txt"):
         Bag.open(path)

@@ -19,7 +19,7 @@ from pressmark.errors import BagError
 from pressmark.fs.beneath import Beneath, BeneathByName, Directory, opened_directory
 from pressmark.fs.durable import is_readable, why_unreadable
 
-__all__ = ["LINKS", "STAGING", "BagFiles", "Base", "FileEntry", "Target"]
+__all__ = ["LINKS", "STAGING", "BagDirectory", "BagFiles", "FileEntry", "Target"]
 
 # Should a named pipe take a file's place after it was looked at, opening it must not block.
 _FLAGS = (
@@ -89,7 +89,7 @@ class FileEntry(Protocol):
 
 
 class BagFiles(Protocol):
-    """What a validation looks at: a base directory, or a bag in an archive. See :class:`Base` for the methods."""
+    """What a validation looks at: a base directory, or a bag in an archive. See :class:`BagDirectory` for the methods."""
 
     path: bytes
 
@@ -109,7 +109,7 @@ class BagFiles(Protocol):
         """Return the error of opening a file that the walk has found; :data:`None` where it is readable."""
 
 
-class Base:
+class BagDirectory:
     """An open base directory; a context manager.
 
     :param path: a directory, or a symbolic link to one: who names it means it
@@ -135,7 +135,7 @@ class Base:
         self._way = _ByDescriptor(self.beneath) if isinstance(self.beneath, int) else _ByName(self.beneath)
         self._opened.push(self._way)
 
-    def __enter__(self) -> Base:
+    def __enter__(self) -> BagDirectory:
         return self
 
     def __exit__(

@@ -13,7 +13,7 @@ from typing import BinaryIO, NamedTuple, Self
 from pressmark.bagit import bag_info as infos
 from pressmark.bagit import bagit_txt as declarations
 from pressmark.bagit import fetch_txt as fetchlist
-from pressmark.bagit.bag_directory import BagFiles, Base
+from pressmark.bagit.bag_directory import BagDirectory, BagFiles
 from pressmark.bagit.bag_info import BagInfo, check_elements
 from pressmark.bagit.bagit_txt import Declaration, read_declaration
 from pressmark.bagit.fetch_txt import FetchEntry, read_fetch
@@ -64,7 +64,7 @@ class FetchList:
 
     def __iter__(self) -> Iterator[FetchEntry]:
         problems: list[Problem] = []
-        with Base(self._bag.path) as base:
+        with BagDirectory(self._bag.path) as base:
             file = open_tag_file(base, fetchlist.NAME, problems)
             if problems:
                 raise BagError(os.path.join(self._bag.path, problems[0].path), problems[0].message)
@@ -119,7 +119,7 @@ class BagTags:
         :raises BagError: it is no directory, has no bagit.txt, or a tag file in it cannot be read
         """
         problems: list[Problem] = []
-        with Base(path) as base:
+        with BagDirectory(path) as base:
             bag, _ = survey(base, problems)
         for found in problems:
             if found.kind == "declaration-missing":
@@ -147,7 +147,7 @@ class BagTags:
         """
         if self._payload is None:
             problems: list[Problem] = []
-            with Base(self.path) as base:
+            with BagDirectory(self.path) as base:
                 listing = open_listing(base, self, self.manifests, problems)
             for found in problems:
                 if found.kind == "file-unreadable":

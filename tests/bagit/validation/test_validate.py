@@ -547,7 +547,7 @@ import errno, io, os, sys
 from pressmark.bagit import bag_directory as base, validate
 
 name = sys.argv[2].encode()
-original = base.Base.open
+original = base.BagDirectory.open
 
 class Broken(io.BytesIO):
     def read(self, size=-1):
@@ -560,7 +560,7 @@ def open(self, path):
             return Broken()
     return file
 
-base.Base.open = open
+base.BagDirectory.open = open
 for one in validate(sys.argv[1], "complete").problems:
     print(one.kind, one.path.decode())
 """

@@ -21,7 +21,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from pressmark.bagit.bag_directory import Base
+from pressmark.bagit.bag_directory import BagDirectory
 from pressmark.bagit.changes.events import Stage
 from pressmark.bagit.changes.transaction import enter, is_decided, refusing
 from pressmark.bagit.creation.options import CreateOptions
@@ -54,7 +54,7 @@ class _Source(NamedTuple):
     path: bytes
     prefix: bytes
     status: os.stat_result
-    base: Base | None
+    base: BagDirectory | None
 
 
 def create_elsewhere(
@@ -146,7 +146,7 @@ def _opened(paths: Sequence[bytes], several: bool, nested: bool, stack: contextl
             refuse_bag(path, nested)
         elif not stat.S_ISREG(status.st_mode):
             raise BagError(path, "it is neither a directory nor a regular file")
-        sources.append(_Source(path, prefix, status, stack.enter_context(Base(path)) if is_directory else None))
+        sources.append(_Source(path, prefix, status, stack.enter_context(BagDirectory(path)) if is_directory else None))
     return sources
 
 

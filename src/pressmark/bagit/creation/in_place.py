@@ -11,7 +11,7 @@ import os
 from collections import deque
 from collections.abc import Iterator
 
-from pressmark.bagit.bag_directory import STAGING, Base
+from pressmark.bagit.bag_directory import STAGING, BagDirectory
 from pressmark.bagit.changes.events import Stage
 from pressmark.bagit.changes.transaction import AGAIN, Transaction, is_decided, recover, refusing
 from pressmark.bagit.creation.options import CreateOptions
@@ -42,7 +42,7 @@ def create_in_place(path: bytes, options: CreateOptions, nested: bool, ledger: L
     :param nested: also where it is a bag already
     :raises BagError: it is refused; nothing was changed
     """
-    with Base(path) as base:  # which says no where it is no directory
+    with BagDirectory(path) as base:  # which says no where it is no directory
         where = os.path.realpath(path)
         request = options.request(nested=nested)
         if not is_decided(where):
@@ -88,7 +88,7 @@ def _entered(where: bytes) -> Transaction:
 
 
 def _stage(
-    base: Base, new: bytes, options: CreateOptions, ledger: Ledger | None, survey: Survey, tell: Listener
+    base: BagDirectory, new: bytes, options: CreateOptions, ledger: Ledger | None, survey: Survey, tell: Listener
 ) -> list[bytes]:
     """Write all tag files for what is in ``base`` to ``new``, and return the names there."""
     links = survey.reach(in_place=True)

@@ -6,7 +6,7 @@ import os
 from array import array
 from collections.abc import Callable, Iterable, Iterator
 
-from pressmark.bagit.bag_directory import STAGING, Base
+from pressmark.bagit.bag_directory import STAGING, BagDirectory
 from pressmark.bagit.changes.events import Event, Noticed
 from pressmark.bagit.changes.transaction import AGAIN, refusing
 from pressmark.bagit.creation.tag_writer import Manifests
@@ -75,7 +75,7 @@ class Survey:
             more = f"; and {self.refused - NAMED} more" if self.refused > NAMED else ""
             raise BagError(source, f"no bag was made, nothing was changed: {'; '.join(self._reasons)}{more}")
 
-    def look(self, base: Base, into: bytes | None = None) -> None:
+    def look(self, base: BagDirectory, into: bytes | None = None) -> None:
         """Go through the directory ``base``.
 
         :param into: the real path that the bag will have; :data:`None` where it is made in place
@@ -112,7 +112,7 @@ class Survey:
         if not _is_readable(path):
             self.refuse(problem("file-unreadable", path))
 
-    def _passes(self, base: Base, found: Found, in_place: bool, device: int) -> bool:
+    def _passes(self, base: BagDirectory, found: Found, in_place: bool, device: int) -> bool:
         """Return whether a file or directory can be in a bag."""
         fault = found.fault
         if fault is not None and fault.kind == "name-clash":
@@ -150,7 +150,7 @@ class Survey:
                 self.refuse(problem("file-unreadable", found.path, "the directory must be writable to be moved"))
         return True
 
-    def _clash(self, base: Base, found: Found) -> None:
+    def _clash(self, base: BagDirectory, found: Found) -> None:
         """Refuse names that are the same once normalized, warn of such as differ only in case (6.1.1.3)."""
         above, _, name = found.path.rpartition(b"/")
         others = os.listdir(os.path.join(base.path, above))
@@ -173,7 +173,7 @@ def fault_of_name(path: bytes) -> str | None:
     return f"no manifest may list it, because {reason}; rename it" if reason else None
 
 
-def payload_files(base: Base, links: str) -> Iterator[Found]:
+def payload_files(base: BagDirectory, links: str) -> Iterator[Found]:
     """Give the files of ``base`` that will be payload.
 
     :param links: as for :func:`~pressmark.bagit.walk.walk`
@@ -189,7 +189,7 @@ def _is_writable(path: bytes) -> bool:
     return os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids)
 
 
-def _moves_along(base: Base, path: bytes) -> bool:
+def _moves_along(base: BagDirectory, path: bytes) -> bool:
     """Return whether a symbolic link leads to the same file when everything is moved together."""
     target = os.readlink(os.path.join(base.path, path))
     depth = path.count(b"/")
@@ -235,7 +235,7 @@ def real_path(found: Found) -> bytes:
     return found.real
 
 
-def beneath(base: Base) -> int | bytes:
+def beneath(base: BagDirectory) -> int | bytes:
     """Return what :func:`~pressmark.fixity.hash_files` needs to open nothing but what is in ``base``."""
     return base.descriptor if base.descriptor >= 0 else base.path
 

@@ -25,7 +25,7 @@ from time import monotonic
 from typing import BinaryIO, NamedTuple
 
 from pressmark.bagit import fetch_txt as fetchlist
-from pressmark.bagit.bag_directory import STAGING, Base
+from pressmark.bagit.bag_directory import STAGING, BagDirectory
 from pressmark.bagit.bag_tags import BagTags, open_tag_file
 from pressmark.bagit.changes.events import Event, Stage
 from pressmark.bagit.changes.transaction import Transaction, refusing
@@ -168,7 +168,7 @@ class _Run:
         self._ending = ending
         self._on_event = on_event
         self._on_problem = on_problem
-        self._base = ending.enter_context(Base(bag.path))
+        self._base = ending.enter_context(BagDirectory(bag.path))
         self._report = BagReport(level="fetch")
         self._seen: set[bytes] = set()
         self._listing = ending.enter_context(bag.payload)
@@ -508,7 +508,7 @@ class _Places:
     :raises BagError: it cannot be made
     """
 
-    def __init__(self, base: Base) -> None:
+    def __init__(self, base: BagDirectory) -> None:
         self._path = base.path
         self.in_use = False
         self._unflushed: set[bytes] = set()
@@ -686,7 +686,7 @@ def _close(directory: Directory) -> None:
         os.close(directory)
 
 
-def _is_there(base: Base, path: bytes) -> bool:
+def _is_there(base: BagDirectory, path: bytes) -> bool:
     try:
         base.status(path)
     except (FileNotFoundError, NotADirectoryError):

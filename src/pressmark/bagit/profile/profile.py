@@ -29,7 +29,7 @@ from typing import Any, NoReturn
 from pressmark.bagit import bag_info as info
 from pressmark.bagit import bagit_txt as declaration
 from pressmark.bagit import fetch_txt as fetchlist
-from pressmark.bagit.bag_directory import Base
+from pressmark.bagit.bag_directory import BagDirectory
 from pressmark.bagit.bag_tags import BagTags, ManifestFile
 from pressmark.bagit.fetch_txt import is_absolute_uri
 from pressmark.bagit.manifest import bag_name, official_name
@@ -212,7 +212,7 @@ class Profile:
         yield from _check_manifests(
             bag.tag_manifests, b"tagmanifest", self.tag_manifests_required, self.tag_manifests_allowed
         )
-        with Base(bag.path) as base:
+        with BagDirectory(bag.path) as base:
             yield from self._check_fetch(base)
             yield from _check_required(base, "profile-tag-file-missing", self.tag_files_required)
             yield from _check_required(base, "profile-payload-file-missing", self.payload_files_required)
@@ -250,14 +250,14 @@ class Profile:
             found = ", ".join(named) or None
             yield problem("profile-identifier", info.NAME, message, expected=self.identifier, found=found)
 
-    def _check_fetch(self, base: Base) -> Iterator[Problem]:
+    def _check_fetch(self, base: BagDirectory) -> Iterator[Problem]:
         is_there = base.resolve(fetchlist.NAME).kind == "file"
         if is_there and not self.allow_fetch:
             yield problem("profile-fetch-forbidden", fetchlist.NAME)
         if self.fetch_required and not is_there:
             yield problem("profile-fetch-missing", fetchlist.NAME)
 
-    def _check_files(self, base: Base) -> Iterator[Problem]:
+    def _check_files(self, base: BagDirectory) -> Iterator[Problem]:
         """Check every file, where the profile says something of every file."""
         tag_files = _matcher(self.tag_files_allowed)
         payload_files = _matcher(self.payload_files_allowed)
@@ -311,7 +311,7 @@ def _check_manifests(
                 yield problem(f"{kind}-forbidden", name_there, algorithm=algorithm)
 
 
-def _check_required(base: Base, kind: str, required: Iterable[str] | None) -> Iterator[Problem]:
+def _check_required(base: BagDirectory, kind: str, required: Iterable[str] | None) -> Iterator[Problem]:
     for text in required or ():
         path = os.fsencode(text)
         wanted = "directory" if path.endswith(b"/") else "file"

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from pressmark.bagit import bag_info as infos
 from pressmark.bagit import bagit_txt as declaration
 from pressmark.bagit import fetch_txt as fetchlist
-from pressmark.bagit.bag_directory import Base
+from pressmark.bagit.bag_directory import BagDirectory
 from pressmark.bagit.bag_info import BagInfo
 from pressmark.bagit.bag_tags import BagTags, ManifestFile, open_listing, open_tag_file, survey
 from pressmark.bagit.bagit_txt import Declaration, declaration_bytes
@@ -65,7 +65,7 @@ def update_bag(
 ) -> None:
     """Change a bag, or leave it as it was; for the arguments and errors see :func:`pressmark.bagit.update`."""
     tell = on_event or (lambda _event: None)
-    with Base(path) as base, contextlib.ExitStack() as stack:
+    with BagDirectory(path) as base, contextlib.ExitStack() as stack:
         where = os.path.realpath(path)
         if not is_decided(where):
             BagTags.open(path)  # which says no where there is none
@@ -193,7 +193,7 @@ class _Update:
 
     def __init__(
         self,
-        base: Base,
+        base: BagDirectory,
         transaction: Transaction,
         options: UpdateOptions,
         threads: int | None,

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Protocol
 
-from pressmark.bagit.bag_directory import BagFiles, Base
+from pressmark.bagit.bag_directory import BagDirectory, BagFiles
 from pressmark.bagit.problems import problem
 from pressmark.bagit.report import KEEP, BagReport
 from pressmark.bagit.validation.payload import Match, Matching
@@ -93,7 +93,7 @@ def validate(
             for one in problems:
                 on_problem(one)
 
-    with Base(path) as base:
+    with BagDirectory(path) as base:
         reading = _Reading(base, links == "trusted", threads, read, ledger, on_event, say)
         structure = check_files(base, report, say, reading, lenient=lenient, links=links, on_event=on_event)
         if profile is not None:
@@ -165,7 +165,7 @@ class _Reading:
 
     def __init__(
         self,
-        base: Base,
+        base: BagDirectory,
         trusted: bool,
         threads: int | None,
         read: str,

@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from pressmark.bagit.bag_directory import Base
+from pressmark.bagit.bag_directory import BagDirectory
 from pressmark.bagit.bag_tags import BagTags, open_listing
 from pressmark.bagit.validation.validate import validate
 from pressmark.fixity import ALGORITHMS
@@ -208,7 +208,7 @@ def listed_digests(bag: BagTags, path: bytes, names: Iterable[bytes]) -> dict[st
     :param names: of all its files
     """
     known: dict[str, dict[str, str]] = {}
-    with Base(path) as base:
+    with BagDirectory(path) as base:
         for manifests, tag in ((bag.manifests, False), (bag.tag_manifests, True)):
             kept = [manifest for manifest in manifests if manifest.known]
             with open_listing(base, bag, kept, [], tag=tag) as listing:

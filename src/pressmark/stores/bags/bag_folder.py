@@ -36,7 +36,7 @@ from typing import Any, ClassVar, Literal, cast
 from pressmark.bagit.archive import validate_archive
 from pressmark.bagit.bag import Bag
 from pressmark.bagit.bag import create as create_bag
-from pressmark.bagit.bag_directory import STAGING, Base
+from pressmark.bagit.bag_directory import STAGING, BagDirectory
 from pressmark.bagit.bag_info import BagInfo
 from pressmark.bagit.bag_tags import survey
 from pressmark.bagit.changes.events import Noticed
@@ -464,7 +464,7 @@ class BagFolder(Store):
         while True:
             problems: list[Problem] = []
             try:
-                with Base(path) as base:
+                with BagDirectory(path) as base:
                     bag, _ = survey(base, problems)
                     if _leads_to(path, base.status(b"")):
                         break  # else another run has replaced it, and removed what was being read
@@ -677,7 +677,7 @@ class BagFolder(Store):
             stem = archives.stem(os.path.basename(place)) or os.path.basename(place)
             info = archives.describe(path).info
             return self._identified(os.path.join(os.path.dirname(place), stem), info, place)[0]
-        with Base(path) as base:
+        with BagDirectory(path) as base:
             bag, _ = survey(base, [])
         return self._identified(place, bag.info, place)[0]
 
