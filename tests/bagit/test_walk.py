@@ -9,7 +9,7 @@ import pytest
 
 from pressmark.bagit import bag_directory as bases
 from pressmark.bagit import walk as payload
-from pressmark.bagit.bag_directory import BagDirectory, Target
+from pressmark.bagit.bag_directory import BagDirectory, ResolvedPath
 from pressmark.bagit.walk import Found, walk
 from pressmark.errors import BagError
 
@@ -341,9 +341,9 @@ def test_base(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by_descriptor: bo
         assert base.resolve(b"dir/b")[:2] == ("file", b"d/b")
         assert base.resolve(b"dir/..")[:2] == ("directory", b"")
         assert base.resolve(b"pipe")[:2] == ("special", b"pipe")
-        assert base.resolve(b"../other") == Target("outside")
+        assert base.resolve(b"../other") == ResolvedPath("outside")
         assert base.resolve(b"../bag/a")[:2] == ("file", b"a")
-        assert base.resolve(b"nothing") == Target("dangling")
+        assert base.resolve(b"nothing") == ResolvedPath("dangling")
     base.close()  # once more does no harm
     assert bases.LINKS == 40
 

@@ -19,7 +19,7 @@ from pressmark.errors import BagError
 from pressmark.fs.beneath import Beneath, BeneathByName, Directory, opened_directory
 from pressmark.fs.durable import is_readable, why_unreadable
 
-__all__ = ["LINKS", "STAGING", "BagDirectory", "BagFiles", "FileEntry", "Target"]
+__all__ = ["LINKS", "STAGING", "BagDirectory", "BagFiles", "FileEntry", "ResolvedPath"]
 
 # Should a named pipe take a file's place after it was looked at, opening it must not block.
 _FLAGS = (
@@ -54,7 +54,7 @@ class _ByName(BeneathByName):
         return is_readable(self._real(path))
 
 
-class Target(NamedTuple):
+class ResolvedPath(NamedTuple):
     """Where a path leads.
 
     :ivar kind: ``file``, ``directory`` or ``special``, which are inside; or ``outside``, ``dangling``, ``loop``, or
@@ -102,7 +102,7 @@ class BagFiles(Protocol):
     def status(self, path: bytes) -> os.stat_result:
         """Return the status of what is at ``path``, of a link its own."""
 
-    def resolve(self, path: bytes) -> Target:
+    def resolve(self, path: bytes) -> ResolvedPath:
         """Return where ``path`` leads."""
 
     def why_unreadable(self, path: bytes, real: bytes | None) -> OSError | None:
@@ -197,7 +197,7 @@ class BagDirectory:
         """
         return self._way.stat_directory(path)
 
-    def resolve(self, path: bytes) -> Target:
+    def resolve(self, path: bytes) -> ResolvedPath:
         """Return where ``path`` leads, with links followed as long as they stay in the bag.
 
         A link may leave the bag by ``..`` or by an absolute path and come back, along the very names of the base
@@ -216,34 +216,34 @@ class BagDirectory:
                 continue
             if len(passed) < depth:
                 if name != self._real[len(passed)]:
-                    return Target("outside")
+                    return ResolvedPath("outside")
                 passed.append(name)
                 continue
             try:
                 link = self._way.readlink(b"/".join([*passed[depth:], name]))
             except OSError as error:
                 if error.errno in _NOT_THERE:
-                    return Target("dangling")
+                    return ResolvedPath("dangling")
                 if error.errno != errno.EINVAL:  # what readlink says of all that is no link
-                    return Target("unreadable")
+                    return ResolvedPath("unreadable")
                 passed.append(name)
                 continue
             links += 1
             if links > LINKS:
-                return Target("loop")
+                return ResolvedPath("loop")
             if link.startswith(b"/"):
                 passed.clear()
             waiting += _names(link)[::-1]
         if len(passed) < depth:
-            return Target("outside")
+            return ResolvedPath("outside")
         found = b"/".join(passed[depth:])
         try:
             status = self.status(found)
         except OSError as error:
-            return Target("dangling" if error.errno in _NOT_THERE else "unreadable")
+            return ResolvedPath("dangling" if error.errno in _NOT_THERE else "unreadable")
         if stat.S_ISREG(status.st_mode):
-            return Target("file", found, status)
-        return Target("directory" if stat.S_ISDIR(status.st_mode) else "special", found, status)
+            return ResolvedPath("file", found, status)
+        return ResolvedPath("directory" if stat.S_ISDIR(status.st_mode) else "special", found, status)
 
 
 def _names(path: bytes) -> list[bytes]:
