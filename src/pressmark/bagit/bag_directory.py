@@ -89,7 +89,7 @@ class FileEntry(Protocol):
 
 
 class BagFiles(Protocol):
-    """What a validation looks at: a base directory, or a bag in an archive. See :class:`BagDirectory` for the methods."""
+    """The files of a bag, in a directory or in an archive; :class:`BagDirectory` describes the methods."""
 
     path: bytes
 
@@ -110,7 +110,7 @@ class BagFiles(Protocol):
 
 
 class BagDirectory:
-    """An open base directory; a context manager.
+    """The base directory of a bag, opened; a context manager.
 
     :param path: a directory, or a symbolic link to one: who names it means it
 

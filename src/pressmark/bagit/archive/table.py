@@ -236,7 +236,7 @@ class _Entry:
 
 
 class ArchivedBag:
-    """A bag in an archive, to be looked at as :class:`pressmark.bagit.bag_directory.BagDirectory` looks at one in a directory.
+    """A bag in an archive, with the methods of :class:`pressmark.bagit.bag_directory.BagDirectory`.
 
     :param path: of the archive
     :param top: the bag's directory in it
