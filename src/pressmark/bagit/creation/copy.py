@@ -25,7 +25,7 @@ from pressmark.bagit.bag_directory import BagDirectory
 from pressmark.bagit.changes.events import Stage
 from pressmark.bagit.changes.transaction import enter, is_decided, refusing
 from pressmark.bagit.creation.options import CreateOptions
-from pressmark.bagit.creation.preflight import Listener, Seen, Survey, fault_of_name, is_inside, refuse_bag, take
+from pressmark.bagit.creation.preflight import Listener, Preflight, Seen, fault_of_name, is_inside, refuse_bag, take
 from pressmark.bagit.creation.tag_writer import Manifests, write_tag_files
 from pressmark.bagit.paths import normal_key
 from pressmark.bagit.walk import PAYLOAD, walk
@@ -97,11 +97,11 @@ def create_elsewhere(
                 tell(Stage("recover"))
                 return
             _empty(hidden)
-            survey = _survey(sources, options, destination, tell)
-            survey.settle(paths[0])
-            if mode == "copy" and (free := shutil.disk_usage(parent).free) < survey.bytes:
-                raise BagError(destination, f"{survey.bytes} bytes are needed, the disk has {free} left")
-            bag = _build(hidden.inside, sources, options, mode, survey, tell)
+            preflight = _preflight(sources, options, destination, tell)
+            preflight.settle(paths[0])
+            if mode == "copy" and (free := shutil.disk_usage(parent).free) < preflight.bytes:
+                raise BagError(destination, f"{preflight.bytes} bytes are needed, the disk has {free} left")
+            bag = _build(hidden.inside, sources, options, mode, preflight, tell)
             with open(os.path.join(hidden.inside, _REQUEST), "xb") as file:
                 file.write(_packed(request, os.lstat(bag)))
             tell(Stage("move"))
@@ -150,28 +150,28 @@ def _opened(paths: Sequence[bytes], several: bool, nested: bool, stack: contextl
     return sources
 
 
-def _survey(sources: Sequence[_Source], options: CreateOptions, destination: bytes, tell: Listener) -> Survey:
+def _preflight(sources: Sequence[_Source], options: CreateOptions, destination: bytes, tell: Listener) -> Preflight:
     tell(Stage("examine"))
     into = os.path.realpath(destination)
-    survey = Survey(options.links, tell)
+    preflight = Preflight(options.links, tell)
     for source in sources:
         if source.base is None:
-            survey.look_at_file(source.path, source.status.st_size)
+            preflight.look_at_file(source.path, source.status.st_size)
         else:
-            survey.look(source.base, into)
-    return survey
+            preflight.look(source.base, into)
+    return preflight
 
 
 def _build(
-    staging: bytes, sources: Sequence[_Source], options: CreateOptions, mode: str, survey: Survey, tell: Listener
+    staging: bytes, sources: Sequence[_Source], options: CreateOptions, mode: str, preflight: Preflight, tell: Listener
 ) -> bytes:
     """Write the whole bag, and return where it is."""
-    tell(Stage("copy", survey.files, survey.bytes))
+    tell(Stage("copy", preflight.files, preflight.bytes))
     bag, tags = os.path.join(staging, _BAG), os.path.join(staging, _TAGS)
     data = os.path.join(bag, PAYLOAD)
     os.makedirs(data)
     os.mkdir(tags)
-    links = survey.reach(in_place=False)
+    links = preflight.reach(in_place=False)
     seen = Seen()
     paths: deque[bytes] = deque()  # those that are under way
 
@@ -193,8 +193,8 @@ def _build(
             yield paths.popleft(), outcome
 
     with Manifests(tags, options.algorithms) as manifests:
-        octets, files = take(copied(), manifests, seen, survey)
-    survey.settle(sources[0].path)
+        octets, files = take(copied(), manifests, seen, preflight)
+    preflight.settle(sources[0].path)
     tell(Stage("check", files, octets))
     seen.compare(sources[0].path, _again(sources, data, links))
     tell(Stage("tag"))

@@ -18,8 +18,8 @@ from pressmark.bagit.creation.options import CreateOptions
 from pressmark.bagit.creation.preflight import (
     CHANGED_MEANWHILE,
     Listener,
+    Preflight,
     Seen,
-    Survey,
     beneath,
     is_inside,
     payload_files,
@@ -61,11 +61,11 @@ def create_in_place(path: bytes, options: CreateOptions, nested: bool, ledger: L
                     raise BagError(path, "an interrupted run has now made it a bag, but with other options; update it")
                 refuse_bag(path, nested)
             tell(Stage("examine"))
-            survey = Survey(options.links, tell)
+            preflight = Preflight(options.links, tell)
             with refusing(path, "nothing was changed"):
-                survey.look(base)
-                survey.settle(path)
-                names = _stage(base, transaction.new, options, ledger, survey, tell)
+                preflight.look(base)
+                preflight.settle(path)
+                names = _stage(base, transaction.new, options, ledger, preflight, tell)
                 away = [name for name in os.listdir(where) if name != STAGING]
             tell(Stage("move"))
 
@@ -88,11 +88,11 @@ def _entered(where: bytes) -> Transaction:
 
 
 def _stage(
-    base: BagDirectory, new: bytes, options: CreateOptions, ledger: Ledger | None, survey: Survey, tell: Listener
+    base: BagDirectory, new: bytes, options: CreateOptions, ledger: Ledger | None, preflight: Preflight, tell: Listener
 ) -> list[bytes]:
     """Write all tag files for what is in ``base`` to ``new``, and return the names there."""
-    links = survey.reach(in_place=True)
-    tell(Stage("hash", survey.files, survey.bytes))
+    links = preflight.reach(in_place=True)
+    tell(Stage("hash", preflight.files, preflight.bytes))
     seen = Seen()
     paths: deque[bytes] = deque()  # those that are under way
 
@@ -115,8 +115,8 @@ def _stage(
             yield paths.popleft(), outcome
 
     with Manifests(new, options.algorithms) as manifests:
-        octets, files = take(hashed(), manifests, seen, survey)
-    survey.settle(base.path)
+        octets, files = take(hashed(), manifests, seen, preflight)
+    preflight.settle(base.path)
     tell(Stage("tag"))
     names = write_tag_files(new, options, octets, files)
     tell(Stage("check", files, octets))

@@ -21,8 +21,8 @@ from pressmark.reports import Problem
 __all__ = [
     "CHANGED_MEANWHILE",
     "Listener",
+    "Preflight",
     "Seen",
-    "Survey",
     "beneath",
     "fault_of_name",
     "is_inside",
@@ -39,8 +39,8 @@ NAMED = 3
 CHANGED_MEANWHILE = "it was changed, added or removed while the bag was being made"
 
 
-class Survey:
-    """What sources hold, and why no bag can be made of them.
+class Preflight:
+    """The check of sources before a bag is made of them: what they hold, and why none can be made.
 
     :param links: ``refuse`` symbolic links, or ``follow`` them
 
@@ -267,7 +267,7 @@ def refuse_bag(path: bytes, nested: bool) -> None:
 
 
 def take(
-    outcomes: Iterable[tuple[bytes, Outcome]], manifests: Manifests, seen: Seen, survey: Survey
+    outcomes: Iterable[tuple[bytes, Outcome]], manifests: Manifests, seen: Seen, preflight: Preflight
 ) -> tuple[int, int]:
     """Write what was hashed into the manifests, and return how many bytes and files it was.
 
@@ -277,7 +277,7 @@ def take(
     for path, outcome in outcomes:
         if outcome.digests is None or outcome.size is None or outcome.mtime_ns is None:
             kind = "file-changing" if outcome.kind == "changed-while-read" else "file-unreadable"
-            survey.refuse(problem(kind, path, outcome.message))
+            preflight.refuse(problem(kind, path, outcome.message))
             continue
         manifests.add(b"%b/%b" % (PAYLOAD, path), outcome.digests)
         seen.add(path, outcome.size, outcome.mtime_ns)
