@@ -25,7 +25,15 @@ from pressmark.bagit.bag_directory import BagDirectory
 from pressmark.bagit.changes.events import Stage
 from pressmark.bagit.changes.transaction import enter, is_decided, refusing
 from pressmark.bagit.creation.options import CreateOptions
-from pressmark.bagit.creation.preflight import Listener, Preflight, Seen, fault_of_name, is_inside, refuse_bag, take
+from pressmark.bagit.creation.preflight import (
+    ChangeDetector,
+    Listener,
+    Preflight,
+    fault_of_name,
+    is_inside,
+    record_outcomes,
+    refuse_bag,
+)
 from pressmark.bagit.creation.tag_writer import Manifests, write_tag_files
 from pressmark.bagit.paths import normal_key
 from pressmark.bagit.walk import PAYLOAD, walk
@@ -172,7 +180,7 @@ def _build(
     os.makedirs(data)
     os.mkdir(tags)
     links = preflight.reach(in_place=False)
-    seen = Seen()
+    detector = ChangeDetector()
     paths: deque[bytes] = deque()  # those that are under way
 
     def jobs() -> Iterator[Job]:
@@ -193,10 +201,10 @@ def _build(
             yield paths.popleft(), outcome
 
     with Manifests(tags, options.algorithms) as manifests:
-        octets, files = take(copied(), manifests, seen, preflight)
+        octets, files = record_outcomes(copied(), manifests, detector, preflight)
     preflight.settle(sources[0].path)
     tell(Stage("check", files, octets))
-    seen.compare(sources[0].path, _again(sources, data, links))
+    detector.compare(sources[0].path, _again(sources, data, links))
     tell(Stage("tag"))
     for name in write_tag_files(tags, options, octets, files):
         os.rename(os.path.join(tags, name), os.path.join(bag, name))

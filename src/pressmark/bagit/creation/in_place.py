@@ -17,15 +17,15 @@ from pressmark.bagit.changes.transaction import AGAIN, Transaction, is_decided, 
 from pressmark.bagit.creation.options import CreateOptions
 from pressmark.bagit.creation.preflight import (
     CHANGED_MEANWHILE,
+    ChangeDetector,
     Listener,
     Preflight,
-    Seen,
     beneath,
     is_inside,
     payload_files,
     real_path,
+    record_outcomes,
     refuse_bag,
-    take,
 )
 from pressmark.bagit.creation.tag_writer import Manifests, write_tag_files
 from pressmark.errors import BagError
@@ -93,7 +93,7 @@ def _stage(
     """Write all tag files for what is in ``base`` to ``new``, and return the names there."""
     links = preflight.reach(in_place=True)
     tell(Stage("hash", preflight.files, preflight.bytes))
-    seen = Seen()
+    detector = ChangeDetector()
     paths: deque[bytes] = deque()  # those that are under way
 
     def given() -> Iterator[bytes]:
@@ -115,11 +115,11 @@ def _stage(
             yield paths.popleft(), outcome
 
     with Manifests(new, options.algorithms) as manifests:
-        octets, files = take(hashed(), manifests, seen, preflight)
+        octets, files = record_outcomes(hashed(), manifests, detector, preflight)
     preflight.settle(base.path)
     tell(Stage("tag"))
     names = write_tag_files(new, options, octets, files)
     tell(Stage("check", files, octets))
     statuses = ((found.path, base.status(real_path(found))) for found in payload_files(base, links))
-    seen.compare(base.path, statuses)
+    detector.compare(base.path, statuses)
     return names

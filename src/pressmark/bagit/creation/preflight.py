@@ -20,16 +20,16 @@ from pressmark.reports import Problem
 
 __all__ = [
     "CHANGED_MEANWHILE",
+    "ChangeDetector",
     "Listener",
     "Preflight",
-    "Seen",
     "beneath",
     "fault_of_name",
     "is_inside",
     "payload_files",
     "real_path",
+    "record_outcomes",
     "refuse_bag",
-    "take",
 ]
 
 Listener = Callable[[Event], object]
@@ -200,7 +200,7 @@ def _moves_along(base: BagDirectory, path: bytes) -> bool:
     return not target.startswith(b"/")
 
 
-class Seen:
+class ChangeDetector:
     """The files that were read, as they were then: to notice whatever became of them afterwards."""
 
     def __init__(self) -> None:
@@ -266,8 +266,8 @@ def refuse_bag(path: bytes, nested: bool) -> None:
             raise BagError(path, "it is a bag already; update it, or ask for a nested bag to put it into another")
 
 
-def take(
-    outcomes: Iterable[tuple[bytes, Outcome]], manifests: Manifests, seen: Seen, preflight: Preflight
+def record_outcomes(
+    outcomes: Iterable[tuple[bytes, Outcome]], manifests: Manifests, detector: ChangeDetector, preflight: Preflight
 ) -> tuple[int, int]:
     """Write what was hashed into the manifests, and return how many bytes and files it was.
 
@@ -280,7 +280,7 @@ def take(
             preflight.refuse(problem(kind, path, outcome.message))
             continue
         manifests.add(b"%b/%b" % (PAYLOAD, path), outcome.digests)
-        seen.add(path, outcome.size, outcome.mtime_ns)
+        detector.add(path, outcome.size, outcome.mtime_ns)
         octets += outcome.size
         files += 1
     return octets, files
