@@ -12,7 +12,7 @@ How a validation uses it::
         for path in walk:  # every file of the payload
             digests = listing.find(path, mark=True)  # {"sha512": "…"}; empty where nothing lists it
         for path in those_not_found:
-            again = listing.find_again(path)  # a raw percent sign, another normalization: among unmarked lines only
+            again = listing.find_respelled(path)  # a raw percent sign, another normalization: among unmarked lines only
         for path, digests in listing.unmarked():  # what is listed and was not there
             ...
         for first, second in listing.clashes():  # names of which some file systems hold only one
@@ -40,7 +40,7 @@ from pressmark.bagit.versions import breach
 from pressmark.errors import BagError
 from pressmark.reports import Problem
 
-__all__ = ["PROBLEMS_LIMIT", "Again", "IndexedManifest", "Listed", "Listing", "Source", "path_index"]
+__all__ = ["PROBLEMS_LIMIT", "IndexedManifest", "Listed", "Listing", "RespelledEntry", "Source", "path_index"]
 
 # Of each kind in each manifest; what is more is counted.
 PROBLEMS_LIMIT = 100_000
@@ -84,7 +84,7 @@ class Listed(NamedTuple):
     digests: dict[str, str]
 
 
-class Again(NamedTuple):
+class RespelledEntry(NamedTuple):
     """A file that is listed under another spelling of its name.
 
     :ivar kind: of the problem: ``percent-raw``, ``md5sum-mark``, ``name-normalized``
@@ -184,7 +184,7 @@ class Listing:
                     manifest.index.mark(place)
         return digests
 
-    def mark(self, path: bytes) -> bool:
+    def mark_seen(self, path: bytes) -> bool:
         """Note that a file is there; return whether it is listed."""
         return bool(self.find(path, mark=True))
 
@@ -193,23 +193,23 @@ class Listing:
         hits = ((manifest, manifest.find(path)) for manifest in self._manifests)
         return any(found is not None and manifest.index.is_marked(found[0]) for manifest, found in hits)
 
-    def find_rest(self, path: bytes, found: Iterable[str], *, mark: bool = True) -> Iterator[Again]:
+    def find_rest(self, path: bytes, found: Iterable[str], *, mark: bool = True) -> Iterator[RespelledEntry]:
         """Yield under which other spellings those manifests list a file that do not list it under its own name.
 
-        Ask when all files that are listed under their own names are marked, as with :meth:`find_again`.
+        Ask when all files that are listed under their own names are marked, as with :meth:`find_respelled`.
 
         :param found: algorithms of the manifests that list it under its own name
         :param mark: note that the file is there
         """
         known = set(found)
         while not known.issuperset(self.algorithms):
-            again = self.find_again(path, mark=mark, known=known)
+            again = self.find_respelled(path, mark=mark, known=known)
             if again is None:
                 return
             yield again
             known |= again.digests.keys()
 
-    def find_again(self, path: bytes, *, mark: bool = True, known: Collection[str] = ()) -> Again | None:
+    def find_respelled(self, path: bytes, *, mark: bool = True, known: Collection[str] = ()) -> RespelledEntry | None:
         """Return under which other spelling a file is listed, of those that are not marked; the second chance.
 
         Ask when all files that are listed under their own names are marked. Then a line that holds ``%25`` and means a
@@ -221,32 +221,32 @@ class Listing:
         asked = [manifest for manifest in self._manifests if manifest.algorithm not in known]
         return self._spelled(path, asked, mark) or self._normalized(path, asked, mark)
 
-    def find_normalized(self, path: bytes, *, mark: bool = True) -> Again | None:
+    def find_normalized(self, path: bytes, *, mark: bool = True) -> RespelledEntry | None:
         """Return which unmarked name is the same in Unicode's normalization form C (6.1.1.3).
 
         :param mark: note that the file is there
         """
         return self._normalized(path, self._manifests, mark)
 
-    def _normalized(self, path: bytes, asked: list[IndexedManifest], mark: bool) -> Again | None:
+    def _normalized(self, path: bytes, asked: list[IndexedManifest], mark: bool) -> RespelledEntry | None:
         key = normal_key(path)
         hits = []
         for manifest in asked:
             place = manifest.find_normalized(path, key)
             if place is not None:
                 hits.append((manifest, place))
-        return self._again("name-normalized", hits, mark)
+        return self._respelled("name-normalized", hits, mark)
 
-    def _spelled(self, path: bytes, asked: list[IndexedManifest], mark: bool) -> Again | None:
+    def _spelled(self, path: bytes, asked: list[IndexedManifest], mark: bool) -> RespelledEntry | None:
         """Find an unmarked line by what may have become of its path on its way from line to index."""
         if b"%" in path or b"\n" in path or b"\r" in path:
             others = {decode_path(path, self._version), decode_path(encode_path(path), self._version)} - {path}
             hits = self._hits(asked, others, lambda text: path in readings(text, self._version))
-            found = self._again("percent-raw", hits, mark)
+            found = self._respelled("percent-raw", hits, mark)
             if found is not None:
                 return found
         if b"\\" in path and (other := unescaped(path)) != path:
-            return self._again("md5sum-mark", self._hits(asked, {other}, lambda text: text == path), mark)
+            return self._respelled("md5sum-mark", self._hits(asked, {other}, lambda text: text == path), mark)
         return None
 
     @staticmethod
@@ -256,7 +256,7 @@ class Listing:
         places = [(manifest, manifest.spelled(others, fits)) for manifest in asked]
         return [(manifest, place) for manifest, place in places if place is not None]
 
-    def _again(self, kind: str, hits: list[tuple[IndexedManifest, int]], mark: bool) -> Again | None:
+    def _respelled(self, kind: str, hits: list[tuple[IndexedManifest, int]], mark: bool) -> RespelledEntry | None:
         if not hits:
             return None
         listed = None
@@ -268,7 +268,7 @@ class Listing:
             if mark:
                 manifest.index.mark(place)
         assert listed is not None
-        return Again(kind, listed, digests)
+        return RespelledEntry(kind, listed, digests)
 
     def entries(self) -> Iterator[Listed]:
         """Yield every file that is listed, once, in the order of the manifests and their lines."""

@@ -318,17 +318,17 @@ class _Update:
             if not found.path.startswith(_BELOW_PAYLOAD):
                 if not _is_tag_manifest(self._bag, found.path):
                     tag_files.append(found)
-                    if not self._tags.mark(found.path):
+                    if not self._tags.mark_seen(found.path):
                         strays.append(found.path)
-                elif self._tags.mark(found.path):
+                elif self._tags.mark_seen(found.path):
                     self._listed_manifests.append(found)
             elif self._options.payload:
-                if not self._payload.mark(found.path):
+                if not self._payload.mark_seen(found.path):
                     unlisted.append(found)
                 elif found.real != found.path:
                     aside[found.path] = found.path, real_path(found)
         for found in unlisted:
-            again = self._payload.find_again(found.path)
+            again = self._payload.find_respelled(found.path)
             if again is None:
                 added.append(found)
                 self._note_added(found)
@@ -339,7 +339,7 @@ class _Update:
             aside[again.path] = found.path if mended else again.path, real_path(found)
         for path in strays:
             # Tag manifests are written anew from what is there, so that the other spelling is mended.
-            if (again := self._tags.find_again(path)) is not None:
+            if (again := self._tags.find_respelled(path)) is not None:
                 self._respelled[path] = again.digests
         missing = {listed.path for listed in self._payload.unmarked()}
         holes = {entry.path for entry in self._fetched() if entry.path in missing}
