@@ -6,8 +6,8 @@ a URL of its own. Bytes are taken as they are sent and never decompressed.
 
 Proxies are not used: they would look up names in our place.
 
-What arrives is hashed at once and kept in a :class:`pressmark.bagit.fetch.partial.PartialFile`. If the connection drops, or
-the whole run ends, the next request asks for the rest, on condition that the file is still the same one.
+What arrives is hashed at once and kept in a :class:`~pressmark.bagit.fetch.partial.PartialFile`. If the connection
+drops, or the whole run ends, the next request asks for the rest, on condition that the file is still the same one.
 """
 
 from __future__ import annotations
