@@ -106,7 +106,7 @@ def create(
     if mode not in MODES:
         raise ValueError(f"mode={mode!r}: expected {', '.join(MODES)}")
     options = CreateOptions.of(algorithms, info, links, tag_files, threads, read, date)
-    report = on_event or (lambda _event: None)
+    on_event = on_event or (lambda _event: None)
     one = isinstance(source, str | bytes | os.PathLike)
     given: Iterable[Any] = [source] if one else source  # type: ignore[assignment]
     sources = list(map(os.fsencode, given))
@@ -115,13 +115,13 @@ def create(
 
         if not one:
             raise ValueError("a bag of several sources needs a destination")
-        create_in_place(sources[0], options, nested, ledger, report)
+        create_in_place(sources[0], options, nested, ledger, on_event)
         return Bag.open(sources[0])
     from pressmark.bagit.creation.copy import create_elsewhere
 
     if ledger is not None:
         raise ValueError("a ledger is only of use in place: what is copied has to be read")
-    create_elsewhere(sources, not one, os.fsencode(destination), options, mode, nested, report)
+    create_elsewhere(sources, not one, os.fsencode(destination), options, mode, nested, on_event)
     return Bag.open(destination)
 
 

@@ -72,7 +72,7 @@ def create_elsewhere(
     options: CreateOptions,
     mode: str,
     nested: bool,
-    tell: Listener,
+    on_event: Listener,
 ) -> None:
     """Make a bag at ``destination`` of what is at ``paths``.
 
@@ -102,17 +102,17 @@ def create_elsewhere(
             if is_there(destination):
                 if not _was_finished(hidden, destination, request):
                     raise BagError(destination, EXISTS)
-                tell(Stage("recover"))
+                on_event(Stage("recover"))
                 return
             _empty(hidden)
-            preflight = _preflight(sources, options, destination, tell)
+            preflight = _preflight(sources, options, destination, on_event)
             preflight.settle(paths[0])
             if mode == "copy" and (free := shutil.disk_usage(parent).free) < preflight.bytes:
                 raise BagError(destination, f"{preflight.bytes} bytes are needed, the disk has {free} left")
-            bag = _build(hidden.inside, sources, options, mode, preflight, tell)
+            bag = _build(hidden.inside, sources, options, mode, preflight, on_event)
             with open(os.path.join(hidden.inside, _REQUEST), "xb") as file:
                 file.write(_packed(request, os.lstat(bag)))
-            tell(Stage("move"))
+            on_event(Stage("move"))
             _flush(hidden.inside)
             if is_there(destination):
                 raise BagError(destination, EXISTS)
@@ -158,10 +158,10 @@ def _opened(paths: Sequence[bytes], several: bool, nested: bool, stack: contextl
     return sources
 
 
-def _preflight(sources: Sequence[_Source], options: CreateOptions, destination: bytes, tell: Listener) -> Preflight:
-    tell(Stage("examine"))
+def _preflight(sources: Sequence[_Source], options: CreateOptions, destination: bytes, on_event: Listener) -> Preflight:
+    on_event(Stage("examine"))
     into = os.path.realpath(destination)
-    preflight = Preflight(options.links, tell)
+    preflight = Preflight(options.links, on_event)
     for source in sources:
         if source.base is None:
             preflight.look_at_file(source.path, source.status.st_size)
@@ -171,10 +171,15 @@ def _preflight(sources: Sequence[_Source], options: CreateOptions, destination: 
 
 
 def _build(
-    staging: bytes, sources: Sequence[_Source], options: CreateOptions, mode: str, preflight: Preflight, tell: Listener
+    staging: bytes,
+    sources: Sequence[_Source],
+    options: CreateOptions,
+    mode: str,
+    preflight: Preflight,
+    on_event: Listener,
 ) -> bytes:
     """Write the whole bag, and return where it is."""
-    tell(Stage("copy", preflight.files, preflight.bytes))
+    on_event(Stage("copy", preflight.files, preflight.bytes))
     bag, tags = os.path.join(staging, _BAG), os.path.join(staging, _TAGS)
     data = os.path.join(bag, PAYLOAD)
     os.makedirs(data)
@@ -196,16 +201,16 @@ def _build(
             threads=options.threads,
             read=options.read,
             links=options.links,
-            on_event=tell,
+            on_event=on_event,
         ):
             yield paths.popleft(), outcome
 
     with Manifests(tags, options.algorithms) as manifests:
         octets, files = record_outcomes(copied(), manifests, detector, preflight)
     preflight.settle(sources[0].path)
-    tell(Stage("check", files, octets))
+    on_event(Stage("check", files, octets))
     detector.compare(sources[0].path, _again(sources, data, links))
-    tell(Stage("tag"))
+    on_event(Stage("tag"))
     for name in write_tag_files(tags, options, octets, files):
         os.rename(os.path.join(tags, name), os.path.join(bag, name))
     return bag

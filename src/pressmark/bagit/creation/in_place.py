@@ -36,7 +36,9 @@ from pressmark.fixity.pool import hash_files
 __all__ = ["create_in_place"]
 
 
-def create_in_place(path: bytes, options: CreateOptions, nested: bool, ledger: Ledger | None, tell: Listener) -> None:
+def create_in_place(
+    path: bytes, options: CreateOptions, nested: bool, ledger: Ledger | None, on_event: Listener
+) -> None:
     """Make the directory ``path`` a bag.
 
     :param nested: also where it is a bag already
@@ -54,20 +56,20 @@ def create_in_place(path: bytes, options: CreateOptions, nested: bool, ledger: L
                     raise BagError(file, "the tag file is in what will be payload; move it out first")
         with _entered(where) as transaction:
             if transaction.recovered is not None:
-                tell(Stage("recover"))
+                on_event(Stage("recover"))
                 if transaction.recovered == request:
                     return
                 if transaction.recovered.get("command") == "create":
                     raise BagError(path, "an interrupted run has now made it a bag, but with other options; update it")
                 refuse_bag(path, nested)
-            tell(Stage("examine"))
-            preflight = Preflight(options.links, tell)
+            on_event(Stage("examine"))
+            preflight = Preflight(options.links, on_event)
             with refusing(path, "nothing was changed"):
                 preflight.look(base)
                 preflight.settle(path)
-                names = _stage(base, transaction.new, options, ledger, preflight, tell)
+                names = _stage(base, transaction.new, options, ledger, preflight, on_event)
                 away = [name for name in os.listdir(where) if name != STAGING]
-            tell(Stage("move"))
+            on_event(Stage("move"))
 
             def nothing_new() -> None:
                 for name in os.listdir(where):
@@ -88,11 +90,16 @@ def _entered(where: bytes) -> Transaction:
 
 
 def _stage(
-    base: BagDirectory, new: bytes, options: CreateOptions, ledger: Ledger | None, preflight: Preflight, tell: Listener
+    base: BagDirectory,
+    new: bytes,
+    options: CreateOptions,
+    ledger: Ledger | None,
+    preflight: Preflight,
+    on_event: Listener,
 ) -> list[bytes]:
     """Write all tag files for what is in ``base`` to ``new``, and return the names there."""
     links = preflight.reach(in_place=True)
-    tell(Stage("hash", preflight.files, preflight.bytes))
+    on_event(Stage("hash", preflight.files, preflight.bytes))
     detector = ChangeDetector()
     paths: deque[bytes] = deque()  # those that are under way
 
@@ -106,7 +113,7 @@ def _stage(
             given(),
             options.algorithms,
             options.threads,
-            tell,
+            on_event,
             read=options.read,
             ledger=ledger,
             beneath=beneath(base),
@@ -117,9 +124,9 @@ def _stage(
     with Manifests(new, options.algorithms) as manifests:
         octets, files = record_outcomes(hashed(), manifests, detector, preflight)
     preflight.settle(base.path)
-    tell(Stage("tag"))
+    on_event(Stage("tag"))
     names = write_tag_files(new, options, octets, files)
-    tell(Stage("check", files, octets))
+    on_event(Stage("check", files, octets))
     statuses = ((found.path, base.status(real_path(found))) for found in payload_files(base, links))
     detector.compare(base.path, statuses)
     return names

@@ -49,22 +49,22 @@ class Preflight:
     :ivar refused: how many reasons there are to make no bag
     """
 
-    def __init__(self, links: str, tell: Listener) -> None:
+    def __init__(self, links: str, on_event: Listener) -> None:
         self.files = self.bytes = self.refused = 0
         self._links = links
-        self._tell = tell
+        self._on_event = on_event
         self._reasons: list[str] = []
 
     def refuse(self, found: Problem) -> None:
         """Note one reason to make no bag."""
         self.refused += 1
-        self._tell(Noticed(found._replace(severity="error")))
+        self._on_event(Noticed(found._replace(severity="error")))
         if len(self._reasons) < NAMED:
             self._reasons.append(str(BagError(found.path, found.message)))
 
     def warn(self, found: Problem) -> None:
         """Note what makes a bag that some will not like."""
-        self._tell(Noticed(found._replace(severity="warning")))
+        self._on_event(Noticed(found._replace(severity="warning")))
 
     def settle(self, source: bytes) -> None:
         """Refuse to go on where there was a reason.

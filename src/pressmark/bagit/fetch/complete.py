@@ -201,7 +201,7 @@ class _Run:
             except OSError as error:
                 message = f"{_words(error)}; what was fetched is there, but a power failure may take it away"
                 self._add([problem("file-unwritable", b"", message)])
-        self._tell_progress()
+        self._report_progress()
         self._report.counts = {
             "files": self._files,
             "bytes": self._fetched_bytes,
@@ -212,7 +212,7 @@ class _Run:
 
     def _run(self) -> None:
         window: deque[_Slot] = deque()
-        self._tell_stage()
+        self._report_stage()
         slots = self._slots()
         more = True
         while more or window:
@@ -359,7 +359,7 @@ class _Run:
                 if self._results.empty():
                     break
         if monotonic() >= self._next_progress:
-            self._tell_progress()
+            self._report_progress()
 
     def _settle(self, slot: _Slot, job: _Job, found: Download) -> None:
         slot.done = True
@@ -370,7 +370,7 @@ class _Run:
                 self._compare_length(job.entry, job.path, found.size, slot.problems)
             else:
                 self._present += 1
-            self._tell(Finished(Outcome(job.path, dict(found.digests), found.size, None, None)))
+            self._report_event(Finished(Outcome(job.path, dict(found.digests), found.size, None, None)))
             return
         if found.kind == "full" and self._downloader is not None:
             # Nobody else will find space either; the others keep what they have.
@@ -389,7 +389,7 @@ class _Run:
 
     def _fail(self, path: bytes, kind: str, message: str) -> None:
         self._failed += 1
-        self._tell(Finished(Outcome(path, None, None, None, None, kind, message)))
+        self._report_event(Finished(Outcome(path, None, None, None, None, kind, message)))
 
     def _add(self, problems: list[Problem]) -> None:
         self._report.add(problems)
@@ -399,11 +399,11 @@ class _Run:
 
     # --- events ---------------------------------------------------------------------------------------------------
 
-    def _tell(self, event: Event) -> None:
+    def _report_event(self, event: Event) -> None:
         if self._on_event is not None:
             self._on_event(event)
 
-    def _tell_stage(self) -> None:
+    def _report_stage(self) -> None:
         """Say how much there is to do, or was done: fetch.txt is read through for it."""
         if self._on_event is None:
             return
@@ -414,11 +414,11 @@ class _Run:
                 files += 1
                 size += entry.length or 0
                 open_ended = open_ended or entry.length is None
-        self._tell(Stage("fetch", files, None if open_ended else size))
+        self._report_event(Stage("fetch", files, None if open_ended else size))
 
-    def _tell_progress(self) -> None:
+    def _report_progress(self) -> None:
         self._next_progress = monotonic() + PROGRESS_EVERY
-        self._tell(Progress(self._files + self._present + self._failed, self._bytes, self._failed))
+        self._report_event(Progress(self._files + self._present + self._failed, self._bytes, self._failed))
 
     def _count(self, size: int) -> None:
         with self._bytes_lock:

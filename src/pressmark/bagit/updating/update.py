@@ -64,18 +64,18 @@ def update_bag(
     on_event: Listener | None = None,
 ) -> None:
     """Change a bag, or leave it as it was; for the arguments and errors see :func:`pressmark.bagit.update`."""
-    tell = on_event or (lambda _event: None)
+    on_event = on_event or (lambda _event: None)
     with BagDirectory(path) as base, contextlib.ExitStack() as stack:
         where = os.path.realpath(path)
         if not is_decided(where):
             BagTags.open(path)  # which says no where there is none
         transaction = stack.enter_context(Transaction(where))
         if transaction.recovered is not None:
-            tell(Stage("recover"))
+            on_event(Stage("recover"))
             if transaction.recovered == options.request():
                 return
         with refusing(path, "nothing was changed"):
-            _Update(base, transaction, options, threads, read, ledger, tell, stack).run()
+            _Update(base, transaction, options, threads, read, ledger, on_event, stack).run()
 
 
 def algorithms_to_read(
@@ -199,7 +199,7 @@ class _Update:
         threads: int | None,
         read: str,
         ledger: Ledger | None,
-        tell: Listener,
+        on_event: Listener,
         stack: contextlib.ExitStack,
     ) -> None:
         self._base = base
@@ -209,7 +209,7 @@ class _Update:
         self._threads = threads
         self._read = read
         self._ledger = ledger
-        self._tell = tell
+        self._on_event = on_event
         self._report = BagReport()
         self._refused = False
         self._hints: dict[str, None] = {}  # what the caller could accept, in order
@@ -232,16 +232,16 @@ class _Update:
 
     def run(self) -> None:
         """Verify, write, and commit, or refuse."""
-        self._tell(Stage("examine"))
+        self._on_event(Stage("examine"))
         self._check_algorithms()
         tag_files, jobs = self._examine()
         self._settle()
         self._verify_tag_files([*tag_files, *self._listed_manifests])
         if self._options.payload:
-            self._tell(Stage("hash", len(self._payload)))
+            self._on_event(Stage("hash", len(self._payload)))
             self._hash(jobs)
         self._settle()
-        self._tell(Stage("tag"))
+        self._on_event(Stage("tag"))
         self._stage(tag_files)
 
     # --- what is found ----------------------------------------------------------------------------------------------
@@ -251,7 +251,7 @@ class _Update:
         self._refused |= fatal
         found = found._replace(severity="error" if fatal else "warning")
         self._report.add([found])
-        self._tell(Noticed(found))
+        self._on_event(Noticed(found))
 
     def _judge(self, found: Problem, word: str) -> None:
         """Take up a problem that is none where the caller accepts it under ``word``."""
@@ -416,7 +416,7 @@ class _Update:
             paths(),
             names,
             self._threads,
-            self._tell,
+            self._on_event,
             read=self._read,
             ledger=self._ledger,
             beneath=beneath(self._base),
@@ -502,7 +502,7 @@ class _Update:
         for name in staged - changed:
             os.unlink(os.path.join(self._new, name))
         away = gone | {name for name in changed if is_there(self._path(name))}
-        self._tell(Stage("move"))
+        self._on_event(Stage("move"))
         self._transaction.commit(self._options.request(), away, changed)
 
     def _refuse_links(self, changed: Collection[bytes]) -> None:

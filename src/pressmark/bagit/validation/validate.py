@@ -237,7 +237,7 @@ class _Reading:
             paths(),
             names,
             self._threads,
-            self._tell if self._on_event is not None else None,
+            self._report_event if self._on_event is not None else None,
             links="follow" if self._trusted else "refuse",
             read=self._read,
             ledger=ledger,
@@ -252,7 +252,7 @@ class _Reading:
             return match.real
         return os.path.join(self._base.path, match.path if match.real is None else match.real)
 
-    def _tell(self, event: Event) -> None:
+    def _report_event(self, event: Event) -> None:
         if isinstance(event, Progress):
             event = self._now = Progress(*(sum(pair) for pair in zip(self._before, event, strict=True)))
         if self._on_event is not None:
