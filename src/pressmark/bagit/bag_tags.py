@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Sequence
-from typing import BinaryIO, NamedTuple, Self
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple, Self
 
 from pressmark.bagit import bag_info as infos
 from pressmark.bagit import bagit_txt as declarations
@@ -18,12 +18,14 @@ from pressmark.bagit.bag_info import BagInfo, check_elements
 from pressmark.bagit.bagit_txt import Declaration, read_declaration
 from pressmark.bagit.fetch_txt import FetchEntry, read_fetch
 from pressmark.bagit.manifest import REGISTERED, bag_name, is_normalized, official_name
-from pressmark.bagit.manifest_index import Listing, Source
 from pressmark.bagit.problems import problem
 from pressmark.bagit.versions import breach, holds
 from pressmark.bagit.walk import PAYLOAD
 from pressmark.errors import BagError
 from pressmark.reports import Problem
+
+if TYPE_CHECKING:
+    from pressmark.bagit.manifest_index import Listing
 
 __all__ = [
     "BagTags",
@@ -245,6 +247,9 @@ def open_listing(
 
     :param problems: what is wrong with the manifests' lines is added, too
     """
+    # Most of what is asked of a bag is answered without its manifests.
+    from pressmark.bagit.manifest_index import Listing, Source
+
     left = list(manifests)
     while True:
         sources = []
