@@ -143,11 +143,6 @@ class BagDirectory:
     ) -> None:
         self.close()
 
-    @property
-    def descriptor(self) -> int:
-        """Of the directory; -1 on systems that open nothing relative to a directory."""
-        return self.beneath if isinstance(self.beneath, int) else -1
-
     def close(self) -> None:
         """Give back the descriptors."""
         self._opened.close()

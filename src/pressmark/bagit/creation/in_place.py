@@ -20,7 +20,6 @@ from pressmark.bagit.creation.preflight import (
     ChangeDetector,
     Listener,
     Preflight,
-    beneath,
     is_inside,
     payload_files,
     real_path,
@@ -116,7 +115,7 @@ def _stage(
             on_event,
             read=options.read,
             ledger=ledger,
-            beneath=beneath(base),
+            beneath=base.beneath,
         )
         for outcome in outcomes:
             yield paths.popleft(), outcome

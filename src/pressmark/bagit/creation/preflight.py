@@ -23,7 +23,6 @@ __all__ = [
     "ChangeDetector",
     "Listener",
     "Preflight",
-    "beneath",
     "fault_of_name",
     "is_inside",
     "payload_files",
@@ -233,11 +232,6 @@ def real_path(found: Found) -> bytes:
     """Return where a file is, relative to the base directory and without links; it was found without leaving that."""
     assert found.real is not None
     return found.real
-
-
-def beneath(base: BagDirectory) -> int | bytes:
-    """Return what :func:`~pressmark.fixity.hash_files` needs to open nothing but what is in ``base``."""
-    return base.descriptor if base.descriptor >= 0 else base.path
 
 
 def is_inside(path: bytes, folder: bytes) -> bool:

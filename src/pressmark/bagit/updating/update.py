@@ -24,7 +24,7 @@ from pressmark.bagit.bagit_txt import Declaration, declaration_bytes
 from pressmark.bagit.changes.events import Event, Noticed, Stage
 from pressmark.bagit.changes.transaction import Transaction, is_decided, refusing
 from pressmark.bagit.creation.options import Elements, elements_of
-from pressmark.bagit.creation.preflight import beneath, fault_of_name, real_path
+from pressmark.bagit.creation.preflight import fault_of_name, real_path
 from pressmark.bagit.creation.tag_writer import Manifests, bag_size, manifest_name, write_tag_manifests
 from pressmark.bagit.encodings import UTF8, find_charset
 from pressmark.bagit.fetch_txt import FetchEntry, fetch_line, read_fetch
@@ -419,7 +419,7 @@ class _Update:
             self._on_event,
             read=self._read,
             ledger=self._ledger,
-            beneath=beneath(self._base),
+            beneath=self._base.beneath,
         )
         with Manifests(self._new, self._target, self._charset) as manifests:
 
@@ -465,7 +465,7 @@ class _Update:
         if not names:
             return
         outcomes = hash_files(
-            map(real_path, tag_files), names, self._threads, read=self._read, beneath=beneath(self._base)
+            map(real_path, tag_files), names, self._threads, read=self._read, beneath=self._base.beneath
         )
         for found, outcome in zip(tag_files, outcomes, strict=True):
             if outcome.digests is None:
