@@ -21,10 +21,9 @@ from typing import Any, NamedTuple
 
 from bagit.bags import Sketch, tree
 from bagit.naive import flaws
-from pressmark.bagit.creation.in_place import create
+from pressmark.bagit.bag import create, update
+from pressmark.bagit.changes.transaction import is_decided
 from pressmark.bagit.fetch.complete import complete
-from pressmark.bagit.transaction import is_decided
-from pressmark.bagit.updating.update import update
 from pressmark.errors import BagError
 
 DAY = datetime.date(2026, 11, 21)

@@ -174,7 +174,7 @@ class Fuzzer:
                         made.problems,
                         list(made.clashes()),
                         [made.find(path, mark=True) for path in asked[::2]],
-                        [made.find_again(path) for path in asked],
+                        [made.find_respelled(path) for path in asked],
                         list(made.unmarked()),
                     )
                 )

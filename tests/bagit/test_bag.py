@@ -8,10 +8,8 @@ from pathlib import Path
 import pytest
 
 import pressmark
-from pressmark.bagit import Bag, BagInfo, bag
+from pressmark.bagit import Bag, BagInfo, bag_tags
 from pressmark.bagit.fetch_txt import FetchEntry
-from pressmark.bagit.hash_index import Numbers
-from pressmark.bagit.spool import Spool
 from pressmark.errors import BagError
 
 from .bags import PAYLOAD, Sketch, digest
@@ -48,6 +46,26 @@ def test_what_a_bag_says(tmp_path: Path, as_bytes: bool) -> None:
     ]
     assert (list(opened.fetch), list(opened.fetch), len(opened.fetch)) == (entries, entries, 2)
     assert repr(opened) == f"Bag({os.fspath(path)!r})"
+
+
+def test_every_way_to_a_bag_gives_all_its_methods(tmp_path: Path) -> None:
+    """Opened, made, changed: it is a :class:`Bag`, which can be validated and changed again."""
+    (tmp_path / "given").mkdir()
+    (tmp_path / "given" / "a.txt").write_bytes(b"a")
+    elsewhere = pressmark.bagit.create(tmp_path / "given", tmp_path / "bag", ["md5"])
+    in_place = pressmark.bagit.create(tmp_path / "given", algorithms=["md5"])
+    changed = pressmark.bagit.update(tmp_path / "bag", add=["sha512"])
+    changed_again = changed.update(drop=["md5"])
+    opened = pressmark.bagit.open(os.fsencode(tmp_path / "bag"))
+    for one in (elsewhere, in_place, changed, changed_again, opened, Bag.open(tmp_path / "bag")):
+        assert type(one) is Bag
+        assert one.validate("complete").ok
+    assert [one.algorithms for one in (elsewhere, changed, changed_again, opened)] == [
+        ("md5",),
+        ("md5", "sha512"),
+        ("sha512",),
+        ("sha512",),
+    ]
 
 
 def test_payload(tmp_path: Path) -> None:
@@ -99,14 +117,14 @@ def test_tag_files_that_lead_outside(tmp_path: Path) -> None:
 def test_unreadable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A tag file that the disk does not give is an error when it is needed."""
     path = Sketch().write(tmp_path / "bag")
-    original = bag.Base.open
+    original = bag_tags.BagDirectory.open
 
-    def broken(self: bag.Base, name: bytes) -> object:
+    def broken(self: bag_tags.BagDirectory, name: bytes) -> object:
         if name == failing:
             raise OSError(5, os.strerror(5))
         return original(self, name)
 
-    monkeypatch.setattr(bag.Base, "open", broken)
+    monkeypatch.setattr(bag_tags.BagDirectory, "open", broken)
     failing = b"bag-info.txt"
     with pytest.raises(BagError, match=r"bag-info\.txt"):
         Bag.open(path)
@@ -132,32 +150,3 @@ def test_public_names() -> None:
     assert pressmark.bagit.Bag is Bag
     with pytest.raises(AttributeError, match="nothing"):
         _ = pressmark.bagit.nothing
-
-
-# --- what a validation is built of --------------------------------------------------------------------------------
-
-
-def test_numbers() -> None:
-    """Numbers are found by path, whatever their number."""
-    numbers = Numbers()
-    for number in range(5000):
-        numbers.put(b"data/%d" % number, number)
-        numbers.put(b"data/%d" % number, number + 1)
-    assert len(numbers) == 5000
-    assert all(numbers.get(b"data/%d" % number) == number + 1 for number in range(5000))
-    assert numbers.get(b"data/5000") is None
-    numbers.put(b"big", (1 << 64) - 1)
-    assert numbers.get(b"big") == (1 << 64) - 1
-
-
-@pytest.mark.parametrize("in_memory", [10, 1 << 20])
-def test_spool(monkeypatch: pytest.MonkeyPatch, in_memory: int) -> None:
-    """Items come back in their order, from memory or from a file."""
-    monkeypatch.setattr("pressmark.bagit.spool.IN_MEMORY", in_memory)
-    with Spool[tuple[bytes, int | None]]() as spool:
-        items = [(b"x" * number, number or None) for number in range(100)]
-        for item in items:
-            spool.add(item)
-        assert list(spool) == items
-    with Spool[bytes]() as empty:
-        assert list(empty) == []

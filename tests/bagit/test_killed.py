@@ -18,8 +18,7 @@ from typing import NamedTuple
 import pytest
 
 from fixity.conftest import environment
-from pressmark.bagit.bag import Bag
-from pressmark.bagit.creation.in_place import create
+from pressmark.bagit.bag import Bag, create
 from pressmark.errors import BagError
 from support.implementations import Implementation
 
@@ -35,9 +34,9 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs signals")
 # Every run says when it begins, and with what; so it can be killed in what takes but a moment.
 BEGIN = """
 import datetime, os, sys, time
-from pressmark.bagit.creation.in_place import create
-from pressmark.bagit.events import Stage
-from pressmark.bagit.updating.update import update
+from pressmark.bagit.bag import create
+from pressmark.bagit.changes.events import Stage
+from pressmark.bagit.bag import update
 from pressmark.errors import BagError
 path = sys.argv[1]
 day = datetime.date(2026, 11, 21)

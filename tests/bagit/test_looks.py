@@ -11,13 +11,11 @@ from typing import Any
 
 import pytest
 
-from pressmark.bagit import transaction
-from pressmark.bagit.bag import Bag
-from pressmark.bagit.bag_directory import Base
-from pressmark.bagit.creation.in_place import create
+from pressmark.bagit.bag import Bag, create, update
+from pressmark.bagit.bag_directory import BagDirectory
+from pressmark.bagit.changes import transaction
+from pressmark.bagit.changes.transaction import Transaction, is_decided, recover
 from pressmark.bagit.fetch.complete import complete
-from pressmark.bagit.transaction import Transaction, is_decided, recover
-from pressmark.bagit.updating.update import update
 from pressmark.errors import BagError
 
 from .bags import Sketch, tree
@@ -194,13 +192,13 @@ def test_a_fetch_file_that_cannot_be_seen(tmp_path: Path, monkeypatch: pytest.Mo
     make_holey_bag(tmp_path)
     bag = Bag.open(tmp_path / "s")
     assert len(bag.fetch) == 1
-    whole = Base.status
+    whole = BagDirectory.status
 
-    def stale(self: Base, path: bytes) -> os.stat_result:
+    def stale(self: BagDirectory, path: bytes) -> os.stat_result:
         if path == b"fetch.txt":
             raise OSError(errno.ESTALE, os.strerror(errno.ESTALE))
         return whole(self, path)
 
-    monkeypatch.setattr(Base, "status", stale)
+    monkeypatch.setattr(BagDirectory, "status", stale)
     with pytest.raises(BagError, match="the system refuses"):
         len(bag.fetch)

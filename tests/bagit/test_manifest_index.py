@@ -16,9 +16,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pressmark.bagit import indexed
+from pressmark.bagit import manifest_index
 from pressmark.bagit.manifest import ManifestEntry, manifest_line, read_manifest
-from pressmark.bagit.manifest_index import Again, Listed, Listing, Source
+from pressmark.bagit.manifest_index import Listed, Listing, RespelledEntry, Source
 from pressmark.errors import BagError
 from pressmark.reports import Problem
 from support.implementations import Implementation, use
@@ -116,11 +116,11 @@ def test_it_is_a_dictionary(
             for path in (b"data/none", b"", b"data/", b"data/a%2525b"):
                 if path not in expected:
                     assert made.find(path) == {}
-                    assert not made.mark(path)
+                    assert not made.mark_seen(path)
             assert [path for path, _ in made.unmarked()] == [path for path, _ in made.entries()]
             kept = [path for path, _ in made.entries()]
             for path in kept[::2]:
-                assert made.mark(path)
+                assert made.mark_seen(path)
             assert [path for path, _ in made.unmarked()] == kept[1::2]
 
 
@@ -129,7 +129,7 @@ def test_it_begins_empty() -> None:
     for made in (listing(), listing(b""), listing(b"", b"")):
         assert (len(made), bool(made), made.problems, list(made.entries())) == (0, False, [], [])
         assert made.find(b"data/x") == {}
-        assert made.find_again(b"data/x") is None
+        assert made.find_respelled(b"data/x") is None
         assert list(made.clashes()) == []
 
 
@@ -170,14 +170,16 @@ def test_raw_percent_signs() -> None:
     made = listing(data)
     assert made.find(b"data/a%25b") == {}
     assert made.find(b"data/a%b") == {"md5": digest(1)}
-    assert made.find_again(b"data/a%25b", mark=False) == Again("percent-raw", b"data/a%b", {"md5": digest(1)})
-    assert made.find_again(b"data/a%25b") == Again("percent-raw", b"data/a%b", {"md5": digest(1)})
-    assert made.find_again(b"data/a%25b") is None
-    assert made.find_again(b"data/c%0Ad") == Again("percent-raw", b"data/c\nd", {"md5": digest(2)})
+    assert made.find_respelled(b"data/a%25b", mark=False) == RespelledEntry(
+        "percent-raw", b"data/a%b", {"md5": digest(1)}
+    )
+    assert made.find_respelled(b"data/a%25b") == RespelledEntry("percent-raw", b"data/a%b", {"md5": digest(1)})
+    assert made.find_respelled(b"data/a%25b") is None
+    assert made.find_respelled(b"data/c%0Ad") == RespelledEntry("percent-raw", b"data/c\nd", {"md5": digest(2)})
     assert list(made.unmarked()) == []
     both = listing(data)
-    assert both.mark(b"data/a%b")
-    assert both.find_again(b"data/a%25b") is None
+    assert both.mark_seen(b"data/a%b")
+    assert both.find_respelled(b"data/a%25b") is None
 
 
 def test_percent_signs_that_were_encoded_before_1_0() -> None:
@@ -185,7 +187,7 @@ def test_percent_signs_that_were_encoded_before_1_0() -> None:
     made = listing(f"{digest(1)}  data/a%25b\n".encode(), version=(0, 97))
     assert made.find(b"data/a%25b") == {"md5": digest(1)}
     assert made.find(b"data/a%b") == {}
-    assert made.find_again(b"data/a%b") == Again("percent-raw", b"data/a%25b", {"md5": digest(1)})
+    assert made.find_respelled(b"data/a%b") == RespelledEntry("percent-raw", b"data/a%25b", {"md5": digest(1)})
 
 
 def test_backslashes_of_md5sum() -> None:
@@ -193,7 +195,7 @@ def test_backslashes_of_md5sum() -> None:
     made = listing(f"\\{digest(1)}  data/a\\\\b\n\\{digest(2)}  data/c\\n\n".encode())
     assert made.find(b"data/a\\b", mark=True) == {"md5": digest(1)}
     assert made.find(b"data/c\\n") == {}
-    assert made.find_again(b"data/c\\n") == Again("md5sum-mark", b"data/c\n", {"md5": digest(2)})
+    assert made.find_respelled(b"data/c\\n") == RespelledEntry("md5sum-mark", b"data/c\n", {"md5": digest(2)})
 
 
 @pytest.mark.parametrize(("listed", "there"), [("NFC", "NFD"), ("NFD", "NFC")])
@@ -205,11 +207,11 @@ def test_normalization(listed: str, there: str) -> None:
     one, other = (unicodedata.normalize(form, name).encode() for form in (listed, there))
     made = listing(manifest_line(digest(1), one), manifest_line(digest(1, "sha1"), one))
     assert made.find(other) == {}
-    expected = Again("name-normalized", one, {"md5": digest(1), "sha1": digest(1, "sha1")})
+    expected = RespelledEntry("name-normalized", one, {"md5": digest(1), "sha1": digest(1, "sha1")})
     assert made.find_normalized(other, mark=False) == expected
-    assert made.find_again(other) == expected
-    assert made.find_again(other) is None
-    assert made.find_again(one) is None
+    assert made.find_respelled(other) == expected
+    assert made.find_respelled(other) is None
+    assert made.find_respelled(one) is None
     assert list(made.unmarked()) == []
 
 
@@ -243,7 +245,7 @@ def test_other_encodings(encoding: str) -> None:
 
 def test_lines_lie_across_blocks() -> None:
     """Lines of every length are found where blocks of the file meet, and very long ones over many blocks."""
-    lengths = [*range(1, 300, 3), 5000, 20_000, 200_000, 1000, indexed.LIMIT - 60]
+    lengths = [*range(1, 300, 3), 5000, 20_000, 200_000, 1000, manifest_index.LIMIT - 60]
     paths = [b"data/%d/" % number + b"x" * length for number, length in enumerate(lengths)]
     data = b"".join(manifest_line(digest(number), path) for number, path in enumerate(paths))
     for content in (data, data.replace(b"\n", b"\r\n"), data.replace(b"\n", b"\r"), data[:-1]):
@@ -258,14 +260,14 @@ def test_lines_lie_across_blocks() -> None:
 
 def test_problems_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """After so many of a kind, one more says how many there are."""
-    monkeypatch.setattr(indexed, "PROBLEMS_LIMIT", 10)
+    monkeypatch.setattr(manifest_index, "PROBLEMS_LIMIT", 10)
     made = listing(b"\n" * 25 + b"x\n" * 10 + manifest_line(digest(1), b"data/a") * 12)
     assert (
         kinds(made)
         == ["line-blank"] * 10 + ["line-malformed"] * 10 + ["path-duplicate"] * 10 + ["problems-omitted"] * 2
     )
     assert [one.message for one in made.problems[-2:]] == ["15 more of line-blank", "1 more of path-duplicate"]
-    monkeypatch.setattr(indexed, "PROBLEMS_SIZE", 2000)
+    monkeypatch.setattr(manifest_index, "PROBLEMS_SIZE", 2000)
     long_ones = listing(b"".join(manifest_line(digest(1), b"/" + b"x" * 300 + b"%d" % n) for n in range(9)))
     assert kinds(long_ones) == ["path-unsafe"] * 2 + ["problems-omitted"]
     assert long_ones.problems[-1].severity == "error"
@@ -324,7 +326,7 @@ def test_what_cannot_be_read(tmp_path: Path) -> None:
 
 def test_without_pread(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Where the system has no pread, the file is sought."""
-    monkeypatch.setattr(indexed, "_HAS_PREAD", False)
+    monkeypatch.setattr(manifest_index, "_HAS_PREAD", False)
     path = tmp_path / "manifest-md5.txt"
     path.write_bytes(b"".join(manifest_line(digest(n), b"data/%d" % n) for n in range(2000)))
     with open(path, "rb") as file, Listing([Source(b"M", "md5", file)]) as made:
@@ -361,7 +363,7 @@ class Lines(io.RawIOBase):
 )
 def test_endless_lines_of_nothing(line: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever a manifest repeats, memory does not grow with it."""
-    monkeypatch.setattr(indexed, "PROBLEMS_LIMIT", 100)
+    monkeypatch.setattr(manifest_index, "PROBLEMS_LIMIT", 100)
     count = 5_000 if len(line) > 1 else 20_000 if line == b"\n" else 20_000_000
     tracemalloc.start()
     made = Listing([Source(b"M", "md5", Lines(count, line))])  # type: ignore[arg-type]

@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from pressmark.bagit.creation.in_place import create
-from pressmark.bagit.updating.update import update
+from pressmark.bagit.bag import create, update
 from pressmark.bagit.validation.validate import validate
 
 from .bags import tree

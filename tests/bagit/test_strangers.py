@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from pressmark.bagit.creation.in_place import create
-from pressmark.bagit.events import Event, Stage
-from pressmark.bagit.transaction import STAGING, Transaction
+from pressmark.bagit.bag import create
+from pressmark.bagit.bag_directory import STAGING
+from pressmark.bagit.changes.events import Event, Stage
+from pressmark.bagit.changes.transaction import Transaction
 from pressmark.errors import BagError
 from support.users import OTHER, as_user, needs_users, shared_folder
 

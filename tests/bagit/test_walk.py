@@ -9,7 +9,7 @@ import pytest
 
 from pressmark.bagit import bag_directory as bases
 from pressmark.bagit import walk as payload
-from pressmark.bagit.bag_directory import Base, Target
+from pressmark.bagit.bag_directory import BagDirectory, ResolvedPath
 from pressmark.bagit.walk import Found, walk
 from pressmark.errors import BagError
 
@@ -27,7 +27,7 @@ def make(root: Path, *paths: str) -> None:
 
 def found(root: Path, links: str = "inside") -> list[str]:
     """Return what the walk gives, shortly: the path, what it really is, and what is wrong with it."""
-    with Base(root) as base:
+    with BagDirectory(root) as base:
         return [_short(one) for one in walk(base, links=links)]
 
 
@@ -62,7 +62,7 @@ def test_order(tmp_path: Path) -> None:
     make(tmp_path, "b", "a/z", "a/é", "a!", "a.b", "c/d/e", "ü")
     (tmp_path / "empty").mkdir()
     assert found(tmp_path) == ["a/", "a/z", "a/é", "a!", "a.b", "b", "c/", "c/d/", "c/d/e", "empty/", "ü"]
-    with Base(tmp_path) as base:
+    with BagDirectory(tmp_path) as base:
         assert {one.path: one.size for one in walk(base) if one.kind == "file"}[b"c/d/e"] == 5
 
 
@@ -73,7 +73,7 @@ def test_names_are_octets(tmp_path: Path) -> None:
     for name in names:
         with open(os.path.join(os.fsencode(tmp_path), name), "wb"):
             pass
-    with Base(os.fsencode(tmp_path)) as base:
+    with BagDirectory(os.fsencode(tmp_path)) as base:
         assert [one.path for one in walk(base)] == names
 
 
@@ -300,7 +300,7 @@ def test_directory_that_goes_away(tmp_path: Path) -> None:
     """A directory that somebody removes or exchanges for a link meanwhile is an error, and the walk goes on."""
     make(tmp_path, "bag/data/d/x", "bag/data/e/x", "bag/data/f", "outside/secret")
     paths = []
-    with Base(tmp_path / "bag") as base:
+    with BagDirectory(tmp_path / "bag") as base:
         for one in walk(base):
             paths.append(_short(one))
             if one.path == b"data":
@@ -325,8 +325,8 @@ def test_base(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by_descriptor: bo
     (bag / "dir").symlink_to("d")
     os.mkfifo(bag / "pipe")
     (tmp_path / "alias").symlink_to("bag")
-    with Base(tmp_path / "alias") as base:
-        assert (base.descriptor >= 0) == by_descriptor
+    with BagDirectory(tmp_path / "alias") as base:
+        assert isinstance(base.beneath, int) == by_descriptor
         with base.open(b"d/b") as file:
             assert file.read() == b"bag/d/b"
         for path in (b"pipe", b"missing", b"dir/b", b"a/x", b"d"):
@@ -341,9 +341,9 @@ def test_base(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by_descriptor: bo
         assert base.resolve(b"dir/b")[:2] == ("file", b"d/b")
         assert base.resolve(b"dir/..")[:2] == ("directory", b"")
         assert base.resolve(b"pipe")[:2] == ("special", b"pipe")
-        assert base.resolve(b"../other") == Target("outside")
+        assert base.resolve(b"../other") == ResolvedPath("outside")
         assert base.resolve(b"../bag/a")[:2] == ("file", b"a")
-        assert base.resolve(b"nothing") == Target("dangling")
+        assert base.resolve(b"nothing") == ResolvedPath("dangling")
     base.close()  # once more does no harm
     assert bases.LINKS == 40
 
@@ -353,6 +353,6 @@ def test_base_that_is_none(tmp_path: Path) -> None:
     make(tmp_path, "file")
     for path in ("missing", "file", "file/x"):
         with pytest.raises(BagError, match=path):
-            Base(tmp_path / path)
+            BagDirectory(tmp_path / path)
     with pytest.raises(BagError, match="null"):
-        Base("a\0b")
+        BagDirectory("a\0b")

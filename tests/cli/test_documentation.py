@@ -16,7 +16,7 @@ import click
 import pytest
 
 from pressmark import layout, stores
-from pressmark.bagit.creation.in_place import create
+from pressmark.bagit.bag import create
 from pressmark.cli import main
 
 from .conftest import COMMAND, PROFILE, environment

@@ -14,16 +14,14 @@ from typing import TYPE_CHECKING, Any
 from pressmark.bagit.problems import KINDS
 
 if TYPE_CHECKING:
-    from pressmark.bagit.bag import Bag
+    from pressmark.bagit.bag import Bag, create, open, update
     from pressmark.bagit.bag_info import BagInfo
-    from pressmark.bagit.creation.in_place import create
     from pressmark.bagit.fetch.complete import complete
     from pressmark.bagit.profile.profile import Profile
     from pressmark.bagit.report import BagReport
-    from pressmark.bagit.updating.update import update
     from pressmark.bagit.validation.validate import validate
 
-__all__ = ["KINDS", "Bag", "BagInfo", "BagReport", "Profile", "complete", "create", "update", "validate"]
+__all__ = ["KINDS", "Bag", "BagInfo", "BagReport", "Profile", "complete", "create", "open", "update", "validate"]
 
 # Each name's module, imported when the name is first asked for: who validates need not wait for what creates.
 _MODULES = {
@@ -32,8 +30,9 @@ _MODULES = {
     "BagReport": "report",
     "Profile": "profile.profile",
     "complete": "fetch.complete",
-    "create": "creation.in_place",
-    "update": "updating.update",
+    "create": "bag",
+    "open": "bag",
+    "update": "bag",
     "validate": "validation.validate",
 }
 

@@ -19,7 +19,7 @@ from pressmark.errors import BagError
 from pressmark.fs.beneath import Beneath, BeneathByName, Directory, opened_directory
 from pressmark.fs.durable import is_readable, why_unreadable
 
-__all__ = ["LINKS", "BagFiles", "Base", "FileEntry", "Target"]
+__all__ = ["LINKS", "STAGING", "BagDirectory", "BagFiles", "FileEntry", "ResolvedPath"]
 
 # Should a named pipe take a file's place after it was looked at, opening it must not block.
 _FLAGS = (
@@ -29,6 +29,8 @@ _FLAGS = (
     | getattr(os, "O_NOCTTY", 0)
     | getattr(os, "O_NONBLOCK", 0)
 )
+# What a change of a bag is made in; it is no part of the bag.
+STAGING = b".pressmark-bag"
 LINKS = 40  # that one path may lead through, as in Linux
 # What the system says of a name that is not there, or leads nowhere.
 _NOT_THERE = (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG)
@@ -52,7 +54,7 @@ class _ByName(BeneathByName):
         return is_readable(self._real(path))
 
 
-class Target(NamedTuple):
+class ResolvedPath(NamedTuple):
     """Where a path leads.
 
     :ivar kind: ``file``, ``directory`` or ``special``, which are inside; or ``outside``, ``dangling``, ``loop``, or
@@ -87,7 +89,7 @@ class FileEntry(Protocol):
 
 
 class BagFiles(Protocol):
-    """What a validation looks at: a base directory, or a bag in an archive. See :class:`Base` for the methods."""
+    """The files of a bag, in a directory or in an archive; :class:`BagDirectory` describes the methods."""
 
     path: bytes
 
@@ -100,15 +102,15 @@ class BagFiles(Protocol):
     def status(self, path: bytes) -> os.stat_result:
         """Return the status of what is at ``path``, of a link its own."""
 
-    def resolve(self, path: bytes) -> Target:
+    def resolve(self, path: bytes) -> ResolvedPath:
         """Return where ``path`` leads."""
 
     def why_unreadable(self, path: bytes, real: bytes | None) -> OSError | None:
         """Return the error of opening a file that the walk has found; :data:`None` where it is readable."""
 
 
-class Base:
-    """An open base directory; a context manager.
+class BagDirectory:
+    """The base directory of a bag, opened; a context manager.
 
     :param path: a directory, or a symbolic link to one: who names it means it
 
@@ -133,18 +135,13 @@ class Base:
         self._way = _ByDescriptor(self.beneath) if isinstance(self.beneath, int) else _ByName(self.beneath)
         self._opened.push(self._way)
 
-    def __enter__(self) -> Base:
+    def __enter__(self) -> BagDirectory:
         return self
 
     def __exit__(
         self, _type: type[BaseException] | None, _value: BaseException | None, _traceback: TracebackType | None
     ) -> None:
         self.close()
-
-    @property
-    def descriptor(self) -> int:
-        """Of the directory; -1 on systems that open nothing relative to a directory."""
-        return self.beneath if isinstance(self.beneath, int) else -1
 
     def close(self) -> None:
         """Give back the descriptors."""
@@ -195,7 +192,7 @@ class Base:
         """
         return self._way.stat_directory(path)
 
-    def resolve(self, path: bytes) -> Target:
+    def resolve(self, path: bytes) -> ResolvedPath:
         """Return where ``path`` leads, with links followed as long as they stay in the bag.
 
         A link may leave the bag by ``..`` or by an absolute path and come back, along the very names of the base
@@ -214,34 +211,34 @@ class Base:
                 continue
             if len(passed) < depth:
                 if name != self._real[len(passed)]:
-                    return Target("outside")
+                    return ResolvedPath("outside")
                 passed.append(name)
                 continue
             try:
                 link = self._way.readlink(b"/".join([*passed[depth:], name]))
             except OSError as error:
                 if error.errno in _NOT_THERE:
-                    return Target("dangling")
+                    return ResolvedPath("dangling")
                 if error.errno != errno.EINVAL:  # what readlink says of all that is no link
-                    return Target("unreadable")
+                    return ResolvedPath("unreadable")
                 passed.append(name)
                 continue
             links += 1
             if links > LINKS:
-                return Target("loop")
+                return ResolvedPath("loop")
             if link.startswith(b"/"):
                 passed.clear()
             waiting += _names(link)[::-1]
         if len(passed) < depth:
-            return Target("outside")
+            return ResolvedPath("outside")
         found = b"/".join(passed[depth:])
         try:
             status = self.status(found)
         except OSError as error:
-            return Target("dangling" if error.errno in _NOT_THERE else "unreadable")
+            return ResolvedPath("dangling" if error.errno in _NOT_THERE else "unreadable")
         if stat.S_ISREG(status.st_mode):
-            return Target("file", found, status)
-        return Target("directory" if stat.S_ISDIR(status.st_mode) else "special", found, status)
+            return ResolvedPath("file", found, status)
+        return ResolvedPath("directory" if stat.S_ISDIR(status.st_mode) else "special", found, status)
 
 
 def _names(path: bytes) -> list[bytes]:

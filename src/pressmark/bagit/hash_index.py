@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from array import array
 
-__all__ = ["Numbers"]
+__all__ = ["HashIndex"]
 
 _MASK = (1 << 64) - 1
 
 
-class Numbers:
+class HashIndex:
     """A table of numbers by fingerprints of paths, which are 64 bits of a hash that differs from run to run.
 
     Two paths with one fingerprint are so rare that the words of a problem may rest on it, and nothing else does.

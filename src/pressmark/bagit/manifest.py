@@ -1,10 +1,12 @@
-"""Manifests and tag manifests (sections 2.1.3 and 2.2.1): their lines, read strictly and written.
+"""Manifests and tag manifests (sections 2.1.3, 2.2.1, 2.4): their algorithms' names, and their lines, read and written.
 
 What is not as it must be is a :class:`Problem`, and what can be understood all the same is given as well, so that one
 run finds everything. Nothing here opens a file that a manifest names.
 
 >>> manifest_line("d41d8cd98f00b204e9800998ecf8427e", b"data/100%")
 b'd41d8cd98f00b204e9800998ecf8427e  data/100%25\\n'
+>>> bag_name("sha512/256"), official_name("sha512256")
+('sha512256', 'sha512/256')
 """
 
 from __future__ import annotations
@@ -16,14 +18,39 @@ from functools import cached_property
 from typing import BinaryIO, NamedTuple
 
 from pressmark.bagit.encodings import UTF8, Charset, Line, LineReader, find_charset, place_of, undecodable
-from pressmark.bagit.manifest_algorithms import digest_digits
 from pressmark.bagit.paths import canonical, decode_path, encode_path, fault_of, has_raw_percent
 from pressmark.bagit.problems import problem
 from pressmark.bagit.versions import breach, holds
-from pressmark.errors import shown
+from pressmark.errors import AlgorithmError, shown
+from pressmark.fixity.algorithms import ALGORITHMS, algorithm_name
 from pressmark.reports import SEVERITIES, Problem
 
-__all__ = ["ManifestEntry", "ManifestForm", "manifest_line", "read_manifest", "unescaped"]
+__all__ = [
+    "REGISTERED",
+    "ManifestEntry",
+    "ManifestForm",
+    "bag_name",
+    "digest_digits",
+    "is_normalized",
+    "manifest_line",
+    "official_name",
+    "read_manifest",
+    "unescaped",
+]
+
+_NORMALIZED = re.compile("[a-z0-9]+")
+
+# IANA's "Named Information Hash Algorithm Registry", normalized, and the two that section 2.4 allows besides. BLAKE2 is
+# registered with its length; without, it is what everybody's tools write, and the same algorithm.
+REGISTERED = frozenset(
+    (
+        *("sha256", "sha256128", "sha256120", "sha25696", "sha25664", "sha25632", "sha384", "sha512"),
+        *("sha3224", "sha3256", "sha3384", "sha3512"),
+        *("blake2s256", "blake2b256", "blake2b512", "blake2s", "blake2b"),
+        *("k12256", "k12512"),
+        *("md5", "sha1"),
+    )
+)
 
 PAYLOAD = b"data/"
 _TAG_MANIFEST = re.compile(rb"tagmanifest-[^/]*\.txt")
@@ -36,6 +63,33 @@ _UNESCAPED = {b"\\": b"\\", b"n": b"\n", b"r": b"\r"}
 
 # A problem's path is cut here: a path of 1 MiB in each of a million problems is nothing to keep.
 PATH_SHOWN = 4096
+
+
+def bag_name(name: str) -> str:
+    """Return an algorithm's name as it stands in a manifest's: lower case, letters and digits alone."""
+    return "".join(character for character in name.lower() if character.isascii() and character.isalnum())
+
+
+def official_name(name: str) -> str | None:
+    """Return the official name of the algorithm that a manifest's name calls ``name``; :data:`None` when it is unknown.
+
+    Names that are not normalized are known too: ``sha3_256`` is ``sha3-256``.
+    """
+    try:
+        return algorithm_name(name)
+    except AlgorithmError:
+        return None
+
+
+def is_normalized(name: str) -> bool:
+    """Return whether ``name`` is lower case, letters and digits alone, as section 2.4 wants it."""
+    return _NORMALIZED.fullmatch(name) is not None
+
+
+def digest_digits(algorithm: str) -> int:
+    """Return how many hex digits a checksum of the algorithm has; 0 when it is unknown."""
+    official = official_name(algorithm)
+    return 0 if official is None else 2 * ALGORITHMS[official].size
 
 
 class ManifestEntry(NamedTuple):

@@ -12,11 +12,10 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import NamedTuple
 
-from pressmark.bagit.bag_directory import BagFiles, FileEntry
-from pressmark.bagit.hash_index import Numbers
+from pressmark.bagit.bag_directory import STAGING, BagFiles, FileEntry
+from pressmark.bagit.hash_index import HashIndex
 from pressmark.bagit.paths import clash_key
 from pressmark.bagit.problems import problem
-from pressmark.bagit.transaction import STAGING
 from pressmark.reports import Problem
 
 __all__ = ["LINKS", "PAYLOAD", "Found", "walk"]
@@ -188,7 +187,7 @@ class _Seen:
 
     def __init__(self) -> None:
         self._keys: set[bytes] = set()
-        self._many: Numbers | None = None
+        self._many: HashIndex | None = None
 
     def add(self, key: bytes) -> bool:
         """Note a key, and return whether it is new."""
@@ -197,7 +196,7 @@ class _Seen:
                 return False
             self._keys.add(key)
             if len(self._keys) >= TOGETHER:
-                self._many = Numbers()
+                self._many = HashIndex()
                 for one in self._keys:
                     self._many.put(one, 0)
                 self._keys.clear()

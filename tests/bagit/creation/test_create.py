@@ -20,10 +20,11 @@ from typing import Any
 import pytest
 
 from fixity.conftest import environment
-from pressmark.bagit.creation.in_place import create
-from pressmark.bagit.events import Event, Noticed, Stage
-from pressmark.bagit.tag_writer import bag_size
-from pressmark.bagit.transaction import STAGING, Transaction
+from pressmark.bagit.bag import create
+from pressmark.bagit.bag_directory import STAGING
+from pressmark.bagit.changes.events import Event, Noticed, Stage
+from pressmark.bagit.changes.transaction import Transaction
+from pressmark.bagit.creation.tag_writer import bag_size
 from pressmark.bagit.validation.validate import validate
 from pressmark.errors import AlgorithmError, BagError
 from pressmark.fixity import ALGORITHMS, Finished, Ledger, Progress
@@ -740,7 +741,7 @@ def test_files_that_fail(
     (source / name).write_bytes(b"x" * 300_000)
     names = sorted(os.listdir(source))
     code = (
-        "import sys\nfrom pressmark.bagit.creation.in_place import create\nfrom pressmark.errors import BagError\n"
+        "import sys\nfrom pressmark.bagit.bag import create\nfrom pressmark.errors import BagError\n"
         "def say(event):\n    print(type(event).__name__)\n"
         "try:\n    create(sys.argv[1], sys.argv[2] or None, on_event=say)\n"
         "except BagError as error:\n    print(error)\n"
@@ -855,7 +856,7 @@ def interrupt(source: Path) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Transaction, "_move_in", killed)
         patch.setattr(Transaction, "_undo", killed)
-        patch.setattr("pressmark.bagit.transaction.UNDO", b"journal")
+        patch.setattr("pressmark.bagit.changes.transaction.UNDO", b"journal")
         with pytest.raises(Killed):
             create(source)
     assert not (source / "bagit.txt").exists()

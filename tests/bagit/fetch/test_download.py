@@ -864,7 +864,7 @@ def test_urllib3_is_asked_for_in_one_line() -> None:
     """Without urllib3 everything can be imported, and the way out is said."""
     run = run_python(
         "import sys; sys.modules['urllib3'] = None\n"
-        "from pressmark.bagit import downloads\n"
+        "from pressmark.bagit.fetch import download as downloads\n"
         "from pressmark.errors import BagError\n"
         "try: downloads.Downloader(downloads.Terms())\n"
         "except BagError as error: print(error)"

@@ -13,12 +13,11 @@ from typing import Any
 import pytest
 
 from pressmark.bagit import bag_directory as base_module
-from pressmark.bagit.bag import Bag
-from pressmark.bagit.bag_directory import Base
-from pressmark.bagit.creation.in_place import create
-from pressmark.bagit.events import Event, Noticed, Stage
-from pressmark.bagit.transaction import Transaction
-from pressmark.bagit.updating.update import algorithms_to_read, update
+from pressmark.bagit.bag import Bag, create, update
+from pressmark.bagit.bag_directory import BagDirectory
+from pressmark.bagit.changes.events import Event, Noticed, Stage
+from pressmark.bagit.changes.transaction import Transaction
+from pressmark.bagit.updating.update import algorithms_to_read
 from pressmark.bagit.validation.validate import validate
 from pressmark.errors import AlgorithmError, BagError, BagInvalidError
 from pressmark.fixity import Ledger, Progress
@@ -508,14 +507,14 @@ def test_tag_files_that_cannot_be_looked_at(
 ) -> None:
     """A file server that fails for a moment does not make a bag one without them: nothing is changed."""
     bag = sketched(tmp_path / "b")
-    whole = {"status": Base.status, "readlink": base_module._ByDescriptor.readlink}[call]
+    whole = {"status": BagDirectory.status, "readlink": base_module._ByDescriptor.readlink}[call]
 
     def stale(self: Any, path: bytes) -> Any:
         if path == name:
             raise OSError(errno.ESTALE, os.strerror(errno.ESTALE))
         return whole(self, path)
 
-    monkeypatch.setattr(Base if call == "status" else base_module._ByDescriptor, call, stale)
+    monkeypatch.setattr(BagDirectory if call == "status" else base_module._ByDescriptor, call, stale)
     refused(f"{name.decode()}.*the system refuses to look at it", bag, info={"X": "y"})
     assert not validate(bag).ok
 
@@ -580,7 +579,7 @@ def test_an_interrupted_update(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         with monkeypatch.context() as patch:
             patch.setattr(Transaction, "_move_in", killed)
             patch.setattr(Transaction, "_undo", killed)
-            patch.setattr("pressmark.bagit.transaction.UNDO", b"journal")
+            patch.setattr("pressmark.bagit.changes.transaction.UNDO", b"journal")
             with pytest.raises(Killed):
                 update(bag, add="md5")
         assert not (bag / "bagit.txt").exists()

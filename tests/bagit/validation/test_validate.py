@@ -544,10 +544,10 @@ def test_faults_of_the_disk(implementation: Implementation, faults: str, tmp_pat
 
 BROKEN = """
 import errno, io, os, sys
-from pressmark.bagit import base, validate
+from pressmark.bagit import bag_directory as base, validate
 
 name = sys.argv[2].encode()
-original = base.Base.open
+original = base.BagDirectory.open
 
 class Broken(io.BytesIO):
     def read(self, size=-1):
@@ -560,7 +560,7 @@ def open(self, path):
             return Broken()
     return file
 
-base.Base.open = open
+base.BagDirectory.open = open
 for one in validate(sys.argv[1], "complete").problems:
     print(one.kind, one.path.decode())
 """
@@ -579,7 +579,7 @@ def test_tag_files_that_cannot_be_read(tmp_path: Path, name: str) -> None:
 
 def test_a_manifest_that_changes_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A manifest that somebody writes to during the run ends the comparison with it, and not the run."""
-    monkeypatch.setattr("pressmark.bagit.indexed.BLOCKS", 1)
+    monkeypatch.setattr("pressmark.bagit.manifest_index.BLOCKS", 1)
     payload = {b"data/%04d" % number: b"" for number in range(300)}
     bag = Sketch(payload=payload, info=b"Payload-Oxum: 1.1\n", tag_files={b"a": b"", b"A": b""}).write(tmp_path / "bag")
 

@@ -18,7 +18,7 @@ from time import monotonic
 from pressmark.bagit.archive.members import Limits, Member, clean_name
 from pressmark.bagit.archive.reader import Archive, open_archive
 from pressmark.bagit.archive.table import ArchivedBag, MemberTable, Node
-from pressmark.bagit.bag import is_described, manifest_algorithm
+from pressmark.bagit.bag_tags import is_described, manifest_algorithm
 from pressmark.bagit.problems import problem
 from pressmark.bagit.report import KEEP, BagReport
 from pressmark.bagit.validation.payload import Match, Matching

@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import Any, BinaryIO, NamedTuple
 
 from pressmark.bagit.archive.reader import Archive
-from pressmark.bagit.bag_directory import LINKS, Target
+from pressmark.bagit.bag_directory import LINKS, ResolvedPath
 from pressmark.errors import SpillError
 
 __all__ = ["ArchivedBag", "MemberTable", "Node"]
@@ -236,7 +236,7 @@ class _Entry:
 
 
 class ArchivedBag:
-    """A bag in an archive, to be looked at as :class:`pressmark.bagit.bag_directory.Base` looks at one in a directory.
+    """A bag in an archive, with the methods of :class:`pressmark.bagit.bag_directory.BagDirectory`.
 
     :param path: of the archive
     :param top: the bag's directory in it
@@ -294,7 +294,7 @@ class ArchivedBag:
     def why_unreadable(self, path: bytes, real: bytes | None) -> None:
         """Return nothing: whoever may read the archive may read its members."""
 
-    def resolve(self, path: bytes) -> Target:
+    def resolve(self, path: bytes) -> ResolvedPath:
         """Return where ``path`` leads, with links followed as long as they stay in the bag."""
         waiting = _segments(path)[::-1]
         passed: list[bytes] = []
@@ -303,27 +303,27 @@ class ArchivedBag:
             name = waiting.pop()
             if name == b"..":
                 if not passed:
-                    return Target("outside")
+                    return ResolvedPath("outside")
                 passed.pop()
                 continue
             node = self._find(b"/".join([*passed, name]))
             if node is None:
-                return Target("dangling")
+                return ResolvedPath("dangling")
             if node.kind != "link":
                 passed.append(name)
                 continue
             links += 1
             if links > LINKS:
-                return Target("loop")
+                return ResolvedPath("loop")
             if node.value.startswith(b"/"):
-                return Target("outside")
+                return ResolvedPath("outside")
             waiting += _segments(node.value)[::-1]
         found = b"/".join(passed)
         node = self._find(found)
         if node is None:
-            return Target("dangling")
+            return ResolvedPath("dangling")
         kind = node.kind if node.kind in ("file", "directory") else "special"
-        return Target(kind, found, _status(node))
+        return ResolvedPath(kind, found, _status(node))
 
 
 def _segments(path: bytes) -> list[bytes]:

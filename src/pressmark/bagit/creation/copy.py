@@ -21,13 +21,21 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from pressmark.bagit.bag_directory import Base
-from pressmark.bagit.creation.options import Wish
-from pressmark.bagit.creation.preflight import Listener, Seen, Survey, fault_of_name, is_inside, refuse_bag, take
-from pressmark.bagit.events import Stage
+from pressmark.bagit.bag_directory import BagDirectory
+from pressmark.bagit.changes.events import Stage
+from pressmark.bagit.changes.transaction import enter, is_decided, refusing
+from pressmark.bagit.creation.options import CreateOptions
+from pressmark.bagit.creation.preflight import (
+    ChangeDetector,
+    Listener,
+    Preflight,
+    fault_of_name,
+    is_inside,
+    record_outcomes,
+    refuse_bag,
+)
+from pressmark.bagit.creation.tag_writer import Manifests, write_tag_files
 from pressmark.bagit.paths import normal_key
-from pressmark.bagit.tag_writer import Manifests, write_tag_files
-from pressmark.bagit.transaction import enter, is_decided, refusing
 from pressmark.bagit.walk import PAYLOAD, walk
 from pressmark.errors import BagError
 from pressmark.fixity.copying import Job, copy_files, keep_status
@@ -54,11 +62,17 @@ class _Source(NamedTuple):
     path: bytes
     prefix: bytes
     status: os.stat_result
-    base: Base | None
+    base: BagDirectory | None
 
 
 def create_elsewhere(
-    paths: Sequence[bytes], several: bool, destination: bytes, wish: Wish, mode: str, nested: bool, tell: Listener
+    paths: Sequence[bytes],
+    several: bool,
+    destination: bytes,
+    options: CreateOptions,
+    mode: str,
+    nested: bool,
+    on_event: Listener,
 ) -> None:
     """Make a bag at ``destination`` of what is at ``paths``.
 
@@ -71,7 +85,7 @@ def create_elsewhere(
     destination = os.path.abspath(destination)
     parent, name = os.path.split(destination)
     staging = os.path.join(parent, b".pressmark-%b.tmp" % hashlib.sha256(name).hexdigest()[:16].encode())
-    request = wish.request(sources=[os.fsdecode(os.path.abspath(path)) for path in paths], mode=mode)
+    request = options.request(sources=[os.fsdecode(os.path.abspath(path)) for path in paths], mode=mode)
     with contextlib.ExitStack() as stack:
         sources = _opened(paths, several, nested, stack)
         for source in sources:
@@ -88,17 +102,17 @@ def create_elsewhere(
             if is_there(destination):
                 if not _was_finished(hidden, destination, request):
                     raise BagError(destination, EXISTS)
-                tell(Stage("recover"))
+                on_event(Stage("recover"))
                 return
             _empty(hidden)
-            survey = _survey(sources, wish, destination, tell)
-            survey.settle(paths[0])
-            if mode == "copy" and (free := shutil.disk_usage(parent).free) < survey.bytes:
-                raise BagError(destination, f"{survey.bytes} bytes are needed, the disk has {free} left")
-            bag = _build(hidden.inside, sources, wish, mode, survey, tell)
+            preflight = _preflight(sources, options, destination, on_event)
+            preflight.settle(paths[0])
+            if mode == "copy" and (free := shutil.disk_usage(parent).free) < preflight.bytes:
+                raise BagError(destination, f"{preflight.bytes} bytes are needed, the disk has {free} left")
+            bag = _build(hidden.inside, sources, options, mode, preflight, on_event)
             with open(os.path.join(hidden.inside, _REQUEST), "xb") as file:
                 file.write(_packed(request, os.lstat(bag)))
-            tell(Stage("move"))
+            on_event(Stage("move"))
             _flush(hidden.inside)
             if is_there(destination):
                 raise BagError(destination, EXISTS)
@@ -140,31 +154,38 @@ def _opened(paths: Sequence[bytes], several: bool, nested: bool, stack: contextl
             refuse_bag(path, nested)
         elif not stat.S_ISREG(status.st_mode):
             raise BagError(path, "it is neither a directory nor a regular file")
-        sources.append(_Source(path, prefix, status, stack.enter_context(Base(path)) if is_directory else None))
+        sources.append(_Source(path, prefix, status, stack.enter_context(BagDirectory(path)) if is_directory else None))
     return sources
 
 
-def _survey(sources: Sequence[_Source], wish: Wish, destination: bytes, tell: Listener) -> Survey:
-    tell(Stage("examine"))
+def _preflight(sources: Sequence[_Source], options: CreateOptions, destination: bytes, on_event: Listener) -> Preflight:
+    on_event(Stage("examine"))
     into = os.path.realpath(destination)
-    survey = Survey(wish.links, tell)
+    preflight = Preflight(options.links, on_event)
     for source in sources:
         if source.base is None:
-            survey.look_at_file(source.path, source.status.st_size)
+            preflight.look_at_file(source.path, source.status.st_size)
         else:
-            survey.look(source.base, into)
-    return survey
+            preflight.look(source.base, into)
+    return preflight
 
 
-def _build(staging: bytes, sources: Sequence[_Source], wish: Wish, mode: str, survey: Survey, tell: Listener) -> bytes:
+def _build(
+    staging: bytes,
+    sources: Sequence[_Source],
+    options: CreateOptions,
+    mode: str,
+    preflight: Preflight,
+    on_event: Listener,
+) -> bytes:
     """Write the whole bag, and return where it is."""
-    tell(Stage("copy", survey.files, survey.bytes))
+    on_event(Stage("copy", preflight.files, preflight.bytes))
     bag, tags = os.path.join(staging, _BAG), os.path.join(staging, _TAGS)
     data = os.path.join(bag, PAYLOAD)
     os.makedirs(data)
     os.mkdir(tags)
-    links = survey.reach(in_place=False)
-    seen = Seen()
+    links = preflight.reach(in_place=False)
+    detector = ChangeDetector()
     paths: deque[bytes] = deque()  # those that are under way
 
     def jobs() -> Iterator[Job]:
@@ -175,22 +196,22 @@ def _build(staging: bytes, sources: Sequence[_Source], wish: Wish, mode: str, su
     def copied() -> Iterator[tuple[bytes, Outcome]]:
         for outcome in copy_files(
             jobs(),
-            wish.algorithms,
+            options.algorithms,
             mode=mode,
-            threads=wish.threads,
-            read=wish.read,
-            links=wish.links,
-            on_event=tell,
+            threads=options.threads,
+            read=options.read,
+            links=options.links,
+            on_event=on_event,
         ):
             yield paths.popleft(), outcome
 
-    with Manifests(tags, wish.algorithms) as manifests:
-        octets, files = take(copied(), manifests, seen, survey)
-    survey.settle(sources[0].path)
-    tell(Stage("check", files, octets))
-    seen.compare(sources[0].path, _again(sources, data, links))
-    tell(Stage("tag"))
-    for name in write_tag_files(tags, wish, octets, files):
+    with Manifests(tags, options.algorithms) as manifests:
+        octets, files = record_outcomes(copied(), manifests, detector, preflight)
+    preflight.settle(sources[0].path)
+    on_event(Stage("check", files, octets))
+    detector.compare(sources[0].path, _again(sources, data, links))
+    on_event(Stage("tag"))
+    for name in write_tag_files(tags, options, octets, files):
         os.rename(os.path.join(tags, name), os.path.join(bag, name))
     return bag
 

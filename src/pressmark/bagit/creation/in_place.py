@@ -1,153 +1,74 @@
-"""Making bags: of a directory where it is, or somewhere else of what is copied there. All or nothing.
+"""Making a bag of a directory where it is. All or nothing.
 
-In place, everything is looked at and hashed where it is; only when all tag files are written is anything moved, and
-``bagit.txt`` is the last to come. Elsewhere, the bag grows in a hidden directory beside its destination, and one rename
-makes it a bag.
+Everything is looked at and hashed where it is; only when all tag files are written is anything moved, and ``bagit.txt``
+is the last to come.
 """
 
 from __future__ import annotations
 
-import datetime
 import errno
 import os
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
 
-from pressmark.bagit.bag_directory import Base
-from pressmark.bagit.creation.copy import create_elsewhere
-from pressmark.bagit.creation.options import Elements, Path, Wish, elements_of, tag_files_of
+from pressmark.bagit.bag_directory import STAGING, BagDirectory
+from pressmark.bagit.changes.events import Stage
+from pressmark.bagit.changes.transaction import AGAIN, Transaction, is_decided, recover, refusing
+from pressmark.bagit.creation.options import CreateOptions
 from pressmark.bagit.creation.preflight import (
     CHANGED_MEANWHILE,
+    ChangeDetector,
     Listener,
-    Seen,
-    Survey,
-    beneath,
+    Preflight,
     is_inside,
     payload_files,
     real_path,
+    record_outcomes,
     refuse_bag,
-    take,
 )
-from pressmark.bagit.events import Stage
-from pressmark.bagit.tag_writer import Manifests, write_tag_files
-from pressmark.bagit.transaction import AGAIN, STAGING, Transaction, is_decided, recover, refusing
+from pressmark.bagit.creation.tag_writer import Manifests, write_tag_files
 from pressmark.errors import BagError
-from pressmark.fixity.algorithms import algorithm_names
-from pressmark.fixity.copying import MODES
 from pressmark.fixity.ledger import Ledger
 from pressmark.fixity.outcomes import Outcome
 from pressmark.fixity.pool import hash_files
 
-if TYPE_CHECKING:
-    from pressmark.bagit.bag import Bag
-
-__all__ = ["create"]
-
-LINKS = ("refuse", "follow")
+__all__ = ["create_in_place"]
 
 
-def create(
-    source: Path | Iterable[Path],
-    destination: Path | None = None,
-    algorithms: Iterable[str] | str = ("sha512",),
-    info: Elements | None = None,
-    *,
-    mode: str = "copy",
-    links: str = "refuse",
-    tag_files: Mapping[str, Path] | Iterable[Path] = (),
-    nested: bool = False,
-    threads: int | None = None,
-    read: str = "parallel",
-    ledger: Ledger | None = None,
-    date: datetime.date | None = None,
-    on_event: Listener | None = None,
-) -> Bag:
-    """Make a bag of version 1.0, and return it.
+def create_in_place(
+    path: bytes, options: CreateOptions, nested: bool, ledger: Ledger | None, on_event: Listener
+) -> None:
+    """Make the directory ``path`` a bag.
 
-    Without a ``destination``, the directory ``source`` becomes the bag: what is in it becomes its payload. Nothing is
-    moved before everything was looked at and hashed; interrupted at any moment, it is as it was, but for a hidden
-    directory that the next call removes, or the same call again finishes the bag.
-
-    With one, the payload is what is in the directory ``source``, or, where it is a list, its files and directories
-    under their own names. Of an interrupted run, nothing is left at ``destination``.
-
-    :param algorithms: names as :func:`~pressmark.fixity.algorithm_name` knows them, one manifest each
-    :param info: elements for bag-info.txt in this order; Bagging-Date, Bag-Size and Bag-Software-Agent are added where
-        they are not given, Payload-Oxum always
-    :param mode: how files come to the destination: ``copy``, ``reflink``, ``hardlink``, or ``auto``: reflink where the
-        file system can, else copy
-    :param links: ``refuse`` symbolic links; or ``follow`` them: in place those that stay inside are left as they are,
-        elsewhere what any of them leads to is copied
-    :param tag_files: more tag files: the path each shall have in the bag, and where it is; or where they are, and each
-        gets its own name
-    :param nested: make a bag of a directory that is one already
-    :param threads: how many threads read and compute; :data:`None` or 0 for as many as there are cores
-    :param read: ``parallel``, or ``sequential``: one file after another, for disks with heads
-    :param ledger: an open ledger for the same algorithms: what it holds is not read again; only in place
-    :param date: for Bagging-Date, in place of today
-    :param on_event: called with the events of :mod:`pressmark.bagit.events`
-    :raises AlgorithmError: an algorithm is unknown or not available
+    :param nested: also where it is a bag already
     :raises BagError: it is refused; nothing was changed
-    :raises ValueError: another argument is wrong
     """
-    # Bags know how they are changed, so that module knows this one.
-    from pressmark.bagit.bag import Bag
-
-    for value, allowed, what in ((mode, MODES, "mode"), (links, LINKS, "links")):
-        if value not in allowed:
-            raise ValueError(f"{what}={value!r}: expected {', '.join(allowed)}")
-    wish = Wish(
-        algorithm_names(algorithms),
-        elements_of(info),
-        links,
-        tag_files_of(tag_files),
-        threads,
-        read,
-        date or datetime.date.today(),
-    )
-    tell = on_event or (lambda _event: None)
-    one = isinstance(source, str | bytes | os.PathLike)
-    given: Iterable[Any] = [source] if one else source  # type: ignore[assignment]
-    sources = list(map(os.fsencode, given))
-    if destination is None:
-        if not one:
-            raise ValueError("a bag of several sources needs a destination")
-        _create_in_place(sources[0], wish, nested, ledger, tell)
-        return Bag.open(sources[0])
-    if ledger is not None:
-        raise ValueError("a ledger is only of use in place: what is copied has to be read")
-    create_elsewhere(sources, not one, os.fsencode(destination), wish, mode, nested, tell)
-    return Bag.open(destination)
-
-
-def _create_in_place(path: bytes, wish: Wish, nested: bool, ledger: Ledger | None, tell: Listener) -> None:
-    with Base(path) as base:  # which says no where it is no directory
+    with BagDirectory(path) as base:  # which says no where it is no directory
         where = os.path.realpath(path)
-        request = wish.request(nested=nested)
+        request = options.request(nested=nested)
         if not is_decided(where):
             # What is left of a run that was killed when it had changed all it wanted to: a bag is valid without it.
             recover(where)
             refuse_bag(path, nested)
-            for _path, file in wish.tag_files:
+            for _path, file in options.tag_files:
                 if is_inside(os.path.realpath(file), where):
                     raise BagError(file, "the tag file is in what will be payload; move it out first")
         with _entered(where) as transaction:
             if transaction.recovered is not None:
-                tell(Stage("recover"))
+                on_event(Stage("recover"))
                 if transaction.recovered == request:
                     return
                 if transaction.recovered.get("command") == "create":
                     raise BagError(path, "an interrupted run has now made it a bag, but with other options; update it")
                 refuse_bag(path, nested)
-            tell(Stage("examine"))
-            survey = Survey(wish.links, tell)
+            on_event(Stage("examine"))
+            preflight = Preflight(options.links, on_event)
             with refusing(path, "nothing was changed"):
-                survey.look(base)
-                survey.settle(path)
-                names = _stage(base, transaction.new, wish, ledger, survey, tell)
+                preflight.look(base)
+                preflight.settle(path)
+                names = _stage(base, transaction.new, options, ledger, preflight, on_event)
                 away = [name for name in os.listdir(where) if name != STAGING]
-            tell(Stage("move"))
+            on_event(Stage("move"))
 
             def nothing_new() -> None:
                 for name in os.listdir(where):
@@ -167,11 +88,18 @@ def _entered(where: bytes) -> Transaction:
         raise
 
 
-def _stage(base: Base, new: bytes, wish: Wish, ledger: Ledger | None, survey: Survey, tell: Listener) -> list[bytes]:
+def _stage(
+    base: BagDirectory,
+    new: bytes,
+    options: CreateOptions,
+    ledger: Ledger | None,
+    preflight: Preflight,
+    on_event: Listener,
+) -> list[bytes]:
     """Write all tag files for what is in ``base`` to ``new``, and return the names there."""
-    links = survey.reach(in_place=True)
-    tell(Stage("hash", survey.files, survey.bytes))
-    seen = Seen()
+    links = preflight.reach(in_place=True)
+    on_event(Stage("hash", preflight.files, preflight.bytes))
+    detector = ChangeDetector()
     paths: deque[bytes] = deque()  # those that are under way
 
     def given() -> Iterator[bytes]:
@@ -182,22 +110,22 @@ def _stage(base: Base, new: bytes, wish: Wish, ledger: Ledger | None, survey: Su
     def hashed() -> Iterator[tuple[bytes, Outcome]]:
         outcomes = hash_files(
             given(),
-            wish.algorithms,
-            wish.threads,
-            tell,
-            read=wish.read,
+            options.algorithms,
+            options.threads,
+            on_event,
+            read=options.read,
             ledger=ledger,
-            beneath=beneath(base),
+            beneath=base.beneath,
         )
         for outcome in outcomes:
             yield paths.popleft(), outcome
 
-    with Manifests(new, wish.algorithms) as manifests:
-        octets, files = take(hashed(), manifests, seen, survey)
-    survey.settle(base.path)
-    tell(Stage("tag"))
-    names = write_tag_files(new, wish, octets, files)
-    tell(Stage("check", files, octets))
+    with Manifests(new, options.algorithms) as manifests:
+        octets, files = record_outcomes(hashed(), manifests, detector, preflight)
+    preflight.settle(base.path)
+    on_event(Stage("tag"))
+    names = write_tag_files(new, options, octets, files)
+    on_event(Stage("check", files, octets))
     statuses = ((found.path, base.status(real_path(found))) for found in payload_files(base, links))
-    seen.compare(base.path, statuses)
+    detector.compare(base.path, statuses)
     return names

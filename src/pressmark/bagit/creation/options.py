@@ -8,19 +8,23 @@ import stat
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from pressmark.bagit.bag_directory import STAGING
 from pressmark.bagit.bag_info import BagInfo
+from pressmark.bagit.changes.transaction import refusing
 from pressmark.bagit.paths import canonical, fault_of, normal_key
-from pressmark.bagit.transaction import STAGING, refusing
 from pressmark.bagit.walk import PAYLOAD
 from pressmark.errors import BagError
+from pressmark.fixity.algorithms import algorithm_names
 
-__all__ = ["Elements", "Path", "Wish", "elements_of", "tag_files_of"]
+__all__ = ["CreateOptions", "Elements", "Path", "elements_of", "tag_files_of"]
 
 Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 Elements = Mapping[str, str | Iterable[str]] | Iterable[tuple[str, str]]
 
+LINKS = ("refuse", "follow")
 
-class Wish(NamedTuple):
+
+class CreateOptions(NamedTuple):
     """What is asked for, whatever the way to it."""
 
     algorithms: tuple[str, ...]
@@ -30,6 +34,23 @@ class Wish(NamedTuple):
     threads: int | None
     read: str
     date: datetime.date
+
+    @classmethod
+    def of(
+        cls,
+        algorithms: Iterable[str] | str,
+        info: Elements | None,
+        links: str,
+        tag_files: Mapping[str, Path] | Iterable[Path],
+        threads: int | None,
+        read: str,
+        date: datetime.date | None,
+    ) -> CreateOptions:
+        """Check the arguments of :func:`pressmark.bagit.create`."""
+        if links not in LINKS:
+            raise ValueError(f"links={links!r}: expected {', '.join(LINKS)}")
+        names, elements, files = algorithm_names(algorithms), elements_of(info), tag_files_of(tag_files)
+        return cls(names, elements, links, files, threads, read, date or datetime.date.today())
 
     def request(self, **more: Any) -> dict[str, Any]:
         """Return what a later run has to ask for so that it is taken for the same, as JSON gives it back."""

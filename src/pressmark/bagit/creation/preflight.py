@@ -6,12 +6,12 @@ import os
 from array import array
 from collections.abc import Callable, Iterable, Iterator
 
-from pressmark.bagit.bag_directory import Base
-from pressmark.bagit.events import Event, Noticed
+from pressmark.bagit.bag_directory import STAGING, BagDirectory
+from pressmark.bagit.changes.events import Event, Noticed
+from pressmark.bagit.changes.transaction import AGAIN, refusing
+from pressmark.bagit.creation.tag_writer import Manifests
 from pressmark.bagit.paths import fault_of, normal_key
 from pressmark.bagit.problems import problem
-from pressmark.bagit.tag_writer import Manifests
-from pressmark.bagit.transaction import AGAIN, STAGING, refusing
 from pressmark.bagit.walk import PAYLOAD, Found, walk
 from pressmark.errors import BagError
 from pressmark.fixity.outcomes import Outcome
@@ -20,16 +20,15 @@ from pressmark.reports import Problem
 
 __all__ = [
     "CHANGED_MEANWHILE",
+    "ChangeDetector",
     "Listener",
-    "Seen",
-    "Survey",
-    "beneath",
+    "Preflight",
     "fault_of_name",
     "is_inside",
     "payload_files",
     "real_path",
+    "record_outcomes",
     "refuse_bag",
-    "take",
 ]
 
 Listener = Callable[[Event], object]
@@ -39,8 +38,8 @@ NAMED = 3
 CHANGED_MEANWHILE = "it was changed, added or removed while the bag was being made"
 
 
-class Survey:
-    """What sources hold, and why no bag can be made of them.
+class Preflight:
+    """The check of sources before a bag is made of them: what they hold, and why none can be made.
 
     :param links: ``refuse`` symbolic links, or ``follow`` them
 
@@ -49,22 +48,22 @@ class Survey:
     :ivar refused: how many reasons there are to make no bag
     """
 
-    def __init__(self, links: str, tell: Listener) -> None:
+    def __init__(self, links: str, on_event: Listener) -> None:
         self.files = self.bytes = self.refused = 0
         self._links = links
-        self._tell = tell
+        self._on_event = on_event
         self._reasons: list[str] = []
 
     def refuse(self, found: Problem) -> None:
         """Note one reason to make no bag."""
         self.refused += 1
-        self._tell(Noticed(found._replace(severity="error")))
+        self._on_event(Noticed(found._replace(severity="error")))
         if len(self._reasons) < NAMED:
             self._reasons.append(str(BagError(found.path, found.message)))
 
     def warn(self, found: Problem) -> None:
         """Note what makes a bag that some will not like."""
-        self._tell(Noticed(found._replace(severity="warning")))
+        self._on_event(Noticed(found._replace(severity="warning")))
 
     def settle(self, source: bytes) -> None:
         """Refuse to go on where there was a reason.
@@ -75,7 +74,7 @@ class Survey:
             more = f"; and {self.refused - NAMED} more" if self.refused > NAMED else ""
             raise BagError(source, f"no bag was made, nothing was changed: {'; '.join(self._reasons)}{more}")
 
-    def look(self, base: Base, into: bytes | None = None) -> None:
+    def look(self, base: BagDirectory, into: bytes | None = None) -> None:
         """Go through the directory ``base``.
 
         :param into: the real path that the bag will have; :data:`None` where it is made in place
@@ -112,7 +111,7 @@ class Survey:
         if not _is_readable(path):
             self.refuse(problem("file-unreadable", path))
 
-    def _passes(self, base: Base, found: Found, in_place: bool, device: int) -> bool:
+    def _passes(self, base: BagDirectory, found: Found, in_place: bool, device: int) -> bool:
         """Return whether a file or directory can be in a bag."""
         fault = found.fault
         if fault is not None and fault.kind == "name-clash":
@@ -150,7 +149,7 @@ class Survey:
                 self.refuse(problem("file-unreadable", found.path, "the directory must be writable to be moved"))
         return True
 
-    def _clash(self, base: Base, found: Found) -> None:
+    def _clash(self, base: BagDirectory, found: Found) -> None:
         """Refuse names that are the same once normalized, warn of such as differ only in case (6.1.1.3)."""
         above, _, name = found.path.rpartition(b"/")
         others = os.listdir(os.path.join(base.path, above))
@@ -173,7 +172,7 @@ def fault_of_name(path: bytes) -> str | None:
     return f"no manifest may list it, because {reason}; rename it" if reason else None
 
 
-def payload_files(base: Base, links: str) -> Iterator[Found]:
+def payload_files(base: BagDirectory, links: str) -> Iterator[Found]:
     """Give the files of ``base`` that will be payload.
 
     :param links: as for :func:`~pressmark.bagit.walk.walk`
@@ -189,7 +188,7 @@ def _is_writable(path: bytes) -> bool:
     return os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids)
 
 
-def _moves_along(base: Base, path: bytes) -> bool:
+def _moves_along(base: BagDirectory, path: bytes) -> bool:
     """Return whether a symbolic link leads to the same file when everything is moved together."""
     target = os.readlink(os.path.join(base.path, path))
     depth = path.count(b"/")
@@ -200,7 +199,7 @@ def _moves_along(base: Base, path: bytes) -> bool:
     return not target.startswith(b"/")
 
 
-class Seen:
+class ChangeDetector:
     """The files that were read, as they were then: to notice whatever became of them afterwards."""
 
     def __init__(self) -> None:
@@ -235,11 +234,6 @@ def real_path(found: Found) -> bytes:
     return found.real
 
 
-def beneath(base: Base) -> int | bytes:
-    """Return what :func:`~pressmark.fixity.hash_files` needs to open nothing but what is in ``base``."""
-    return base.descriptor if base.descriptor >= 0 else base.path
-
-
 def is_inside(path: bytes, folder: bytes) -> bool:
     """Return whether ``path`` is ``folder`` or below it; both are real paths."""
     return path == folder or path.startswith(os.path.join(folder, b""))
@@ -266,8 +260,8 @@ def refuse_bag(path: bytes, nested: bool) -> None:
             raise BagError(path, "it is a bag already; update it, or ask for a nested bag to put it into another")
 
 
-def take(
-    outcomes: Iterable[tuple[bytes, Outcome]], manifests: Manifests, seen: Seen, survey: Survey
+def record_outcomes(
+    outcomes: Iterable[tuple[bytes, Outcome]], manifests: Manifests, detector: ChangeDetector, preflight: Preflight
 ) -> tuple[int, int]:
     """Write what was hashed into the manifests, and return how many bytes and files it was.
 
@@ -277,10 +271,10 @@ def take(
     for path, outcome in outcomes:
         if outcome.digests is None or outcome.size is None or outcome.mtime_ns is None:
             kind = "file-changing" if outcome.kind == "changed-while-read" else "file-unreadable"
-            survey.refuse(problem(kind, path, outcome.message))
+            preflight.refuse(problem(kind, path, outcome.message))
             continue
         manifests.add(b"%b/%b" % (PAYLOAD, path), outcome.digests)
-        seen.add(path, outcome.size, outcome.mtime_ns)
+        detector.add(path, outcome.size, outcome.mtime_ns)
         octets += outcome.size
         files += 1
     return octets, files

@@ -25,15 +25,15 @@ from time import monotonic
 from typing import BinaryIO, NamedTuple
 
 from pressmark.bagit import fetch_txt as fetchlist
-from pressmark.bagit.bag import Bag, open_tag_file
-from pressmark.bagit.bag_directory import Base
-from pressmark.bagit.events import Event, Stage
+from pressmark.bagit.bag_directory import STAGING, BagDirectory
+from pressmark.bagit.bag_tags import BagTags, open_tag_file
+from pressmark.bagit.changes.events import Event, Stage
+from pressmark.bagit.changes.transaction import Transaction, refusing
 from pressmark.bagit.fetch.download import NO_SPACE, Download, Downloader, Terms
 from pressmark.bagit.fetch.partial import BLOCK, Directory
 from pressmark.bagit.fetch_txt import FetchEntry, read_fetch
 from pressmark.bagit.problems import problem
 from pressmark.bagit.report import BagReport
-from pressmark.bagit.transaction import STAGING, Transaction, refusing
 from pressmark.bagit.versions import holds
 from pressmark.errors import BagError
 from pressmark.fixity.algorithms import ALGORITHMS
@@ -62,7 +62,7 @@ PathLike = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 
 
 def complete(
-    bag: Bag | PathLike,
+    bag: BagTags | PathLike,
     *,
     threads: int = 4,
     allow_http: bool = False,
@@ -93,7 +93,7 @@ def complete(
     :param timeout: seconds without an answer after which a connection counts as broken
     :param certificates: a file with the certificates of those to trust, instead of the system's
     :param verify: read the files that are there, too, and compare their checksums
-    :param on_event: called with :class:`~pressmark.bagit.events.Stage`, :class:`~pressmark.fixity.Finished` and
+    :param on_event: called with :class:`~pressmark.bagit.changes.events.Stage`, :class:`~pressmark.fixity.Finished` and
         :class:`~pressmark.fixity.Progress` in the thread that calls
     :param on_problem: called with each problem when it is found, in the order of fetch.txt
     :return: its ``counts``: ``files`` and ``bytes`` that were fetched, ``present``: files that were there, ``failed``
@@ -118,7 +118,7 @@ def complete(
         timeout=timeout,
         certificates=certificates,
     )
-    path = bag.path if isinstance(bag, Bag) else os.fsencode(bag)
+    path = bag.path if isinstance(bag, BagTags) else os.fsencode(bag)
     with contextlib.ExitStack() as ending:
         change = None
         with refusing(path):
@@ -126,7 +126,7 @@ def complete(
         if is_changing:
             # What an interrupted change had decided comes first: it may be about manifests or fetch.txt.
             change = ending.enter_context(Transaction(path))
-        run = _Run(Bag.open(path), terms, threads, verify, change is not None, ending, on_event, on_problem)
+        run = _Run(BagTags.open(path), terms, threads, verify, change is not None, ending, on_event, on_problem)
         return run.report()
 
 
@@ -152,7 +152,7 @@ class _Slot:
 class _Run:
     def __init__(
         self,
-        bag: Bag,
+        bag: BagTags,
         terms: Terms,
         threads: int,
         verify: bool,
@@ -168,7 +168,7 @@ class _Run:
         self._ending = ending
         self._on_event = on_event
         self._on_problem = on_problem
-        self._base = ending.enter_context(Base(bag.path))
+        self._base = ending.enter_context(BagDirectory(bag.path))
         self._report = BagReport(level="fetch")
         self._seen: set[bytes] = set()
         self._listing = ending.enter_context(bag.payload)
@@ -201,7 +201,7 @@ class _Run:
             except OSError as error:
                 message = f"{_words(error)}; what was fetched is there, but a power failure may take it away"
                 self._add([problem("file-unwritable", b"", message)])
-        self._tell_progress()
+        self._report_progress()
         self._report.counts = {
             "files": self._files,
             "bytes": self._fetched_bytes,
@@ -212,7 +212,7 @@ class _Run:
 
     def _run(self) -> None:
         window: deque[_Slot] = deque()
-        self._tell_stage()
+        self._report_stage()
         slots = self._slots()
         more = True
         while more or window:
@@ -359,7 +359,7 @@ class _Run:
                 if self._results.empty():
                     break
         if monotonic() >= self._next_progress:
-            self._tell_progress()
+            self._report_progress()
 
     def _settle(self, slot: _Slot, job: _Job, found: Download) -> None:
         slot.done = True
@@ -370,7 +370,7 @@ class _Run:
                 self._compare_length(job.entry, job.path, found.size, slot.problems)
             else:
                 self._present += 1
-            self._tell(Finished(Outcome(job.path, dict(found.digests), found.size, None, None)))
+            self._report_event(Finished(Outcome(job.path, dict(found.digests), found.size, None, None)))
             return
         if found.kind == "full" and self._downloader is not None:
             # Nobody else will find space either; the others keep what they have.
@@ -389,7 +389,7 @@ class _Run:
 
     def _fail(self, path: bytes, kind: str, message: str) -> None:
         self._failed += 1
-        self._tell(Finished(Outcome(path, None, None, None, None, kind, message)))
+        self._report_event(Finished(Outcome(path, None, None, None, None, kind, message)))
 
     def _add(self, problems: list[Problem]) -> None:
         self._report.add(problems)
@@ -399,11 +399,11 @@ class _Run:
 
     # --- events ---------------------------------------------------------------------------------------------------
 
-    def _tell(self, event: Event) -> None:
+    def _report_event(self, event: Event) -> None:
         if self._on_event is not None:
             self._on_event(event)
 
-    def _tell_stage(self) -> None:
+    def _report_stage(self) -> None:
         """Say how much there is to do, or was done: fetch.txt is read through for it."""
         if self._on_event is None:
             return
@@ -414,11 +414,11 @@ class _Run:
                 files += 1
                 size += entry.length or 0
                 open_ended = open_ended or entry.length is None
-        self._tell(Stage("fetch", files, None if open_ended else size))
+        self._report_event(Stage("fetch", files, None if open_ended else size))
 
-    def _tell_progress(self) -> None:
+    def _report_progress(self) -> None:
         self._next_progress = monotonic() + PROGRESS_EVERY
-        self._tell(Progress(self._files + self._present + self._failed, self._bytes, self._failed))
+        self._report_event(Progress(self._files + self._present + self._failed, self._bytes, self._failed))
 
     def _count(self, size: int) -> None:
         with self._bytes_lock:
@@ -508,7 +508,7 @@ class _Places:
     :raises BagError: it cannot be made
     """
 
-    def __init__(self, base: Base) -> None:
+    def __init__(self, base: BagDirectory) -> None:
         self._path = base.path
         self.in_use = False
         self._unflushed: set[bytes] = set()
@@ -686,7 +686,7 @@ def _close(directory: Directory) -> None:
         os.close(directory)
 
 
-def _is_there(base: Base, path: bytes) -> bool:
+def _is_there(base: BagDirectory, path: bytes) -> bool:
     try:
         base.status(path)
     except (FileNotFoundError, NotADirectoryError):

@@ -6,8 +6,8 @@ a URL of its own. Bytes are taken as they are sent and never decompressed.
 
 Proxies are not used: they would look up names in our place.
 
-What arrives is hashed at once and kept in a :class:`pressmark.bagit.fetch.partial.Part`. If the connection drops, or
-the whole run ends, the next request asks for the rest, on condition that the file is still the same one.
+What arrives is hashed at once and kept in a :class:`~pressmark.bagit.fetch.partial.PartialFile`. If the connection
+drops, or the whole run ends, the next request asks for the rest, on condition that the file is still the same one.
 """
 
 from __future__ import annotations
@@ -30,7 +30,15 @@ from urllib.parse import SplitResult, unquote_to_bytes, urljoin
 
 from pressmark.bagit.fetch.addresses import fault_of_address, resolve
 from pressmark.bagit.fetch.download_errors import Failure
-from pressmark.bagit.fetch.partial import BLOCK, OPEN_FLAGS, RESUMABLE, Directory, Part, remove_part, validator_of
+from pressmark.bagit.fetch.partial import (
+    BLOCK,
+    OPEN_FLAGS,
+    RESUMABLE,
+    Directory,
+    PartialFile,
+    remove_partial,
+    validator_of,
+)
 from pressmark.bagit.fetch.urls import Place, encoded, place_of, shown_url, split_url
 from pressmark.errors import BagError, shown
 from pressmark.version import __version__
@@ -203,7 +211,7 @@ class Downloader:
         limit = self._terms.maximum if length is None else length
         part = None
         try:
-            with Part(directory, name, url, expected, length, self._ended.is_set) as part:
+            with PartialFile(directory, name, url, expected, length, self._ended.is_set) as part:
                 if limit is not None and part.size > limit:
                     part.restart()
                 # Once more from the beginning, where the digests do not fit what came in several pieces.
@@ -218,24 +226,24 @@ class Downloader:
                     part.restart()
                     if not spliced:
                         break
-            remove_part(directory, name)
+            remove_partial(directory, name)
             reason = f"{shown_url(url)} does not have the checksums that it should have"
             if part.encoding != "identity":
                 reason += f"; the server sent it in the encoding {shown(part.encoding)}, unasked"
             return Download("mismatch", reason, size, digests)
         except Failure as failure:
             if part is not None and failure.kind in ("refused", "too-long"):
-                remove_part(directory, name)
+                remove_partial(directory, name)
             return Download(failure.kind, failure.reason, part.size if part else 0, {})
         except OSError as error:
             if error.errno in NO_SPACE:
                 if length is None:  # nobody says that there is an end to it
-                    remove_part(directory, name)
+                    remove_partial(directory, name)
                 return Download("full", "there is no space left on the disk", part.size if part else 0, {})
             return Download("disk", f"it cannot be written: {error.strerror or error}", part.size if part else 0, {})
 
     def _fetch(
-        self, url: str, part: Part, length: int | None, limit: int | None, on_bytes: Callable[[int], object]
+        self, url: str, part: PartialFile, length: int | None, limit: int | None, on_bytes: Callable[[int], object]
     ) -> None:
         """Make the part whole, in as many requests as that takes."""
         tries = 0
@@ -262,7 +270,7 @@ class Downloader:
                     part.restart()
 
     def _request(
-        self, url: str, part: Part, length: int | None, limit: int | None, on_bytes: Callable[[int], object]
+        self, url: str, part: PartialFile, length: int | None, limit: int | None, on_bytes: Callable[[int], object]
     ) -> None:
         """Follow ``url`` to an answer, and take from it what is missing of the part."""
         if self._ended.is_set():
@@ -330,7 +338,7 @@ class Downloader:
                     )
         return addresses
 
-    def _ask(self, place: Place, authorization: str | None, part: Part) -> BaseHTTPResponse:
+    def _ask(self, place: Place, authorization: str | None, part: PartialFile) -> BaseHTTPResponse:
         """Send the request, and return the answer without its body."""
         default = 443 if place.scheme == "https" else 80
         host = f"[{place.host}]" if ":" in place.host else place.host
@@ -477,7 +485,7 @@ class Downloader:
         self,
         response: BaseHTTPResponse,
         place: Place,
-        part: Part,
+        part: PartialFile,
         length: int | None,
         limit: int | None,
         on_bytes: Callable[[int], object],
@@ -512,7 +520,7 @@ class Downloader:
         self,
         response: BaseHTTPResponse,
         place: Place,
-        part: Part,
+        part: PartialFile,
         limit: int | None,
         on_bytes: Callable[[int], object],
     ) -> None:
@@ -533,7 +541,7 @@ class Downloader:
                 given = 0
                 self._renew()
 
-    def _check_range(self, response: BaseHTTPResponse, place: Place, part: Part) -> int | None:
+    def _check_range(self, response: BaseHTTPResponse, place: Place, part: PartialFile) -> int | None:
         """Return how long the whole file is; the answer must be the rest of the very file of which there is a part."""
         found = _CONTENT_RANGE.fullmatch(response.headers.get("Content-Range", ""))
         same = validator_of(response.headers)
@@ -550,7 +558,7 @@ class Downloader:
         return None if found[3] == "*" else int(found[3])
 
     def _read_file(
-        self, url: str, parts: SplitResult, part: Part, limit: int | None, on_bytes: Callable[[int], object]
+        self, url: str, parts: SplitResult, part: PartialFile, limit: int | None, on_bytes: Callable[[int], object]
     ) -> None:
         """Take a file of this machine."""
         if not self._terms.allow_file:

@@ -15,7 +15,7 @@ from pressmark.bagit.fetch.download_errors import Failure
 from pressmark.bagit.fetch.urls import URL_LENGTH
 from pressmark.fixity.algorithms import ALGORITHMS, Hasher
 
-__all__ = ["BLOCK", "OPEN_FLAGS", "RESUMABLE", "Directory", "Part", "remove_part", "validator_of"]
+__all__ = ["BLOCK", "OPEN_FLAGS", "RESUMABLE", "Directory", "PartialFile", "remove_partial", "validator_of"]
 
 BLOCK = 1 << 18  # 256 KiB
 # A part of less is not worth a file beside it that says how to go on with it.
@@ -30,7 +30,7 @@ _OWN = OPEN_FLAGS | getattr(os, "O_NOFOLLOW", 0)
 Directory = int | bytes
 
 
-class Part:
+class PartialFile:
     """The beginning of a file under a temporary name, and the digests of what there is of it; a context manager.
 
     Beside a large part stands ``name.json``: the URL and what the server calls this state of the file.
@@ -78,7 +78,7 @@ class Part:
             self.close()
             raise
 
-    def __enter__(self) -> Part:
+    def __enter__(self) -> PartialFile:
         return self
 
     def __exit__(
@@ -212,7 +212,7 @@ def validator_of(headers: Mapping[str, str]) -> tuple[str, str] | None:
     return None
 
 
-def remove_part(directory: Directory, name: bytes) -> None:
+def remove_partial(directory: Directory, name: bytes) -> None:
     """Remove a part and what is beside it."""
     for each in (name + b".json", name):
         with contextlib.suppress(OSError):

@@ -29,10 +29,10 @@ from typing import Any, NoReturn
 from pressmark.bagit import bag_info as info
 from pressmark.bagit import bagit_txt as declaration
 from pressmark.bagit import fetch_txt as fetchlist
-from pressmark.bagit.bag import Bag, ManifestFile
-from pressmark.bagit.bag_directory import Base
+from pressmark.bagit.bag_directory import BagDirectory
+from pressmark.bagit.bag_tags import BagTags, ManifestFile
 from pressmark.bagit.fetch_txt import is_absolute_uri
-from pressmark.bagit.manifest_algorithms import bag_name, official_name
+from pressmark.bagit.manifest import bag_name, official_name
 from pressmark.bagit.paths import fault_of
 from pressmark.bagit.problems import problem
 from pressmark.bagit.walk import PAYLOAD, walk
@@ -183,7 +183,7 @@ class Profile:
             raise ProfileError(source, f"it is not JSON: {error}") from None
         return _Reader(source).profile(content)
 
-    def check(self, bag: Bag, serialization: str | None = None) -> list[Problem]:
+    def check(self, bag: BagTags, serialization: str | None = None) -> list[Problem]:
         """Return where ``bag`` is not as the profile wants it; the kinds begin with ``profile-``.
 
         :param serialization: the media type of the file that the bag came in; :data:`None` for a directory
@@ -199,7 +199,7 @@ class Profile:
                 found.append(problem("problems-omitted", b"", f"{count - PROBLEMS_LIMIT} more of {kind}"))
         return found
 
-    def _problems(self, bag: Bag, serialization: str | None) -> Iterator[Problem]:
+    def _problems(self, bag: BagTags, serialization: str | None) -> Iterator[Problem]:
         for name in self.unknown:
             yield problem("profile-unknown", b"", f"the profile has {name}, which the specification does not know")
         # What makes all the rest meaningless comes first.
@@ -212,13 +212,13 @@ class Profile:
         yield from _check_manifests(
             bag.tag_manifests, b"tagmanifest", self.tag_manifests_required, self.tag_manifests_allowed
         )
-        with Base(bag.path) as base:
+        with BagDirectory(bag.path) as base:
             yield from self._check_fetch(base)
             yield from _check_required(base, "profile-tag-file-missing", self.tag_files_required)
             yield from _check_required(base, "profile-payload-file-missing", self.payload_files_required)
             yield from self._check_files(base)
 
-    def _check_version(self, bag: Bag) -> Iterator[Problem]:
+    def _check_version(self, bag: BagTags) -> Iterator[Problem]:
         version = "{}.{}".format(*bag.version)
         if version not in self.accept_bagit_version:
             accepted = ", ".join(self.accept_bagit_version)
@@ -243,21 +243,21 @@ class Profile:
                 found=serialization,
             )
 
-    def _check_identifier(self, bag: Bag) -> Iterator[Problem]:
+    def _check_identifier(self, bag: BagTags) -> Iterator[Problem]:
         named = [value for label, value in bag.info.elements if label.lower() == IDENTIFIER.lower()]
         if self.identifier not in named:
             message = "it names other profiles" if named else "it names no profile"
             found = ", ".join(named) or None
             yield problem("profile-identifier", info.NAME, message, expected=self.identifier, found=found)
 
-    def _check_fetch(self, base: Base) -> Iterator[Problem]:
+    def _check_fetch(self, base: BagDirectory) -> Iterator[Problem]:
         is_there = base.resolve(fetchlist.NAME).kind == "file"
         if is_there and not self.allow_fetch:
             yield problem("profile-fetch-forbidden", fetchlist.NAME)
         if self.fetch_required and not is_there:
             yield problem("profile-fetch-missing", fetchlist.NAME)
 
-    def _check_files(self, base: Base) -> Iterator[Problem]:
+    def _check_files(self, base: BagDirectory) -> Iterator[Problem]:
         """Check every file, where the profile says something of every file."""
         tag_files = _matcher(self.tag_files_allowed)
         payload_files = _matcher(self.payload_files_allowed)
@@ -278,7 +278,7 @@ class Profile:
             yield problem("profile-data-not-empty", PAYLOAD, f"it has {files} files with {octets} bytes in all")
 
 
-def _check_element(bag: Bag, element: Element) -> Iterator[Problem]:
+def _check_element(bag: BagTags, element: Element) -> Iterator[Problem]:
     """Check what the profile says of one element of bag-info.txt."""
     values = bag.info.all(element.label)
     label = shown(element.label)
@@ -311,7 +311,7 @@ def _check_manifests(
                 yield problem(f"{kind}-forbidden", name_there, algorithm=algorithm)
 
 
-def _check_required(base: Base, kind: str, required: Iterable[str] | None) -> Iterator[Problem]:
+def _check_required(base: BagDirectory, kind: str, required: Iterable[str] | None) -> Iterator[Problem]:
     for text in required or ():
         path = os.fsencode(text)
         wanted = "directory" if path.endswith(b"/") else "file"

@@ -17,21 +17,21 @@ from typing import NamedTuple
 from pressmark.bagit import bag_info as infos
 from pressmark.bagit import bagit_txt as declaration
 from pressmark.bagit import fetch_txt as fetchlist
-from pressmark.bagit.bag import Bag, ManifestFile, open_listing, open_tag_file, survey
-from pressmark.bagit.bag_directory import Base
+from pressmark.bagit.bag_directory import BagDirectory
 from pressmark.bagit.bag_info import BagInfo
+from pressmark.bagit.bag_tags import BagTags, ManifestFile, open_listing, open_tag_file, survey
 from pressmark.bagit.bagit_txt import Declaration, declaration_bytes
+from pressmark.bagit.changes.events import Event, Noticed, Stage
+from pressmark.bagit.changes.transaction import Transaction, is_decided, refusing
 from pressmark.bagit.creation.options import Elements, elements_of
-from pressmark.bagit.creation.preflight import beneath, fault_of_name, real_path
+from pressmark.bagit.creation.preflight import fault_of_name, real_path
+from pressmark.bagit.creation.tag_writer import Manifests, bag_size, manifest_name, write_tag_manifests
 from pressmark.bagit.encodings import UTF8, find_charset
-from pressmark.bagit.events import Event, Noticed, Stage
 from pressmark.bagit.fetch_txt import FetchEntry, fetch_line, read_fetch
-from pressmark.bagit.manifest_algorithms import bag_name, official_name
+from pressmark.bagit.manifest import bag_name, official_name
 from pressmark.bagit.manifest_index import Listing
 from pressmark.bagit.problems import problem
 from pressmark.bagit.report import BagReport
-from pressmark.bagit.tag_writer import Manifests, bag_size, manifest_name, write_tag_manifests
-from pressmark.bagit.transaction import Transaction, is_decided, refusing
 from pressmark.bagit.walk import PAYLOAD, Found, walk
 from pressmark.errors import BagError, BagInvalidError
 from pressmark.fixity.algorithms import algorithm_names
@@ -41,7 +41,7 @@ from pressmark.fixity.pool import hash_files
 from pressmark.fs.durable import is_there
 from pressmark.reports import Problem
 
-__all__ = ["ACCEPTED", "algorithms_to_read", "update"]
+__all__ = ["ACCEPTED", "UpdateOptions", "algorithms_to_read", "update_bag"]
 
 # What may be taken over as it is found, instead of being a reason to refuse.
 ACCEPTED = ("added", "removed", "changed", "tag-files")
@@ -54,75 +54,42 @@ _BELOW_PAYLOAD = PAYLOAD + b"/"
 Listener = Callable[[Event], object]
 
 
-def update(
-    bag: Bag | str | bytes | os.PathLike[str] | os.PathLike[bytes],
+def update_bag(
+    path: bytes,
+    options: UpdateOptions,
     *,
-    algorithms: Iterable[str] | str | None = None,
-    add: Iterable[str] | str = (),
-    drop: Iterable[str] | str = (),
-    info: Elements | Mapping[str, str | Iterable[str] | None] | None = None,
-    payload: bool = True,
-    accept: Collection[str] = (),
-    rewrite: bool = False,
-    date: datetime.date | None = None,
     threads: int | None = None,
     read: str = "parallel",
     ledger: Ledger | None = None,
     on_event: Listener | None = None,
-) -> Bag:
-    """Bring a bag up to version 1.0 and to what is asked for, and return it as it is then; or leave it as it was.
-
-    All files are read once: what the old manifests say is verified while new checksums are computed. Manifests that
-    need no change are left alone, as are the bytes of all elements of bag-info.txt that are not changed. Lines that
-    md5sum wrote, or percent signs that are not encoded, have manifests written anew.
-
-    :param algorithms: which payload manifests the bag shall have; :data:`None` for those that it has
-    :param add: algorithms besides
-    :param drop: algorithms no more
-    :param info: elements for bag-info.txt, each in the place of all of its label; :data:`None` as value removes them
-    :param payload: :data:`False` leaves payload and version alone and reads tag files only
-    :param accept: what is taken over as it is found, instead of being refused: ``added``, ``removed`` and ``changed``
-        payload files, and changed ``tag-files``
-    :param rewrite: write all manifests anew
-    :param date: sets Bagging-Date
-    :param threads: how many threads read and compute; :data:`None` or 0 for as many as there are cores
-    :param read: ``parallel``, or ``sequential`` for disks with heads
-    :param ledger: an open ledger for :func:`algorithms_to_read`: payload files that it holds are not read again
-    :param on_event: called with the events of :mod:`pressmark.bagit.events`
-    :raises AlgorithmError: an algorithm is unknown or not available
-    :raises BagInvalidError: the bag is not as its manifests say; its report lists how; nothing was changed
-    :raises BagError: it cannot be changed; nothing was
-    :raises ValueError: another argument is wrong
-    """
-    path = bag.path if isinstance(bag, Bag) else os.fsencode(bag)
-    wish = _Wish.of(algorithms, add, drop, info, payload, accept, rewrite, date)
-    tell = on_event or (lambda _event: None)
-    with Base(path) as base, contextlib.ExitStack() as stack:
+) -> None:
+    """Change a bag, or leave it as it was; for the arguments and errors see :func:`pressmark.bagit.update`."""
+    on_event = on_event or (lambda _event: None)
+    with BagDirectory(path) as base, contextlib.ExitStack() as stack:
         where = os.path.realpath(path)
         if not is_decided(where):
-            Bag.open(path)  # which says no where there is none
+            BagTags.open(path)  # which says no where there is none
         transaction = stack.enter_context(Transaction(where))
         if transaction.recovered is not None:
-            tell(Stage("recover"))
-            if transaction.recovered == wish.request():
-                return Bag.open(path)
+            on_event(Stage("recover"))
+            if transaction.recovered == options.request():
+                return
         with refusing(path, "nothing was changed"):
-            _Update(base, transaction, wish, threads, read, ledger, tell, stack).run()
-    return Bag.open(path)
+            _Update(base, transaction, options, threads, read, ledger, on_event, stack).run()
 
 
 def algorithms_to_read(
-    bag: Bag,
+    bag: BagTags,
     algorithms: Iterable[str] | str | None = None,
     add: Iterable[str] | str = (),
     drop: Iterable[str] | str = (),
 ) -> tuple[str, ...]:
     """Return which algorithms an update with these arguments computes: old ones are verified, new ones written."""
-    wish = _Wish.of(algorithms, add, drop, None, True, (), False, None)
-    return tuple(dict.fromkeys((*bag.algorithms, *wish.target(bag))))
+    options = UpdateOptions.of(algorithms, add, drop, None, True, (), False, None)
+    return tuple(dict.fromkeys((*bag.algorithms, *options.target(bag))))
 
 
-class _Wish(NamedTuple):
+class UpdateOptions(NamedTuple):
     """What is asked for."""
 
     algorithms: tuple[str, ...] | None
@@ -145,8 +112,8 @@ class _Wish(NamedTuple):
         accept: Collection[str],
         rewrite: bool,
         date: datetime.date | None,
-    ) -> _Wish:
-        """Check the arguments of :func:`update`."""
+    ) -> UpdateOptions:
+        """Check the arguments of :func:`pressmark.bagit.update`."""
         accepted = (accept,) if isinstance(accept, str) else tuple(accept)
         for word in accepted:
             if word not in ACCEPTED:
@@ -182,7 +149,7 @@ class _Wish(NamedTuple):
             "date": None if self.date is None else self.date.isoformat(),
         }
 
-    def target(self, bag: Bag) -> tuple[str, ...]:
+    def target(self, bag: BagTags) -> tuple[str, ...]:
         """Return the algorithms that the bag shall have."""
         begin = bag.algorithms if self.algorithms is None else self.algorithms
         names = tuple(name for name in dict.fromkeys((*begin, *self.add)) if name not in self.drop)
@@ -226,29 +193,29 @@ class _Update:
 
     def __init__(
         self,
-        base: Base,
+        base: BagDirectory,
         transaction: Transaction,
-        wish: _Wish,
+        options: UpdateOptions,
         threads: int | None,
         read: str,
         ledger: Ledger | None,
-        tell: Listener,
+        on_event: Listener,
         stack: contextlib.ExitStack,
     ) -> None:
         self._base = base
         self._transaction = transaction
         self._new = transaction.new
-        self._wish = wish
+        self._options = options
         self._threads = threads
         self._read = read
         self._ledger = ledger
-        self._tell = tell
+        self._on_event = on_event
         self._report = BagReport()
         self._refused = False
         self._hints: dict[str, None] = {}  # what the caller could accept, in order
         self._respelled: dict[bytes, Mapping[str, str]] = {}  # checksums of tag files listed under another spelling
         self._listed_manifests: list[Found] = []  # tag manifests that another lists, as they may before 1.0
-        self._rewrite = wish.rewrite
+        self._rewrite = options.rewrite
         self._octets = self._streams = 0
         self._unread = False  # whether a payload manifest could not be read
         self._holes = 0  # files of fetch.txt that are not there
@@ -258,23 +225,23 @@ class _Update:
         self._bag, self._names = survey(base, problems)
         for found in problems:
             self._note(found, found.kind in FATAL)
-        self._target = wish.target(self._bag)
+        self._target = options.target(self._bag)
         self._charset = find_charset(self._bag.encoding) or UTF8
-        self._payload = self._listing(self._bag.manifests if wish.payload else (), stack, tag=False)
+        self._payload = self._listing(self._bag.manifests if options.payload else (), stack, tag=False)
         self._tags = self._listing(self._bag.tag_manifests, stack, tag=True)
 
     def run(self) -> None:
         """Verify, write, and commit, or refuse."""
-        self._tell(Stage("examine"))
+        self._on_event(Stage("examine"))
         self._check_algorithms()
         tag_files, jobs = self._examine()
         self._settle()
         self._verify_tag_files([*tag_files, *self._listed_manifests])
-        if self._wish.payload:
-            self._tell(Stage("hash", len(self._payload)))
+        if self._options.payload:
+            self._on_event(Stage("hash", len(self._payload)))
             self._hash(jobs)
         self._settle()
-        self._tell(Stage("tag"))
+        self._on_event(Stage("tag"))
         self._stage(tag_files)
 
     # --- what is found ----------------------------------------------------------------------------------------------
@@ -284,11 +251,11 @@ class _Update:
         self._refused |= fatal
         found = found._replace(severity="error" if fatal else "warning")
         self._report.add([found])
-        self._tell(Noticed(found))
+        self._on_event(Noticed(found))
 
     def _judge(self, found: Problem, word: str) -> None:
         """Take up a problem that is none where the caller accepts it under ``word``."""
-        accepted = word in self._wish.accept
+        accepted = word in self._options.accept
         if not accepted:
             self._hints[word] = None
         self._note(found, not accepted)
@@ -323,14 +290,14 @@ class _Update:
         """Refuse what nobody can verify, and have manifests written anew that are not called as they should be."""
         manifests = self._bag.manifests
         for manifest in (*manifests, *self._bag.tag_manifests):
-            if not manifest.known and bag_name(manifest.algorithm) not in self._wish.drop:
+            if not manifest.known and bag_name(manifest.algorithm) not in self._options.drop:
                 message = f"{manifest.algorithm} is not known here; drop it, or update the bag where it is"
                 self._note(problem("algorithm-unknown", manifest.name, message), True)
         if len({manifest.algorithm for manifest in manifests}) < len(manifests):
             self._note(problem("algorithm-name", b"", "two manifests are for one algorithm; remove one"), True)
         if not manifests:
             self._note(problem("payload-manifest-missing", b""), True)
-        raised = self._wish.payload and self._bag.version < VERSION
+        raised = self._options.payload and self._bag.version < VERSION
         self._rewrite |= raised or any(manifest_name(one.algorithm) != one.name for one in manifests if one.known)
 
     def _examine(self) -> tuple[list[Found], Iterator[_Job]]:
@@ -351,17 +318,17 @@ class _Update:
             if not found.path.startswith(_BELOW_PAYLOAD):
                 if not _is_tag_manifest(self._bag, found.path):
                     tag_files.append(found)
-                    if not self._tags.mark(found.path):
+                    if not self._tags.mark_seen(found.path):
                         strays.append(found.path)
-                elif self._tags.mark(found.path):
+                elif self._tags.mark_seen(found.path):
                     self._listed_manifests.append(found)
-            elif self._wish.payload:
-                if not self._payload.mark(found.path):
+            elif self._options.payload:
+                if not self._payload.mark_seen(found.path):
                     unlisted.append(found)
                 elif found.real != found.path:
                     aside[found.path] = found.path, real_path(found)
         for found in unlisted:
-            again = self._payload.find_again(found.path)
+            again = self._payload.find_respelled(found.path)
             if again is None:
                 added.append(found)
                 self._note_added(found)
@@ -372,7 +339,7 @@ class _Update:
             aside[again.path] = found.path if mended else again.path, real_path(found)
         for path in strays:
             # Tag manifests are written anew from what is there, so that the other spelling is mended.
-            if (again := self._tags.find_again(path)) is not None:
+            if (again := self._tags.find_respelled(path)) is not None:
                 self._respelled[path] = again.digests
         missing = {listed.path for listed in self._payload.unmarked()}
         holes = {entry.path for entry in self._fetched() if entry.path in missing}
@@ -399,7 +366,7 @@ class _Update:
         way_out = f"{len(holes)} files of fetch.txt are not there; complete the bag first"
         if lacking:
             raise BagError(self._bag.path, f"there can be no {' and '.join(sorted(lacking))} of all files: {way_out}")
-        if holes and self._wish.accept:
+        if holes and self._options.accept:
             raise BagError(self._bag.path, f"its payload cannot be taken over as it is: {way_out}")
 
     def _fetched(self) -> Iterator[FetchEntry]:
@@ -449,10 +416,10 @@ class _Update:
             paths(),
             names,
             self._threads,
-            self._tell,
+            self._on_event,
             read=self._read,
             ledger=self._ledger,
-            beneath=beneath(self._base),
+            beneath=self._base.beneath,
         )
         with Manifests(self._new, self._target, self._charset) as manifests:
 
@@ -498,7 +465,7 @@ class _Update:
         if not names:
             return
         outcomes = hash_files(
-            map(real_path, tag_files), names, self._threads, read=self._read, beneath=beneath(self._base)
+            map(real_path, tag_files), names, self._threads, read=self._read, beneath=self._base.beneath
         )
         for found, outcome in zip(tag_files, outcomes, strict=True):
             if outcome.digests is None:
@@ -512,12 +479,12 @@ class _Update:
     def _stage(self, tag_files: Iterable[Found]) -> None:
         """Write the other tag files, and make the change."""
         old = {one.name for one in (*self._bag.manifests, *self._bag.tag_manifests)}
-        if self._wish.payload:
+        if self._options.payload:
             self._keep_manifests()
             if self._bag.version < VERSION:
                 self._stage_fetch()
         self._stage_info()
-        version = VERSION if self._wish.payload else self._bag.version
+        version = VERSION if self._options.payload else self._bag.version
         self._write(declaration.NAME, declaration_bytes(Declaration(version, self._bag.encoding)))
         staged = set(os.listdir(self._new))
         kept = {found.path: self._path(found.path) for found in tag_files if found.path not in old | staged}
@@ -535,8 +502,8 @@ class _Update:
         for name in staged - changed:
             os.unlink(os.path.join(self._new, name))
         away = gone | {name for name in changed if is_there(self._path(name))}
-        self._tell(Stage("move"))
-        self._transaction.commit(self._wish.request(), away, changed)
+        self._on_event(Stage("move"))
+        self._transaction.commit(self._options.request(), away, changed)
 
     def _refuse_links(self, changed: Collection[bytes]) -> None:
         """Refuse to write files anew that others, whose checksums are listed, are only links to.
@@ -580,22 +547,22 @@ class _Update:
         """Write bag-info.txt with the elements that change."""
         info = self._bag.info
         before = info.to_bytes()
-        if self._wish.payload and self._bag.version < VERSION:
+        if self._options.payload and self._bag.version < VERSION:
             _, problems = BagInfo.parse(before, self._bag.encoding, VERSION)
             kinds = {found.kind for found in problems}
             if "info-whitespace" in kinds and "info-malformed" not in kinds:
                 info = BagInfo(info.elements, self._bag.encoding)
-        for label, values in self._wish.info:
+        for label, values in self._options.info:
             info.remove(label) if len(values) != 1 else info.set(label, values[0])
             if len(values) > 1:
                 for value in values:
                     info.add(label, value)
-        if self._wish.date is not None:
-            info.set("Bagging-Date", self._wish.date.isoformat())
-        if self._wish.payload and not self._holes:
+        if self._options.date is not None:
+            info.set("Bagging-Date", self._options.date.isoformat())
+        if self._options.payload and not self._holes:
             if info.get("Payload-Oxum") is not None:
                 info.set("Payload-Oxum", f"{self._octets}.{self._streams}")
-            given = any(label.lower() == "bag-size" for label, _values in self._wish.info)
+            given = any(label.lower() == "bag-size" for label, _values in self._options.info)
             if self._changed and not given and info.get("Bag-Size") is not None:
                 info.set("Bag-Size", bag_size(self._octets))
         after = info.to_bytes()
@@ -622,5 +589,5 @@ class _Update:
             return sorted(new_file) == sorted(old_file)
 
 
-def _is_tag_manifest(bag: Bag, path: bytes) -> bool:
+def _is_tag_manifest(bag: BagTags, path: bytes) -> bool:
     return any(one.name == path for one in bag.tag_manifests)

@@ -7,17 +7,17 @@ from collections.abc import Callable, Iterator, Mapping
 from time import monotonic
 from typing import NamedTuple
 
-from pressmark.bagit.bag import ManifestFile
+from pressmark.bagit.bag_tags import ManifestFile
 from pressmark.bagit.manifest import PATH_SHOWN
 from pressmark.bagit.manifest_index import Listing
 from pressmark.bagit.problems import problem
-from pressmark.bagit.spool import Spool
 from pressmark.bagit.validation.tag_files import Say, Structure, lacking
 from pressmark.bagit.versions import breach
 from pressmark.bagit.walk import PAYLOAD, Found, walk
 from pressmark.errors import shown
 from pressmark.fixity import Progress
 from pressmark.fixity.pool import PROGRESS_EVERY, Event
+from pressmark.fs.disk_queue import DiskQueue
 from pressmark.reports import Problem
 
 __all__ = ["Match", "Matching"]
@@ -83,7 +83,7 @@ class Matching:
         A file that a manifest does not list under its own name may be there under another spelling of it. Whether it is
         can be said only when all that are listed under their own names have been found, so these wait until then.
         """
-        with Spool[tuple[bytes, bytes | None]]() as strays:
+        with DiskQueue[tuple[bytes, bytes | None]]() as strays:
             for found in self._found():
                 path = found.path
                 if path == PAYLOAD:

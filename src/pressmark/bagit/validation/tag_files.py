@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 
 from pressmark.bagit import fetch_txt as fetchlist
-from pressmark.bagit.bag import ManifestFile, open_listing, open_tag_file, survey
 from pressmark.bagit.bag_directory import BagFiles
 from pressmark.bagit.bag_info import read_oxum
+from pressmark.bagit.bag_tags import ManifestFile, open_listing, open_tag_file, survey
 from pressmark.bagit.fetch_txt import FetchEntry, read_fetch
-from pressmark.bagit.hash_index import Numbers
+from pressmark.bagit.hash_index import HashIndex
 from pressmark.bagit.manifest import PATH_SHOWN
 from pressmark.bagit.manifest_index import Listing
 from pressmark.bagit.problems import problem
@@ -45,7 +45,7 @@ class Structure:
         self._lenient = lenient
         self._say = say
         # By path, one more than the length that fetch.txt says; 0 where it says none.
-        self._fetched = Numbers()
+        self._fetched = HashIndex()
         problems: list[Problem] = []
         self.bag, self.names = survey(base, problems)
         self.unreadable = {one.path for one in problems if one.kind == "file-unreadable"}

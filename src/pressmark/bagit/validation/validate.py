@@ -15,16 +15,16 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Protocol
 
-from pressmark.bagit.bag_directory import BagFiles, Base
+from pressmark.bagit.bag_directory import BagDirectory, BagFiles
 from pressmark.bagit.problems import problem
 from pressmark.bagit.report import KEEP, BagReport
-from pressmark.bagit.spool import Spool
 from pressmark.bagit.validation.payload import Match, Matching
 from pressmark.bagit.validation.tag_files import Say, Structure
 from pressmark.bagit.walk import LINKS
 from pressmark.errors import BagError, LedgerError
 from pressmark.fixity import Ledger, Outcome, Progress, hash_files
 from pressmark.fixity.pool import Event
+from pressmark.fs.disk_queue import DiskQueue
 from pressmark.reports import Problem
 
 if TYPE_CHECKING:
@@ -93,11 +93,11 @@ def validate(
             for one in problems:
                 on_problem(one)
 
-    with Base(path) as base:
+    with BagDirectory(path) as base:
         reading = _Reading(base, links == "trusted", threads, read, ledger, on_event, say)
         structure = check_files(base, report, say, reading, lenient=lenient, links=links, on_event=on_event)
         if profile is not None:
-            say(structure.bag.check_profile(profile))
+            say(profile.check(structure.bag))
     return report
 
 
@@ -165,7 +165,7 @@ class _Reading:
 
     def __init__(
         self,
-        base: Base,
+        base: BagDirectory,
         trusted: bool,
         threads: int | None,
         read: str,
@@ -207,7 +207,7 @@ class _Reading:
         self._names, self._tag_names = structure.bag.algorithms, structure.bag.tag_algorithms
         self._use(self._given, stack)
         together = set(self._names) == set(self._tag_names)
-        with Spool[Match]() as later:
+        with DiskQueue[Match]() as later:
 
             def first() -> Iterator[Match]:
                 for match in matching.matches():
@@ -237,7 +237,7 @@ class _Reading:
             paths(),
             names,
             self._threads,
-            self._tell if self._on_event is not None else None,
+            self._report_event if self._on_event is not None else None,
             links="follow" if self._trusted else "refuse",
             read=self._read,
             ledger=ledger,
@@ -252,7 +252,7 @@ class _Reading:
             return match.real
         return os.path.join(self._base.path, match.path if match.real is None else match.real)
 
-    def _tell(self, event: Event) -> None:
+    def _report_event(self, event: Event) -> None:
         if isinstance(event, Progress):
             event = self._now = Progress(*(sum(pair) for pair in zip(self._before, event, strict=True)))
         if self._on_event is not None:

@@ -9,7 +9,8 @@ import time
 import click
 
 from pressmark.bagit import complete
-from pressmark.cli.bag.options import BAG, JSON, Listener, bag_endings, refuse_missing
+from pressmark.cli.bag.changes import Listener
+from pressmark.cli.bag.options import BAG, JSON, bag_endings, refuse_missing
 from pressmark.cli.bag.problems import Problems
 from pressmark.cli.common.console import Failure, Interrupted
 from pressmark.cli.common.file_progress import Tally, counted, rate, shown_bytes

@@ -10,8 +10,9 @@ import click
 
 from pressmark.bagit import Bag, create
 from pressmark.bagit.bag_info import read_oxum
+from pressmark.cli.bag.changes import Listener, how_far
 from pressmark.cli.bag.elements import given_elements, info_options
-from pressmark.cli.bag.options import Listener, bag_endings, how_far, refuse_inside, refuse_missing
+from pressmark.cli.bag.options import bag_endings, refuse_inside, refuse_missing
 from pressmark.cli.common.console import CallError, Failure, Interrupted
 from pressmark.cli.common.file_progress import Tally, counted, rate, shown_bytes
 from pressmark.cli.common.files import open_sink

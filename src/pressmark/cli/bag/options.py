@@ -1,76 +1,22 @@
-"""What the commands on bags have in common: options, progress, and how they end."""
+"""What the commands on bags have in common: options, what they refuse, and how they end."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 import click
 
-from pressmark.bagit.events import Noticed, Stage
-from pressmark.bagit.transaction import is_decided
 from pressmark.cli.common.console import CallError, Failure, cause, one_line
-from pressmark.cli.common.file_progress import Tally
 from pressmark.errors import BagError, BagInvalidError
-from pressmark.fixity import Ledger, Progress
-from pressmark.fixity.copying import Copying
-from pressmark.reports import ERROR, Problem
+from pressmark.reports import Problem
 
-__all__ = ["BAG", "JSON", "Listener", "bag_endings", "how_far", "problem_text", "refuse_inside", "refuse_missing"]
+__all__ = ["BAG", "JSON", "bag_endings", "problem_text", "refuse_inside", "refuse_missing"]
 
 BAG = click.argument("bag", metavar="BAG", type=click.Path(path_type=bytes))
 JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object a problem, and last a summary.")
-
-STAGES = {
-    "examine": "looking at all names",
-    "hash": "hashing",
-    "copy": "copying",
-    "fetch": "downloading",
-    "check": "checking that nothing has changed meanwhile",
-    "tag": "writing tag files",
-    "move": "moving everything into place",
-    "recover": "finishing an interrupted run",
-}
-
-
-class Listener:
-    """Takes what a run on a bag tells: progress for the tally, a line for what was noticed.
-
-    :param on_problem: called with what was noticed; without it, that is a line on standard error
-
-    :ivar mode: how files came to the bag; empty where none did
-    :ivar moved: whether anything was changed, in this run or when an interrupted one was finished
-    :ivar read: what was read last
-    """
-
-    def __init__(self, tally: Tally, on_problem: Callable[[Problem], object] | None = None) -> None:
-        self.mode = ""
-        self.moved = False
-        self.read = Progress(0, 0, 0)
-        self._expected: int | None = None
-        self._tally = tally
-        self._on_problem = on_problem or self._say
-
-    def __call__(self, event: object) -> None:
-        if isinstance(event, Stage):
-            self.moved |= event.name in ("move", "recover")
-            self._expected = event.bytes
-            self._tally.stage(STAGES[event.name], event.bytes)
-        elif isinstance(event, Noticed):
-            self._on_problem(event.problem)
-        elif isinstance(event, Copying):
-            self.mode = event.mode
-            if event.mode != "copy":
-                # Links and clones are made in no time; what takes long is reading.
-                self._tally.stage(STAGES["hash"], self._expected)
-        elif isinstance(event, Progress):
-            self.read = event
-            self._tally.on_event(event)
-
-    def _say(self, problem: Problem) -> None:
-        (self._tally.fail if problem.severity == ERROR else self._tally.tell)(problem_text(problem))
 
 
 def problem_text(problem: Problem, bag: bytes = b"") -> str:
@@ -96,18 +42,6 @@ def refuse_inside(ledger: str | None, directory: bytes) -> None:
         base = os.path.join(os.path.realpath(directory), b"")
         if os.path.realpath(os.fsencode(ledger)).startswith(base):
             raise CallError(f"--ledger {ledger}: it is in {os.fsdecode(directory)}; keep it elsewhere")
-
-
-def how_far(directory: bytes, ledger: Ledger | None) -> str:
-    """Return the last words of an interrupted change of a directory."""
-    try:
-        if is_decided(os.path.realpath(directory)):
-            return "interrupted; the same call finishes it"
-    except BagError as error:
-        return f"interrupted; how far it came cannot be seen: {error}"
-    if ledger is None:
-        return "interrupted; nothing was changed"
-    return f"interrupted; nothing was changed, and the same call goes on from {ledger.name}"
 
 
 @contextlib.contextmanager

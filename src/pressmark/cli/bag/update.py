@@ -10,8 +10,9 @@ import click
 
 from pressmark.bagit import Bag, update
 from pressmark.bagit.updating.update import ACCEPTED, algorithms_to_read
+from pressmark.cli.bag.changes import Listener, how_far
 from pressmark.cli.bag.elements import given_elements, info_options
-from pressmark.cli.bag.options import BAG, JSON, Listener, bag_endings, how_far, refuse_inside, refuse_missing
+from pressmark.cli.bag.options import BAG, JSON, bag_endings, refuse_inside, refuse_missing
 from pressmark.cli.bag.problems import Problems
 from pressmark.cli.common.console import CallError, Failure, Interrupted
 from pressmark.cli.common.file_progress import Tally, counted, rate, shown_bytes

@@ -11,8 +11,8 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from pressmark.bagit.bag import Bag, open_listing
-from pressmark.bagit.bag_directory import Base
+from pressmark.bagit.bag_directory import BagDirectory
+from pressmark.bagit.bag_tags import BagTags, open_listing
 from pressmark.bagit.validation.validate import validate
 from pressmark.fixity import ALGORITHMS
 from pressmark.fixity.hasher import CHANGED
@@ -169,7 +169,7 @@ class Reader:
         """
         check_complete(found.bag_path)
         content = self._tree(entry, found.bag_path, None)
-        bag = Bag.open(found.bag_path)
+        bag = BagTags.open(found.bag_path)
         known = listed_digests(bag, found.bag_path, [name for name, _path in content.files])
         encapsulation = wrapping(bag, content) if self._unwrap else None
         if encapsulation is None:
@@ -202,14 +202,14 @@ def check_complete(path: bytes) -> None:
         raise Trouble(status_of_problem(wrong.kind), wrong.kind, f"the bag is not complete: {what}; validate it")
 
 
-def listed_digests(bag: Bag, path: bytes, names: Iterable[bytes]) -> dict[str, dict[str, str]]:
+def listed_digests(bag: BagTags, path: bytes, names: Iterable[bytes]) -> dict[str, dict[str, str]]:
     """Return the digests that the manifests of a bag list, by algorithm and name.
 
     :param path: its base directory
     :param names: of all its files
     """
     known: dict[str, dict[str, str]] = {}
-    with Base(path) as base:
+    with BagDirectory(path) as base:
         for manifests, tag in ((bag.manifests, False), (bag.tag_manifests, True)):
             kept = [manifest for manifest in manifests if manifest.known]
             with open_listing(base, bag, kept, [], tag=tag) as listing:
@@ -240,7 +240,7 @@ def _payload(content: Content, known: Mapping[str, Mapping[str, str]], bag: byte
     )
 
 
-def wrapping(bag: Bag, content: Content) -> str | None:
+def wrapping(bag: BagTags, content: Content) -> str | None:
     """Return how the object was encapsulated that a migration has made a bag of, empty where it was not.
 
     :data:`None` for any other bag, and for one with anything in it that such a bag does not have.

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import stat
 
-from pressmark.bagit.bag import Bag
+from pressmark.bagit.bag_tags import BagTags
 from pressmark.bagit.validation.validate import validate
 from pressmark.errors import ObjectError
 from pressmark.fixity import hash_file
@@ -116,7 +116,7 @@ class IntoBags(Way):
 
 def _payload(path: bytes, algorithms: tuple[str, ...]) -> Read:
     """Return the digests of a new bag's payload, from its manifests as far as they have them."""
-    bag = Bag.open(path)
+    bag = BagTags.open(path)
     digests: dict[str, dict[str, str]] = {}
     for listed in bag.payload.entries():
         found = dict(listed.digests)

@@ -11,8 +11,8 @@ from pressmark.bagit import bag_info as infos
 from pressmark.bagit import bagit_txt as declarations
 from pressmark.bagit.archive import Archive, Member, open_archive
 from pressmark.bagit.archive.members import clean_name
-from pressmark.bagit.bag import is_described
 from pressmark.bagit.bag_info import BagInfo
+from pressmark.bagit.bag_tags import is_described
 from pressmark.bagit.problems import problem
 from pressmark.bagit.walk import PAYLOAD
 from pressmark.errors import ArchiveError, BagError

@@ -7,12 +7,11 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
-from pressmark.bagit.bag import survey
-from pressmark.bagit.bag_directory import Base
-from pressmark.bagit.creation.in_place import create as create_bag
+from pressmark.bagit.bag import create as create_bag
+from pressmark.bagit.bag_directory import STAGING, BagDirectory
+from pressmark.bagit.bag_tags import survey
+from pressmark.bagit.changes.events import Noticed
 from pressmark.bagit.creation.preflight import fault_of_name
-from pressmark.bagit.events import Noticed
-from pressmark.bagit.transaction import STAGING
 from pressmark.errors import BagError, IdentifierError, ObjectError, StoreError
 from pressmark.fixity import Outcome
 from pressmark.fs.atomic import new_file
@@ -189,7 +188,7 @@ class BagFolder(BagFolderReader):
             stem = archives.stem(os.path.basename(place)) or os.path.basename(place)
             info = archives.describe(path).info
             return self._identified(os.path.join(os.path.dirname(place), stem), info, place)[0]
-        with Base(path) as base:
+        with BagDirectory(path) as base:
             bag, _ = survey(base, [])
         return self._identified(place, bag.info, place)[0]
 

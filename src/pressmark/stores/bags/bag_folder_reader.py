@@ -30,9 +30,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import translate
 from typing import ClassVar, Literal
 
-from pressmark.bagit.bag import Bag, survey
-from pressmark.bagit.bag_directory import Base
+from pressmark.bagit.bag import Bag
+from pressmark.bagit.bag_directory import BagDirectory
 from pressmark.bagit.bag_info import BagInfo
+from pressmark.bagit.bag_tags import survey
 from pressmark.errors import BagError, IdentifierError, LayoutConfigError, ObjectError, PathError, StoreError
 from pressmark.fixity.outcomes import kind_of_mode
 from pressmark.fs.durable import is_directory, is_there
@@ -387,7 +388,7 @@ class BagFolderReader(Store):
         while True:
             problems: list[Problem] = []
             try:
-                with Base(path) as base:
+                with BagDirectory(path) as base:
                     bag, _ = survey(base, problems)
                     if _leads_to(path, base.status(b"")):
                         break  # else another run has replaced it, and removed what was being read

@@ -10,10 +10,9 @@ from types import TracebackType
 
 from pressmark.bagit.bag_info import BagInfo
 from pressmark.bagit.bagit_txt import declaration_bytes
-from pressmark.bagit.creation.options import Wish
+from pressmark.bagit.creation.options import CreateOptions
 from pressmark.bagit.encodings import UTF8, Charset
-from pressmark.bagit.manifest import manifest_line
-from pressmark.bagit.manifest_algorithms import bag_name
+from pressmark.bagit.manifest import bag_name, manifest_line
 from pressmark.errors import BagError
 from pressmark.fixity.copying import keep_status
 from pressmark.fixity.pool import hash_files
@@ -116,7 +115,7 @@ def write_tag_manifests(
             manifests.add(path, outcome.digests)
 
 
-def write_tag_files(folder: bytes, wish: Wish, octets: int, files: int) -> list[bytes]:
+def write_tag_files(folder: bytes, options: CreateOptions, octets: int, files: int) -> list[bytes]:
     """Write all tag files but the payload manifests, which are there, and return the names of all in ``folder``.
 
     :param folder: nothing but tag files is in it
@@ -125,28 +124,28 @@ def write_tag_files(folder: bytes, wish: Wish, octets: int, files: int) -> list[
     :return: ``bagit.txt``, which makes a directory a bag, is the last
     :raises OSError: one cannot be written
     """
-    info = BagInfo(wish.info)
-    given = {label.lower() for label, _value in wish.info}
+    info = BagInfo(options.info)
+    given = {label.lower() for label, _value in options.info}
     for label, value in (
-        ("Bagging-Date", wish.date.isoformat()),
+        ("Bagging-Date", options.date.isoformat()),
         ("Bag-Size", bag_size(octets)),
         ("Payload-Oxum", f"{octets}.{files}"),
         ("Bag-Software-Agent", AGENT),
     ):
         if label.lower() not in given:
             info.add(label, value)
-    paths = list(map(manifest_name, wish.algorithms))
+    paths = list(map(manifest_name, options.algorithms))
     for path, data in ((b"bag-info.txt", info.to_bytes()), (b"bagit.txt", declaration_bytes())):
         paths.append(path)
         with open(os.path.join(folder, path), "xb") as file:
             file.write(data)
-    for path, where in wish.tag_files:
+    for path, where in options.tag_files:
         paths.append(path)
         target = os.path.join(folder, path)
         os.makedirs(os.path.dirname(target), exist_ok=True)
         shutil.copyfile(where, target)
         keep_status(target, os.stat(where))
-    write_tag_manifests(folder, wish.algorithms, [(path, os.path.join(folder, path)) for path in sorted(paths)])
+    write_tag_manifests(folder, options.algorithms, [(path, os.path.join(folder, path)) for path in sorted(paths)])
     names = sorted(os.listdir(folder))
     names.remove(b"bagit.txt")
     return [*names, b"bagit.txt"]

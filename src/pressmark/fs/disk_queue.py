@@ -8,7 +8,7 @@ from tempfile import SpooledTemporaryFile
 from types import TracebackType
 from typing import Generic, TypeVar
 
-__all__ = ["Spool"]
+__all__ = ["DiskQueue"]
 
 T = TypeVar("T")
 
@@ -16,7 +16,7 @@ T = TypeVar("T")
 IN_MEMORY = 1 << 22  # 4 MiB
 
 
-class Spool(Generic[T]):
+class DiskQueue(Generic[T]):
     """Items that are taken in one after another, and given back in that order once; a context manager.
 
     Items are tuples of plain values.
@@ -26,7 +26,7 @@ class Spool(Generic[T]):
         self._count = 0
         self._file = SpooledTemporaryFile(IN_MEMORY)  # noqa: SIM115, closed by close()
 
-    def __enter__(self) -> Spool[T]:
+    def __enter__(self) -> DiskQueue[T]:
         return self
 
     def __exit__(

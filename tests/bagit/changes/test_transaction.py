@@ -13,12 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from pressmark.bagit import transaction
-from pressmark.bagit.transaction import STAGING, Transaction, is_decided, recover
+from pressmark.bagit.bag_directory import STAGING
+from pressmark.bagit.changes import transaction
+from pressmark.bagit.changes.transaction import Transaction, is_decided, recover
 from pressmark.errors import BagError
 from pressmark.fs import locks
 
-from .bags import tree
+from ..bags import tree
 
 REQUEST = {"command": "test", "number": 1}
 
@@ -310,7 +311,9 @@ def test_two_runs(tmp_path: Path) -> None:
     """While one is at work another is refused, in this process and from another."""
     base = folder(tmp_path / "b")
     code = (
-        "import sys; from pressmark.bagit.transaction import Transaction; from pressmark.errors import BagError\n"
+        "import sys\n"
+        "from pressmark.bagit.changes.transaction import Transaction\n"
+        "from pressmark.errors import BagError\n"
         "try:\n    Transaction(sys.argv[1].encode())\nexcept BagError as error:\n    print(error.reason)\n"
     )
     with Transaction(base):

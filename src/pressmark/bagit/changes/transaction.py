@@ -31,6 +31,7 @@ from time import sleep
 from types import TracebackType
 from typing import Any, NamedTuple
 
+from pressmark.bagit.bag_directory import STAGING
 from pressmark.errors import BagError
 from pressmark.fs.durable import flush_directory, flush_tree, is_there
 from pressmark.fs.owners import UntrustedError
@@ -38,7 +39,6 @@ from pressmark.fs.removal import remove_tree
 from pressmark.fs.staging import StagingDirectory
 
 __all__ = [
-    "STAGING",
     "Transaction",
     "enter",
     "is_decided",
@@ -46,7 +46,6 @@ __all__ = [
     "refusing",
 ]
 
-STAGING = b".pressmark-bag"
 DECLARATION = b"bagit.txt"
 JOURNAL, UNDO, PART = b"journal", b"journal.undo", b"journal.part"
 VERSION = 1

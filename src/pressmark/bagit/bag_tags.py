@@ -1,0 +1,304 @@
+"""What the tag files of a bag say of it.
+
+The payload is not looked at when a bag is opened, and its manifests are read when they are first asked for.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple, Self
+
+from pressmark.bagit import bag_info as infos
+from pressmark.bagit import bagit_txt as declarations
+from pressmark.bagit import fetch_txt as fetchlist
+from pressmark.bagit.bag_directory import BagDirectory, BagFiles
+from pressmark.bagit.bag_info import BagInfo, check_elements
+from pressmark.bagit.bagit_txt import Declaration, read_declaration
+from pressmark.bagit.fetch_txt import FetchEntry, read_fetch
+from pressmark.bagit.manifest import REGISTERED, bag_name, is_normalized, official_name
+from pressmark.bagit.problems import problem
+from pressmark.bagit.versions import breach, holds
+from pressmark.bagit.walk import PAYLOAD
+from pressmark.errors import BagError
+from pressmark.reports import Problem
+
+if TYPE_CHECKING:
+    from pressmark.bagit.manifest_index import Listing
+
+__all__ = [
+    "BagTags",
+    "FetchList",
+    "ManifestFile",
+    "is_described",
+    "manifest_algorithm",
+    "open_listing",
+    "open_tag_file",
+    "survey",
+]
+
+# What bag-info.txt was called up to version 0.95.
+PACKAGE_INFO = b"package-info.txt"
+
+_MANIFEST = re.compile(rb"(tag)?manifest-(.+)\.txt", re.DOTALL)
+_DESCRIBED = (declarations.NAME, infos.NAME, PACKAGE_INFO, fetchlist.NAME)
+
+
+class ManifestFile(NamedTuple):
+    """A payload manifest or tag manifest, by its name.
+
+    :ivar name: of the file, in the base directory
+    :ivar algorithm: the official name of its algorithm, or an unknown one as it stands in the manifest's name
+    :ivar known: whether the fixity engine has that algorithm
+    """
+
+    name: bytes
+    algorithm: str
+    known: bool = True
+
+
+class FetchList:
+    """The entries of a bag's fetch.txt, read from the file whenever they are gone through; none where there is none."""
+
+    def __init__(self, bag: BagTags) -> None:
+        self._bag = bag
+
+    def __iter__(self) -> Iterator[FetchEntry]:
+        problems: list[Problem] = []
+        with BagDirectory(self._bag.path) as base:
+            file = open_tag_file(base, fetchlist.NAME, problems)
+            if problems:
+                raise BagError(os.path.join(self._bag.path, problems[0].path), problems[0].message)
+            if file is None:
+                return
+            with file:
+                for found in read_fetch(file, self._bag.encoding, self._bag.version):
+                    if isinstance(found, FetchEntry):
+                        yield found
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+class BagTags:
+    """A bag as its tag files describe it; :meth:`open` reads them.
+
+    :ivar path: the base directory, as it was given, in bytes
+    :ivar version: major and minor number of the BagIt version
+    :ivar encoding: of its tag files, as bagit.txt spells it
+    :ivar info: the elements of bag-info.txt; none where there is no such file
+    :ivar info_name: what that file is called: package-info.txt in bags up to version 0.95 that have one
+    :ivar manifests: its payload manifests, by their names
+    :ivar tag_manifests: its tag manifests, by their names
+    """
+
+    def __init__(
+        self,
+        path: bytes,
+        declaration: Declaration,
+        info: BagInfo,
+        manifests: tuple[ManifestFile, ...],
+        tag_manifests: tuple[ManifestFile, ...],
+        info_name: bytes = infos.NAME,
+    ) -> None:
+        self.path = path
+        self.version, self.encoding = declaration
+        self.info = info
+        self.info_name = info_name
+        self.manifests = manifests
+        self.tag_manifests = tag_manifests
+        self._payload: Listing | None = None
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({os.fsdecode(self.path)!r})"
+
+    @classmethod
+    def open(cls, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> Self:
+        """Open the bag in a directory; its payload is not read.
+
+        :param path: the base directory
+        :raises BagError: it is no directory, has no bagit.txt, or a tag file in it cannot be read
+        """
+        problems: list[Problem] = []
+        with BagDirectory(path) as base:
+            bag, _ = survey(base, problems)
+        for found in problems:
+            if found.kind == "declaration-missing":
+                raise BagError(bag.path, "there is no bagit.txt in it; name a bag's base directory")
+            if found.kind == "file-unreadable":
+                raise BagError(os.path.join(bag.path, found.path), found.message)
+        declaration = Declaration(bag.version, bag.encoding)
+        return cls(bag.path, declaration, bag.info, bag.manifests, bag.tag_manifests, bag.info_name)
+
+    @property
+    def algorithms(self) -> tuple[str, ...]:
+        """Official names of the algorithms of its payload manifests, sorted; those that are not known are left out."""
+        return tuple(sorted({manifest.algorithm for manifest in self.manifests if manifest.known}))
+
+    @property
+    def tag_algorithms(self) -> tuple[str, ...]:
+        """The same of its tag manifests."""
+        return tuple(sorted({manifest.algorithm for manifest in self.tag_manifests if manifest.known}))
+
+    @property
+    def payload(self) -> Listing:
+        """What its payload manifests list, read when it is first asked for.
+
+        :raises BagError: a manifest cannot be read
+        """
+        if self._payload is None:
+            problems: list[Problem] = []
+            with BagDirectory(self.path) as base:
+                listing = open_listing(base, self, self.manifests, problems)
+            for found in problems:
+                if found.kind == "file-unreadable":
+                    listing.close()
+                    raise BagError(os.path.join(self.path, found.path), found.message)
+            self._payload = listing
+        return self._payload
+
+    @property
+    def fetch(self) -> FetchList:
+        """What its fetch.txt lists; going through it raises :class:`BagError` where it cannot be read."""
+        return FetchList(self)
+
+
+def is_described(name: bytes) -> bool:
+    """Return whether the draft gives a meaning to a file of this name in the base directory."""
+    return name in _DESCRIBED or _MANIFEST.fullmatch(name) is not None
+
+
+def manifest_algorithm(name: bytes) -> tuple[bool, str | None] | None:
+    """Return of a manifest's name whether it is a tag manifest's, and its algorithm's official name where it is known.
+
+    :return: :data:`None` where it is no manifest's name
+    """
+    found = _MANIFEST.fullmatch(name)
+    return None if found is None else (found[1] is not None, official_name(os.fsdecode(found[2])))
+
+
+def survey(base: BagFiles, problems: list[Problem]) -> tuple[BagTags, frozenset[bytes]]:
+    """Read what the tag files in the base directory say of a bag, and add what is wrong with them to ``problems``.
+
+    Manifests and fetch.txt are only found, not read. What cannot be opened because of what it is (a link that leads
+    out, a named pipe) is for the walk to report.
+
+    :return: the bag, and which of ``data`` and the tag files that the draft describes are there
+    """
+    names = _names(base, problems)
+    declaration = Declaration()
+    data = _content(base, declarations.NAME, declarations.DECLARATION_LIMIT, names, problems)
+    if data is not None:
+        declaration, found = read_declaration(data)
+        problems += found
+    elif declarations.NAME not in names:
+        problems.append(problem("declaration-missing", declarations.NAME))
+    of_old = PACKAGE_INFO in names and not holds("bag-info", declaration.version)
+    info_name = PACKAGE_INFO if of_old else infos.NAME
+    info = BagInfo(encoding=declaration.encoding)
+    data = _content(base, info_name, infos.INFO_LIMIT, names, problems)
+    if data is not None and len(data) > infos.INFO_LIMIT:
+        message = f"it has more than {infos.INFO_LIMIT} bytes; it was not read"
+        problems.append(problem("info-too-long", info_name, message))
+    elif data is not None:
+        info, found = BagInfo.parse(data, declaration.encoding, declaration.version, name=info_name)
+        problems += found
+        problems += check_elements(info, info_name, declaration.version)
+    manifests: dict[bool, list[ManifestFile]] = {False: [], True: []}
+    for name in sorted(names):
+        found_name = _MANIFEST.fullmatch(name)
+        if found_name is not None:
+            given = os.fsdecode(found_name[2])
+            manifests[found_name[1] is not None].append(_manifest(name, given, declaration.version, problems))
+    bag = BagTags(base.path, declaration, info, tuple(manifests[False]), tuple(manifests[True]), info_name)
+    return bag, names
+
+
+def open_tag_file(base: BagFiles, name: bytes, problems: list[Problem]) -> BinaryIO | None:
+    """Open a tag file in the base directory; :data:`None` where it is none that can be, or is refused.
+
+    :param problems: what the operating system refuses is added, and a directory, with which the walk finds no fault
+    """
+    target = base.resolve(name)
+    if target.kind == "directory":
+        problems.append(problem("file-unreadable", name, "it is a directory"))
+    elif target.kind == "unreadable":  # which must not pass for a bag without it
+        problems.append(problem("file-unreadable", name, "the system refuses to look at it"))
+    if target.kind != "file":
+        return None
+    try:
+        return base.open(target.path)
+    except OSError as error:
+        problems.append(problem("file-unreadable", name, error.strerror or str(error)))
+        return None
+
+
+def open_listing(
+    base: BagFiles,
+    bag: BagTags,
+    manifests: Sequence[ManifestFile],
+    problems: list[Problem],
+    *,
+    tag: bool = False,
+    lenient: bool = False,
+) -> Listing:
+    """Read manifests of one kind; those that cannot be read are left out, and ``problems`` says why.
+
+    :param problems: what is wrong with the manifests' lines is added, too
+    """
+    # Most of what is asked of a bag is answered without its manifests.
+    from pressmark.bagit.manifest_index import Listing, Source
+
+    left = list(manifests)
+    while True:
+        sources = []
+        for manifest in left:
+            file = open_tag_file(base, manifest.name, problems)
+            if file is not None:
+                sources.append(Source(manifest.name, manifest.algorithm, file))
+        try:
+            listing = Listing(sources, bag.encoding, bag.version, tag=tag, lenient=lenient)
+        except BagError as error:
+            problems.append(problem("file-unreadable", os.fsencode(error.path), error.reason))
+            names = {source.name for source in sources}
+            left = [manifest for manifest in left if manifest.name in names - {error.path}]
+            continue
+        problems += listing.problems
+        return listing
+
+
+def _names(base: BagFiles, problems: list[Problem]) -> frozenset[bytes]:
+    """Return those names in the base directory that the draft gives a meaning."""
+    try:
+        names = map(os.fsencode, (entry.name for entry in base.scan(b"")))
+        return frozenset(name for name in names if name == PAYLOAD or is_described(name))
+    except OSError as error:
+        problems.append(problem("file-unreadable", b"", error.strerror or str(error)))
+        return frozenset()
+
+
+def _content(base: BagFiles, name: bytes, limit: int, names: frozenset[bytes], problems: list[Problem]) -> bytes | None:
+    """Return the first ``limit`` bytes of a tag file and one more; :data:`None` where there are none to be read."""
+    file = open_tag_file(base, name, problems) if name in names else None
+    if file is None:
+        return None
+    with file:
+        try:
+            return file.read(limit + 1)
+        except OSError as error:
+            problems.append(problem("file-unreadable", name, error.strerror or str(error)))
+            return None
+
+
+def _manifest(name: bytes, given: str, version: tuple[int, int], problems: list[Problem]) -> ManifestFile:
+    """Return what a manifest's name says of it."""
+    official = official_name(given)
+    if not is_normalized(given):
+        wanted = bag_name(official or given)
+        expected = wanted and f"{'tag' * name.startswith(b'tag')}manifest-{wanted}.txt"
+        problems.append(problem("algorithm-name", name, expected=expected or None))
+    if bag_name(given) not in REGISTERED:
+        unregistered = problem("algorithm-unregistered", name, algorithm=official or given)
+        problems += breach("algorithms-registered", version, unregistered)
+    return ManifestFile(name, official or given, official is not None)

@@ -1,0 +1,78 @@
+"""What the commands that make, update or complete a bag have in common: progress, and what an interruption left."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+from pressmark.bagit.changes.events import Noticed, Stage
+from pressmark.bagit.changes.transaction import is_decided
+from pressmark.cli.bag.options import problem_text
+from pressmark.cli.common.file_progress import Tally
+from pressmark.errors import BagError
+from pressmark.fixity import Ledger, Progress
+from pressmark.fixity.copying import Copying
+from pressmark.reports import ERROR, Problem
+
+__all__ = ["Listener", "how_far"]
+
+STAGES = {
+    "examine": "looking at all names",
+    "hash": "hashing",
+    "copy": "copying",
+    "fetch": "downloading",
+    "check": "checking that nothing has changed meanwhile",
+    "tag": "writing tag files",
+    "move": "moving everything into place",
+    "recover": "finishing an interrupted run",
+}
+
+
+class Listener:
+    """Receives the events of a run on a bag: progress for the tally, a line for each problem.
+
+    :param on_problem: called with what was noticed; without it, that is a line on standard error
+
+    :ivar mode: how files came to the bag; empty where none did
+    :ivar moved: whether anything was changed, in this run or when an interrupted one was finished
+    :ivar read: what was read last
+    """
+
+    def __init__(self, tally: Tally, on_problem: Callable[[Problem], object] | None = None) -> None:
+        self.mode = ""
+        self.moved = False
+        self.read = Progress(0, 0, 0)
+        self._expected: int | None = None
+        self._tally = tally
+        self._on_problem = on_problem or self._say
+
+    def __call__(self, event: object) -> None:
+        if isinstance(event, Stage):
+            self.moved |= event.name in ("move", "recover")
+            self._expected = event.bytes
+            self._tally.stage(STAGES[event.name], event.bytes)
+        elif isinstance(event, Noticed):
+            self._on_problem(event.problem)
+        elif isinstance(event, Copying):
+            self.mode = event.mode
+            if event.mode != "copy":
+                # Links and clones are made in no time; what takes long is reading.
+                self._tally.stage(STAGES["hash"], self._expected)
+        elif isinstance(event, Progress):
+            self.read = event
+            self._tally.on_event(event)
+
+    def _say(self, problem: Problem) -> None:
+        (self._tally.fail if problem.severity == ERROR else self._tally.tell)(problem_text(problem))
+
+
+def how_far(directory: bytes, ledger: Ledger | None) -> str:
+    """Return the last words of an interrupted change of a directory."""
+    try:
+        if is_decided(os.path.realpath(directory)):
+            return "interrupted; the same call finishes it"
+    except BagError as error:
+        return f"interrupted; how far it came cannot be seen: {error}"
+    if ledger is None:
+        return "interrupted; nothing was changed"
+    return f"interrupted; nothing was changed, and the same call goes on from {ledger.name}"
