@@ -49,7 +49,6 @@ CIRCLES: list[list[str]] = [
         "bagit.validation.tag_files",
         "bagit.validation.validate",
     ],
-    ["migrate.job", "migrate.planning.plan", "migrate.previous_runs", "migrate.remove", "migrate.runner"],
     ["stores.ocfl.bulk_writer", "stores.ocfl.check", "stores.ocfl.repair", "stores.ocfl.root"],
 ]
 

@@ -26,7 +26,8 @@ from pressmark.cli.migrate.output import refusal_text, row_text
 from pressmark.cli.migrate.watch import Watch, text_of
 from pressmark.errors import JobError, ReportError
 from pressmark.migrate import Progress
-from pressmark.migrate import runner as running
+from pressmark.migrate.execution import merge
+from pressmark.migrate.execution import verify as verifying
 
 from .conftest import COMMAND, Call, environment
 
@@ -438,14 +439,14 @@ def test_a_work_folder_that_cannot_be_written(call: Call, monkeypatch: pytest.Mo
         result = call("migrate", "books", "root", *OCFL)
         assert (result.exit_code, result.stderr) == (1, "pressmark: 'work': No space left on device\n")
     with monkeypatch.context() as patched:
-        patched.setattr(running, "_write_rows", unmerged)
+        patched.setattr(merge, "write_rows", unmerged)
         result = call("migrate", "books", "root", *OCFL)
     assert result.exit_code == 1
     ending = "root.migration': No space left on device; the run needs to read and write there; the same call"
     assert result.stderr.endswith(f"{ending} with --resume goes on\n")
     # A run that is finished is read again by the same call.
     assert call("migrate", "books", "root", "--resume").exit_code == 0
-    monkeypatch.setattr(running, "_write_rows", unmerged)
+    monkeypatch.setattr(verifying, "write_rows", unmerged)
     result = call("migrate", "books", "root", "--verify-again")
     assert result.exit_code == 1
     assert result.stderr.endswith("the run needs to read and write there; the same call goes on\n")

@@ -11,8 +11,8 @@ from pressmark import layout, stores
 from pressmark.migrate.options import Options
 from pressmark.migrate.planning.entry import Entry
 from pressmark.migrate.planning.measure import measure
+from pressmark.migrate.planning.targets import Targets
 from pressmark.migrate.rows import Row
-from pressmark.migrate.targets import Targets
 from pressmark.migrate.transfer import carry
 from pressmark.stores import Store
 

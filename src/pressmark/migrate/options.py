@@ -16,12 +16,14 @@ from pressmark.stores import Store
 from pressmark.stores.bags.bag_folder import BagFolder
 from pressmark.stores.vitro.namespaces import with_declared
 
-__all__ = ["COPY_MODES", "IMPROPER", "LINKS", "VERIFICATIONS", "Options", "existing"]
+__all__ = ["COPY_MODES", "IMPROPER", "LINKS", "TREES", "VERIFICATIONS", "Options", "existing"]
 
 COPY_MODES = ("auto", "rename", "reflink", "copy", "hardlink")
 VERIFICATIONS = ("none", "copy", "reread")
 IMPROPER = ("skip", "take", "refuse")
 LINKS = ("refuse", "follow")
+#: The directory of a source that its objects are in, and that layouts do not name.
+TREES = {"pairtree": b"pairtree_root", "vitro": b"file_storage_root"}
 
 # What is said when a store is made, and read from it afterwards.
 _CREATION = {

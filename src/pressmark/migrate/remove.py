@@ -6,10 +6,9 @@ import os
 from collections.abc import Iterable, Iterator
 
 from pressmark.errors import ObjectError, PressmarkError
-from pressmark.migrate.options import Options
+from pressmark.migrate.options import TREES, Options
 from pressmark.migrate.planning.entry import Entry
 from pressmark.migrate.rows import GOOD, KEPT, Row
-from pressmark.migrate.runner import TREES
 from pressmark.migrate.transfer.direction import all_files, changed_at, located, target_files
 from pressmark.migrate.transfer.failures import Trouble, failure_of
 from pressmark.migrate.transfer.left_out import empty_text

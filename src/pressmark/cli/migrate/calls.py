@@ -18,7 +18,7 @@ from pressmark.cli.migrate.output import Lines
 from pressmark.cli.migrate.watch import Watch
 from pressmark.errors import MigrationError, ReportError
 from pressmark.migrate.reporting import Summary, check_report, outcome_of
-from pressmark.migrate.runner import is_of_run
+from pressmark.migrate.run_folder import is_of_run
 
 __all__ = ["Call"]
 

@@ -22,6 +22,7 @@ from pressmark import jobs
 from pressmark.errors import IdentifierError, MigrationError, shown
 from pressmark.fs.atomic import new_file
 from pressmark.migrate.id_index import IdentifierIndex
+from pressmark.migrate.job import Migrate
 from pressmark.migrate.options import Options
 from pressmark.migrate.phases import OnEvent, Progress
 from pressmark.migrate.planning.conflicts import Clashes, Fault, Names, Refusals, Side, folds, lack_of_space
@@ -30,10 +31,10 @@ from pressmark.migrate.planning.entry import Entry
 from pressmark.migrate.planning.id_map import IdentifierMap, read_map
 from pressmark.migrate.planning.lookup import looked_up, missing
 from pressmark.migrate.planning.measure import Measure, measure
-from pressmark.migrate.planning.plan import ENTRIES, KNOWN, MAP, PLAN, Plan, job_of, write_record
+from pressmark.migrate.planning.plan import ENTRIES, KNOWN, MAP, PLAN, Plan, write_record
+from pressmark.migrate.planning.targets import Place, Targets
 from pressmark.migrate.rows import Row
 from pressmark.migrate.sources import Identifiers, ListError, check_list, check_map, read_identifiers
-from pressmark.migrate.targets import Place, Targets
 from pressmark.migrate.transfer.failures import status_of_problem
 from pressmark.migrate.workdir import prepare
 from pressmark.reports import ERROR, WARNING, Problem
@@ -494,7 +495,7 @@ class _Planning:
             before=None if before is None else os.path.relpath(before, self._folder),
         )
         parameters = {**self._options.record(), "entries": digest}
-        jobs.WorkFolder.create(self._folder, job_of(self._options), self._chunks, parameters)
+        jobs.WorkFolder.create(self._folder, Migrate(self._options), self._chunks, parameters)
         write_record(os.path.join(self._folder, PLAN), plan.record())
         return plan
 

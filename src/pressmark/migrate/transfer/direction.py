@@ -14,7 +14,7 @@ from pressmark.migrate.object_digest import ALGORITHM, Read, object_digest, read
 from pressmark.migrate.options import Options
 from pressmark.migrate.planning.conflicts import Names
 from pressmark.migrate.planning.entry import Entry
-from pressmark.migrate.targets import Targets
+from pressmark.migrate.planning.targets import Targets
 from pressmark.migrate.transfer.failures import Trouble
 from pressmark.migrate.transfer.in_flight import Draft
 from pressmark.migrate.transfer.reading import Content, Reader, check_complete, listed_digests, tree_files

@@ -23,7 +23,7 @@ from pressmark.migrate.planning.plan import ENTRIES, Plan
 from pressmark.migrate.planning.planner import make_plan
 from pressmark.migrate.previous_runs import runs
 from pressmark.migrate.rows import GOOD, Row
-from pressmark.migrate.runner import finished_rows, state
+from pressmark.migrate.run_folder import finished_rows, state
 
 __all__ = ["Before", "plan_catch_up"]
 
