@@ -18,9 +18,8 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from typing import TYPE_CHECKING, Any, Literal
 
-from pressmark.migrate.asking import make_options
 from pressmark.migrate.execution.run_result import Run
-from pressmark.migrate.options import COPY_MODES, IMPROPER, LINKS, VERIFICATIONS, Options
+from pressmark.migrate.options import COPY_MODES, IMPROPER, LINKS, VERIFICATIONS, Options, make_options
 from pressmark.migrate.phases import PHASES, Progress
 from pressmark.migrate.planning.entry import Entry
 from pressmark.migrate.planning.plan import Plan, refuse_others

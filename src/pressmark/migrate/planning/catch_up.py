@@ -13,9 +13,9 @@ from dataclasses import asdict
 from typing import Any
 
 from pressmark.errors import JobError, MigrationError
-from pressmark.migrate.asking import make_options
 from pressmark.migrate.id_index import IdentifierIndex
 from pressmark.migrate.object_digest import sha256_of
+from pressmark.migrate.options import make_options
 from pressmark.migrate.phases import OnEvent
 from pressmark.migrate.planning.id_map import IdentifierMap
 from pressmark.migrate.planning.measure import Measure
