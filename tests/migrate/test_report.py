@@ -185,14 +185,14 @@ def test_csv(tmp_path: Path, name: str) -> None:
     assert [line[:5] for line in lines] == [list(one[:5]) for one in ROWS]
     assert lines[3][header.index("digest")] == ""
 
-    from pressmark.migrate.sources import read_identifiers
+    from pressmark.tabular.identifiers import read_identifiers
 
     assert list(read_identifiers(path)) == [one.source_id for one in ROWS]
 
 
 def test_csv_of_line_ends(tmp_path: Path) -> None:
     """Identifiers with a line end of any kind are one field."""
-    from pressmark.migrate.sources import read_identifiers
+    from pressmark.tabular.identifiers import read_identifiers
 
     rows = [row(identifier) for identifier in ("a\nb", "a\rb", "a\r\nb", "end\r", 'a\r"b"', "plain")]
     path = reported(finished(tmp_path, rows), "rows.csv")

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pressmark.migrate.phases import OnEvent
     from pressmark.migrate.planning.id_map import IdentifierMap
     from pressmark.migrate.reporting import Summary
-    from pressmark.migrate.sources import Identifiers
+    from pressmark.tabular.identifiers import Identifiers
 
 __all__ = [
     "COPY_MODES",

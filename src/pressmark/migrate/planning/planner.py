@@ -34,13 +34,13 @@ from pressmark.migrate.planning.measure import Measure, measure
 from pressmark.migrate.planning.plan import ENTRIES, KNOWN, MAP, PLAN, Plan, write_record
 from pressmark.migrate.planning.targets import Place, Targets
 from pressmark.migrate.rows import Row
-from pressmark.migrate.sources import Identifiers, ListError, check_list, check_map, read_identifiers
 from pressmark.migrate.transfer.failures import status_of_problem
 from pressmark.migrate.workdir import prepare
 from pressmark.reports import ERROR, WARNING, Problem
 from pressmark.stores import StoreObject
 from pressmark.stores.store import text
 from pressmark.tabular.detection import Crlf
+from pressmark.tabular.identifiers import Identifiers, ListError, check_list, check_map, read_identifiers
 from pressmark.threads import usable_threads
 
 __all__ = ["Selection", "make_plan"]
