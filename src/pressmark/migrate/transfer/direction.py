@@ -16,7 +16,7 @@ from pressmark.migrate.planning.conflicts import Names
 from pressmark.migrate.planning.entry import Entry
 from pressmark.migrate.planning.targets import Targets
 from pressmark.migrate.transfer.failures import Trouble
-from pressmark.migrate.transfer.in_flight import Draft
+from pressmark.migrate.transfer.in_flight import InFlight
 from pressmark.migrate.transfer.reading import Content, Reader, check_complete, listed_digests, tree_files
 from pressmark.stores import Store, StoredObject, StoreObject
 from pressmark.stores.bags.bag_folder import BagObject
@@ -73,7 +73,7 @@ class Way(ABC):
         return None
 
     @abstractmethod
-    def begin(self, draft: Draft, replace: bool = False) -> bool:
+    def begin(self, item: InFlight, replace: bool = False) -> bool:
         """Have an object arrive, and note what is known of it then.
 
         :param replace: in the place of the one that is there
@@ -81,7 +81,7 @@ class Way(ABC):
         :raises ObjectError: it is not; of kind ``exists`` where something is in its place
         """
 
-    def settle(self) -> Iterator[tuple[Draft, ObjectError | None]]:
+    def settle(self) -> Iterator[tuple[InFlight, ObjectError | None]]:
         """Have those arrive that wait, and give what stood in the way of each."""
         return iter(())
 
@@ -114,11 +114,11 @@ class Way(ABC):
             kind, path, why = fault
             raise Trouble("refused_name", kind, f"{path!r}: {why}")
 
-    def note_time(self, draft: Draft, content: Content) -> None:
+    def note_time(self, item: InFlight, content: Content) -> None:
         """Note when the object was changed last, where its source is to be removed: only what stayed like that is."""
         if self.options.move:
-            with object_errors(self.source.root, draft.entry.source_id):
-                draft.changed = newest(content.files)
+            with object_errors(self.source.root, item.entry.source_id):
+                item.changed = newest(content.files)
 
     def of_source(self, entry: Entry) -> Read:
         """Read an object of the source again, to compare it with what is there.
@@ -130,9 +130,9 @@ class Way(ABC):
         compare(read, content.known)
         return read
 
-    def note_left_out(self, draft: Draft) -> None:
+    def note_left_out(self, item: InFlight) -> None:
         """Note what the destination has no place for, of an object that was there already."""
-        note_left_out(draft, self.reader.content(draft.entry), self.options.to)
+        note_left_out(item, self.reader.content(item.entry), self.options.to)
 
     def of_target(self, entry: Entry) -> list[Read]:
         """Read what is in an object's place, to compare it; see :func:`read_target`."""
@@ -169,16 +169,16 @@ def _algorithms(known: Mapping[str, object]) -> tuple[str, ...]:
 class Copied:
     """Notes files as they are copied, and compares them with what is known.
 
-    :param draft: of the object
+    :param item: of the object
     :param content: what it is made of
     """
 
-    def __init__(self, draft: Draft, content: Content) -> None:
+    def __init__(self, item: InFlight, content: Content) -> None:
         self.algorithms = _algorithms(content.known)
-        self._draft = draft
+        self._item = item
         self._known = content.known
         self._digests: dict[str, str] = {}
-        draft.files = draft.bytes = 0
+        item.files = item.bytes = 0
 
     def file(self, name: bytes, outcome: Outcome) -> None:
         """Note a file.
@@ -193,14 +193,14 @@ class Copied:
             if expected is not None and digests[algorithm] != expected:
                 raise Refused("mismatch", _mismatch(logical, algorithm, digests[algorithm], expected))
         self._digests[logical] = digests[ALGORITHM]
-        draft = self._draft
-        draft.files += 1
-        draft.bytes += outcome.size or 0
+        item = self._item
+        item.files += 1
+        item.bytes += outcome.size or 0
 
     def event(self, event: object) -> None:
         """Note how files are copied."""
         if isinstance(event, Copying):
-            self._draft.mode = event.mode
+            self._item.mode = event.mode
 
     def finish(self) -> None:
         """Note the digest of the whole, and check that nothing was left out.
@@ -210,15 +210,15 @@ class Copied:
         for algorithm, block in self._known.items():
             for name in block.keys() - self._digests.keys():
                 raise Refused("mismatch", f"{algorithm} of {name!r} is known, but there is no such file")
-        self._draft.digest = object_digest(self._digests)
+        self._item.digest = object_digest(self._digests)
 
 
-def note_left_out(draft: Draft, content: Content, to: str) -> None:
+def note_left_out(item: InFlight, content: Content, to: str) -> None:
     """Note what the destination has no place for.
 
     :param to: its kind
     """
-    draft.note = content.left_out(to)
+    item.note = content.left_out(to)
 
 
 # --- what is there ----------------------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from pressmark.migrate.options import Options
 from pressmark.migrate.planning.entry import Entry
 from pressmark.migrate.transfer.direction import Copied, Way, all_files, changed_at, newest, place_of
 from pressmark.migrate.transfer.failures import Trouble, status_of_problem
-from pressmark.migrate.transfer.in_flight import Draft
+from pressmark.migrate.transfer.in_flight import InFlight
 from pressmark.migrate.transfer.reading import Content
 from pressmark.stores import Store
 from pressmark.stores.directories import Refused, copy_source, prune_upward, scan
@@ -57,7 +57,7 @@ class Relayout(Way):
         self._base = os.fsencode(destination.root)
         self._from = os.path.abspath(os.fsencode(source.root))
         self._loading = destination.loading(flush_places=not can_flush_filesystem())
-        self._drafts: list[Draft] = []
+        self._items: list[InFlight] = []
         self._places: dict[str, bytes | None] = {}
         self._renames = options.renames()
         self._turn = ExitStack()
@@ -77,8 +77,8 @@ class Relayout(Way):
         identifiers = [entry.id for entry in entries]
         self._places = dict(zip(identifiers, self.destination.places(identifiers), strict=True))
 
-    def begin(self, draft: Draft, replace: bool = False) -> bool:
-        entry = draft.entry
+    def begin(self, item: InFlight, replace: bool = False) -> bool:
+        entry = item.entry
         if entry.id != entry.source_id:
             what = f"its inventories say {entry.source_id!r}, so it cannot go as it is under another identifier"
             raise Trouble("refused_name", "id-in-inventory", f"{what}; leave it out of the mapping")
@@ -93,11 +93,11 @@ class Relayout(Way):
         if self._renames:
             if not self._is_sound(entry, path):
                 _checked(entry, path, self.destination.version)
-            draft.files, draft.bytes, draft.mode = entry.files, entry.bytes, "rename"
+            item.files, item.bytes, item.mode = entry.files, entry.bytes, "rename"
             self._loading.adopt(entry.id, path, self._places.get(entry.id))
         else:
-            self._copy(draft, path)
-        self._drafts.append(draft)
+            self._copy(item, path)
+        self._items.append(item)
         return False
 
     def _is_sound(self, entry: Entry, path: bytes) -> bool:
@@ -138,13 +138,13 @@ class Relayout(Way):
                 _regular(version + b"/" + folder, text(head + b"/" + folder + b"/"), found)
             return sorted(found) == contents and _read(version + b"/" + _INVENTORY) == data
 
-    def _copy(self, draft: Draft, path: bytes) -> None:
+    def _copy(self, item: InFlight, path: bytes) -> None:
         """Copy an object aside, and compare all that was copied with its inventories."""
-        entry = draft.entry
+        entry = item.entry
         if self.options.move:
-            draft.changed = newest(all_files(self.source, entry.source_id, entry.source))
+            item.changed = newest(all_files(self.source, entry.source_id, entry.source))
         room = self._loading.room()
-        copied = Copied(draft, Content([], {}, []))
+        copied = Copied(item, Content([], {}, []))
         digests: dict[bytes, dict[str, str]] = {}
 
         def note(name: bytes, outcome: Any) -> None:
@@ -166,7 +166,7 @@ class Relayout(Way):
                         what = f"{text(file.path)}: its {algorithm} is {found}, not {expected} as the inventory says"
                         raise Trouble("digest_mismatch", "mismatch", what)
             document = read_inventory(_read(room + b"/" + _INVENTORY))
-            draft.digest = object_digest(
+            item.digest = object_digest(
                 {logical: digests[octets(content)][ALGORITHM] for logical, content, _digest in logical_files(document)}
             )
             self._loading.adopt(entry.id, room, self._places.get(entry.id))
@@ -195,7 +195,7 @@ class Relayout(Way):
         files = all_files(self.destination, entry.id, entry.target)
         return [read_files((text(name), path) for name, path in files)]
 
-    def note_left_out(self, draft: Draft) -> None:
+    def note_left_out(self, item: InFlight) -> None:
         """Note nothing: objects go as they are."""
 
     def measured(self, entry: Entry) -> tuple[int, int]:
@@ -203,19 +203,19 @@ class Relayout(Way):
             statuses = [os.stat(path) for _name, path in all_files(self.source, entry.source_id, entry.source)]
         return sum(one.st_size for one in statuses), changed_at(statuses)
 
-    def settle(self) -> Iterator[tuple[Draft, ObjectError | None]]:
-        drafts, self._drafts = self._drafts, []
-        if not drafts:
+    def settle(self) -> Iterator[tuple[InFlight, ObjectError | None]]:
+        items, self._items = self._items, []
+        if not items:
             return
         try:
             admitted = list(self._loading.admit(self._prune_above if self._renames else None))
         finally:
             self._turn.close()
             self._is_our_turn = False
-        results = [(draft, error) for draft, (_staged, error) in zip(drafts, admitted, strict=True)]
+        results = [(item, error) for item, (_staged, error) in zip(items, admitted, strict=True)]
         if self._renames:
             # What could not be removed at once.
-            self.prune(draft.entry for draft, error in results if error is None)
+            self.prune(item.entry for item, error in results if error is None)
         yield from results
 
     def _prune_above(self, moved: Staged) -> None:
@@ -242,7 +242,7 @@ class Relayout(Way):
                     prune_upward(self._from, above)
 
     def waiting(self) -> int:
-        return len(self._drafts)
+        return len(self._items)
 
 
 def _checked(entry: Entry, directory: bytes, root_version: str) -> Any:
