@@ -1,4 +1,4 @@
-"""What a plan refuses, and what it warns of: each with a stable kind and both sides, written as it is found."""
+"""What a plan refuses, and what it warns of: each with a stable kind and the objects concerned."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pressmark.reports import ERROR, WARNING, Kind
 from pressmark.stores.directories import folds_case
 from pressmark.stores.store import octets
 
-__all__ = ["KINDS", "Clashes", "Fault", "Names", "Refusals", "Side", "folds", "lack_of_space"]
+__all__ = ["KINDS", "Clashes", "ConflictMember", "Fault", "Names", "Refusals", "folds", "lack_of_space"]
 
 #: What can be refused (errors) or is worth a warning. Clashes by case or normalisation are errors where names are equal
 #: to the destination's system, and warnings elsewhere.
@@ -50,13 +50,13 @@ KINDS: dict[str, Kind] = {
 _FOLDING = frozenset({"windows", "all"})
 #: Kind, path and reason.
 Fault = tuple[str, str, str]
-# So many sides of a clash are listed.
+# So many members of a collision are listed.
 _LISTED = 1000
 _TOLD = 3
 _encode = json.JSONEncoder(separators=(",", ":")).encode
 
 
-class Side(NamedTuple):
+class ConflictMember(NamedTuple):
     """An object that takes part.
 
     :ivar source_id: its identifier in the source; :data:`None` where it has none
@@ -100,7 +100,7 @@ class Refusals:
     def add(
         self,
         kind: str,
-        sides: Sequence[Side] = (),
+        members: Sequence[ConflictMember] = (),
         message: str = "",
         *,
         count: int | None = None,
@@ -108,23 +108,23 @@ class Refusals:
     ) -> None:
         """Note one.
 
-        :param sides: the objects concerned
+        :param members: the objects concerned
         :param count: how many they are, where not all are given
         """
         known = KINDS[kind]
         severity = severity or known.severity
-        number = len(sides) if count is None else count
+        number = len(members) if count is None else count
         record = {
             "kind": kind,
             "severity": severity,
             "count": number,
             "message": message or known.meaning,
-            "objects": [side._asdict() for side in sides],
+            "objects": [one._asdict() for one in members],
         }
         self._files[severity].write(_encode(record).encode() + b"\n")
         (self.errors if severity == ERROR else self.warnings)[kind] += 1
         if severity == ERROR and len(self._first) < _TOLD:
-            self._first.append(_line(kind, sides, number, message or known.meaning))
+            self._first.append(_line(kind, members, number, message or known.meaning))
 
     def reason(self) -> str:
         """Return in one line what is refused."""
@@ -133,12 +133,12 @@ class Refusals:
         return f"refused ({kinds}): {'; '.join(self._first)}{more}; all of it is listed in {self.path}"
 
 
-def _line(kind: str, sides: Sequence[Side], count: int, message: str) -> str:
-    if not sides:
+def _line(kind: str, members: Sequence[ConflictMember], count: int, message: str) -> str:
+    if not members:
         return message
-    names = " and ".join(shown(side.source if side.source_id is None else side.source_id) for side in sides[:2])
+    names = " and ".join(shown(one.source if one.source_id is None else one.source_id) for one in members[:2])
     others = f" and {count - 2} more" if count > 2 else ""
-    at = f" at {shown(sides[0].target)}" if sides[0].target is not None else ""
+    at = f" at {shown(members[0].target)}" if members[0].target is not None else ""
     return f"{kind}: {names}{others}{at}: {message}"
 
 
@@ -206,10 +206,10 @@ class Clashes:
     ) -> None:
         self._index.__exit__(kind, value, traceback)
 
-    def add(self, sides: Sequence[Side]) -> None:
+    def add(self, members: Sequence[ConflictMember]) -> None:
         """Take in more objects."""
         self._index.add(
-            [side.target or "" for side in sides], [_encode([side.source_id, side.source]) for side in sides]
+            [one.target or "" for one in members], [_encode([one.source_id, one.source]) for one in members]
         )
 
     def refuse(self, found: Refusals, folding: bool) -> None:
@@ -218,15 +218,15 @@ class Clashes:
         :param folding: whether the target system takes names for equal that differ in case or normalisation
         """
         for clash in self._index.clashes(first=_LISTED):
-            sides = []
+            members = []
             for member in clash.members:
                 identifier, source = json.loads(member.label)
-                sides.append(Side(identifier, source, member.path))
+                members.append(ConflictMember(identifier, source, member.path))
             kind = clash.kind
             if kind == "inside" and not folding and not clash.exact:
                 kind = "case"
             binds = folding or kind in ("equal", "inside")
-            found.add(kind, sides, count=clash.count, severity=ERROR if binds else WARNING)
+            found.add(kind, members, count=clash.count, severity=ERROR if binds else WARNING)
 
 
 def lack_of_space(destination: str, blocks: int, files: int, directories: int) -> list[tuple[str, str]]:

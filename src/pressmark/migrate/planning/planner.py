@@ -25,7 +25,7 @@ from pressmark.migrate.id_index import IdentifierIndex
 from pressmark.migrate.job import Migrate
 from pressmark.migrate.options import Options
 from pressmark.migrate.phases import OnEvent, Progress
-from pressmark.migrate.planning.conflicts import Clashes, Fault, Names, Refusals, Side, folds, lack_of_space
+from pressmark.migrate.planning.conflicts import Clashes, ConflictMember, Fault, Names, Refusals, folds, lack_of_space
 from pressmark.migrate.planning.copy_modes import mode_of
 from pressmark.migrate.planning.entry import Entry
 from pressmark.migrate.planning.id_map import IdentifierMap, read_map
@@ -256,7 +256,7 @@ class _Planning:
         severity = WARNING if listed or self._wanted is not None else None
         for identifier, new in self._map.unasked():
             what = f"it would become {shown(new)}, but is not in the source; mend the map"
-            self.refusals.add("map-unknown", [Side(identifier, "")], what, severity=severity)
+            self.refusals.add("map-unknown", [ConflictMember(identifier, "")], what, severity=severity)
 
     def go(self, ids: Iterator[str] | None, clashes: Clashes) -> None:
         """Go through the source, and write what is to be done."""
@@ -277,7 +277,7 @@ class _Planning:
         self._take(batch, clashes)
         if self._wanted is not None:
             for identifier in self._wanted.gone():
-                self.refusals.add("gone", [Side(identifier, "")])
+                self.refusals.add("gone", [ConflictMember(identifier, "")])
         self._say(last=True)
 
     def _is_there(self, identifier: str) -> None:
@@ -293,7 +293,7 @@ class _Planning:
 
         def stray(found: Problem) -> None:
             place = text(found.path)
-            self.refusals.add("stray", [Side(None, place)], f"{found.kind}: {found.message}")
+            self.refusals.add("stray", [ConflictMember(None, place)], f"{found.kind}: {found.message}")
             if found.kind in _HIDING:
                 status = status_of_problem(found.kind)
                 hidden.append(Row("", "", place, "", status, error_code=found.kind, error=found.message))
@@ -309,7 +309,9 @@ class _Planning:
         listed = self._resources.enter_context(IdentifierIndex(self._folder))
         listed.fill((identifier, "") for identifier in identifiers)
         for identifier, _first, number, _same in listed.repeated():
-            self.refusals.add("list-repeated", [Side(identifier, "")], f"it is number {number + 1} of the list, too")
+            self.refusals.add(
+                "list-repeated", [ConflictMember(identifier, "")], f"it is number {number + 1} of the list, too"
+            )
         # Where nothing says at once where an object is, going through the source finds all of them.
         if self._store.layout is not None and self._store.kind != "bags":
             for identifier, _ in listed.items():
@@ -336,20 +338,20 @@ class _Planning:
         kind, message = (first.kind, first.message) if first is not None else ("identifier-missing", "")
         message = message or "it has no identifier that can be read"
         if self._options.improper == "refuse":
-            self.refusals.add("improper", [Side(record.id, record.path)], f"{kind}: {message}")
+            self.refusals.add("improper", [ConflictMember(record.id, record.path)], f"{kind}: {message}")
         identifier = record.id or ""
         return Row(identifier, identifier, record.path, "", status_of_problem(kind), error_code=kind, error=message)
 
     def _leave(self, row: Row) -> None:
         """Write the row of what is not done."""
-        side = Side(row.source_id or None, row.source)
+        member = ConflictMember(row.source_id or None, row.source)
         if row.status == "source_missing":
             self.totals.missing += 1
-            self.refusals.add("missing", [side], row.error or "")
+            self.refusals.add("missing", [member], row.error or "")
         else:
             self.totals.invalid += 1
             if self._options.improper != "refuse":
-                self.refusals.add("improper", [side], f"{row.error_code}: {row.error}", severity=WARNING)
+                self.refusals.add("improper", [member], f"{row.error_code}: {row.error}", severity=WARNING)
         self._known.write(row.line())
 
     # --- what is done with it -----------------------------------------------------------------------------------
@@ -368,7 +370,7 @@ class _Planning:
             keep = self._wanted.changed(identifiers, [one.size for one in seen])
             self.totals.unchanged += len(keep) - sum(keep)
             seen = list(compress(seen, keep))
-        clashes.add([side for one in seen if (side := self._entry(one)) is not None])
+        clashes.add([member for one in seen if (member := self._entry(one)) is not None])
         self._say()
 
     def _look_at(self, handful: Sequence[tuple[StoreObject, str, Place]]) -> list[_Seen]:
@@ -406,17 +408,17 @@ class _Planning:
         fault = self._targets.fault_of(names)
         return None if fault is None else (fault[0], f"{target}/{fault[1]}", fault[2])
 
-    def _entry(self, seen: _Seen) -> Side | None:
+    def _entry(self, seen: _Seen) -> ConflictMember | None:
         """Write an object's entry, or refuse it; return it with the path that it has for itself."""
         record, size = seen.record, seen.size
         assert record.id is not None
         if size.fault is not None:
-            self.refusals.add("unreadable", [Side(record.id, record.path, seen.target)], size.fault)
+            self.refusals.add("unreadable", [ConflictMember(record.id, record.path, seen.target)], size.fault)
         if size.left_out is not None:
-            self.refusals.add("left-out", [Side(record.id, record.path, seen.target)], size.left_out)
+            self.refusals.add("left-out", [ConflictMember(record.id, record.path, seen.target)], size.left_out)
         if seen.fault is not None:
             kind, path, why = seen.fault
-            self.refusals.add(kind, [Side(record.id, record.path, path or None)], why)
+            self.refusals.add(kind, [ConflictMember(record.id, record.path, path or None)], why)
         if seen.target is None or seen.whole is None:
             return None
         line = Entry(
@@ -432,7 +434,7 @@ class _Planning:
         totals.bytes += size.bytes
         totals.blocks += size.blocks
         totals.directories += size.directories
-        return Side(record.id, record.path, seen.whole)
+        return ConflictMember(record.id, record.path, seen.whole)
 
     def _cut(self, chunk: jobs.Chunk | None) -> None:
         if chunk is not None:
