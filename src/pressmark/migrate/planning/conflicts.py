@@ -20,9 +20,9 @@ from pressmark.reports import ERROR, WARNING, Kind
 from pressmark.stores.directories import folds_case
 from pressmark.stores.store import octets
 
-__all__ = ["KINDS", "Clashes", "ConflictMember", "Fault", "Names", "Refusals", "folds", "lack_of_space"]
+__all__ = ["KINDS", "Collisions", "ConflictMember", "Fault", "Names", "PlanConflicts", "folds", "lack_of_space"]
 
-#: What can be refused (errors) or is worth a warning. Clashes by case or normalisation are errors where names are equal
+#: What can be refused (errors) or is worth a warning. Collisions by case or normalisation are errors where names are equal
 #: to the destination's system, and warnings elsewhere.
 KINDS: dict[str, Kind] = {
     "equal": Kind(ERROR, "", "several objects would have one place"),
@@ -69,7 +69,7 @@ class ConflictMember(NamedTuple):
     target: str | None = None
 
 
-class Refusals:
+class PlanConflicts:
     """The files ``refused.jsonl`` and ``warnings.jsonl`` of a plan; a context manager.
 
     :param folder: the work folder
@@ -88,7 +88,7 @@ class Refusals:
         for severity, name in ((ERROR, self.path), (WARNING, os.path.join(folder, "warnings.jsonl"))):
             self._files[severity] = open(name, "wb", opener=new_file)  # noqa: SIM115  # closed in the end
 
-    def __enter__(self) -> Refusals:
+    def __enter__(self) -> PlanConflicts:
         return self
 
     def __exit__(
@@ -188,7 +188,7 @@ def folds(options: Options) -> bool:
     return options.profile in _FOLDING or folds_case(os.fsencode(existing(options.destination)))
 
 
-class Clashes:
+class Collisions:
     """The places of all objects, compared on the disk; a context manager.
 
     :param folder: the work folder
@@ -197,7 +197,7 @@ class Clashes:
     def __init__(self, folder: str, memory: int) -> None:
         self._index = PathIndex(Path(folder), memory=memory)
 
-    def __enter__(self) -> Clashes:
+    def __enter__(self) -> Collisions:
         self._index.__enter__()
         return self
 
@@ -212,21 +212,21 @@ class Clashes:
             [one.target or "" for one in members], [_encode([one.source_id, one.source]) for one in members]
         )
 
-    def refuse(self, found: Refusals, folding: bool) -> None:
-        """Note every clash.
+    def refuse(self, found: PlanConflicts, folding: bool) -> None:
+        """Note every collision.
 
         :param folding: whether the target system takes names for equal that differ in case or normalisation
         """
-        for clash in self._index.clashes(first=_LISTED):
+        for collision in self._index.clashes(first=_LISTED):
             members = []
-            for member in clash.members:
+            for member in collision.members:
                 identifier, source = json.loads(member.label)
                 members.append(ConflictMember(identifier, source, member.path))
-            kind = clash.kind
-            if kind == "inside" and not folding and not clash.exact:
+            kind = collision.kind
+            if kind == "inside" and not folding and not collision.exact:
                 kind = "case"
             binds = folding or kind in ("equal", "inside")
-            found.add(kind, members, count=clash.count, severity=ERROR if binds else WARNING)
+            found.add(kind, members, count=collision.count, severity=ERROR if binds else WARNING)
 
 
 def lack_of_space(destination: str, blocks: int, files: int, directories: int) -> list[tuple[str, str]]:

@@ -25,7 +25,15 @@ from pressmark.migrate.id_index import IdentifierIndex
 from pressmark.migrate.job import Migrate
 from pressmark.migrate.options import Options
 from pressmark.migrate.phases import OnEvent, Progress
-from pressmark.migrate.planning.conflicts import Clashes, ConflictMember, Fault, Names, Refusals, folds, lack_of_space
+from pressmark.migrate.planning.conflicts import (
+    Collisions,
+    ConflictMember,
+    Fault,
+    Names,
+    PlanConflicts,
+    folds,
+    lack_of_space,
+)
 from pressmark.migrate.planning.copy_modes import mode_of
 from pressmark.migrate.planning.entry import Entry
 from pressmark.migrate.planning.id_map import IdentifierMap, read_map
@@ -176,22 +184,22 @@ def make_plan(
         planning = _Planning(options, folder, usable_threads(threads), wanted, tell, order, size, resources)
         layout = options.destination_layout()
         if options.to == "ocfl" and layout is not None and layout.name.startswith("0011"):
-            planning.refusals.add("layout-0011")
+            planning.conflicts.add("layout-0011")
         try:
             mapping = wanted.new_ids() if new_ids is None and wanted is not None else new_ids
             if mapping is not None:
                 planning.read_map(mapping)
-            with Clashes(folder, memory) as clashes:
-                planning.go(None if ids is None else read_identifiers(ids, column, crlf), clashes)
+            with Collisions(folder, memory) as collisions:
+                planning.go(None if ids is None else read_identifiers(ids, column, crlf), collisions)
                 if new_ids is not None:  # what is gone of an earlier run's map is nothing to mend
                     planning.check_map(listed=ids is not None)
-                clashes.refuse(planning.refusals, folds(options))
+                collisions.refuse(planning.conflicts, folds(options))
         except ListError as error:
             raise MigrationError(options.source, options.destination, str(error)) from None
         planning.weigh(mode, check_space)
-        if planning.refusals.errors:
-            reason = planning.refusals.reason()
-            raise MigrationError(options.source, options.destination, reason, planning.refusals.path)
+        if planning.conflicts.errors:
+            reason = planning.conflicts.reason()
+            raise MigrationError(options.source, options.destination, reason, planning.conflicts.path)
         return planning.finish(mode, before)
 
 
@@ -217,7 +225,7 @@ class _Planning:
         self._told = self._started = monotonic()
         self._resources = resources
         self.totals = _Totals()
-        self.refusals = resources.enter_context(Refusals(folder))
+        self.conflicts = resources.enter_context(PlanConflicts(folder))
         self._store = options.open_source()
         self._targets = Targets(options)
         self._names = Names(options)
@@ -256,9 +264,9 @@ class _Planning:
         severity = WARNING if listed or self._wanted is not None else None
         for identifier, new in self._map.unasked():
             what = f"it would become {shown(new)}, but is not in the source; mend the map"
-            self.refusals.add("map-unknown", [ConflictMember(identifier, "")], what, severity=severity)
+            self.conflicts.add("map-unknown", [ConflictMember(identifier, "")], what, severity=severity)
 
-    def go(self, ids: Iterator[str] | None, clashes: Clashes) -> None:
+    def go(self, ids: Iterator[str] | None, collisions: Collisions) -> None:
         """Go through the source, and write what is to be done."""
         items = self._all() if ids is None else self._listed(ids)
         batch: list[StoreObject] = []
@@ -272,12 +280,12 @@ class _Planning:
             else:
                 batch.append(item)
             if len(batch) == _BATCH:
-                self._take(batch, clashes)
+                self._take(batch, collisions)
                 batch = []
-        self._take(batch, clashes)
+        self._take(batch, collisions)
         if self._wanted is not None:
             for identifier in self._wanted.gone():
-                self.refusals.add("gone", [ConflictMember(identifier, "")])
+                self.conflicts.add("gone", [ConflictMember(identifier, "")])
         self._say(last=True)
 
     def _is_there(self, identifier: str) -> None:
@@ -293,7 +301,7 @@ class _Planning:
 
         def stray(found: Problem) -> None:
             place = text(found.path)
-            self.refusals.add("stray", [ConflictMember(None, place)], f"{found.kind}: {found.message}")
+            self.conflicts.add("stray", [ConflictMember(None, place)], f"{found.kind}: {found.message}")
             if found.kind in _HIDING:
                 status = status_of_problem(found.kind)
                 hidden.append(Row("", "", place, "", status, error_code=found.kind, error=found.message))
@@ -309,7 +317,7 @@ class _Planning:
         listed = self._resources.enter_context(IdentifierIndex(self._folder))
         listed.fill((identifier, "") for identifier in identifiers)
         for identifier, _first, number, _same in listed.repeated():
-            self.refusals.add(
+            self.conflicts.add(
                 "list-repeated", [ConflictMember(identifier, "")], f"it is number {number + 1} of the list, too"
             )
         # Where nothing says at once where an object is, going through the source finds all of them.
@@ -338,7 +346,7 @@ class _Planning:
         kind, message = (first.kind, first.message) if first is not None else ("identifier-missing", "")
         message = message or "it has no identifier that can be read"
         if self._options.improper == "refuse":
-            self.refusals.add("improper", [ConflictMember(record.id, record.path)], f"{kind}: {message}")
+            self.conflicts.add("improper", [ConflictMember(record.id, record.path)], f"{kind}: {message}")
         identifier = record.id or ""
         return Row(identifier, identifier, record.path, "", status_of_problem(kind), error_code=kind, error=message)
 
@@ -347,16 +355,16 @@ class _Planning:
         member = ConflictMember(row.source_id or None, row.source)
         if row.status == "source_missing":
             self.totals.missing += 1
-            self.refusals.add("missing", [member], row.error or "")
+            self.conflicts.add("missing", [member], row.error or "")
         else:
             self.totals.invalid += 1
             if self._options.improper != "refuse":
-                self.refusals.add("improper", [member], f"{row.error_code}: {row.error}", severity=WARNING)
+                self.conflicts.add("improper", [member], f"{row.error_code}: {row.error}", severity=WARNING)
         self._known.write(row.line())
 
     # --- what is done with it -----------------------------------------------------------------------------------
 
-    def _take(self, batch: list[StoreObject], clashes: Clashes) -> None:
+    def _take(self, batch: list[StoreObject], collisions: Collisions) -> None:
         """Write the entries of some objects."""
         identifiers = [record.id or "" for record in batch]
         new = identifiers
@@ -370,7 +378,7 @@ class _Planning:
             keep = self._wanted.changed(identifiers, [one.size for one in seen])
             self.totals.unchanged += len(keep) - sum(keep)
             seen = list(compress(seen, keep))
-        clashes.add([member for one in seen if (member := self._entry(one)) is not None])
+        collisions.add([member for one in seen if (member := self._entry(one)) is not None])
         self._say()
 
     def _look_at(self, handful: Sequence[tuple[StoreObject, str, Place]]) -> list[_Seen]:
@@ -413,12 +421,12 @@ class _Planning:
         record, size = seen.record, seen.size
         assert record.id is not None
         if size.fault is not None:
-            self.refusals.add("unreadable", [ConflictMember(record.id, record.path, seen.target)], size.fault)
+            self.conflicts.add("unreadable", [ConflictMember(record.id, record.path, seen.target)], size.fault)
         if size.left_out is not None:
-            self.refusals.add("left-out", [ConflictMember(record.id, record.path, seen.target)], size.left_out)
+            self.conflicts.add("left-out", [ConflictMember(record.id, record.path, seen.target)], size.left_out)
         if seen.fault is not None:
             kind, path, why = seen.fault
-            self.refusals.add(kind, [ConflictMember(record.id, record.path, path or None)], why)
+            self.conflicts.add(kind, [ConflictMember(record.id, record.path, path or None)], why)
         if seen.target is None or seen.whole is None:
             return None
         line = Entry(
@@ -464,7 +472,7 @@ class _Planning:
         # Of what is there already, some may be what is to come.
         there = self._options.destination_is_there()
         for kind, what in lack:
-            self.refusals.add(kind, message=what, severity=None if check and not there else WARNING)
+            self.conflicts.add(kind, message=what, severity=None if check and not there else WARNING)
 
     def finish(self, mode: str, before: str | None) -> Plan:
         """Write the plan."""
@@ -489,7 +497,7 @@ class _Planning:
             invalid=totals.invalid,
             missing=totals.missing,
             unchanged=totals.unchanged,
-            warnings=dict(sorted(self.refusals.warnings.items())),
+            warnings=dict(sorted(self.conflicts.warnings.items())),
             sha256=digest,
             known_sha256=self._known.sha256.hexdigest(),
             map_sha256=self._map_sha256,
