@@ -22,7 +22,7 @@ from pressmark.migrate.execution import merge
 from pressmark.migrate.execution import move as moving
 from pressmark.migrate.execution import run as running
 from pressmark.migrate.planning.planner import make_plan
-from pressmark.migrate.rows import KEPT
+from pressmark.migrate.rows import SOURCE_KEPT
 from pressmark.migrate.transfer import direction as way
 from pressmark.migrate.transfer import ocfl_to_ocfl as relayout
 from pressmark.stores.ocfl import bulk_writer as ocfl_loading
@@ -459,7 +459,7 @@ def test_a_source_that_changed_is_kept(pairtree: Path, tmp_path: Path, monkeypat
     assert run.by_status == {"ok": 12}
     assert (run.kept, run.ok, run.exit_code) == (1, False, 1)
     assert remaining(run) == [IDS[7]]
-    (kept,) = [row for row in run.rows() if row.error_code == KEPT]
+    (kept,) = [row for row in run.rows() if row.error_code == SOURCE_KEPT]
     assert kept.source_id == IDS[7]
     assert file.read_bytes() == b"changed since"
     assert {record.id for record in stores.open(pairtree).objects()} == {IDS[7]}
@@ -502,7 +502,7 @@ def test_a_move_keeps_versions_that_do_not_go(tmp_path: Path, to: str) -> None:
     run = migrate.run(planned(source, tmp_path / "new", to=to, move=True), threads=True)
     assert (run.by_status, run.kept, run.exit_code) == ({"ok": 2}, 1, 1)
     assert remaining(run) == [IDS[1]]
-    (kept,) = [row for row in run.rows() if row.error_code == KEPT]
+    (kept,) = [row for row in run.rows() if row.error_code == SOURCE_KEPT]
     assert kept.error is not None
     assert "1 older version" in kept.error
     assert [record.id for record in stores.open(source).objects()] == [IDS[1]]

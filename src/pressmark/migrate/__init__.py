@@ -23,7 +23,7 @@ from pressmark.migrate.options import COPY_MODES, IMPROPER, LINKS, VERIFICATIONS
 from pressmark.migrate.phases import PHASES, Progress
 from pressmark.migrate.planning.entry import Entry
 from pressmark.migrate.planning.plan import Plan, refuse_others
-from pressmark.migrate.rows import GOOD, KEPT, STATUSES, Row
+from pressmark.migrate.rows import GOOD, SOURCE_KEPT, STATUSES, Row
 from pressmark.migrate.run_folder import state
 
 if TYPE_CHECKING:
@@ -37,9 +37,9 @@ __all__ = [
     "COPY_MODES",
     "GOOD",
     "IMPROPER",
-    "KEPT",
     "LINKS",
     "PHASES",
+    "SOURCE_KEPT",
     "STATUSES",
     "VERIFICATIONS",
     "Entry",

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from pressmark.errors import ObjectError, PressmarkError
 from pressmark.migrate.options import TREES, Options
 from pressmark.migrate.planning.entry import Entry
-from pressmark.migrate.rows import GOOD, KEPT, Row
+from pressmark.migrate.rows import GOOD, SOURCE_KEPT, Row
 from pressmark.migrate.transfer.direction import all_files, changed_at, located, target_files
 from pressmark.migrate.transfer.failures import Trouble, failure_of
 from pressmark.migrate.transfer.left_out import empty_text
@@ -41,7 +41,7 @@ def removed(options: Options, rows: Iterable[Row]) -> Iterator[Row]:
             yield row
         except (PressmarkError, Trouble, OSError) as error:
             failure = failure_of(error)
-            yield row._replace(error_code=KEPT, error=f"its source was kept: {failure.message}")
+            yield row._replace(error_code=SOURCE_KEPT, error=f"its source was kept: {failure.message}")
 
 
 def _check_left_out(options: Options, destination: Store, entry: Entry, content: Content) -> None:

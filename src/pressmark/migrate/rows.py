@@ -7,7 +7,7 @@ import json
 import re
 from typing import Any, NamedTuple
 
-__all__ = ["GOOD", "KEPT", "STATUSES", "Facts", "Row"]
+__all__ = ["GOOD", "SOURCE_KEPT", "STATUSES", "Facts", "Row"]
 
 #: What can become of an object, and what that means.
 STATUSES = {
@@ -25,7 +25,7 @@ STATUSES = {
 #: The statuses of objects that need nothing more.
 GOOD = frozenset({"ok", "exists_same"})
 #: The error code of an object that arrived, and whose source could not be removed.
-KEPT = "source_kept"
+SOURCE_KEPT = "source_kept"
 
 
 _encode = json.JSONEncoder(separators=(",", ":")).encode

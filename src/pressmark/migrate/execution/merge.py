@@ -14,7 +14,7 @@ from pressmark.fs.durable import flush_directory
 from pressmark.migrate.execution.run_result import Run
 from pressmark.migrate.planning.entry import Entry
 from pressmark.migrate.planning.plan import ENTRIES, KNOWN, Plan
-from pressmark.migrate.rows import GOOD, KEPT, Row
+from pressmark.migrate.rows import GOOD, SOURCE_KEPT, Row
 from pressmark.migrate.run_folder import REMAINING
 from pressmark.stores.store import octets
 
@@ -42,7 +42,7 @@ class MergedRows:
         if row.status in GOOD:
             self.files += row.files
             self.bytes += row.bytes
-            self.kept += row.error_code == KEPT
+            self.kept += row.error_code == SOURCE_KEPT
             self.noted += row.noted
             # What was renamed has no source any more.
             self.removable = self.removable or row.verify != "moved"
@@ -130,7 +130,7 @@ def write_remaining(plan: Plan, work: jobs.WorkFolder, rows: str | None) -> None
         with open(os.devnull if rows is None else rows, "rb") as lines:
             for line in lines:
                 row = Row.parse(line)
-                if (row.status not in GOOD or row.error_code == KEPT) and row.source_id:
+                if (row.status not in GOOD or row.error_code == SOURCE_KEPT) and row.source_id:
                     yield octets(row.source_id)
         with open(os.path.join(plan.work, ENTRIES), "rb") as entries:
             for chunk in work.remaining():

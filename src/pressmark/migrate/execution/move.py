@@ -16,7 +16,7 @@ from pressmark.migrate.object_digest import sha256_of
 from pressmark.migrate.options import TREES
 from pressmark.migrate.phases import OnEvent
 from pressmark.migrate.planning.plan import Plan
-from pressmark.migrate.rows import GOOD, KEPT, Row
+from pressmark.migrate.rows import GOOD, SOURCE_KEPT, Row
 from pressmark.migrate.run_folder import COPIED, REMOVAL, ROWS
 from pressmark.stores.directories import prune_upward
 from pressmark.stores.store import octets
@@ -80,7 +80,7 @@ def prune_source(plan: Plan) -> int:
     with open(os.path.join(plan.work, ROWS), "rb") as lines:
         for line in lines:
             row = Row.parse(line)
-            if row.status in GOOD and row.error_code != KEPT:
+            if row.status in GOOD and row.error_code != SOURCE_KEPT:
                 place = octets(row.source)
                 # The objects are gone from the source: an empty directory that may not be removed undoes nothing.
                 with suppress(OSError):

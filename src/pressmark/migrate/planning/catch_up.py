@@ -25,7 +25,7 @@ from pressmark.migrate.previous_runs import runs
 from pressmark.migrate.rows import GOOD, Row
 from pressmark.migrate.run_folder import finished_rows, state
 
-__all__ = ["Before", "plan_catch_up"]
+__all__ = ["PreviousRuns", "plan_catch_up"]
 
 # Instead of a size, of an object that the run has taken out of the source: if there is one again, it is another one.
 _MOVED = ""
@@ -58,13 +58,13 @@ def plan_catch_up(
             work,
             new_ids=new_ids,
             threads=threads,
-            wanted=Before(first, index),
+            wanted=PreviousRuns(first, index),
             before=first.work,
             on_event=on_event,
         )
 
 
-class Before:
+class PreviousRuns:
     """What a run and those that it caught up with have done.
 
     A plan's :class:`~pressmark.migrate.planning.planner.Selection`.

@@ -22,8 +22,8 @@ from pressmark.stores.store import octets
 
 __all__ = ["KINDS", "Collisions", "ConflictMember", "Fault", "Names", "PlanConflicts", "folds", "lack_of_space"]
 
-#: What can be refused (errors) or is worth a warning. Collisions by case or normalisation are errors where names are equal
-#: to the destination's system, and warnings elsewhere.
+#: Errors refuse a plan, warnings do not. Collisions by case or normalisation are errors where the destination's system
+#: takes such names for equal, and warnings elsewhere.
 KINDS: dict[str, Kind] = {
     "equal": Kind(ERROR, "", "several objects would have one place"),
     "inside": Kind(ERROR, "", "an object's place would be inside of another's"),

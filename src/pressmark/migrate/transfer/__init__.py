@@ -25,7 +25,7 @@ from pressmark.stores.bags.bag_folder import BagObject
 from pressmark.stores.directories import Refused
 from pressmark.stores.store import octets, store_errors
 
-__all__ = ["Transfer", "carry"]
+__all__ = ["Transfer", "transfer_chunk"]
 
 # Between tries of what may pass, in seconds.
 WAITS = (0.05, 0.3, 1.0)
@@ -51,7 +51,7 @@ class Transfer:
         self._full: Failure | None = None
         self._host = host()
 
-    def carry(self, entries: Iterable[Entry]) -> list[Row]:
+    def run(self, entries: Iterable[Entry]) -> list[Row]:
         """Have objects arrive, and return what became of them, when everything of them is on the disk."""
         items = []
         entries = list(entries)
@@ -239,7 +239,7 @@ class Transfer:
             item.fail(Failure("digest_mismatch", "mismatch", what))
 
 
-def carry(options: Options, entries: Iterable[Entry]) -> list[Row]:
+def transfer_chunk(options: Options, entries: Iterable[Entry]) -> list[Row]:
     """Migrate objects, and return what became of each, in their order.
 
     :raises StoreError: source or destination cannot be used
@@ -247,7 +247,7 @@ def carry(options: Options, entries: Iterable[Entry]) -> list[Row]:
     quick: dict[str, Any] = {}
     if can_flush_filesystem() and options.to in ("pairtree", "vitro"):
         quick["durable"] = False  # all of them are flushed together
-    return Transfer(options, options.open_source(), options.open_destination(**quick)).carry(entries)
+    return Transfer(options, options.open_source(), options.open_destination(**quick)).run(entries)
 
 
 def _way(options: Options, source: Store, destination: Any) -> Way:
