@@ -14,7 +14,7 @@ from pressmark.migrate.options import Options
 from pressmark.migrate.planning.entry import Entry
 from pressmark.migrate.rows import Row
 from pressmark.migrate.transfer.direction import Way, all_files, changed_at, read_target, says_what_it_is
-from pressmark.migrate.transfer.failures import Failure, Trouble, failure_of
+from pressmark.migrate.transfer.failures import Failure, TransferError, failure_of
 from pressmark.migrate.transfer.in_flight import InFlight
 from pressmark.migrate.transfer.ocfl_to_ocfl import Relayout
 from pressmark.migrate.transfer.to_bags import IntoBags
@@ -89,7 +89,7 @@ class Transfer:
                 elif self._way.begin(item):
                     self._arrived(item)
                 return
-            except (PressmarkError, Refused, Trouble, OSError) as error:
+            except (PressmarkError, Refused, OSError) as error:
                 if isinstance(error, ObjectError) and error.kind == "exists" and not is_there:
                     is_there = True
                     continue
@@ -140,7 +140,7 @@ class Transfer:
         """Compare with an object that another run has put there meanwhile."""
         try:
             self._compare(item)
-        except (PressmarkError, Refused, Trouble, OSError) as error:
+        except (PressmarkError, Refused, OSError) as error:
             item.fail(self._failure(error))
 
     def _was_moved(self, item: InFlight) -> bool:
@@ -149,7 +149,7 @@ class Transfer:
         try:
             if not self._is_as_planned(entry):
                 return False
-        except (PressmarkError, Trouble, OSError):
+        except (PressmarkError, OSError):
             return False
         if isinstance(self._way, Relayout):
             self._way.prune(iter([entry]))
@@ -172,7 +172,7 @@ class Transfer:
         Renaming a directory leaves the times of the files in it as they are.
 
         :raises ObjectError: there is none
-        :raises Trouble: it cannot have come from the source
+        :raises TransferError: it cannot have come from the source
         """
         found = self._destination.get(entry.id)
         if isinstance(found, BagObject) and found.serialized:
@@ -204,7 +204,7 @@ class Transfer:
         try:
             same = any(found.whole == ours.whole for found in self._way.of_target(entry))
         except Refused as error:
-            raise Trouble(
+            raise TransferError(
                 "digest_mismatch", "damaged", f"the object that is there is damaged: {error.reason}; remove it"
             ) from None
         if same:
@@ -216,7 +216,7 @@ class Transfer:
                 self._arrived(item)
         else:
             what = f"the object at {entry.target!r} has other files; replace it, or leave this one out"
-            raise Trouble("exists_different", "exists", what)
+            raise TransferError("exists_different", "exists", what)
 
     def _reread(self, item: InFlight) -> None:
         """Read an object in the destination, and compare it with what was copied; if it was moved, with itself."""

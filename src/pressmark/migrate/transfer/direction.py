@@ -15,7 +15,7 @@ from pressmark.migrate.options import Options
 from pressmark.migrate.planning.conflicts import Names
 from pressmark.migrate.planning.entry import Entry
 from pressmark.migrate.planning.targets import Targets
-from pressmark.migrate.transfer.failures import Trouble
+from pressmark.migrate.transfer.failures import TransferError
 from pressmark.migrate.transfer.in_flight import InFlight
 from pressmark.migrate.transfer.reading import Content, Reader, check_complete, listed_digests, tree_files
 from pressmark.stores import Store, StoredObject, StoreObject
@@ -93,7 +93,7 @@ class Way(ABC):
         """Return what an object is made of, if the target system takes the names of all its files.
 
         :raises ObjectError: it is not there, or cannot be looked at
-        :raises Trouble: it is not as it should be, or has a name that is refused
+        :raises TransferError: it is not as it should be, or has a name that is refused
         """
         content = self.reader.content(entry)
         self.check_names(entry, content.files)
@@ -102,7 +102,7 @@ class Way(ABC):
     def check_names(self, entry: Entry, files: Iterable[tuple[bytes, bytes]]) -> None:
         """Look at the names of files that are there now: the plan has seen those that were there then.
 
-        :raises Trouble: the target system does not take one of them
+        :raises TransferError: the target system does not take one of them
         """
         if self.target_names is None:
             return
@@ -112,7 +112,7 @@ class Way(ABC):
         (fault,) = taken.faults([[whole, *(f"{whole}/{name}" for name in targets.files(inside))]])
         if fault is not None:
             kind, path, why = fault
-            raise Trouble("refused_name", kind, f"{path!r}: {why}")
+            raise TransferError("refused_name", kind, f"{path!r}: {why}")
 
     def note_time(self, item: InFlight, content: Content) -> None:
         """Note when the object was changed last, where its source is to be removed: only what stayed like that is."""
@@ -258,7 +258,7 @@ def all_files(store: Store, identifier: str, place: str) -> list[tuple[bytes, by
     """Return all files of an object that is a directory, by their octets.
 
     :raises ObjectError: it is not there
-    :raises Trouble: there is anything in it but files and directories
+    :raises TransferError: there is anything in it but files and directories
     """
     found: list[tuple[bytes, bytes]] = []
     top = os.path.join(os.path.abspath(os.fsencode(store.root)), octets(place))
@@ -267,7 +267,7 @@ def all_files(store: Store, identifier: str, place: str) -> list[tuple[bytes, by
     with object_errors(store.root, identifier):
         others = tree_files(top, found, [])
     if others:
-        raise Trouble("source_invalid", "special-file", f"{text(others[0])} is neither file nor directory")
+        raise TransferError("source_invalid", "special-file", f"{text(others[0])} is neither file nor directory")
     return sorted(found)
 
 
@@ -316,8 +316,8 @@ def _listed(found: BagObject, files: list[tuple[str, bytes]]) -> Mapping[str, Ma
     try:
         check_complete(found.bag_path)
         return listed_digests(found.bag(), found.bag_path, [octets(name) for name, _path in files])
-    except Trouble as trouble:
-        raise Refused("mismatch", trouble.failure.message) from None
+    except TransferError as error:
+        raise Refused("mismatch", error.failure.message) from None
 
 
 def _read_older(found: OcflObject) -> None:

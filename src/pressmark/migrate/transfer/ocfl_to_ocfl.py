@@ -20,7 +20,7 @@ from pressmark.migrate.object_digest import ALGORITHM, Read, object_digest, read
 from pressmark.migrate.options import Options
 from pressmark.migrate.planning.entry import Entry
 from pressmark.migrate.transfer.direction import Copied, Way, all_files, changed_at, newest, place_of
-from pressmark.migrate.transfer.failures import Trouble, status_of_problem
+from pressmark.migrate.transfer.failures import TransferError, status_of_problem
 from pressmark.migrate.transfer.in_flight import InFlight
 from pressmark.migrate.transfer.reading import Content
 from pressmark.stores import Store
@@ -81,10 +81,10 @@ class Relayout(Way):
         entry = item.entry
         if entry.id != entry.source_id:
             what = f"its inventories say {entry.source_id!r}, so it cannot go as it is under another identifier"
-            raise Trouble("refused_name", "id-in-inventory", f"{what}; leave it out of the mapping")
+            raise TransferError("refused_name", "id-in-inventory", f"{what}; leave it out of the mapping")
         if replace:
             what = f"another one is at {entry.target!r}, and objects with their versions replace none; remove it first"
-            raise Trouble("exists_different", "exists", what)
+            raise TransferError("exists_different", "exists", what)
         if os.path.lexists(os.path.join(self._base, octets(entry.target))):
             self.destination.make_sure(entry.id, octets(entry.target))
         if self.target_names is not None:
@@ -164,7 +164,7 @@ class Relayout(Way):
                     found = digests[file.path].get(algorithm)
                     if found is not None and found != expected.lower():
                         what = f"{text(file.path)}: its {algorithm} is {found}, not {expected} as the inventory says"
-                        raise Trouble("digest_mismatch", "mismatch", what)
+                        raise TransferError("digest_mismatch", "mismatch", what)
             document = read_inventory(_read(room + b"/" + _INVENTORY))
             item.digest = object_digest(
                 {logical: digests[octets(content)][ALGORITHM] for logical, content, _digest in logical_files(document)}
@@ -248,18 +248,18 @@ class Relayout(Way):
 def _checked(entry: Entry, directory: bytes, root_version: str) -> Any:
     """Look at an object strictly.
 
-    :raises Trouble: it is not as it should be
+    :raises TransferError: it is not as it should be
     """
     checked = check_object(directory, octets(entry.source), scan(directory, follow=False), root_version)
     wrong = [one for one in checked.problems if one.severity == "error"]
     if wrong:
         what = f"{text(wrong[0].path)}: {wrong[0].message}"
-        raise Trouble(
+        raise TransferError(
             status_of_problem(wrong[0].kind), wrong[0].kind, f"the object is not valid: {what}; check the store"
         )
     if checked.identifier != entry.source_id:
         what = f"its inventory says it is {checked.identifier!r}"
-        raise Trouble("source_invalid", "misplaced", f"{what}, not {entry.source_id!r}; check the store")
+        raise TransferError("source_invalid", "misplaced", f"{what}, not {entry.source_id!r}; check the store")
     return checked
 
 

@@ -16,7 +16,7 @@ from pressmark.errors import ObjectError
 from pressmark.fixity import hash_file
 from pressmark.migrate.object_digest import Read
 from pressmark.migrate.transfer.direction import Copied, Way, compare, names, note_left_out, place_of
-from pressmark.migrate.transfer.failures import Trouble, status_of_problem
+from pressmark.migrate.transfer.failures import TransferError, status_of_problem
 from pressmark.migrate.transfer.in_flight import InFlight
 from pressmark.migrate.transfer.reading import WRAPPED, Content, check_unchanged, is_bag
 from pressmark.stores.bags.bag_folder import BagFolder
@@ -60,7 +60,7 @@ class IntoBags(Way):
                 if not report.ok:
                     wrong = report.errors[0]
                     what = f"{text(wrong.path)}: {wrong.message}" if wrong.path else wrong.message
-                    raise Trouble(status_of_problem(wrong.kind), wrong.kind, f"the bag is not valid: {what}")
+                    raise TransferError(status_of_problem(wrong.kind), wrong.kind, f"the bag is not valid: {what}")
             if not rename:
                 check_unchanged(content)
 

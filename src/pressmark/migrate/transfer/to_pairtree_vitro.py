@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from pressmark.migrate.transfer.direction import Copied, Way, names, note_left_out
-from pressmark.migrate.transfer.failures import Trouble
+from pressmark.migrate.transfer.failures import TransferError
 from pressmark.migrate.transfer.in_flight import InFlight
 from pressmark.migrate.transfer.reading import check_unchanged
 from pressmark.stores.pairtree.pairtree_store import PairtreeStore
@@ -67,11 +67,11 @@ class IntoVitro(Way):
         content = self.content(entry)
         if len(content.files) != 1:
             what = f"it has {len(content.files)} files, and a Vitro object is one"
-            raise Trouble("refused_name", "not-one-file", f"{what}; migrate it to another kind of store")
+            raise TransferError("refused_name", "not-one-file", f"{what}; migrate it to another kind of store")
         ((name, path),) = content.files
         if b"/" in name:
             what = f"its file {text(name)!r} is in a directory, and a Vitro object is one file"
-            raise Trouble("refused_name", "not-one-file", f"{what}; migrate it to another kind of store")
+            raise TransferError("refused_name", "not-one-file", f"{what}; migrate it to another kind of store")
         logical = text(name)
         self.note_time(item, content)
         copied = Copied(item, content)
