@@ -17,7 +17,7 @@ import pytest
 
 from pressmark import jobs
 from pressmark.errors import JobError
-from pressmark.jobs import Chunk, Cutter, Failed, Receipt, WorkFolder, perform
+from pressmark.jobs import Chunk, ChunkBuilder, Failed, Receipt, WorkFolder, perform
 from pressmark.jobs.visibility import Sight, unseen
 from support.processes import PACKAGE
 
@@ -411,15 +411,15 @@ def test_a_worker_that_does_not_see(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 def test_chunks_end_where_directories_do() -> None:
     """A chunk ends with a directory, unless that is far too large for one; nothing is left out."""
-    cutter = Cutter("paths", "listing", 3, 100)
+    builder = ChunkBuilder("paths", "listing", 3, 100)
     entries = [("a", 1)] * 5 + [("b", 1)] * 2 + [("c", 90)] + [("d", 20)] + [("e", 1)] * 13
-    found = [cutter.add(10, nbytes, directory) for directory, nbytes in entries]
-    chunks = [chunk for chunk in [*found, cutter.rest()] if chunk is not None]
+    found = [builder.add(10, nbytes, directory) for directory, nbytes in entries]
+    chunks = [chunk for chunk in [*found, builder.rest()] if chunk is not None]
     assert [(chunk.start // 10, chunk.stop // 10) for chunk in chunks] == [(0, 5), (5, 8), (8, 14), (14, 20), (20, 22)]
     assert [chunk.nbytes for chunk in chunks] == [5, 92, 25, 6, 2]
-    assert cutter.rest() is None
+    assert builder.rest() is None
     with pytest.raises(ValueError, match="expected 1 or more"):
-        Cutter("paths", "listing", 0)
+        ChunkBuilder("paths", "listing", 0)
 
 
 def test_a_file_is_remembered_among_many_directories(tmp_path: Path) -> None:

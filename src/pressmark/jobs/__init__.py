@@ -11,7 +11,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from pressmark.jobs.chunks import BYTES, FILES, ROWS, Chunk, Cutter
+from pressmark.jobs.chunks import BYTES, FILES, ROWS, Chunk, ChunkBuilder
 from pressmark.jobs.dask import dask_client, run_dask
 from pressmark.jobs.local import run_executor, run_local
 from pressmark.jobs.receipts import Receipt
@@ -31,7 +31,7 @@ __all__ = [
     "ROWS",
     "CheckStore",
     "Chunk",
-    "Cutter",
+    "ChunkBuilder",
     "Done",
     "Failed",
     "HashFiles",

@@ -25,13 +25,13 @@ def make_folder(path: str, job: Any, rows: str) -> jobs.WorkFolder:
 
 def _row_chunks(path: str) -> Iterator[jobs.Chunk]:
     """Cut a file of rows into chunks, for a work folder beside it."""
-    cutter = jobs.Cutter("rows", os.path.join("..", os.path.basename(path)))
+    builder = jobs.ChunkBuilder("rows", os.path.join("..", os.path.basename(path)))
     with open(path, "rb") as lines:
         for line in lines:
             row = Row.parse(line)
-            done = cutter.add(len(line), row.bytes, os.path.dirname(row.source))
+            done = builder.add(len(line), row.bytes, os.path.dirname(row.source))
             if done is not None:
                 yield done
-    rest = cutter.rest()
+    rest = builder.rest()
     if rest is not None:
         yield rest

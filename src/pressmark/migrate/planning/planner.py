@@ -237,7 +237,7 @@ class _Planning:
         self._entries = _Lines(os.path.join(folder, ENTRIES))
         # Chunks are cut as entries are written, unless those are put in order first.
         self._size = size
-        self._cutter = self._new_cutter() if order == "source" else None
+        self._builder = self._new_builder() if order == "source" else None
         self._chunks: list[jobs.Chunk] = []
         resources.callback(self._known.close)
         resources.callback(self._entries.close)
@@ -434,8 +434,8 @@ class _Planning:
             *(size.files, size.bytes, size.changed),
         ).line()
         self._entries.write(line)
-        if self._cutter is not None:
-            self._cut(self._cutter.add(len(line), size.bytes, os.path.dirname(record.path)))
+        if self._builder is not None:
+            self._cut(self._builder.add(len(line), size.bytes, os.path.dirname(record.path)))
         totals = self.totals
         totals.objects += 1
         totals.files += size.files
@@ -479,12 +479,12 @@ class _Planning:
         self._entries.close()
         self._known.close()
         digest = self._entries.sha256.hexdigest()
-        if self._cutter is None:
-            cutter = self._new_cutter()
-            digest = _sort_by_size(os.path.join(self._folder, ENTRIES), lambda *entry: self._cut(cutter.add(*entry)))
+        if self._builder is None:
+            builder = self._new_builder()
+            digest = _sort_by_size(os.path.join(self._folder, ENTRIES), lambda *entry: self._cut(builder.add(*entry)))
         else:
-            cutter = self._cutter
-        self._cut(cutter.rest())
+            builder = self._builder
+        self._cut(builder.rest())
         totals = self.totals
         plan = Plan(
             work=self._folder,
@@ -509,8 +509,8 @@ class _Planning:
         write_record(os.path.join(self._folder, PLAN), plan.record())
         return plan
 
-    def _new_cutter(self) -> jobs.Cutter:
-        return jobs.Cutter("objects", ENTRIES, *self._size)
+    def _new_builder(self) -> jobs.ChunkBuilder:
+        return jobs.ChunkBuilder("objects", ENTRIES, *self._size)
 
 
 def _keeps_identifier(options: Options) -> bool:
