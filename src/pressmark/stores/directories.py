@@ -193,10 +193,12 @@ def is_absent(base: bytes, relative: bytes) -> bool:
 
 
 def longest_inside(top: bytes) -> bytes:
-    """Return the longest path in a tree, relative to it and with a slash before it; empty where nothing is in it.
+    """Return the longest path in a tree, relative to it and with a slash before it; empty for an empty one, or a file.
 
     :raises OSError: a directory cannot be read
     """
+    if not os.path.isdir(top):
+        return b""
     paths = (os.path.join(folder, name) for folder, folders, files in walk(top) for name in folders + files)
     return max(paths, key=len, default=top)[len(top) :]
 
