@@ -200,9 +200,9 @@ class Options:
         except FileNotFoundError:
             return False
         except NotADirectoryError:
-            raise StoreError(self.destination, "it is not a directory; name another destination") from None
+            raise StoreError(self.destination, "not a directory; name another destination") from None
         except OSError as error:
-            what = f"it cannot be read ({error.strerror}); run it as somebody who may, or name another destination"
+            what = f"cannot be read ({error.strerror}); run as a user with read access, or name another destination"
             raise StoreError(self.destination, what) from error
         if empty:
             return False
@@ -211,7 +211,7 @@ class Options:
         except StoreError as error:
             if self._is_unfinished():
                 return False  # made by a run that was killed before it was done with that; creating goes on
-            raise StoreError(self.destination, f"it is not empty, and no store: {error.reason}") from None
+            raise StoreError(self.destination, f"neither empty nor a store: {error.reason}") from None
         if found != self.to:
             raise StoreError(
                 self.destination, f"it is a store of kind {found}, not {self.to}; name another destination"

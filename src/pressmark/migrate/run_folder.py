@@ -69,5 +69,5 @@ def finished_rows(plan: Plan) -> tuple[str, str]:
     except (OSError, ValueError, KeyError, TypeError):
         written = None
     if found != written:
-        raise JobError(path, "it is not as the run has written it: resume that, which puts the rows together again")
+        raise JobError(path, "changed since the run wrote it; resume the run to merge the rows again")
     return path, found

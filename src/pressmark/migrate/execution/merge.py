@@ -84,10 +84,10 @@ def output_lines(work: jobs.WorkFolder) -> Iterator[bytes]:
         try:
             rows = path.read_bytes()  # of one chunk
         except OSError as error:
-            raise JobError(str(path), f"it cannot be read ({error.strerror}), and the run needs it") from error
+            raise JobError(str(path), f"cannot be read ({error.strerror}); the run needs it") from error
         # Before any of them is given: they may be no rows at all.
         if hashlib.sha256(rows).hexdigest() != receipt.sha256:
-            raise JobError(str(path), "it is not as it was written: remove it and resume, its chunk is done again")
+            raise JobError(str(path), "changed since it was written; remove it and resume the run to repeat its chunk")
         yield from rows.splitlines(keepends=True)
 
 

@@ -34,7 +34,7 @@ def copied_rows(plan: Plan, work: jobs.WorkFolder) -> MergedRows:
         return merge_rows(plan, work, COPIED)
     path = os.path.join(plan.work, COPIED)
     if begun.parameters.get("rows") != sha256_of(path):
-        raise JobError(path, "it is not as it was when the removal of sources began: bring that back")
+        raise JobError(path, "changed since the removal of sources started; restore it")
     merged = MergedRows(COPIED)
     with open(path, "rb") as lines:
         for line in lines:
@@ -63,7 +63,7 @@ def merge_removal(plan: Plan, before: MergedRows) -> MergedRows:
         return before
     work = jobs.WorkFolder.open(os.path.join(plan.work, REMOVAL))
     if work.done().n != before.objects:
-        raise JobError(str(work.path), "it is not the removal of this run's objects: remove the folder and resume")
+        raise JobError(str(work.path), "does not belong to this run; remove the folder and resume the run")
     merged = MergedRows(ROWS)
     # The rows of what the plan left out are among them.
     write_rows(plan.work, merged, output_lines(work), None)

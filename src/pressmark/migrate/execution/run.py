@@ -52,7 +52,7 @@ def run_plan(
     before = state(plan.work)
     if before in ("begun", "finished") and not resume:
         what = (
-            "is not finished: resume it" if before == "begun" else "is finished: name another work folder to run again"
+            "is not finished; resume it" if before == "begun" else "is finished; name another work folder to run again"
         )
         raise _refused(plan, f"the run in {plan.work} {what}")
     started = monotonic()
@@ -98,4 +98,4 @@ def _check_planned(plan: Plan) -> None:
     """Make sure that what is to be done, and what was left out, is as it was planned."""
     for name, digest in ((ENTRIES, plan.sha256), (KNOWN, plan.known_sha256)):
         if sha256_of(os.path.join(plan.work, name)) != digest:
-            raise JobError(plan.work, f"{name} is not as it was planned: plan the migration again, in another folder")
+            raise JobError(plan.work, f"{name} changed after planning; plan the migration again, in another folder")

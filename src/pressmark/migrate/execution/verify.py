@@ -39,7 +39,7 @@ def verify_run(
     :raises JobError: it cannot go on, or the run's rows are damaged
     """
     if state(plan.work) != "finished":
-        raise _refused(plan, f"the run in {plan.work} is not finished: run or resume it first")
+        raise _refused(plan, f"the run in {plan.work} is not finished; run or resume it first")
     started = monotonic()
     with work_errors(plan.work):
         rows, digest, earlier = migrated_rows(plan)

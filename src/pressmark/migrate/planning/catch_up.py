@@ -49,7 +49,7 @@ def plan_catch_up(
     :raises JobError: its rows or its entries are damaged
     """
     if state(first.work) != "finished":
-        what = f"the run in {first.work} is not finished: run or resume it first"
+        what = f"the run in {first.work} is not finished; run or resume it first"
         raise MigrationError(first.options.source, first.options.destination, what)
     options = make_options(**{**asdict(first.options), "replace": True, **how})
     with IdentifierIndex(first.work) as index:

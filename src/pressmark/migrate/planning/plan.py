@@ -155,7 +155,8 @@ def refuse_others(plan: Plan, options: Options) -> None:
     differ = [name for name in planned if planned[name] != asked[name]]
     if differ:
         said = ", ".join(f"{name} was {json.dumps(planned[name])}, not {json.dumps(asked[name])}" for name in differ)
-        what = f"the run in {plan.work} began with other options ({said}): take those, or plan another"
+        what = f"{plan.work}: this migration was started with different options ({said})"
+        what += "; use the same options or start a new migration"
         raise MigrationError(plan.options.source, plan.options.destination, what)
 
 
