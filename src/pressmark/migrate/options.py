@@ -396,7 +396,7 @@ def _contradiction(options: Options) -> str | None:
     if mode == "hardlink" and options.to == "ocfl":
         return "OCFL forbids hard links (E090); take copy, reflink or auto"
     if mode == "rename" and not options.verbatim:
-        return f"objects of kind {options.source_kind} are made anew as {options.to}, not renamed; take copy or auto"
+        return f"objects of kind {options.source_kind} are converted to {options.to}, not renamed; use copy or auto"
     if mode == "rename" and not options.move:
         return "renaming takes the objects out of the source: ask for that with move, or take another copy mode"
     if mode in ("rename", "hardlink", "reflink") and not options.same_file_system():

@@ -229,7 +229,7 @@ def _json_lines(path: str, listed: ListStream, column: str | None) -> Iterator[s
         if isinstance(item, dict):
             item = item[_chosen(f"{path}:{number}", list(item), column)]
         if not isinstance(item, str):
-            raise ListError(f"{path}:{number}: it is no identifier, which is a JSON string")
+            raise ListError(f"{path}:{number}: expected an identifier as a JSON string")
         if item:
             yield item
 

@@ -116,8 +116,8 @@ def _sizes(plan: Plan) -> Iterator[tuple[str, str]]:
     """
     path = os.path.join(plan.work, ENTRIES)
     if sha256_of(path) != plan.sha256:
-        what = "bring it back, or migrate all of the source anew: what is there and the same stays"
-        raise JobError(path, f"it is not as it was planned: {what}")
+        what = "restore it, or migrate the whole source again; objects that are the same are skipped"
+        raise JobError(path, f"changed since it was planned; {what}")
     with IdentifierIndex(plan.work) as done:
         done.fill((identifier, "") for identifier in _done(plan))
         block: list[tuple[str, str]] = []

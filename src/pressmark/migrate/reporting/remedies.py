@@ -15,7 +15,8 @@ WAYS_OUT = {
     "source_missing": "correct the list of identifiers, or restore the object in the source",
     "source_invalid": "repair the source (pressmark store check lists the problems, pressmark store repair fixes some),"
     " then migrate the object again",
-    "digest_mismatch": "the source is damaged or was misread; replace it with an intact copy, then migrate the object again",
+    "digest_mismatch": "the source is damaged or was misread; replace it with an intact copy, then migrate the object"
+    " again",
     "copy_failed": "fix the cause that the error names (space, permissions, disk, network), then migrate the object"
     " again",
     "unverified": "verify it (--verify-again) before you rely on it",
