@@ -230,7 +230,7 @@ class Call:
 
     def _run(self, plan: migrate.Plan, lines: Lines, watch: Watch) -> int:
         self._work = plan.work
-        with self._workers(plan) as workers, told_of_ctrl_c(lambda: _tell_of_end(watch)):
+        with self._workers(plan) as workers, told_of_ctrl_c(lambda: _report_end(watch)):
             how: dict[str, Any] = {
                 "max_errors": self._call["max_errors"],
                 "on_event": watch.on_event,
@@ -246,7 +246,7 @@ class Call:
         plan = self._finished()
         self._work = plan.work
         migrate.refuse_others(plan, self._asked(plan))
-        with self._workers(plan) as workers, told_of_ctrl_c(lambda: _tell_of_end(watch)):
+        with self._workers(plan) as workers, told_of_ctrl_c(lambda: _report_end(watch)):
             run = migrate.verify(plan, max_errors=self._call["max_errors"], on_event=watch.on_event, **workers)
         return self._end(run, lines, watch)
 
@@ -322,7 +322,7 @@ class Call:
                 yield f"{what}; fix the listed problems, then run the same command with --catch-up{instead}"
 
 
-def _tell_of_end(watch: Watch) -> None:
+def _report_end(watch: Watch) -> None:
     watch.hide()
     say("stopping when the running chunks are done; press Ctrl-C again to stop now")
 

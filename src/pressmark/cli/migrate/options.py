@@ -32,7 +32,7 @@ _LAYOUT = "NAME[:KEY=VALUE,...]"
 
 def migrate_options(function: Function) -> Function:
     """Add SOURCE, DESTINATION and all options."""
-    for decorator in reversed((*_WHERE, *_WHAT, *_HOW, *_RUN, *_TELL)):
+    for decorator in reversed((*_WHERE, *_WHAT, *_HOW, *_RUN, *_REPORT)):
         function = decorator(function)
     return function
 
@@ -205,7 +205,7 @@ _RUN = (
         help="Stop when more than N objects failed. Default: no limit.",
     ),
 )
-_TELL = (
+_REPORT = (
     click.option(
         "--report",
         "reports",

@@ -43,13 +43,13 @@ def copied_rows(plan: Plan, work: jobs.WorkFolder) -> MergedRows:
     return merged
 
 
-def remove_sources(plan: Plan, workers: Workers, tell: OnEvent, how: dict[str, Any]) -> jobs.Summary:
+def remove_sources(plan: Plan, workers: Workers, on_event: OnEvent, how: dict[str, Any]) -> jobs.Summary:
     """Remove the sources of what is done and verified."""
     job = Remove(plan.options)
     folder = os.path.join(plan.work, REMOVAL)
     work = open_folder(folder) or make_folder(folder, job, os.path.join(plan.work, COPIED))
     with work.held():
-        return workers.drive(job, work, on_receipt=ReceiptReporter("remove", plan, work, tell), **how)
+        return workers.drive(job, work, on_receipt=ReceiptReporter("remove", plan, work, on_event), **how)
 
 
 def merge_removal(plan: Plan, before: MergedRows) -> MergedRows:

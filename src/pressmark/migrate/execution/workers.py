@@ -44,21 +44,23 @@ class Workers(NamedTuple):
 class ReceiptReporter:
     """Makes events of receipts."""
 
-    def __init__(self, phase: str, plan: Plan, work: jobs.WorkFolder, tell: OnEvent) -> None:
+    def __init__(self, phase: str, plan: Plan, work: jobs.WorkFolder, on_event: OnEvent) -> None:
         self._phase = phase
         self._plan = plan
-        self._report = tell
+        self._on_event = on_event
         done = work.done()
         self._objects, self._bytes = done.n, done.bytes
         self._by_status = Counter(done.by_status)
-        self._emit()
+        self._report()
 
     def __call__(self, receipt: jobs.Receipt) -> None:
         self._objects += receipt.n
         self._bytes += receipt.bytes
         self._by_status.update(receipt.by_status)
-        self._emit()
+        self._report()
 
-    def _emit(self) -> None:
+    def _report(self) -> None:
         plan = self._plan
-        self._report(Progress(self._phase, self._objects, self._bytes, plan.objects, plan.bytes, dict(self._by_status)))
+        self._on_event(
+            Progress(self._phase, self._objects, self._bytes, plan.objects, plan.bytes, dict(self._by_status))
+        )

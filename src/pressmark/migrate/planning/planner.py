@@ -179,9 +179,9 @@ def make_plan(
         if options.copy_mode == "reflink" and mode != "reflink":
             what = "the destination's file system cannot clone files; take copy or auto"
             raise MigrationError(options.source, options.destination, what)
-        tell = on_event or (lambda _event: None)
+        report = on_event or (lambda _event: None)
         size = (chunk_objects, chunk_bytes)
-        planning = _Planning(options, folder, usable_threads(threads), wanted, tell, order, size, resources)
+        planning = _Planning(options, folder, usable_threads(threads), wanted, report, order, size, resources)
         layout = options.destination_layout()
         if options.to == "ocfl" and layout is not None and layout.name.startswith("0011"):
             planning.conflicts.add("layout-0011")
@@ -212,7 +212,7 @@ class _Planning:
         folder: str,
         threads: int,
         wanted: Selection | None,
-        tell: OnEvent,
+        on_event: OnEvent,
         order: str,
         size: tuple[int, int],
         resources: ExitStack,
@@ -221,8 +221,8 @@ class _Planning:
         self._folder = folder
         self._threads = threads
         self._wanted = wanted
-        self._tell = tell
-        self._told = self._started = monotonic()
+        self._on_event = on_event
+        self._reported = self._started = monotonic()
         self._resources = resources
         self.totals = _Totals()
         self.conflicts = resources.enter_context(PlanConflicts(folder))
@@ -286,7 +286,7 @@ class _Planning:
         if self._wanted is not None:
             for identifier in self._wanted.gone():
                 self.conflicts.add("gone", [ConflictMember(identifier, "")])
-        self._say(last=True)
+        self._report(last=True)
 
     def _is_there(self, identifier: str) -> None:
         """Take note of an object that is left out: it is in the source all the same."""
@@ -379,7 +379,7 @@ class _Planning:
             self.totals.unchanged += len(keep) - sum(keep)
             seen = list(compress(seen, keep))
         collisions.add([member for one in seen if (member := self._entry(one)) is not None])
-        self._say()
+        self._report()
 
     def _look_at(self, handful: Sequence[tuple[StoreObject, str, Place]]) -> list[_Seen]:
         """Measure objects and look at the names that they will have."""
@@ -448,11 +448,11 @@ class _Planning:
         if chunk is not None:
             self._chunks.append(chunk)
 
-    def _say(self, last: bool = False) -> None:
+    def _report(self, last: bool = False) -> None:
         now = monotonic()
-        if last or now - self._told >= _EVERY:
-            self._told = now
-            self._tell(Progress("plan", self.totals.objects, self.totals.bytes))
+        if last or now - self._reported >= _EVERY:
+            self._reported = now
+            self._on_event(Progress("plan", self.totals.objects, self.totals.bytes))
 
     # --- the end ------------------------------------------------------------------------------------------------
 
