@@ -26,7 +26,8 @@ from pressmark.cli.migrate.output import refusal_text, row_text
 from pressmark.cli.migrate.watch import Watch, text_of
 from pressmark.errors import JobError, ReportError
 from pressmark.migrate import Progress
-from pressmark.migrate import runner as running
+from pressmark.migrate.execution import merge
+from pressmark.migrate.execution import verify as verifying
 
 from .conftest import COMMAND, Call, environment
 
@@ -219,9 +220,9 @@ def test_refusals_name_all_sides() -> None:
         (["books", "root", *OCFL, "--report", "root/a.csv"], "it would lie in the store root; name a place outside"),
         (["books", "root", *OCFL, "--ids", "a.csv", "--report", "./a.csv"], "it would replace the list of --ids"),
         (["books", "root", *OCFL, "--map", "a.csv", "--report", "a.csv"], "it would replace the list of --map"),
-        (["books", "root", "--resume"], "there is no run to go on with; leave out --resume to begin one"),
-        (["books", "root", "--catch-up"], "no run is finished in it; --catch-up is for afterwards"),
-        (["books", "root", "--verify-again"], "no run is finished in it; --verify-again is for afterwards"),
+        (["books", "root", "--resume"], "no run to resume; omit --resume to start one"),
+        (["books", "root", "--catch-up"], "no finished run; --catch-up needs one"),
+        (["books", "root", "--verify-again"], "no finished run; --verify-again needs one"),
         (["none", "root", *OCFL], "'none': it is not there"),
         (["books", "books/inside", *OCFL], "the destination is inside of the source; name another one"),
         (["books", "root", *OCFL, "--copy-mode", "hardlink"], "OCFL forbids hard links (E090)"),
@@ -270,10 +271,10 @@ def test_what_is_not_done(call: Call, books: Path) -> None:
     first, second = result.stderr.splitlines()
     assert first.startswith("pressmark: root: 3 objects: 2 ok, 1 exists_different; 4 files, 5 B by ")
     remaining = books.parent / "root.migration" / "remaining.txt"
-    assert second == f"pressmark: 1 not done: mend what is listed, then give the same call with --ids {remaining}"
+    assert second == f"pressmark: 1 not done; fix the listed problems, then run the same command with --ids {remaining}"
     # Neither a run that is gone on with nor a catch-up takes a list.
     result = call("migrate", "books", "root", "--resume")
-    assert result.stderr.endswith(f" the same call with --ids {remaining} in the place of --resume\n")
+    assert result.stderr.endswith(f" the same command with --ids {remaining} instead of --resume\n")
     with (books.parent / "rows.csv").open(newline="") as file:
         assert sorted((row["id"], row["status"]) for row in csv.DictReader(file)) == [
             (IDS[0], "exists_different"),
@@ -288,7 +289,7 @@ def test_what_is_not_done(call: Call, books: Path) -> None:
     link.symlink_to("nowhere")
     result = call("migrate", "books", "root", "--catch-up")
     assert result.stderr.endswith(
-        "pressmark: 1 not done: mend what is listed, then give the same call with --catch-up\n"
+        "pressmark: 1 not done; fix the listed problems, then run the same command with --catch-up\n"
     )
     link.unlink()
     assert call("migrate", "books", "root", "--catch-up").exit_code == 0
@@ -337,7 +338,7 @@ def test_verify_again(call: Call, root: Path) -> None:
     assert len((root.parent / "rows.jsonl").read_text().splitlines()) == 3
     result = call("migrate", "books", "root", "--verify-again", "--to", "bags")
     assert result.exit_code == 2
-    assert "began with other options" in result.stderr
+    assert "this migration was started with different options" in result.stderr
 
 
 def test_catch_up(call: Call, root: Path, books: Path) -> None:
@@ -356,7 +357,7 @@ def test_catch_up(call: Call, root: Path, books: Path) -> None:
     assert call("store", "check", "root", "--digests").exit_code == 0
     result = call("migrate", "books", "elsewhere", "--catch-up", "--work", "root.migration")
     assert result.exit_code == 2
-    assert "began with other options" in result.stderr
+    assert "this migration was started with different options" in result.stderr
 
 
 # --- ends before the end ----------------------------------------------------------------------------------------------
@@ -375,8 +376,8 @@ def test_going_on(call: Call, books: Path) -> None:
     result = call("migrate", "books", "root", *OCFL)
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr == (
-        f"pressmark: the run in {work} has not ended; the same call with --resume goes on with it;"
-        " to begin another one, name another --work\n"
+        f"pressmark: the run in {work} is not finished; run the same command with --resume to continue,"
+        " or name another --work to start a new run\n"
     )
     assert call("migrate", "books", "root", "--catch-up").exit_code == 2
     result = call("migrate", "books", "root", *OCFL, "--resume", "--verify", "reread")
@@ -411,11 +412,11 @@ def test_what_no_list_can_name(call: Call, books: Path) -> None:
     inventory.rename(books.parent / "away")
     result = call("migrate", "first", "second", "--to", "pairtree")
     assert result.exit_code == 1
-    ending = "1 not done, which no identifier is known of: mend what is listed, then give the same call with --catch-up"
+    ending = "1 not done, with unknown identifiers; fix the listed problems, then run the same command with --catch-up"
     assert result.stderr.endswith(f"pressmark: {ending}\n")
     assert "--ids" not in result.stderr
     result = call("migrate", "first", "second", "--resume")
-    assert result.stderr.endswith(" the same call with --catch-up in the place of --resume\n")
+    assert result.stderr.endswith(" the same command with --catch-up instead of --resume\n")
     (books.parent / "away").rename(inventory)
     result = call("migrate", "first", "second", "--to", "pairtree", "--catch-up")
     assert result.exit_code == 0
@@ -438,17 +439,17 @@ def test_a_work_folder_that_cannot_be_written(call: Call, monkeypatch: pytest.Mo
         result = call("migrate", "books", "root", *OCFL)
         assert (result.exit_code, result.stderr) == (1, "pressmark: 'work': No space left on device\n")
     with monkeypatch.context() as patched:
-        patched.setattr(running, "_write_rows", unmerged)
+        patched.setattr(merge, "write_rows", unmerged)
         result = call("migrate", "books", "root", *OCFL)
     assert result.exit_code == 1
-    ending = "root.migration': No space left on device; the run needs to read and write there; the same call"
-    assert result.stderr.endswith(f"{ending} with --resume goes on\n")
+    ending = "root.migration': No space left on device; the run needs to read and write there; run the same command"
+    assert result.stderr.endswith(f"{ending} with --resume to continue\n")
     # A run that is finished is read again by the same call.
     assert call("migrate", "books", "root", "--resume").exit_code == 0
-    monkeypatch.setattr(running, "_write_rows", unmerged)
+    monkeypatch.setattr(verifying, "write_rows", unmerged)
     result = call("migrate", "books", "root", "--verify-again")
     assert result.exit_code == 1
-    assert result.stderr.endswith("the run needs to read and write there; the same call goes on\n")
+    assert result.stderr.endswith("the run needs to read and write there; run the same command to continue\n")
 
 
 def test_interrupted(call: Call, books: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -463,7 +464,8 @@ def test_interrupted(call: Call, books: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(migrate, "run", interrupted)
     result = call("migrate", "books", "root", *OCFL)
     assert (result.exit_code, result.stdout) == (130, "")
-    assert result.stderr == ("pressmark: interrupted; 2 of 3 objects done; the same call with --resume goes on\n")
+    ending = "run the same command with --resume to continue\n"
+    assert result.stderr == f"pressmark: interrupted; 2 of 3 objects done; {ending}"
 
     def lost(plan: migrate.Plan, **how: Any) -> migrate.Run:
         how["on_event"](Progress("run", 2, 4, 3, 6, {"ok": 2}))
@@ -472,7 +474,7 @@ def test_interrupted(call: Call, books: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(migrate, "run", lost)
     result = call("migrate", "books", "root", *OCFL, "--work", "lost")
     assert result.exit_code == 1
-    assert "is lost; the same call with --resume goes on" in result.stderr
+    assert "is lost; run the same command with --resume to continue" in result.stderr
 
     def ended(plan: migrate.Plan, **how: Any) -> migrate.Run:
         assert how["max_errors"] == 1
@@ -481,7 +483,8 @@ def test_interrupted(call: Call, books: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(migrate, "run", ended)
     result = call("migrate", "books", "root", *OCFL, "--max-errors", "1", "--work", "ended")
     assert result.exit_code == 1
-    assert "the run has not ended: too many objects went wrong; the same call with --resume goes on" in result.stderr
+    why = "the run is not finished: too many objects failed"
+    assert f"{why}; run the same command with --resume to continue" in result.stderr
 
 
 def test_interrupted_while_planning(call: Call, books: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -513,7 +516,7 @@ def test_signals(books: Path, number: signal.Signals) -> None:
     status = 130 if number == signal.SIGINT else 143
     assert process.returncode in (0, status)
     if process.returncode:
-        assert "the same call with --resume goes on" in said
+        assert "run the same command with --resume to continue" in said
         assert "Traceback" not in said
     done = subprocess.run([*arguments, "--resume"], **options, check=False, timeout=60)
     assert (done.returncode, done.stderr.splitlines()[-1].split(b";")[0]) == (

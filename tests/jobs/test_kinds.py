@@ -465,7 +465,7 @@ def test_jobs_take_one_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         work = WorkFolder.create(tmp_path / f"work{number}", job, chunks())
         started.clear()
         for chunk in work.chunks():
-            assert isinstance(jobs.perform(job, chunk, work.place(job)), jobs.Receipt)
+            assert isinstance(jobs.run_chunk(job, chunk, work.place(job)), jobs.Receipt)
         # One beside ours is one that works while ours waits.
         assert len(started) <= 1, job
 

@@ -17,8 +17,8 @@ import pytest
 
 from pressmark import jobs
 from pressmark.errors import JobError
-from pressmark.jobs import Chunk, Cutter, Failed, Receipt, WorkFolder, perform
-from pressmark.jobs.visibility import Sight, unseen
+from pressmark.jobs import Chunk, ChunkBuilder, Failed, Receipt, WorkFolder, run_chunk
+from pressmark.jobs.visibility import MountProbe, unseen
 from support.processes import PACKAGE
 
 from .samples import Numbers, check_numbers, plan, work_folder
@@ -28,7 +28,7 @@ def done(work: WorkFolder, count: int, job: Numbers | None = None) -> None:
     """Do the first chunks in this process."""
     job = job or Numbers()
     for chunk in plan(count):
-        assert isinstance(perform(job, chunk, work.place(job)), Receipt)
+        assert isinstance(run_chunk(job, chunk, work.place(job)), Receipt)
 
 
 def test_what_a_folder_holds(tmp_path: Path) -> None:
@@ -177,8 +177,8 @@ def test_a_chunk_that_is_done_twice(tmp_path: Path) -> None:
     """A chunk that is given to a second worker is answered with the first receipt: totals stay what they are."""
     work = work_folder(tmp_path / "work", 1)
     job, chunk = Numbers(), plan(1)[0]
-    first = perform(job, chunk, work.place(job))
-    assert perform(job, chunk, work.place(job)) == first
+    first = run_chunk(job, chunk, work.place(job))
+    assert run_chunk(job, chunk, work.place(job)) == first
     assert work.done().n == 10
     check_numbers(work, 1)
 
@@ -189,7 +189,7 @@ def test_a_chunk_that_is_done_twice_at_once(tmp_path: Path) -> None:
     job, chunk = Numbers(), plan(1)[0]
     found: list[Any] = []
     threads = [
-        threading.Thread(target=lambda: found.append(perform(job, chunk, work.place(job)))) for _number in range(6)
+        threading.Thread(target=lambda: found.append(run_chunk(job, chunk, work.place(job)))) for _number in range(6)
     ]
     for thread in threads:
         thread.start()
@@ -238,7 +238,7 @@ def test_what_is_on_the_disk_first(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
     for name in ("fsync", "replace", "link"):
         monkeypatch.setattr(os, name, noted(name, getattr(os, name)))
-    perform(Numbers(), plan(1)[0], place)
+    run_chunk(Numbers(), plan(1)[0], place)
     directories = ["fsync"] if os.name != "nt" else []
     assert calls == ["fsync", "replace", *directories, "fsync", "link", *directories]
 
@@ -246,7 +246,7 @@ def test_what_is_on_the_disk_first(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_failed_writing_leaves_nothing(tmp_path: Path) -> None:
     """A job that fails leaves neither output nor receipt."""
     work = work_folder(tmp_path / "work", 1, c000="bad")
-    failed = perform(Numbers(), plan(1)[0], work.place(Numbers()))
+    failed = run_chunk(Numbers(), plan(1)[0], work.place(Numbers()))
     assert isinstance(failed, Failed)
     assert failed[:3] == ("000", "UnsendableError", "000: of no use")
 
@@ -386,7 +386,7 @@ def test_a_worker_that_does_not_see(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert unseen(place) == f"what is in {root} (is it mounted?)"
     root.rmdir()
     assert unseen(place) == str(root)
-    failed = perform(Rooted(), plan(1)[0], place)
+    failed = run_chunk(Rooted(), plan(1)[0], place)
     assert isinstance(failed, Failed)
     assert failed.fatal
     assert failed.reason.startswith("a worker on ")
@@ -401,7 +401,7 @@ def test_a_worker_that_does_not_see(tmp_path: Path, monkeypatch: pytest.MonkeyPa
             workers=1,
         )
     assert os.listdir(work.path / "receipts") == []
-    old = perform(Numbers(), plan(1)[0], place._replace(sights=(), version="0.0"))
+    old = run_chunk(Numbers(), plan(1)[0], place._replace(sights=(), version="0.0"))
     assert isinstance(old, Failed)
     assert "install the same one" in old.reason
 
@@ -411,15 +411,15 @@ def test_a_worker_that_does_not_see(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 def test_chunks_end_where_directories_do() -> None:
     """A chunk ends with a directory, unless that is far too large for one; nothing is left out."""
-    cutter = Cutter("paths", "listing", 3, 100)
+    builder = ChunkBuilder("paths", "listing", 3, 100)
     entries = [("a", 1)] * 5 + [("b", 1)] * 2 + [("c", 90)] + [("d", 20)] + [("e", 1)] * 13
-    found = [cutter.add(10, nbytes, directory) for directory, nbytes in entries]
-    chunks = [chunk for chunk in [*found, cutter.rest()] if chunk is not None]
+    found = [builder.add(10, nbytes, directory) for directory, nbytes in entries]
+    chunks = [chunk for chunk in [*found, builder.rest()] if chunk is not None]
     assert [(chunk.start // 10, chunk.stop // 10) for chunk in chunks] == [(0, 5), (5, 8), (8, 14), (14, 20), (20, 22)]
     assert [chunk.nbytes for chunk in chunks] == [5, 92, 25, 6, 2]
-    assert cutter.rest() is None
+    assert builder.rest() is None
     with pytest.raises(ValueError, match="expected 1 or more"):
-        Cutter("paths", "listing", 0)
+        ChunkBuilder("paths", "listing", 0)
 
 
 def test_a_file_is_remembered_among_many_directories(tmp_path: Path) -> None:
@@ -427,4 +427,4 @@ def test_a_file_is_remembered_among_many_directories(tmp_path: Path) -> None:
     for number in range(1500):
         (tmp_path / f"{number:04}").mkdir()
     (tmp_path / "declared").touch()
-    assert "declared" in Sight.of(str(tmp_path)).names
+    assert "declared" in MountProbe.of(str(tmp_path)).names

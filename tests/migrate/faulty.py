@@ -35,7 +35,7 @@ def main() -> None:
     transfer.flush_filesystem = flush_at_the_end
     if len(sys.argv) > 2:
         library.disk_arm(0, int(sys.argv[2]), int(sys.argv[3]))
-    rows = transfer.carry(options, plan)
+    rows = transfer.transfer_chunk(options, plan)
     if len(sys.argv) > 2:
         library.disk_arm(0, 0, 0)
     sys.stdout.buffer.writelines(row.line() for row in rows)

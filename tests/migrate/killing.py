@@ -14,7 +14,7 @@ from pathlib import Path
 
 from migrate.samples import entries
 from pressmark.migrate.options import Options
-from pressmark.migrate.transfer import carry
+from pressmark.migrate.transfer import transfer_chunk
 
 
 def main() -> None:
@@ -22,7 +22,7 @@ def main() -> None:
     plan = entries(options)
     os.write(1, b"ready\n")
     for start in range(0, len(plan), 7):
-        carry(options, plan[start : start + 7])
+        transfer_chunk(options, plan[start : start + 7])
 
 
 if __name__ == "__main__":

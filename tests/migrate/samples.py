@@ -11,9 +11,9 @@ from pressmark import layout, stores
 from pressmark.migrate.options import Options
 from pressmark.migrate.planning.entry import Entry
 from pressmark.migrate.planning.measure import measure
+from pressmark.migrate.planning.targets import Targets
 from pressmark.migrate.rows import Row
-from pressmark.migrate.targets import Targets
-from pressmark.migrate.transfer import carry
+from pressmark.migrate.transfer import transfer_chunk
 from pressmark.stores import Store
 
 #: What an object holds: names and bytes.
@@ -128,7 +128,7 @@ def migrate(source: Store, to: str, folder: Path, **more: Any) -> tuple[dict[str
     """Migrate all objects of a store, and return the rows by identifier, and the destination."""
     chosen = options(source, to, folder, **more)
     chosen.create_destination()
-    rows = carry(chosen, entries(chosen))
+    rows = transfer_chunk(chosen, entries(chosen))
     return {row.id: row for row in rows}, chosen.open_destination()
 
 

@@ -267,7 +267,7 @@ def test_a_file_that_an_inventory_names_and_the_object_lacks(tmp_path: Path, to:
 
 def test_what_is_gone_or_linked(tmp_path: Path) -> None:
     """Objects that were removed since the plan, and symbolic links, which are refused or followed."""
-    from pressmark.migrate.transfer import carry
+    from pressmark.migrate.transfer import transfer_chunk
 
     from .samples import entries
 
@@ -279,7 +279,7 @@ def test_what_is_gone_or_linked(tmp_path: Path) -> None:
     chosen.create_destination()
     plan = entries(chosen)
     source.delete("aa1")
-    found = {row.id: row.status for row in carry(chosen, plan)}
+    found = {row.id: row.status for row in transfer_chunk(chosen, plan)}
     assert found == {"aa1": "source_missing", "bb2": "source_invalid", "cc3": "ok", "dd4": "ok"}
     rows, store = migrate(source, "ocfl", tmp_path / "root", links="follow")
     assert rows["bb2"].status == "ok"

@@ -13,7 +13,7 @@ import pytest
 from pressmark import migrate, stores
 from pressmark.errors import ObjectError
 from pressmark.layouts import layout
-from pressmark.migrate.rows import KEPT, Row
+from pressmark.migrate.rows import SOURCE_KEPT, Row
 from pressmark.stores.ocfl import root as ocfl
 from pressmark.stores.ocfl.root import OcflRoot
 
@@ -105,7 +105,7 @@ def test_a_move_keeps_an_ocfl_object_of_which_something_does_not_go(
     before = {path: path.read_bytes() for path in place.rglob("*") if path.is_file()}
     run, rows = moved(root, to, tmp_path / "new")
     assert (run.by_status, run.kept, run.exit_code) == ({"ok": 2}, 1, 1)
-    assert rows["kept"].error_code == KEPT
+    assert rows["kept"].error_code == SOURCE_KEPT
     assert named in str(rows["kept"].error)
     assert rows["plain"].error_code is None
     assert {path: path.read_bytes() for path in place.rglob("*") if path.is_file()} == before
@@ -256,7 +256,7 @@ def test_a_move_keeps_empty_directories_unless_told_otherwise(trees: Path, tmp_p
         assert (run.ok, run.kept, run.noted, rows["kept"].error_code) == (True, 0, 1, None)
         assert os.listdir(trees / "pairtree_root") == []
     else:
-        assert (run.exit_code, run.kept, run.noted, rows["kept"].error_code) == (1, 1, 0, KEPT)
+        assert (run.exit_code, run.kept, run.noted, rows["kept"].error_code) == (1, 1, 0, SOURCE_KEPT)
         assert "--drop-empty-directories" in str(rows["kept"].error)
         assert (trees / "pairtree_root" / "ke" / "pt" / "kept" / "empty" / "er").is_dir()
     assert not (trees / "pairtree_root" / "pl").exists()
@@ -307,7 +307,7 @@ def test_an_empty_directory_that_the_same_object_has_not(trees: Path, tmp_path: 
     made(tmp_path / "new", ["kept", "plain"])
     run, rows = moved(trees, "pairtree", tmp_path / "new")
     assert (run.by_status, run.kept) == ({"exists_same": 2}, 1)
-    assert (rows["kept"].error_code, rows["plain"].error_code) == (KEPT, None)
+    assert (rows["kept"].error_code, rows["plain"].error_code) == (SOURCE_KEPT, None)
     assert (trees / "pairtree_root" / "ke" / "pt" / "kept" / "empty" / "er").is_dir()
 
 

@@ -103,7 +103,7 @@ def test_rows_in_short() -> None:
         *(row(f"o{number}") for number in range(3)),
         row("s", "exists_same"),
         row("r", mode="rename", verify="moved"),
-        row("k", error_code=migrate.KEPT, error="its source was kept"),
+        row("k", error_code=migrate.SOURCE_KEPT, error="its source was kept"),
         row("n", error="its times could not be kept"),
         row("m", "source_missing", host="", started=""),
     ]
@@ -185,14 +185,14 @@ def test_csv(tmp_path: Path, name: str) -> None:
     assert [line[:5] for line in lines] == [list(one[:5]) for one in ROWS]
     assert lines[3][header.index("digest")] == ""
 
-    from pressmark.migrate.sources import read_identifiers
+    from pressmark.tabular.identifiers import read_identifiers
 
     assert list(read_identifiers(path)) == [one.source_id for one in ROWS]
 
 
 def test_csv_of_line_ends(tmp_path: Path) -> None:
     """Identifiers with a line end of any kind are one field."""
-    from pressmark.migrate.sources import read_identifiers
+    from pressmark.tabular.identifiers import read_identifiers
 
     rows = [row(identifier) for identifier in ("a\nb", "a\rb", "a\r\nb", "end\r", 'a\r"b"', "plain")]
     path = reported(finished(tmp_path, rows), "rows.csv")
@@ -370,7 +370,7 @@ def test_the_page_says_everything(tmp_path: Path) -> None:
         *(row(f"f{number}", "copy_failed") for number in range(FIRST + 19)),
         row("full", "copy_failed", error_code="no-space"),
         row(HOSTILE, "source_invalid", id="new", error="why\u202e"),
-        row("k", error_code=migrate.KEPT, error="its source was kept: locked"),
+        row("k", error_code=migrate.SOURCE_KEPT, error="its source was kept: locked"),
         row("n", error="its times could not be kept"),
         row("x\udc80"),
     ]
@@ -454,7 +454,7 @@ def test_the_page_can_be_read_by_anybody(tmp_path: Path) -> None:
         ([row("a")], "good", "1 object was to be migrated. It is in the destination, and verified."),
         ([], "good", "There was no object to migrate."),
         (
-            [row("a"), row("b", error_code=migrate.KEPT, error="locked")],
+            [row("a"), row("b", error_code=migrate.SOURCE_KEPT, error="locked")],
             "attention",
             "and verified. The source of 1 object could not be removed: why is said below.",
         ),

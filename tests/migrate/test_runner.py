@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -16,9 +17,12 @@ import pytest
 from pressmark import migrate, stores
 from pressmark.errors import JobError, MigrationError, StoreError
 from pressmark.migrate import previous_runs as history
-from pressmark.migrate import runner as running
+from pressmark.migrate import run_folder
+from pressmark.migrate.execution import merge
+from pressmark.migrate.execution import move as moving
+from pressmark.migrate.execution import run as running
 from pressmark.migrate.planning.planner import make_plan
-from pressmark.migrate.rows import KEPT
+from pressmark.migrate.rows import SOURCE_KEPT
 from pressmark.migrate.transfer import direction as way
 from pressmark.migrate.transfer import ocfl_to_ocfl as relayout
 from pressmark.stores.ocfl import bulk_writer as ocfl_bulk_writer
@@ -177,14 +181,24 @@ def test_a_chunk_that_is_done_but_has_no_receipt(pairtree: Path, tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    "step", ["_merge", "_remove", "_merge_removal", "_prune", "_write_remaining", "_write_rows", "write_record"]
+    ("where", "step"),
+    [
+        (moving, "merge_rows"),
+        (merge, "write_rows"),
+        (running, "remove_sources"),
+        (running, "merge_removal"),
+        (moving, "write_rows"),
+        (running, "prune_source"),
+        (running, "write_remaining"),
+        (running, "write_record"),
+    ],
 )
 def test_a_run_that_ends_anywhere_is_resumed(
-    pairtree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+    pairtree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: ModuleType, step: str
 ) -> None:
     before = contents(pairtree)
     plan = to_ocfl(pairtree, tmp_path / "root", move=True)
-    done = getattr(running, step)
+    done = getattr(where, step)
     for moment in ("before", "after"):
 
         def ending(*arguments: Any, moment: str = moment) -> Any:
@@ -192,11 +206,11 @@ def test_a_run_that_ends_anywhere_is_resumed(
                 done(*arguments)
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(running, step, ending)
+        monkeypatch.setattr(where, step, ending)
         with pytest.raises(KeyboardInterrupt):
             migrate.resume(plan, threads=True)
         assert migrate.state(plan.work) in ("planned", "begun", "finished")
-    monkeypatch.setattr(running, step, done)
+    monkeypatch.setattr(where, step, done)
     run = migrate.resume(plan, threads=True)
     assert run.ok
     assert run.by_status == {"ok": 12}
@@ -369,8 +383,8 @@ def test_a_move_leaves_directories_that_may_not_be_removed(
     def refuse(*_: object) -> None:
         raise PermissionError(13, os.strerror(13))
 
-    monkeypatch.setattr(running, "prune_empty_parents", refuse)
-    monkeypatch.setattr(relayout, "prune_empty_parents", refuse)
+    monkeypatch.setattr(moving, "prune_upward", refuse)
+    monkeypatch.setattr(relayout, "prune_upward", refuse)
     layout = "0004" if to == "ocfl" else None
     run = migrate.run(planned(source, tmp_path / "root", to=to, layout=layout, move=True), threads=True)
     assert run.ok
@@ -433,19 +447,19 @@ def test_a_work_folder_may_be_moved(pairtree: Path, tmp_path: Path) -> None:
 
 def test_a_source_that_changed_is_kept(pairtree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plan = planned(pairtree, tmp_path / "root", to="bags", move=True)
-    remove = running._remove
+    remove = running.remove_sources
     file = next((pairtree / "pairtree_root").rglob("ark+=13030=b07x/one.txt"))
 
     def changing(*arguments: Any) -> Any:
         file.write_bytes(b"changed since")
         return remove(*arguments)
 
-    monkeypatch.setattr(running, "_remove", changing)
+    monkeypatch.setattr(running, "remove_sources", changing)
     run = migrate.run(plan, threads=True)
     assert run.by_status == {"ok": 12}
     assert (run.kept, run.ok, run.exit_code) == (1, False, 1)
     assert remaining(run) == [IDS[7]]
-    (kept,) = [row for row in run.rows() if row.error_code == KEPT]
+    (kept,) = [row for row in run.rows() if row.error_code == SOURCE_KEPT]
     assert kept.source_id == IDS[7]
     assert file.read_bytes() == b"changed since"
     assert {record.id for record in stores.open(pairtree).objects()} == {IDS[7]}
@@ -488,7 +502,7 @@ def test_a_move_keeps_versions_that_do_not_go(tmp_path: Path, to: str) -> None:
     run = migrate.run(planned(source, tmp_path / "new", to=to, move=True), threads=True)
     assert (run.by_status, run.kept, run.exit_code) == ({"ok": 2}, 1, 1)
     assert remaining(run) == [IDS[1]]
-    (kept,) = [row for row in run.rows() if row.error_code == KEPT]
+    (kept,) = [row for row in run.rows() if row.error_code == SOURCE_KEPT]
     assert kept.error is not None
     assert "1 older version" in kept.error
     assert [record.id for record in stores.open(source).objects()] == [IDS[1]]
@@ -649,7 +663,7 @@ def test_rows_of_earlier_runs_are_hashed_once(pairtree: Path, tmp_path: Path, mo
 
     def noted(plan: migrate.Plan) -> tuple[str, str]:
         hashed.append(plan.work)
-        return running.finished_rows(plan)
+        return run_folder.finished_rows(plan)
 
     monkeypatch.setattr(history, "finished_rows", noted)
     assert history.migrated_rows(second)[2] == 12

@@ -11,13 +11,13 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from pressmark.jobs.chunks import BYTES, FILES, ROWS, Chunk, Cutter
+from pressmark.jobs.chunks import BYTES, FILES, ROWS, Chunk, ChunkBuilder
 from pressmark.jobs.dask import dask_client, run_dask
 from pressmark.jobs.local import run_executor, run_local
 from pressmark.jobs.receipts import Receipt
 from pressmark.jobs.scheduler import OnReceipt, Stop, Summary, run
 from pressmark.jobs.workdir import Done, Job, WorkFolder, job_key
-from pressmark.jobs.worker import Failed, perform
+from pressmark.jobs.worker import Failed, run_chunk
 
 if TYPE_CHECKING:
     from pressmark.bagit.job import ValidateBags
@@ -31,7 +31,7 @@ __all__ = [
     "ROWS",
     "CheckStore",
     "Chunk",
-    "Cutter",
+    "ChunkBuilder",
     "Done",
     "Failed",
     "HashFiles",
@@ -45,8 +45,8 @@ __all__ = [
     "WorkFolder",
     "dask_client",
     "job_key",
-    "perform",
     "run",
+    "run_chunk",
     "run_dask",
     "run_executor",
     "run_local",

@@ -6,7 +6,7 @@ import json
 import re
 from typing import NamedTuple
 
-__all__ = ["BYTES", "FILES", "ROWS", "Chunk", "Cutter"]
+__all__ = ["BYTES", "FILES", "ROWS", "Chunk", "ChunkBuilder"]
 
 #: How much a chunk has at most, as a rule: enough to cost seconds, so that handing it out costs nothing beside.
 ROWS, FILES, BYTES = 1_000_000, 2_000, 4 << 30
@@ -63,7 +63,7 @@ class Chunk(NamedTuple):
         return self
 
 
-class Cutter:
+class ChunkBuilder:
     """Cuts a listing, as it is written, into chunks that end where a directory does.
 
     Two workers that are in the same directory make and remove each other's parents; so only a directory that is far too

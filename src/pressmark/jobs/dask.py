@@ -16,7 +16,7 @@ from pressmark.jobs.chunks import Chunk
 from pressmark.jobs.scheduler import OnReceipt, Stop, Summary, drive
 from pressmark.jobs.visibility import Place
 from pressmark.jobs.workdir import Job, WorkFolder
-from pressmark.jobs.worker import perform
+from pressmark.jobs.worker import run_chunk
 
 __all__ = ["DaskPool", "dask_client", "run_dask"]
 
@@ -99,7 +99,7 @@ class DaskPool:
         key = f"pressmark-{job.key[:16]}-{chunk.id}-{self._run}-{self._number}"
         self.watch()
         try:
-            return self._client.submit(perform, job, chunk, place, key=key, pure=False)
+            return self._client.submit(run_chunk, job, chunk, place, key=key, pure=False)
         except Exception:
             self.watch()  # it may have been lost just now
             raise

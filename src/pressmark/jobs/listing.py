@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pressmark.errors import JobError
-from pressmark.jobs.chunks import BYTES, FILES, Chunk, Cutter
+from pressmark.jobs.chunks import BYTES, FILES, Chunk, ChunkBuilder
 from pressmark.jobs.workdir import WorkFolder
 from pressmark.jobs.writing import OutputFile
 
@@ -54,15 +54,15 @@ def listed_chunks(
     :param count: how many lines make a chunk
     :param nbytes: how many bytes make a chunk
     """
-    cutter = Cutter(kind, name, count, nbytes)
+    builder = ChunkBuilder(kind, name, count, nbytes)
     with OutputFile(Path(folder) / name) as file:
         for one in lines:
             line = json.dumps(one.record, separators=(",", ":")).encode() + b"\n"
-            chunk = cutter.add(len(line), one.nbytes, one.directory)
+            chunk = builder.add(len(line), one.nbytes, one.directory)
             if chunk is not None:
                 yield chunk
             file.write(line)
-    last = cutter.rest()
+    last = builder.rest()
     if last is not None:
         yield last
 

@@ -16,7 +16,7 @@ from pressmark.jobs.chunks import Chunk
 from pressmark.jobs.scheduler import OnReceipt, Stop, SubmitPool, Summary, drive
 from pressmark.jobs.visibility import Place
 from pressmark.jobs.workdir import Job, WorkFolder
-from pressmark.jobs.worker import perform
+from pressmark.jobs.worker import run_chunk
 from pressmark.threads import usable_threads
 
 __all__ = ["ProcessPool", "ThreadPool", "run_executor", "run_local"]
@@ -111,7 +111,7 @@ class ProcessPool:
         return ProcessPoolExecutor(self.workers, self._context, _begin)
 
     def submit(self, job: Job, chunk: Chunk, place: Place) -> Any:
-        return self._executor.submit(perform, job, chunk, place)
+        return self._executor.submit(run_chunk, job, chunk, place)
 
     def is_lost(self, error: BaseException) -> bool:
         return isinstance(error, (BrokenExecutor, CancelledError))

@@ -15,7 +15,7 @@ from pressmark.jobs.chunks import Chunk
 from pressmark.jobs.receipts import Receipt
 from pressmark.jobs.visibility import Place
 from pressmark.jobs.workdir import Job, WorkFolder
-from pressmark.jobs.worker import Failed, perform
+from pressmark.jobs.worker import Failed, run_chunk
 
 __all__ = ["OnReceipt", "Pool", "Stop", "Submit", "SubmitPool", "Summary", "drive", "run"]
 
@@ -109,7 +109,7 @@ class SubmitPool:
         self._submit = submit
 
     def submit(self, job: Job, chunk: Chunk, place: Place) -> Any:
-        return self._submit(perform, job, chunk, place)
+        return self._submit(run_chunk, job, chunk, place)
 
     def is_lost(self, error: BaseException) -> bool:
         return isinstance(error, (BrokenExecutor, CancelledError))

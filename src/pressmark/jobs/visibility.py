@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import NamedTuple
 
-__all__ = ["Place", "Sight", "unseen"]
+__all__ = ["MountProbe", "Place", "unseen"]
 
 NONCE = "nonce"
 # Of a root so many names are remembered; a worker must see one of them, for others may go while the run does its work.
@@ -17,7 +17,7 @@ _NAMES = 16
 _LOOK_AT, _LOOK_AT_MOST = 1000, 1_000_000
 
 
-class Sight(NamedTuple):
+class MountProbe(NamedTuple):
     """A directory that every worker must see.
 
     :ivar path: of it, absolute
@@ -28,7 +28,7 @@ class Sight(NamedTuple):
     names: tuple[str, ...]
 
     @classmethod
-    def of(cls, path: str) -> Sight:
+    def of(cls, path: str) -> MountProbe:
         """Return what is seen from here.
 
         :raises OSError: nothing is
@@ -59,7 +59,7 @@ class Place(NamedTuple):
     nonce: str
     job_key: str
     version: str
-    sights: tuple[Sight, ...]
+    sights: tuple[MountProbe, ...]
 
 
 def unseen(place: Place) -> str | None:
@@ -73,7 +73,7 @@ def unseen(place: Place) -> str | None:
     return next(_unseen(place.sights), None)
 
 
-def _unseen(sights: Iterable[Sight]) -> Iterator[str]:
+def _unseen(sights: Iterable[MountProbe]) -> Iterator[str]:
     for path, names in sights:
         if not os.path.isdir(path):
             yield path

@@ -33,7 +33,7 @@ from pressmark.fs.owners import UntrustedError, enter_shared, require_shared
 from pressmark.jobs.chunks import Chunk
 from pressmark.jobs.driver_lock import locked
 from pressmark.jobs.receipts import Receipt
-from pressmark.jobs.visibility import NONCE, Place, Sight
+from pressmark.jobs.visibility import NONCE, MountProbe, Place
 from pressmark.jobs.writing import OutputFile, is_temporary, write_new, write_whole
 from pressmark.version import __version__
 
@@ -238,7 +238,7 @@ class WorkFolder:
         sights = []
         for root in roots:
             try:
-                sights.append(Sight.of(os.path.abspath(root)))
+                sights.append(MountProbe.of(os.path.abspath(root)))
             except OSError as error:
                 raise JobError(root, f"{error.strerror}: the run needs this directory") from None
         return Place(str(self.path), self._nonce, self.job_key, __version__, tuple(sights))

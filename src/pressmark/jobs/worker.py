@@ -11,7 +11,7 @@ from pressmark.jobs.visibility import Place, unseen
 from pressmark.jobs.workdir import Job, WorkFolder
 from pressmark.version import __version__
 
-__all__ = ["Failed", "perform"]
+__all__ = ["Failed", "run_chunk"]
 
 # What a file system may get over: a server that was away, a disk that was busy.
 _TRANSIENT = frozenset(
@@ -38,7 +38,7 @@ class Failed(NamedTuple):
     fatal: bool = False
 
 
-def perform(job: Job, chunk: Chunk, place: Place) -> Receipt | Failed:
+def run_chunk(job: Job, chunk: Chunk, place: Place) -> Receipt | Failed:
     """Do a chunk, and write its receipt once its work is in place.
 
     It raises nothing of its own: not every exception survives the way back from another process.

@@ -8,7 +8,7 @@
 
 A plan is made first, and refused as a whole where something would go wrong; nothing is written to the destination
 before. Everything a run knows is in its work folder, beside the destination: see
-:mod:`pressmark.migrate.planning.planner` and :mod:`pressmark.migrate.runner`.
+:mod:`pressmark.migrate.planning.plan` and :mod:`pressmark.migrate.run_folder`.
 """
 
 from __future__ import annotations
@@ -18,28 +18,28 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from typing import TYPE_CHECKING, Any, Literal
 
-from pressmark.migrate.asking import make_options
-from pressmark.migrate.options import COPY_MODES, IMPROPER, LINKS, VERIFICATIONS, Options
+from pressmark.migrate.execution.run_result import Run
+from pressmark.migrate.options import COPY_MODES, IMPROPER, LINKS, VERIFICATIONS, Options, make_options
 from pressmark.migrate.phases import PHASES, Progress
 from pressmark.migrate.planning.entry import Entry
-from pressmark.migrate.planning.plan import Plan
-from pressmark.migrate.rows import GOOD, KEPT, STATUSES, Row
-from pressmark.migrate.runner import Run, refuse_others, state
+from pressmark.migrate.planning.plan import Plan, refuse_others
+from pressmark.migrate.rows import GOOD, SOURCE_KEPT, STATUSES, Row
+from pressmark.migrate.run_folder import state
 
 if TYPE_CHECKING:
     from pressmark.layouts import Layout
     from pressmark.migrate.phases import OnEvent
     from pressmark.migrate.planning.id_map import IdentifierMap
     from pressmark.migrate.reporting import Summary
-    from pressmark.migrate.sources import Identifiers
+    from pressmark.tabular.identifiers import Identifiers
 
 __all__ = [
     "COPY_MODES",
     "GOOD",
     "IMPROPER",
-    "KEPT",
     "LINKS",
     "PHASES",
+    "SOURCE_KEPT",
     "STATUSES",
     "VERIFICATIONS",
     "Entry",
@@ -180,7 +180,8 @@ def run(
     :raises StoreError: the destination cannot be made
     :raises JobError: the run cannot go on
     """
-    from pressmark.migrate.runner import Workers, run_plan
+    from pressmark.migrate.execution.run import run_plan
+    from pressmark.migrate.execution.workers import Workers
 
     found = plan_or_work if isinstance(plan_or_work, Plan) else Plan.open(plan_or_work)
     return run_plan(
@@ -206,7 +207,8 @@ def resume(
     :raises MigrationError: there is no plan, or the run began with other options
     :raises JobError: the run cannot go on
     """
-    from pressmark.migrate.runner import Workers, run_plan
+    from pressmark.migrate.execution.run import run_plan
+    from pressmark.migrate.execution.workers import Workers
 
     found = plan_or_work if isinstance(plan_or_work, Plan) else Plan.open(plan_or_work)
     return run_plan(
@@ -237,7 +239,8 @@ def verify(
     :raises MigrationError: the run is not finished, or the work folder of one that it caught up with is gone
     :raises JobError: it cannot go on, or rows are damaged
     """
-    from pressmark.migrate.runner import Workers, verify_run
+    from pressmark.migrate.execution.verify import verify_run
+    from pressmark.migrate.execution.workers import Workers
 
     found = plan_or_work if isinstance(plan_or_work, Plan) else Plan.open(plan_or_work)
     return verify_run(
@@ -269,7 +272,7 @@ def catch_up(
     :raises JobError: the rows or the entries of a run are damaged, or the work folder cannot be used
     """
     from pressmark.jobs.workdir import work_errors
-    from pressmark.migrate.catch_up import plan_catch_up
+    from pressmark.migrate.planning.catch_up import plan_catch_up
 
     first = before if isinstance(before, Plan) else Plan.open(before)
     folder = work_folder(first.options.destination) if work is None else os.path.abspath(os.fspath(work))

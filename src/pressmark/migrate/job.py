@@ -15,8 +15,8 @@ from pressmark.migrate.options import Options
 from pressmark.migrate.planning.entry import Entry
 from pressmark.migrate.remove import removed
 from pressmark.migrate.reread import verified
-from pressmark.migrate.rows import GOOD, KEPT, Row
-from pressmark.migrate.transfer import carry
+from pressmark.migrate.rows import GOOD, SOURCE_KEPT, Row
+from pressmark.migrate.transfer import transfer_chunk
 
 __all__ = ["Migrate", "Remove", "Verify"]
 
@@ -58,7 +58,7 @@ class Migrate(_Job):
         :raises StoreError: source or destination cannot be used
         """
         started = monotonic()
-        rows = carry(self.options, map(Entry.parse, chunk_lines(work, chunk)))
+        rows = transfer_chunk(self.options, map(Entry.parse, chunk_lines(work, chunk)))
         return _of_rows(self, chunk, work, started, rows, _undone(rows))
 
 
@@ -103,7 +103,7 @@ class Remove(_Job):
         started = monotonic()
         rows = list(removed(self.options, (Row.parse(line) for line in chunk_lines(work, chunk))))
         # What did not arrive is not what went wrong here.
-        kept = sum(row.error_code == KEPT for row in rows)
+        kept = sum(row.error_code == SOURCE_KEPT for row in rows)
         return _of_rows(self, chunk, work, started, rows, kept)
 
 

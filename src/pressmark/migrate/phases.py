@@ -1,4 +1,4 @@
-"""What is told while a migration is planned and runs."""
+"""The events of a migration as it is planned and runs."""
 
 from __future__ import annotations
 

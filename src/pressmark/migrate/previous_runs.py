@@ -11,7 +11,7 @@ from pressmark.fs.atomic import new_file
 from pressmark.migrate.id_index import IdentifierIndex
 from pressmark.migrate.planning.plan import Plan
 from pressmark.migrate.rows import GOOD, Row
-from pressmark.migrate.runner import finished_rows
+from pressmark.migrate.run_folder import finished_rows
 
 __all__ = ["migrated_rows", "runs"]
 

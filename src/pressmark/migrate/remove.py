@@ -7,12 +7,11 @@ from collections.abc import Iterable, Iterator
 
 from pressmark.errors import ObjectError, PressmarkError
 from pressmark.fs.names import encode_fs
-from pressmark.migrate.options import Options
+from pressmark.migrate.options import TREES, Options
 from pressmark.migrate.planning.entry import Entry
-from pressmark.migrate.rows import GOOD, KEPT, Row
-from pressmark.migrate.runner import TREES
+from pressmark.migrate.rows import GOOD, SOURCE_KEPT, Row
 from pressmark.migrate.transfer.direction import all_files, changed_at, located, target_files
-from pressmark.migrate.transfer.failures import Trouble, failure_of
+from pressmark.migrate.transfer.failures import TransferError, failure_of
 from pressmark.migrate.transfer.left_out import empty_text
 from pressmark.migrate.transfer.reading import Content, Reader, tree_files
 from pressmark.stores import Store, StoredObject
@@ -41,15 +40,15 @@ def removed(options: Options, rows: Iterable[Row]) -> Iterator[Row]:
         try:
             _remove(options, row, source, destination, reader)
             yield row
-        except (PressmarkError, Trouble, OSError) as error:
+        except (PressmarkError, OSError) as error:
             failure = failure_of(error)
-            yield row._replace(error_code=KEPT, error=f"its source was kept: {failure.message}")
+            yield row._replace(error_code=SOURCE_KEPT, error=f"its source was kept: {failure.message}")
 
 
 def _check_left_out(options: Options, destination: Store, entry: Entry, content: Content) -> None:
     """Make sure that nothing goes with an object but what is in the destination, or can be made from that.
 
-    :raises Trouble: something would
+    :raises TransferError: something would
     """
     left_out = list(content.besides)
     if content.empty and not options.drop_empty_directories:
@@ -59,7 +58,7 @@ def _check_left_out(options: Options, destination: Store, entry: Entry, content:
             left_out.append(f"{empty_text(gone)}; --drop-empty-directories would remove it")
     if left_out:
         what = "not all of it is in the destination"
-        raise Trouble("kept", "left-out", f"{what}: {'; '.join(left_out)}; look at that, then remove it by hand")
+        raise TransferError("kept", "left-out", f"{what}: {'; '.join(left_out)}; look at that, then remove it by hand")
 
 
 def _empty_in(destination: Store, entry: Entry) -> set[bytes]:
@@ -99,7 +98,7 @@ def _is_found(source: Store, entry: Entry) -> bool:
 def _remove(options: Options, row: Row, source: Store, destination: Store, reader: Reader) -> None:
     """Remove the source of one object.
 
-    :raises Trouble: it is not what was copied, or cannot be removed by its identifier
+    :raises TransferError: it is not what was copied, or cannot be removed by its identifier
     """
     entry = Entry(row.id, row.source_id, row.source, row.target, None, row.files, row.bytes, row.changed)
     try:
@@ -116,12 +115,14 @@ def _remove(options: Options, row: Row, source: Store, destination: Store, reade
         raise
     size, changed = sum(one.st_size for one in statuses), changed_at(statuses)
     if (len(statuses), size, changed) != (row.files, row.bytes, row.changed):
-        raise Trouble("kept", "changed", "it was changed after it was copied; migrate it again")
+        raise TransferError("kept", "changed", "it was changed after it was copied; migrate it again")
     # Nothing is read again here: whether it is what was copied was found out, that it is still there is not.
     target_files(destination, entry)
     _check_left_out(options, destination, entry, content)
     if source.layout is not None and not _is_found(source, entry):
-        raise Trouble("kept", "misplaced", f"{row.source!r} is not where its identifier belongs; remove it by hand")
+        raise TransferError(
+            "kept", "misplaced", f"{row.source!r} is not where its identifier belongs; remove it by hand"
+        )
     try:
         source.delete(row.source_id)
     except ObjectError:

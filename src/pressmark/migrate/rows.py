@@ -7,25 +7,25 @@ import json
 import re
 from typing import Any, NamedTuple
 
-__all__ = ["GOOD", "KEPT", "STATUSES", "Facts", "Row"]
+__all__ = ["GOOD", "SOURCE_KEPT", "STATUSES", "Facts", "Row"]
 
 #: What can become of an object, and what that means.
 STATUSES = {
-    "ok": "it is in the destination, and was verified as asked",
-    "exists_same": "it was in the destination already, and is the same",
-    "exists_different": "another object, or other files, are in its place: nothing was changed",
-    "collision": "its place in the destination is another object's, or inside of one",
-    "refused_name": "its identifier or one of its files cannot have its name in the destination",
-    "source_missing": "it is not in the source",
-    "source_invalid": "the source's object is not as its specification says, or changed while it was read",
-    "digest_mismatch": "its bytes are not those that a digest was given for",
+    "ok": "in the destination, and verified as requested",
+    "exists_same": "already in the destination, with the same content",
+    "exists_different": "the destination has another object or other files at this path; nothing was changed",
+    "collision": "the path in the destination belongs to another object, or is inside one",
+    "refused_name": "the destination does not allow the identifier or the name of a file",
+    "source_missing": "not in the source",
+    "source_invalid": "the source object is invalid, or changed while it was read",
+    "digest_mismatch": "the content does not match a recorded digest",
     "copy_failed": "reading or writing failed",
-    "unverified": "it is in the destination, but was not verified",
+    "unverified": "in the destination, but not verified",
 }
 #: The statuses of objects that need nothing more.
 GOOD = frozenset({"ok", "exists_same"})
 #: The error code of an object that arrived, and whose source could not be removed.
-KEPT = "source_kept"
+SOURCE_KEPT = "source_kept"
 
 
 _encode = json.JSONEncoder(separators=(",", ":")).encode

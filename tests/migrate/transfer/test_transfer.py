@@ -22,7 +22,7 @@ from pressmark.bagit.bag import Bag
 from pressmark.errors import ObjectError
 from pressmark.migrate.object_digest import object_digest, read_files
 from pressmark.migrate.reread import verified
-from pressmark.migrate.transfer import carry
+from pressmark.migrate.transfer import transfer_chunk
 from pressmark.migrate.transfer.failures import failure_of
 from pressmark.migrate.transfer.reading import listed_digests
 from pressmark.stores.bags.bag_folder import BagFolder
@@ -259,22 +259,22 @@ def test_what_was_moved_is_known_again(tmp_path: Path, kind: str) -> None:
     chosen = options(source, kind, tmp_path / "destination", move=True)
     chosen.create_destination()
     plan = entries(chosen)
-    first = carry(chosen, plan)
+    first = transfer_chunk(chosen, plan)
     assert {row.status for row in first} == {"ok"}
-    again = carry(chosen, plan)
+    again = transfer_chunk(chosen, plan)
     assert [(row.status, row.mode, row.files, row.bytes) for row in again] == [
         ("ok", "rename", row.files, row.bytes) for row in first
     ]
     destination = stores.open(tmp_path / "destination", kind)
     destination.put("aa", write(tmp_path / "other", {"one": b"2"}), replace=True)
-    rows = {row.id: row for row in carry(chosen, plan)}
+    rows = {row.id: row for row in transfer_chunk(chosen, plan)}
     assert {row.id: row.status for row in rows.values()} == {
         one.id: "source_missing" if one.id == "aa" else "ok" for one in plan
     }
     # It may be the source's, changed after the plan and moved by the run that was killed.
     assert "one is in the destination" in (rows["aa"].error or "")
     destination.delete("aa")
-    (missing,) = [row for row in carry(chosen, plan) if row.id == "aa"]
+    (missing,) = [row for row in transfer_chunk(chosen, plan) if row.id == "aa"]
     assert (missing.status, "destination" in (missing.error or "")) == ("source_missing", False)
 
 
@@ -298,7 +298,7 @@ def test_names_that_came_after_the_plan(tmp_path: Path, kind: str, to: str, move
     destination = chosen.create_destination()
     plan = entries(chosen)
     source.put("bb", write(tmp_path / "new", {"a:b": b"3"}), replace=True)
-    rows = {row.id: row for row in carry(chosen, plan)}
+    rows = {row.id: row for row in transfer_chunk(chosen, plan)}
     assert {row.id: row.status for row in rows.values()} == {"aa": "ok", "bb": "refused_name"}
     assert rows["bb"].error_code == "refused-name"
     assert "a:b" in (rows["bb"].error or "")
@@ -318,7 +318,7 @@ def test_names_that_a_kind_of_store_does_not_take(tmp_path: Path, to: str) -> No
     Path(os.fsdecode(os.fsencode(tops["bb"]) + b"/caf\xe9")).write_bytes(b"x")
     for name in ("\u00e9", "e\u0301"):
         (tops["cc"] / name).write_bytes(b"x")
-    rows = {row.id: row for row in carry(chosen, plan)}
+    rows = {row.id: row for row in transfer_chunk(chosen, plan)}
     found = {"aa": "ok", "bb": "refused_name", "cc": "refused_name" if to == "bags" else "ok"}
     assert {row.id: row.status for row in rows.values()} == found
 
@@ -380,7 +380,7 @@ def test_hardlinks_between_pairtrees_only(tmp_path: Path) -> None:
     chosen = options(source, "ocfl", tmp_path / "root", copy_mode="hardlink")
     chosen.create_destination()
     with pytest.raises(stores.StoreError, match="E090"):
-        carry(chosen, entries(chosen))
+        transfer_chunk(chosen, entries(chosen))
     assert list(stores.open(tmp_path / "root").objects()) == []
 
 

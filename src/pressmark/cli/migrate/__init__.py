@@ -21,19 +21,19 @@ __all__ = ["migrate_command"]
 
 _MEANINGS = "\n".join(f"  {status:<16}  {meaning}" for status, meaning in migrate.STATUSES.items())
 EPILOG = f"""\
-A plan is made first: where each object goes. What cannot go well (two objects at one place, one inside of another,
-names that the target does not take, too little space) is refused as a whole, with all objects concerned, and
-nothing is written to DESTINATION. Then objects are copied, verified, and each gets a status:
+Pressmark first plans where each object goes. It refuses a plan with conflicts (path collisions, names that the target
+does not allow, too little space), lists all objects concerned, and writes nothing to DESTINATION. Then it copies and
+verifies the objects, and gives each one a status:
 
 \b
 {_MEANINGS}
 
-A line on standard output for each that is neither ok nor exists_same: status, identifier, reason. The identifiers of
-all that is not done are in remaining.txt in the work folder, for --ids. A run that was interrupted, or killed, goes on
-with --resume; the same call without it is refused.
+Each object that is neither ok nor exists_same gets a line on stdout: status, identifier, reason. remaining.txt in the
+work folder lists the identifiers of all objects that are not done, for --ids. To continue a run that was interrupted or
+killed, run the same command with --resume; without it the command is refused.
 
-Exit status: 0 every object is in DESTINATION and verified, 1 some are not (each is listed) or the run has not ended, 2
-the call was wrong or the plan is refused, 130 interrupted.
+Exit status: 0 every object is in DESTINATION and verified, 1 some are not (each is listed) or the run is not finished,
+2 usage error or refused plan, 130 interrupted.
 
 \b
 Examples:
@@ -66,6 +66,6 @@ def migrate_command(context: click.Context, /, **call: Any) -> int:
                 if isinstance(error.__cause__, OSError):
                     raise Failure(str(error)) from None
                 raise
-            raise Failure(f"{error}; {asked.again} goes on") from None
+            raise Failure(f"{error}; {asked.again}") from None
         finally:
             lines.flush()

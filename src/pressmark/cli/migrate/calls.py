@@ -18,11 +18,11 @@ from pressmark.cli.migrate.output import Lines
 from pressmark.cli.migrate.watch import Watch
 from pressmark.errors import MigrationError, ReportError
 from pressmark.migrate.reporting import Summary, check_report, outcome_of
-from pressmark.migrate.runner import is_of_run
+from pressmark.migrate.run_folder import is_of_run
 
 __all__ = ["Call"]
 
-_STOPPED = {"max_errors": "too many objects went wrong", "stop": "it was stopped"}
+_STOPPED = {"max_errors": "too many objects failed", "stop": "stopped"}
 
 
 class Call:
@@ -108,8 +108,9 @@ class Call:
 
     @property
     def again(self) -> str:
-        """The call that goes on once objects were at work."""
-        return "the same call" if self._verb == "verify_again" else "the same call with --resume"
+        """How to continue once objects are being migrated."""
+        how = "" if self._verb == "verify_again" else " with --resume"
+        return f"run the same command{how} to continue"
 
     def how_to_go_on(self, watch: Watch) -> str:
         """Return the last words of a call that was interrupted."""
@@ -117,7 +118,7 @@ class Call:
             return "interrupted; nothing was written to the destination"
         far = watch.last if watch.phase == "run" else None
         done = f"{far.objects:,} of {far.of_objects or 0:,} objects done; " if far is not None else ""
-        return f"interrupted; {done}{self.again} goes on"
+        return f"interrupted; {done}{self.again}"
 
     # --- where ----------------------------------------------------------------------------------------------------
 
@@ -128,8 +129,8 @@ class Call:
         """
         folder = migrate.work_folder(self._destination, self._call["work"])
         if migrate.state(folder) == "begun":
-            what = "the same call with --resume goes on with it; to begin another one, name another --work"
-            raise CallError(f"the run in {folder} has not ended; {what}")
+            what = "run the same command with --resume to continue, or name another --work to start a new run"
+            raise CallError(f"the run in {folder} is not finished; {what}")
         return folder
 
     def _unfinished(self) -> str:
@@ -141,7 +142,7 @@ class Call:
         if migrate.state(folder) == "none":
             finished = migrate.finished_folder(self._destination, self._call["work"])
             if finished is None:
-                raise CallError(f"{folder}: there is no run to go on with; leave out --resume to begin one")
+                raise CallError(f"{folder}: no run to resume; omit --resume to start one")
             folder = finished
         return folder
 
@@ -153,7 +154,7 @@ class Call:
         folder = migrate.finished_folder(self._destination, self._call["work"])
         if folder is None:
             folder = migrate.work_folder(self._destination, self._call["work"])
-            raise CallError(f"{folder}: no run is finished in it; {_option(self._verb)} is for afterwards")
+            raise CallError(f"{folder}: no finished run; {_option(self._verb)} needs one")
         return migrate.Plan.open(folder)
 
     # --- the plan -------------------------------------------------------------------------------------------------
@@ -229,7 +230,7 @@ class Call:
 
     def _run(self, plan: migrate.Plan, lines: Lines, watch: Watch) -> int:
         self._work = plan.work
-        with self._workers(plan) as workers, told_of_ctrl_c(lambda: _tell_of_end(watch)):
+        with self._workers(plan) as workers, told_of_ctrl_c(lambda: _report_end(watch)):
             how: dict[str, Any] = {
                 "max_errors": self._call["max_errors"],
                 "on_event": watch.on_event,
@@ -245,7 +246,7 @@ class Call:
         plan = self._finished()
         self._work = plan.work
         migrate.refuse_others(plan, self._asked(plan))
-        with self._workers(plan) as workers, told_of_ctrl_c(lambda: _tell_of_end(watch)):
+        with self._workers(plan) as workers, told_of_ctrl_c(lambda: _report_end(watch)):
             run = migrate.verify(plan, max_errors=self._call["max_errors"], on_event=watch.on_event, **workers)
         return self._end(run, lines, watch)
 
@@ -304,26 +305,26 @@ class Call:
             pieces.append(f"{duration(busy)}, {run.objects / busy:,.0f} objects/s, {shown_bytes(run.bytes / busy)}/s")
         yield f"{self._destination}: {'; '.join(pieces)}"
         for failed in run.failed:
-            yield f"part {failed.chunk} was given up: {failed.reason}"
+            yield f"chunk {failed.chunk} failed: {failed.reason}"
         if not run.complete:
-            why = _STOPPED.get(run.stopped or "", "parts of it were given up")
-            yield f"the run has not ended: {why}; {self.again} goes on"
+            why = _STOPPED.get(run.stopped or "", "some chunks failed")
+            yield f"the run is not finished: {why}; {self.again}"
         elif self._verb != "verify_again":
             left = summary.undone + summary.kept.objects - unseen
             path = outcome_of(run).remaining_path
-            instead = " in the place of --resume" if self._verb == "resume" else ""
+            instead = " instead of --resume" if self._verb == "resume" else ""
             if path is not None:
                 # What a catch-up has not done the next one does; it takes no list.
                 how = f"--ids {path}" if run.plan.before is None else "--catch-up"
-                yield f"{left:,} not done: mend what is listed, then give the same call with {how}{instead}"
+                yield f"{left:,} not done; fix the listed problems, then run the same command with {how}{instead}"
             if unseen:
-                what = f"{unseen:,} not done, which no identifier is known of"
-                yield f"{what}: mend what is listed, then give the same call with --catch-up{instead}"
+                what = f"{unseen:,} not done, with unknown identifiers"
+                yield f"{what}; fix the listed problems, then run the same command with --catch-up{instead}"
 
 
-def _tell_of_end(watch: Watch) -> None:
+def _report_end(watch: Watch) -> None:
     watch.hide()
-    say("ending as soon as the parts at work are done; once more ends it at once")
+    say("stopping when the running chunks are done; press Ctrl-C again to stop now")
 
 
 def _option(name: str) -> str:

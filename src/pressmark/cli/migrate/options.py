@@ -32,7 +32,7 @@ _LAYOUT = "NAME[:KEY=VALUE,...]"
 
 def migrate_options(function: Function) -> Function:
     """Add SOURCE, DESTINATION and all options."""
-    for decorator in reversed((*_WHERE, *_WHAT, *_HOW, *_RUN, *_TELL)):
+    for decorator in reversed((*_WHERE, *_WHAT, *_HOW, *_RUN, *_REPORT)):
         function = decorator(function)
     return function
 
@@ -75,7 +75,7 @@ _WHERE = (
         multiple=True,
         help="To a folder of bags: the digest algorithms of the bags. Default: sha512.",
     ),
-    click.option("--source-kind", type=click.Choice(stores.KINDS), help="The kind of SOURCE, where it does not tell."),
+    click.option("--source-kind", type=click.Choice(stores.KINDS), help="Kind of SOURCE, if it cannot be detected."),
     click.option(
         "--source-layout",
         metavar=_LAYOUT,
@@ -118,7 +118,7 @@ _WHAT = (
     click.option(
         "--profile",
         type=click.Choice(tuple(PROFILES)),
-        help="Refuse names and lengths that these systems do not take. Default: unix.",
+        help="Refuse names and lengths that these systems do not allow. Default: unix.",
     ),
     click.option(
         "--check-space/--no-check-space",
@@ -130,7 +130,7 @@ _WHAT = (
         type=click.Choice(["source", "size"]),
         default="source",
         show_default=True,
-        help="Migrate objects as they lie in SOURCE, or the largest first.",
+        help="Order of migration: as stored in SOURCE, or the largest objects first.",
     ),
 )
 _HOW = (
@@ -150,7 +150,7 @@ _HOW = (
     click.option(
         "--move",
         is_flag=True,
-        help="Remove objects from SOURCE, after all of them are done, and only those that were verified.",
+        help="Remove verified objects from SOURCE when all objects are done.",
     ),
     click.option(
         "--drop-empty-directories",
@@ -166,30 +166,30 @@ _HOW = (
     ),
 )
 _RUN = (
-    click.option("--dry-run", is_flag=True, help="Only plan: say what would be done, and what is refused."),
-    click.option("--resume", is_flag=True, help="Go on with a run that has not ended. What is done is not done again."),
+    click.option("--dry-run", is_flag=True, help="Only plan: report what would be done, and what is refused."),
+    click.option("--resume", is_flag=True, help="Continue an unfinished run; objects that are done are skipped."),
     click.option(
         "--catch-up",
         is_flag=True,
-        help="After a run that is finished: migrate what has been added to SOURCE, or changed there, since.",
+        help="After a finished run: migrate objects added to SOURCE, or changed there, since.",
     ),
     click.option(
         "--verify-again",
         is_flag=True,
-        help="After a run that is finished: read all that it migrated again in DESTINATION, and compare.",
+        help="After a finished run: read all migrated objects in DESTINATION again, and compare them.",
     ),
     click.option(
         "--workers",
         metavar="N",
         type=click.IntRange(min=0),
-        help="Work with N processes; 0, the default, for as many as there are cores.",
+        help="Number of worker processes; 0, the default, uses all cores.",
     ),
-    click.option("--dask", metavar="ADDRESS", help="Work on the Dask cluster whose scheduler is at ADDRESS, tcp://…"),
+    click.option("--dask", metavar="ADDRESS", help="Run on the Dask cluster whose scheduler is at ADDRESS, tcp://…"),
     click.option(
         "--dask-scheduler-file",
         metavar="FILE",
         type=click.Path(dir_okay=False),
-        help="Work on the Dask cluster whose scheduler wrote FILE.",
+        help="Run on the Dask cluster whose scheduler wrote FILE.",
     ),
     click.option(
         "--work",
@@ -202,10 +202,10 @@ _RUN = (
         "--max-errors",
         metavar="N",
         type=click.IntRange(min=0),
-        help="End when more than N objects went wrong. Default: go on to the end.",
+        help="Stop when more than N objects failed. Default: no limit.",
     ),
 )
-_TELL = (
+_REPORT = (
     click.option(
         "--report",
         "reports",

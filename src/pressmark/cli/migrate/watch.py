@@ -12,7 +12,7 @@ from pressmark.migrate import GOOD, Progress
 
 __all__ = ["PHASES", "Watch", "text_of"]
 
-# What is done in each phase, as people are told.
+# What is done in each phase, in words for people.
 PHASES = {
     "plan": "planning",
     "run": "migrating",
@@ -26,10 +26,10 @@ _WELL = GOOD | {"removed", "gone"}
 
 
 class Watch:
-    """Tells how far a migration is; a context manager.
+    """Reports the progress of a migration; a context manager.
 
     :ivar phase: that it is in; empty before the first one
-    :ivar last: what was told last
+    :ivar last: the last event
     """
 
     def __init__(self, manner: Manner) -> None:
@@ -57,7 +57,7 @@ class Watch:
             self._display = None
 
     def on_event(self, event: Progress) -> None:
-        """Take in how far it is, and where it is time, tell it."""
+        """Record an event, and report it when it is time."""
         now = time.monotonic()
         if event.phase != self.phase:
             # What an earlier call has done says nothing about the speed of this one.

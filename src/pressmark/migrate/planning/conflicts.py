@@ -1,4 +1,4 @@
-"""What a plan refuses, and what it warns of: each with a stable kind and both sides, written as it is found."""
+"""What a plan refuses, and what it warns of: each with a stable kind and the objects concerned."""
 
 from __future__ import annotations
 
@@ -19,43 +19,43 @@ from pressmark.migrate.options import Options, existing
 from pressmark.paths import PathIndex, folded, refusals
 from pressmark.reports import ERROR, WARNING, Kind
 
-__all__ = ["KINDS", "Clashes", "Fault", "Names", "Refusals", "Side", "folds", "lack_of_space"]
+__all__ = ["KINDS", "Collisions", "ConflictMember", "Fault", "Names", "PlanConflicts", "folds", "lack_of_space"]
 
-#: What can be refused (errors) or is worth a warning. Clashes by case or normalisation are errors where names are equal
-#: to the destination's system, and warnings elsewhere.
+#: Errors refuse a plan, warnings do not. Collisions by case or normalisation are errors where the destination's system
+#: takes such names for equal, and warnings elsewhere.
 KINDS: dict[str, Kind] = {
-    "equal": Kind(ERROR, "", "several objects would have one place"),
-    "inside": Kind(ERROR, "", "an object's place would be inside of another's"),
-    "case": Kind(ERROR, "", "places or names differ only in case, or in case and normalisation"),
-    "normalization": Kind(ERROR, "", "places or names differ only in Unicode normalisation"),
-    "refused-name": Kind(ERROR, "", "the target system does not take the name or the length"),
-    "reserved": Kind(ERROR, "", "the place is one that the store has for itself"),
-    "unmapped": Kind(ERROR, "", "the layout has no place for the identifier"),
-    "identifier-fixed": Kind(ERROR, "", "the object holds its identifier and cannot get another one"),
-    "files-several": Kind(ERROR, "", "a Vitro store takes objects of one file"),
-    "map-unknown": Kind(ERROR, "", "the map names an identifier that is not in the source"),
-    "improper": Kind(ERROR, "", "the source's object is not as its specification says"),
-    "space": Kind(ERROR, "", "the destination's file system has too little space"),
-    "inodes": Kind(ERROR, "", "the destination's file system has too few inodes left"),
-    "unreadable": Kind(WARNING, "", "the object cannot be read, or not all of it"),
-    "left-out": Kind(WARNING, "", "a store of the destination's kind has no place for something of the object"),
-    "missing": Kind(WARNING, "", "an identifier of the list is not in the source"),
-    "list-repeated": Kind(WARNING, "", "the list has an identifier more than once; it is taken once"),
-    "stray": Kind(WARNING, "", "something in the source belongs to no object, and stays there"),
-    "layout-0011": Kind(WARNING, "", "0011 is registered for the paths inside objects, not for storage roots"),
-    "gone": Kind(WARNING, "", "an object of an earlier run is in the source no more"),
+    "equal": Kind(ERROR, "", "path collision: several objects map to the same path"),
+    "inside": Kind(ERROR, "", "path collision: the path of one object is inside the path of another"),
+    "case": Kind(ERROR, "", "paths or names differ only in case, or in case and Unicode normalisation"),
+    "normalization": Kind(ERROR, "", "paths or names differ only in Unicode normalisation"),
+    "refused-name": Kind(ERROR, "", "the target system does not allow the name or its length"),
+    "reserved": Kind(ERROR, "", "the path is reserved by the store"),
+    "unmapped": Kind(ERROR, "", "the layout cannot map the identifier to a path"),
+    "identifier-fixed": Kind(ERROR, "", "the object contains its identifier, which cannot be changed"),
+    "files-several": Kind(ERROR, "", "a Vitro store holds objects of exactly one file"),
+    "map-unknown": Kind(ERROR, "", "the identifier in the map is not in the source"),
+    "improper": Kind(ERROR, "", "the source object does not conform to its specification"),
+    "space": Kind(ERROR, "", "not enough space on the destination file system"),
+    "inodes": Kind(ERROR, "", "not enough inodes on the destination file system"),
+    "unreadable": Kind(WARNING, "", "the object, or a part of it, cannot be read"),
+    "left-out": Kind(WARNING, "", "the destination format cannot hold a part of the object"),
+    "missing": Kind(WARNING, "", "the identifier in the list is not in the source"),
+    "list-repeated": Kind(WARNING, "", "the list contains an identifier more than once; the object is migrated once"),
+    "stray": Kind(WARNING, "", "a file or directory in the source belongs to no object; it is not migrated"),
+    "layout-0011": Kind(WARNING, "", "extension 0011 is registered for paths inside objects, not for storage roots"),
+    "gone": Kind(WARNING, "", "an object of an earlier run is no longer in the source"),
 }
 # Target systems that take names for equal which differ in case or normalisation.
 _FOLDING = frozenset({"windows", "all"})
 #: Kind, path and reason.
 Fault = tuple[str, str, str]
-# So many sides of a clash are listed.
+# So many members of a collision are listed.
 _LISTED = 1000
 _TOLD = 3
 _encode = json.JSONEncoder(separators=(",", ":")).encode
 
 
-class Side(NamedTuple):
+class ConflictMember(NamedTuple):
     """An object that takes part.
 
     :ivar source_id: its identifier in the source; :data:`None` where it has none
@@ -68,7 +68,7 @@ class Side(NamedTuple):
     target: str | None = None
 
 
-class Refusals:
+class PlanConflicts:
     """The files ``refused.jsonl`` and ``warnings.jsonl`` of a plan; a context manager.
 
     :param folder: the work folder
@@ -87,7 +87,7 @@ class Refusals:
         for severity, name in ((ERROR, self.path), (WARNING, os.path.join(folder, "warnings.jsonl"))):
             self._files[severity] = open(name, "wb", opener=new_file)  # noqa: SIM115  # closed in the end
 
-    def __enter__(self) -> Refusals:
+    def __enter__(self) -> PlanConflicts:
         return self
 
     def __exit__(
@@ -99,7 +99,7 @@ class Refusals:
     def add(
         self,
         kind: str,
-        sides: Sequence[Side] = (),
+        members: Sequence[ConflictMember] = (),
         message: str = "",
         *,
         count: int | None = None,
@@ -107,23 +107,23 @@ class Refusals:
     ) -> None:
         """Note one.
 
-        :param sides: the objects concerned
+        :param members: the objects concerned
         :param count: how many they are, where not all are given
         """
         known = KINDS[kind]
         severity = severity or known.severity
-        number = len(sides) if count is None else count
+        number = len(members) if count is None else count
         record = {
             "kind": kind,
             "severity": severity,
             "count": number,
             "message": message or known.meaning,
-            "objects": [side._asdict() for side in sides],
+            "objects": [one._asdict() for one in members],
         }
         self._files[severity].write(_encode(record).encode() + b"\n")
         (self.errors if severity == ERROR else self.warnings)[kind] += 1
         if severity == ERROR and len(self._first) < _TOLD:
-            self._first.append(_line(kind, sides, number, message or known.meaning))
+            self._first.append(_line(kind, members, number, message or known.meaning))
 
     def reason(self) -> str:
         """Return in one line what is refused."""
@@ -132,12 +132,12 @@ class Refusals:
         return f"refused ({kinds}): {'; '.join(self._first)}{more}; all of it is listed in {self.path}"
 
 
-def _line(kind: str, sides: Sequence[Side], count: int, message: str) -> str:
-    if not sides:
+def _line(kind: str, members: Sequence[ConflictMember], count: int, message: str) -> str:
+    if not members:
         return message
-    names = " and ".join(shown(side.source if side.source_id is None else side.source_id) for side in sides[:2])
+    names = " and ".join(shown(one.source if one.source_id is None else one.source_id) for one in members[:2])
     others = f" and {count - 2} more" if count > 2 else ""
-    at = f" at {shown(sides[0].target)}" if sides[0].target is not None else ""
+    at = f" at {shown(members[0].target)}" if members[0].target is not None else ""
     return f"{kind}: {names}{others}{at}: {message}"
 
 
@@ -187,7 +187,7 @@ def folds(options: Options) -> bool:
     return options.profile in _FOLDING or is_case_insensitive(os.fsencode(existing(options.destination)))
 
 
-class Clashes:
+class Collisions:
     """The places of all objects, compared on the disk; a context manager.
 
     :param folder: the work folder
@@ -196,7 +196,7 @@ class Clashes:
     def __init__(self, folder: str, memory: int) -> None:
         self._index = PathIndex(Path(folder), memory=memory)
 
-    def __enter__(self) -> Clashes:
+    def __enter__(self) -> Collisions:
         self._index.__enter__()
         return self
 
@@ -205,27 +205,27 @@ class Clashes:
     ) -> None:
         self._index.__exit__(kind, value, traceback)
 
-    def add(self, sides: Sequence[Side]) -> None:
+    def add(self, members: Sequence[ConflictMember]) -> None:
         """Take in more objects."""
         self._index.add(
-            [side.target or "" for side in sides], [_encode([side.source_id, side.source]) for side in sides]
+            [one.target or "" for one in members], [_encode([one.source_id, one.source]) for one in members]
         )
 
-    def refuse(self, found: Refusals, folding: bool) -> None:
-        """Note every clash.
+    def refuse(self, found: PlanConflicts, folding: bool) -> None:
+        """Note every collision.
 
         :param folding: whether the target system takes names for equal that differ in case or normalisation
         """
-        for clash in self._index.clashes(first=_LISTED):
-            sides = []
-            for member in clash.members:
+        for collision in self._index.clashes(first=_LISTED):
+            members = []
+            for member in collision.members:
                 identifier, source = json.loads(member.label)
-                sides.append(Side(identifier, source, member.path))
-            kind = clash.kind
-            if kind == "inside" and not folding and not clash.exact:
+                members.append(ConflictMember(identifier, source, member.path))
+            kind = collision.kind
+            if kind == "inside" and not folding and not collision.exact:
                 kind = "case"
             binds = folding or kind in ("equal", "inside")
-            found.add(kind, sides, count=clash.count, severity=ERROR if binds else WARNING)
+            found.add(kind, members, count=collision.count, severity=ERROR if binds else WARNING)
 
 
 def lack_of_space(destination: str, blocks: int, files: int, directories: int) -> list[tuple[str, str]]:

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from pressmark.errors import shown
 from pressmark.migrate.id_index import IdentifierIndex
-from pressmark.migrate.sources import ListError, examined, reading, table_rows
 from pressmark.tabular.delimited import CSV, TSV
+from pressmark.tabular.identifiers import ListError, examined, reading, table_rows
 
 __all__ = ["IdentifierMap", "read_map"]
 

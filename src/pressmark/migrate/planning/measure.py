@@ -11,7 +11,7 @@ from pressmark.errors import ObjectError
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.migrate.options import Options
 from pressmark.migrate.planning.entry import Entry
-from pressmark.migrate.transfer.failures import Trouble
+from pressmark.migrate.transfer.failures import TransferError
 from pressmark.migrate.transfer.reading import Content, Reader, content_of
 from pressmark.stores import Store, StoreObject
 from pressmark.stores.bags.bag_folder_reader import BagObject
@@ -61,7 +61,7 @@ def measure(store: Store, record: StoreObject, options: Options) -> tuple[Measur
                 changed = max(changed, status.st_mtime_ns, status.st_ctime_ns)
                 names.append(name)
                 directories.add(name.rpartition("/")[0])
-    except (ObjectError, Trouble) as error:
+    except (ObjectError, TransferError) as error:
         fault = error.reason if isinstance(error, ObjectError) else error.failure.message
     return Measure(count, size, changed, blocks, len(directories), fault, left_out), names
 

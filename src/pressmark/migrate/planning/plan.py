@@ -19,6 +19,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 from pressmark.errors import JobError, MigrationError
@@ -30,7 +31,7 @@ from pressmark.migrate.object_digest import sha256_of
 from pressmark.migrate.options import Options
 from pressmark.migrate.planning.entry import Entry
 
-__all__ = ["BEGUN", "ENTRIES", "KNOWN", "MAP", "PLAN", "PLANNED", "Plan", "job_of", "write_record"]
+__all__ = ["BEGUN", "ENTRIES", "KNOWN", "MAP", "PLAN", "PLANNED", "Plan", "refuse_others", "utc_now", "write_record"]
 
 ENTRIES, KNOWN, MAP, PLAN = "entries.jsonl", "known.jsonl", "map.jsonl", "plan.json"
 #: There since the run was begun: the plan must not be replaced any more.
@@ -145,11 +146,23 @@ def _pairs(path: str) -> Iterator[tuple[str, str]]:
             yield old, new
 
 
-def job_of(options: Options) -> Any:
-    """Return the job that does what is planned."""
-    from pressmark.migrate.job import Migrate
+def refuse_others(plan: Plan, options: Options) -> None:
+    """Refuse options that are not those of the plan.
 
-    return Migrate(options)
+    :raises MigrationError: they are not
+    """
+    planned, asked = json.loads(plan.options.text()), json.loads(options.text())
+    differ = [name for name in planned if planned[name] != asked[name]]
+    if differ:
+        said = ", ".join(f"{name} was {json.dumps(planned[name])}, not {json.dumps(asked[name])}" for name in differ)
+        what = f"{plan.work}: this migration was started with different options ({said})"
+        what += "; use the same options or start a new migration"
+        raise MigrationError(plan.options.source, plan.options.destination, what)
+
+
+def utc_now() -> str:
+    """Return date and time of RFC 3339, in UTC."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def write_record(path: str, record: Mapping[str, Any]) -> None:

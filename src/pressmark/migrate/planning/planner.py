@@ -23,23 +23,32 @@ from pressmark.errors import IdentifierError, MigrationError, shown
 from pressmark.fs.atomic import new_file
 from pressmark.fs.names import decode_fs
 from pressmark.migrate.id_index import IdentifierIndex
+from pressmark.migrate.job import Migrate
 from pressmark.migrate.options import Options
 from pressmark.migrate.phases import OnEvent, Progress
-from pressmark.migrate.planning.conflicts import Clashes, Fault, Names, Refusals, Side, folds, lack_of_space
+from pressmark.migrate.planning.conflicts import (
+    Collisions,
+    ConflictMember,
+    Fault,
+    Names,
+    PlanConflicts,
+    folds,
+    lack_of_space,
+)
 from pressmark.migrate.planning.copy_modes import mode_of
 from pressmark.migrate.planning.entry import Entry
 from pressmark.migrate.planning.id_map import IdentifierMap, read_map
 from pressmark.migrate.planning.lookup import looked_up, missing
 from pressmark.migrate.planning.measure import Measure, measure
-from pressmark.migrate.planning.plan import ENTRIES, KNOWN, MAP, PLAN, Plan, job_of, write_record
+from pressmark.migrate.planning.plan import ENTRIES, KNOWN, MAP, PLAN, Plan, write_record
+from pressmark.migrate.planning.targets import Place, Targets
 from pressmark.migrate.rows import Row
-from pressmark.migrate.sources import Identifiers, ListError, check_list, check_map, read_identifiers
-from pressmark.migrate.targets import Place, Targets
 from pressmark.migrate.transfer.failures import status_of_problem
 from pressmark.migrate.workdir import prepare
 from pressmark.reports import ERROR, WARNING, Problem
 from pressmark.stores import StoreObject
 from pressmark.tabular.detection import Crlf
+from pressmark.tabular.identifiers import Identifiers, ListError, check_list, check_map, read_identifiers
 from pressmark.threads import usable_threads
 
 __all__ = ["Selection", "make_plan"]
@@ -170,27 +179,27 @@ def make_plan(
         if options.copy_mode == "reflink" and mode != "reflink":
             what = "the destination's file system cannot clone files; take copy or auto"
             raise MigrationError(options.source, options.destination, what)
-        tell = on_event or (lambda _event: None)
+        report = on_event or (lambda _event: None)
         size = (chunk_objects, chunk_bytes)
-        planning = _Planning(options, folder, usable_threads(threads), wanted, tell, order, size, resources)
+        planning = _Planning(options, folder, usable_threads(threads), wanted, report, order, size, resources)
         layout = options.destination_layout()
         if options.to == "ocfl" and layout is not None and layout.name.startswith("0011"):
-            planning.refusals.add("layout-0011")
+            planning.conflicts.add("layout-0011")
         try:
             mapping = wanted.new_ids() if new_ids is None and wanted is not None else new_ids
             if mapping is not None:
                 planning.read_map(mapping)
-            with Clashes(folder, memory) as clashes:
-                planning.go(None if ids is None else read_identifiers(ids, column, crlf), clashes)
+            with Collisions(folder, memory) as collisions:
+                planning.go(None if ids is None else read_identifiers(ids, column, crlf), collisions)
                 if new_ids is not None:  # what is gone of an earlier run's map is nothing to mend
                     planning.check_map(listed=ids is not None)
-                clashes.refuse(planning.refusals, folds(options))
+                collisions.refuse(planning.conflicts, folds(options))
         except ListError as error:
             raise MigrationError(options.source, options.destination, str(error)) from None
         planning.weigh(mode, check_space)
-        if planning.refusals.errors:
-            reason = planning.refusals.reason()
-            raise MigrationError(options.source, options.destination, reason, planning.refusals.path)
+        if planning.conflicts.errors:
+            reason = planning.conflicts.reason()
+            raise MigrationError(options.source, options.destination, reason, planning.conflicts.path)
         return planning.finish(mode, before)
 
 
@@ -203,7 +212,7 @@ class _Planning:
         folder: str,
         threads: int,
         wanted: Selection | None,
-        tell: OnEvent,
+        on_event: OnEvent,
         order: str,
         size: tuple[int, int],
         resources: ExitStack,
@@ -212,11 +221,11 @@ class _Planning:
         self._folder = folder
         self._threads = threads
         self._wanted = wanted
-        self._tell = tell
-        self._told = self._started = monotonic()
+        self._on_event = on_event
+        self._reported = self._started = monotonic()
         self._resources = resources
         self.totals = _Totals()
-        self.refusals = resources.enter_context(Refusals(folder))
+        self.conflicts = resources.enter_context(PlanConflicts(folder))
         self._store = options.open_source()
         self._targets = Targets(options)
         self._names = Names(options)
@@ -228,7 +237,7 @@ class _Planning:
         self._entries = _Lines(os.path.join(folder, ENTRIES))
         # Chunks are cut as entries are written, unless those are put in order first.
         self._size = size
-        self._cutter = self._new_cutter() if order == "source" else None
+        self._builder = self._new_builder() if order == "source" else None
         self._chunks: list[jobs.Chunk] = []
         resources.callback(self._known.close)
         resources.callback(self._entries.close)
@@ -255,9 +264,9 @@ class _Planning:
         severity = WARNING if listed or self._wanted is not None else None
         for identifier, new in self._map.unasked():
             what = f"it would become {shown(new)}, but is not in the source; mend the map"
-            self.refusals.add("map-unknown", [Side(identifier, "")], what, severity=severity)
+            self.conflicts.add("map-unknown", [ConflictMember(identifier, "")], what, severity=severity)
 
-    def go(self, ids: Iterator[str] | None, clashes: Clashes) -> None:
+    def go(self, ids: Iterator[str] | None, collisions: Collisions) -> None:
         """Go through the source, and write what is to be done."""
         items = self._all() if ids is None else self._listed(ids)
         batch: list[StoreObject] = []
@@ -271,13 +280,13 @@ class _Planning:
             else:
                 batch.append(item)
             if len(batch) == _BATCH:
-                self._take(batch, clashes)
+                self._take(batch, collisions)
                 batch = []
-        self._take(batch, clashes)
+        self._take(batch, collisions)
         if self._wanted is not None:
             for identifier in self._wanted.gone():
-                self.refusals.add("gone", [Side(identifier, "")])
-        self._say(last=True)
+                self.conflicts.add("gone", [ConflictMember(identifier, "")])
+        self._report(last=True)
 
     def _is_there(self, identifier: str) -> None:
         """Take note of an object that is left out: it is in the source all the same."""
@@ -292,7 +301,7 @@ class _Planning:
 
         def stray(found: Problem) -> None:
             place = decode_fs(found.path)
-            self.refusals.add("stray", [Side(None, place)], f"{found.kind}: {found.message}")
+            self.conflicts.add("stray", [ConflictMember(None, place)], f"{found.kind}: {found.message}")
             if found.kind in _HIDING:
                 status = status_of_problem(found.kind)
                 hidden.append(Row("", "", place, "", status, error_code=found.kind, error=found.message))
@@ -308,7 +317,9 @@ class _Planning:
         listed = self._resources.enter_context(IdentifierIndex(self._folder))
         listed.fill((identifier, "") for identifier in identifiers)
         for identifier, _first, number, _same in listed.repeated():
-            self.refusals.add("list-repeated", [Side(identifier, "")], f"it is number {number + 1} of the list, too")
+            self.conflicts.add(
+                "list-repeated", [ConflictMember(identifier, "")], f"it is number {number + 1} of the list, too"
+            )
         # Where nothing says at once where an object is, going through the source finds all of them.
         if self._store.layout is not None and self._store.kind != "bags":
             for identifier, _ in listed.items():
@@ -335,25 +346,25 @@ class _Planning:
         kind, message = (first.kind, first.message) if first is not None else ("identifier-missing", "")
         message = message or "it has no identifier that can be read"
         if self._options.improper == "refuse":
-            self.refusals.add("improper", [Side(record.id, record.path)], f"{kind}: {message}")
+            self.conflicts.add("improper", [ConflictMember(record.id, record.path)], f"{kind}: {message}")
         identifier = record.id or ""
         return Row(identifier, identifier, record.path, "", status_of_problem(kind), error_code=kind, error=message)
 
     def _leave(self, row: Row) -> None:
         """Write the row of what is not done."""
-        side = Side(row.source_id or None, row.source)
+        member = ConflictMember(row.source_id or None, row.source)
         if row.status == "source_missing":
             self.totals.missing += 1
-            self.refusals.add("missing", [side], row.error or "")
+            self.conflicts.add("missing", [member], row.error or "")
         else:
             self.totals.invalid += 1
             if self._options.improper != "refuse":
-                self.refusals.add("improper", [side], f"{row.error_code}: {row.error}", severity=WARNING)
+                self.conflicts.add("improper", [member], f"{row.error_code}: {row.error}", severity=WARNING)
         self._known.write(row.line())
 
     # --- what is done with it -----------------------------------------------------------------------------------
 
-    def _take(self, batch: list[StoreObject], clashes: Clashes) -> None:
+    def _take(self, batch: list[StoreObject], collisions: Collisions) -> None:
         """Write the entries of some objects."""
         identifiers = [record.id or "" for record in batch]
         new = identifiers
@@ -367,8 +378,8 @@ class _Planning:
             keep = self._wanted.changed(identifiers, [one.size for one in seen])
             self.totals.unchanged += len(keep) - sum(keep)
             seen = list(compress(seen, keep))
-        clashes.add([side for one in seen if (side := self._entry(one)) is not None])
-        self._say()
+        collisions.add([member for one in seen if (member := self._entry(one)) is not None])
+        self._report()
 
     def _look_at(self, handful: Sequence[tuple[StoreObject, str, Place]]) -> list[_Seen]:
         """Measure objects and look at the names that they will have."""
@@ -405,17 +416,17 @@ class _Planning:
         fault = self._targets.fault_of(names)
         return None if fault is None else (fault[0], f"{target}/{fault[1]}", fault[2])
 
-    def _entry(self, seen: _Seen) -> Side | None:
+    def _entry(self, seen: _Seen) -> ConflictMember | None:
         """Write an object's entry, or refuse it; return it with the path that it has for itself."""
         record, size = seen.record, seen.size
         assert record.id is not None
         if size.fault is not None:
-            self.refusals.add("unreadable", [Side(record.id, record.path, seen.target)], size.fault)
+            self.conflicts.add("unreadable", [ConflictMember(record.id, record.path, seen.target)], size.fault)
         if size.left_out is not None:
-            self.refusals.add("left-out", [Side(record.id, record.path, seen.target)], size.left_out)
+            self.conflicts.add("left-out", [ConflictMember(record.id, record.path, seen.target)], size.left_out)
         if seen.fault is not None:
             kind, path, why = seen.fault
-            self.refusals.add(kind, [Side(record.id, record.path, path or None)], why)
+            self.conflicts.add(kind, [ConflictMember(record.id, record.path, path or None)], why)
         if seen.target is None or seen.whole is None:
             return None
         line = Entry(
@@ -423,25 +434,25 @@ class _Planning:
             *(size.files, size.bytes, size.changed),
         ).line()
         self._entries.write(line)
-        if self._cutter is not None:
-            self._cut(self._cutter.add(len(line), size.bytes, os.path.dirname(record.path)))
+        if self._builder is not None:
+            self._cut(self._builder.add(len(line), size.bytes, os.path.dirname(record.path)))
         totals = self.totals
         totals.objects += 1
         totals.files += size.files
         totals.bytes += size.bytes
         totals.blocks += size.blocks
         totals.directories += size.directories
-        return Side(record.id, record.path, seen.whole)
+        return ConflictMember(record.id, record.path, seen.whole)
 
     def _cut(self, chunk: jobs.Chunk | None) -> None:
         if chunk is not None:
             self._chunks.append(chunk)
 
-    def _say(self, last: bool = False) -> None:
+    def _report(self, last: bool = False) -> None:
         now = monotonic()
-        if last or now - self._told >= _EVERY:
-            self._told = now
-            self._tell(Progress("plan", self.totals.objects, self.totals.bytes))
+        if last or now - self._reported >= _EVERY:
+            self._reported = now
+            self._on_event(Progress("plan", self.totals.objects, self.totals.bytes))
 
     # --- the end ------------------------------------------------------------------------------------------------
 
@@ -461,19 +472,19 @@ class _Planning:
         # Of what is there already, some may be what is to come.
         there = self._options.destination_is_there()
         for kind, what in lack:
-            self.refusals.add(kind, message=what, severity=None if check and not there else WARNING)
+            self.conflicts.add(kind, message=what, severity=None if check and not there else WARNING)
 
     def finish(self, mode: str, before: str | None) -> Plan:
         """Write the plan."""
         self._entries.close()
         self._known.close()
         digest = self._entries.sha256.hexdigest()
-        if self._cutter is None:
-            cutter = self._new_cutter()
-            digest = _sort_by_size(os.path.join(self._folder, ENTRIES), lambda *entry: self._cut(cutter.add(*entry)))
+        if self._builder is None:
+            builder = self._new_builder()
+            digest = _sort_by_size(os.path.join(self._folder, ENTRIES), lambda *entry: self._cut(builder.add(*entry)))
         else:
-            cutter = self._cutter
-        self._cut(cutter.rest())
+            builder = self._builder
+        self._cut(builder.rest())
         totals = self.totals
         plan = Plan(
             work=self._folder,
@@ -486,7 +497,7 @@ class _Planning:
             invalid=totals.invalid,
             missing=totals.missing,
             unchanged=totals.unchanged,
-            warnings=dict(sorted(self.refusals.warnings.items())),
+            warnings=dict(sorted(self.conflicts.warnings.items())),
             sha256=digest,
             known_sha256=self._known.sha256.hexdigest(),
             map_sha256=self._map_sha256,
@@ -494,12 +505,12 @@ class _Planning:
             before=None if before is None else os.path.relpath(before, self._folder),
         )
         parameters = {**self._options.record(), "entries": digest}
-        jobs.WorkFolder.create(self._folder, job_of(self._options), self._chunks, parameters)
+        jobs.WorkFolder.create(self._folder, Migrate(self._options), self._chunks, parameters)
         write_record(os.path.join(self._folder, PLAN), plan.record())
         return plan
 
-    def _new_cutter(self) -> jobs.Cutter:
-        return jobs.Cutter("objects", ENTRIES, *self._size)
+    def _new_builder(self) -> jobs.ChunkBuilder:
+        return jobs.ChunkBuilder("objects", ENTRIES, *self._size)
 
 
 def _keeps_identifier(options: Options) -> bool:

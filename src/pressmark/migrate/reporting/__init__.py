@@ -11,12 +11,12 @@ import os
 
 from pressmark.errors import ReportError
 from pressmark.html import check_writable, write_page
+from pressmark.migrate.execution.run_result import Run
 from pressmark.migrate.planning.plan import Plan
 from pressmark.migrate.reporting.formats import FORMATS, Format, format_of, write_rows
 from pressmark.migrate.reporting.outcome import Outcome, outcome_of
 from pressmark.migrate.reporting.remedies import WAYS_OUT
 from pressmark.migrate.reporting.summary import FIRST, Group, Summary, counted, summarize
-from pressmark.migrate.runner import Run
 
 __all__ = [
     "FIRST",

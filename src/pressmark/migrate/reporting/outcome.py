@@ -9,8 +9,10 @@ from dataclasses import dataclass
 
 from pressmark.errors import ReportError
 from pressmark.jobs import WorkFolder
+from pressmark.migrate.execution.merge import output_lines
+from pressmark.migrate.execution.run_result import Run
 from pressmark.migrate.planning.plan import KNOWN, Plan
-from pressmark.migrate.runner import REMAINING, ROWS, Run, output_lines, state
+from pressmark.migrate.run_folder import REMAINING, ROWS, state
 
 __all__ = ["Outcome", "outcome_of"]
 

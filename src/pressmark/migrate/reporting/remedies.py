@@ -8,27 +8,26 @@ __all__ = ["WAYS_OUT", "ways_out"]
 WAYS_OUT = {
     "ok": "nothing",
     "exists_same": "nothing",
-    "exists_different": "compare the two; if the source's is the right one, migrate the object again with --replace",
-    "collision": "give the object another identifier (--map), take another layout, or move away what is in its place",
-    "refused_name": "rename the file in the source, give the object another identifier (--map), or take another layout"
-    " or --profile",
-    "source_missing": "correct the list of identifiers, or bring the object back into the source",
-    "source_invalid": "repair the source (pressmark store check lists what is wrong, pressmark store repair mends what"
-    " it can), then migrate the object again",
-    "digest_mismatch": "the source is damaged, or was while it was read: replace it by an intact copy, then migrate the"
-    " object again",
-    "copy_failed": "mend what the error names (room, permissions, the disk, the network), then migrate the object"
+    "exists_different": "compare both objects; if the one in the source is right, migrate it again with --replace",
+    "collision": "give the object another identifier (--map), choose another layout, or move the other object away",
+    "refused_name": "rename the file in the source, give the object another identifier (--map), or choose another"
+    " layout or --profile",
+    "source_missing": "correct the list of identifiers, or restore the object in the source",
+    "source_invalid": "repair the source (pressmark store check lists the problems, pressmark store repair fixes some),"
+    " then migrate the object again",
+    "digest_mismatch": "the source is damaged or was misread; replace it with an intact copy, then migrate the object"
     " again",
-    "unverified": "have it read again (--verify-again), and trust it only then",
+    "copy_failed": "fix the cause that the error names (space, permissions, disk, network), then migrate the object"
+    " again",
+    "unverified": "verify it (--verify-again) before you rely on it",
 }
 # Where objects were read again, it is the destination that is at fault.
 _VERIFIED = {
-    "digest_mismatch": "the object is damaged in the destination: look at the disk there, then migrate the object again"
-    " with --ids and --replace, as long as its source is there",
-    "copy_failed": "the object is gone from the destination, or cannot be read there: find out why, then migrate it"
+    "digest_mismatch": "the object in the destination is damaged; check that disk, then migrate the object again with"
+    " --ids and --replace while its source exists",
+    "copy_failed": "the object is missing from the destination or unreadable; find the cause, then migrate it"
     " again with --ids",
-    "unverified": "the object cannot be read in the destination, or nothing says what it must be: compare it with its"
-    " source",
+    "unverified": "the object in the destination is unreadable, or has no recorded digest; compare it with its source",
 }
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from pressmark.migrate.rows import GOOD, KEPT, STATUSES, Row
+from pressmark.migrate.rows import GOOD, SOURCE_KEPT, STATUSES, Row
 
 __all__ = ["FIRST", "Clock", "Group", "Summary", "counted", "summarize"]
 
@@ -134,7 +134,7 @@ class Summary:
             if row.mode is not None:
                 self.by_mode.setdefault(row.mode, Group()).add(row)
             self.by_verify.setdefault(row.verify, Group()).add(row)
-            if row.error_code == KEPT:
+            if row.error_code == SOURCE_KEPT:
                 self.kept.add(row, keep=True)
             elif row.error is not None:
                 self.noted.add(row, keep=True)

@@ -15,8 +15,8 @@ from pressmark.migrate.options import Options
 from pressmark.migrate.planning.entry import Entry
 from pressmark.migrate.rows import Row
 from pressmark.migrate.transfer.direction import Way, all_files, changed_at, read_target, says_what_it_is
-from pressmark.migrate.transfer.failures import Failure, Trouble, failure_of
-from pressmark.migrate.transfer.in_flight import Draft
+from pressmark.migrate.transfer.failures import Failure, TransferError, failure_of
+from pressmark.migrate.transfer.in_flight import InFlight
 from pressmark.migrate.transfer.ocfl_to_ocfl import Relayout
 from pressmark.migrate.transfer.to_bags import IntoBags
 from pressmark.migrate.transfer.to_ocfl import IntoOcfl
@@ -26,7 +26,7 @@ from pressmark.stores.bags.bag_folder_reader import BagObject
 from pressmark.stores.object_sources import Refused
 from pressmark.stores.store import store_errors
 
-__all__ = ["Transfer", "carry"]
+__all__ = ["Transfer", "transfer_chunk"]
 
 # Between tries of what may pass, in seconds.
 WAITS = (0.05, 0.3, 1.0)
@@ -52,17 +52,17 @@ class Transfer:
         self._full: Failure | None = None
         self._host = host()
 
-    def carry(self, entries: Iterable[Entry]) -> list[Row]:
+    def run(self, entries: Iterable[Entry]) -> list[Row]:
         """Have objects arrive, and return what became of them, when everything of them is on the disk."""
-        drafts = []
+        items = []
         entries = list(entries)
         with self._way:
             self._way.prepare(entries)
             for entry in entries:
-                draft = Draft(entry)
-                drafts.append(draft)
-                self._try(draft)
-                draft.pause()
+                item = InFlight(entry)
+                items.append(item)
+                self._try(item)
+                item.pause()
                 if self._way.waiting() >= self._batch:
                     self._settle()
             self._settle()
@@ -70,37 +70,37 @@ class Transfer:
                 with store_errors(self._destination.root):
                     flush_filesystem(os.fsencode(self._destination.root))
             if self._options.verify == "reread":
-                for draft in drafts:
-                    if draft.status == "ok":
-                        self._reread(draft)
-        return [draft.row(self._host) for draft in drafts]
+                for item in items:
+                    if item.status == "ok":
+                        self._reread(item)
+        return [item.row(self._host) for item in items]
 
     # --- one object -----------------------------------------------------------------------------------------------
 
-    def _try(self, draft: Draft) -> None:
+    def _try(self, item: InFlight) -> None:
         """Have an object arrive, again and again if what stands in the way may pass."""
         if self._full is not None:
-            draft.fail(self._full)
+            item.fail(self._full)
             return
         is_there = False
         for number in range(len(WAITS) + 1):
             try:
                 if is_there:
-                    self._compare(draft)
-                elif self._way.begin(draft):
-                    self._arrived(draft)
+                    self._compare(item)
+                elif self._way.begin(item):
+                    self._arrived(item)
                 return
-            except (PressmarkError, Refused, Trouble, OSError) as error:
+            except (PressmarkError, Refused, OSError) as error:
                 if isinstance(error, ObjectError) and error.kind == "exists" and not is_there:
                     is_there = True
                     continue
                 failure = self._failure(error)
                 if failure.status == "source_missing" and self._options.renames():
-                    if self._was_moved(draft):
+                    if self._was_moved(item):
                         return
-                    failure = self._perhaps_moved(draft.entry, failure)
+                    failure = self._perhaps_moved(item.entry, failure)
                 if not failure.transient or number == len(WAITS):
-                    draft.fail(failure)
+                    item.fail(failure)
                     self._full = failure if failure.full else None
                     return
             sleep(WAITS[number])
@@ -120,42 +120,42 @@ class Transfer:
             return failure._replace(status="source_invalid", code="missing")
         return failure
 
-    def _arrived(self, draft: Draft) -> None:
-        if draft.mode == "rename":
-            draft.status, draft.verify = "ok", "moved"
+    def _arrived(self, item: InFlight) -> None:
+        if item.mode == "rename":
+            item.status, item.verify = "ok", "moved"
         elif self._options.verify == "none":
-            draft.status = "unverified"
+            item.status = "unverified"
         else:
-            draft.status, draft.verify = "ok", "copy"
+            item.status, item.verify = "ok", "copy"
 
     def _settle(self) -> None:
-        for draft, error in self._way.settle():
+        for item, error in self._way.settle():
             if error is None:
-                self._arrived(draft)
+                self._arrived(item)
             elif error.kind == "exists":
-                self._compare_anew(draft)
+                self._compare_anew(item)
             else:
-                draft.fail(self._failure(error))
+                item.fail(self._failure(error))
 
-    def _compare_anew(self, draft: Draft) -> None:
+    def _compare_anew(self, item: InFlight) -> None:
         """Compare with an object that another run has put there meanwhile."""
         try:
-            self._compare(draft)
-        except (PressmarkError, Refused, Trouble, OSError) as error:
-            draft.fail(self._failure(error))
+            self._compare(item)
+        except (PressmarkError, Refused, OSError) as error:
+            item.fail(self._failure(error))
 
-    def _was_moved(self, draft: Draft) -> bool:
+    def _was_moved(self, item: InFlight) -> bool:
         """Return whether an object that is no longer in the source was moved by a run before, and note that."""
-        entry = draft.entry
+        entry = item.entry
         try:
             if not self._is_as_planned(entry):
                 return False
-        except (PressmarkError, Trouble, OSError):
+        except (PressmarkError, OSError):
             return False
         if isinstance(self._way, Relayout):
             self._way.prune(iter([entry]))
-        draft.files, draft.bytes = entry.files, entry.bytes
-        draft.status, draft.verify, draft.mode = "ok", "moved", "rename"
+        item.files, item.bytes = entry.files, entry.bytes
+        item.status, item.verify, item.mode = "ok", "moved", "rename"
         return True
 
     def _perhaps_moved(self, entry: Entry, failure: Failure) -> Failure:
@@ -173,7 +173,7 @@ class Transfer:
         Renaming a directory leaves the times of the files in it as they are.
 
         :raises ObjectError: there is none
-        :raises Trouble: it cannot have come from the source
+        :raises TransferError: it cannot have come from the source
         """
         found = self._destination.get(entry.id)
         if isinstance(found, BagObject) and found.serialized:
@@ -191,56 +191,56 @@ class Transfer:
 
     # --- what is there --------------------------------------------------------------------------------------------
 
-    def _compare(self, draft: Draft) -> None:
+    def _compare(self, item: InFlight) -> None:
         """Compare an object with the one in its place, and replace that where it is different and this was asked for.
 
         :raises FileError: a file of either cannot be read
         """
-        entry = draft.entry
+        entry = item.entry
         # Before it is read: what changes meanwhile must not pass for what was compared.
-        draft.bytes, draft.changed = self._way.measured(entry)
+        item.bytes, item.changed = self._way.measured(entry)
         ours = self._way.of_source(entry)
-        draft.digest, draft.mode = ours.whole, None
-        draft.files = len(ours.digests)
+        item.digest, item.mode = ours.whole, None
+        item.files = len(ours.digests)
         try:
             same = any(found.whole == ours.whole for found in self._way.of_target(entry))
         except Refused as error:
-            raise Trouble(
+            raise TransferError(
                 "digest_mismatch", "damaged", f"the object that is there is damaged: {error.reason}; remove it"
             ) from None
         if same:
-            draft.status, draft.verify = "exists_same", "reread"
-            draft.failure = None
-            self._way.note_left_out(draft)
+            item.status, item.verify = "exists_same", "reread"
+            item.failure = None
+            self._way.note_left_out(item)
         elif self._options.replace:
-            if self._way.begin(draft, replace=True):
-                self._arrived(draft)
+            if self._way.begin(item, replace=True):
+                self._arrived(item)
         else:
             what = f"the object at {entry.target!r} has other files; replace it, or leave this one out"
-            raise Trouble("exists_different", "exists", what)
+            raise TransferError("exists_different", "exists", what)
 
-    def _reread(self, draft: Draft) -> None:
+    def _reread(self, item: InFlight) -> None:
         """Read an object in the destination, and compare it with what was copied; if it was moved, with itself."""
         try:
-            if draft.verify == "moved" and not says_what_it_is(self._destination, draft.entry):
+            if item.verify == "moved" and not says_what_it_is(self._destination, item.entry):
                 return  # nothing says what it must be
-            found = read_target(self._destination, draft.entry, thorough=True)
+            found = read_target(self._destination, item.entry, thorough=True)
         except Refused as error:
-            draft.fail(Failure("digest_mismatch", "mismatch", f"in the destination: {error.reason}"))
+            item.fail(Failure("digest_mismatch", "mismatch", f"in the destination: {error.reason}"))
             return
         except (PressmarkError, OSError) as error:
             failure = failure_of(error)
-            draft.fail(failure._replace(status="unverified", message=f"it cannot be read again: {failure.message}"))
+            item.fail(failure._replace(status="unverified", message=f"it cannot be read again: {failure.message}"))
             return
-        if draft.verify == "moved":
-            draft.digest = found[0].whole  # which is what its inventory or its manifests say
-        draft.verify = "reread"
-        if all(one.whole != draft.digest for one in found):
+        if item.verify == "moved":
+            item.digest = found[0].whole  # which is what its inventory or its manifests say
+        item.verify = "reread"
+        if all(one.whole != item.digest for one in found):
             what = "read again from the destination it is not what was copied; remove it there, and run it again"
-            draft.fail(Failure("digest_mismatch", "mismatch", what))
+            item.fail(Failure("digest_mismatch", "mismatch", what))
 
 
-def carry(options: Options, entries: Iterable[Entry]) -> list[Row]:
+def transfer_chunk(options: Options, entries: Iterable[Entry]) -> list[Row]:
     """Migrate objects, and return what became of each, in their order.
 
     :raises StoreError: source or destination cannot be used
@@ -248,7 +248,7 @@ def carry(options: Options, entries: Iterable[Entry]) -> list[Row]:
     quick: dict[str, Any] = {}
     if can_flush_filesystem() and options.to in ("pairtree", "vitro"):
         quick["durable"] = False  # all of them are flushed together
-    return Transfer(options, options.open_source(), options.open_destination(**quick)).carry(entries)
+    return Transfer(options, options.open_source(), options.open_destination(**quick)).run(entries)
 
 
 def _way(options: Options, source: Store, destination: Any) -> Way:

@@ -15,9 +15,9 @@ from pressmark.migrate.object_digest import ALGORITHM, Read, object_digest, read
 from pressmark.migrate.options import Options
 from pressmark.migrate.planning.conflicts import Names
 from pressmark.migrate.planning.entry import Entry
-from pressmark.migrate.targets import Targets
-from pressmark.migrate.transfer.failures import Trouble
-from pressmark.migrate.transfer.in_flight import Draft
+from pressmark.migrate.planning.targets import Targets
+from pressmark.migrate.transfer.failures import TransferError
+from pressmark.migrate.transfer.in_flight import InFlight
 from pressmark.migrate.transfer.reading import Content, Reader, check_complete, listed_digests, tree_files
 from pressmark.stores import Store, StoredObject, StoreObject
 from pressmark.stores.bags.bag_folder_reader import BagObject
@@ -74,7 +74,7 @@ class Way(ABC):
         return None
 
     @abstractmethod
-    def begin(self, draft: Draft, replace: bool = False) -> bool:
+    def begin(self, item: InFlight, replace: bool = False) -> bool:
         """Have an object arrive, and note what is known of it then.
 
         :param replace: in the place of the one that is there
@@ -82,7 +82,7 @@ class Way(ABC):
         :raises ObjectError: it is not; of kind ``exists`` where something is in its place
         """
 
-    def settle(self) -> Iterator[tuple[Draft, ObjectError | None]]:
+    def settle(self) -> Iterator[tuple[InFlight, ObjectError | None]]:
         """Have those arrive that wait, and give what stood in the way of each."""
         return iter(())
 
@@ -94,7 +94,7 @@ class Way(ABC):
         """Return what an object is made of, if the target system takes the names of all its files.
 
         :raises ObjectError: it is not there, or cannot be looked at
-        :raises Trouble: it is not as it should be, or has a name that is refused
+        :raises TransferError: it is not as it should be, or has a name that is refused
         """
         content = self.reader.content(entry)
         self.check_names(entry, content.files)
@@ -103,7 +103,7 @@ class Way(ABC):
     def check_names(self, entry: Entry, files: Iterable[tuple[bytes, bytes]]) -> None:
         """Look at the names of files that are there now: the plan has seen those that were there then.
 
-        :raises Trouble: the target system does not take one of them
+        :raises TransferError: the target system does not take one of them
         """
         if self.target_names is None:
             return
@@ -113,13 +113,13 @@ class Way(ABC):
         (fault,) = taken.faults([[whole, *(f"{whole}/{name}" for name in targets.files(inside))]])
         if fault is not None:
             kind, path, why = fault
-            raise Trouble("refused_name", kind, f"{path!r}: {why}")
+            raise TransferError("refused_name", kind, f"{path!r}: {why}")
 
-    def note_time(self, draft: Draft, content: Content) -> None:
+    def note_time(self, item: InFlight, content: Content) -> None:
         """Note when the object was changed last, where its source is to be removed: only what stayed like that is."""
         if self.options.move:
-            with object_errors(self.source.root, draft.entry.source_id):
-                draft.changed = newest(content.files)
+            with object_errors(self.source.root, item.entry.source_id):
+                item.changed = newest(content.files)
 
     def of_source(self, entry: Entry) -> Read:
         """Read an object of the source again, to compare it with what is there.
@@ -131,9 +131,9 @@ class Way(ABC):
         compare(read, content.known)
         return read
 
-    def note_left_out(self, draft: Draft) -> None:
+    def note_left_out(self, item: InFlight) -> None:
         """Note what the destination has no place for, of an object that was there already."""
-        note_left_out(draft, self.reader.content(draft.entry), self.options.to)
+        note_left_out(item, self.reader.content(item.entry), self.options.to)
 
     def of_target(self, entry: Entry) -> list[Read]:
         """Read what is in an object's place, to compare it; see :func:`read_target`."""
@@ -170,16 +170,16 @@ def _algorithms(known: Mapping[str, object]) -> tuple[str, ...]:
 class Copied:
     """Notes files as they are copied, and compares them with what is known.
 
-    :param draft: of the object
+    :param item: of the object
     :param content: what it is made of
     """
 
-    def __init__(self, draft: Draft, content: Content) -> None:
+    def __init__(self, item: InFlight, content: Content) -> None:
         self.algorithms = _algorithms(content.known)
-        self._draft = draft
+        self._item = item
         self._known = content.known
         self._digests: dict[str, str] = {}
-        draft.files = draft.bytes = 0
+        item.files = item.bytes = 0
 
     def file(self, name: bytes, outcome: Outcome) -> None:
         """Note a file.
@@ -194,14 +194,14 @@ class Copied:
             if expected is not None and digests[algorithm] != expected:
                 raise Refused("mismatch", _mismatch(logical, algorithm, digests[algorithm], expected))
         self._digests[logical] = digests[ALGORITHM]
-        draft = self._draft
-        draft.files += 1
-        draft.bytes += outcome.size or 0
+        item = self._item
+        item.files += 1
+        item.bytes += outcome.size or 0
 
     def event(self, event: object) -> None:
         """Note how files are copied."""
         if isinstance(event, Copying):
-            self._draft.mode = event.mode
+            self._item.mode = event.mode
 
     def finish(self) -> None:
         """Note the digest of the whole, and check that nothing was left out.
@@ -211,15 +211,15 @@ class Copied:
         for algorithm, block in self._known.items():
             for name in block.keys() - self._digests.keys():
                 raise Refused("mismatch", f"{algorithm} of {name!r} is known, but there is no such file")
-        self._draft.digest = object_digest(self._digests)
+        self._item.digest = object_digest(self._digests)
 
 
-def note_left_out(draft: Draft, content: Content, to: str) -> None:
+def note_left_out(item: InFlight, content: Content, to: str) -> None:
     """Note what the destination has no place for.
 
     :param to: its kind
     """
-    draft.note = content.left_out(to)
+    item.note = content.left_out(to)
 
 
 # --- what is there ----------------------------------------------------------------------------------------------------
@@ -259,7 +259,7 @@ def all_files(store: Store, identifier: str, place: str) -> list[tuple[bytes, by
     """Return all files of an object that is a directory, by their octets.
 
     :raises ObjectError: it is not there
-    :raises Trouble: there is anything in it but files and directories
+    :raises TransferError: there is anything in it but files and directories
     """
     found: list[tuple[bytes, bytes]] = []
     top = os.path.join(os.path.abspath(os.fsencode(store.root)), encode_fs(place))
@@ -268,7 +268,7 @@ def all_files(store: Store, identifier: str, place: str) -> list[tuple[bytes, by
     with object_errors(store.root, identifier):
         others = tree_files(top, found, [])
     if others:
-        raise Trouble("source_invalid", "special-file", f"{decode_fs(others[0])} is neither file nor directory")
+        raise TransferError("source_invalid", "special-file", f"{decode_fs(others[0])} is neither file nor directory")
     return sorted(found)
 
 
@@ -317,8 +317,8 @@ def _listed(found: BagObject, files: list[tuple[str, bytes]]) -> Mapping[str, Ma
     try:
         check_complete(found.bag_path)
         return listed_digests(found.bag(), found.bag_path, [encode_fs(name) for name, _path in files])
-    except Trouble as trouble:
-        raise Refused("mismatch", trouble.failure.message) from None
+    except TransferError as error:
+        raise Refused("mismatch", error.failure.message) from None
 
 
 def _read_older(found: OcflObject) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import errno
 from typing import NamedTuple
 
-from pressmark.errors import BagError, FileError, IdentifierError, ObjectError
+from pressmark.errors import BagError, FileError, IdentifierError, ObjectError, PressmarkError
 from pressmark.stores.object_sources import Unreadable
 
-__all__ = ["Failure", "Trouble", "failure_of", "status_of_problem"]
+__all__ = ["Failure", "TransferError", "failure_of", "status_of_problem"]
 
 #: Errors that pass: a network that was away, a server that had too much to do.
 TRANSIENT = frozenset({errno.EIO, errno.ESTALE, errno.ETIMEDOUT, errno.EAGAIN, errno.EBUSY, errno.EINTR})
@@ -71,7 +71,7 @@ class Failure(NamedTuple):
     full: bool = False
 
 
-class Trouble(Exception):
+class TransferError(PressmarkError):
     """An object that cannot be migrated.
 
     :ivar failure: why
@@ -84,7 +84,7 @@ class Trouble(Exception):
 
 def failure_of(error: Exception) -> Failure:
     """Return what an exception means for the object that was worked on."""
-    if isinstance(error, Trouble):
+    if isinstance(error, TransferError):
         return error.failure
     if isinstance(error, IdentifierError):
         return Failure("refused_name", "unmapped", str(error))

@@ -11,11 +11,11 @@ from pressmark.migrate.planning.entry import Entry
 from pressmark.migrate.rows import Row
 from pressmark.migrate.transfer.failures import Failure
 
-__all__ = ["Draft"]
+__all__ = ["InFlight"]
 
 
 @dataclass(slots=True)
-class Draft:
+class InFlight:
     """What is known so far of an object; see :class:`~pressmark.migrate.rows.Row`.
 
     :ivar note: of what could not be kept, though the object is there

@@ -23,8 +23,8 @@ from pressmark.migrate.object_digest import ALGORITHM, Read, object_digest, read
 from pressmark.migrate.options import Options
 from pressmark.migrate.planning.entry import Entry
 from pressmark.migrate.transfer.direction import Copied, Way, all_files, changed_at, newest, place_of
-from pressmark.migrate.transfer.failures import Trouble, status_of_problem
-from pressmark.migrate.transfer.in_flight import Draft
+from pressmark.migrate.transfer.failures import TransferError, status_of_problem
+from pressmark.migrate.transfer.in_flight import InFlight
 from pressmark.migrate.transfer.reading import Content
 from pressmark.stores import Store
 from pressmark.stores.object_sources import Refused, copy_source
@@ -60,7 +60,7 @@ class Relayout(Way):
         self._base = os.fsencode(destination.root)
         self._from = os.path.abspath(os.fsencode(source.root))
         self._bulk_writer = destination.bulk_writer(flush_places=not can_flush_filesystem())
-        self._drafts: list[Draft] = []
+        self._items: list[InFlight] = []
         self._places: dict[str, bytes | None] = {}
         self._renames = options.renames()
         self._turn = ExitStack()
@@ -80,14 +80,14 @@ class Relayout(Way):
         identifiers = [entry.id for entry in entries]
         self._places = dict(zip(identifiers, self.destination.places(identifiers), strict=True))
 
-    def begin(self, draft: Draft, replace: bool = False) -> bool:
-        entry = draft.entry
+    def begin(self, item: InFlight, replace: bool = False) -> bool:
+        entry = item.entry
         if entry.id != entry.source_id:
             what = f"its inventories say {entry.source_id!r}, so it cannot go as it is under another identifier"
-            raise Trouble("refused_name", "id-in-inventory", f"{what}; leave it out of the mapping")
+            raise TransferError("refused_name", "id-in-inventory", f"{what}; leave it out of the mapping")
         if replace:
             what = f"another one is at {entry.target!r}, and objects with their versions replace none; remove it first"
-            raise Trouble("exists_different", "exists", what)
+            raise TransferError("exists_different", "exists", what)
         if os.path.lexists(os.path.join(self._base, encode_fs(entry.target))):
             self.destination.check_place_free(entry.id, encode_fs(entry.target))
         if self.target_names is not None:
@@ -96,11 +96,11 @@ class Relayout(Way):
         if self._renames:
             if not self._is_sound(entry, path):
                 _checked(entry, path, self.destination.version)
-            draft.files, draft.bytes, draft.mode = entry.files, entry.bytes, "rename"
+            item.files, item.bytes, item.mode = entry.files, entry.bytes, "rename"
             self._bulk_writer.adopt(entry.id, path, self._places.get(entry.id))
         else:
-            self._copy(draft, path)
-        self._drafts.append(draft)
+            self._copy(item, path)
+        self._items.append(item)
         return False
 
     def _is_sound(self, entry: Entry, path: bytes) -> bool:
@@ -141,13 +141,13 @@ class Relayout(Way):
                 _regular(version + b"/" + folder, decode_fs(head + b"/" + folder + b"/"), found)
             return sorted(found) == contents and _read(version + b"/" + _INVENTORY) == data
 
-    def _copy(self, draft: Draft, path: bytes) -> None:
+    def _copy(self, item: InFlight, path: bytes) -> None:
         """Copy an object aside, and compare all that was copied with its inventories."""
-        entry = draft.entry
+        entry = item.entry
         if self.options.move:
-            draft.changed = newest(all_files(self.source, entry.source_id, entry.source))
+            item.changed = newest(all_files(self.source, entry.source_id, entry.source))
         room = self._bulk_writer.new_path()
-        copied = Copied(draft, Content([], {}, []))
+        copied = Copied(item, Content([], {}, []))
         digests: dict[bytes, dict[str, str]] = {}
 
         def note(name: bytes, outcome: Any) -> None:
@@ -169,9 +169,9 @@ class Relayout(Way):
                         what = (
                             f"{decode_fs(file.path)}: its {algorithm} is {found}, not {expected} as the inventory says"
                         )
-                        raise Trouble("digest_mismatch", "mismatch", what)
+                        raise TransferError("digest_mismatch", "mismatch", what)
             document = read_inventory(_read(room + b"/" + _INVENTORY))
-            draft.digest = object_digest(
+            item.digest = object_digest(
                 {
                     logical: digests[encode_fs(content)][ALGORITHM]
                     for logical, content, _digest in logical_files(document)
@@ -203,7 +203,7 @@ class Relayout(Way):
         files = all_files(self.destination, entry.id, entry.target)
         return [read_files((decode_fs(name), path) for name, path in files)]
 
-    def note_left_out(self, draft: Draft) -> None:
+    def note_left_out(self, item: InFlight) -> None:
         """Note nothing: objects go as they are."""
 
     def measured(self, entry: Entry) -> tuple[int, int]:
@@ -211,19 +211,19 @@ class Relayout(Way):
             statuses = [os.stat(path) for _name, path in all_files(self.source, entry.source_id, entry.source)]
         return sum(one.st_size for one in statuses), changed_at(statuses)
 
-    def settle(self) -> Iterator[tuple[Draft, ObjectError | None]]:
-        drafts, self._drafts = self._drafts, []
-        if not drafts:
+    def settle(self) -> Iterator[tuple[InFlight, ObjectError | None]]:
+        items, self._items = self._items, []
+        if not items:
             return
         try:
             admitted = list(self._bulk_writer.commit(self._prune_above if self._renames else None))
         finally:
             self._turn.close()
             self._is_our_turn = False
-        results = [(draft, error) for draft, (_staged, error) in zip(drafts, admitted, strict=True)]
+        results = [(item, error) for item, (_staged, error) in zip(items, admitted, strict=True)]
         if self._renames:
             # What could not be removed at once.
-            self.prune(draft.entry for draft, error in results if error is None)
+            self.prune(item.entry for item, error in results if error is None)
         yield from results
 
     def _prune_above(self, moved: Staged) -> None:
@@ -250,24 +250,24 @@ class Relayout(Way):
                     prune_empty_parents(self._from, above)
 
     def waiting(self) -> int:
-        return len(self._drafts)
+        return len(self._items)
 
 
 def _checked(entry: Entry, directory: bytes, root_version: str) -> Any:
     """Look at an object strictly.
 
-    :raises Trouble: it is not as it should be
+    :raises TransferError: it is not as it should be
     """
     checked = check_object(directory, encode_fs(entry.source), scan(directory, follow=False), root_version)
     wrong = [one for one in checked.problems if one.severity == "error"]
     if wrong:
         what = f"{decode_fs(wrong[0].path)}: {wrong[0].message}"
-        raise Trouble(
+        raise TransferError(
             status_of_problem(wrong[0].kind), wrong[0].kind, f"the object is not valid: {what}; check the store"
         )
     if checked.identifier != entry.source_id:
         what = f"its inventory says it is {checked.identifier!r}"
-        raise Trouble("source_invalid", "misplaced", f"{what}, not {entry.source_id!r}; check the store")
+        raise TransferError("source_invalid", "misplaced", f"{what}, not {entry.source_id!r}; check the store")
     return checked
 
 

@@ -19,7 +19,7 @@ from pressmark.fixity.hasher import CHANGED
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.migrate.options import Options
 from pressmark.migrate.planning.entry import Entry
-from pressmark.migrate.transfer.failures import Trouble, status_of_problem
+from pressmark.migrate.transfer.failures import TransferError, status_of_problem
 from pressmark.migrate.transfer.left_out import HOLDS_EMPTY, empty_text, unversioned_texts
 from pressmark.stores import Store, StoredObject
 from pressmark.stores.bags.bag_folder_reader import IDENTIFIER, BagObject
@@ -95,7 +95,7 @@ class Reader:
         """Return what an object is made of.
 
         :raises ObjectError: it is not there, or cannot be looked at
-        :raises Trouble: it is not as it should be
+        :raises TransferError: it is not as it should be
         """
         place, name = self.encapsulated(entry)
         if name:
@@ -165,7 +165,7 @@ class Reader:
     def _of_bag(self, entry: Entry, found: BagObject) -> Content:
         """Return the content of a bag, with the digests of its manifests.
 
-        :raises Trouble: it is not complete
+        :raises TransferError: it is not complete
         """
         check_complete(found.bag_path)
         content = self._tree(entry, found.bag_path, None)
@@ -182,24 +182,24 @@ def check_unchanged(content: Content) -> None:
 
     Its files are opened by their paths, one after another: each may be whole, and all together be of two versions.
 
-    :raises Trouble: one may have come
+    :raises TransferError: one may have come
     """
     for path, before in content.seen:
         if not is_same_version(status_of(path), before):
             what = f"{decode_fs(path)} was changed or replaced while the object was read"
-            raise Trouble("source_invalid", CHANGED, f"{what}; migrate it again when nobody changes it")
+            raise TransferError("source_invalid", CHANGED, f"{what}; migrate it again when nobody changes it")
 
 
 def check_complete(path: bytes) -> None:
     """Make sure that a bag is complete; no file is read.
 
-    :raises Trouble: it is not
+    :raises TransferError: it is not
     """
     report = validate(path, "complete", threads=1)
     if not report.ok:
         wrong = report.errors[0]
         what = f"{decode_fs(wrong.path)}: {wrong.message}" if wrong.path else wrong.message
-        raise Trouble(status_of_problem(wrong.kind), wrong.kind, f"the bag is not complete: {what}; validate it")
+        raise TransferError(status_of_problem(wrong.kind), wrong.kind, f"the bag is not complete: {what}; validate it")
 
 
 def listed_digests(bag: BagTags, path: bytes, names: Iterable[bytes]) -> dict[str, dict[str, str]]:
@@ -320,7 +320,7 @@ def tree_files(
     return others
 
 
-def _link(path: bytes) -> Trouble:
+def _link(path: bytes) -> TransferError:
     is_link = os.path.islink(path)
     what = "a symbolic link; follow links, or leave it out" if is_link else "neither file nor directory; leave it out"
-    return Trouble("source_invalid", "link" if is_link else "special-file", f"{decode_fs(path)} is {what}")
+    return TransferError("source_invalid", "link" if is_link else "special-file", f"{decode_fs(path)} is {what}")

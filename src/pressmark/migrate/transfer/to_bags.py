@@ -17,8 +17,8 @@ from pressmark.fixity import hash_file
 from pressmark.fs.names import decode_fs
 from pressmark.migrate.object_digest import Read
 from pressmark.migrate.transfer.direction import Copied, Way, compare, names, note_left_out, place_of
-from pressmark.migrate.transfer.failures import Trouble, status_of_problem
-from pressmark.migrate.transfer.in_flight import Draft
+from pressmark.migrate.transfer.failures import TransferError, status_of_problem
+from pressmark.migrate.transfer.in_flight import InFlight
 from pressmark.migrate.transfer.reading import WRAPPED, Content, check_unchanged, is_bag
 from pressmark.stores.bags.bag_folder import BagFolder
 
@@ -30,24 +30,24 @@ class IntoBags(Way):
 
     destination: BagFolder
 
-    def begin(self, draft: Draft, replace: bool = False) -> bool:
-        content = self.content(draft.entry)
-        self.note_time(draft, content)
+    def begin(self, item: InFlight, replace: bool = False) -> bool:
+        content = self.content(item.entry)
+        self.note_time(item, content)
         whole = self.options.source_kind == "bags"
         if whole or is_bag(content):
             try:
-                self._take(draft, content, replace)
+                self._take(item, content, replace)
                 return True
             except ObjectError as error:
                 if whole or error.kind != "improper":
                     raise
-        self._wrap(draft, content, replace)
+        self._wrap(item, content, replace)
         return True
 
-    def _take(self, draft: Draft, content: Content, replace: bool) -> None:
+    def _take(self, item: InFlight, content: Content, replace: bool) -> None:
         """Have the bag itself arrive."""
-        entry = draft.entry
-        copied = Copied(draft, content)
+        entry = item.entry
+        copied = Copied(item, content)
         rename = self.options.renames() and not replace
         here = place_of(self.source, entry)
         at = here if self.options.source_kind == "bags" else content.top
@@ -60,7 +60,7 @@ class IntoBags(Way):
                 if not report.ok:
                     wrong = report.errors[0]
                     what = f"{decode_fs(wrong.path)}: {wrong.message}" if wrong.path else wrong.message
-                    raise Trouble(status_of_problem(wrong.kind), wrong.kind, f"the bag is not valid: {what}")
+                    raise TransferError(status_of_problem(wrong.kind), wrong.kind, f"the bag is not valid: {what}")
             if not rename:
                 check_unchanged(content)
 
@@ -75,19 +75,19 @@ class IntoBags(Way):
             on_event=copied.event,
         )
         if rename:
-            draft.files, draft.bytes, draft.mode = len(content.files), entry.bytes, "rename"
+            item.files, item.bytes, item.mode = len(content.files), entry.bytes, "rename"
         else:
             copied.finish()
-            note_left_out(draft, content, self.options.to)
-            if draft.mode == "hardlink":
-                self.note_time(draft, content)
+            note_left_out(item, content, self.options.to)
+            if item.mode == "hardlink":
+                self.note_time(item, content)
 
-    def _wrap(self, draft: Draft, content: Content, replace: bool) -> None:
+    def _wrap(self, item: InFlight, content: Content, replace: bool) -> None:
         """Make a bag around the object."""
         kind = self.options.source_kind
-        encapsulation = draft.entry.encapsulation or ""
+        encapsulation = item.entry.encapsulation or ""
         said = f"{kind} {encapsulation}".rstrip()
-        copied = Copied(draft, content)
+        copied = Copied(item, content)
         found: list[Read] = []
 
         def check(bag: bytes) -> None:
@@ -96,7 +96,7 @@ class IntoBags(Way):
             check_unchanged(content)
 
         self.destination.put(
-            draft.entry.id,
+            item.entry.id,
             names(content) if content.top is None else content.top,
             replace=replace,
             mode=self.mode,
@@ -106,12 +106,12 @@ class IntoBags(Way):
             on_event=copied.event,
         )
         (read,) = found
-        draft.files = len(read.digests)
-        draft.bytes = sum(os.stat(path).st_size for _name, path in content.files)
-        draft.digest = read.whole
-        if draft.mode == "hardlink":
-            self.note_time(draft, content)  # a second name is a change of status
-        note_left_out(draft, content, self.options.to)
+        item.files = len(read.digests)
+        item.bytes = sum(os.stat(path).st_size for _name, path in content.files)
+        item.digest = read.whole
+        if item.mode == "hardlink":
+            self.note_time(item, content)  # a second name is a change of status
+        note_left_out(item, content, self.options.to)
 
 
 def _payload(path: bytes, algorithms: tuple[str, ...]) -> Read:

@@ -13,7 +13,7 @@ from pressmark.migrate.object_digest import ALGORITHM, object_digest
 from pressmark.migrate.options import Options
 from pressmark.migrate.planning.entry import Entry
 from pressmark.migrate.transfer.direction import Way, names, note_left_out
-from pressmark.migrate.transfer.in_flight import Draft
+from pressmark.migrate.transfer.in_flight import InFlight
 from pressmark.migrate.transfer.reading import Content, check_unchanged
 from pressmark.stores import Store
 from pressmark.stores.ocfl.object_writer import Written, WrittenSmall
@@ -31,7 +31,7 @@ class IntoOcfl(Way):
         super().__init__(options, source, destination)
         self._base = os.fsencode(destination.root)
         self._bulk_writer = destination.bulk_writer(flush_places=not can_flush_filesystem())
-        self._drafts: list[Draft] = []
+        self._items: list[InFlight] = []
         self._places: dict[str, bytes | None] = {}
         self._also = () if destination.algorithm == ALGORITHM else (ALGORITHM,)
 
@@ -46,15 +46,15 @@ class IntoOcfl(Way):
         identifiers = [entry.id for entry in entries]
         self._places = dict(zip(identifiers, self.destination.places(identifiers), strict=True))
 
-    def begin(self, draft: Draft, replace: bool = False) -> bool:
-        entry = draft.entry
-        if not replace and self._begin_small(draft):
+    def begin(self, item: InFlight, replace: bool = False) -> bool:
+        entry = item.entry
+        if not replace and self._begin_small(item):
             return False
         content = self.content(entry)
-        self.note_time(draft, content)
+        self.note_time(item, content)
         known = {algorithm: block for algorithm, block in content.known.items() if block}
         if replace:
-            self._replace(draft, content, known)
+            self._replace(item, content, known)
             return True
         if os.path.lexists(os.path.join(self._base, encode_fs(entry.target))):
             # So that nothing is written for nothing; an empty directory is in nobody's way.
@@ -77,15 +77,15 @@ class IntoOcfl(Way):
             assert outcome.digests is not None
             digests[logical] = outcome.digests[ALGORITHM]
             size += outcome.size or 0
-        draft.files, draft.bytes = len(digests), size
-        draft.digest, draft.mode = object_digest(digests), staged.mode
-        note_left_out(draft, content, self.options.to)
-        self._drafts.append(draft)
+        item.files, item.bytes = len(digests), size
+        item.digest, item.mode = object_digest(digests), staged.mode
+        note_left_out(item, content, self.options.to)
+        self._items.append(item)
         return False
 
-    def _begin_small(self, draft: Draft) -> bool:
+    def _begin_small(self, item: InFlight) -> bool:
         """Write an object of a few small files aside; return whether it was one, and nothing was in its way."""
-        entry = draft.entry
+        entry = item.entry
         place = self._places.get(entry.id)
         if place is None or self._also:
             return False
@@ -97,33 +97,33 @@ class IntoOcfl(Way):
             return False
         written = staged.written
         assert isinstance(written, WrittenSmall)
-        draft.files, draft.bytes = len(written.digests), written.size
-        draft.digest, draft.mode = object_digest(written.digests), staged.mode
+        item.files, item.bytes = len(written.digests), written.size
+        item.digest, item.mode = object_digest(written.digests), staged.mode
         if self.options.move:
-            draft.changed = written.changed
-        self._drafts.append(draft)
+            item.changed = written.changed
+        self._items.append(item)
         return True
 
-    def _replace(self, draft: Draft, content: Content, known: dict[str, dict[str, str]]) -> None:
+    def _replace(self, item: InFlight, content: Content, known: dict[str, dict[str, str]]) -> None:
         """Write the object as a new version of the one that is there."""
-        read = self.of_source(draft.entry)
-        draft.files = len(read.digests)
-        draft.bytes = sum(os.stat(path).st_size for _name, path in content.files)
+        read = self.of_source(item.entry)
+        item.files = len(read.digests)
+        item.bytes = sum(os.stat(path).st_size for _name, path in content.files)
         self.destination.put(
-            draft.entry.id,
+            item.entry.id,
             names(content),
             replace=True,
             mode=self.mode,
             links="follow",  # those that are refused were refused when the source was looked at
             fixity={**known, ALGORITHM: {name: one[ALGORITHM] for name, one in read.digests.items()}},
         )
-        draft.digest, draft.mode = read.whole, "copy"
-        note_left_out(draft, content, self.options.to)
+        item.digest, item.mode = read.whole, "copy"
+        note_left_out(item, content, self.options.to)
 
-    def settle(self) -> Iterator[tuple[Draft, ObjectError | None]]:
-        drafts, self._drafts = self._drafts, []
-        for draft, (_staged, error) in zip(drafts, self._bulk_writer.commit(), strict=True):
-            yield draft, error
+    def settle(self) -> Iterator[tuple[InFlight, ObjectError | None]]:
+        items, self._items = self._items, []
+        for item, (_staged, error) in zip(items, self._bulk_writer.commit(), strict=True):
+            yield item, error
 
     def waiting(self) -> int:
-        return len(self._drafts)
+        return len(self._items)

@@ -6,8 +6,8 @@ import os
 
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.migrate.transfer.direction import Copied, Way, names, note_left_out
-from pressmark.migrate.transfer.failures import Trouble
-from pressmark.migrate.transfer.in_flight import Draft
+from pressmark.migrate.transfer.failures import TransferError
+from pressmark.migrate.transfer.in_flight import InFlight
 from pressmark.migrate.transfer.reading import check_unchanged
 from pressmark.stores.pairtree.pairtree_store import PairtreeStore
 from pressmark.stores.vitro.vitro_store import VitroStore
@@ -20,17 +20,17 @@ class IntoPairtree(Way):
 
     destination: PairtreeStore
 
-    def begin(self, draft: Draft, replace: bool = False) -> bool:
-        entry = draft.entry
+    def begin(self, item: InFlight, replace: bool = False) -> bool:
+        entry = item.entry
         if self.options.renames() and not replace and entry.encapsulation is not None:
             content = self.content(entry)
             # A link that is renamed leads elsewhere, if it is relative.
             if content.top is not None and not os.path.islink(content.top):
-                self._rename(draft, content.top, len(content.files))
+                self._rename(item, content.top, len(content.files))
                 return True
         content = self.content(entry)
-        self.note_time(draft, content)
-        copied = Copied(draft, content)
+        self.note_time(item, content)
+        copied = Copied(item, content)
         # A directory is copied with those in it that are empty.
         source = content.top if content.top is not None else names(content)
         self.destination.put(
@@ -46,15 +46,15 @@ class IntoPairtree(Way):
             on_event=copied.event,
         )
         copied.finish()
-        if draft.mode == "hardlink":
-            self.note_time(draft, content)  # a second name is a change of status
-        note_left_out(draft, content, self.options.to)
+        if item.mode == "hardlink":
+            self.note_time(item, content)  # a second name is a change of status
+        note_left_out(item, content, self.options.to)
         return True
 
-    def _rename(self, draft: Draft, top: bytes, files: int) -> None:
-        draft.files, draft.bytes = files, draft.entry.bytes
-        self.destination.adopt(draft.entry.id, top, draft.entry.encapsulation)
-        draft.mode = "rename"
+    def _rename(self, item: InFlight, top: bytes, files: int) -> None:
+        item.files, item.bytes = files, item.entry.bytes
+        self.destination.adopt(item.entry.id, top, item.entry.encapsulation)
+        item.mode = "rename"
 
 
 class IntoVitro(Way):
@@ -62,19 +62,19 @@ class IntoVitro(Way):
 
     destination: VitroStore
 
-    def begin(self, draft: Draft, replace: bool = False) -> bool:
-        entry = draft.entry
+    def begin(self, item: InFlight, replace: bool = False) -> bool:
+        entry = item.entry
         content = self.content(entry)
         if len(content.files) != 1:
             what = f"it has {len(content.files)} files, and a Vitro object is one"
-            raise Trouble("refused_name", "not-one-file", f"{what}; migrate it to another kind of store")
+            raise TransferError("refused_name", "not-one-file", f"{what}; migrate it to another kind of store")
         ((name, path),) = content.files
         if b"/" in name:
             what = f"its file {decode_fs(name)!r} is in a directory, and a Vitro object is one file"
-            raise Trouble("refused_name", "not-one-file", f"{what}; migrate it to another kind of store")
+            raise TransferError("refused_name", "not-one-file", f"{what}; migrate it to another kind of store")
         logical = decode_fs(name)
-        self.note_time(draft, content)
-        copied = Copied(draft, content)
+        self.note_time(item, content)
+        copied = Copied(item, content)
         self.destination.put(
             entry.id,
             {logical: path},
@@ -87,7 +87,7 @@ class IntoVitro(Way):
             on_event=copied.event,
         )
         copied.finish()
-        if draft.mode == "hardlink":
-            self.note_time(draft, content)
-        note_left_out(draft, content, self.options.to)
+        if item.mode == "hardlink":
+            self.note_time(item, content)
+        note_left_out(item, content, self.options.to)
         return True

@@ -13,9 +13,9 @@ from dataclasses import asdict
 from typing import Any
 
 from pressmark.errors import JobError, MigrationError
-from pressmark.migrate.asking import make_options
 from pressmark.migrate.id_index import IdentifierIndex
 from pressmark.migrate.object_digest import sha256_of
+from pressmark.migrate.options import make_options
 from pressmark.migrate.phases import OnEvent
 from pressmark.migrate.planning.id_map import IdentifierMap
 from pressmark.migrate.planning.measure import Measure
@@ -23,9 +23,9 @@ from pressmark.migrate.planning.plan import ENTRIES, Plan
 from pressmark.migrate.planning.planner import make_plan
 from pressmark.migrate.previous_runs import runs
 from pressmark.migrate.rows import GOOD, Row
-from pressmark.migrate.runner import finished_rows, state
+from pressmark.migrate.run_folder import finished_rows, state
 
-__all__ = ["Before", "plan_catch_up"]
+__all__ = ["PreviousRuns", "plan_catch_up"]
 
 # Instead of a size, of an object that the run has taken out of the source: if there is one again, it is another one.
 _MOVED = ""
@@ -49,7 +49,7 @@ def plan_catch_up(
     :raises JobError: its rows or its entries are damaged
     """
     if state(first.work) != "finished":
-        what = f"the run in {first.work} is not finished: run or resume it first"
+        what = f"the run in {first.work} is not finished; run or resume it first"
         raise MigrationError(first.options.source, first.options.destination, what)
     options = make_options(**{**asdict(first.options), "replace": True, **how})
     with IdentifierIndex(first.work) as index:
@@ -58,13 +58,13 @@ def plan_catch_up(
             work,
             new_ids=new_ids,
             threads=threads,
-            wanted=Before(first, index),
+            wanted=PreviousRuns(first, index),
             before=first.work,
             on_event=on_event,
         )
 
 
-class Before:
+class PreviousRuns:
     """What a run and those that it caught up with have done.
 
     A plan's :class:`~pressmark.migrate.planning.planner.Selection`.
@@ -116,8 +116,8 @@ def _sizes(plan: Plan) -> Iterator[tuple[str, str]]:
     """
     path = os.path.join(plan.work, ENTRIES)
     if sha256_of(path) != plan.sha256:
-        what = "bring it back, or migrate all of the source anew: what is there and the same stays"
-        raise JobError(path, f"it is not as it was planned: {what}")
+        what = "restore it, or migrate the whole source again; objects that are the same are skipped"
+        raise JobError(path, f"changed since it was planned; {what}")
     with IdentifierIndex(plan.work) as done:
         done.fill((identifier, "") for identifier in _done(plan))
         block: list[tuple[str, str]] = []

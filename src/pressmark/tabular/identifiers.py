@@ -24,7 +24,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, BinaryIO
 
-from pressmark.fs.names import decode_fs
 from pressmark.tabular import delimited
 from pressmark.tabular.delimited import TSV, Dialect, RowsError, dialect_of
 from pressmark.tabular.detection import Crlf, FormatError, ListStream, format_of, is_gzip, open_list
@@ -64,7 +63,7 @@ def read_identifiers(given: Identifiers, column: str | None = None, crlf: Crlf |
     """
     if not isinstance(given, (str, os.PathLike)):
         for item in given:
-            yield decode_fs(item) if isinstance(item, bytes) else item
+            yield _decode(item) if isinstance(item, bytes) else item
         return
     path = os.fspath(given)
     format = _format(path)
@@ -165,13 +164,17 @@ def table_rows(path: str, listed: ListStream, dialect: Dialect) -> Iterator[tupl
                     fields = [dialect.value(field) for field in dialect.split(written)]
                     if None in fields:
                         raise ListError(f"{path}:{line}: something follows the quote that ends a field")
-                    yield line, [decode_fs(field) for field in fields if field is not None]
+                    yield line, [_decode(field) for field in fields if field is not None]
                 elif written:
                     # As many rows have no quotes, their octets are decoded together.
-                    yield line, decode_fs(written).split(separator)
+                    yield line, _decode(written).split(separator)
                 line += 1 + row.count(b"\n")
     except RowsError as error:
         raise ListError(f"{path}:{line}: {error}") from None
+
+
+def _decode(name: bytes) -> str:
+    return name.decode("utf-8", "surrogateescape")
 
 
 def _lines(path: str, listed: ListStream) -> Iterator[str]:
@@ -190,9 +193,9 @@ def _lines(path: str, listed: ListStream) -> Iterator[str]:
             if end == b"\n" and b"\0" in line:
                 raise ListError(f"{path}:{number}: a NUL; end all identifiers with NUL, or all with a line end")
             if line:
-                yield decode_fs(line)
+                yield _decode(line)
     if left:
-        yield decode_fs(left)
+        yield _decode(left)
 
 
 def _chosen(where: str, names: list[str], column: str | None) -> str:
@@ -226,7 +229,7 @@ def _json_lines(path: str, listed: ListStream, column: str | None) -> Iterator[s
         if isinstance(item, dict):
             item = item[_chosen(f"{path}:{number}", list(item), column)]
         if not isinstance(item, str):
-            raise ListError(f"{path}:{number}: it is no identifier, which is a JSON string")
+            raise ListError(f"{path}:{number}: expected an identifier as a JSON string")
         if item:
             yield item
 
@@ -259,6 +262,6 @@ def _parquet(path: str, column: str | None) -> Iterator[str]:
                     if item is not None and not isinstance(item, (str, bytes)):
                         raise ListError(f"{path}: the column {name!r} holds no text")
                     if item:
-                        yield decode_fs(item) if isinstance(item, bytes) else item
+                        yield _decode(item) if isinstance(item, bytes) else item
     except (OSError, pyarrow.ArrowException) as error:
         raise ListError(f"{path}: {str(error).splitlines()[0]}") from None

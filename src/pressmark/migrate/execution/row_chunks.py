@@ -1,0 +1,37 @@
+"""Work folders whose chunks are cut from a file of rows: those of the removal of sources, and of verifications."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+from pressmark import jobs
+from pressmark.migrate.object_digest import sha256_of
+from pressmark.migrate.rows import Row
+
+__all__ = ["make_folder", "open_folder"]
+
+
+def open_folder(path: str) -> jobs.WorkFolder | None:
+    """Open the work folder of something that is done with rows, if it was made."""
+    return jobs.WorkFolder.open(path) if os.path.exists(os.path.join(path, "run.json")) else None
+
+
+def make_folder(path: str, job: Any, rows: str) -> jobs.WorkFolder:
+    """Make the work folder of something that is done with rows."""
+    return jobs.WorkFolder.create(path, job, _row_chunks(rows), {"rows": sha256_of(rows)})
+
+
+def _row_chunks(path: str) -> Iterator[jobs.Chunk]:
+    """Cut a file of rows into chunks, for a work folder beside it."""
+    builder = jobs.ChunkBuilder("rows", os.path.join("..", os.path.basename(path)))
+    with open(path, "rb") as lines:
+        for line in lines:
+            row = Row.parse(line)
+            done = builder.add(len(line), row.bytes, os.path.dirname(row.source))
+            if done is not None:
+                yield done
+    rest = builder.rest()
+    if rest is not None:
+        yield rest

@@ -1,0 +1,101 @@
+"""Lists of identifiers in every format."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from pathlib import Path
+
+import pytest
+
+from pressmark.tabular.identifiers import ListError, read_identifiers
+
+
+def written(path: Path, content: bytes) -> Path:
+    path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "expected"),
+    [
+        ("ids.txt", b"one\ntwo three\n\nfour\nfive", ["one", "two three", "four", "five"]),
+        ("ids", b"one\0two\nlines\0\0three", ["one", "two\nlines", "three"]),
+        ("ids.txt", b"\xff\xfe\n\xc3\xa9\n", ["\udcff\udcfe", "é"]),
+        ("ids.txt.gz", b"one\ntwo\n", ["one", "two"]),
+        ("ids.csv", b'name,id\nx,one\ny,"two, three"\nz,\n', ["one", "two, three"]),
+        ("ids.csv", b"\xef\xbb\xbfid\none\n", ["one"]),
+        ("ids.tsv", b'id\tsource_id\n1\t"one"\n', ['"one"']),
+        ("ids.csv.gz", b"identifier\none\n", ["one"]),
+        ("ids.csv", b'n,id\n1,a"b\n\n2,\r\r\n3,"c\r\nd"\r\n', ['a"b', "\r", "c\r\nd"]),
+        ("ids.jsonl", b'"one"\n{"source_id": "two", "id": "2"}\n\n"a\\nb"\n', ["one", "two", "a\nb"]),
+        ("ids.txt", b"", []),
+    ],
+)
+def test_files_of_identifiers(tmp_path: Path, name: str, content: bytes, expected: list[str]) -> None:
+    assert list(read_identifiers(written(tmp_path / name, content))) == expected
+    assert list(read_identifiers(os.fspath(tmp_path / name))) == expected
+
+
+def test_line_ends_of_windows(tmp_path: Path) -> None:
+    """They are no part of identifiers, unless the caller says so; in a table they never are."""
+    path = written(tmp_path / "ids.txt", b"\xef\xbb\xbfone\r\ntwo\r\n")
+    with pytest.raises(ListError, match=r"ids\.txt: a byte-order mark .*--crlf strip"):
+        list(read_identifiers(path))
+    assert list(read_identifiers(path, crlf="strip")) == ["one", "two"]
+    assert list(read_identifiers(path, crlf="keep")) == ["\ufeffone\r", "two\r"]
+    with pytest.raises(ValueError, match="crlf='no'"):
+        list(read_identifiers(path, crlf="no"))  # type: ignore[arg-type]
+
+
+def test_columns_are_named(tmp_path: Path) -> None:
+    table = written(tmp_path / "ids.csv", b"id,barcode\n1,one\n2,two\n")
+    assert list(read_identifiers(table, "barcode")) == ["one", "two"]
+    with pytest.raises(ListError, match="no column 'shelf'"):
+        list(read_identifiers(table, "shelf"))
+    with pytest.raises(ListError, match="no column source_id, id or identifier"):
+        list(read_identifiers(written(tmp_path / "other.csv", b"a,b\n1,2\n")))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "match"),
+    [
+        ("ids.csv", b"a,id\n1\n", r"ids\.csv:2: it has 1 fields"),
+        ("ids.csv", b'id\na\n"b"c\nd\n', r"ids\.csv:3: something follows the quote"),
+        ("ids.csv", b'id\na\n"b\nc\nd\n', r"ids\.csv:3: the quote that opens in this row is never closed"),
+        ("ids.jsonl", b'"one"\n[1]\n', r"ids\.jsonl:2: it is no identifier"),
+        ("ids.jsonl", b"one\n", r"ids\.jsonl:1: not JSON"),
+        ("ids.txt", b"x" * (3 << 20), "this is no list of identifiers"),
+        ("ids.txt", b"a\n" * (1 << 19) + b"b\0c\n", "a NUL"),
+    ],
+)
+def test_malformed_lists(tmp_path: Path, name: str, content: bytes, match: str) -> None:
+    with pytest.raises(ListError, match=match):
+        list(read_identifiers(written(tmp_path / name, content)))
+
+
+def test_parquet(tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "ids.parquet"
+    parquet.write_table(pyarrow.table({"n": [1, 2, 3], "id": ["one", None, "é"]}), path)
+    assert list(read_identifiers(path)) == ["one", "é"]
+    with pytest.raises(ListError, match="no text"):
+        list(read_identifiers(path, "n"))
+    with pytest.raises(ListError, match=r"ids\.parquet"):
+        list(read_identifiers(written(path, b"no parquet")))
+
+
+@pytest.mark.parametrize("kind", ["string", "large_string", "binary", "dictionary"])
+def test_parquet_whose_text_is_not_utf8(tmp_path: Path, kind: str) -> None:
+    """It stands for the same bytes as in a list of lines."""
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    octets = pyarrow.array([b"one", b"\xff", b"\xc3\xa9"], pyarrow.binary())
+    column = octets.view(pyarrow.string()) if kind in ("string", "dictionary") else octets
+    if kind == "large_string":
+        column = octets.cast(pyarrow.large_binary()).view(pyarrow.large_string())
+    elif kind == "dictionary":
+        column = pyarrow.DictionaryArray.from_arrays(pyarrow.array([0, 1, 2], pyarrow.int32()), column)
+    parquet.write_table(pyarrow.table({"id": column}), tmp_path / "ids.parquet")
+    assert list(read_identifiers(tmp_path / "ids.parquet")) == ["one", "\udcff", "é"]
