@@ -471,7 +471,7 @@ def test_bags_of_a_job(tmp_path: Path, folder: BagFolder) -> None:
     for identifier in ("b", "c"):
         folder.put(identifier, tmp_path / "given")
     (Path(folder.root) / "b/bag-info.txt").write_text("no element\n")
-    job = jobs.CheckStore(folder.root)
+    job = stores.CheckStore(folder.root)
     work = WorkFolder.create(tmp_path / "work", job, job.plan(tmp_path / "work"), job.parameters())
     folder.delete("abc")
     folder.put("b", tmp_path / "new", replace=True)

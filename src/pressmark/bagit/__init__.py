@@ -18,12 +18,24 @@ if TYPE_CHECKING:
     from pressmark.bagit.bag_info import BagInfo
     from pressmark.bagit.creation.in_place import create
     from pressmark.bagit.fetch.complete import complete
+    from pressmark.bagit.job import ValidateBags
     from pressmark.bagit.profile.profile import Profile
     from pressmark.bagit.report import BagReport
     from pressmark.bagit.updating.update import update
     from pressmark.bagit.validation.validate import validate
 
-__all__ = ["KINDS", "Bag", "BagInfo", "BagReport", "Profile", "complete", "create", "update", "validate"]
+__all__ = [
+    "KINDS",
+    "Bag",
+    "BagInfo",
+    "BagReport",
+    "Profile",
+    "ValidateBags",
+    "complete",
+    "create",
+    "update",
+    "validate",
+]
 
 # Each name's module, imported when the name is first asked for: who validates need not wait for what creates.
 _MODULES = {
@@ -31,6 +43,7 @@ _MODULES = {
     "BagInfo": "bag_info",
     "BagReport": "report",
     "Profile": "profile.profile",
+    "ValidateBags": "job",
     "complete": "fetch.complete",
     "create": "creation.in_place",
     "update": "updating.update",

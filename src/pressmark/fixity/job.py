@@ -8,7 +8,11 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from pressmark.errors import JobError
-from pressmark.fixity import FORMATS, Outcome, algorithm_names, hash_files, manifest_line, walk
+from pressmark.fixity.algorithms import algorithm_names
+from pressmark.fixity.manifests import FORMATS, manifest_line
+from pressmark.fixity.outcomes import Outcome
+from pressmark.fixity.pool import hash_files
+from pressmark.fixity.walk import walk
 from pressmark.jobs.chunks import BYTES, FILES, Chunk
 from pressmark.jobs.counts import Tally
 from pressmark.jobs.listing import Listed, listed_chunks, read_listing, refuse_inside
