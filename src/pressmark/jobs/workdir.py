@@ -28,13 +28,13 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from pressmark.errors import JobError
+from pressmark.fs.atomic import OutputFile, is_temporary, replace_file, write_new
 from pressmark.fs.durable import flush_directory
 from pressmark.fs.owners import UntrustedError, enter_shared, require_shared
 from pressmark.jobs.chunks import Chunk
 from pressmark.jobs.driver_lock import locked
 from pressmark.jobs.receipts import Receipt
 from pressmark.jobs.visibility import NONCE, Place, Sight
-from pressmark.jobs.writing import OutputFile, is_temporary, write_new, write_whole
 from pressmark.version import __version__
 
 __all__ = ["Done", "Job", "WorkFolder", "job_key", "work_errors"]
@@ -145,7 +145,7 @@ class WorkFolder:
                     raise JobError(str(folder), f"there is something in its {name}, but no {RUN}: name another folder")
             digest = cls._write_plan(folder, chunks)
             nonce = uuid.uuid4().hex
-            write_whole(folder / NONCE, nonce.encode())
+            replace_file(folder / NONCE, nonce.encode())
             run = {
                 "format": _FORMAT,
                 "version": __version__,
@@ -362,7 +362,7 @@ class WorkFolder:
                 if stored.output is not None and stored.output != first.output:
                     self._remove_outputs(_stem(stored.output))
                 return first
-            write_whole(path, stored.text())
+            replace_file(path, stored.text())
         return stored
 
     def done(self) -> Done:

@@ -8,10 +8,10 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from pressmark.errors import MigrationError
+from pressmark.fs.atomic import is_temporary
 from pressmark.fs.owners import UntrustedError, enter_shared
 from pressmark.jobs.driver_lock import is_lock, locked
 from pressmark.jobs.workdir import LOCK
-from pressmark.jobs.writing import is_temporary
 from pressmark.migrate.asking import is_within
 from pressmark.migrate.id_index import is_index
 from pressmark.migrate.options import Options
