@@ -58,8 +58,9 @@ class Replacement:
     def __init__(
         self, target: str | bytes | os.PathLike[str], *, part: str | bytes | None = None, durable: bool = True
     ) -> None:
-        self._target: Any = os.fspath(target)
-        self._part: Any = temporary(self._target) if part is None else part
+        path: Any = os.fspath(target)
+        self._target: str | bytes = path
+        self._part: str | bytes = part or temporary(path)
         self._opener = None if part is None else new_file
         self._durable = durable
         self._file: BinaryIO | None = None

@@ -34,7 +34,7 @@ from typing import Any, NamedTuple
 
 from pressmark import jobs
 from pressmark.errors import JobError, MigrationError, StoreError
-from pressmark.fs.atomic import new_file
+from pressmark.fs.atomic import Replacement
 from pressmark.fs.durable import flush_directory
 from pressmark.jobs.workdir import work_errors
 from pressmark.migrate.object_digest import sha256_of
@@ -391,7 +391,7 @@ def _write_rows(folder: str, merged: _Merged, lines: Iterator[bytes], known: str
     """Write a file of rows, as a whole or not at all."""
     path = os.path.join(folder, merged.name)
     digest = hashlib.sha256()
-    with open(path + ".new", "wb", opener=new_file) as file:
+    with Replacement(path, part=path + ".new") as file:
         for line in lines:
             merged.add(line)
             file.write(line)
@@ -403,9 +403,6 @@ def _write_rows(folder: str, merged: _Merged, lines: Iterator[bytes], known: str
                     merged.add(line)
                     file.write(line)
                     digest.update(line)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(path + ".new", path)
     flush_directory(os.fsencode(folder))
     merged.sha256 = digest.hexdigest()
 
@@ -436,10 +433,9 @@ def _write_remaining(plan: Plan, work: jobs.WorkFolder, rows: str | None) -> Non
 
     end = b"\0" if any(b"\n" in one or one.endswith(b"\r") for one in remaining()) else b"\n"
     path = os.path.join(plan.work, REMAINING)
-    with open(path + ".new", "wb", opener=new_file) as file:
+    with Replacement(path, part=path + ".new", durable=False) as file:
         for one in remaining():
             file.write(one + end)
-    os.replace(path + ".new", path)
 
 
 # --- the end of a move ------------------------------------------------------------------------------------------------

@@ -55,7 +55,7 @@ from pressmark.errors import (
 )
 from pressmark.fixity import Outcome
 from pressmark.fixity.outcomes import kind_of_mode
-from pressmark.fs.atomic import new_file
+from pressmark.fs.atomic import replace_file
 from pressmark.fs.durable import flush_directory, is_directory, is_there
 from pressmark.fs.removal import remove_tree
 from pressmark.layouts import Layout, Pairtree, layout_from_config
@@ -226,12 +226,7 @@ class BagFolder(Store):
             if strangers:
                 raise StoreError(base, f"it holds {text(strangers[0])!r}: name a directory that is empty or not there")
             new = os.path.join(base, CONFIG)
-            with open(new + b".new", "wb", opener=new_file) as file:
-                file.write(json.dumps(config, indent=2).encode() + b"\n")
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(new + b".new", new)
-            flush_directory(base)
+            replace_file(new, json.dumps(config, indent=2).encode() + b"\n", part=new + b".new")
         return cls(path, identifiers=identifiers, layout=layout, **options)
 
     # --- identifiers and places -----------------------------------------------------------------------------------

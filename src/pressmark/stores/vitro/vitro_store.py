@@ -27,7 +27,7 @@ from typing import Any, BinaryIO, ClassVar, Literal, NamedTuple
 from pressmark.errors import IdentifierError, ObjectError, PathError, StoreError, shown
 from pressmark.fixity import Outcome
 from pressmark.fixity.copying import Event as CopyEvent
-from pressmark.fs.atomic import new_file
+from pressmark.fs.atomic import Replacement
 from pressmark.fs.durable import flush_directory, flush_tree, is_there
 from pressmark.layouts import Layout, Vitro
 from pressmark.reports import Problem, Report
@@ -624,12 +624,8 @@ class VitroStore(Store):
     def _note(self, renaming: _Renaming) -> None:
         """Write down what is about to be done, so that whoever comes next finishes it."""
         path = os.path.join(self._workshop(), JOURNAL)
-        with open(path + b".new", "wb", opener=new_file) as file:
+        with Replacement(path, part=path + b".new", durable=self._durable) as file:
             file.write(json.dumps(renaming).encode())
-            file.flush()
-            if self._durable:
-                os.fsync(file.fileno())
-        os.replace(path + b".new", path)
 
     def _renaming(self) -> _Renaming | None:
         """Return what was to be finished, if anything was.
