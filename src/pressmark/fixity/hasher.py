@@ -18,9 +18,10 @@ from io import FileIO
 
 from pressmark.errors import FileError
 from pressmark.fixity.algorithms import ALGORITHMS, Hasher, algorithm_names
-from pressmark.fixity.outcomes import Outcome, failure, kind_of_error, kind_of_mode
+from pressmark.fixity.outcomes import Outcome, failure
 from pressmark.fixity.scheduling import SERIAL_RATES
 from pressmark.fs.beneath import HAS_DESCRIPTORS, Anywhere, Beneath, BeneathByName, Directory, Way
+from pressmark.fs.file_errors import kind_of_error, kind_of_mode
 from pressmark.threads import usable_threads
 
 __all__ = ["CHANGED", "READ_SIZE", "Manner", "changes", "examine", "hash_file", "hash_path", "refusal"]

@@ -29,7 +29,7 @@ class HashFiles:
     """Digests of all files below a directory: for each chunk a manifest, whose lines have names relative to it.
 
     Files that have no digest are in ``<chunk>.errors.jsonl``; the statuses are ``ok`` and the kinds of
-    :mod:`pressmark.fixity.outcomes`.
+    :mod:`pressmark.fs.file_errors`.
 
     :ivar root: the directory, absolute
     :ivar algorithms: their official names

@@ -19,9 +19,10 @@ from pressmark import _kernels
 from pressmark.fixity.algorithms import ALGORITHMS, algorithm_names
 from pressmark.fixity.hasher import CHANGED, READ_SIZE, Manner, changes, examine, hash_path, refusal
 from pressmark.fixity.ledger import Ledger
-from pressmark.fixity.outcomes import Outcome, message_of
+from pressmark.fixity.outcomes import Outcome
 from pressmark.fixity.scheduling import SMALL, Plan
 from pressmark.fs.beneath import Directory, Way
+from pressmark.fs.file_errors import message_of
 from pressmark.threads import usable_threads
 
 __all__ = ["Finished", "Progress", "hash_files"]

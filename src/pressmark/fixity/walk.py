@@ -7,8 +7,9 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 from pressmark.fixity.hasher import Manner, refusal
-from pressmark.fixity.outcomes import Outcome, failure, kind_of_mode
+from pressmark.fixity.outcomes import Outcome, failure
 from pressmark.fs.beneath import Directory, Way
+from pressmark.fs.file_errors import kind_of_mode
 
 __all__ = ["walk"]
 

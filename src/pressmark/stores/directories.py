@@ -31,8 +31,9 @@ from typing import NamedTuple
 
 from pressmark.fixity import Outcome
 from pressmark.fixity.copying import Event, Job, copy_files
-from pressmark.fixity.outcomes import failure, kind_of_error, kind_of_mode, message_of
+from pressmark.fixity.outcomes import failure
 from pressmark.fs.durable import is_there, walk
+from pressmark.fs.file_errors import kind_of_error, kind_of_mode, message_of
 from pressmark.fs.locks import LockFile, take
 from pressmark.fs.owners import is_own, make_shared, require_shared
 from pressmark.fs.removal import remove_tree

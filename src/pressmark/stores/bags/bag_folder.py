@@ -54,9 +54,9 @@ from pressmark.errors import (
     StoreError,
 )
 from pressmark.fixity import Outcome
-from pressmark.fixity.outcomes import kind_of_mode
 from pressmark.fs.atomic import replace_file
 from pressmark.fs.durable import flush_directory, is_directory, is_there
+from pressmark.fs.file_errors import kind_of_mode
 from pressmark.fs.removal import remove_tree
 from pressmark.layouts import Layout, Pairtree, layout_from_config
 from pressmark.layouts import layout as layout_by_name
