@@ -17,7 +17,7 @@ import pressmark
 from pressmark import stores
 from pressmark.errors import ObjectError
 from pressmark.fs.durable import is_there
-from pressmark.fs.locks import LockFile
+from pressmark.fs.locks import FileLock
 from pressmark.fs.owners import UntrustedError
 from pressmark.fs.removal import remove_tree
 from pressmark.stores import directories
@@ -39,7 +39,7 @@ def test_a_workshop_leaves_nothing(folder: bytes) -> None:
         Path(os.fsdecode(one / b"file")).write_bytes(b"x")
         assert directories.leftovers(path) == []
         with one.turn(), pytest.raises(BlockingIOError):
-            LockFile(os.path.join(path, LOCK))
+            FileLock(os.path.join(path, LOCK))
     assert os.listdir(folder) == []
 
 
@@ -55,7 +55,7 @@ def test_leftovers_are_removed(folder: bytes) -> None:
     )
     package = str(Path(pressmark.__file__).parent.parent)
     subprocess.run([sys.executable, "-c", code, path], env={**os.environ, "PYTHONPATH": package}, check=False)
-    with LockFile(os.path.join(folder, b"other"), wait=True):
+    with FileLock(os.path.join(folder, b"other"), wait=True):
         assert len(directories.leftovers(path)) == 1
     os.mkdir(os.path.join(path, b"just-made"))
     with Workshop(path) as shop:

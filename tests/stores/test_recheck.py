@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from pressmark import jobs, stores
-from pressmark.fs.locks import LockFile
+from pressmark.fs.locks import FileLock
 from pressmark.jobs import WorkFolder
 from pressmark.reports import Problem
 from pressmark.stores import Store
@@ -371,7 +371,7 @@ def test_a_turn_that_does_not_end(any_store: Store, tmp_path: Path, monkeypatch:
     monkeypatch.setattr(settling, "sleep", waited.append)
     shop = Path(any_store.root) / SHOPS[any_store.kind]
     shop.mkdir(exist_ok=True)
-    with LockFile(os.fsencode(shop / "lock")):
+    with FileLock(os.fsencode(shop / "lock")):
         assert len(found(any_store)[0]) == 1
     assert len(waited) >= settling.PAUSES
 

@@ -30,14 +30,14 @@ from typing import Any, NamedTuple, Protocol
 from pressmark.errors import JobError
 from pressmark.fs.atomic import OutputFile, is_temporary, replace_file, write_new
 from pressmark.fs.durable import flush_directory
+from pressmark.fs.locks import FileLock, LockHeldError
 from pressmark.fs.owners import UntrustedError, enter_shared, require_shared
 from pressmark.jobs.chunks import Chunk
-from pressmark.jobs.driver_lock import locked
 from pressmark.jobs.receipts import Receipt
 from pressmark.jobs.visibility import NONCE, Place, Sight
 from pressmark.version import __version__
 
-__all__ = ["Done", "Job", "WorkFolder", "job_key", "work_errors"]
+__all__ = ["Done", "Job", "WorkFolder", "job_key", "locked", "work_errors"]
 
 RUN, PLAN, LOCK, RECEIPTS, OUTPUT = "run.json", "plan.jsonl", "driver.lock", "receipts", "output"
 _FORMAT = 1
@@ -425,6 +425,22 @@ class WorkFolder:
 def _stem(name: str) -> str:
     """Return the chunk and the attempt of an output's name."""
     return ".".join(name.split(".", 2)[:2])
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold the lock of a work folder.
+
+    :raises JobError: another driver has it
+    :raises OSError: it cannot be made
+    """
+    try:
+        lock = FileLock(os.fspath(path), owner=True)
+    except LockHeldError as error:
+        reason = f"{error.owner} is at work in it; wait for its end, or if it is gone, remove {path.name}"
+        raise JobError(str(path.parent), reason) from None
+    with lock:
+        yield
 
 
 @contextmanager

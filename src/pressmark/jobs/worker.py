@@ -5,8 +5,9 @@ from __future__ import annotations
 import errno
 from typing import NamedTuple
 
+from pressmark.fs.locks import host
 from pressmark.jobs.chunks import Chunk
-from pressmark.jobs.receipts import Receipt, host
+from pressmark.jobs.receipts import Receipt
 from pressmark.jobs.visibility import Place, unseen
 from pressmark.jobs.workdir import Job, WorkFolder
 from pressmark.version import __version__

@@ -34,7 +34,7 @@ from pressmark.fixity.copying import Event, Job, copy_files
 from pressmark.fixity.outcomes import failure
 from pressmark.fs.durable import is_there, walk
 from pressmark.fs.file_errors import kind_of_error, kind_of_mode, message_of
-from pressmark.fs.locks import LockFile, take
+from pressmark.fs.locks import FileLock, take
 from pressmark.fs.owners import is_own, make_shared, require_shared
 from pressmark.fs.removal import remove_tree
 from pressmark.stores.store import Path, Source, leads_out, octets, text
@@ -399,7 +399,7 @@ class Workshop:
                 path = os.path.join(self._folder, secrets.token_hex(8).encode())
                 os.mkdir(path, _MODE)
                 # Waiting: somebody may be asking this moment whether it is held.
-                self._lock = LockFile(os.path.join(path, LOCK), wait=True)
+                self._lock = FileLock(os.path.join(path, LOCK), wait=True)
                 self.path = path
                 break
         else:
@@ -420,15 +420,15 @@ class Workshop:
             os.rmdir(self.path)
         with contextlib.suppress(OSError):
             if os.listdir(self._folder) == [LOCK]:  # a run was killed in its turn
-                LockFile(os.path.join(self._folder, LOCK)).release()
+                FileLock(os.path.join(self._folder, LOCK)).release()
             os.rmdir(self._folder)
 
-    def turn(self, *, wait: bool = True) -> LockFile:
+    def turn(self, *, wait: bool = True) -> FileLock:
         """Wait for our turn to move things in and out, and return its lock; to be held for a moment.
 
         :raises BlockingIOError: it is another run's, and ``wait`` is false
         """
-        return LockFile(os.path.join(self._folder, LOCK), wait=wait)
+        return FileLock(os.path.join(self._folder, LOCK), wait=wait)
 
     def __truediv__(self, name: bytes) -> bytes:
         return os.path.join(self.path, name)
@@ -505,7 +505,7 @@ def clear(folder: bytes) -> None:
             if not os.path.lexists(os.path.join(path, LOCK)) and not os.listdir(path):
                 os.rmdir(path)
                 continue
-            with LockFile(os.path.join(path, LOCK)):
+            with FileLock(os.path.join(path, LOCK)):
                 for name in os.listdir(path):
                     if name != LOCK:
                         remove_tree(os.path.join(path, name))

@@ -9,7 +9,7 @@ from typing import Any
 
 from pressmark.errors import ObjectError, PressmarkError, StoreError
 from pressmark.fs.durable import can_flush_filesystem, flush_filesystem
-from pressmark.jobs.receipts import host
+from pressmark.fs.locks import host
 from pressmark.migrate.options import Options
 from pressmark.migrate.planning.entry import Entry
 from pressmark.migrate.rows import Row
