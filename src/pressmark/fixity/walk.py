@@ -40,9 +40,9 @@ def walk(
     if links not in ("follow", "skip", "refuse"):
         raise ValueError(f"links={links!r}: expected follow, skip or refuse")
     manner = Manner(links == "follow", special_files, beneath)
-    with manner.way() as way:
+    with manner.opener() as opener:
         found = Walk(
-            way,
+            opener,
             lambda path, kind, number: refusal(path, number, manner) if kind is None else failure(path, kind),
             links=links,
             leave_out=leave_out,

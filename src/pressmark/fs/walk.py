@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Collection, Iterator
 from typing import Any, Generic, TypeVar
 
-from pressmark.fs.beneath import Way
+from pressmark.fs.beneath import Opener
 from pressmark.fs.file_errors import kind_of_mode
 
 __all__ = ["Walk"]
@@ -21,19 +21,19 @@ class Walk(Generic[Failure]):
     Directories are read in the order of the bytes of their names, files and directories alike, each directory whole
     before the next name.
 
-    :param way: from paths to files
+    :param opener: opens paths
     :param failed: makes of a path what is given for it where it cannot be read; it is called with the path, one of the
         words of :mod:`pressmark.fs.file_errors` or :data:`None`, and an ``errno`` where there is no word yet
-    :param links: ``"follow"`` symbolic links to files and directories, where ``way`` follows them, ``"skip"`` them, or
-        ``"refuse"`` them; the top itself is followed unless they are refused
+    :param links: ``"follow"`` symbolic links to files and directories, where ``opener`` follows them, ``"skip"`` them,
+        or ``"refuse"`` them; the top itself is followed unless they are refused
     :param leave_out: device and inode of files that are not given
     :param special_files: named pipes, sockets and devices are given as paths
-    :param beneath: paths are relative to the directory that ``way`` leads from
+    :param beneath: paths are relative to the directory of ``opener``
     """
 
     def __init__(
         self,
-        way: Way,
+        opener: Opener,
         failed: Callable[[str | bytes, str | None, int], Failure],
         *,
         links: str,
@@ -41,10 +41,10 @@ class Walk(Generic[Failure]):
         special_files: bool = False,
         beneath: bool = False,
     ) -> None:
-        self._way = way
+        self._opener = opener
         self._failed = failed
         self._links = links
-        self._follow = way.follow
+        self._follow = opener.follow
         self._leave_out = leave_out
         self._special_files = special_files
         self._beneath = beneath
@@ -55,7 +55,7 @@ class Walk(Generic[Failure]):
         try:
             # What is asked for by name is followed, too, where links below it are only skipped.
             followed = self._links == "skip" and not beneath
-            status = os.stat(top) if followed else self._way.stat_directory(top)
+            status = os.stat(top) if followed else self._opener.stat_directory(top)
         except (OSError, ValueError):
             yield top  # whoever reads it says why not
             return
@@ -83,7 +83,7 @@ class Walk(Generic[Failure]):
                 continue
             if is_directory:
                 try:
-                    status = self._way.stat(path)
+                    status = self._opener.stat(path)
                 except OSError as error:
                     yield self._failed(path, None, error.errno or 0)
                     continue
@@ -107,7 +107,7 @@ class Walk(Generic[Failure]):
         inodes = {inode for _device, inode in self._leave_out}
         follow = self._follow
         try:
-            with self._way.names(directory) as entries:
+            with self._opener.names(directory) as entries:
                 # Not the entries themselves: there may be a million, and each is several times the size of its name.
                 found = [
                     (os.fsencode(entry.name), _facts(entry, follow))
@@ -126,7 +126,7 @@ class Walk(Generic[Failure]):
 
     def _special(self, path: Any) -> Failure:
         try:
-            kind = kind_of_mode(self._way.stat(path).st_mode) or "io-error"
+            kind = kind_of_mode(self._opener.stat(path).st_mode) or "io-error"
         except OSError as error:
             return self._failed(path, None, error.errno or 0)
         return self._failed(path, kind, 0)
