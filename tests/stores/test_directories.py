@@ -16,7 +16,7 @@ import pytest
 import pressmark
 from pressmark import stores
 from pressmark.errors import ObjectError
-from pressmark.fs.durable import is_there
+from pressmark.fs.durable import exists
 from pressmark.fs.locks import FileLock
 from pressmark.fs.owners import UntrustedError
 from pressmark.fs.removal import remove_tree
@@ -219,7 +219,7 @@ def test_what_cannot_be_looked_at_may_be_there(folder: bytes, tmp_path: Path, mo
         directories.rename_new(os.path.join(folder, b"old"), os.path.join(folder, b"new"))
     monkeypatch.undo()
     assert snapshot(tmp_path) == {b"old": b"1", b"new": b"2"}
-    assert not is_there(os.path.join(folder, b"old", b"below"))
+    assert not exists(os.path.join(folder, b"old", b"below"))
 
 
 def test_lengths(folder: bytes) -> None:

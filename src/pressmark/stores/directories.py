@@ -32,7 +32,7 @@ from typing import NamedTuple
 from pressmark.fixity import Outcome
 from pressmark.fixity.copying import Event, Job, copy_files
 from pressmark.fixity.outcomes import failure
-from pressmark.fs.durable import is_there, walk
+from pressmark.fs.durable import exists, walk
 from pressmark.fs.file_errors import kind_of_error, kind_of_mode, message_of
 from pressmark.fs.locks import FileLock, take
 from pressmark.fs.owners import is_own, make_shared, require_shared
@@ -184,7 +184,7 @@ def is_absent(base: bytes, relative: bytes) -> bool:
     for name in relative.split(b"/"):
         path += b"/" + name
         try:
-            if len(name) > NAME_MAX or not is_there(path):
+            if len(name) > NAME_MAX or not exists(path):
                 return True
         except OSError as error:
             if error.errno == errno.ENAMETOOLONG:
@@ -280,7 +280,7 @@ def rename_new(old: bytes, new: bytes) -> None:
     if _rename_by(_NOREPLACE, old, new):
         return
     # All runs of ours take turns here; what comes between is a stranger.
-    if is_there(new):
+    if exists(new):
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), new)
     os.rename(old, new)
 

@@ -55,7 +55,7 @@ from pressmark.errors import (
 )
 from pressmark.fixity import Outcome
 from pressmark.fs.atomic import replace_file
-from pressmark.fs.durable import flush_directory, is_directory, is_there
+from pressmark.fs.durable import exists, flush_directory, is_directory
 from pressmark.fs.file_errors import kind_of_mode
 from pressmark.fs.removal import remove_tree
 from pressmark.layouts import Layout, Pairtree, layout_from_config
@@ -184,7 +184,7 @@ class BagFolder(Store):
         self.root = os.fsdecode(self._base)
         with store_errors(self._base):
             if not is_directory(self._base):
-                what = "it is not a directory" if is_there(self._base) else "it is not there"
+                what = "it is not a directory" if exists(self._base) else "it is not there"
                 raise StoreError(self._base, f"{what}; name the directory that holds the bags")
             if _is_bag(scan(self._base, follow=False)):
                 raise StoreError(self._base, "it is a bag itself; name the directory that holds it")
@@ -442,7 +442,7 @@ class BagFolder(Store):
         problems: list[Problem] = []
         if own != place:
             try:
-                is_replaced = is_there(os.path.join(self._base, own))
+                is_replaced = exists(os.path.join(self._base, own))
             except OSError as error:
                 yield problem("unreadable", own, error.strerror or str(error))
                 return
@@ -493,7 +493,7 @@ class BagFolder(Store):
         """
         path = os.path.abspath(os.path.join(self._base, octets(record.path)))
         with object_errors(self.root, record.id or ""):
-            if not is_there(path):
+            if not exists(path):
                 raise ObjectError(self.root, record.id or "", "missing", f"there is nothing at {record.path!r}")
             return BagObject(self.root, record.id or "", path, not is_directory(path))
 
@@ -741,7 +741,7 @@ class BagFolder(Store):
         for depth in range(1, len(parts)):
             above = b"/".join(parts[:depth])
             path = os.path.join(self._base, above)
-            if not is_there(path):
+            if not exists(path):
                 break
             if not is_directory(path) or os.path.islink(path) or _is_bag(scan(path, follow=False)):
                 reason = f"{text(above)} is there already, and no directory of bags; take another layout"
@@ -751,7 +751,7 @@ class BagFolder(Store):
             if clash is not None:
                 reason = f"{text(clash)!r} is there in the other case, and this file system has one name for both"
                 raise ObjectError(self.root, identifier, "collision", f"{reason}; use one that distinguishes case")
-        if is_there(os.path.join(self._base, place)):
+        if exists(os.path.join(self._base, place)):
             reason = f"{text(place)} is there, and is another's; move it away"
             raise ObjectError(self.root, identifier, "collision", reason)
 
@@ -777,7 +777,7 @@ class BagFolder(Store):
         try:
             if isinstance(source, Mapping):
                 copy_source(source, new, mode=mode, links=links, on_event=on_event)
-                if is_there(os.path.join(new, STAGING)):  # it would be taken for our own, and removed
+                if exists(os.path.join(new, STAGING)):  # it would be taken for our own, and removed
                     reason = f"a bag keeps {text(STAGING)!r} for changes of it; leave it out, or call it otherwise"
                     raise Refused("bad-name", reason)
                 create_bag(new, None, self._algorithms, info, nested=True, on_event=note)
@@ -824,7 +824,7 @@ class BagFolder(Store):
         aside = path + REPLACED
         if old == place:
             self._sweep(shop, place)
-        elif is_there(path):
+        elif exists(path):
             reason = f"{text(place)} is there, and is another's; move it away"
             raise ObjectError(self.root, identifier, "collision", reason)
         if old != place or not exchange(new, path):

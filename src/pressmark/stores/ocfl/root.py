@@ -24,7 +24,7 @@ from itertools import count
 from typing import Any, BinaryIO, Literal, NamedTuple
 
 from pressmark.errors import IdentifierError, ObjectError, StoreError, shown
-from pressmark.fs.durable import flush_directory, flush_tree, is_there
+from pressmark.fs.durable import exists, flush_directory, flush_tree
 from pressmark.fs.removal import remove_tree
 from pressmark.layouts import HashAndIdNTuple, Layout
 from pressmark.reports import Problem, Report
@@ -411,7 +411,7 @@ class OcflRoot(Store):
         :raises OSError: nobody can say
         """
         other = self._foreign_place(place)
-        return other is not None and is_there(self._absolute(other))
+        return other is not None and exists(self._absolute(other))
 
     def _absolute(self, place: bytes) -> bytes:
         return os.path.join(self._root, place)
@@ -490,7 +490,7 @@ class OcflRoot(Store):
                 if identifier is None:
                     identifier = read_inventory(data + file.readall()).get("id")
         except FileNotFoundError:
-            return _Identity(None, (problem("inventory-missing", place),)) if is_there(self._absolute(place)) else None
+            return _Identity(None, (problem("inventory-missing", place),)) if exists(self._absolute(place)) else None
         except OSError as error:
             return _Identity(None, (problem("unreadable", where, error.strerror or str(error)),))
         except InventoryError as error:
@@ -770,7 +770,7 @@ class OcflRoot(Store):
         path = self._root
         for number, part in enumerate(parts[:-1], 1):
             path = os.path.join(path, part)
-            if not is_there(path):
+            if not exists(path):
                 return
             above = b"/".join(parts[:number])
             if os.path.islink(path) or not os.path.isdir(path):
@@ -806,7 +806,7 @@ class OcflRoot(Store):
         :raises OSError: nobody can say
         """
         # Asked for by name: intermediate directories may have thousands of entries.
-        return any(is_there(directory + name) for name in _SIGNS)
+        return any(exists(directory + name) for name in _SIGNS)
 
     def move_in(self, identifier: str, new: bytes, place: bytes) -> None:
         """Make the directories above a place, and move an object there."""

@@ -20,7 +20,7 @@ from typing import BinaryIO, ClassVar, Literal
 from pressmark.errors import ObjectError, StoreError, shown
 from pressmark.fixity import Outcome
 from pressmark.fixity.copying import Event as CopyEvent
-from pressmark.fs.durable import flush_directory, flush_tree, is_there
+from pressmark.fs.durable import exists, flush_directory, flush_tree
 from pressmark.fs.removal import remove_tree
 from pressmark.layouts import Layout, Pairtree
 from pressmark.reports import Problem, Report
@@ -709,7 +709,7 @@ class _Repair(contextlib.ExitStack):
             self.report.add([unrepaired(stuck, error)])  # it may be one above
         for path in removed:
             self._tell(Changed("prune", octets(ROOT) + b"/" + path))
-        return bool(removed) or not is_there(os.path.join(self._store._tree, octets(place)))
+        return bool(removed) or not exists(os.path.join(self._store._tree, octets(place)))
 
     def _would_prune(self, place: bytes) -> list[bytes]:
         """Return what pruning would remove after all that it would have removed already."""
@@ -823,7 +823,7 @@ def _replaced(directory: bytes) -> list[bytes]:
         names = sorted(os.listdir(os.path.join(directory, REPLACED)))
     except FileNotFoundError:  # another run has just finished
         return []
-    return [name for name in names if not is_there(os.path.join(directory, name))]
+    return [name for name in names if not exists(os.path.join(directory, name))]
 
 
 def _take_back(directory: bytes) -> None:
@@ -860,13 +860,13 @@ def _base_of(path: Path) -> bytes:
     given = encode_path(path)
     with store_errors(given):
         if not os.path.isdir(given):
-            what = "it is not a directory" if is_there(given) else "it is not there"
+            what = "it is not a directory" if exists(given) else "it is not there"
             raise StoreError(given, f"{what}; name the directory that holds {ROOT}")
         tree = os.path.join(given, octets(ROOT))
         if os.path.isdir(tree):
             scan(tree)  # it opens
             return given
-        if is_there(tree):
+        if exists(tree):
             raise StoreError(given, f"{ROOT} in it is no directory; restore it")
         absolute = os.path.abspath(given)
         if os.path.basename(absolute) == octets(ROOT):

@@ -28,7 +28,7 @@ from pressmark.errors import IdentifierError, ObjectError, PathError, StoreError
 from pressmark.fixity import Outcome
 from pressmark.fixity.copying import Event as CopyEvent
 from pressmark.fs.atomic import Replacement
-from pressmark.fs.durable import flush_directory, flush_tree, is_there
+from pressmark.fs.durable import exists, flush_directory, flush_tree
 from pressmark.layouts import Layout, Vitro
 from pressmark.reports import Problem, Report
 from pressmark.stores.directories import (
@@ -213,7 +213,7 @@ class VitroStore(Store):
             strangers = sorted(set(os.listdir(base)) - {NAMESPACES, WORKSHOP})
             if strangers:
                 raise StoreError(base, f"it holds {text(strangers[0])!r}: name a directory that is empty or not there")
-            if is_there(os.path.join(base, NAMESPACES)) and read_namespaces(base).namespaces != wanted:
+            if exists(os.path.join(base, NAMESPACES)) and read_namespaces(base).namespaces != wanted:
                 raise StoreError(base, f"it holds other namespaces, of a store whose {ROOT} is missing; restore that")
             with Workshop(os.path.join(base, WORKSHOP)) as shop, shop.turn():
                 _write(shop, base, wanted, "utf-8")
@@ -857,7 +857,7 @@ class _Repair:
     def _rename(self, action: str, old: bytes, new: bytes) -> bool:
         tree = self._store._tree
         target = os.path.join(tree, new)
-        if len(os.path.basename(new)) > 255 or is_there(target):
+        if len(os.path.basename(new)) > 255 or exists(target):
             return False
         if self._store._link(text(os.path.dirname(new))) is not None:
             return False
@@ -911,14 +911,14 @@ def _base_of(path: Path) -> bytes:
     given = encode_path(path)
     with store_errors(given):
         if not os.path.isdir(given):
-            what = "it is not a directory" if is_there(given) else "it is not there"
+            what = "it is not a directory" if exists(given) else "it is not there"
             raise StoreError(given, f"{what}; name the directory that holds {ROOT}")
         tree = os.path.join(given, octets(ROOT))
-        if not is_there(tree) and os.path.basename(os.path.abspath(given)) == octets(ROOT):
+        if not exists(tree) and os.path.basename(os.path.abspath(given)) == octets(ROOT):
             given = os.path.dirname(os.path.abspath(given))
             tree = os.path.join(given, octets(ROOT))
-        has_names = is_there(os.path.join(given, NAMESPACES))
-        if not is_there(tree):
+        has_names = exists(os.path.join(given, NAMESPACES))
+        if not exists(tree):
             if has_names:
                 raise StoreError(given, f"{ROOT} is missing beside {text(NAMESPACES)}; restore it")
             raise StoreError(given, f"there is no {ROOT} in it: it is no Vitro store")
