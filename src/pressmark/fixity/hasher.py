@@ -22,7 +22,7 @@ from pressmark.fixity.outcomes import Outcome, failure
 from pressmark.fixity.scheduling import SERIAL_RATES
 from pressmark.fs.beneath import HAS_DESCRIPTORS, Directory, OpenAnywhere, OpenBeneath, OpenBeneathByName, Opener
 from pressmark.fs.file_errors import kind_of_error, kind_of_mode
-from pressmark.threads import usable_threads
+from pressmark.threads import resolve_threads
 
 __all__ = ["CHANGED", "READ_SIZE", "Manner", "changes", "examine", "hash_file", "hash_path", "refusal"]
 
@@ -116,7 +116,7 @@ def hash_file(
         if isinstance(status, Outcome):
             outcome = status
         else:
-            outcome = hash_path(given, names, manner, opener, usable_threads(threads))
+            outcome = hash_path(given, names, manner, opener, resolve_threads(threads))
     if outcome.digests is None:
         raise FileError(given, str(outcome.kind), outcome.message)
     return outcome.digests

@@ -23,7 +23,7 @@ from pressmark.fixity.outcomes import Outcome
 from pressmark.fixity.scheduling import SMALL, Plan
 from pressmark.fs.beneath import Directory, Opener
 from pressmark.fs.file_errors import message_of
-from pressmark.threads import usable_threads
+from pressmark.threads import resolve_threads
 
 __all__ = ["Finished", "Progress", "hash_files"]
 
@@ -99,7 +99,7 @@ def hash_files(
         raise ValueError(f"links={links!r}: expected follow or refuse")
     if read not in ("parallel", "sequential"):
         raise ValueError(f"read={read!r}: expected parallel or sequential")
-    cores = usable_threads(threads)
+    cores = resolve_threads(threads)
     if ledger is not None and ledger.algorithms != names:
         raise ValueError("the ledger is for other algorithms")
     manner = Manner(links == "follow", special_files, beneath)

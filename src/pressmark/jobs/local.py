@@ -17,7 +17,7 @@ from pressmark.jobs.scheduler import OnReceipt, Stop, SubmitPool, Summary, drive
 from pressmark.jobs.visibility import Place
 from pressmark.jobs.workdir import Job, WorkFolder
 from pressmark.jobs.worker import perform
-from pressmark.threads import usable_threads
+from pressmark.threads import resolve_threads
 
 __all__ = ["ProcessPool", "ThreadPool", "run_executor", "run_local"]
 
@@ -44,7 +44,7 @@ def run_local(
         native code, and without the fifth of a second that processes take to start
     :raises JobError: the run cannot begin or go on, or a second driver is at work
     """
-    count = usable_threads(workers)
+    count = resolve_threads(workers)
     pool = ThreadPool(count) if threads else ProcessPool(count, type(job).__module__)
     try:
         return drive(job, work, pool, window, retries, on_receipt, max_errors, stop)
