@@ -243,13 +243,13 @@ class WorkFolder:
                 raise JobError(root, f"{error.strerror}: the run needs this directory") from None
         return Place(str(self.path), self._nonce, self.job_key, __version__, tuple(sights))
 
-    # --- one driver -----------------------------------------------------------------------------------------------
+    # --- one scheduler ---------------------------------------------------------------------------------------------
 
     @contextmanager
     def held(self) -> Iterator[WorkFolder]:
-        """Hold the folder, so that no second driver begins; may be nested.
+        """Hold the folder, so that no second scheduler begins; may be nested.
 
-        :raises JobError: another driver has it
+        :raises JobError: another scheduler has it
         """
         if self._held:
             self._held += 1
@@ -431,7 +431,7 @@ def _stem(name: str) -> str:
 def locked(path: Path) -> Iterator[None]:
     """Hold the lock of a work folder.
 
-    :raises JobError: another driver has it
+    :raises JobError: another scheduler has it
     :raises OSError: it cannot be made
     """
     try:

@@ -49,7 +49,9 @@ def perform(job: Job, chunk: Chunk, place: Place) -> Receipt | Failed:
         reason = f"a worker on {host()} does not see {hidden}; mount it there under the same path"
         return Failed(chunk.id, "unseen", reason, fatal=True)
     if place.version != __version__:
-        reason = f"a worker on {host()} has pressmark {__version__}, the driver {place.version}; install the same one"
+        reason = (
+            f"a worker on {host()} has pressmark {__version__}, the scheduler {place.version}; install the same one"
+        )
         return Failed(chunk.id, "version", reason, fatal=True)
     work = WorkFolder.at(place)
     try:
