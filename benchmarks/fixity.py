@@ -35,7 +35,7 @@ from typing import Any, NamedTuple
 import machine
 from pressmark import _kernels
 from pressmark.fixity import ALGORITHMS, algorithm_names, hash_files
-from pressmark.threads import usable_threads
+from pressmark.threads import resolve_threads
 from report import Report
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
@@ -363,7 +363,7 @@ def main() -> None:
     if call.install:
         install()
         return
-    threads = usable_threads(call.threads)
+    threads = resolve_threads(call.threads)
     report = Report("Fixity, line by line" if call.lines else "Fixity beside hashlib and the tools")
     if call.note:
         report.say(f"Note: {call.note}", "")

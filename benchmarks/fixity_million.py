@@ -17,7 +17,7 @@ from pathlib import Path
 
 import machine
 from commands import run_command
-from pressmark.threads import usable_threads
+from pressmark.threads import resolve_threads
 from report import Report
 
 MOST_MEMORY = 200e6  # bytes that were agreed
@@ -52,7 +52,7 @@ def main() -> None:
     parser.add_argument("--note", help="a remark for the record: was the machine quiet?")
     call = parser.parse_args()
     files, manifest = call.folder / "files", call.folder / "manifest"
-    count, threads = call.directories * call.files, usable_threads(call.threads)
+    count, threads = call.directories * call.files, resolve_threads(call.threads)
     call.folder.mkdir(parents=True, exist_ok=True)
     free = os.statvfs(call.folder).f_favail
     if not files.exists() and free < 1.1 * count:

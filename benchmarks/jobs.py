@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import pressmark
-from pressmark import jobs
+from pressmark import fixity, jobs
 from pressmark.errors import JobError
 
 WORKERS = 2
@@ -84,8 +84,8 @@ def main() -> None:
             path = tree / f"{number // 100:02d}" / str(number)
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(b"%d" % number * 8000)
-        mapping = jobs.MapIds(pressmark.layout("0003"))
-        hashing = jobs.HashFiles(str(tree))
+        mapping = pressmark.layouts.MapIds(pressmark.layout("0003"))
+        hashing = fixity.HashFiles(str(tree))
         kinds: list[tuple[str, Any, Callable[[], Iterator[jobs.Chunk]], int]] = [
             ("a chunk of nothing", Nothing(), lambda: numbers(options.count), options.count),
             ("1,000,000 identifiers, 0003", mapping, lambda: mapping.plan(identifiers, nbytes=1 << 20), 1_000_000),

@@ -237,7 +237,7 @@ class FileError(FixityError):
     """A single file that was asked for and has no digest. In a batch this is an outcome, not an exception.
 
     :ivar path: the path as it was given, :class:`str` or :class:`bytes`
-    :ivar kind: a stable word, listed in :mod:`pressmark.fixity.outcomes`
+    :ivar kind: a stable word, listed in :mod:`pressmark.fs.file_errors`
     :ivar reason: one line that says why
     """
 

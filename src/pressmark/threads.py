@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 
-__all__ = ["usable_threads"]
+__all__ = ["resolve_threads"]
 
 
-def usable_threads(threads: int | None) -> int:
+def resolve_threads(threads: int | None) -> int:
     """Return ``threads``, or for ``None`` and ``0`` the number of cores this process may use.
 
     :raises ValueError: it is negative

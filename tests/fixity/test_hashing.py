@@ -153,8 +153,8 @@ def test_a_large_file_that_changes(implementation: Implementation, large: Path, 
             os.truncate(large, size)
 
     manner = Manner()
-    with manner.way() as way:
-        outcome = hash_path(str(large), ["blake3"], manner, way, 2, cut)
+    with manner.opener() as opener:
+        outcome = hash_path(str(large), ["blake3"], manner, opener, 2, cut)
     assert (outcome.digests, outcome.kind) == (None, "changed-while-read")
     assert all(done > 0 for done in reported)
     large.write_bytes(content(8, LARGE_SIZE))
@@ -176,8 +176,8 @@ def caught():
 hasher.LARGE, hasher.LARGE_READ_SIZE = 1 << 18, 1 << 16
 before, seen = caught(), []
 manner = hasher.Manner()
-with manner.way() as way:
-    assert hasher.hash_path({path!r}, ["blake3"], manner, way, 2, lambda _: seen.append(caught())).ok
+with manner.opener() as opener:
+    assert hasher.hash_path({path!r}, ["blake3"], manner, opener, 2, lambda _: seen.append(caught())).ok
 assert len(seen) > 0 and set(seen) == {{before}}, (before, seen)
 """
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from pressmark.fs import moves
-from pressmark.fs.durable import is_there
+from pressmark.fs.durable import exists
 from pressmark.fs.moves import exchange, make_parents, prune_empty_parents, rename_new
 from support.trees import snapshot, write
 
@@ -86,4 +86,4 @@ def test_what_cannot_be_looked_at_may_be_there(folder: bytes, tmp_path: Path, mo
         rename_new(os.path.join(folder, b"old"), os.path.join(folder, b"new"))
     monkeypatch.undo()
     assert snapshot(tmp_path) == {b"old": b"1", b"new": b"2"}
-    assert not is_there(os.path.join(folder, b"old", b"below"))
+    assert not exists(os.path.join(folder, b"old", b"below"))

@@ -10,7 +10,7 @@ import pytest
 
 from pressmark.fs import owners
 from pressmark.fs.atomic import new_file
-from pressmark.fs.locks import LockFile
+from pressmark.fs.locks import FileLock
 from pressmark.fs.owners import UntrustedError, enter_shared, is_own, require_private, require_shared, resolved
 from pressmark.fs.removal import remove_tree
 from pressmark.fs.staging import LOCK, StagingDirectory
@@ -164,7 +164,7 @@ def test_locks_are_files_of_their_own(tmp_path: Path) -> None:
     for make in (os.mkfifo, lambda path: os.link(tmp_path / "mine", path), lambda path: os.symlink("mine", path)):
         make(path)
         with pytest.raises(UntrustedError):
-            LockFile(os.fsencode(path))
+            FileLock(os.fsencode(path))
         path.unlink()
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import pressmark
-from pressmark.fs.locks import LockFile
+from pressmark.fs.locks import FileLock
 from pressmark.fs.owners import UntrustedError
 from pressmark.fs.run_directories import LOCK, RunDirectory, leftovers
 from support.trees import snapshot, write
@@ -30,7 +30,7 @@ def test_a_run_directory_leaves_nothing(folder: bytes) -> None:
         Path(os.fsdecode(one / b"file")).write_bytes(b"x")
         assert leftovers(path) == []
         with one.lock(), pytest.raises(BlockingIOError):
-            LockFile(os.path.join(path, LOCK))
+            FileLock(os.path.join(path, LOCK))
     assert os.listdir(folder) == []
 
 
@@ -46,7 +46,7 @@ def test_leftovers_are_removed(folder: bytes) -> None:
     )
     package = str(Path(pressmark.__file__).parent.parent)
     subprocess.run([sys.executable, "-c", code, path], env={**os.environ, "PYTHONPATH": package}, check=False)
-    with LockFile(os.path.join(folder, b"other"), wait=True):
+    with FileLock(os.path.join(folder, b"other"), wait=True):
         assert len(leftovers(path)) == 1
     os.mkdir(os.path.join(path, b"just-made"))
     with RunDirectory(path) as shop:

@@ -63,7 +63,7 @@ def test_lines(tmp_path: Path, layout: pressmark.Layout, nbytes: int, implementa
     lines = [chosen.choice(IDENTIFIERS).encode() for _ in range(60)]
     lines[5:5] = [b"", b"a\tb", b"\xff\xfe"]
     (tmp_path / "ids.txt").write_bytes(b"\n".join(lines))
-    job = jobs.MapIds(layout)
+    job = pressmark.layouts.MapIds(layout)
     work, summary = finished(tmp_path / "work", job, job.plan(tmp_path / "ids.txt", nbytes=nbytes))
     whole = io.BytesIO()
     counts = layout.map_lines(io.BytesIO(b"\n".join(lines)), whole, on_error="skip", both=True)
@@ -90,7 +90,7 @@ def test_csv(tmp_path: Path, nbytes: int, output: str) -> None:
     data = "\ufeff" + text.getvalue() + '1,2\r\n3,"bad"x,\r\n4,last,'
     (tmp_path / "ids.csv").write_bytes(data.encode())
     layout = pressmark.layout("0003")
-    job = jobs.MapIds(layout, column="the id", output=output)
+    job = pressmark.layouts.MapIds(layout, column="the id", output=output)
     work, summary = finished(tmp_path / "work", job, job.plan([tmp_path / "ids.csv"], nbytes=nbytes))
     assert summary.complete
     identifiers.append("last")
@@ -143,7 +143,7 @@ def test_tsv_and_numbers_of_columns(tmp_path: Path) -> None:
     """In TSV quotes are data; a column is a number as well; several files are one run."""
     for name in ("one.tsv", "two.tsv"):
         (tmp_path / name).write_bytes(f'1\t"{name}\r\n2\tb"\r\n'.encode())
-    job = jobs.MapIds(pressmark.layout("pairtree"), column=2, header=False)
+    job = pressmark.layouts.MapIds(pressmark.layout("pairtree"), column=2, header=False)
     work, summary = finished(tmp_path / "work", job, job.plan([tmp_path / "one.tsv", tmp_path / "two.tsv"]))
     assert summary.ok
     found = [line.split(b"\t")[0].decode() for one in outputs(work) for line in one.splitlines()]
@@ -156,10 +156,10 @@ def test_lines_of_windows(tmp_path: Path, nbytes: int, output: str) -> None:
     """They are refused before anything is made, or read without what Windows added, in chunks of any size."""
     path = tmp_path / "ids.txt"
     path.write_bytes(b"\xef\xbb\xbfabc\r\ndef\r\nghi\r")
-    job = jobs.MapIds(pressmark.layout("pairtree"), output=output)
+    job = pressmark.layouts.MapIds(pressmark.layout("pairtree"), output=output)
     with pytest.raises(JobError, match="--crlf strip"):
         list(job.plan(path))
-    job = jobs.MapIds(pressmark.layout("pairtree"), output=output, crlf="strip")
+    job = pressmark.layouts.MapIds(pressmark.layout("pairtree"), output=output, crlf="strip")
     if output == "parquet":
         pytest.importorskip("pyarrow")
     work, summary = finished(tmp_path / "work", job, job.plan(path, nbytes=nbytes))
@@ -181,7 +181,7 @@ def test_json_lines_and_delimiters(tmp_path: Path, nbytes: int, output: str) -> 
     """JSON lines by a key, and CSV with another delimiter, in chunks of any size."""
     records = b'{"id": "abc"}\r\n{"id": null}\n\n{"n": 1}\n{"id": 2}\n{"id": "\\u00fc"}'
     (tmp_path / "ids.jsonl").write_bytes(records)
-    job = jobs.MapIds(pressmark.layout("pairtree"), column="id", output=output)
+    job = pressmark.layouts.MapIds(pressmark.layout("pairtree"), column="id", output=output)
     work, summary = finished(tmp_path / "work", job, job.plan(tmp_path / "ids.jsonl", nbytes=nbytes))
     assert summary.by_status == {"ok": 2, "null": 1, "failed": 2}
     assert pairs(work, output) == [("abc", "ab/c"), ("ü", "^c/3^/bc")]
@@ -189,7 +189,7 @@ def test_json_lines_and_delimiters(tmp_path: Path, nbytes: int, output: str) -> 
     (tmp_path / "ids.csv").write_bytes(b'id;t\n"a;c";"x\ny"\nb;\n')
     with pytest.raises(JobError, match="--delimiter ';'"):
         list(job.plan(tmp_path / "ids.csv"))
-    job = jobs.MapIds(pressmark.layout("pairtree"), column="id", output=output, delimiter=";")
+    job = pressmark.layouts.MapIds(pressmark.layout("pairtree"), column="id", output=output, delimiter=";")
     work, summary = finished(tmp_path / "semicolons", job, job.plan(tmp_path / "ids.csv", nbytes=nbytes))
     assert pairs(work, output) == [("a;c", "a;/c"), ("b", "b")]
 
@@ -205,7 +205,7 @@ def test_parquet(tmp_path: Path, output: str, implementation: Implementation) ->
     table = pa.table({"x": list(range(1000)), "a.b": column})
     pq.write_table(table, tmp_path / "ids.parquet", row_group_size=100)
     layout = pressmark.layout("pairtree")
-    job = jobs.MapIds(layout, column="a.b", output=output)
+    job = pressmark.layouts.MapIds(layout, column="a.b", output=output)
     work, summary = finished(tmp_path / "work", job, job.plan(tmp_path / "ids.parquet", rows=250))
     assert [(one.start, one.stop) for one in work.chunks()] == [(0, 2), (2, 4), (4, 6), (6, 8), (8, 10)]
     assert summary.by_status == {"failed": 1, "null": 1, "ok": 998}
@@ -214,7 +214,7 @@ def test_parquet(tmp_path: Path, output: str, implementation: Implementation) ->
         found = pa.concat_tables([pq.read_table(io.BytesIO(one)) for one in outputs(work)])
         assert found.column("identifier").to_pylist() == column
         assert found.column("path").to_pylist() == [layout.map_id(one) if one else None for one in column]
-        back = jobs.MapIds(layout, unmap=True, column="path", output="parquet")
+        back = pressmark.layouts.MapIds(layout, unmap=True, column="path", output="parquet")
         names = [work.output_path(one.output or "") for one in work.receipts()]
         work, summary = finished(tmp_path / "back", back, back.plan(names))
         assert summary.by_status == {"null": 2, "ok": 998}
@@ -228,7 +228,7 @@ def test_parquet(tmp_path: Path, output: str, implementation: Implementation) ->
 def test_a_source_that_changes(tmp_path: Path) -> None:
     """A file that changes after the plan is not mapped: its parts would be others."""
     (tmp_path / "ids.txt").write_text("a\nb\n")
-    job = jobs.MapIds(LAYOUTS[0])
+    job = pressmark.layouts.MapIds(LAYOUTS[0])
     work = WorkFolder.create(tmp_path / "work", job, job.plan(tmp_path / "ids.txt", nbytes=1))
     (tmp_path / "ids.txt").write_text("aa\nbb\n")
     summary = jobs.run_local(job, work, 1, threads=True)
@@ -261,7 +261,7 @@ def test_sources_that_cannot_be(
     """A file that cannot be mapped is refused by the plan, in one line that names it."""
     if data is not None:
         (tmp_path / name).write_bytes(data)
-    job = jobs.MapIds(LAYOUTS[0], **options)
+    job = pressmark.layouts.MapIds(LAYOUTS[0], **options)
     with pytest.raises(JobError, match=reason) as caught:
         list(job.plan(tmp_path / name))
     assert caught.value.path == str(tmp_path / name)
@@ -285,7 +285,7 @@ def tree(root: Path) -> None:
 def test_hashing(tmp_path: Path, format: str, implementation: Implementation) -> None:
     """The manifests of the chunks are together that of the tree; what has no digest is told of."""
     tree(tmp_path / "tree")
-    job = jobs.HashFiles(str(tmp_path / "tree"), ("md5",) if format == "coreutils" else ("md5", "blake3"), format)
+    job = fixity.HashFiles(str(tmp_path / "tree"), ("md5",) if format == "coreutils" else ("md5", "blake3"), format)
     work, summary = finished(tmp_path / "work", job, job.plan(tmp_path / "work", files=4, nbytes=4000))
     assert len(list(work.chunks())) == 7
     assert (summary.n, summary.errors, summary.by_status) == (32, 1, {"dangling-link": 1, "ok": 31})
@@ -304,23 +304,23 @@ def test_hashing(tmp_path: Path, format: str, implementation: Implementation) ->
 def test_hashing_by_links_and_what_cannot_be(tmp_path: Path) -> None:
     """Refused links are errors, in the plan as well; a tree that is not there is refused."""
     tree(tmp_path / "tree")
-    job = jobs.HashFiles(str(tmp_path / "tree"), links="refuse")
+    job = fixity.HashFiles(str(tmp_path / "tree"), links="refuse")
     work, summary = finished(tmp_path / "work", job, job.plan(tmp_path / "work"))
     assert summary.by_status == {"link": 1, "ok": 31}
     assert [one["path"] for one in failures(work)] == ["nowhere"]
     with pytest.raises(JobError, match="there is no such directory"):
-        WorkFolder.create(tmp_path / "other", job, jobs.HashFiles("/none/of/that").plan(tmp_path / "other"))
+        WorkFolder.create(tmp_path / "other", job, fixity.HashFiles("/none/of/that").plan(tmp_path / "other"))
     with pytest.raises(JobError, match="which the run is about: name another one"):
         job.plan(tmp_path / "tree" / "work")
     for options in ({"format": "x"}, {"algorithms": ("md5", "sha1")}, {"links": "x"}):
         with pytest.raises(ValueError, match=r"expected|one digest a file"):
-            jobs.HashFiles("/", **options)  # type: ignore[arg-type]
+            fixity.HashFiles("/", **options)  # type: ignore[arg-type]
 
 
 def test_a_damaged_listing(tmp_path: Path) -> None:
     """A listing that was cut is a failure, and not the end of the files."""
     tree(tmp_path / "tree")
-    job = jobs.HashFiles(str(tmp_path / "tree"))
+    job = fixity.HashFiles(str(tmp_path / "tree"))
     work = WorkFolder.create(tmp_path / "work", job, job.plan(tmp_path / "work"))
     listing = work.path / "files.jsonl"
     listing.write_bytes(listing.read_bytes()[:-5])
@@ -352,14 +352,14 @@ def test_bags(tmp_path: Path) -> None:
         ("full", {"invalid": 1, "unreadable": 1, "valid": 2}),
         ("complete", {"passed": 3, "unreadable": 1}),
     ):
-        job = jobs.ValidateBags(level)
+        job = bagit.ValidateBags(level)
         work, summary = finished(tmp_path / level, job, job.plan(tmp_path / level, [*made, tmp_path / "none"], 2))
         assert summary.by_status == expected
         records = [json.loads(line) for one in outputs(work) for line in one.splitlines()]
         assert [Path(one["path"]) for one in records] == made
         assert [one["ok"] for one in records] == [True, level == "complete", True]
     with pytest.raises(ValueError, match="expected oxum"):
-        jobs.ValidateBags("best")
+        bagit.ValidateBags("best")
 
 
 # --- stores -------------------------------------------------------------------------------------------------------
@@ -401,7 +401,7 @@ def broken(kind: str, folder: Path) -> stores.Store:
 def test_stores(tmp_path: Path, kind: str) -> None:
     """What the chunks find is together what a check of the whole store finds."""
     store = broken(kind, tmp_path / "store")
-    job = jobs.CheckStore(str(tmp_path / "store"))
+    job = stores.CheckStore(str(tmp_path / "store"))
     work, summary = finished(tmp_path / "work", job, job.plan(tmp_path / "work", objects=3))
     assert len(list(work.chunks())) > 1
     report = store.check(digests=True)
@@ -420,7 +420,7 @@ def test_an_object_that_is_removed_between_plan_and_run(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     for number in range(3):
         store.put(f"info:x/{number}", tmp_path / "file")
-    job = jobs.CheckStore(store.root)
+    job = stores.CheckStore(store.root)
     work = WorkFolder.create(tmp_path / "work", job, job.plan(tmp_path / "work"), job.parameters())
     store.delete("info:x/1")
     summary = jobs.run_local(job, work, 1)
@@ -432,10 +432,10 @@ def test_stores_that_cannot_be(tmp_path: Path) -> None:
     stores.create("ocfl", tmp_path / "store", pressmark.layout("0003"))
     (tmp_path / "store" / "ocfl_layout.json").unlink()
     with pytest.raises(JobError, match="nothing says its layout"):
-        jobs.CheckStore(str(tmp_path / "store")).plan(tmp_path / "work")
+        stores.CheckStore(str(tmp_path / "store")).plan(tmp_path / "work")
     config = pressmark.layout("0003").config()
     (tmp_path / "work").mkdir()
-    assert list(jobs.CheckStore(str(tmp_path / "store"), layout=config).plan(tmp_path / "work")) == []
+    assert list(stores.CheckStore(str(tmp_path / "store"), layout=config).plan(tmp_path / "work")) == []
 
 
 # --- what holds for all -------------------------------------------------------------------------------------------
@@ -456,10 +456,10 @@ def test_jobs_take_one_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     store = broken("ocfl", tmp_path / "store")
     (tmp_path / "ids.txt").write_text("abc\n" * 200_000)
     kinds: list[tuple[Any, Any]] = [
-        (job := jobs.MapIds(LAYOUTS[0]), lambda job=job: job.plan(tmp_path / "ids.txt")),
-        (job := jobs.HashFiles(str(tmp_path / "tree")), lambda job=job: job.plan(tmp_path / "work1")),
-        (job := jobs.ValidateBags(), lambda job=job: job.plan(tmp_path / "work2", [tmp_path / "bags" / "bag0"])),
-        (job := jobs.CheckStore(store.root), lambda job=job: job.plan(tmp_path / "work3")),
+        (job := pressmark.layouts.MapIds(LAYOUTS[0]), lambda job=job: job.plan(tmp_path / "ids.txt")),
+        (job := fixity.HashFiles(str(tmp_path / "tree")), lambda job=job: job.plan(tmp_path / "work1")),
+        (job := bagit.ValidateBags(), lambda job=job: job.plan(tmp_path / "work2", [tmp_path / "bags" / "bag0"])),
+        (job := stores.CheckStore(store.root), lambda job=job: job.plan(tmp_path / "work3")),
     ]
     for number, (job, chunks) in enumerate(kinds):
         work = WorkFolder.create(tmp_path / f"work{number}", job, chunks())
@@ -473,16 +473,16 @@ def test_jobs_take_one_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 def test_keys_say_what_is_done() -> None:
     """Jobs of other parameters have other keys, the same ones the same, and all can be pickled."""
     made = [
-        jobs.MapIds(LAYOUTS[0]),
-        jobs.MapIds(LAYOUTS[1]),
-        jobs.MapIds(LAYOUTS[0], unmap=True),
-        jobs.HashFiles("/a"),
-        jobs.HashFiles("/b"),
-        jobs.HashFiles("/a", ("SHA-256",)),
-        jobs.ValidateBags(),
-        jobs.ValidateBags("oxum"),
-        jobs.CheckStore("/a", "ocfl"),
-        jobs.CheckStore("/a", "ocfl", digests=False),
+        pressmark.layouts.MapIds(LAYOUTS[0]),
+        pressmark.layouts.MapIds(LAYOUTS[1]),
+        pressmark.layouts.MapIds(LAYOUTS[0], unmap=True),
+        fixity.HashFiles("/a"),
+        fixity.HashFiles("/b"),
+        fixity.HashFiles("/a", ("SHA-256",)),
+        bagit.ValidateBags(),
+        bagit.ValidateBags("oxum"),
+        stores.CheckStore("/a", "ocfl"),
+        stores.CheckStore("/a", "ocfl", digests=False),
     ]
     assert len({job.key for job in made}) == len(made)
     assert [pickle.loads(pickle.dumps(job)).key for job in made] == [job.key for job in made]
@@ -490,4 +490,4 @@ def test_keys_say_what_is_done() -> None:
         jobs.Nothing  # noqa: B018
     for options in ({"format": "x"}, {"output": "x"}):
         with pytest.raises(ValueError, match="expected"):
-            jobs.MapIds(LAYOUTS[0], **options)  # type: ignore[arg-type]
+            pressmark.layouts.MapIds(LAYOUTS[0], **options)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Drivers and local workers: killed, failing, interrupted, started again; every number is there once in the end."""
+"""Schedulers and local workers: killed, failing, interrupted, started again; every number is there once in the end."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def test_an_executor_that_breaks(tmp_path: Path) -> None:
         assert jobs.run_executor(Numbers(), work, executor, 1).ok
 
 
-# --- drivers in processes of their own ----------------------------------------------------------------------------
+# --- schedulers in processes of their own --------------------------------------------------------------------------
 
 # A shell's job in the background begins with Ctrl-C ignored.
 SCRIPT = """
@@ -211,8 +211,8 @@ def has_gone(pid: int) -> bool:
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at processes")
-def test_a_killed_driver(tmp_path: Path) -> None:
-    """Workers end with their driver, and the run goes on with another one."""
+def test_a_killed_scheduler(tmp_path: Path) -> None:
+    """Workers end with their scheduler, and the run goes on with another one."""
     work = work_folder(tmp_path / "work", 8, c003="slow", c004="slow")
     with started(tmp_path, work) as process:
         until(lambda: (work.path / "began-003").exists() and (work.path / "began-004").exists())
@@ -241,7 +241,7 @@ def _ancestor(pid: int, ancestor: int) -> bool:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="no process groups")
-def test_an_interrupted_driver(tmp_path: Path) -> None:
+def test_an_interrupted_scheduler(tmp_path: Path) -> None:
     """Ctrl-C, which a terminal sends to all processes: what is in flight ends and has its receipt, nothing begins."""
     work = work_folder(tmp_path / "work", 30, c002="slow", c003="slow")
     with started(tmp_path, work, start_new_session=True) as process:

@@ -1,10 +1,11 @@
-"""Work folders: plans and receipts that are whole, one driver at a time, no other run's work taken for one's own."""
+"""Work folders: plans and receipts that are whole, one scheduler at a time, no other run's work taken for one's own."""
 
 from __future__ import annotations
 
 import errno
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -214,12 +215,15 @@ def test_a_late_worker(tmp_path: Path) -> None:
 
 
 def test_names_of_temporary_files(tmp_path: Path) -> None:
-    """They differ between machines, processes and attempts."""
+    """They differ between attempts, wherever these are made."""
     work = work_folder(tmp_path / "work", 1)
     with work.writing("000.txt") as one, work.writing("000.txt") as two:
         names = [name for name in os.listdir(work.path / "output") if name.endswith(".tmp")]
-        assert len(names) == len({one._temporary, two._temporary}) == 2
-        assert all(f"-{os.getpid()}-" in name for name in names)
+        assert len(set(names)) == 2
+        assert all(re.fullmatch(r"\.pressmark-[0-9a-f]{32}\.tmp", name) for name in names)
+        one.write(b"1")
+        two.write(b"2")
+    assert (work.path / "output" / "000.txt").read_bytes() == b"1"
     assert os.listdir(work.path / "output") == ["000.txt"]
 
 
@@ -260,7 +264,7 @@ def test_failed_writing_leaves_nothing(tmp_path: Path) -> None:
 
 
 def test_orphans_are_swept(tmp_path: Path) -> None:
-    """What killed workers left is removed when the next driver begins, outputs without receipt when all is done."""
+    """What killed workers left is removed when the next scheduler begins, outputs without receipt when all is done."""
     work = work_folder(tmp_path / "work", 2)
     orphans = [".001.json.node7-4711-0123abcd.tmp", ".000.0123456789ab.txt.node7-4711-0123.tmp"]
     for folder in ("receipts", "output"):
@@ -286,7 +290,7 @@ def test_no_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     test_a_late_worker(tmp_path / "late")
 
 
-# --- one driver ---------------------------------------------------------------------------------------------------
+# --- one scheduler ------------------------------------------------------------------------------------------------
 
 HOLD = """
 import sys
@@ -297,8 +301,8 @@ with WorkFolder.open(sys.argv[1]).held():
 """
 
 
-def test_two_drivers(tmp_path: Path) -> None:
-    """A second driver is refused while the first is at work, and not when it is gone, even by force."""
+def test_two_schedulers(tmp_path: Path) -> None:
+    """A second scheduler is refused while the first is at work, and not when it is gone, even by force."""
     work = work_folder(tmp_path / "work", 1)
     process = subprocess.Popen(
         [sys.executable, "-c", HOLD, str(work.path)],
@@ -316,7 +320,7 @@ def test_two_drivers(tmp_path: Path) -> None:
     assert jobs.run_local(Numbers(), work, 1, threads=True).ok
 
 
-def test_a_driver_on_another_machine(tmp_path: Path) -> None:
+def test_a_scheduler_on_another_machine(tmp_path: Path) -> None:
     """What another machine wrote into the lock counts, though its lock cannot be seen; the error says what to do."""
     work = work_folder(tmp_path / "work", 1)
     (work.path / "driver.lock").write_text('["elsewhere", 12]')

@@ -9,8 +9,7 @@ import pytest
 
 from pressmark import migrate, stores
 from pressmark.errors import JobError, MigrationError
-from pressmark.jobs.driver_lock import locked
-from pressmark.jobs.workdir import WorkFolder
+from pressmark.jobs.workdir import WorkFolder, locked
 from pressmark.migrate.planning.plan import write_record
 from support.users import OTHER, as_user, needs_users, shared_folder
 

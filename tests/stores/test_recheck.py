@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from pressmark import jobs, stores
-from pressmark.fs.locks import LockFile
+from pressmark.fs.locks import FileLock
 from pressmark.fs.run_directories import RunDirectory
 from pressmark.jobs import WorkFolder
 from pressmark.reports import Problem
@@ -370,7 +370,7 @@ def test_a_turn_that_does_not_end(any_store: Store, tmp_path: Path, monkeypatch:
     monkeypatch.setattr(settling, "sleep", waited.append)
     shop = Path(any_store.root) / SHOPS[any_store.kind]
     shop.mkdir(exist_ok=True)
-    with LockFile(os.fsencode(shop / "lock")):
+    with FileLock(os.fsencode(shop / "lock")):
         assert len(found(any_store)[0]) == 1
     assert len(waited) >= settling.PAUSES
 
@@ -469,7 +469,7 @@ def test_bags_of_a_job(tmp_path: Path, folder: BagFolder) -> None:
     for identifier in ("b", "c"):
         folder.put(identifier, tmp_path / "given")
     (Path(folder.root) / "b/bag-info.txt").write_text("no element\n")
-    job = jobs.CheckStore(folder.root)
+    job = stores.CheckStore(folder.root)
     work = WorkFolder.create(tmp_path / "work", job, job.plan(tmp_path / "work"), job.parameters())
     folder.delete("abc")
     folder.put("b", tmp_path / "new", replace=True)

@@ -76,7 +76,7 @@ def lists_of_identifiers(tmp: Path) -> None:
     """Comparisons, jobs and migrations say what the lines of a list end with."""
     assert_type(compare(tmp, [LAYOUT], crlf="strip"), Comparison)
     compare(identifiers_of(tmp / "a.csv", "id", delimiter=";"), [LAYOUT])
-    job = jobs.MapIds(LAYOUT, column="id", crlf="keep")
+    job = pressmark.layouts.MapIds(LAYOUT, column="id", crlf="keep")
     assert_type(list(job.plan([tmp])), list[jobs.Chunk])
     plan = migrate.plan(tmp, tmp, to="bags", ids=tmp / "ids.txt", crlf="strip")
     assert_type(plan, migrate.Plan)

@@ -17,11 +17,24 @@ if TYPE_CHECKING:
     from pressmark.bagit.bag import Bag, create, open, update
     from pressmark.bagit.bag_info import BagInfo
     from pressmark.bagit.fetch.complete import complete
+    from pressmark.bagit.job import ValidateBags
     from pressmark.bagit.profile.profile import Profile
     from pressmark.bagit.report import BagReport
     from pressmark.bagit.validation.validate import validate
 
-__all__ = ["KINDS", "Bag", "BagInfo", "BagReport", "Profile", "complete", "create", "open", "update", "validate"]
+__all__ = [
+    "KINDS",
+    "Bag",
+    "BagInfo",
+    "BagReport",
+    "Profile",
+    "ValidateBags",
+    "complete",
+    "create",
+    "open",
+    "update",
+    "validate",
+]
 
 # Each name's module, imported when the name is first asked for: who validates need not wait for what creates.
 _MODULES = {
@@ -29,6 +42,7 @@ _MODULES = {
     "BagInfo": "bag_info",
     "BagReport": "report",
     "Profile": "profile.profile",
+    "ValidateBags": "job",
     "complete": "fetch.complete",
     "create": "bag",
     "open": "bag",

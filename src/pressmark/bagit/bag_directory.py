@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import BinaryIO, NamedTuple, Protocol
 
 from pressmark.errors import BagError
-from pressmark.fs.beneath import Beneath, BeneathByName, Directory, opened_directory
+from pressmark.fs.beneath import Directory, OpenBeneath, OpenBeneathByName, opened_directory
 from pressmark.fs.durable import is_readable, why_unreadable
 
 __all__ = ["LINKS", "STAGING", "BagDirectory", "BagFiles", "FileEntry", "ResolvedPath"]
@@ -36,7 +36,7 @@ LINKS = 40  # that one path may lead through, as in Linux
 _NOT_THERE = (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG)
 
 
-class _ByDescriptor(Beneath):
+class _ByDescriptor(OpenBeneath):
     def readlink(self, path: bytes) -> bytes:
         directory, name = self._parts(path)
         return os.readlink(os.fsencode(name), dir_fd=directory)
@@ -46,7 +46,7 @@ class _ByDescriptor(Beneath):
         return is_readable(name, directory)
 
 
-class _ByName(BeneathByName):
+class _ByName(OpenBeneathByName):
     def readlink(self, path: bytes) -> bytes:
         return os.fsencode(os.readlink(self._real(path))).replace(os.fsencode(os.sep), b"/")
 

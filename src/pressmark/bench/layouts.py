@@ -14,7 +14,7 @@ from pressmark.bench.loops import LOOPS, Loop
 from pressmark.bench.samples import druids, volumes
 from pressmark.bench.timing import best
 from pressmark.layouts import Layout, layout
-from pressmark.threads import usable_threads
+from pressmark.threads import resolve_threads
 
 __all__ = ["DOORS", "IDENTIFIERS", "Case", "LayoutRates", "bench_layout", "cases"]
 
@@ -95,7 +95,7 @@ def bench_layout(case: Case, seconds: float = 0.5, threads: int | None = None) -
 
     :param threads: how many the doors for columns and lines may use; ``None`` or ``0`` for as many as there are cores
     """
-    workers = usable_threads(threads)
+    workers = resolve_threads(threads)
     prepared = {door: made for door in DOORS if (made := _WAYS[door](case, workers)) is not None}
     # A few first, to choose how many each shall have in a round: all of them five rounds in the time there is.
     few = best([one(_FEW) for one in prepared.values()], seconds / 10)

@@ -48,7 +48,7 @@ from pressmark.layouts.blocks import (
 from pressmark.paths import PROFILES, Clash, PathIndex, PathLengths, refusals
 from pressmark.stores.store import Store
 from pressmark.tabular.detection import Crlf
-from pressmark.threads import usable_threads
+from pressmark.threads import resolve_threads
 from pressmark.version import __version__
 
 __all__ = ["MEMORY", "Comparison", "OnEvent", "Progress", "called", "compare", "machine"]
@@ -160,7 +160,7 @@ def compare(
         raise ValueError(f"memory={memory}: expected a number of octets from 1 on")
     begin = perf_counter()
     made = datetime.now(UTC).isoformat(timespec="seconds")
-    workers = usable_threads(threads)
+    workers = resolve_threads(threads)
     if not running().side_by_side:
         workers = 1
     tell = on_event or (lambda event: None)
@@ -226,7 +226,7 @@ def machine() -> dict[str, Any]:
         "release": platform.release(),
         "machine": platform.machine(),
         "processor": _processor(),
-        "cores": usable_threads(None),
+        "cores": resolve_threads(None),
         "python": platform.python_version(),
         "pressmark": __version__,
         "implementation": running().implementation,

@@ -7,6 +7,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from pressmark.fixity.algorithms import ALGORITHMS, algorithm_name, algorithm_names
 from pressmark.fixity.hasher import hash_file
 from pressmark.fixity.ledger import Ledger
@@ -17,11 +19,15 @@ from pressmark.fixity.verification import Verdict, verify
 from pressmark.fixity.walk import walk
 from pressmark.fs.beneath import opened_directory
 
+if TYPE_CHECKING:
+    from pressmark.fixity.job import HashFiles
+
 __all__ = [
     "ALGORITHMS",
     "FORMATS",
     "Entry",
     "Finished",
+    "HashFiles",
     "Ledger",
     "Outcome",
     "Progress",
@@ -37,3 +43,12 @@ __all__ = [
     "walk",
     "write_manifest",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import the job when it is first asked for."""
+    if name == "HashFiles":
+        from pressmark.fixity.job import HashFiles
+
+        return HashFiles
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -18,10 +18,11 @@ from io import FileIO
 
 from pressmark.errors import FileError
 from pressmark.fixity.algorithms import ALGORITHMS, Hasher, algorithm_names
-from pressmark.fixity.outcomes import Outcome, failure, kind_of_error, kind_of_mode
+from pressmark.fixity.outcomes import Outcome, failure
 from pressmark.fixity.scheduling import SERIAL_RATES
-from pressmark.fs.beneath import HAS_DESCRIPTORS, Anywhere, Beneath, BeneathByName, Directory, Way
-from pressmark.threads import usable_threads
+from pressmark.fs.beneath import HAS_DESCRIPTORS, Directory, OpenAnywhere, OpenBeneath, OpenBeneathByName, Opener
+from pressmark.fs.file_errors import kind_of_error, kind_of_mode
+from pressmark.threads import resolve_threads
 
 __all__ = ["CHANGED", "READ_SIZE", "Manner", "changes", "examine", "hash_file", "hash_path", "refusal"]
 
@@ -64,11 +65,11 @@ class Manner:
             # Should a named pipe take the file's place after it was examined, opening it must not block.
             self.flags |= getattr(os, "O_NONBLOCK", 0)
 
-    def way(self) -> Way:
+    def opener(self) -> Opener:
         """Return what leads from paths to files; for one thread at a time, and to be closed."""
         if self.beneath is None:
-            return Anywhere(self.follow)
-        return Beneath(self.beneath) if isinstance(self.beneath, int) else BeneathByName(self.beneath)
+            return OpenAnywhere(self.follow)
+        return OpenBeneath(self.beneath) if isinstance(self.beneath, int) else OpenBeneathByName(self.beneath)
 
     def refuses(self, mode: int) -> str | None:
         """Return the kind of what a ``st_mode`` says cannot be read in this manner; :data:`None` where it can."""
@@ -110,21 +111,21 @@ def hash_file(
         raise ValueError(f"links={links!r}: expected follow or refuse")
     manner = Manner(links == "follow", special_files, beneath)
     given: str | bytes = os.fspath(path)
-    with manner.way() as way:
-        status = examine(given, manner, way)
+    with manner.opener() as opener:
+        status = examine(given, manner, opener)
         if isinstance(status, Outcome):
             outcome = status
         else:
-            outcome = hash_path(given, names, manner, way, usable_threads(threads))
+            outcome = hash_path(given, names, manner, opener, resolve_threads(threads))
     if outcome.digests is None:
         raise FileError(given, str(outcome.kind), outcome.message)
     return outcome.digests
 
 
-def examine(path: str | bytes, manner: Manner, way: Way) -> os.stat_result | Outcome:
+def examine(path: str | bytes, manner: Manner, opener: Opener) -> os.stat_result | Outcome:
     """Return the status of the file at ``path``, or the outcome where it is not to be read."""
     try:
-        status = way.stat(path)
+        status = opener.stat(path)
     except OSError as error:
         return refusal(path, error.errno or 0, manner)
     except ValueError as error:  # a NUL, or a str that stands for no bytes
@@ -149,7 +150,7 @@ def hash_path(
     path: str | bytes,
     names: Sequence[str],
     manner: Manner,
-    way: Way,
+    opener: Opener,
     threads: int = 1,
     on_bytes: Callable[[int], object] | None = None,
     cancelled: Callable[[], bool] | None = None,
@@ -157,13 +158,13 @@ def hash_path(
     """Read the file at ``path``, which :func:`examine` let pass, and return what became of it.
 
     :param names: official names of algorithms
-    :param way: that of ``manner``, which only this thread uses now
+    :param opener: that of ``manner``, which only this thread uses now
     :param threads: how many threads may work on this file, the calling one included
     :param on_bytes: called with the number of bytes of each read, in the calling thread
     :param cancelled: asked now and then whether the answer is still wanted
     """
     try:
-        descriptor = way.open(path, manner.flags)
+        descriptor = opener.open(path, manner.flags)
     except OSError as error:
         return refusal(path, error.errno or 0, manner)
     except ValueError as error:
@@ -227,8 +228,8 @@ def changes(size: int, mtime_ns: int, size_after: int, mtime_ns_after: int, tota
 
 def _there(path: str | bytes, manner: Manner, status: os.stat_result) -> int:
     try:
-        with manner.way() as way:  # a new one: the directory may have been exchanged, too
-            now = way.stat(path)
+        with manner.opener() as opener:  # a new one: the directory may have been exchanged, too
+            now = opener.stat(path)
     except OSError:
         return GONE
     return THERE if os.path.samestat(now, status) else REPLACED

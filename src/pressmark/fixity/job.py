@@ -8,7 +8,11 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from pressmark.errors import JobError
-from pressmark.fixity import FORMATS, Outcome, algorithm_names, hash_files, manifest_line, walk
+from pressmark.fixity.algorithms import algorithm_names
+from pressmark.fixity.manifests import FORMATS, manifest_line
+from pressmark.fixity.outcomes import Outcome
+from pressmark.fixity.pool import hash_files
+from pressmark.fixity.walk import walk
 from pressmark.jobs.chunks import BYTES, FILES, Chunk
 from pressmark.jobs.counts import Tally
 from pressmark.jobs.listing import Listed, listed_chunks, read_listing, refuse_inside
@@ -25,7 +29,7 @@ class HashFiles:
     """Digests of all files below a directory: for each chunk a manifest, whose lines have names relative to it.
 
     Files that have no digest are in ``<chunk>.errors.jsonl``; the statuses are ``ok`` and the kinds of
-    :mod:`pressmark.fixity.outcomes`.
+    :mod:`pressmark.fs.file_errors`.
 
     :ivar root: the directory, absolute
     :ivar algorithms: their official names

@@ -15,7 +15,6 @@ Names are bytes, and everything that a file can be called comes back as it was.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import re
@@ -25,6 +24,7 @@ from typing import Any, BinaryIO, NamedTuple
 from pressmark.errors import AlgorithmError, ManifestError, shown
 from pressmark.fixity.algorithms import ALGORITHMS, algorithm_name, algorithm_names
 from pressmark.fixity.outcomes import Outcome
+from pressmark.fs.atomic import Replacement
 from pressmark.fs.owners import resolved
 
 __all__ = ["FORMATS", "Entry", "manifest_line", "read_manifest", "write_manifest"]
@@ -107,28 +107,13 @@ def write_manifest(
     :raises OSError: it cannot be written; what was there before is still there
     """
     failed = []
-    with _replaced(resolved(os.fsencode(path))) as file:
+    with Replacement(resolved(os.fsencode(path))) as file:
         for outcome in outcomes:
             if outcome.ok:
                 file.write(manifest_line(outcome, format))
             else:
                 failed.append(outcome)
     return failed
-
-
-@contextlib.contextmanager
-def _replaced(target: bytes) -> Iterator[BinaryIO]:
-    temporary = os.path.join(os.path.dirname(target), b".pressmark-%b.tmp" % os.urandom(8).hex().encode())
-    try:
-        with open(temporary, "xb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, target)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        raise
 
 
 def _escaped(name: bytes, algorithm: str) -> tuple[bytes, bytes]:

@@ -19,10 +19,11 @@ from pressmark import _kernels
 from pressmark.fixity.algorithms import ALGORITHMS, algorithm_names
 from pressmark.fixity.hasher import CHANGED, READ_SIZE, Manner, changes, examine, hash_path, refusal
 from pressmark.fixity.ledger import Ledger
-from pressmark.fixity.outcomes import Outcome, message_of
+from pressmark.fixity.outcomes import Outcome
 from pressmark.fixity.scheduling import SMALL, Plan
-from pressmark.fs.beneath import Directory, Way
-from pressmark.threads import usable_threads
+from pressmark.fs.beneath import Directory, Opener
+from pressmark.fs.file_errors import message_of
+from pressmark.threads import resolve_threads
 
 __all__ = ["Finished", "Progress", "hash_files"]
 
@@ -98,7 +99,7 @@ def hash_files(
         raise ValueError(f"links={links!r}: expected follow or refuse")
     if read not in ("parallel", "sequential"):
         raise ValueError(f"read={read!r}: expected parallel or sequential")
-    cores = usable_threads(threads)
+    cores = resolve_threads(threads)
     if ledger is not None and ledger.algorithms != names:
         raise ValueError("the ledger is for other algorithms")
     manner = Manner(links == "follow", special_files, beneath)
@@ -146,7 +147,7 @@ class _Run:
         self._lanes_too = not manner.special_files and not isinstance(manner.beneath, str | bytes)
         beneath = manner.beneath if isinstance(manner.beneath, int) else None
         self._engine = _kernels.active.Engine(self._names, self._plan.lanes, serials, manner.flags, sequential, beneath)
-        self._way = manner.way()
+        self._opener = manner.opener()
 
     def outcomes(self, paths: Iterator[Path | Outcome]) -> Iterator[Outcome]:
         """Run, and give the outcomes in order. However this ends, no thread is left behind."""
@@ -171,7 +172,7 @@ class _Run:
             self._tell_progress()
         finally:
             self._engine.close()
-            self._way.close()
+            self._opener.close()
             for worker in workers:
                 # A named pipe that was asked for may keep its reader for ever; everything else looks up in a moment.
                 worker.join(1.0 if self._manner.special_files else None)
@@ -195,7 +196,7 @@ class _Run:
                 continue
             slot = _Slot(os.fspath(given))
             slots.append(slot)
-            status = examine(slot.path, self._manner, self._way)
+            status = examine(slot.path, self._manner, self._opener)
             if isinstance(status, Outcome):
                 self._settle(slot, status)
                 continue
@@ -284,20 +285,20 @@ class _Run:
         """Take files until the engine is closed; those in lanes are done inside of it, without the GIL."""
         engine = self._engine
         try:
-            with self._manner.way() as way:
+            with self._manner.opener() as opener:
                 while (ticket := engine.work()) is not None:
-                    engine.finish(ticket, self._hash(self._slots[ticket], way))
+                    engine.finish(ticket, self._hash(self._slots[ticket], opener))
         except BaseException as error:
             # Memory is short, or a bug of ours: it must end the run, not look like a file that failed.
             engine.finish(-1, error)
 
-    def _hash(self, slot: _Slot, way: Way) -> Outcome:
+    def _hash(self, slot: _Slot, opener: Opener) -> Outcome:
         engine = self._engine
         # Threads that have no file of their own help with this one.
         threads = self._threads if self._sequential else max(1, self._threads // max(1, len(self._slots)))
         engine.lock_reading()
         try:
-            return hash_path(slot.path, self._names, self._manner, way, threads, self._count, engine.closed)
+            return hash_path(slot.path, self._names, self._manner, opener, threads, self._count, engine.closed)
         finally:
             engine.unlock_reading()
 

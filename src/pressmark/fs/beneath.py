@@ -1,4 +1,4 @@
-"""How a path leads to its file: as the operating system reads it, or beneath a directory and nowhere else.
+"""Opens paths as the operating system reads them, or beneath a directory and nowhere else.
 
 Whoever checks a received package reads files whose names somebody else chose, in directories that somebody else may
 write to. Looking at a path first and opening it later is no protection there: in between, a directory can be exchanged
@@ -17,7 +17,15 @@ from time import monotonic
 from types import TracebackType
 from typing import Any
 
-__all__ = ["HAS_DESCRIPTORS", "Anywhere", "Beneath", "BeneathByName", "Directory", "Way", "opened_directory"]
+__all__ = [
+    "HAS_DESCRIPTORS",
+    "Directory",
+    "OpenAnywhere",
+    "OpenBeneath",
+    "OpenBeneathByName",
+    "Opener",
+    "opened_directory",
+]
 
 # Windows cannot open a file relative to a directory.
 HAS_DESCRIPTORS = {os.open, os.stat} <= os.supports_dir_fd and hasattr(os, "O_NOFOLLOW") and hasattr(os, "O_DIRECTORY")
@@ -32,13 +40,13 @@ KEPT = 16  # of the directories on the way to a file
 LONGEST = 4095  # bytes
 
 
-class Way:
-    """From paths to files; a context manager, for one thread at a time."""
+class Opener:
+    """Opens paths; a context manager, for one thread at a time."""
 
     # Whether a symbolic link in the place of a file is followed.
     follow = False
 
-    def __enter__(self) -> Way:
+    def __enter__(self) -> Opener:
         return self
 
     def __exit__(
@@ -70,7 +78,7 @@ class Way:
         raise NotImplementedError
 
 
-class Anywhere(Way):
+class OpenAnywhere(Opener):
     """Paths as the operating system reads them.
 
     :param follow: a symbolic link in the place of a file is followed
@@ -89,7 +97,7 @@ class Anywhere(Way):
         return os.scandir(path)
 
 
-class Beneath(Way):
+class OpenBeneath(Opener):
     """Paths below a directory, every step of them opened relative to the one before and none of them a link.
 
     A symbolic link is the error :data:`errno.ELOOP`.
@@ -167,7 +175,7 @@ class Beneath(Way):
             os.close(self._kept.pop()[1])
 
 
-class BeneathByName(Way):
+class OpenBeneathByName(Opener):
     """The same where no file can be opened relative to a directory: Windows.
 
     The real path is compared with the path before every look at a file. A directory that becomes a link between that

@@ -11,12 +11,12 @@ from functools import cache
 
 __all__ = [
     "can_flush_filesystem",
+    "exists",
     "flush_directory",
     "flush_filesystem",
     "flush_tree",
     "is_directory",
     "is_readable",
-    "is_there",
     "walk",
     "why_unreadable",
 ]
@@ -34,7 +34,7 @@ _NOTHING_THERE = (FileNotFoundError, NotADirectoryError, ValueError)
 _NOTHING_TO_FLUSH = (errno.EINVAL, errno.EBADF, errno.ENOTSUP)
 
 
-def is_there(path: bytes) -> bool:
+def exists(path: bytes) -> bool:
     """Return whether a name is taken, as :func:`os.path.lexists` does, which alone says no where the system cannot say.
 
     :raises OSError: the system cannot say
@@ -47,7 +47,7 @@ def is_there(path: bytes) -> bool:
 
 
 def is_directory(path: bytes) -> bool:
-    """Return whether a directory is there, or a link to one; as :func:`is_there`, not as :func:`os.path.isdir`.
+    """Return whether a directory is there, or a link to one; as :func:`exists`, not as :func:`os.path.isdir`.
 
     :raises OSError: the system cannot say
     """

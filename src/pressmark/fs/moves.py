@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 from functools import cache
 
-from pressmark.fs.durable import is_there
+from pressmark.fs.durable import exists
 from pressmark.fs.names import is_blocked
 
 __all__ = ["TRIES", "exchange", "make_parents", "prune_empty_parents", "rename_new"]
@@ -54,7 +54,7 @@ def rename_new(old: bytes, new: bytes) -> None:
     if _rename_by(_NOREPLACE, old, new):
         return
     # All runs of ours take turns here; what comes between is a stranger.
-    if is_there(new):
+    if exists(new):
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), new)
     os.rename(old, new)
 

@@ -6,7 +6,7 @@ import errno
 import os
 import stat
 
-from pressmark.fs.durable import is_there
+from pressmark.fs.durable import exists
 
 __all__ = [
     "NAME_MAX",
@@ -66,7 +66,7 @@ def is_absent(base: bytes, relative: bytes) -> bool:
     for name in relative.split(b"/"):
         path += b"/" + name
         try:
-            if len(name) > NAME_MAX or not is_there(path):
+            if len(name) > NAME_MAX or not exists(path):
                 return True
         except OSError as error:
             if error.errno == errno.ENAMETOOLONG:

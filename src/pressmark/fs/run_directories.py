@@ -23,7 +23,7 @@ import os
 import secrets
 from types import TracebackType
 
-from pressmark.fs.locks import LockFile, take
+from pressmark.fs.locks import FileLock, take
 from pressmark.fs.moves import TRIES
 from pressmark.fs.owners import is_own, make_shared, require_shared
 from pressmark.fs.removal import remove_tree
@@ -63,7 +63,7 @@ class RunDirectory:
                 path = os.path.join(self._folder, secrets.token_hex(8).encode())
                 os.mkdir(path, _MODE)
                 # Waiting: somebody may be asking this moment whether it is held.
-                self._lock = LockFile(os.path.join(path, LOCK), wait=True)
+                self._lock = FileLock(os.path.join(path, LOCK), wait=True)
                 self.path = path
                 break
         else:
@@ -84,15 +84,15 @@ class RunDirectory:
             os.rmdir(self.path)
         with contextlib.suppress(OSError):
             if os.listdir(self._folder) == [LOCK]:  # a run was killed in its turn
-                LockFile(os.path.join(self._folder, LOCK)).release()
+                FileLock(os.path.join(self._folder, LOCK)).release()
             os.rmdir(self._folder)
 
-    def lock(self, *, wait: bool = True) -> LockFile:
+    def lock(self, *, wait: bool = True) -> FileLock:
         """Wait for our turn to move things in and out, and return its lock; to be held for a moment.
 
         :raises BlockingIOError: it is another run's, and ``wait`` is false
         """
-        return LockFile(os.path.join(self._folder, LOCK), wait=wait)
+        return FileLock(os.path.join(self._folder, LOCK), wait=wait)
 
     def __truediv__(self, name: bytes) -> bytes:
         return os.path.join(self.path, name)
@@ -169,7 +169,7 @@ def clear(folder: bytes) -> None:
             if not os.path.lexists(os.path.join(path, LOCK)) and not os.listdir(path):
                 os.rmdir(path)
                 continue
-            with LockFile(os.path.join(path, LOCK)):
+            with FileLock(os.path.join(path, LOCK)):
                 for name in os.listdir(path):
                     if name != LOCK:
                         remove_tree(os.path.join(path, name))

@@ -12,7 +12,7 @@ import os
 import sys
 from types import TracebackType
 
-from pressmark.fs.locks import LockFile
+from pressmark.fs.locks import FileLock
 from pressmark.fs.owners import UntrustedError, make_shared, require_private, require_shared
 from pressmark.fs.removal import remove_tree
 
@@ -53,7 +53,7 @@ class StagingDirectory:
                 self._open()
                 if holds is not None:
                     self._check_names(holds)
-                self._lock = LockFile(os.path.join(self.inside, LOCK))
+                self._lock = FileLock(os.path.join(self.inside, LOCK))
                 return
             except FileNotFoundError:  # the holder of the lock has just removed it
                 self._close()

@@ -10,13 +10,12 @@ import importlib
 import importlib.util
 import json
 import os
-import uuid
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from importlib.resources import files
 from typing import Any
 
 from pressmark.errors import ReportError
+from pressmark.fs.atomic import Replacement
 from pressmark.fs.owners import resolved
 
 __all__ = [
@@ -56,15 +55,13 @@ def check_writable(path: str) -> None:
     if not os.path.isdir(folder):
         raise ReportError(path, "its directory does not exist; make it, or name another file")
     # Nothing but an attempt tells: there are read-only file systems, and those who may write everywhere else.
-    temporary = _temporary(target)
+    probe = Replacement(target)
     try:
-        with open(temporary, "xb"):
-            pass
+        probe.open()
     except OSError as error:
         raise _refusal(path, error) from error
     finally:
-        with suppress(OSError):
-            os.unlink(temporary)
+        probe.abandon()
 
 
 def write_page(path: str, text: str) -> None:
@@ -72,18 +69,12 @@ def write_page(path: str, text: str) -> None:
 
     :raises ReportError: it cannot be written
     """
-    temporary = _temporary(os.path.realpath(path))
     try:
-        target = resolved(path)
-        with open(temporary, "xb") as file:
+        with Replacement(resolved(path), durable=False) as file:
             # A lone surrogate would have been made visible; if one slips through, the page still gets written.
             file.write(text.encode("utf-8", "backslashreplace"))
-        os.replace(temporary, target)
     except OSError as error:
         raise _refusal(path, error) from error
-    finally:
-        with suppress(OSError):
-            os.unlink(temporary)
 
 
 def rendered(template: str, context: Mapping[str, Any], filters: Mapping[str, Callable[..., Any]]) -> str:
@@ -133,11 +124,6 @@ def embedded(record: Any) -> str:
     """Return a record as JSON that may stand in an element ``script``: it holds none of ``<``, ``>`` and ``&``."""
     text = json.dumps(record, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
-
-
-def _temporary(target: str) -> str:
-    """Return a name beside ``target`` that nothing has."""
-    return os.path.join(os.path.dirname(target), f".pressmark-{uuid.uuid4().hex}.tmp")
 
 
 def _refusal(path: str, error: OSError) -> ReportError:

@@ -8,10 +8,10 @@ from time import monotonic
 from types import TracebackType
 from typing import Any
 
+from pressmark.fs.atomic import OutputFile
 from pressmark.jobs.chunks import Chunk
 from pressmark.jobs.receipts import Receipt
 from pressmark.jobs.workdir import WorkFolder
-from pressmark.jobs.writing import OutputFile
 
 __all__ = ["Tally"]
 

@@ -13,14 +13,14 @@ from typing import Any
 
 from pressmark.errors import JobError
 from pressmark.jobs.chunks import Chunk
-from pressmark.jobs.scheduler import OnReceipt, Stop, Summary, drive
+from pressmark.jobs.scheduler import OnReceipt, Stop, Summary, run_pool
 from pressmark.jobs.visibility import Place
 from pressmark.jobs.workdir import Job, WorkFolder
 from pressmark.jobs.worker import run_chunk
 
 __all__ = ["DaskPool", "dask_client", "run_dask"]
 
-CONNECT = 30.0  # seconds to wait for the scheduler, and for a first worker
+CONNECT = 30.0  # seconds to wait for the Dask scheduler, and for a first worker
 
 
 def dask_client(
@@ -71,9 +71,9 @@ def run_dask(
 
     :param client: a :class:`distributed.Client`, such as :func:`dask_client` gives; it is not closed
     :param workers: how many chunks are done at a time; :data:`None` for as many as the cluster has threads
-    :raises JobError: the run cannot begin or go on, the scheduler was lost, or a second driver is at work
+    :raises JobError: the run cannot begin or go on, the Dask scheduler was lost, or a second scheduler is at work
     """
-    return drive(job, work, DaskPool(client, workers), window, retries, on_receipt, max_errors, stop)
+    return run_pool(job, work, DaskPool(client, workers), window, retries, on_receipt, max_errors, stop)
 
 
 class DaskPool:

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pressmark.errors import JobError
+from pressmark.fs.atomic import OutputFile
 from pressmark.jobs.chunks import BYTES, FILES, Chunk, ChunkBuilder
 from pressmark.jobs.workdir import WorkFolder
-from pressmark.jobs.writing import OutputFile
 
 __all__ = ["Listed", "chunk_lines", "listed_chunks", "read_listing", "refuse_inside"]
 

@@ -13,11 +13,11 @@ from typing import Any
 
 from pressmark.errors import JobError
 from pressmark.jobs.chunks import Chunk
-from pressmark.jobs.scheduler import OnReceipt, Stop, SubmitPool, Summary, drive
+from pressmark.jobs.scheduler import OnReceipt, Stop, SubmitPool, Summary, run_pool
 from pressmark.jobs.visibility import Place
 from pressmark.jobs.workdir import Job, WorkFolder
 from pressmark.jobs.worker import run_chunk
-from pressmark.threads import usable_threads
+from pressmark.threads import resolve_threads
 
 __all__ = ["ProcessPool", "ThreadPool", "run_executor", "run_local"]
 
@@ -42,12 +42,12 @@ def run_local(
     :param workers: how many; :data:`None` or 0 for as many as there are cores
     :param threads: threads of this process instead of processes: enough where a job waits for disks or computes in
         native code, and without the fifth of a second that processes take to start
-    :raises JobError: the run cannot begin or go on, or a second driver is at work
+    :raises JobError: the run cannot begin or go on, or a second scheduler is at work
     """
-    count = usable_threads(workers)
+    count = resolve_threads(workers)
     pool = ThreadPool(count) if threads else ProcessPool(count, type(job).__module__)
     try:
-        return drive(job, work, pool, window, retries, on_receipt, max_errors, stop)
+        return run_pool(job, work, pool, window, retries, on_receipt, max_errors, stop)
     except KeyboardInterrupt:
         # What was in hand has ended, or somebody does not want to wait for it.
         pool.kill()
@@ -72,9 +72,9 @@ def run_executor(
 
     :param executor: such as ``mpi4py.futures.MPIPoolExecutor``; it is not shut down
     :param workers: how many it has
-    :raises JobError: the run cannot begin or go on, the executor broke, or a second driver is at work
+    :raises JobError: the run cannot begin or go on, the executor broke, or a second scheduler is at work
     """
-    return drive(job, work, SubmitPool(executor.submit, workers), window, retries, on_receipt, max_errors, stop)
+    return run_pool(job, work, SubmitPool(executor.submit, workers), window, retries, on_receipt, max_errors, stop)
 
 
 class ThreadPool(SubmitPool):
@@ -144,13 +144,13 @@ class ProcessPool:
 
 
 def _begin() -> None:
-    """Prepare a worker: the driver alone answers Ctrl-C, and when it is killed nobody goes on without it."""
+    """Prepare a worker: the scheduler alone answers Ctrl-C, and when it is killed nobody goes on without it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # What was imported stays: not to be looked at again and again, nor to be copied because of that.
     gc.freeze()
-    driver = multiprocessing.parent_process()
-    if driver is not None:
-        threading.Thread(target=_follow, args=(driver.sentinel,), daemon=True).start()
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=_follow, args=(parent.sentinel,), daemon=True).start()
 
 
 def _follow(sentinel: Any) -> None:

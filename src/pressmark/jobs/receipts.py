@@ -5,19 +5,15 @@ from __future__ import annotations
 import builtins
 import json
 import os
-import platform
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from time import monotonic
 from typing import Any
 from zlib import crc32
 
-__all__ = ["Receipt", "host"]
+from pressmark.fs.locks import host
 
-
-def host() -> str:
-    """Return this machine's name."""
-    return platform.node() or "localhost"
+__all__ = ["Receipt"]
 
 
 @dataclass(frozen=True)

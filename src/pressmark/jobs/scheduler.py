@@ -1,4 +1,4 @@
-"""The driver of a run: hands out chunks, a few for each worker at a time, until every one has a receipt."""
+"""The scheduler of a run: hands out chunks, a few for each worker at a time, until every one has a receipt."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from pressmark.jobs.visibility import Place
 from pressmark.jobs.workdir import Job, WorkFolder
 from pressmark.jobs.worker import Failed, run_chunk
 
-__all__ = ["OnReceipt", "Pool", "Stop", "Submit", "SubmitPool", "Summary", "drive", "run"]
+__all__ = ["OnReceipt", "Pool", "Stop", "Submit", "SubmitPool", "Summary", "run", "run_pool"]
 
-POLL = 0.2  # seconds: how often the driver looks whether it is to stop
+POLL = 0.2  # seconds: how often the scheduler looks whether it is to stop
 # Seconds before a chunk is tried again, times four with each try.
 PAUSE = 0.25
 
@@ -30,7 +30,7 @@ Submit = Callable[..., Any]
 
 
 class Summary(NamedTuple):
-    """How a run stands when its driver ends; all numbers are read back from the receipts.
+    """How a run stands when its scheduler ends; all numbers are read back from the receipts.
 
     :ivar chunks: of the plan
     :ivar done: that have a receipt
@@ -39,7 +39,7 @@ class Summary(NamedTuple):
     :ivar errors: items that went wrong
     :ivar by_status: items of each status
     :ivar seconds: of work, all workers together
-    :ivar failed: chunks that this driver gave up
+    :ivar failed: chunks that this scheduler gave up
     :ivar stopped: why it ended before all was done: ``stop``, ``max_errors``; :data:`None` where it did not
     """
 
@@ -69,7 +69,7 @@ class Summary(NamedTuple):
 
 
 class Pool(Protocol):
-    """Workers, as the driver knows them.
+    """Workers, as the scheduler knows them.
 
     :ivar workers: how many
     """
@@ -146,13 +146,13 @@ def run(
     :param on_receipt: called with the receipt of each chunk that is done, in this thread
     :param max_errors: end when more items than this went wrong, or chunks failed, in this call
     :param stop: asked every now and then; once it says :data:`True`, nothing more is handed out
-    :raises JobError: the run cannot begin or go on, or a second driver is at work
+    :raises JobError: the run cannot begin or go on, or a second scheduler is at work
     :raises KeyboardInterrupt: after what was in flight has ended; at once when it comes again
     """
-    return drive(job, work, SubmitPool(submit, workers), window, retries, on_receipt, max_errors, stop)
+    return run_pool(job, work, SubmitPool(submit, workers), window, retries, on_receipt, max_errors, stop)
 
 
-def drive(
+def run_pool(
     job: Job,
     work: WorkFolder,
     pool: Pool,
@@ -169,12 +169,12 @@ def drive(
     work.check(job)
     with work.held():
         work.sweep()
-        driver = _Driver(job, work, pool, window, retries, on_receipt, max_errors, stop)
-        driver.go()
-        if driver.stopped is None and not driver.failed:
+        scheduler = _Scheduler(job, work, pool, window, retries, on_receipt, max_errors, stop)
+        scheduler.go()
+        if scheduler.stopped is None and not scheduler.failed:
             work.sweep_outputs()
             work.sweep()
-        return Summary(*work.done(), tuple(driver.failed), driver.stopped)
+        return Summary(*work.done(), tuple(scheduler.failed), scheduler.stopped)
 
 
 @dataclass
@@ -194,7 +194,7 @@ class _Attempt:
     due: float = 0.0
 
 
-class _Driver:
+class _Scheduler:
     def __init__(
         self,
         job: Job,

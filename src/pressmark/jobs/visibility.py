@@ -1,4 +1,4 @@
-"""Whether a worker sees what the driver sees."""
+"""Whether a worker sees what the scheduler sees."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Place(NamedTuple):
     :ivar path: of the work folder, absolute
     :ivar nonce: what stands in the work folder's file of that name
     :ivar job_key: of the run's job
-    :ivar version: of pressmark, where the driver runs
+    :ivar version: of pressmark, where the scheduler runs
     :ivar sights: what a worker must see besides
     """
 
@@ -63,7 +63,7 @@ class Place(NamedTuple):
 
 
 def unseen(place: Place) -> str | None:
-    """Return what is not seen from here as the driver sees it, :data:`None` where all is."""
+    """Return what is not seen from here as the scheduler sees it, :data:`None` where all is."""
     try:
         with open(os.path.join(place.path, NONCE), encoding="ascii") as file:
             if file.read(1000) != place.nonce:

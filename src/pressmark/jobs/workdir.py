@@ -28,16 +28,16 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from pressmark.errors import JobError
+from pressmark.fs.atomic import OutputFile, is_temporary, replace_file, write_new
 from pressmark.fs.durable import flush_directory
+from pressmark.fs.locks import FileLock, LockHeldError
 from pressmark.fs.owners import UntrustedError, enter_shared, require_shared
 from pressmark.jobs.chunks import Chunk
-from pressmark.jobs.driver_lock import locked
 from pressmark.jobs.receipts import Receipt
 from pressmark.jobs.visibility import NONCE, MountProbe, Place
-from pressmark.jobs.writing import OutputFile, is_temporary, write_new, write_whole
 from pressmark.version import __version__
 
-__all__ = ["Done", "Job", "WorkFolder", "job_key", "work_errors"]
+__all__ = ["Done", "Job", "WorkFolder", "job_key", "locked", "work_errors"]
 
 RUN, PLAN, LOCK, RECEIPTS, OUTPUT = "run.json", "plan.jsonl", "driver.lock", "receipts", "output"
 _FORMAT = 1
@@ -145,7 +145,7 @@ class WorkFolder:
                     raise JobError(str(folder), f"there is something in its {name}, but no {RUN}: name another folder")
             digest = cls._write_plan(folder, chunks)
             nonce = uuid.uuid4().hex
-            write_whole(folder / NONCE, nonce.encode())
+            replace_file(folder / NONCE, nonce.encode())
             run = {
                 "format": _FORMAT,
                 "version": __version__,
@@ -243,13 +243,13 @@ class WorkFolder:
                 raise JobError(root, f"{error.strerror}: the run needs this directory") from None
         return Place(str(self.path), self._nonce, self.job_key, __version__, tuple(sights))
 
-    # --- one driver -----------------------------------------------------------------------------------------------
+    # --- one scheduler ---------------------------------------------------------------------------------------------
 
     @contextmanager
     def held(self) -> Iterator[WorkFolder]:
-        """Hold the folder, so that no second driver begins; may be nested.
+        """Hold the folder, so that no second scheduler begins; may be nested.
 
-        :raises JobError: another driver has it
+        :raises JobError: another scheduler has it
         """
         if self._held:
             self._held += 1
@@ -362,7 +362,7 @@ class WorkFolder:
                 if stored.output is not None and stored.output != first.output:
                     self._remove_outputs(_stem(stored.output))
                 return first
-            write_whole(path, stored.text())
+            replace_file(path, stored.text())
         return stored
 
     def done(self) -> Done:
@@ -425,6 +425,22 @@ class WorkFolder:
 def _stem(name: str) -> str:
     """Return the chunk and the attempt of an output's name."""
     return ".".join(name.split(".", 2)[:2])
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold the lock of a work folder.
+
+    :raises JobError: another scheduler has it
+    :raises OSError: it cannot be made
+    """
+    try:
+        lock = FileLock(os.fspath(path), owner=True)
+    except LockHeldError as error:
+        reason = f"{error.owner} is at work in it; wait for its end, or if it is gone, remove {path.name}"
+        raise JobError(str(path.parent), reason) from None
+    with lock:
+        yield
 
 
 @contextmanager

@@ -5,8 +5,9 @@ from __future__ import annotations
 import errno
 from typing import NamedTuple
 
+from pressmark.fs.locks import host
 from pressmark.jobs.chunks import Chunk
-from pressmark.jobs.receipts import Receipt, host
+from pressmark.jobs.receipts import Receipt
 from pressmark.jobs.visibility import Place, unseen
 from pressmark.jobs.workdir import Job, WorkFolder
 from pressmark.version import __version__
@@ -48,7 +49,9 @@ def run_chunk(job: Job, chunk: Chunk, place: Place) -> Receipt | Failed:
         reason = f"a worker on {host()} does not see {hidden}; mount it there under the same path"
         return Failed(chunk.id, "unseen", reason, fatal=True)
     if place.version != __version__:
-        reason = f"a worker on {host()} has pressmark {__version__}, the driver {place.version}; install the same one"
+        reason = (
+            f"a worker on {host()} has pressmark {__version__}, the scheduler {place.version}; install the same one"
+        )
         return Failed(chunk.id, "version", reason, fatal=True)
     work = WorkFolder.at(place)
     try:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from pressmark.layouts.base import Layout, Parameter
 from pressmark.layouts.ocfl_clean_path import DirectClean
 from pressmark.layouts.ocfl_direct import FlatDirect
@@ -11,6 +13,9 @@ from pressmark.layouts.pairtree import Pairtree, clean, unclean
 from pressmark.layouts.registry import REGISTRY, Entry, entry, layout, layout_from_config
 from pressmark.layouts.streams import LineCounts
 from pressmark.layouts.vitro import Vitro
+
+if TYPE_CHECKING:
+    from pressmark.layouts.job import MapIds
 
 __all__ = [
     "REGISTRY",
@@ -23,6 +28,7 @@ __all__ = [
     "HashedNTuple",
     "Layout",
     "LineCounts",
+    "MapIds",
     "NTupleOmitPrefix",
     "Pairtree",
     "Parameter",
@@ -33,3 +39,12 @@ __all__ = [
     "layout_from_config",
     "unclean",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import the job when it is first asked for."""
+    if name == "MapIds":
+        from pressmark.layouts.job import MapIds
+
+        return MapIds
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -14,7 +14,7 @@ from pressmark.errors import IdentifierError, LayoutConfigError, NotReversibleEr
 from pressmark.layouts.batch import Door
 from pressmark.layouts.parameters import REQUIRED, Check, camel_case, unknown_key
 from pressmark.layouts.streams import LineCounts, LineErrors, pass_lines
-from pressmark.threads import usable_threads
+from pressmark.threads import resolve_threads
 
 __all__ = ["NAME_MAX", "Layout", "Parameter"]
 
@@ -180,7 +180,7 @@ class Layout(ABC):
             reads it
         :raises TypeError: ``column`` offers neither protocol
         """
-        return self._mapping().column(column, on_error, field, usable_threads(threads))
+        return self._mapping().column(column, on_error, field, resolve_threads(threads))
 
     def map_table(
         self,
@@ -191,7 +191,7 @@ class Layout(ABC):
         threads: int | None = None,
     ) -> StringTable:
         """Return the identifiers of an Arrow column and their paths, as two columns; see :meth:`map_arrow`."""
-        return self._mapping().table(column, on_error, field, usable_threads(threads), False)
+        return self._mapping().table(column, on_error, field, resolve_threads(threads), False)
 
     def map_lines(
         self,
@@ -263,7 +263,7 @@ class Layout(ABC):
         :raises PathError: in place of :exc:`IdentifierError`
         :raises NotReversibleError: the layout has no inverse
         """
-        return self._unmapping().column(column, on_error, field, usable_threads(threads))
+        return self._unmapping().column(column, on_error, field, resolve_threads(threads))
 
     def unmap_table(
         self,
@@ -277,7 +277,7 @@ class Layout(ABC):
 
         The columns are the same: ``identifier``, ``path``.
         """
-        return self._unmapping().table(column, on_error, field, usable_threads(threads), True)
+        return self._unmapping().table(column, on_error, field, resolve_threads(threads), True)
 
     def unmap_lines(
         self,

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 from pressmark.errors import IdentifierError, JobError, PathError
+from pressmark.fs.atomic import OutputFile
 from pressmark.jobs.chunks import ROWS, Chunk
 from pressmark.jobs.counts import Tally
 from pressmark.jobs.receipts import Receipt
 from pressmark.jobs.workdir import WorkFolder, job_key
-from pressmark.jobs.writing import OutputFile
-from pressmark.layouts import Layout
+from pressmark.layouts.base import Layout
 from pressmark.tabular.detection import Crlf, format_of, is_gzip
 from pressmark.tabular.row_ranges import FORMATS, Shape, fields, lines_of, row_ranges, shape_of
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple
 from pressmark._kernels.tables import Fault
 from pressmark.arrow import thread_pool
 from pressmark.layouts.batch import Door
-from pressmark.threads import usable_threads
+from pressmark.threads import resolve_threads
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -66,7 +66,7 @@ def pass_lines(
     if on_error not in ("raise", "skip", "empty"):
         raise ValueError(f"on_error={on_error!r}: expected 'raise', 'skip' or 'empty'")
     # Threads that cannot run side by side only wait for each other.
-    workers = usable_threads(threads)
+    workers = resolve_threads(threads)
     if not door.releases_gil:
         workers = 1
     counts = LineCounts()

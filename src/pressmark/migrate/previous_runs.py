@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator
 
 from pressmark.errors import MigrationError
-from pressmark.fs.atomic import new_file
+from pressmark.fs.atomic import Replacement
 from pressmark.migrate.id_index import IdentifierIndex
 from pressmark.migrate.planning.plan import Plan
 from pressmark.migrate.rows import GOOD, Row
@@ -51,7 +51,8 @@ def migrated_rows(plan: Plan) -> tuple[str, str, int]:
     whole = os.path.join(plan.work, MIGRATED)
     added = 0
     sha256 = hashlib.sha256()
-    with IdentifierIndex(plan.work) as newest, open(f"{whole}.new", "wb", opener=new_file) as file:
+    new = Replacement(whole, part=f"{whole}.new", durable=False)
+    with IdentifierIndex(plan.work) as newest, new as file:
         newest.fill((Row.parse(line).id, str(number)) for number, (line, _own) in enumerate(_lines(paths)))
         numbers = (int(number) for _identifier, number in newest.items())
         wanted = next(numbers, None)
@@ -63,7 +64,6 @@ def migrated_rows(plan: Plan) -> tuple[str, str, int]:
                 file.write(line)
                 sha256.update(line)
                 added += not own
-    os.replace(f"{whole}.new", whole)
     return whole, sha256.hexdigest(), added
 
 

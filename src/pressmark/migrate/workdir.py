@@ -8,10 +8,10 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from pressmark.errors import MigrationError
+from pressmark.fs.atomic import is_temporary
+from pressmark.fs.locks import is_owner_lock
 from pressmark.fs.owners import UntrustedError, enter_shared
-from pressmark.jobs.driver_lock import is_lock, locked
-from pressmark.jobs.workdir import LOCK
-from pressmark.jobs.writing import is_temporary
+from pressmark.jobs.workdir import LOCK, locked
 from pressmark.migrate.id_index import is_index
 from pressmark.migrate.options import Options, is_within
 from pressmark.migrate.planning.plan import BEGUN, PLANNED
@@ -79,7 +79,7 @@ def _is_hardly_begun(folder: str, names: list[str]) -> bool:
     if not paths.keys() <= {LOCK, *_FIRST}:
         return False
     lock = paths.pop(LOCK, None)
-    return not any(map(os.path.getsize, paths.values())) if lock is None else is_lock(lock)
+    return not any(map(os.path.getsize, paths.values())) if lock is None else is_owner_lock(lock)
 
 
 def _is_of_plan(name: str, ours: bool) -> bool:

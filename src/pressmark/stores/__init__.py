@@ -8,14 +8,10 @@
 from __future__ import annotations
 
 import importlib
-import os
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from pressmark.errors import StoreError
-from pressmark.layouts import Layout
-from pressmark.layouts import layout as layout_by_name
 from pressmark.stores.problems import KINDS as PROBLEM_KINDS
+from pressmark.stores.registry import CLASSES, KINDS, create, kind_of, open, store_class
 from pressmark.stores.store import (
     Changed,
     CopyMode,
@@ -25,12 +21,11 @@ from pressmark.stores.store import (
     Store,
     StoredObject,
     StoreObject,
-    encode_path,
-    store_errors,
 )
 
 if TYPE_CHECKING:
     from pressmark.stores.bags.bag_folder import BagFolder
+    from pressmark.stores.job import CheckStore
     from pressmark.stores.ocfl.root import OcflRoot
     from pressmark.stores.pairtree.pairtree_store import PairtreeStore
     from pressmark.stores.vitro.vitro_store import VitroStore
@@ -40,6 +35,7 @@ __all__ = [
     "PROBLEM_KINDS",
     "BagFolder",
     "Changed",
+    "CheckStore",
     "CopyMode",
     "OcflRoot",
     "PairtreeStore",
@@ -56,118 +52,12 @@ __all__ = [
     "store_class",
 ]
 
-# Loaded when a store of the kind is opened, or the class asked for.
-_CLASSES = {
-    "pairtree": ("pressmark.stores.pairtree.pairtree_store", "PairtreeStore"),
-    "vitro": ("pressmark.stores.vitro.vitro_store", "VitroStore"),
-    "ocfl": ("pressmark.stores.ocfl.root", "OcflRoot"),
-    "bags": ("pressmark.stores.bags.bag_folder", "BagFolder"),
-}
-#: The kinds of stores.
-KINDS = tuple(_CLASSES)
+# Loaded when the name is first asked for.
+_MODULES = {name: module for module, name in CLASSES.values()} | {"CheckStore": "pressmark.stores.job"}
 
 
 def __getattr__(name: str) -> Any:
-    """Import the class of a kind when it is first asked for."""
-    for kind, (_module, class_name) in _CLASSES.items():
-        if name == class_name:
-            return store_class(kind)
+    """Import the class of a kind, or the job, when it is first asked for."""
+    if name in _MODULES:
+        return getattr(importlib.import_module(_MODULES[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def store_class(kind: str) -> type[Any]:
-    """Return the class of the stores of a kind.
-
-    :raises ValueError: there is no such kind
-    """
-    if kind not in _CLASSES:
-        raise ValueError(f"kind={kind!r}: expected one of {', '.join(KINDS)}")
-    module, name = _CLASSES[kind]
-    found: type[Any] = getattr(importlib.import_module(module), name)
-    return found
-
-
-def kind_of(path: Path) -> str:
-    """Find out which kind of store a directory is.
-
-    A Pairtree has ``pairtree_root`` (or is it), a Vitro store ``file_storage_root``, an OCFL storage root the
-    declaration ``0=ocfl_…``; a folder of bags has a bag in it, or was made as one.
-
-    :raises StoreError: it is none of them, or several at once
-    """
-    given = encode_path(path)
-    with store_errors(given):
-        if not os.path.isdir(given):
-            what = "it is not a directory" if os.path.lexists(given) else "it is not there"
-            raise StoreError(given, f"{what}; name a store's directory")
-        names = os.listdir(given)
-    found = list(_signs(given, names))
-    if len(found) > 1:
-        raise StoreError(given, f"it has the signs of several kinds of store ({', '.join(found)}); say which is meant")
-    if found:
-        return found[0]
-    for name in sorted(names):
-        if os.path.isfile(os.path.join(given, name, b"bagit.txt")) or _is_serialized_bag(os.path.join(given, name)):
-            return "bags"
-    raise StoreError(
-        given,
-        "it is no store: there is no pairtree_root, no file_storage_root, no 0=ocfl_1.x and no bag in it; "
-        "create one, or say which kind it is",
-    )
-
-
-def _is_serialized_bag(path: bytes) -> bool:
-    from pressmark.stores.bags import archives
-
-    return archives.stem(os.path.basename(path)) is not None and not archives.describe(path).problems
-
-
-def _signs(given: bytes, names: list[bytes]) -> Iterator[str]:
-    at_itself = os.path.basename(os.path.abspath(given))
-    for kind, sign in (("pairtree", b"pairtree_root"), ("vitro", b"file_storage_root")):
-        if sign in names or at_itself == sign:
-            yield kind
-    # A directory of an object has a declaration too, 0=ocfl_object_…
-    if any(name.startswith(b"0=ocfl_") and not name.startswith(b"0=ocfl_object") for name in names):
-        yield "ocfl"
-    # An empty folder of bags says so, where it was made for that.
-    if b".pressmark-bags.json" in names:
-        yield "bags"
-
-
-def open(path: Path, kind: str | None = None, **options: Any) -> Store:
-    """Open a store.
-
-    :param path: its directory
-    :param kind: one of :data:`KINDS`; :data:`None` to find out
-    :param options: of the kind's class; ``layout`` may be a name
-    :raises StoreError: it is no store, or none of that kind, or cannot be read
-    :raises ValueError: there is no such kind
-    :raises LayoutConfigError: there is no layout of that name
-    """
-    if isinstance(options.get("layout"), str):
-        options["layout"] = layout_by_name(options["layout"])
-    store: Store = store_class(kind or kind_of(path))(path, **options)
-    return store
-
-
-def create(kind: str, path: Path, layout: Layout | str | None = None, **options: Any) -> Store:
-    """Make an empty store, and open it.
-
-    :param kind: one of :data:`KINDS`
-    :param path: a directory that is empty or not there
-    :param layout: how identifiers are mapped, where the kind leaves a choice: a layout, or the name of one; an OCFL
-        storage root needs one
-    :param options: of the kind's class
-    :raises StoreError: there is something in the directory, or it cannot be written, or a layout is missing
-    :raises ValueError: there is no such kind
-    :raises LayoutConfigError: there is no layout of that name
-    """
-    if isinstance(layout, str):
-        layout = layout_by_name(layout)
-    kind_class = store_class(kind)
-    given = encode_path(path)
-    if os.path.lexists(given) and not os.path.isdir(given):
-        raise StoreError(given, "it is not a directory; name a directory that is empty or not there")
-    made: Store = kind_class.create(path, layout, **options)
-    return made

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from pressmark import stores
 from pressmark.errors import JobError
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.jobs.chunks import BYTES, FILES, Chunk
@@ -18,7 +17,8 @@ from pressmark.jobs.receipts import Receipt
 from pressmark.jobs.workdir import WorkFolder, job_key
 from pressmark.layouts import layout_from_config
 from pressmark.reports import Problem, Report
-from pressmark.stores import Store, StoreObject
+from pressmark.stores import registry
+from pressmark.stores.store import Store, StoreObject
 
 __all__ = ["CheckStore"]
 
@@ -50,7 +50,7 @@ class CheckStore:
     def __post_init__(self) -> None:
         object.__setattr__(self, "root", os.path.abspath(self.root))
         if not self.kind:
-            object.__setattr__(self, "kind", stores.kind_of(self.root))
+            object.__setattr__(self, "kind", registry.kind_of(self.root))
 
     def parameters(self) -> dict[str, Any]:
         """Return what decides its output, as in JSON."""
@@ -82,7 +82,7 @@ class CheckStore:
 
     def _open(self) -> Store:
         layout = {} if self.layout is None else {"layout": layout_from_config(self.layout)}
-        return stores.open(self.root, self.kind, **layout, **self.options)
+        return registry.open(self.root, self.kind, **layout, **self.options)
 
     def _listed(self, store: Store) -> Iterator[Listed]:
         for found in _walked(store):

@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterator, Mapping
 
 from pressmark.fixity import Outcome
 from pressmark.fixity.copying import Event, Job, copy_files
-from pressmark.fixity.outcomes import failure, kind_of_error, kind_of_mode, message_of
+from pressmark.fixity.outcomes import failure
 from pressmark.fs.entries import DirectoryEntry, scan
+from pressmark.fs.file_errors import kind_of_error, kind_of_mode, message_of
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.stores.store import Path, Source, leads_out
 

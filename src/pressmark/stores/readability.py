@@ -6,8 +6,8 @@ import os
 from collections.abc import Callable, Iterator
 
 from pressmark.fixity import Outcome, walk
-from pressmark.fixity.outcomes import kind_of_error
 from pressmark.fs.durable import is_readable, why_unreadable
+from pressmark.fs.file_errors import kind_of_error
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.reports import Problem
 from pressmark.stores.problems import problem

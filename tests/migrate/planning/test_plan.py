@@ -18,8 +18,8 @@ import pytest
 import pressmark
 from pressmark import migrate, stores
 from pressmark.errors import JobError, LayoutConfigError, MigrationError, StoreError
+from pressmark.fs.atomic import temporary
 from pressmark.jobs import WorkFolder
-from pressmark.jobs.writing import temporary
 from pressmark.migrate.planning import conflicts as refusals
 from pressmark.migrate.planning.planner import make_plan
 
@@ -487,7 +487,10 @@ def test_what_a_killed_plan_leaves_is_cleared_away(
     unlink, listdir = os.unlink, os.listdir
     work = tmp_path / "work"
     first = migrate.plan(source, tmp_path / "root", to="pairtree", work=work)
-    left = [*(temporary(work / name) for name in ("plan.jsonl", "nonce", "run.json")), work / "begun.json.new"]
+    left = [
+        *(Path(temporary(str(work / name))) for name in ("plan.jsonl", "nonce", "run.json")),
+        work / "begun.json.new",
+    ]
     for path in left:
         path.write_text("half")
     again = migrate.plan(source, tmp_path / "root", to="pairtree", work=work)
@@ -516,7 +519,7 @@ def test_what_a_killed_plan_leaves_is_cleared_away(
         assert migrate.plan(source, tmp_path / "root", to="pairtree", work=half).objects == 1
     # Without a plan beside it, it is somebody else's.
     (tmp_path / "other").mkdir()
-    temporary(tmp_path / "other" / "run.json").write_text("mine")
+    Path(temporary(str(tmp_path / "other" / "run.json"))).write_text("mine")
     with pytest.raises(MigrationError, match="nothing of a plan"):
         migrate.plan(source, tmp_path / "root", to="pairtree", work=tmp_path / "other")
     (tmp_path / "mine").mkdir()

@@ -79,17 +79,17 @@ def _items(column: Any, first: int, there: Sequence[bool]) -> list[bytes | None]
     if column.dictionary is not None:
         words = _items(column.dictionary, column.dictionary.offset, _whole(column.dictionary))
         coded: list[bytes | None] = []
-        for item, (is_there, index) in enumerate(zip(there, view.buffer(1).elements(first, count), strict=True)):
-            if is_there and not 0 <= index < len(words):
+        for item, (exists, index) in enumerate(zip(there, view.buffer(1).elements(first, count), strict=True)):
+            if exists and not 0 <= index < len(words):
                 return item, index
-            coded.append(words[index] if is_there else None)  # type: ignore[arg-type]  # no dictionary of dictionaries
+            coded.append(words[index] if exists else None)  # type: ignore[arg-type]  # no dictionary of dictionaries
         return coded
     if column.schema.format[0] == "v":
         return _views(view, first, there)
     data = memoryview(view.buffer(2))
     ends = memoryview(view.buffer(1))[first : first + count + 1]
     places = zip(pairwise(ends), there, strict=True)
-    return [bytes(data[start:end]) if is_there else None for (start, end), is_there in places]
+    return [bytes(data[start:end]) if exists else None for (start, end), exists in places]
 
 
 def _whole(column: Any) -> list[bool]:
@@ -101,9 +101,9 @@ def _views(view: Any, first: int, there: Sequence[bool]) -> list[bytes | None]:
     views = bytes(memoryview(view.buffer(1)))
     blocks = [memoryview(view.buffer(number)) for number in range(2, view.n_buffers - 1)]
     items: list[bytes | None] = []
-    for item, is_there in enumerate(there, first):
+    for item, exists in enumerate(there, first):
         size, _, block, offset = _VIEW.unpack_from(views, 16 * item)
-        if not is_there:
+        if not exists:
             items.append(None)
         elif size <= _INLINE:
             items.append(views[16 * item + 4 : 16 * item + 4 + size])

@@ -33,7 +33,7 @@ from typing import Any, NamedTuple
 
 from pressmark.bagit.bag_directory import STAGING
 from pressmark.errors import BagError
-from pressmark.fs.durable import flush_directory, flush_tree, is_there
+from pressmark.fs.durable import exists, flush_directory, flush_tree
 from pressmark.fs.owners import UntrustedError
 from pressmark.fs.removal import remove_tree
 from pressmark.fs.staging import StagingDirectory
@@ -121,7 +121,7 @@ def is_decided(base: bytes) -> bool:
     :raises BagError: the system cannot say
     """
     with refusing(base):
-        return any(is_there(os.path.join(base, STAGING, name)) for name in (JOURNAL, UNDO))
+        return any(exists(os.path.join(base, STAGING, name)) for name in (JOURNAL, UNDO))
 
 
 def recover(base: bytes) -> dict[str, Any] | None:
@@ -131,7 +131,7 @@ def recover(base: bytes) -> dict[str, Any] | None:
     :raises BagError: another run is at work, or a move cannot be made
     """
     with refusing(base):
-        if not is_there(os.path.join(base, STAGING)):
+        if not exists(os.path.join(base, STAGING)):
             return None
     with Transaction(base) as transaction:
         return transaction.recovered
@@ -300,17 +300,17 @@ class Transaction:
                 sleep(RENAME_PAUSE * 2**again)
 
     def _there(self, name: bytes) -> bool:
-        return is_there(os.path.join(self._base, name))
+        return exists(os.path.join(self._base, name))
 
     # --- what an earlier run has left -----------------------------------------------------------------------------
 
     def _recover(self) -> None:
         for folder in (self.new, self._old, self.data):
-            if is_there(folder) and not stat.S_ISDIR(os.lstat(folder).st_mode):
+            if exists(folder) and not stat.S_ISDIR(os.lstat(folder).st_mode):
                 raise BagError(folder, "it is not what an interrupted run leaves; move it away")
         for name in (UNDO, JOURNAL):
             path = self._path(name)
-            if not is_there(path):
+            if not exists(path):
                 continue
             request, moves = _read(path)
             with refusing(self._base, AGAIN):

@@ -40,7 +40,7 @@ from pressmark.bagit.walk import PAYLOAD, walk
 from pressmark.errors import BagError
 from pressmark.fixity.copying import Job, copy_files, keep_status
 from pressmark.fixity.outcomes import Outcome
-from pressmark.fs.durable import can_flush_filesystem, flush_directory, flush_filesystem, is_there
+from pressmark.fs.durable import can_flush_filesystem, exists, flush_directory, flush_filesystem
 from pressmark.fs.staging import StagingDirectory
 
 __all__ = ["create_elsewhere"]
@@ -92,14 +92,14 @@ def create_elsewhere(
             if source.base is not None and is_inside(os.path.realpath(destination), os.path.realpath(source.path)):
                 raise BagError(destination, "it is inside of what is to be copied; choose another place")
         with refusing(destination):
-            if is_there(destination) and not is_there(staging):
+            if exists(destination) and not exists(staging):
                 raise BagError(destination, EXISTS)
             if not stat.S_ISDIR(os.stat(parent).st_mode):
                 raise BagError(parent, "it is not a directory")
             hidden = enter(staging, destination, holds=_HOLDS)
         stack.callback(_leave, hidden)
         with refusing(destination, "no bag was made"), _by_name(hidden):
-            if is_there(destination):
+            if exists(destination):
                 if not _was_finished(hidden, destination, request):
                     raise BagError(destination, EXISTS)
                 on_event(Stage("recover"))
@@ -114,7 +114,7 @@ def create_elsewhere(
                 file.write(_packed(request, os.lstat(bag)))
             on_event(Stage("move"))
             _flush(hidden.inside)
-            if is_there(destination):
+            if exists(destination):
                 raise BagError(destination, EXISTS)
             hidden.publish(_BAG, destination)
         with refusing(destination, "the bag is whole, but a power failure may take its name away"):
@@ -287,7 +287,7 @@ def _packed(request: dict[str, Any], bag: os.stat_result) -> bytes:
 
 def _was_finished(hidden: StagingDirectory, destination: bytes, request: dict[str, Any]) -> bool:
     """Return whether a run with this request was killed after its bag, and no other, had got its name."""
-    if is_there(os.path.join(hidden.inside, _BAG)):
+    if exists(os.path.join(hidden.inside, _BAG)):
         return False
     try:
         with open(os.path.join(hidden.inside, _REQUEST), "rb") as file:

@@ -15,7 +15,7 @@ from pressmark.bagit.problems import problem
 from pressmark.bagit.walk import PAYLOAD, Found, walk
 from pressmark.errors import BagError
 from pressmark.fixity.outcomes import Outcome
-from pressmark.fs.durable import is_there
+from pressmark.fs.durable import exists
 from pressmark.reports import Problem
 
 __all__ = [
@@ -256,7 +256,7 @@ def refuse_bag(path: bytes, nested: bool) -> None:
     :raises BagError: it is one, or the system cannot say
     """
     with refusing(path):
-        if not nested and is_there(os.path.join(path, b"bagit.txt")):
+        if not nested and exists(os.path.join(path, b"bagit.txt")):
             raise BagError(path, "it is a bag already; update it, or ask for a nested bag to put it into another")
 
 

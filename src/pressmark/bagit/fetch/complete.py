@@ -39,7 +39,7 @@ from pressmark.errors import BagError
 from pressmark.fixity.algorithms import ALGORITHMS
 from pressmark.fixity.outcomes import Outcome
 from pressmark.fixity.pool import PROGRESS_EVERY, Finished, Progress
-from pressmark.fs.durable import flush_directory, is_there
+from pressmark.fs.durable import exists, flush_directory
 from pressmark.reports import ERROR, Problem, Report
 
 __all__ = ["complete"]
@@ -122,7 +122,7 @@ def complete(
     with contextlib.ExitStack() as ending:
         change = None
         with refusing(path):
-            is_changing = is_there(os.path.join(path, STAGING))
+            is_changing = exists(os.path.join(path, STAGING))
         if is_changing:
             # What an interrupted change had decided comes first: it may be about manifests or fetch.txt.
             change = ending.enter_context(Transaction(path))

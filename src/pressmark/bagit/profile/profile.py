@@ -251,10 +251,10 @@ class Profile:
             yield problem("profile-identifier", info.NAME, message, expected=self.identifier, found=found)
 
     def _check_fetch(self, base: BagDirectory) -> Iterator[Problem]:
-        is_there = base.resolve(fetchlist.NAME).kind == "file"
-        if is_there and not self.allow_fetch:
+        exists = base.resolve(fetchlist.NAME).kind == "file"
+        if exists and not self.allow_fetch:
             yield problem("profile-fetch-forbidden", fetchlist.NAME)
-        if self.fetch_required and not is_there:
+        if self.fetch_required and not exists:
             yield problem("profile-fetch-missing", fetchlist.NAME)
 
     def _check_files(self, base: BagDirectory) -> Iterator[Problem]:

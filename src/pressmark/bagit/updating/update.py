@@ -38,7 +38,7 @@ from pressmark.fixity.algorithms import algorithm_names
 from pressmark.fixity.ledger import Ledger
 from pressmark.fixity.outcomes import Outcome
 from pressmark.fixity.pool import hash_files
-from pressmark.fs.durable import is_there
+from pressmark.fs.durable import exists
 from pressmark.reports import Problem
 
 __all__ = ["ACCEPTED", "UpdateOptions", "algorithms_to_read", "update_bag"]
@@ -501,7 +501,7 @@ class _Update:
         changed.add(declaration.NAME)
         for name in staged - changed:
             os.unlink(os.path.join(self._new, name))
-        away = gone | {name for name in changed if is_there(self._path(name))}
+        away = gone | {name for name in changed if exists(self._path(name))}
         self._on_event(Stage("move"))
         self._transaction.commit(self._options.request(), away, changed)
 
@@ -527,7 +527,7 @@ class _Update:
         if self._rewrite or self._changed:
             return
         for name in map(manifest_name, self._target):
-            if is_there(self._path(name)):
+            if exists(self._path(name)):
                 os.unlink(os.path.join(self._new, name))
 
     def _stage_fetch(self) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from pressmark.cli.common.console import CallError, Failure, cause
+from pressmark.fs.atomic import Replacement
 from pressmark.fs.owners import resolved
 
 __all__ = ["Sink", "Source", "open_sink", "open_source"]
@@ -154,36 +155,21 @@ def _replaced(path: str, status: os.stat_result | None) -> Iterator[BinaryIO]:
         target = resolved(path)
     except OSError as error:
         raise CallError(f"{path}: {cause(error)}") from None
-    temporary = os.path.join(os.path.dirname(target), f".pressmark-{os.urandom(8).hex()}.tmp")
     if status is not None and not os.access(target, os.W_OK):
         raise CallError(f"{path}: it is write-protected")
-    file = None
+    new = Replacement(target)
     try:
-        # Not tempfile: its files are private, this one shall have the usual permissions. Opened in here, so that an
-        # interruption at any moment finds the way to its removal.
         try:
-            file = open(temporary, "xb")  # noqa: SIM115 - see _written
+            file = new.open()
         except OSError as error:
             raise CallError(f"{path}: {cause(error)}") from None
         yield file
         try:
-            file.flush()
-            os.fsync(file.fileno())
-            if status is not None:
-                # By the descriptor: its name may lead elsewhere by now.
-                where = file.fileno() if os.chmod in os.supports_fd else temporary
-                os.chmod(where, stat.S_IMODE(status.st_mode))
-            file.close()
-            os.replace(temporary, target)
+            new.commit(None if status is None else status.st_mode)
         except OSError as error:
             raise Failure(f"{path}: {cause(error)}") from None
-    except BaseException:
-        with contextlib.suppress(OSError):
-            if file is not None:
-                file.close()
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        raise
+    finally:
+        new.abandon()
 
 
 def _refuse_same(status: os.stat_result | None, source: Source | None, name: str) -> None:

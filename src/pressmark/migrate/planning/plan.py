@@ -23,8 +23,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from pressmark.errors import JobError, MigrationError
-from pressmark.fs.atomic import new_file
-from pressmark.fs.durable import flush_directory
+from pressmark.fs.atomic import replace_file
 from pressmark.fs.owners import UntrustedError, require_shared
 from pressmark.jobs.workdir import LOCK
 from pressmark.migrate.object_digest import sha256_of
@@ -167,10 +166,4 @@ def utc_now() -> str:
 
 def write_record(path: str, record: Mapping[str, Any]) -> None:
     """Write a JSON object as a file that is there as a whole or not at all."""
-    with open(path + ".new", "w", encoding="ascii", opener=new_file) as file:
-        json.dump(record, file, indent=2)
-        file.write("\n")
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(path + ".new", path)
-    flush_directory(os.fsencode(os.path.dirname(path)))
+    replace_file(path, json.dumps(record, indent=2).encode("ascii") + b"\n", part=path + ".new")

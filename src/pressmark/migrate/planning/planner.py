@@ -49,7 +49,7 @@ from pressmark.reports import ERROR, WARNING, Problem
 from pressmark.stores import StoreObject
 from pressmark.tabular.detection import Crlf
 from pressmark.tabular.identifiers import Identifiers, ListError, check_list, check_map, read_identifiers
-from pressmark.threads import usable_threads
+from pressmark.threads import resolve_threads
 
 __all__ = ["Selection", "make_plan"]
 
@@ -181,7 +181,7 @@ def make_plan(
             raise MigrationError(options.source, options.destination, what)
         report = on_event or (lambda _event: None)
         size = (chunk_objects, chunk_bytes)
-        planning = _Planning(options, folder, usable_threads(threads), wanted, report, order, size, resources)
+        planning = _Planning(options, folder, resolve_threads(threads), wanted, report, order, size, resources)
         layout = options.destination_layout()
         if options.to == "ocfl" and layout is not None and layout.name.startswith("0011"):
             planning.conflicts.add("layout-0011")

@@ -8,15 +8,15 @@ import importlib
 import importlib.util
 import io
 import os
-import uuid
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import datetime
 from enum import Enum
 from itertools import islice
 from typing import Any, BinaryIO, NamedTuple
 
 from pressmark.errors import ReportError
+from pressmark.fs.atomic import Replacement
 from pressmark.fs.owners import resolved
 from pressmark.migrate.rows import Row
 
@@ -111,18 +111,11 @@ def replaced(path: str) -> Iterator[BinaryIO]:
 
     :raises ReportError: the system refuses
     """
-    name = f".pressmark-{uuid.uuid4().hex}.tmp"
-    temporary = os.path.join(os.path.dirname(os.path.realpath(path)), name)
     try:
-        target = resolved(path)
-        with open(temporary, "xb") as file:
+        with Replacement(resolved(path), durable=False) as file:
             yield file
-        os.replace(temporary, target)
     except OSError as error:
         raise ReportError(path, f"it cannot be written ({error.strerror or error}); name another file") from error
-    finally:
-        with suppress(OSError):
-            os.unlink(temporary)
 
 
 # --- text -------------------------------------------------------------------------------------------------------------

@@ -9,8 +9,8 @@ from typing import Any
 
 from pressmark.errors import ObjectError, PressmarkError, StoreError
 from pressmark.fs.durable import can_flush_filesystem, flush_filesystem
+from pressmark.fs.locks import host
 from pressmark.fs.names import encode_fs
-from pressmark.jobs.receipts import host
 from pressmark.migrate.options import Options
 from pressmark.migrate.planning.entry import Entry
 from pressmark.migrate.rows import Row
@@ -82,17 +82,17 @@ class Transfer:
         if self._full is not None:
             item.fail(self._full)
             return
-        is_there = False
+        exists = False
         for number in range(len(WAITS) + 1):
             try:
-                if is_there:
+                if exists:
                     self._compare(item)
                 elif self._way.begin(item):
                     self._arrived(item)
                 return
             except (PressmarkError, Refused, OSError) as error:
-                if isinstance(error, ObjectError) and error.kind == "exists" and not is_there:
-                    is_there = True
+                if isinstance(error, ObjectError) and error.kind == "exists" and not exists:
+                    exists = True
                     continue
                 failure = self._failure(error)
                 if failure.status == "source_missing" and self._options.renames():

@@ -14,8 +14,8 @@ from pressmark.bagit.changes.events import Noticed
 from pressmark.bagit.creation.preflight import fault_of_name
 from pressmark.errors import BagError, IdentifierError, ObjectError, StoreError
 from pressmark.fixity import Outcome
-from pressmark.fs.atomic import new_file
-from pressmark.fs.durable import flush_directory, is_directory, is_there
+from pressmark.fs.atomic import replace_file
+from pressmark.fs.durable import exists, flush_directory, is_directory
 from pressmark.fs.entries import longest_inside, scan
 from pressmark.fs.moves import exchange, make_parents, prune_empty_parents, rename_new
 from pressmark.fs.names import decode_fs, encode_fs, existing_spelling, is_blocked, is_case_insensitive, too_long
@@ -87,12 +87,7 @@ class BagFolder(BagFolderReader):
                     base, f"it holds {decode_fs(strangers[0])!r}: name a directory that is empty or not there"
                 )
             new = os.path.join(base, CONFIG)
-            with open(new + b".new", "wb", opener=new_file) as file:
-                file.write(json.dumps(config, indent=2).encode() + b"\n")
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(new + b".new", new)
-            flush_directory(base)
+            replace_file(new, json.dumps(config, indent=2).encode() + b"\n", part=new + b".new")
         return cls(path, identifiers=identifiers, layout=layout, **options)
 
     def put(
@@ -257,7 +252,7 @@ class BagFolder(BagFolderReader):
         for depth in range(1, len(parts)):
             above = b"/".join(parts[:depth])
             path = os.path.join(self._base, above)
-            if not is_there(path):
+            if not exists(path):
                 break
             if not is_directory(path) or os.path.islink(path) or is_bag(scan(path, follow=False)):
                 reason = f"{decode_fs(above)} is there already, and no directory of bags; take another layout"
@@ -267,7 +262,7 @@ class BagFolder(BagFolderReader):
             if clash is not None:
                 reason = f"{decode_fs(clash)!r} is there in the other case, and this file system has one name for both"
                 raise ObjectError(self.root, identifier, "collision", f"{reason}; use one that distinguishes case")
-        if is_there(os.path.join(self._base, place)):
+        if exists(os.path.join(self._base, place)):
             reason = f"{decode_fs(place)} is there, and is another's; move it away"
             raise ObjectError(self.root, identifier, "collision", reason)
 
@@ -293,7 +288,7 @@ class BagFolder(BagFolderReader):
         try:
             if isinstance(source, Mapping):
                 copy_source(source, new, mode=mode, links=links, on_event=on_event)
-                if is_there(os.path.join(new, STAGING)):  # it would be taken for our own, and removed
+                if exists(os.path.join(new, STAGING)):  # it would be taken for our own, and removed
                     reason = f"a bag keeps {decode_fs(STAGING)!r} for changes of it; leave it out, or call it otherwise"
                     raise Refused("bad-name", reason)
                 create_bag(new, None, self._algorithms, info, nested=True, on_event=note)
@@ -340,7 +335,7 @@ class BagFolder(BagFolderReader):
         aside = path + REPLACED
         if old == place:
             self._sweep(shop, place)
-        elif is_there(path):
+        elif exists(path):
             reason = f"{decode_fs(place)} is there, and is another's; move it away"
             raise ObjectError(self.root, identifier, "collision", reason)
         if old != place or not exchange(new, path):

@@ -35,9 +35,9 @@ from pressmark.bagit.bag_directory import BagDirectory
 from pressmark.bagit.bag_info import BagInfo
 from pressmark.bagit.bag_tags import survey
 from pressmark.errors import BagError, IdentifierError, LayoutConfigError, ObjectError, PathError, StoreError
-from pressmark.fixity.outcomes import kind_of_mode
-from pressmark.fs.durable import is_directory, is_there
+from pressmark.fs.durable import exists, is_directory
 from pressmark.fs.entries import DirectoryEntry, scan
+from pressmark.fs.file_errors import kind_of_mode
 from pressmark.fs.names import decode_fs, encode_fs, is_absent, too_long
 from pressmark.fs.run_directories import kind_of_leftover
 from pressmark.layouts import Layout, Pairtree, layout_from_config
@@ -140,7 +140,7 @@ class BagFolderReader(Store):
         self.root = os.fsdecode(self._base)
         with store_errors(self._base):
             if not is_directory(self._base):
-                what = "it is not a directory" if is_there(self._base) else "it is not there"
+                what = "it is not a directory" if exists(self._base) else "it is not there"
                 raise StoreError(self._base, f"{what}; name the directory that holds the bags")
             if is_bag(scan(self._base, follow=False)):
                 raise StoreError(self._base, "it is a bag itself; name the directory that holds it")
@@ -371,7 +371,7 @@ class BagFolderReader(Store):
         problems: list[Problem] = []
         if own != place:
             try:
-                is_replaced = is_there(os.path.join(self._base, own))
+                is_replaced = exists(os.path.join(self._base, own))
             except OSError as error:
                 yield problem("unreadable", own, error.strerror or str(error))
                 return
@@ -424,7 +424,7 @@ class BagFolderReader(Store):
         """
         path = os.path.abspath(os.path.join(self._base, encode_fs(record.path)))
         with object_errors(self.root, record.id or ""):
-            if not is_there(path):
+            if not exists(path):
                 raise ObjectError(self.root, record.id or "", "missing", f"there is nothing at {record.path!r}")
             return BagObject(self.root, record.id or "", path, not is_directory(path))
 

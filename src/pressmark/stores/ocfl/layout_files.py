@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from pressmark.errors import LayoutConfigError, StoreError, shown, shown_value
-from pressmark.fs.durable import flush_directory, flush_tree, is_there
+from pressmark.fs.durable import exists, flush_directory, flush_tree
 from pressmark.fs.entries import DirectoryEntry, scan
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.layouts import REGISTRY, Layout, layout_from_config
@@ -168,7 +168,7 @@ def _layout(root: bytes, version: str | None) -> tuple[Layout | None, str, list[
     path = os.path.join(EXTENSIONS, encode_fs(name), _CONFIG)
     config: dict[str, Any] = {"extensionName": name}
     try:
-        if is_there(os.path.join(root, path)):
+        if exists(os.path.join(root, path)):
             config = _read_json(os.path.join(root, path))
             if config.setdefault("extensionName", name) != name:
                 raise LayoutConfigError("extensionName", f"{shown_value(config['extensionName'])} is not {shown(name)}")

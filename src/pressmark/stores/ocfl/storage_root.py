@@ -14,7 +14,7 @@ from itertools import count
 from typing import Any, NamedTuple, Self
 
 from pressmark.errors import IdentifierError, ObjectError, StoreError, shown
-from pressmark.fs.durable import is_there
+from pressmark.fs.durable import exists
 from pressmark.fs.entries import DirectoryEntry, longest_inside, scan
 from pressmark.fs.moves import make_parents, prune_empty_parents, rename_new
 from pressmark.fs.names import NAME_MAX, PATH_MAX, decode_fs, encode_fs, is_absent, too_long
@@ -238,7 +238,7 @@ class StorageRoot(Store):
         :raises OSError: nobody can say
         """
         other = self._foreign_place(place)
-        return other is not None and is_there(self._absolute(other))
+        return other is not None and exists(self._absolute(other))
 
     def _absolute(self, place: bytes) -> bytes:
         return os.path.join(self._root, place)
@@ -317,7 +317,7 @@ class StorageRoot(Store):
                 if identifier is None:
                     identifier = read_inventory(data + file.readall()).get("id")
         except FileNotFoundError:
-            return _Identity(None, (problem("inventory-missing", place),)) if is_there(self._absolute(place)) else None
+            return _Identity(None, (problem("inventory-missing", place),)) if exists(self._absolute(place)) else None
         except OSError as error:
             return _Identity(None, (problem("unreadable", where, error.strerror or str(error)),))
         except InventoryError as error:
@@ -483,7 +483,7 @@ class StorageRoot(Store):
         path = self._root
         for number, part in enumerate(parts[:-1], 1):
             path = os.path.join(path, part)
-            if not is_there(path):
+            if not exists(path):
                 return
             above = b"/".join(parts[:number])
             if os.path.islink(path) or not os.path.isdir(path):
@@ -521,7 +521,7 @@ class StorageRoot(Store):
         :raises OSError: nobody can say
         """
         # Asked for by name: intermediate directories may have thousands of entries.
-        return any(is_there(directory + name) for name in _SIGNS)
+        return any(exists(directory + name) for name in _SIGNS)
 
     def move_in(self, identifier: str, new: bytes, place: bytes) -> None:
         """Make the directories above a place, and move an object there."""

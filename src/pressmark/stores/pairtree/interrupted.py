@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import BinaryIO
 
 from pressmark.errors import ObjectError
-from pressmark.fs.durable import is_there
+from pressmark.fs.durable import exists
 from pressmark.fs.moves import rename_new
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.fs.removal import remove_tree
@@ -64,7 +64,7 @@ def replaced_names(directory: bytes) -> list[bytes]:
         names = sorted(os.listdir(os.path.join(directory, REPLACED)))
     except FileNotFoundError:  # another run has just finished
         return []
-    return [name for name in names if not is_there(os.path.join(directory, name))]
+    return [name for name in names if not exists(os.path.join(directory, name))]
 
 
 def take_back(directory: bytes) -> None:

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from typing import ClassVar, Literal
 
 from pressmark.errors import ObjectError, StoreError
-from pressmark.fs.durable import is_there
+from pressmark.fs.durable import exists
 from pressmark.fs.entries import scan
 from pressmark.fs.moves import TRIES
 from pressmark.fs.names import decode_fs, encode_fs, first_link, is_absent
@@ -342,13 +342,13 @@ def _base_of(path: Path) -> bytes:
     given = encode_path(path)
     with store_errors(given):
         if not os.path.isdir(given):
-            what = "it is not a directory" if is_there(given) else "it is not there"
+            what = "it is not a directory" if exists(given) else "it is not there"
             raise StoreError(given, f"{what}; name the directory that holds {ROOT}")
         tree = os.path.join(given, encode_fs(ROOT))
         if os.path.isdir(tree):
             scan(tree)  # it opens
             return given
-        if is_there(tree):
+        if exists(tree):
             raise StoreError(given, f"{ROOT} in it is no directory; restore it")
         absolute = os.path.abspath(given)
         if os.path.basename(absolute) == encode_fs(ROOT):

@@ -6,7 +6,7 @@ import contextlib
 import os
 from collections.abc import Sequence
 
-from pressmark.fs.durable import is_there
+from pressmark.fs.durable import exists
 from pressmark.fs.entries import would_be_empty
 from pressmark.fs.moves import prune_empty_parents
 from pressmark.fs.names import decode_fs, encode_fs
@@ -96,7 +96,7 @@ class Repair(contextlib.ExitStack):
             self.report.add([unrepaired(stuck, error)])  # it may be one above
         for path in removed:
             self._tell(Changed("prune", encode_fs(ROOT) + b"/" + path))
-        return bool(removed) or not is_there(os.path.join(self._store._tree, encode_fs(place)))
+        return bool(removed) or not exists(os.path.join(self._store._tree, encode_fs(place)))
 
     def _would_prune(self, place: bytes) -> list[bytes]:
         """Return what pruning would remove after all that it would have removed already."""

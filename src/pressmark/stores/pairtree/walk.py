@@ -29,7 +29,7 @@ from pressmark.stores.problems import problem
 from pressmark.stores.readability import find_unreadable
 from pressmark.stores.recheck import Item, abandoned
 from pressmark.stores.store import StoreObject
-from pressmark.threads import usable_threads
+from pressmark.threads import resolve_threads
 
 __all__ = [
     *("OBJECT", "REPAIRING", "REPLACED", "RESERVED", "ROOT", "WORKSHOP"),
@@ -159,7 +159,7 @@ class Walk:
         yield from self._beside()
         first, below = self._looked_at("")
         yield from first
-        workers = usable_threads(threads)
+        workers = resolve_threads(threads)
         if workers > 1:
             yield from self._by_threads(below, workers)
             return

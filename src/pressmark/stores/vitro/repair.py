@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from pressmark.fs.durable import flush_directory, is_there
+from pressmark.fs.durable import exists, flush_directory
 from pressmark.fs.entries import would_be_empty
 from pressmark.fs.moves import make_parents, prune_empty_parents, rename_new
 from pressmark.fs.names import decode_fs, encode_fs
@@ -145,7 +145,7 @@ class Repair:
     def _rename(self, action: str, old: bytes, new: bytes) -> bool:
         tree = self._store._tree
         target = os.path.join(tree, new)
-        if len(os.path.basename(new)) > 255 or is_there(target):
+        if len(os.path.basename(new)) > 255 or exists(target):
             return False
         if self._store._link(decode_fs(os.path.dirname(new))) is not None:
             return False

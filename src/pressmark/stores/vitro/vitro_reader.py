@@ -24,7 +24,7 @@ from itertools import islice
 from typing import Any, BinaryIO, ClassVar, NamedTuple
 
 from pressmark.errors import IdentifierError, ObjectError, PathError, StoreError
-from pressmark.fs.durable import flush_directory, is_there
+from pressmark.fs.durable import exists, flush_directory
 from pressmark.fs.entries import DirectoryEntry, scan
 from pressmark.fs.moves import rename_new
 from pressmark.fs.names import decode_fs, encode_fs, first_link, is_absent
@@ -477,14 +477,14 @@ def _base_of(path: Path) -> bytes:
     given = encode_path(path)
     with store_errors(given):
         if not os.path.isdir(given):
-            what = "it is not a directory" if is_there(given) else "it is not there"
+            what = "it is not a directory" if exists(given) else "it is not there"
             raise StoreError(given, f"{what}; name the directory that holds {ROOT}")
         tree = os.path.join(given, encode_fs(ROOT))
-        if not is_there(tree) and os.path.basename(os.path.abspath(given)) == encode_fs(ROOT):
+        if not exists(tree) and os.path.basename(os.path.abspath(given)) == encode_fs(ROOT):
             given = os.path.dirname(os.path.abspath(given))
             tree = os.path.join(given, encode_fs(ROOT))
-        has_names = is_there(os.path.join(given, NAMESPACES))
-        if not is_there(tree):
+        has_names = exists(os.path.join(given, NAMESPACES))
+        if not exists(tree):
             if has_names:
                 raise StoreError(given, f"{ROOT} is missing beside {decode_fs(NAMESPACES)}; restore it")
             raise StoreError(given, f"there is no {ROOT} in it: it is no Vitro store")

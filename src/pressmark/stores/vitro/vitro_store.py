@@ -10,8 +10,8 @@ from typing import Any, Literal
 from pressmark.errors import IdentifierError, ObjectError, StoreError, shown
 from pressmark.fixity import Outcome
 from pressmark.fixity.copying import Event as CopyEvent
-from pressmark.fs.atomic import new_file
-from pressmark.fs.durable import flush_directory, flush_tree, is_there
+from pressmark.fs.atomic import Replacement
+from pressmark.fs.durable import exists, flush_directory, flush_tree
 from pressmark.fs.entries import scan
 from pressmark.fs.moves import make_parents, prune_empty_parents, rename_new
 from pressmark.fs.names import decode_fs, encode_fs, existing_spelling, is_blocked, is_case_insensitive, too_long
@@ -67,7 +67,7 @@ class VitroStore(VitroReader):
                 raise StoreError(
                     base, f"it holds {decode_fs(strangers[0])!r}: name a directory that is empty or not there"
                 )
-            if is_there(os.path.join(base, NAMESPACES)) and read_namespaces(base).namespaces != wanted:
+            if exists(os.path.join(base, NAMESPACES)) and read_namespaces(base).namespaces != wanted:
                 raise StoreError(base, f"it holds other namespaces, of a store whose {ROOT} is missing; restore that")
             with RunDirectory(os.path.join(base, WORKSHOP)) as shop, shop.lock():
                 _write(shop, base, wanted, "utf-8")
@@ -238,12 +238,8 @@ class VitroStore(VitroReader):
     def _note(self, renaming: Renaming) -> None:
         """Write down what is about to be done, so that whoever comes next finishes it."""
         path = os.path.join(self._workshop(), JOURNAL)
-        with open(path + b".new", "wb", opener=new_file) as file:
+        with Replacement(path, part=path + b".new", durable=self._durable) as file:
             file.write(json.dumps(renaming).encode())
-            file.flush()
-            if self._durable:
-                os.fsync(file.fileno())
-        os.replace(path + b".new", path)
 
     def delete(self, identifier: str | bytes) -> None:
         """Remove an object's file, whatever its name; then directories above it that are empty.

@@ -1,0 +1,157 @@
+"""The files of a tree, in an order that does not depend on the file system."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Iterator
+from typing import Any, Generic, TypeVar
+
+from pressmark.fs.beneath import Opener
+from pressmark.fs.file_errors import kind_of_mode
+
+__all__ = ["Walk"]
+
+Failure = TypeVar("Failure")
+_Item = tuple[Any, bool, bool, bool | None]
+
+
+class Walk(Generic[Failure]):
+    """One walk of a tree, on one thread.
+
+    Directories are read in the order of the bytes of their names, files and directories alike, each directory whole
+    before the next name.
+
+    :param opener: opens paths
+    :param failed: makes of a path what is given for it where it cannot be read; it is called with the path, one of the
+        words of :mod:`pressmark.fs.file_errors` or :data:`None`, and an ``errno`` where there is no word yet
+    :param links: ``"follow"`` symbolic links to files and directories, where ``opener`` follows them, ``"skip"`` them,
+        or ``"refuse"`` them; the top itself is followed unless they are refused
+    :param leave_out: device and inode of files that are not given
+    :param special_files: named pipes, sockets and devices are given as paths
+    :param beneath: paths are relative to the directory of ``opener``
+    """
+
+    def __init__(
+        self,
+        opener: Opener,
+        failed: Callable[[str | bytes, str | None, int], Failure],
+        *,
+        links: str,
+        leave_out: Collection[tuple[int, int]] = (),
+        special_files: bool = False,
+        beneath: bool = False,
+    ) -> None:
+        self._opener = opener
+        self._failed = failed
+        self._links = links
+        self._follow = opener.follow
+        self._leave_out = leave_out
+        self._special_files = special_files
+        self._beneath = beneath
+
+    def files(self, top: str | bytes) -> Iterator[str | bytes | Failure]:
+        """Give the path of every file under ``top``, or ``top`` itself where it is no directory."""
+        beneath = self._beneath
+        try:
+            # What is asked for by name is followed, too, where links below it are only skipped.
+            followed = self._links == "skip" and not beneath
+            status = os.stat(top) if followed else self._opener.stat_directory(top)
+        except (OSError, ValueError):
+            yield top  # whoever reads it says why not
+            return
+        if kind_of_mode(status.st_mode) != "directory":
+            yield top
+            return
+        if beneath and top in (".", b"."):
+            top = top[:0]
+        # Identities of the directories that are being gone through: only a link can lead back to one of them.
+        above = [(status.st_dev, status.st_ino)]
+        levels = [self._names(top)]
+        while levels:
+            item = next(levels[-1], None)
+            if item is None:
+                levels.pop()
+                above.pop()
+                continue
+            path, is_link, is_directory, is_file = item
+            if is_file is None:
+                yield path
+                continue
+            if is_link and not self._follow:
+                if self._links != "skip":
+                    yield self._failed(path, "link", 0)
+                continue
+            if is_directory:
+                try:
+                    status = self._opener.stat(path)
+                except OSError as error:
+                    yield self._failed(path, None, error.errno or 0)
+                    continue
+                identity = (status.st_dev, status.st_ino)
+                # Not only behind links: a directory may be mounted below itself.
+                if identity in above:
+                    yield self._failed(path, "directory-loop", 0)
+                    continue
+                above.append(identity)
+                levels.append(self._names(path))
+            elif is_file or is_link:
+                yield path
+            else:
+                yield path if self._special_files else self._special(path)
+
+    def _names(self, directory: str | bytes) -> Iterator[_Item]:
+        """Give path, whether it is a link, leads to a directory, leads to a file, for every name in ``directory``.
+
+        Of one that cannot be read, it is what is given instead, and :data:`None` for the last.
+        """
+        inodes = {inode for _device, inode in self._leave_out}
+        follow = self._follow
+        try:
+            with self._opener.names(directory) as entries:
+                # Not the entries themselves: there may be a million, and each is several times the size of its name.
+                found = [
+                    (os.fsencode(entry.name), _facts(entry, follow))
+                    for entry in entries
+                    if not inodes or entry.inode() not in inodes or not _is_left_out(entry, self._leave_out)
+                ]
+        except OSError as error:
+            yield self._failed(directory, None, error.errno or 0), False, False, None
+            return
+        found.sort(reverse=True)
+        text = isinstance(directory, str)
+        while found:
+            name, facts = found.pop()
+            path: Any = os.path.join(directory, os.fsdecode(name) if text else name)  # type: ignore[arg-type]
+            yield (path, *facts)
+
+    def _special(self, path: Any) -> Failure:
+        try:
+            kind = kind_of_mode(self._opener.stat(path).st_mode) or "io-error"
+        except OSError as error:
+            return self._failed(path, None, error.errno or 0)
+        return self._failed(path, kind, 0)
+
+
+# One of few tuples, shared by all names.
+_FACTS = {
+    (is_link, is_directory, is_file): (is_link, is_directory, is_file)
+    for is_link in (False, True)
+    for is_directory in (False, True)
+    for is_file in (False, True)
+}
+
+
+def _facts(entry: os.DirEntry[Any], follow: bool) -> tuple[bool, bool, bool]:
+    try:
+        is_link = entry.is_symlink()
+        return _FACTS[is_link, entry.is_dir(follow_symlinks=follow), entry.is_file(follow_symlinks=follow)]
+    except OSError:  # a link whose target cannot be looked at: reading it says why
+        return _FACTS[True, False, True]
+
+
+def _is_left_out(entry: os.DirEntry[Any], leave_out: Collection[tuple[int, int]]) -> bool:
+    try:
+        status = entry.stat()
+    except OSError:
+        return False
+    return (status.st_dev, status.st_ino) in leave_out

@@ -1,0 +1,129 @@
+"""Files that appear as a whole or not at all."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pressmark.fs.atomic import OutputFile, Replacement, is_temporary, replace_file, temporary, write_new
+
+PARTS = [None, "file.new"]
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(os.listdir(folder))
+
+
+@pytest.mark.parametrize("kind", [str, os.fsencode, Path])
+@pytest.mark.parametrize("part", PARTS)
+def test_a_replacement_takes_the_place_at_the_end(tmp_path: Path, part: str | None, kind: Any) -> None:
+    """Until the end the old file is there, whatever the type of the path and the name of the new one."""
+    target = tmp_path / "file"
+    target.write_bytes(b"old")
+    with Replacement(kind(target), part=None if part is None else str(tmp_path / part)) as file:
+        file.write(b"new")
+        file.flush()
+        assert target.read_bytes() == b"old"
+        assert len(names(tmp_path)) == 2
+    assert target.read_bytes() == b"new"
+    assert names(tmp_path) == ["file"]
+
+
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
+def test_an_exception_leaves_what_was_there(tmp_path: Path, part: str | None, error: type[BaseException]) -> None:
+    """After an exception, an interruption too, nothing is left of the new file."""
+    target = tmp_path / "file"
+    target.write_bytes(b"old")
+    new = Replacement(target, part=None if part is None else str(tmp_path / part))
+
+    def fail() -> None:
+        with new as file:
+            file.write(b"new")
+            raise error
+
+    with pytest.raises(error):
+        fail()
+    assert target.read_bytes() == b"old"
+    assert names(tmp_path) == ["file"]
+
+
+@pytest.mark.parametrize("call", ["fsync", "replace"])
+def test_a_refusal_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str) -> None:
+    """What cannot be flushed or renamed is an error, and the old file stays."""
+    target = tmp_path / "file"
+    target.write_bytes(b"old")
+
+    def refuse(*_arguments: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, call, refuse)
+    with pytest.raises(OSError, match="space"):
+        replace_file(target, b"new")
+    with pytest.raises(OSError, match="space"), OutputFile(target) as file:
+        file.write(b"new")
+    assert file.closed
+    assert target.read_bytes() == b"old"
+    assert names(tmp_path) == ["file"]
+
+
+def test_a_known_name_is_taken_from_a_killed_run(tmp_path: Path) -> None:
+    """What lies under the temporary name goes; a link there is not written through."""
+    (tmp_path / "mine").write_bytes(b"precious")
+    (tmp_path / "file.new").symlink_to(tmp_path / "mine")
+    replace_file(tmp_path / "file", b"new", part=str(tmp_path / "file.new"))
+    assert names(tmp_path) == ["file", "mine"]
+    assert (tmp_path / "mine").read_bytes() == b"precious"
+    assert (tmp_path / "file").read_bytes() == b"new"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="modes of POSIX")
+def test_modes(tmp_path: Path) -> None:
+    """A new file has the usual permissions; another mode is given to it before it has its name."""
+    mask = os.umask(0o027)
+    try:
+        replace_file(tmp_path / "usual", b"")
+    finally:
+        os.umask(mask)
+    assert stat.S_IMODE((tmp_path / "usual").stat().st_mode) == 0o640
+    new = Replacement(tmp_path / "other")
+    new.open()
+    new.commit(stat.S_IFREG | 0o604)
+    assert stat.S_IMODE((tmp_path / "other").stat().st_mode) == 0o604
+
+
+def test_the_content_is_on_the_disk_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The content is flushed before the name is given, unless nobody needs that; then the directory."""
+    calls: list[str] = []
+    for name in ("fsync", "replace"):
+        real = getattr(os, name)
+        monkeypatch.setattr(os, name, lambda *given, name=name, real=real: calls.append(name) or real(*given))
+    directory = ["fsync"] if os.name != "nt" else []
+    replace_file(tmp_path / "file", b"1")
+    assert calls == ["fsync", "replace", *directory]
+    calls.clear()
+    with Replacement(tmp_path / "file", durable=False):
+        pass
+    assert calls == ["replace"]
+
+
+def test_the_first_file_stays(tmp_path: Path) -> None:
+    """A new file never replaces another one, and says so."""
+    assert write_new(tmp_path / "file", b"1")
+    assert not write_new(os.fsencode(tmp_path / "file"), b"2")
+    assert (tmp_path / "file").read_bytes() == b"1"
+    assert names(tmp_path) == ["file"]
+
+
+def test_temporary_names() -> None:
+    """They lie beside the file, and can be told from others."""
+    assert os.path.dirname(temporary("a/b")) == "a"
+    assert os.path.dirname(temporary(b"b")) == b""
+    assert is_temporary(os.path.basename(temporary("a/b")))
+    assert is_temporary(".000.json.node7-4711-0123abcd.tmp")
+    assert not is_temporary("a.tmp")

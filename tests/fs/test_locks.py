@@ -1,0 +1,66 @@
+"""Locks that say who has them."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from pressmark.fs.locks import FileLock, LockHeldError, host, is_owner_lock
+
+
+def test_an_owner_is_named(tmp_path: Path) -> None:
+    """Who has the lock is in the file and in the error; after the end the file stays and names nobody."""
+    path = str(tmp_path / "lock")
+    with FileLock(path, owner=True):
+        assert json.loads(Path(path).read_text()) == [host(), os.getpid()]
+        with pytest.raises(LockHeldError) as caught:
+            FileLock(path, owner=True)
+        assert caught.value.owner == f"process {os.getpid()} on {host()}"
+        assert is_owner_lock(path)
+    assert Path(path).read_bytes() == b""
+    assert is_owner_lock(path)
+    Path(path).write_text("mine")
+    assert not is_owner_lock(path)
+
+
+@pytest.mark.parametrize("has_locks", [True, False])
+def test_an_owner_elsewhere_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_locks: bool) -> None:
+    """A lock of another machine may not be seen here, nor any on a file system without them; the file's words count."""
+    fcntl = pytest.importorskip("fcntl")
+    path = tmp_path / "lock"
+    if not has_locks:
+
+        def refuse(*_arguments: object) -> None:
+            raise OSError(errno.ENOLCK, "no locks here")
+
+        monkeypatch.setattr(fcntl, "flock", refuse)
+    path.write_text('["elsewhere", 12]')
+    with pytest.raises(LockHeldError) as caught:
+        FileLock(str(path), owner=True)
+    assert caught.value.owner == "process 12 on elsewhere"
+    # Here, a process that is gone has nothing; one that lives has its lock only where there are none to ask.
+    path.write_text(json.dumps([host(), 2**22 + 1]))
+    FileLock(str(path), owner=True).release()
+    path.write_text(json.dumps([host(), os.getpid()]))
+    if has_locks:
+        FileLock(str(path), owner=True).release()
+    else:
+        with pytest.raises(LockHeldError):
+            FileLock(str(path), owner=True)
+
+
+def test_without_an_owner_the_file_goes(tmp_path: Path) -> None:
+    """A lock that names nobody is removed when it is released, and stays when it is abandoned."""
+    path = os.fsencode(tmp_path / "lock")
+    with FileLock(path):
+        assert os.path.exists(path)
+        with pytest.raises(BlockingIOError):
+            FileLock(path)
+    assert not os.path.exists(path)
+    FileLock(path).abandon()
+    assert os.path.exists(path)
+    FileLock(path).release()
