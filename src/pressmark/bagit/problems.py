@@ -15,7 +15,7 @@ KINDS = Kinds(
         "declaration-missing": Kind(ERROR, "2.1.1", "there is no bagit.txt"),
         "declaration-malformed": Kind(ERROR, "2.1.1", "bagit.txt is not exactly the two lines that are required"),
         "declaration-label": Kind(WARNING, "2.1.1", "a label in bagit.txt is spelled in another case"),
-        "version-unknown": Kind(ERROR, "2.1.1", "the bag's version is none that is known: 0.93 to 1.0"),
+        "version-unknown": Kind(ERROR, "2.1.1", "unsupported BagIt version; 0.93 to 1.0 are supported"),
         "encoding-unknown": Kind(ERROR, "2.1.1", "the tag files' character encoding is not known"),
         "encoding-not-utf8": Kind(WARNING, "2.1.1", "the tag files' character encoding is not UTF-8"),
         # --- structure

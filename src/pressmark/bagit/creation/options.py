@@ -67,7 +67,7 @@ def elements_of(info: Elements | None) -> list[tuple[str, str]]:
     pairs: list[tuple[str, str]] = []
     for label, value in info.items() if isinstance(info, Mapping) else info:
         if label.lower() == "payload-oxum":
-            raise ValueError("Payload-Oxum is not given but counted; leave it out")
+            raise ValueError("Payload-Oxum is computed; omit it")
         pairs += [(label, value)] if isinstance(value, str) else [(label, one) for one in value]
     BagInfo(pairs)  # which says what is wrong with them
     return pairs

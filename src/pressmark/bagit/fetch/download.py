@@ -1,6 +1,6 @@
 """One URL to one temporary file: from where it may come only, no more than was announced, resumed where it stopped.
 
-A URL of a fetch file is somebody else's wish, so every step on its way is looked at: the scheme; each address that the
+A URL of a fetch file is untrusted input, so every step on its way is checked: the scheme; each address that the
 host's name stands for, and the connection goes to the very address that was looked at; each redirection, as if it were
 a URL of its own. Bytes are taken as they are sent and never decompressed.
 

@@ -291,7 +291,7 @@ def _check_element(bag: BagTags, element: Element) -> Iterator[Problem]:
     for value in values:
         if element.values and value not in element.values:
             expected = ", ".join(element.values)
-            message = f"{label} has a value that it may not have"
+            message = f"{label} has a value not allowed by the profile"
             yield problem("profile-element-value", info.NAME, message, expected=expected, found=value)
 
 

@@ -171,7 +171,7 @@ def _changes(info: Elements | Mapping[str, str | Iterable[str] | None] | None) -
             values += [value] if isinstance(value, str) else value
     elements_of([(label, value) for label, values in changes.items() for value in values])
     if any(label.lower() == "payload-oxum" for label in changes):
-        raise ValueError("Payload-Oxum is not given but counted; leave it out")
+        raise ValueError("Payload-Oxum is computed; omit it")
     return list(changes.items())
 
 

@@ -111,7 +111,7 @@ def complete_command(
     Each file that could not be had is a line on standard output: "error", the kind, the path in the bag, and why, which
     --json gives for programs. The others are downloaded all the same.
 
-    By default only https: is used, and no host with a private address is asked: fetch.txt is somebody else's wish.
+    By default only https: is used, and no host with a private address is asked: fetch.txt is untrusted input.
     """
     refuse_missing([os.fsencode(certificates)] if certificates else [])
     with contextlib.ExitStack() as stack:
