@@ -11,6 +11,7 @@ import sys
 import warnings
 
 warnings.simplefilter("ignore")
+del sys.path[0]  # the folder of this file has a package of that name, too
 
 import ocfl  # noqa: E402
 from ocfl.layout import Layout  # noqa: E402

@@ -35,7 +35,6 @@ from pressmark.stores.bags.bag_folder_reader import (
     is_bag,
     record_of,
 )
-from pressmark.stores.bags.check import check
 from pressmark.stores.bags.repair import discard, repair
 from pressmark.stores.object_sources import Refused, copy_source, refuse_within
 from pressmark.stores.store import (
@@ -395,6 +394,8 @@ class BagFolder(BagFolderReader):
         :param digests: verify the checksums; without, only that all files are there and no others
         :raises StoreError: a temporary file cannot be written: large manifests of serialised bags are kept in one
         """
+        from pressmark.stores.bags.check import check
+
         return check(self, digests=digests, threads=threads, on_event=on_event, on_problem=on_problem, ignore=ignore)
 
     def repair(self, *, dry_run: bool = False, on_event: OnEvent | None = None, ignore: Sequence[str] = ()) -> Report:

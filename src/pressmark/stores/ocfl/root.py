@@ -17,7 +17,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pressmark.errors import ObjectError, StoreError
 from pressmark.fs.durable import flush_directory, flush_tree
@@ -28,15 +28,16 @@ from pressmark.fs.removal import remove_tree
 from pressmark.fs.run_directories import RunDirectory
 from pressmark.reports import Report
 from pressmark.stores.ocfl.bulk_writer import BulkWriter
-from pressmark.stores.ocfl.check import Check, ObjectResult
 from pressmark.stores.ocfl.declarations import OBJECT, VERSIONS, declaration
 from pressmark.stores.ocfl.object import check_object, is_object_name
 from pressmark.stores.ocfl.object_writer import Manners, Provenance, write_object, write_version
-from pressmark.stores.ocfl.repair import repair as mend
 from pressmark.stores.ocfl.storage_root import TRIES, Held, StorageRoot
 from pressmark.stores.ocfl.unversioned import MUTABLE_HEAD, has_mutable_head
 from pressmark.stores.problems import problem
 from pressmark.stores.store import CopyMode, OnEvent, OnProblem, Source, StoreObject, store_errors
+
+if TYPE_CHECKING:
+    from pressmark.stores.ocfl.check import ObjectResult
 
 __all__ = ["OcflRoot"]
 
@@ -241,15 +242,19 @@ class OcflRoot(StorageRoot):
         :param digests: read all content and compare it with manifests and fixity blocks
         :param on_object: called with each object's own result, in the order of the walk
         """
+        from pressmark.stores.ocfl.check import Check
+
         with store_errors(self.root):
             run = Check(self, self._root, on_event, on_problem, on_object)
             return run.report(digests, threads or os.cpu_count() or 1, ignore)
 
     def repair(self, *, dry_run: bool = False, on_event: OnEvent | None = None, ignore: Sequence[str] = ()) -> Report:
         """Mend what can be mended without losing a byte; see :mod:`pressmark.stores.ocfl.repair`."""
+        from pressmark.stores.ocfl.repair import repair
+
         self._refuse_undeclared()
         with store_errors(self.root):
-            return mend(self, self._root, dry_run, on_event, ignore)
+            return repair(self, self._root, dry_run, on_event, ignore)
 
 
 def _is_as_found(now: Held | None, found: Held | None) -> bool:

@@ -20,7 +20,6 @@ from pressmark.stores.object_sources import Refused, copy_source
 from pressmark.stores.pairtree.encapsulation import encapsulate
 from pressmark.stores.pairtree.interrupted import is_one_directory, take_back
 from pressmark.stores.pairtree.pairtree_reader import PairtreeReader
-from pressmark.stores.pairtree.repair import Repair
 from pressmark.stores.pairtree.version_files import (
     PREFIX,
     VERSION,
@@ -285,6 +284,8 @@ class PairtreeStore(PairtreeReader):
         :param dry_run: only say what would be done
         :param on_event: called with :class:`Changed`: ``encapsulate``, ``finish``, ``prune`` or ``remove``
         """
+        from pressmark.stores.pairtree.repair import Repair
+
         if not dry_run:
             self.refuse_changes()
         run = Repair(self, dry_run, on_event, (*self._ignore, *ignore))

@@ -30,7 +30,6 @@ from pressmark.stores.store import (
     store_errors,
 )
 from pressmark.stores.vitro.namespaces import NAMESPACES, read_namespaces, render, with_declared
-from pressmark.stores.vitro.repair import Repair
 from pressmark.stores.vitro.vitro_reader import JOURNAL, ROOT, WORKSHOP, Renaming, VitroReader
 
 __all__ = ["VitroStore"]
@@ -272,6 +271,8 @@ class VitroStore(VitroReader):
 
         Identifiers, decoded file names and every byte stay. Done twice, it changes nothing.
         """
+        from pressmark.stores.vitro.repair import Repair
+
         self.refuse_changes()
         run = Repair(self, dry_run, on_event)
         with store_errors(self._base):
