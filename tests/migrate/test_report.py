@@ -525,7 +525,7 @@ def test_the_page_of_a_verification(tmp_path: Path) -> None:
     page = page_of(migrate.verify(work, threads=True))
     assert "Needs attention" in page.text
     assert "digest_mismatch: 1 object" in page.text
-    assert "the object is damaged in the destination" in page.text
+    assert "the object in the destination is damaged" in page.text
     assert "remaining.txt" not in page.text
 
 

@@ -13,6 +13,9 @@ import warnings
 warnings.simplefilter("ignore")
 del sys.path[0]  # the folder of this file has a package of that name, too
 
+# The folder of this script has tests of the same name.
+del sys.path[0]
+
 import ocfl  # noqa: E402
 from ocfl.layout import Layout  # noqa: E402
 from ocfl.layout_registry import add_layout  # noqa: E402

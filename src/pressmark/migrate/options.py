@@ -211,7 +211,7 @@ class Options:
         except StoreError as error:
             if self._is_unfinished():
                 return False  # made by a run that was killed before it was done with that; creating goes on
-            raise StoreError(self.destination, f"neither empty nor a store: {error.reason}") from None
+            raise StoreError(self.destination, f"not empty, and not a store: {error.reason}") from None
         if found != self.to:
             raise StoreError(
                 self.destination, f"it is a store of kind {found}, not {self.to}; name another destination"

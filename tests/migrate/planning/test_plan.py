@@ -618,7 +618,7 @@ def test_a_destination_that_is_something_else(source: Path, tmp_path: Path) -> N
     (tmp_path / "root").mkdir()
     (tmp_path / "root" / "thesis.txt").write_text("mine")
     for kind in ("pairtree", "bags"):
-        with pytest.raises((MigrationError, StoreError), match="not empty, and no store"):
+        with pytest.raises((MigrationError, StoreError), match="not empty, and not a store"):
             migrate.plan(source, tmp_path / "root", to=kind)
 
 
