@@ -13,10 +13,13 @@ from typing import Any
 import pytest
 from click.testing import Result
 
-from pressmark import bagit, jobs
+import pressmark
+from jobs.test_kinds import broken
+from pressmark import bagit, jobs, stores
 from pressmark.bagit.job import ValidateBags
 from pressmark.fixity.job import HashFiles
 from pressmark.layouts.job import MapIds
+from pressmark.stores.job import CheckStore
 from support.implementations import Implementation
 
 from .conftest import Call, Run, environment
@@ -33,6 +36,7 @@ def both(call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, implementa
     monkeypatch.setattr(MapIds.plan, "__defaults__", (2, 40))
     monkeypatch.setattr(HashFiles.plan, "__defaults__", (1, 1, None, ()))
     monkeypatch.setattr(ValidateBags.plan, "__defaults__", (1, 1))
+    monkeypatch.setattr(CheckStore.plan, "__defaults__", (1,))
 
     def both(*arguments: str) -> Result:
         output = tmp_path / arguments[arguments.index("-o") + 1] if "-o" in arguments else None
@@ -199,3 +203,24 @@ def test_processes(run: Run, tmp_path: Path) -> None:
     script += "sys.exit([name for name in sys.modules if name.startswith('pressmark.jobs')])"
     done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, env=environment(), capture_output=True)
     assert (done.returncode, done.stderr) == (1, b"[]\n")
+
+
+@pytest.mark.parametrize("kind", ["ocfl", "pairtree", "vitro", "bags"])
+def test_store_check(both: Both, tmp_path: Path, kind: str) -> None:
+    """Problems come in the order of the store, advice and counts once for all of it."""
+    broken(kind, tmp_path / "store")
+    for more in ((), ("--digests", "--json"), ("--ignore", "stray", "--json")):
+        # What is changed in a bag shows in its digests only.
+        found = kind != "bags" or "--digests" in more
+        assert both("store", "check", "store", *more).exit_code == found
+
+
+def test_an_empty_store(call: Call, tmp_path: Path) -> None:
+    """Nothing is counted in it, and that is said as without workers."""
+    stores.create("ocfl", tmp_path / "store", pressmark.layout("0003"))
+    alone = call("store", "check", "store", "--json")
+    shared = call("store", "check", "store", "--json", "--workers", "1")
+    assert (shared.stdout, shared.stderr, shared.exit_code) == (alone.stdout, alone.stderr, 0)
+    (tmp_path / "store" / "ocfl_layout.json").unlink()
+    refused = call("store", "check", "store", "--workers", "1")
+    assert (refused.exit_code, "name a layout, or check the store without workers" in refused.stderr) == (2, True)
