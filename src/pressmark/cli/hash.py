@@ -33,8 +33,8 @@ devices are not opened. A directory that a link made its own descendant is liste
 Names are written byte for byte, in the manner of the format: coreutils and BSD escape line feeds and backslashes as
 sha512sum and b3sum do, JSON has octets that are not UTF-8 as the surrogates \\udc80 to \\udcff.
 
-Exit status: 0 all well (a pipe whose reader left is, too), 1 a file failed or writing did, 2 the call was wrong and
-nothing was done, 130 interrupted.
+Exit status: 0 all well (a pipe whose reader left is, too), 1 a file failed or writing did, 2 usage error
+(nothing was done), 130 interrupted.
 
 \b
 Examples:

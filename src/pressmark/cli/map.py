@@ -84,8 +84,8 @@ cannot be given is); then a last line on standard error counts the failures. In 
 "empty" leaves its new field empty (null in Parquet); the line given is the one in which the row begins, for Parquet
 the number of the row (from 1). A row with too few or too many fields fails, too.
 
-Exit status: 0 all well (a pipe whose reader left is, too), 1 an item failed or reading or writing did, 2 the call was
-wrong and nothing was done, 130 interrupted.
+Exit status: 0 all well (a pipe whose reader left is, too), 1 an item failed or reading or writing did, 2 usage error
+(nothing was done), 130 interrupted.
 
 \b
 Examples:
@@ -181,8 +181,8 @@ def _command(direction: _Direction, more: str) -> click.Command:
     @click.option(
         "--progress/--no-progress",
         default=None,
-        help="Show progress on standard error, or do not: a display if it is a terminal (and the data goes elsewhere),"
-        " else a line every 10 seconds. Default: show it unless data goes to the same terminal.",
+        help="Show or hide progress on stderr: a display on a terminal, elsewhere a line every 10 seconds. Default:"
+        " show, unless the terminal shows the data.",
     )
     @job_options
     def command(

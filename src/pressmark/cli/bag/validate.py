@@ -48,8 +48,8 @@ Problems are listed as they are found, in one run: an early one hides no later o
 documentation (bagit-problems). A warning breaks no rule that binds and leaves the bag valid. Nothing outside of BAG is
 read, whatever a manifest or a symbolic link says; nothing in it is changed.
 
-Exit status: 0 every bag is valid (at the level asked for; warnings or not), 1 one is not or reading failed, 2 the call
-was wrong and nothing was done, 130 interrupted.
+Exit status: 0 every bag is valid (at the level asked for; warnings or not), 1 one is not or reading failed, 2 usage
+error (nothing was done), 130 interrupted.
 
 \b
 Examples:

@@ -33,7 +33,7 @@ all that is not done are in remaining.txt in the work folder, for --ids. A run t
 with --resume; the same call without it is refused.
 
 Exit status: 0 every object is in DESTINATION and verified, 1 some are not (each is listed) or the run has not ended, 2
-the call was wrong or the plan is refused, 130 interrupted.
+usage error or the plan is refused, 130 interrupted.
 
 \b
 Examples:

@@ -29,7 +29,7 @@ Each problem is a line on standard output: "error" or "warning", the kind, the p
 The kinds are explained in the documentation (store-problems), those of bags in bagit-problems. Nothing in STORE is
 changed.
 
-Exit status: 0 no error was found (warnings or not), 1 one was, 2 the call was wrong, 130 interrupted.
+Exit status: 0 no error was found (warnings or not), 1 one was, 2 usage error, 130 interrupted.
 
 \b
 Examples:
