@@ -37,6 +37,11 @@ class Problem(NamedTuple):
     message: str = ""
     code: str | None = None
 
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> Problem:
+        """Return the problem of a JSON object: the inverse of :meth:`record`."""
+        return cls(**{**record, "path": os.fsencode(record["path"])})
+
     def record(self) -> dict[str, Any]:
         """Return it as it stands in JSON; octets of the path that are not UTF-8 are the surrogates of os.fsdecode.
 

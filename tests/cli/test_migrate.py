@@ -206,7 +206,7 @@ def test_refusals_name_all_sides() -> None:
         (["books", "root", *OCFL, "-a", "md5"], "--algorithm: with --to bags only"),
         (["books", "root", "--to", "bags", "--content-paths", "0011"], "--content-paths: with --to ocfl only"),
         (["books", "root", *OCFL, "--column", "x"], "--column goes with --ids only"),
-        (["books", "root", *OCFL, "--workers", "2", "--dask", "tcp://x"], "give one of them"),
+        (["books", "root", *OCFL, "--workers", "2", "--dask", "tcp://x"], "use only one of --workers"),
         (["books", "root", *OCFL, "--dry-run", "--report", "a.csv"], "--report does not go with --dry-run"),
         (["books", "root", "--resume", "--dry-run"], "--resume and --dry-run do not go together"),
         (["books", "root", "--resume", "--verify-again"], "--resume and --verify-again do not go together"),

@@ -16,7 +16,7 @@ import pytest
 
 import pressmark
 from pressmark import bagit, fixity, jobs, stores
-from pressmark.cli.common.file_formats import Wanted
+from pressmark.cli.common.file_formats import ColumnSpec
 from pressmark.cli.common.files import Source
 from pressmark.cli.common.tables.text import TextReader
 from pressmark.errors import JobError
@@ -133,7 +133,7 @@ def test_csv_is_read_as_commands_read_it(tmp_path: Path, data: bytes, expected: 
             assert [None if isinstance(field, str) else field for field in found] == expected
     if expected[-1] is not None:
         with open(tmp_path / "ids.csv", "rb") as source:
-            reader = TextReader(Source(source, "ids.csv"), CSV, Wanted("id", True, ""))
+            reader = TextReader(Source(source, "ids.csv"), CSV, ColumnSpec("id", True, ""))
             blocks = list(reader.blocks())
         items = [None if index in block.faults else item for block in blocks for index, item in enumerate(block.items)]
         assert items == expected
@@ -431,7 +431,7 @@ def test_stores_that_cannot_be(tmp_path: Path) -> None:
     """An OCFL root that says no layout is not cut into objects: nobody would see two of the same identifier."""
     stores.create("ocfl", tmp_path / "store", pressmark.layout("0003"))
     (tmp_path / "store" / "ocfl_layout.json").unlink()
-    with pytest.raises(JobError, match="nothing says its layout"):
+    with pytest.raises(JobError, match="its layout is unknown"):
         stores.CheckStore(str(tmp_path / "store")).plan(tmp_path / "work")
     config = pressmark.layout("0003").config()
     (tmp_path / "work").mkdir()

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from pressmark.bagit.validation.validate import LEVELS, validate
+from pressmark.bagit.walk import LINKS
 from pressmark.errors import BagError
 from pressmark.jobs.chunks import BYTES, Chunk
 from pressmark.jobs.counts import Tally
@@ -30,18 +32,26 @@ class ValidateBags:
 
     :ivar level: ``full``, ``complete`` or ``oxum``, as :meth:`pressmark.bagit.Bag.validate` has them
     :ivar lenient: take blank lines in manifests for warnings
+    :ivar links: follow symbolic links that stay ``inside`` of the bag, or ``trusted`` ones, which are all
+    :ivar profile: the file of a BagIt Profile to check against, absolute; :data:`None` for none
     """
 
     level: str = "full"
     lenient: bool = False
+    links: str = "inside"
+    profile: str | None = None
 
     def __post_init__(self) -> None:
         if self.level not in LEVELS:
             raise ValueError(f"level={self.level!r}: expected {', '.join(LEVELS)}")
+        if self.links not in LINKS:
+            raise ValueError(f"links={self.links!r}: expected {' or '.join(LINKS)}")
 
     def parameters(self) -> dict[str, Any]:
         """Return what decides its output, as in JSON."""
-        return asdict(self)
+        # Later parameters count where they are given: runs that were begun without them can be resumed.
+        later = {"links": "inside", "profile": None}
+        return {name: value for name, value in asdict(self).items() if name not in later or value != later[name]}
 
     @property
     def key(self) -> str:
@@ -68,10 +78,19 @@ class ValidateBags:
         """Validate the bags of a chunk."""
         name = f"{chunk.id}.jsonl"
         status = "valid" if self.level == "full" else "passed"
+        profile = self._profile()
         with Tally(chunk, work) as tally, work.writing(name) as output:
             for path in read_listing(work, chunk):
                 try:
-                    report = validate(os.fsencode(path), self.level, lenient=self.lenient, threads=1)
+                    report = validate(
+                        os.fsencode(path),
+                        self.level,
+                        lenient=self.lenient,
+                        links=self.links,
+                        threads=1,
+                        profile=profile,
+                        keep=sys.maxsize,
+                    )
                 except BagError as error:
                     tally.fail("unreadable", path=path, message=error.reason)
                     continue
@@ -83,6 +102,14 @@ class ValidateBags:
                 else:
                     tally.fail("invalid", path=path, message=f"{record['errors']} errors")
         return tally.receipt(self.key, output, name)
+
+    def _profile(self) -> Any:
+        if self.profile is None:
+            return None
+        # Here and not above: few validations need what a profile needs.
+        from pressmark.bagit.profile.profile import Profile
+
+        return Profile.load(self.profile)
 
 
 def _listed(bags: Iterable[Any]) -> Iterator[Listed]:

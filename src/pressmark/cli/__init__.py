@@ -26,7 +26,7 @@ COMMANDS = {
 
 EPILOG = """\
 stdout holds data, stderr everything else. Exit status: 0 all well (a pipe whose reader left is, too), 1 an item
-failed (each is listed) or reading or writing did, 2 the call was wrong, 130 interrupted (by SIGTERM 143, by SIGHUP
+failed (each is listed) or reading or writing did, 2 usage error, 130 interrupted (by SIGTERM 143, by SIGHUP
 129).
 
 \b

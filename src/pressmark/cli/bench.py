@@ -50,7 +50,7 @@ was read then is in memory, as far as it fits, and is hashed again. Files larger
 With --json each line of the tables is an object on a line, and last comes {"summary": {...}} with facts about the
 machine. Rates are identifiers or bytes a second; null was not measured.
 
-Exit status: 0 all well, 1 a file of FOLDER could not be read, or none was, 2 the call was wrong, 130 interrupted.
+Exit status: 0 all well, 1 a file of FOLDER could not be read, or none was, 2 usage error, 130 interrupted.
 
 \b
 Examples:

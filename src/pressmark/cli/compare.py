@@ -60,7 +60,7 @@ report and in --json.
 With --json each layout is an object on a line, and last comes {"summary": {...}} with the verdict.
 
 Exit status: 0 every layout has a path of its own for every identifier, 1 some layout has collisions, or identifiers
-without a path that a POSIX file system takes, or something could not be read or written; 2 the call was wrong, 130
+without a path that a POSIX file system takes, or something could not be read or written; 2 usage error, 130
 interrupted.
 
 \b

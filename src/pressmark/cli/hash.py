@@ -5,21 +5,25 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from pressmark.cli.common.buffered_lines import BufferedLines
 from pressmark.cli.common.console import CallError, Failure, Interrupted, say
 from pressmark.cli.common.file_progress import Tally
-from pressmark.cli.common.files import Sink, open_sink
+from pressmark.cli.common.files import open_sink
 from pressmark.cli.common.fixity_options import chosen_algorithms, how_to_go_on, opened_ledger, run_options, temporaries
 from pressmark.cli.common.program import give_up_stdout
 from pressmark.cli.common.progress import manner_of
+from pressmark.cli.common.workers import Workers, failures, job_options
 from pressmark.errors import LedgerError
-from pressmark.fixity import FORMATS, Outcome, hash_files, manifest_line, walk
+from pressmark.fixity import FORMATS, Outcome, Progress, hash_files, manifest_line, walk
+
+if TYPE_CHECKING:
+    from pressmark.jobs import Receipt
 
 __all__ = ["hash_command"]
-
-WRITE_SIZE = 1 << 16  # 64 KiB
 
 EPILOG = """\
 Errors: every file without digest has one line on standard error that names it and says why; the others are hashed all
@@ -29,8 +33,8 @@ devices are not opened. A directory that a link made its own descendant is liste
 Names are written byte for byte, in the manner of the format: coreutils and BSD escape line feeds and backslashes as
 sha512sum and b3sum do, JSON has octets that are not UTF-8 as the surrogates \\udc80 to \\udcff.
 
-Exit status: 0 all well (a pipe whose reader left is, too), 1 a file failed or writing did, 2 the call was wrong and
-nothing was done, 130 interrupted.
+Exit status: 0 all well (a pipe whose reader left is, too), 1 a file failed or writing did, 2 usage error
+(nothing was done), 130 interrupted.
 
 \b
 Examples:
@@ -69,6 +73,7 @@ Examples:
     " has changed; with files that failed it is complete. Below PATH, OUTPUT and LEDGER themselves are left out;"
     " an OUTPUT that is there and is named as PATH is refused.",
 )
+@job_options
 def hash_command(
     paths: tuple[bytes, ...],
     algorithms: tuple[str, ...],
@@ -80,6 +85,7 @@ def hash_command(
     links: str,
     special_files: bool,
     output: str | None,
+    workers: Workers | None,
 ) -> int:
     """Write the digests of every file named by PATH or below it to standard output.
 
@@ -95,6 +101,15 @@ def hash_command(
     if chosen == "coreutils" and len(names) > 1:
         raise CallError("--format coreutils: it holds one algorithm; use bsd or json for several")
     _refuse_same(output, paths)
+    if workers is not None:
+        workers.refuse(
+            (
+                ledger is not None,
+                "--ledger: with workers, --work and --resume continue a run; leave it out or",
+            ),
+            (threads, "--threads: each worker has one thread;"),
+            (read == "sequential", "--read sequential: workers read several files at the same time;"),
+        )
     with contextlib.ExitStack() as stack:
         journal = opened_ledger(ledger, names, paths)
         if journal is not None:
@@ -109,25 +124,30 @@ def hash_command(
             for path in paths:
                 yield from walk(path, links=links, leave_out=leave_out, special_files=special_files)
 
-        writer = _Writer(sink, chosen)
+        writer = BufferedLines(sink)
         tally = stack.enter_context(Tally(manner_of(progress, sink), files, writer.flush))
         try:
-            for outcome in hash_files(
-                files(),
-                names,
-                threads,
-                tally.on_event,
-                # Links below PATH were skipped before; PATH itself was followed.
-                links="refuse" if links == "refuse" else "follow",
-                special_files=special_files,
-                read=read,
-                ledger=journal,
-            ):
-                tally.files += 1
-                if outcome.ok:
-                    writer.write(outcome)
-                else:
-                    tally.fail(f"{os.fsdecode(outcome.path)}: {outcome.message}")
+            if workers is not None:
+                options = {"algorithms": names, "format": chosen, "links": links, "special_files": special_files}
+                _write_shared(workers, options, paths, leave_out, output, writer, tally)
+            else:
+                outcomes = hash_files(
+                    files(),
+                    names,
+                    threads,
+                    tally.on_event,
+                    # Links below PATH were skipped before; PATH itself was followed.
+                    links="refuse" if links == "refuse" else "follow",
+                    special_files=special_files,
+                    read=read,
+                    ledger=journal,
+                )
+                for outcome in outcomes:
+                    tally.files += 1
+                    if outcome.ok:
+                        writer.add(manifest_line(outcome, chosen))
+                    else:
+                        tally.fail(f"{os.fsdecode(outcome.path)}: {outcome.message}")
             writer.flush()
         except BrokenPipeError:
             give_up_stdout()
@@ -143,6 +163,40 @@ def hash_command(
     return 0
 
 
+def _write_shared(
+    workers: Workers,
+    options: dict[str, Any],
+    paths: tuple[bytes, ...],
+    leave_out: set[tuple[int, int]],
+    output: str | None,
+    lines: BufferedLines,
+    tally: Tally,
+) -> None:
+    """Write what one process would write, hashed by workers."""
+    from pressmark.fixity.job import HashFiles
+
+    # Relative names need the working directory, on all machines.
+    root = os.path.abspath(os.sep) if all(map(os.path.isabs, paths)) else os.getcwd()
+    job = HashFiles(root, **options)
+    done = Progress(0, 0, 0)
+
+    def count(receipt: Receipt) -> None:
+        nonlocal done
+        done = Progress(done.files + receipt.n, done.bytes + receipt.bytes, done.failed + receipt.errors)
+        tally.on_event(done)
+
+    inputs = [os.fsdecode(path) for path in paths]
+    work = workers.run(job, lambda folder: job.plan(folder, paths=paths, leave_out=leave_out), inputs, output, count)
+    for receipt in work.receipts():
+        tally.files += receipt.n
+        for record in failures(work, receipt):
+            tally.fail(f"{record['path']}: {record['message']}")
+        assert receipt.output is not None
+        with open(work.output_path(receipt.output), "rb") as manifest:
+            for line in manifest:
+                lines.add(line)
+
+
 def _refuse_same(output: str | None, paths: tuple[bytes, ...]) -> None:
     """Refuse to put digests in the place of a file that is to be hashed, which would be lost."""
     if output is None or not os.path.isfile(output):
@@ -151,28 +205,3 @@ def _refuse_same(output: str | None, paths: tuple[bytes, ...]) -> None:
         with contextlib.suppress(OSError, ValueError):  # reading it says why
             if os.path.samefile(path, output):
                 raise CallError(f"{output}: input and output are the same file")
-
-
-class _Writer:
-    """Lines for the sink, some of them at a time."""
-
-    def __init__(self, sink: Sink, format_name: str) -> None:
-        self._sink = sink
-        self._format = format_name
-        self._lines: list[bytes] = []
-        self._size = 0
-
-    def write(self, outcome: Outcome) -> None:
-        """Write the line of a file that has digests, soon."""
-        line = manifest_line(outcome, self._format)
-        self._lines.append(line)
-        self._size += len(line)
-        if self._size >= WRITE_SIZE or self._sink.terminal:
-            self.flush()
-
-    def flush(self) -> None:
-        """Write what waits."""
-        if self._lines:
-            data, self._lines, self._size = b"".join(self._lines), [], 0
-            self._sink.write(data)
-            self._sink.flush()

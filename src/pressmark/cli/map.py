@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
-from typing import Literal, NamedTuple
+from itertools import islice
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple
 
 import click
 
 from pressmark.cli.common.console import CallError, Failure, say
-from pressmark.cli.common.file_formats import chosen_files, column_options, wanted_column
-from pressmark.cli.common.files import open_sink, open_source
+from pressmark.cli.common.file_formats import Files, chosen_files, column_options, wanted_column
+from pressmark.cli.common.files import Source, open_sink, open_source
 from pressmark.cli.common.gzipped import packed, unpacked
 from pressmark.cli.common.lists import checked
 from pressmark.cli.common.options import chosen_layout, layout_options
 from pressmark.cli.common.program import give_up_stdout
 from pressmark.cli.common.progress import Progress, manner_of
+from pressmark.cli.common.workers import Workers, failures, job_options
 from pressmark.errors import IdentifierError, NotReversibleError, PathError
 from pressmark.layouts import Entry, Layout, LineCounts
 from pressmark.tabular.detection import Crlf
+
+if TYPE_CHECKING:
+    from pressmark.jobs import Receipt
 
 __all__ = ["map_command", "unmap_command"]
 
@@ -78,8 +84,8 @@ cannot be given is); then a last line on standard error counts the failures. In 
 "empty" leaves its new field empty (null in Parquet); the line given is the one in which the row begins, for Parquet
 the number of the row (from 1). A row with too few or too many fields fails, too.
 
-Exit status: 0 all well (a pipe whose reader left is, too), 1 an item failed or reading or writing did, 2 the call was
-wrong and nothing was done, 130 interrupted.
+Exit status: 0 all well (a pipe whose reader left is, too), 1 an item failed or reading or writing did, 2 usage error
+(nothing was done), 130 interrupted.
 
 \b
 Examples:
@@ -175,9 +181,10 @@ def _command(direction: _Direction, more: str) -> click.Command:
     @click.option(
         "--progress/--no-progress",
         default=None,
-        help="Show progress on standard error, or do not: a display if it is a terminal (and the data goes elsewhere),"
-        " else a line every 10 seconds. Default: show it unless data goes to the same terminal.",
+        help="Show or hide progress on stderr: a display on a terminal, elsewhere a line every 10 seconds. Default:"
+        " show, unless the terminal shows the data.",
     )
+    @job_options
     def command(
         entry: Entry,
         settings: tuple[str, ...],
@@ -195,12 +202,15 @@ def _command(direction: _Direction, more: str) -> click.Command:
         threads: int,
         output: str | None,
         progress: bool | None,
+        workers: Workers | None,
     ) -> int:
         files = chosen_files(file, output, format_name, column, delimiter, crlf, null, both)
         wanted = wanted_column(files, column, header, as_name, direction.result, delimiter)
         layout = chosen_layout(entry, settings, config)
         if direction is UNMAP:
             _require_inverse(layout, entry)
+        if workers is not None:
+            _refuse_shared(workers, files, file, null, column, threads)
         with (
             open_source(file) as source,
             open_sink(output, source) as sink,
@@ -209,7 +219,13 @@ def _command(direction: _Direction, more: str) -> click.Command:
             try:
                 data = unpacked(source, files.gunzip)
                 with packed(sink, files.gzip) as target:
-                    if wanted is None:
+                    if workers is not None:
+                        # The first bytes are looked at as without workers; a file that has no place is refused so, too.
+                        checked(data, "lines", null, crlf, json_lines=format_name is None)
+                        how = {"both": both, "crlf": crlf, "unmap": direction is UNMAP}
+                        shared = _Shared(workers, layout, on_error, how, direction)
+                        counts = shared.run(source, output, target, told)
+                    elif wanted is None:
                         counts = direction.lines(layout)(
                             checked(data, "lines", null, crlf, json_lines=format_name is None),
                             target,
@@ -240,6 +256,66 @@ def _command(direction: _Direction, more: str) -> click.Command:
         return 0
 
     return command
+
+
+def _refuse_shared(
+    workers: Workers, files: Files, file: str | None, null: bool, column: str | None, threads: int
+) -> None:
+    """Refuse what cannot be cut into parts."""
+    workers.refuse(
+        (file is None or file == "-", "standard input cannot be divided among workers; name a FILE or"),
+        (files.gunzip, f"{file}: gzip cannot be divided among workers; unpack it or"),
+        (column is not None, "--column: tables are mapped by one process;"),
+        (null, "-0: only lists of lines are divided among workers;"),
+        (threads, "--threads: each worker has one thread;"),
+    )
+
+
+class _Shared(NamedTuple):
+    """A list that workers map, each some of its lines."""
+
+    workers: Workers
+    layout: Layout
+    on_error: str
+    how: dict[str, Any]
+    direction: _Direction
+
+    def run(self, source: Source, output: str | None, target: BinaryIO, told: Progress) -> LineCounts:
+        """Write what one process would write, and return its counts."""
+        from pressmark.layouts.job import MapIds
+
+        on_error: Literal["skip", "empty"] = "empty" if self.on_error == "empty" else "skip"
+        job = MapIds(self.layout, format="lines", on_error=on_error, **self.how)
+        counts = done = LineCounts()
+
+        def count(receipt: Receipt) -> None:
+            nonlocal done
+            done = LineCounts(done.items + receipt.n, done.failed + receipt.errors, done.bytes_read + receipt.bytes)
+            source.bytes_read = done.bytes_read
+            told.on_progress(done)
+
+        work = self.workers.run(job, lambda _: job.plan(source.name), [source.name], output, count)
+        for receipt in work.receipts():
+            errors = (self._error(record, counts.items) for record in failures(work, receipt))
+            assert receipt.output is not None
+            with open(work.output_path(receipt.output), "rb") as lines:
+                if self.on_error == "stop" and receipt.errors:
+                    error = next(errors)
+                    for line in islice(lines, (error.index or 0) - counts.items):
+                        target.write(line)
+                    target.flush()
+                    self.workers.remove()
+                    raise error
+                shutil.copyfileobj(lines, target)
+            for error in errors:
+                told.on_failure(error)
+            counts = LineCounts(counts.items + receipt.n, counts.failed + receipt.errors)
+        target.flush()
+        return counts
+
+    def _error(self, record: dict[str, Any], before: int) -> IdentifierError | PathError:
+        kind = PathError if self.direction is UNMAP else IdentifierError
+        return kind(record["item"], before + record["row"] - 1, record["reason"])
 
 
 def _require_inverse(layout: Layout, entry: Entry) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -35,12 +35,14 @@ class HashFiles:
     :ivar algorithms: their official names
     :ivar format: of the manifests: one of :data:`pressmark.fixity.FORMATS`
     :ivar links: ``follow`` symbolic links, ``skip`` them, or ``refuse`` them with an error each
+    :ivar special_files: read named pipes and devices, too
     """
 
     root: str
     algorithms: tuple[str, ...] = ("sha512",)
     format: str = "coreutils"
     links: str = "follow"
+    special_files: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "root", os.path.abspath(self.root))
@@ -54,7 +56,11 @@ class HashFiles:
 
     def parameters(self) -> dict[str, Any]:
         """Return what decides its output, as in JSON."""
-        return {**asdict(self), "algorithms": list(self.algorithms)}
+        parameters = {**asdict(self), "algorithms": list(self.algorithms)}
+        # A later parameter counts where it is given: runs that were begun without it can be resumed.
+        if not self.special_files:
+            del parameters["special_files"]
+        return parameters
 
     @property
     def key(self) -> str:
@@ -65,33 +71,48 @@ class HashFiles:
         """Return the directories that every worker must see."""
         return (self.root,)
 
-    def plan(self, folder: str | os.PathLike[str], files: int = FILES, nbytes: int = BYTES) -> Iterator[Chunk]:
+    def plan(
+        self,
+        folder: str | os.PathLike[str],
+        files: int = FILES,
+        nbytes: int = BYTES,
+        paths: Sequence[str | bytes] | None = None,
+        leave_out: Collection[tuple[int, int]] = (),
+    ) -> Iterator[Chunk]:
         """Walk the tree, and give chunks that end where a directory does.
 
         :param folder: the work folder, where the listing is written
         :param files: how many make a chunk
         :param nbytes: how many bytes make a chunk
+        :param paths: files and directories, absolute or relative to the root, in whose place names begin with them;
+            :data:`None` for the root itself
+        :param leave_out: device and inode of files that are not hashed
         :raises JobError: the directory is not there, or the work folder is in it
         """
         if not os.path.isdir(self.root):
             raise JobError(self.root, "there is no such directory")
-        refuse_inside(folder, self.root)
-        return listed_chunks(folder, LISTING, "paths", self._found(), files, nbytes)
+        for path in [self.root] if paths is None else map(os.fsdecode, paths):
+            refuse_inside(folder, os.path.normpath(os.path.join(self.root, path)))
+        return listed_chunks(folder, LISTING, "paths", self._listed(paths, leave_out), files, nbytes)
 
-    def _found(self) -> Iterator[Listed]:
+    def _listed(self, paths: Sequence[str | bytes] | None, leave_out: Collection[tuple[int, int]]) -> Iterator[Listed]:
         root = os.fsencode(self.root)
-        for found in walk(root, links=self.links):
-            path = os.fsencode(found.path if isinstance(found, Outcome) else found)
-            name = os.fsdecode(os.path.relpath(path, root))
-            directory = os.path.dirname(path)
-            if isinstance(found, Outcome):
-                yield Listed([name, found.kind, found.message], 0, directory)
-                continue
-            try:
-                size = os.stat(path).st_size
-            except OSError:
-                size = 0  # whoever reads it says why not
-            yield Listed([name], size, directory)
+        for path in [root] if paths is None else paths:
+            top = os.path.join(root, os.fsencode(path))
+            for found in walk(top, links=self.links, leave_out=leave_out, special_files=self.special_files):
+                at = os.fsencode(found.path if isinstance(found, Outcome) else found)
+                name = os.path.relpath(at, root) if paths is None else os.fsencode(path) + at.removeprefix(top)
+                yield self._line(found, at, os.fsdecode(name))
+
+    def _line(self, found: str | bytes | Outcome, path: bytes, name: str) -> Listed:
+        directory = os.path.dirname(path)
+        if isinstance(found, Outcome):
+            return Listed([name, found.kind, found.message], 0, directory)
+        try:
+            size = os.stat(path).st_size
+        except OSError:
+            size = 0  # reading it says why
+        return Listed([name], size, directory)
 
     def run(self, chunk: Chunk, work: WorkFolder) -> Receipt:
         """Hash the files of a chunk."""
@@ -99,18 +120,20 @@ class HashFiles:
         with Tally(chunk, work) as tally, work.writing(name) as output:
             # One thread: the cores have a chunk each.
             links = "refuse" if self.links == "refuse" else "follow"
-            prefix = os.path.join(os.fsencode(self.root), b"")
-            for outcome in hash_files(self._paths(work, chunk), self.algorithms, 1, links=links):
-                shown = outcome._replace(path=os.fsencode(outcome.path).removeprefix(prefix))
+            listed = list(read_listing(work, chunk))
+            outcomes = hash_files(
+                self._paths(listed), self.algorithms, 1, links=links, special_files=self.special_files
+            )
+            for (named, *_), outcome in zip(listed, outcomes, strict=True):
                 if outcome.ok:
-                    output.write(manifest_line(shown, self.format))
+                    output.write(manifest_line(outcome._replace(path=os.fsencode(named)), self.format))
                     tally.count("ok")
                     tally.bytes += outcome.size or 0
                 else:
-                    tally.fail(outcome.kind or "io-error", path=os.fsdecode(shown.path), message=outcome.message)
+                    tally.fail(outcome.kind or "io-error", path=named, message=outcome.message)
         return tally.receipt(self.key, output, name)
 
-    def _paths(self, work: WorkFolder, chunk: Chunk) -> Iterator[bytes | Outcome]:
-        for name, *failure in read_listing(work, chunk):
+    def _paths(self, listed: list[list[str]]) -> Iterator[bytes | Outcome]:
+        for name, *failure in listed:
             path = os.path.join(os.fsencode(self.root), os.fsencode(name))
             yield Outcome(path, None, None, None, None, *failure) if failure else path

@@ -20,6 +20,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import uuid
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -382,6 +383,17 @@ class WorkFolder:
             by_status.update(receipt.by_status)
             seconds += receipt.seconds
         return Done(chunks, done, n, nbytes, errors, dict(sorted(by_status.items())), round(seconds, 6))
+
+    def remove(self) -> None:
+        """Remove what the run has written in the folder, and the folder where nothing else is in it."""
+        listings = {chunk.source for chunk in self.chunks() if not os.path.isabs(chunk.source)}
+        # Until the results are gone the run can be resumed; afterwards another one can begin here.
+        for name in (RECEIPTS, OUTPUT):
+            shutil.rmtree(self.path / name, ignore_errors=True)
+        for name in (RUN, PLAN, NONCE, LOCK, *sorted(listings)):
+            (self.path / name).unlink(missing_ok=True)
+        with suppress(OSError):
+            self.path.rmdir()
 
     # --- output ---------------------------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ import io
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Literal
 
 from pressmark.errors import IdentifierError, JobError, PathError
 from pressmark.fs.atomic import OutputFile
@@ -46,6 +46,8 @@ class MapIds:
     :ivar delimiter: that separates the fields of CSV; :data:`None` for a comma
     :ivar crlf: of lines: ``strip`` carriage returns before line feeds and a byte-order mark, or ``keep`` them as parts
         of identifiers; :data:`None` refuses files that have any
+    :ivar both: write identifier and path; without, lines hold the result only
+    :ivar on_error: of lines: ``skip`` those that fail, or write an ``empty`` result for them
     """
 
     layout: Layout
@@ -56,6 +58,8 @@ class MapIds:
     output: str = "lines"
     delimiter: str | None = None
     crlf: Crlf | None = None
+    both: bool = True
+    on_error: Literal["skip", "empty"] = "skip"
 
     def __post_init__(self) -> None:
         if self.format not in (*FORMATS, "parquet", None):
@@ -66,7 +70,10 @@ class MapIds:
     def parameters(self) -> dict[str, Any]:
         """Return what decides its output, as in JSON."""
         names = ("unmap", "column", "format", "header", "output", "delimiter", "crlf")
-        return {"layout": self.layout.config(), **{name: getattr(self, name) for name in names}}
+        # Later parameters count where they are not as before: runs that were begun without them can be resumed.
+        later = {"both": True, "on_error": "skip"}
+        changed = {name: getattr(self, name) for name, usual in later.items() if getattr(self, name) != usual}
+        return {"layout": self.layout.config(), **{name: getattr(self, name) for name in names}, **changed}
 
     @property
     def key(self) -> str:
@@ -200,6 +207,7 @@ class _Lines:
 
     def __init__(self, job: MapIds, output: OutputFile, tally: Tally) -> None:
         self._map: Any = job.layout.unmap_lines if job.unmap else job.layout.map_lines
+        self._both, self._on_error = job.both, job.on_error
         self._output = output
         self._tally = tally
         self._row = 0
@@ -215,7 +223,8 @@ class _Lines:
             self._tally.fail("failed", row=row + (error.index or 0) + 1, item=_shown(item), reason=error.reason)
 
         # One thread: the cores have a chunk each.
-        counts = self._map(source, self._output, threads=1, on_error="skip", both=True, on_failure=fail)
+        how = {"threads": 1, "on_error": self._on_error, "both": self._both}
+        counts = self._map(source, self._output, on_failure=fail, **how)
         self._row += counts.items
         self._tally.count("ok", counts.items - failed)
 

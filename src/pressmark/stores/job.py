@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -20,7 +21,7 @@ from pressmark.reports import Problem, Report
 from pressmark.stores import registry
 from pressmark.stores.store import Store, StoreObject
 
-__all__ = ["CheckStore"]
+__all__ = ["CheckStore", "joined_report"]
 
 LISTING = "objects.jsonl"
 OnProblem = Callable[[Problem], object]
@@ -39,6 +40,7 @@ class CheckStore:
     :ivar digests: verify the content, where the store holds digests
     :ivar layout: an OCFL ``config.json`` mapping, where the store does not say its own
     :ivar options: for opening the store
+    :ivar ignore: globs of names that are passed over
     """
 
     root: str
@@ -46,6 +48,7 @@ class CheckStore:
     digests: bool = True
     layout: Mapping[str, Any] | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
+    ignore: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "root", os.path.abspath(self.root))
@@ -54,7 +57,11 @@ class CheckStore:
 
     def parameters(self) -> dict[str, Any]:
         """Return what decides its output, as in JSON."""
-        return asdict(self)
+        parameters = asdict(self)
+        # A later parameter counts where it is given: runs that were begun without it can be resumed.
+        if not self.ignore:
+            del parameters["ignore"]
+        return parameters
 
     @property
     def key(self) -> str:
@@ -77,7 +84,7 @@ class CheckStore:
         store = self._open()
         if store.kind == "ocfl" and store.layout is None:
             # Two objects of the same identifier would not be seen.
-            raise JobError(self.root, "nothing says its layout: give one, or use pressmark store check")
+            raise JobError(self.root, "its layout is unknown; name a layout, or check the store without workers")
         return listed_chunks(folder, LISTING, "objects", self._listed(store), objects, BYTES)
 
     def _open(self) -> Store:
@@ -85,16 +92,17 @@ class CheckStore:
         return registry.open(self.root, self.kind, **layout, **self.options)
 
     def _listed(self, store: Store) -> Iterator[Listed]:
-        for found in _walked(store):
+        for found in _walked(store, self.ignore):
             if isinstance(found, Problem):
                 record: dict[str, Any] = {"path": None, "problems": [found.record()]}
                 yield Listed(record, 0, None)
             else:
-                place, inside, problems, identifier = found
+                place, inside, problems, identifier, proper = found
                 record = {
                     "path": decode_fs(place),
                     "inside": None if inside is None else decode_fs(inside),
                     "id": identifier,
+                    "proper": proper,
                     "problems": [one.record() for one in problems],
                 }
                 yield Listed(record, 0, os.path.dirname(place))
@@ -108,30 +116,27 @@ class CheckStore:
             def tell(found: Problem) -> None:
                 output.write(json.dumps(found.record()).encode() + b"\n")
 
-            objects = []
-            for record in read_listing(work, chunk):
-                if record["path"] is not None:
-                    objects.append(record)
-                    continue
-                for one in map(_problem, record["problems"]):
-                    tell(one)
-                    if one.severity == "error":
-                        tally.fail("beside", path=decode_fs(one.path), message=one.message)
-                    else:
-                        tally.count("beside")
             check = _check_ocfl if store.kind == "ocfl" else _check_others
-            tally.bytes += check(store, objects, self.digests, tell, tally)
+            records = read_listing(work, chunk)
+            counts, advice = check(store, records, self.digests, tell, tally, self.ignore)
+            tally.bytes += counts.get("bytes", 0)
+            with work.writing(_counts_name(chunk.id)) as file:
+                file.write(json.dumps({"counts": counts, "advice": advice}).encode())
         return tally.receipt(self.key, output, name)
 
 
-# What a walk tells of an object: its place, the object it is in, its problems, its identifier.
-_Walked = tuple[bytes, bytes | None, Iterable[Problem], str | None]
+_Record = Mapping[str, Any]
+# Counts, and advice by code, as it stands in JSON.
+_Checked = tuple[dict[str, int], dict[str, tuple[str, int, str, str]]]
+# What a walk tells of an object: its place, the object it is in, its problems, its identifier, whether
+# it is proper.
+_Walked = tuple[bytes, bytes | None, Iterable[Problem], str | None, bool]
 
 
-def _walked(store: Store) -> Iterator[Problem | _Walked]:
+def _walked(store: Store, ignore: Sequence[str]) -> Iterator[Problem | _Walked]:
     """Give what a store's walk finds, as cheaply as it can be had."""
     if store.kind == "ocfl":
-        yield from _walked_ocfl(store)
+        yield from _walked_ocfl(store, ignore)
         return
     if store.kind == "pairtree":
         from pressmark.stores.pairtree.version_files import version_problems
@@ -140,67 +145,144 @@ def _walked(store: Store) -> Iterator[Problem | _Walked]:
     elif store.kind == "vitro":
         yield from store.namespaces_problems  # type: ignore[attr-defined]
     waiting: list[Problem] = []
-    for record in store.objects(on_problem=waiting.append):
+    for record in store.objects(on_problem=waiting.append, ignore=ignore):
         yield from waiting
         waiting.clear()
-        yield encode_fs(record.path), None, record.problems, record.id
+        yield encode_fs(record.path), None, record.problems, record.id, record.proper
     yield from waiting
 
 
-def _walked_ocfl(store: Store) -> Iterator[Problem | _Walked]:
-    from pressmark.stores.ocfl.check import root_problems
+def _walked_ocfl(store: Store, ignore: Sequence[str]) -> Iterator[Problem | _Walked]:
+    from pressmark.stores.ocfl.check import extension_problems, root_problems
     from pressmark.stores.ocfl.walk import Found, Walk
 
     root = os.fsencode(store.root)
     yield from root_problems(root, store.layout_is_given)  # type: ignore[attr-defined]
-    for item in Walk(root, lambda _place, _entries: None, clashes=True):
+    yield from extension_problems(root)
+    for item in Walk(root, lambda _place, _entries: None, clashes=True, ignore=ignore):
         if isinstance(item, Found):
-            yield item.place, item.inside, (), None
+            yield item.place, item.inside, (), None, True
         else:
             yield item
 
 
-def _check_ocfl(store: Any, records: list[dict[str, Any]], digests: bool, tell: OnProblem, tally: Tally) -> int:
+def _check_ocfl(
+    store: Any, records: Iterable[_Record], digests: bool, tell: OnProblem, tally: Tally, ignore: Sequence[str]
+) -> _Checked:
     from pressmark.stores.ocfl.check import Check, ObjectResult
 
-    def settle(found: ObjectResult) -> None:
-        unsettled.discard(found.path)
-        _settle(tally, found.path, found.problems)
+    unsettled = set()
 
-    unsettled = {record["path"] for record in records}
-    places = (
-        (encode_fs(record["path"]), None if record["inside"] is None else encode_fs(record["inside"]))
-        for record in records
-    )
-    report = Check(store, os.fsencode(store.root), None, tell, settle).report_on(places, digests, 1)
+    def found() -> Iterator[Problem | tuple[bytes, bytes | None]]:
+        for record in records:
+            if record["path"] is None:
+                yield from _beside(record, tally)
+            else:
+                unsettled.add(record["path"])
+                yield encode_fs(record["path"]), None if record["inside"] is None else encode_fs(record["inside"])
+
+    def settle(result: ObjectResult) -> None:
+        unsettled.discard(result.path)
+        _settle(tally, result.path, result.problems)
+
+    check = Check(store, os.fsencode(store.root), None, tell, settle)
+    report = check.report_on(found(), digests, 1, ignore)
     for path in sorted(unsettled):
         if not os.path.lexists(os.path.join(store.root, path)):
             tally.count("gone")
             continue
         tally.fail("wrong", path=path, message="it was there when the store was walked, and cannot be read now")
-    return report.counts["bytes"]
+    if not digests:
+        del report.counts["bytes"]
+    return report.counts, {code: (kind, n, decode_fs(at), words) for code, (kind, n, at, words) in check.advice.items()}
 
 
-def _check_others(store: Any, records: list[dict[str, Any]], digests: bool, tell: OnProblem, tally: Tally) -> int:
+def _check_others(
+    store: Any, records: Iterable[_Record], digests: bool, tell: OnProblem, tally: Tally, ignore: Sequence[str]
+) -> _Checked:
     from pressmark.stores.bags.check import examined
 
-    report = Report(counts={"files": 0, "bytes": 0})
+    report = Report(counts=_nothing(store.kind, digests))
     for record in records:
-        walked = [_problem(one) for one in record["problems"]]
-        found = StoreObject(record["id"], record["path"], True, None, tuple(walked))
+        if record["path"] is None:
+            for one in _beside(record, tally):
+                tell(one)
+            continue
+        walked = tuple(map(Problem.from_record, record["problems"]))
+        found = StoreObject(record["id"], record["path"], record["proper"], None, walked)
         if store.kind == "bags":
-            now = examined(store, found, digests, 1, report)
+            now = examined(store, found, digests, 1, report, ignore)
             if not now:
                 tally.count("gone")
                 continue
             problems = [one for item in now for one in ((item,) if isinstance(item, Problem) else item.problems)]
+            objects = [item for item in now if not isinstance(item, Problem)]
         else:
             unreadable = store.unreadable(found)
             problems = [*(one for one in walked if one not in unreadable), *unreadable]
+            objects = [found]
+        report.counts["objects"] += len(objects)
+        report.counts["proper"] += sum(item.proper for item in objects)
         for one in problems:
             tell(one)
         _settle(tally, record["path"], problems)
-    return report.counts["bytes"]
+    return report.counts, {}
+
+
+def _beside(record: _Record, tally: Tally) -> list[Problem]:
+    """Count the problems of a walk that belong to no object, and return them."""
+    problems = [Problem.from_record(one) for one in record["problems"]]
+    for one in problems:
+        if one.severity == "error":
+            tally.fail("beside", path=decode_fs(one.path), message=one.message)
+        else:
+            tally.count("beside")
+    return problems
+
+
+def _nothing(kind: str, digests: bool) -> dict[str, int]:
+    """Return the counts of a check that has found nothing."""
+    if kind == "ocfl":
+        return {"objects": 0, "files": 0, **({"bytes": 0} if digests else {})}
+    return {"objects": 0, "proper": 0, **({"files": 0, "bytes": 0} if kind == "bags" else {})}
+
+
+def joined_report(job: CheckStore, work: WorkFolder, on_problem: OnProblem) -> Report:
+    """Return the report of a whole run, as one check of the store gives it; of its problems it keeps the numbers.
+
+    :param on_problem: called with each problem, in the order of the store
+    """
+    from pressmark.stores.ocfl.check import advice_problems
+
+    report = Report()
+    counts = Counter(_nothing(job.kind, job.digests))
+    advice: dict[str, tuple[str, int, bytes, str]] = {}
+
+    def tell(found: Problem) -> None:
+        report.problems.append(found)
+        on_problem(found)
+
+    for receipt in work.receipts():
+        assert receipt.output is not None
+        beside = json.loads(work.output_path(_counts_name(receipt.output.removesuffix(".jsonl"))).read_bytes())
+        counts.update(beside["counts"])
+        for code, (kind, number, first, words) in beside["advice"].items():
+            before = advice.get(code, (kind, 0, encode_fs(first), words))
+            advice[code] = (*before[:1], before[1] + number, *before[2:])
+        with open(work.output_path(receipt.output), "rb") as lines:
+            found = list(map(json.loads, lines))
+        # Advice is the last that a chunk says, once for each code.
+        for record in found[: len(found) - len(beside["advice"])]:
+            tell(Problem.from_record(record))
+    for one in advice_problems(advice):
+        tell(one)
+    report.counts.update(counts)
+    return report
+
+
+def _counts_name(stem: str) -> str:
+    """Return the name of the file beside a chunk's output that has what the whole report is made of."""
+    return f"{stem}.counts.json"
 
 
 def _settle(tally: Tally, path: str, problems: Iterable[Problem]) -> None:
@@ -210,8 +292,3 @@ def _settle(tally: Tally, path: str, problems: Iterable[Problem]) -> None:
         return
     more = f", and {len(wrong) - 1} more" if len(wrong) > 1 else ""
     tally.fail("wrong", path=path, message=f"{wrong[0].kind}: {wrong[0].message}{more}")
-
-
-def _problem(record: Mapping[str, Any]) -> Problem:
-    """Return the problem of a listing, the inverse of its ``record``."""
-    return Problem(**{**record, "path": encode_fs(record["path"])})

@@ -17,7 +17,7 @@ COMMANDS = {
 }
 
 EPILOG = """\
-Exit status: 0 all well, 1 a bag is invalid or incomplete or a file failed, 2 the call was wrong, 130 interrupted.
+Exit status: 0 all well, 1 a bag is invalid or incomplete or a file failed, 2 usage error, 130 interrupted.
 
 \b
 Examples:

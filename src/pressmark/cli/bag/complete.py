@@ -29,7 +29,7 @@ redirection is judged like a URL of fetch.txt. fetch.txt stays as it is.
 
 Without urllib3 nothing can be downloaded: pip install 'pressmark[fetch]'.
 
-Exit status: 0 every file that fetch.txt lists is there, 1 one is not, 2 the call was wrong and nothing was done, 130
+Exit status: 0 every file that fetch.txt lists is there, 1 one is not, 2 usage error (nothing was done), 130
 interrupted.
 
 \b

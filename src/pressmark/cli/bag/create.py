@@ -39,7 +39,7 @@ that no manifest can hold, and names that differ only in Unicode normalization a
 appears whole or not at all: however the command is ended, SOURCE is as it was, or the next run of the same command
 finishes the bag. Empty directories stay on the disk, but no manifest can list them.
 
-Exit status: 0 all well, 1 a file failed or writing did, 2 the call was wrong and nothing was done, 130 interrupted.
+Exit status: 0 all well, 1 a file failed or writing did, 2 usage error (nothing was done), 130 interrupted.
 
 \b
 Examples:

@@ -17,7 +17,7 @@ from pressmark.cli.common.file_progress import counted, shown_bytes
 __all__ = ["info_command"]
 
 EPILOG = """\
-Exit status: 0 all well, 1 reading failed, 2 the call was wrong or BAG is none.
+Exit status: 0 all well, 1 reading failed, 2 usage error or BAG is not a bag.
 
 \b
 Examples:

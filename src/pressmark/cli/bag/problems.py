@@ -8,7 +8,7 @@ from typing import Any
 
 from pressmark.bagit.report import BagReport
 from pressmark.cli.bag.options import problem_text
-from pressmark.cli.common.buffered_lines import HeldLines
+from pressmark.cli.common.buffered_lines import BufferedLines
 from pressmark.cli.common.files import Sink
 from pressmark.reports import Problem, Report
 
@@ -27,7 +27,7 @@ class Problems:
 
     def __init__(self, sink: Sink, as_json: bool, *, several: bool = False, go_on: bool = False) -> None:
         self.report = BagReport(keep=0)
-        self._lines = HeldLines(sink, go_on=go_on)
+        self._lines = BufferedLines(sink, go_on=go_on)
         self._as_json = as_json
         self._several = several
         self._bag = b""

@@ -29,8 +29,8 @@ stops the update: all such files are listed, and nothing is changed. Only --acce
 change is made whole or not at all: however the command is ended, the bag is as it was, or the next run of the same
 command finishes the change. Elements of bag-info.txt that are not changed keep every byte, and all keep their order.
 
-Exit status: 0 all well, 1 the bag is not as its manifests say or reading or writing failed, 2 the call was wrong and
-nothing was done, 130 interrupted.
+Exit status: 0 all well, 1 the bag is not as its manifests say or reading or writing failed, 2 usage error
+(nothing was done), 130 interrupted.
 
 \b
 Examples:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import time
 from collections import Counter
 from collections.abc import Iterator
+from itertools import islice
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from pressmark.bagit import Bag, validate
+from pressmark.bagit.report import BagReport
 from pressmark.cli.bag.options import JSON, refuse_inside, refuse_missing
 from pressmark.cli.bag.problems import Problems
 from pressmark.cli.common.console import CallError, Failure, Interrupted, say
@@ -19,9 +23,13 @@ from pressmark.cli.common.files import open_sink
 from pressmark.cli.common.fixity_options import LEDGER, PROGRESS, READ, THREADS, how_to_go_on, opened_ledger
 from pressmark.cli.common.program import give_up_stdout
 from pressmark.cli.common.progress import manner_of
+from pressmark.cli.common.workers import Workers, failures, job_options
 from pressmark.errors import BagError, LedgerError
-from pressmark.fixity import Ledger, Outcome, walk
-from pressmark.reports import Report
+from pressmark.fixity import Ledger, Outcome, Progress, walk
+from pressmark.reports import Problem, Report
+
+if TYPE_CHECKING:
+    from pressmark.jobs import Receipt
 
 __all__ = ["validate_command"]
 
@@ -32,13 +40,16 @@ VERDICTS = {
     "oxum": ("as its Payload-Oxum says (checksums were not verified)", "not as its Payload-Oxum says"),
 }
 
+# A bag, its report or why it could not be validated, and the seconds that took where that is known.
+_Validated = tuple[bytes, BagReport | BagError, float | None]
+
 EPILOG = """\
 Problems are listed as they are found, in one run: an early one hides no later one. Their kinds are explained in the
 documentation (bagit-problems). A warning breaks no rule that binds and leaves the bag valid. Nothing outside of BAG is
 read, whatever a manifest or a symbolic link says; nothing in it is changed.
 
-Exit status: 0 every bag is valid (at the level asked for; warnings or not), 1 one is not or reading failed, 2 the call
-was wrong and nothing was done, 130 interrupted.
+Exit status: 0 every bag is valid (at the level asked for; warnings or not), 1 one is not or reading failed, 2 usage
+error (nothing was done), 130 interrupted.
 
 \b
 Examples:
@@ -84,6 +95,7 @@ Examples:
 @THREADS
 @READ
 @PROGRESS
+@job_options
 def validate_command(
     bags: tuple[bytes, ...],
     level: str,
@@ -95,6 +107,7 @@ def validate_command(
     read: str,
     progress: bool | None,
     as_json: bool,
+    workers: Workers | None,
 ) -> int:
     """Check each BAG, a bag's base directory, and list everything that is wrong with it.
 
@@ -110,6 +123,12 @@ def validate_command(
     if ledger is not None and several:
         raise CallError("--ledger: it is for one bag; validate them one after another, each with its own")
     refuse_inside(ledger, bags[0])
+    if workers is not None:
+        workers.refuse(
+            (ledger is not None, "--ledger: with workers, --work and --resume continue a run; leave it out or"),
+            (threads, "--threads: each worker has one thread;"),
+            (read == "sequential", "--read sequential: workers read several files at the same time;"),
+        )
     chosen = None
     if profile is not None:
         # Here and not above: few validations need what a profile needs.
@@ -133,36 +152,25 @@ def validate_command(
         sized = files if level == "full" else None
         tally = stack.enter_context(Tally(manner_of(progress, sink), sized, problems.flush, transient=True))
         try:
-            for bag in bags:
-                problems.begin(bag)
-                begin = time.monotonic()
-                try:
-                    report = validate(
-                        bag,
-                        level,
-                        lenient=lenient,
-                        links=links,
-                        threads=threads,
-                        read=read,
-                        ledger=journal,
-                        profile=chosen,
-                        # They are written as they are found.
-                        keep=0,
-                        on_event=tally.on_event,
-                        on_problem=problems.write,
-                    )
-                except BagError as error:
+            rules: dict[str, Any] = {"level": level, "lenient": lenient, "links": links}
+            if workers is None:
+                how = {"threads": threads, "read": read, "ledger": journal, "profile": chosen}
+                reports = _validated(bags, {**rules, **how}, problems, tally)
+            else:
+                rules["profile"] = None if profile is None else os.path.abspath(profile)
+                reports = _shared(workers, bags, rules, problems, tally)
+            for bag, report, seconds in reports:
+                if isinstance(report, BagError):
                     # It was there a moment ago: an item that failed, not a wrong call.
                     failed += 1
-                    tally.fail(str(error))
+                    tally.fail(str(report))
                     continue
-                tally.next_run()
                 failed += not report.ok
                 counts.update(report.counts)
                 problems.summarize(report)
                 problems.flush()
                 # What is in a ledger was not read.
-                tally.tell(_verdict(bag, level, report, None if journal else time.monotonic() - begin))
+                tally.tell(_verdict(bag, level, report, None if journal else seconds))
             if several:
                 problems.report.counts.update(counts)
                 problems.summarize(problems.report, of_bag=False, bags=len(bags), failed=failed)
@@ -177,6 +185,57 @@ def validate_command(
     if several:
         say(f"{counted(len(bags), 'bag')}, {failed} of them {VERDICTS[level][1]}")
     return Failure.exit_code if failed else 0
+
+
+def _validated(bags: tuple[bytes, ...], how: dict[str, Any], problems: Problems, tally: Tally) -> Iterator[_Validated]:
+    """Validate bags one after another, and write their problems as they are found."""
+    for bag in bags:
+        problems.begin(bag)
+        begin = time.monotonic()
+        try:
+            report = validate(bag, **how, keep=0, on_event=tally.on_event, on_problem=problems.write)
+        except BagError as error:
+            yield bag, error, None
+            continue
+        tally.next_run()
+        yield bag, report, time.monotonic() - begin
+
+
+def _shared(
+    workers: Workers, bags: tuple[bytes, ...], rules: dict[str, Any], problems: Problems, tally: Tally
+) -> Iterator[_Validated]:
+    """Have bags validated by workers, and write their problems, bag by bag."""
+    from pressmark.bagit.job import ValidateBags
+
+    job = ValidateBags(**rules)
+    done = Progress(0, 0, 0)
+
+    def count(receipt: Receipt) -> None:
+        nonlocal done
+        done = Progress(done.files + receipt.n, done.bytes + receipt.bytes, done.failed + receipt.errors)
+        tally.on_event(done)
+
+    paths = [os.fsdecode(os.path.abspath(bag)) for bag in bags]
+    work = workers.run(job, lambda folder: job.plan(folder, bags), paths, None, count)
+    waiting = zip(bags, paths, strict=True)
+    for receipt in work.receipts():
+        unread = [record for record in failures(work, receipt) if record["status"] == "unreadable"]
+        assert receipt.output is not None
+        with open(work.output_path(receipt.output), "rb") as lines:
+            records = list(map(json.loads, lines))
+        for bag, path in islice(waiting, receipt.n):
+            problems.begin(bag)
+            if not records or records[0]["path"] != path:
+                yield bag, BagError(bag, unread.pop(0)["message"]), None
+                continue
+            record = records.pop(0)
+            report = BagReport(level=job.level, keep=0)
+            for one in map(Problem.from_record, record.pop("problems")):
+                problems.write(one)
+                report.add([one])
+            # What is not in the summary of every report was counted.
+            report.counts.update((name, record[name]) for name in record if name not in {"path", *report.summary()})
+            yield bag, report, None
 
 
 def _opened(ledger: str | None, bag: bytes) -> Ledger | None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pressmark.cli.common.files import Sink
 from pressmark.cli.common.program import give_up_stdout
 
-__all__ = ["HeldLines"]
+__all__ = ["BufferedLines"]
 
 WRITE_SIZE = 1 << 16  # 64 KiB
 
 
-class HeldLines:
+class BufferedLines:
     """Holds lines until there are enough of them.
 
     :param go_on: a reader who leaves does not end what is done; lines are dropped from then on

@@ -15,9 +15,9 @@ from pressmark.tabular.detection import CRLF, FormatError, format_of, is_gzip
 
 __all__ = [
     "CRLF_OPTION",
+    "ColumnSpec",
     "Files",
     "Kind",
-    "Wanted",
     "chosen_files",
     "chosen_source",
     "column_options",
@@ -58,7 +58,7 @@ class Files(NamedTuple):
     gzip: bool
 
 
-class Wanted(NamedTuple):
+class ColumnSpec(NamedTuple):
     """The column of a call: where it is in the input, and what the one made of it is called.
 
     :ivar column: its name, or its number counted from 1
@@ -195,7 +195,7 @@ def wanted_column(
     as_name: str | None,
     default: str,
     delimiter: str | None = None,
-) -> Wanted | None:
+) -> ColumnSpec | None:
     """Return the column of a call, or :data:`None` where it is about lines; ``default`` names its result."""
     if column is None:
         if header is not None:
@@ -221,10 +221,10 @@ def wanted_column(
         if header is False and files.sink is not Kind.PARQUET:
             raise CallError("--as: without a header row the new column has no name (--header says that there is one)")
         _check_name(as_name, files.sink)
-    return Wanted(column if number is None else number, header, default if as_name is None else as_name, delimiter)
+    return ColumnSpec(column if number is None else number, header, default if as_name is None else as_name, delimiter)
 
 
-def index_of(wanted: Wanted, names: list[str], file: str) -> int:
+def index_of(wanted: ColumnSpec, names: list[str], file: str) -> int:
     """Return where the wanted column is among ``names``, the columns of ``file``."""
     listed = ", ".join(names[:20]) + (f" … ({len(names)} in all)" if len(names) > 20 else "")
     if isinstance(wanted.column, int):

@@ -60,8 +60,8 @@ READ = click.option(
 PROGRESS = click.option(
     "--progress/--no-progress",
     default=None,
-    help="Show progress on standard error, or do not: a display if it is a terminal (and the data goes elsewhere), else"
-    " a line every 10 seconds. Default: show it unless data goes to the same terminal.",
+    help="Show or hide progress on stderr: a display on a terminal, elsewhere a line every 10 seconds. Default:"
+    " show, unless the terminal shows the data.",
 )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from pressmark import migrate
@@ -13,6 +13,7 @@ from pressmark.cli.common.console import CallError, Failure, say
 from pressmark.cli.common.file_progress import counted, shown_bytes
 from pressmark.cli.common.progress import duration
 from pressmark.cli.common.signals import told_of_ctrl_c
+from pressmark.cli.common.workers import check_workers, dask_cluster, ending_soon
 from pressmark.cli.migrate.options import asked_for, refuse_mixed
 from pressmark.cli.migrate.output import Lines
 from pressmark.cli.migrate.watch import Watch
@@ -52,8 +53,7 @@ class Call:
 
     def _check(self) -> None:
         call = self._call
-        if sum(call[name] is not None for name in ("workers", "dask", "dask_scheduler_file")) > 1:
-            raise CallError("--workers, --dask and --dask-scheduler-file: give one of them")
+        check_workers(call["workers"], call["dask"], call["dask_scheduler_file"])
         if call["dry_run"] and call["reports"]:
             raise CallError("--report does not go with --dry-run: nothing has become of any object yet")
         for name in ("column", "crlf"):
@@ -256,15 +256,10 @@ class Call:
     @contextmanager
     def _workers(self, plan: migrate.Plan) -> Iterator[dict[str, Any]]:
         """Give who does the work, as the library takes it."""
-        address, file = self._call["dask"], self._call["dask_scheduler_file"]
-        if address is None and file is None:
+        with dask_cluster(self._call["dask"], self._call["dask_scheduler_file"]) as client:
             # A single chunk is one worker's anyway, and a thread begins at once.
-            yield {"workers": self._call["workers"], "threads": plan.chunks <= 1}
-            return
-        from pressmark.jobs import dask_client
-
-        with closing(dask_client(address, file)) as client:
-            yield {"client": client}
+            here = {"workers": self._call["workers"], "threads": plan.chunks <= 1}
+            yield here if client is None else {"client": client}
 
     def _end(self, run: migrate.Run, lines: Lines, watch: Watch) -> int:
         """Tell how it ended, and return the exit status."""
@@ -324,7 +319,7 @@ class Call:
 
 def _report_end(watch: Watch) -> None:
     watch.hide()
-    say("stopping when the running chunks are done; press Ctrl-C again to stop now")
+    ending_soon()
 
 
 def _option(name: str) -> str:

@@ -13,6 +13,7 @@ from pressmark import migrate, stores
 from pressmark.cli.common.console import CallError
 from pressmark.cli.common.file_formats import CRLF_OPTION
 from pressmark.cli.common.fixity_options import PROGRESS, chosen_algorithms
+from pressmark.cli.common.workers import worker_options
 from pressmark.cli.store.options import layout_of
 from pressmark.paths import PROFILES
 
@@ -178,19 +179,7 @@ _RUN = (
         is_flag=True,
         help="After a finished run: read all migrated objects in DESTINATION again, and compare them.",
     ),
-    click.option(
-        "--workers",
-        metavar="N",
-        type=click.IntRange(min=0),
-        help="Number of worker processes; 0, the default, uses all cores.",
-    ),
-    click.option("--dask", metavar="ADDRESS", help="Run on the Dask cluster whose scheduler is at ADDRESS, tcp://…"),
-    click.option(
-        "--dask-scheduler-file",
-        metavar="FILE",
-        type=click.Path(dir_okay=False),
-        help="Run on the Dask cluster whose scheduler wrote FILE.",
-    ),
+    worker_options,
     click.option(
         "--work",
         metavar="DIR",

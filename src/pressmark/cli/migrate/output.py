@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from pressmark.cli.common.buffered_lines import HeldLines
+from pressmark.cli.common.buffered_lines import BufferedLines
 from pressmark.cli.common.console import one_line
 from pressmark.cli.common.files import Sink
 from pressmark.errors import shown
@@ -25,7 +25,7 @@ class Lines:
     """
 
     def __init__(self, sink: Sink, as_json: bool, everything: bool) -> None:
-        self._lines = HeldLines(sink, go_on=True)
+        self._lines = BufferedLines(sink, go_on=True)
         self._as_json = as_json
         self._everything = everything
 

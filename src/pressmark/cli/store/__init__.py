@@ -19,7 +19,7 @@ COMMANDS = {
 }
 
 EPILOG = """\
-Exit status: 0 all well, 1 an object failed or an error was found (each is listed), 2 the call was wrong, 130
+Exit status: 0 all well, 1 an object failed or an error was found (each is listed), 2 usage error, 130
 interrupted.
 
 \b

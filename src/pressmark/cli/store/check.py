@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,8 +14,13 @@ from pressmark.cli.common.files import open_sink
 from pressmark.cli.common.fixity_options import THREADS
 from pressmark.cli.common.program import give_up_stdout
 from pressmark.cli.common.progress import manner_of
-from pressmark.cli.store.options import JSON, as_files, opened, store_endings, store_options
+from pressmark.cli.common.workers import Workers, job_options
+from pressmark.cli.store.options import JSON, as_files, layout_of, opened, store_endings, store_options
+from pressmark.fixity import Progress
 from pressmark.reports import Report
+
+if TYPE_CHECKING:
+    from pressmark.jobs import Receipt
 
 __all__ = ["check_command", "verdict"]
 
@@ -23,7 +29,7 @@ Each problem is a line on standard output: "error" or "warning", the kind, the p
 The kinds are explained in the documentation (store-problems), those of bags in bagit-problems. Nothing in STORE is
 changed.
 
-Exit status: 0 no error was found (warnings or not), 1 one was, 2 the call was wrong, 130 interrupted.
+Exit status: 0 no error was found (warnings or not), 1 one was, 2 usage error, 130 interrupted.
 
 \b
 Examples:
@@ -43,6 +49,7 @@ Examples:
 )
 @JSON
 @THREADS
+@job_options
 def check_command(
     path: bytes,
     kind: str | None,
@@ -53,6 +60,7 @@ def check_command(
     digests: bool,
     as_json: bool,
     threads: int,
+    workers: Workers | None,
 ) -> int:
     """Look at everything in STORE, and list what is not as its specification says.
 
@@ -65,13 +73,33 @@ def check_command(
             tally = Tally(manner_of(progress, sink), None, problems.flush, transient=True, noun="object")
             try:
                 with tally:
-                    report = store.check(
-                        digests=digests,
-                        threads=threads or None,
-                        on_event=lambda event: tally.on_event(as_files(event)),
-                        on_problem=problems.write,
-                        ignore=ignore,
-                    )
+                    if workers is not None:
+                        workers.refuse((threads, "--threads: each worker has one thread;"))
+                        chosen = layout_of(layout)
+                        report = _shared(
+                            workers,
+                            path,
+                            {
+                                "kind": store.kind,
+                                "digests": digests,
+                                "layout": None if chosen is None else chosen.config(),
+                                "options": {
+                                    **({} if identifiers is None else {"identifiers": identifiers}),
+                                    **({"undeclared": True} if kind == "ocfl" else {}),
+                                },
+                                "ignore": ignore,
+                            },
+                            problems,
+                            tally,
+                        )
+                    else:
+                        report = store.check(
+                            digests=digests,
+                            threads=threads or None,
+                            on_event=lambda event: tally.on_event(as_files(event)),
+                            on_problem=problems.write,
+                            ignore=ignore,
+                        )
                 problems.summarize(report)
                 problems.flush()
             except BrokenPipeError:
@@ -81,6 +109,21 @@ def check_command(
                 raise Interrupted("interrupted") from None
     say(f"{os.fsdecode(path)}: {verdict(report)}")
     return 0 if report.ok else Failure.exit_code
+
+
+def _shared(workers: Workers, path: bytes, options: dict[str, Any], problems: Problems, tally: Tally) -> Report:
+    """Have the store checked by workers, write its problems, and return the report."""
+    from pressmark.stores.job import CheckStore, joined_report
+
+    job = CheckStore(os.fsdecode(path), **options)
+    done = Progress(0, 0, 0)
+
+    def count(receipt: Receipt) -> None:
+        nonlocal done
+        done = Progress(done.files + receipt.n, done.bytes + receipt.bytes, done.failed + receipt.errors)
+        tally.on_event(done)
+
+    return joined_report(job, workers.run(job, job.plan, [], None, count), problems.write)
 
 
 def verdict(report: Report) -> str:

@@ -26,7 +26,7 @@ EPILOG = """\
 DESTINATION appears whole or not at all. Of an OCFL object the newest version's files are copied, of a bag its payload,
 of a serialised bag the one file that it is. Empty directories are made as well.
 
-Exit status: 0 all well, 1 the object is not there, or reading or writing failed; 2 the call was wrong, 130 interrupted.
+Exit status: 0 all well, 1 the object is not there, or reading or writing failed; 2 usage error, 130 interrupted.
 
 \b
 Examples:

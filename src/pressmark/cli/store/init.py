@@ -21,7 +21,7 @@ KIND is one of pairtree, vitro, ocfl, bags. Identifiers are placed by the layout
 store; an OCFL storage root needs --layout; a folder of bags can have one, else each bag is called by its cleaned
 identifier.
 
-Exit status: 0 all well, 1 writing failed, 2 the call was wrong and nothing was made.
+Exit status: 0 all well, 1 writing failed, 2 usage error (nothing was made).
 
 \b
 Examples:

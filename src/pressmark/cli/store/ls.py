@@ -29,7 +29,7 @@ its own, {"kind": ..., "severity": ..., "path": ...}, and last comes {"summary":
 be proper: "pressmark store check" says what is wrong.
 
 Exit status: 0 all well, 1 an object's identifier cannot be read, or does not go on a line, or a directory cannot be
-read; 2 the call was wrong, 130 interrupted.
+read; 2 usage error, 130 interrupted.
 
 \b
 Examples:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from pressmark.cli.common.buffered_lines import HeldLines
+from pressmark.cli.common.buffered_lines import BufferedLines
 from pressmark.cli.common.file_progress import Tally
 from pressmark.cli.common.files import Sink
 from pressmark.errors import shown
@@ -28,7 +28,7 @@ class Objects:
         self, sink: Sink, tally: Tally | None, as_json: bool, null: bool, *, go_on: bool = False, done: str = ""
     ) -> None:
         self.unwritten = 0
-        self._lines = HeldLines(sink, go_on=go_on)
+        self._lines = BufferedLines(sink, go_on=go_on)
         self._tally = tally
         self._as_json = as_json
         self._done = f"it is {done}, but " if done else ""

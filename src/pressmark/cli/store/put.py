@@ -28,7 +28,7 @@ identifier, TAB, and the path in STORE; with --json as "pressmark store ls" list
 standard error, and the others are stored all the same. So is what STORE has no place for, such as empty directories
 in an OCFL storage root: a warning.
 
-Exit status: 0 all were stored, 1 one was not, 2 the call was wrong and nothing was done, 130 interrupted.
+Exit status: 0 all were stored, 1 one was not, 2 usage error (nothing was done), 130 interrupted.
 
 \b
 Examples:

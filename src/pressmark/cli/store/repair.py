@@ -34,7 +34,7 @@ say; with --json {"action": ..., "path": ..., "names": [...]}. What remains to b
 
 Identifiers stay, and every byte. Done twice, it changes nothing. An interrupted repair is finished by the next.
 
-Exit status: 0 no error remains, 1 one does, 2 the call was wrong, 130 interrupted.
+Exit status: 0 no error remains, 1 one does, 2 usage error, 130 interrupted.
 
 \b
 Examples:

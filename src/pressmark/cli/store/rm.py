@@ -24,7 +24,7 @@ EPILOG = """\
 An object goes whole or not at all, and after it the directories above it that are empty then. Each that could not be
 removed is named on standard error, and the others are removed all the same. There is no way back.
 
-Exit status: 0 all were removed, 1 one was not, 2 the call was wrong and nothing was done, 130 interrupted.
+Exit status: 0 all were removed, 1 one was not, 2 usage error (nothing was done), 130 interrupted.
 
 \b
 Examples:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from array import array
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, pairwise
 from time import monotonic, sleep
@@ -31,7 +31,7 @@ from pressmark.stores.readability import find_unreadable, unreadable_file
 from pressmark.stores.recheck import LOOKS, PAUSE
 from pressmark.stores.store import OnEvent, OnProblem, Progress, is_same_version, status_of
 
-__all__ = ["Check", "ObjectResult", "root_problems"]
+__all__ = ["Check", "ObjectResult", "advice_problems", "extension_problems", "root_problems"]
 
 # What a run that begins or ends leaves for a moment in the root.
 _PASSING = ("directory-empty", "leftover", "leftover-foreign")
@@ -102,8 +102,30 @@ def root_problems(root: bytes, layout_is_given: bool) -> list[Problem]:
     return found
 
 
+def extension_problems(root: bytes) -> Iterator[Problem]:
+    """Give what cannot be read in the directories of a root's extensions, which may hold anything."""
+    folder = os.path.join(root, EXTENSIONS)
+    for found in find_unreadable(folder, EXTENSIONS, links="skip", ignored=decode_fs(WORKSHOP).__eq__):
+        # The directory itself has been reported with the layout.
+        if found.kind == "unreadable" and found.path != EXTENSIONS:
+            yield found
+
+
+def advice_problems(advice: Mapping[str, tuple[str, int, bytes, str]]) -> Iterator[Problem]:
+    """Say once for each code what objects should have: most often it is all of them or none.
+
+    :param advice: by code: the kind of problem, how many objects, the place of the first, the message
+    """
+    for code, (kind, count, first, message) in sorted(advice.items()):
+        more = f"; so in {count:,} objects, this is the first" if count > 1 else ""
+        yield problem(kind, first, f"{message}{more}", code=code)
+
+
 class Check:
-    """One check of a storage root."""
+    """One check of a storage root.
+
+    :ivar advice: so far, as :func:`advice_problems` takes it
+    """
 
     def __init__(
         self,
@@ -123,7 +145,7 @@ class Check:
         self._ignored = ignored(())
         self._reads_content = False
         self._objects = self._files = self._bytes = 0
-        self._advice: dict[str, tuple[str, int, bytes, str]] = {}
+        self.advice: dict[str, tuple[str, int, bytes, str]] = {}
         # Without a layout nothing else would show two objects of one identifier. Eight bytes each.
         self._seen = array("Q") if store.layout is None else None
         self._next_progress = monotonic() + PROGRESS_EVERY
@@ -133,7 +155,8 @@ class Check:
         self._ignored = ignored(ignore)
         for found in root_problems(self._root, self._store.layout_is_given):
             self._tell(found)
-        self._check_extensions()
+        for found in extension_problems(self._root):
+            self._tell(found)
         self._reads_content = digests
         opened = self._walk(threads, ignore)
         for one in self._verified(opened, threads) if digests else opened:
@@ -147,26 +170,28 @@ class Check:
         self._tell_progress()
         return self._report
 
-    def report_on(self, places: Iterable[tuple[bytes, bytes | None]], digests: bool, threads: int) -> Report:
+    def report_on(
+        self,
+        found: Iterable[Problem | tuple[bytes, bytes | None]],
+        digests: bool,
+        threads: int,
+        ignore: Sequence[str] = (),
+    ) -> Report:
         """Check some objects and nothing else, and return the report.
 
-        :param places: of each object, with that of the object that it is in
+        :param found: what a walk has found: the place of each object, with that of the object that it is in, and the
+            problems in between
         """
         self._reads_content = digests
-        opened = (self._looked_at(place, inside) for place, inside in places)
+        self._ignored = ignored(ignore)
+        opened = (
+            _Open(item.path, None, [item]) if isinstance(item, Problem) else self._looked_at(*item) for item in found
+        )
         for one in self._verified(opened, threads) if digests else opened:
             self._settle(self._confirmed(one, threads))
         self._tell_advice()
         self._report.counts.update(objects=self._objects, files=self._files, bytes=self._bytes)
         return self._report
-
-    def _check_extensions(self) -> None:
-        """Report what cannot be read in the directories of the root's extensions, which may hold anything."""
-        folder = os.path.join(self._root, EXTENSIONS)
-        for found in find_unreadable(folder, EXTENSIONS, links="skip", ignored=decode_fs(WORKSHOP).__eq__):
-            # The directory itself has been reported with the layout.
-            if found.kind == "unreadable" and found.path != EXTENSIONS:
-                self._tell(found)
 
     def _object(self, place: bytes, entries: Sequence[DirectoryEntry]) -> Checked:
         """Check one object; a file that cannot be read is found when its content is, or else here."""
@@ -279,8 +304,8 @@ class Check:
             self._objects += 1
             self._files += len(one.files)
             for code, message, kind in checked.advice:
-                kind, count, first, words = self._advice.get(code, (kind, 0, one.place, message))
-                self._advice[code] = (kind, count + 1, first, words)
+                kind, count, first, words = self.advice.get(code, (kind, 0, one.place, message))
+                self.advice[code] = (kind, count + 1, first, words)
             if self._seen is not None and checked.identifier is not None:
                 self._seen.append(hash(checked.identifier) & 0xFFFF_FFFF_FFFF_FFFF)
             if self._on_object is not None:
@@ -307,10 +332,8 @@ class Check:
             self._on_event(Progress(self._objects, len(self._report.problems)))
 
     def _tell_advice(self) -> None:
-        """Say once for each code what objects should have: most often it is all of them or none."""
-        for code, (kind, count, first, message) in sorted(self._advice.items()):
-            more = f"; so in {count:,} objects, this is the first" if count > 1 else ""
-            self._tell(problem(kind, first, f"{message}{more}", code=code))
+        for found in advice_problems(self.advice):
+            self._tell(found)
 
     def _tell_duplicates(self, threads: int, ignore: Sequence[str]) -> None:
         """Tell of identifiers that several objects have, where no layout would have shown it."""

@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol
 
 from pressmark.cli.common.console import CallError, Failure
-from pressmark.cli.common.file_formats import Files, Kind, Wanted
+from pressmark.cli.common.file_formats import ColumnSpec, Files, Kind
 from pressmark.cli.common.files import Source
 from pressmark.cli.common.lists import checked
 from pressmark.cli.common.progress import Progress
@@ -73,7 +73,7 @@ class Writer(Protocol):
 
 def pass_table(
     files: Files,
-    wanted: Wanted,
+    wanted: ColumnSpec,
     mapper: Mapper,
     on_error: str,
     source: Source,
@@ -102,7 +102,7 @@ def pass_table(
     return counts
 
 
-def table_column(kind: Kind, wanted: Wanted, source: Source, data: Any) -> AbstractContextManager[Any]:
+def table_column(kind: Kind, wanted: ColumnSpec, source: Source, data: Any) -> AbstractContextManager[Any]:
     """Open the wanted column of the table ``source``: an Arrow stream, or an iterator of octets.
 
     :param data: where the bytes of ``source`` come from: itself, or what unpacks it
@@ -138,7 +138,7 @@ def _pass_block(
     return counts
 
 
-def _opened(files: Files, wanted: Wanted, source: Source, data: Any, sink: Any) -> tuple[Reader, Writer]:
+def _opened(files: Files, wanted: ColumnSpec, source: Source, data: Any, sink: Any) -> tuple[Reader, Writer]:
     # Each only where it is needed: pyarrow may be absent, and takes its time.
     if Kind.PARQUET in (files.source, files.sink):
         parquet = _parquet("reading" if files.source is Kind.PARQUET else "writing")
@@ -160,7 +160,7 @@ def _opened(files: Files, wanted: Wanted, source: Source, data: Any, sink: Any) 
     return reader, text.TextWriter(sink, reader.header(), dialect_of(files.sink.value), wanted)
 
 
-def _text_reader(kind: Kind, wanted: Wanted, data: Any) -> Any:
+def _text_reader(kind: Kind, wanted: ColumnSpec, data: Any) -> Any:
     """Return the reader of CSV, TSV or JSON lines, after its first bytes were examined."""
     listed = checked(data, kind.value, False, None)
     if kind is Kind.JSONL:

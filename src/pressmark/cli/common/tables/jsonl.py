@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from pressmark.cli.common.console import Failure
-from pressmark.cli.common.file_formats import Wanted
+from pressmark.cli.common.file_formats import ColumnSpec
 from pressmark.cli.common.tables.mapper import Mapper
 from pressmark.errors import shown
 from pressmark.tabular import delimited
@@ -26,7 +26,7 @@ class JsonBlock:
     :ivar nulls: the lines in which that is null
     """
 
-    def __init__(self, wanted: Wanted, rows: list[bytes], numbers: list[int], open_end: bool) -> None:
+    def __init__(self, wanted: ColumnSpec, rows: list[bytes], numbers: list[int], open_end: bool) -> None:
         self.faults: dict[int, str] = {}
         self.unwritable: set[int] = set()
         self.nulls: set[int] = set()
@@ -43,7 +43,7 @@ class JsonBlock:
                 self.items.append(b"")
         self._malformed = set(self.faults)
 
-    def _item(self, index: int, row: bytes, wanted: Wanted) -> bytes:
+    def _item(self, index: int, row: bytes, wanted: ColumnSpec) -> bytes:
         assert isinstance(wanted.column, str)
         self.unwritable.add(index)  # until it is known to have room for a result
         record = parsed(row)
@@ -93,7 +93,7 @@ class JsonBlock:
 class JsonReader:
     """A file of JSON lines."""
 
-    def __init__(self, source: Any, wanted: Wanted) -> None:
+    def __init__(self, source: Any, wanted: ColumnSpec) -> None:
         self.name: str = source.name
         self._source = source
         self._wanted = wanted
@@ -125,7 +125,7 @@ class JsonReader:
 class JsonWriter:
     """Writes lines of JSON as they were read, each with its result as the last key."""
 
-    def __init__(self, sink: Any, wanted: Wanted) -> None:
+    def __init__(self, sink: Any, wanted: ColumnSpec) -> None:
         self._sink = sink
         self._name = json.dumps(wanted.result).encode()
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from pressmark.cli.common.console import CallError, Failure
-from pressmark.cli.common.file_formats import Wanted, index_of
+from pressmark.cli.common.file_formats import ColumnSpec, index_of
 from pressmark.cli.common.files import Source
 from pressmark.cli.common.tables.mapper import Mapper
 from pressmark.errors import ColumnError, shown
@@ -98,7 +98,7 @@ class ArrowBlock:
 class ParquetReader:
     """A Parquet file whose schema has been read."""
 
-    def __init__(self, source: Source, wanted: Wanted) -> None:
+    def __init__(self, source: Source, wanted: ColumnSpec) -> None:
         self.name = source.name
         self._row_bytes = 0.0
         if not source.file.seekable():
@@ -182,7 +182,7 @@ class ParquetReader:
 class ParquetWriter:
     """Writes rows of any kind of table as Parquet."""
 
-    def __init__(self, sink: Any, reader: Any, wanted: Wanted) -> None:
+    def __init__(self, sink: Any, reader: Any, wanted: ColumnSpec) -> None:
         self._output = _Output(sink)
         self._group: int | None = None
         self._held: list[Any] = []

@@ -8,7 +8,7 @@ from operator import methodcaller
 from typing import Any
 
 from pressmark.cli.common.console import CallError, Failure
-from pressmark.cli.common.file_formats import Wanted, index_of
+from pressmark.cli.common.file_formats import ColumnSpec, index_of
 from pressmark.cli.common.tables.mapper import Mapper
 from pressmark.errors import shown
 from pressmark.tabular import delimited
@@ -135,7 +135,7 @@ class TextReader:
     :ivar head: the header row as it is written, with what comes before and behind it
     """
 
-    def __init__(self, source: Any, dialect: Dialect, wanted: Wanted) -> None:
+    def __init__(self, source: Any, dialect: Dialect, wanted: ColumnSpec) -> None:
         self.dialect = dialect
         self.name: str = source.name
         self._source = source
@@ -215,7 +215,7 @@ class TextReader:
 class SameTextWriter:
     """Writes rows of text as they were read, each with its result behind."""
 
-    def __init__(self, sink: Any, reader: TextReader, wanted: Wanted) -> None:
+    def __init__(self, sink: Any, reader: TextReader, wanted: ColumnSpec) -> None:
         self._sink = sink
         self._reader = reader
         self._wanted = wanted
@@ -249,7 +249,7 @@ class SameTextWriter:
 class TextWriter:
     """Writes rows of any kind of table as text."""
 
-    def __init__(self, sink: Any, header: list[bytes] | None, dialect: Dialect, wanted: Wanted) -> None:
+    def __init__(self, sink: Any, header: list[bytes] | None, dialect: Dialect, wanted: ColumnSpec) -> None:
         self._sink = sink
         self._dialect = dialect
         self._header = header and [*header, wanted.result.encode("utf-8", "surrogateescape")]
