@@ -308,7 +308,7 @@ FAULTS: dict[str, tuple[Callable[[Path], object], str, str]] = {
     ),
     "socket": (lambda folder: bound(folder / "a"), "socket", "it is a socket"),
     "device": (lambda folder: "/dev/zero", "device", "it is a device"),
-    "NUL": (lambda folder: "a\0b", "bad-name", "embedded null byte"),
+    "NUL": (lambda folder: "a\0b", "bad-name", "the path holds a NUL"),
     "long": (lambda folder: folder / ("x" * 5000), "bad-name", os.strerror(36)),
 }
 

@@ -20,7 +20,7 @@ from pressmark.errors import FileError
 from pressmark.fixity.algorithms import ALGORITHMS, Hasher, algorithm_names
 from pressmark.fixity.outcomes import Outcome, failure
 from pressmark.fixity.scheduling import SERIAL_RATES
-from pressmark.fs.beneath import HAS_DESCRIPTORS, Directory, OpenAnywhere, OpenBeneath, OpenBeneathByName, Opener
+from pressmark.fs.beneath import HAS_DESCRIPTORS, NUL, Directory, OpenAnywhere, OpenBeneath, OpenBeneathByName, Opener
 from pressmark.fs.file_errors import kind_of_error, kind_of_mode
 from pressmark.threads import resolve_threads
 
@@ -128,10 +128,17 @@ def examine(path: str | bytes, manner: Manner, opener: Opener) -> os.stat_result
         status = opener.stat(path)
     except OSError as error:
         return refusal(path, error.errno or 0, manner)
-    except ValueError as error:  # a NUL, or a str that stands for no bytes
-        return Outcome(path, None, None, None, None, "bad-name", str(error))
+    except ValueError as error:
+        return _bad_name(path, error)
     kind = manner.refuses(status.st_mode)
     return status if kind is None else failure(path, kind, status=status)
+
+
+def _bad_name(path: str | bytes, error: ValueError) -> Outcome:
+    """Return the outcome for a path with a NUL, a ``str`` that stands for no bytes, or what its way does not take."""
+    # Python's words for a NUL differ from version to version.
+    holds_nul = (b"\0" if isinstance(path, bytes) else "\0") in path  # type: ignore[operator]
+    return Outcome(path, None, None, None, None, "bad-name", NUL if holds_nul else str(error))
 
 
 def refusal(path: str | bytes, number: int, manner: Manner) -> Outcome:
@@ -168,7 +175,7 @@ def hash_path(
     except OSError as error:
         return refusal(path, error.errno or 0, manner)
     except ValueError as error:
-        return Outcome(path, None, None, None, None, "bad-name", str(error))
+        return _bad_name(path, error)
     try:
         before = os.fstat(descriptor)
         kind_now = manner.refuses(before.st_mode)

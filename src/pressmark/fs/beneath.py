@@ -229,7 +229,7 @@ def opened_directory(path: str | bytes | os.PathLike[str]) -> Iterator[Directory
         os.close(descriptor)
 
 
-NUL = "embedded null byte"  # Python's words, which differ from call to call
+NUL = "the path holds a NUL"
 EMPTY = "the path is empty"
 ABSOLUTE = "the path is absolute, and files are read beneath a directory only"
 UPWARDS = "the path leads upwards, and files are read beneath a directory only"
