@@ -147,7 +147,7 @@ def test_a_run_is_resumed(call: Call, tmp_path: Path, monkeypatch: pytest.Monkey
 
     def interrupted(job: Any, work: Any, *_: Any, **options: Any) -> Any:
         chunk = next(work.chunks())
-        assert isinstance(jobs.perform(job, chunk, work.place(job)), jobs.Receipt)
+        assert isinstance(jobs.run_chunk(job, chunk, work.place(job)), jobs.Receipt)
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:

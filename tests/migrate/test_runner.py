@@ -383,8 +383,8 @@ def test_a_move_leaves_directories_that_may_not_be_removed(
     def refuse(*_: object) -> None:
         raise PermissionError(13, os.strerror(13))
 
-    monkeypatch.setattr(moving, "prune_upward", refuse)
-    monkeypatch.setattr(relayout, "prune_upward", refuse)
+    monkeypatch.setattr(moving, "prune_empty_parents", refuse)
+    monkeypatch.setattr(relayout, "prune_empty_parents", refuse)
     layout = "0004" if to == "ocfl" else None
     run = migrate.run(planned(source, tmp_path / "root", to=to, layout=layout, move=True), threads=True)
     assert run.ok

@@ -181,7 +181,7 @@ def run(
     :raises JobError: the run cannot go on
     """
     from pressmark.migrate.execution.run import run_plan
-    from pressmark.migrate.execution.workers import Workers
+    from pressmark.migrate.execution.worker_pool import Workers
 
     found = plan_or_work if isinstance(plan_or_work, Plan) else Plan.open(plan_or_work)
     return run_plan(
@@ -208,7 +208,7 @@ def resume(
     :raises JobError: the run cannot go on
     """
     from pressmark.migrate.execution.run import run_plan
-    from pressmark.migrate.execution.workers import Workers
+    from pressmark.migrate.execution.worker_pool import Workers
 
     found = plan_or_work if isinstance(plan_or_work, Plan) else Plan.open(plan_or_work)
     return run_plan(
@@ -240,7 +240,7 @@ def verify(
     :raises JobError: it cannot go on, or rows are damaged
     """
     from pressmark.migrate.execution.verify import verify_run
-    from pressmark.migrate.execution.workers import Workers
+    from pressmark.migrate.execution.worker_pool import Workers
 
     found = plan_or_work if isinstance(plan_or_work, Plan) else Plan.open(plan_or_work)
     return verify_run(

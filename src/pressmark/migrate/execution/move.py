@@ -12,7 +12,7 @@ from pressmark.fs.moves import prune_empty_parents
 from pressmark.fs.names import encode_fs
 from pressmark.migrate.execution.merge import MergedRows, merge_rows, output_lines, write_rows
 from pressmark.migrate.execution.row_chunks import make_folder, open_folder
-from pressmark.migrate.execution.workers import ReceiptReporter, Workers
+from pressmark.migrate.execution.worker_pool import ReceiptReporter, Workers
 from pressmark.migrate.job import Remove
 from pressmark.migrate.object_digest import sha256_of
 from pressmark.migrate.options import TREES

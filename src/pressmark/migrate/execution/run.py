@@ -16,7 +16,7 @@ from pressmark.jobs.workdir import work_errors
 from pressmark.migrate.execution.merge import merge_rows, write_remaining
 from pressmark.migrate.execution.move import copied_rows, merge_removal, prune_source, remove_sources
 from pressmark.migrate.execution.run_result import Run
-from pressmark.migrate.execution.workers import ReceiptReporter, Workers
+from pressmark.migrate.execution.worker_pool import ReceiptReporter, Workers
 from pressmark.migrate.job import Migrate
 from pressmark.migrate.object_digest import sha256_of
 from pressmark.migrate.options import Options

@@ -13,7 +13,7 @@ from pressmark.jobs.workdir import work_errors
 from pressmark.migrate.execution.merge import MergedRows, output_lines, write_rows
 from pressmark.migrate.execution.row_chunks import make_folder, open_folder
 from pressmark.migrate.execution.run_result import Run
-from pressmark.migrate.execution.workers import ReceiptReporter, Workers
+from pressmark.migrate.execution.worker_pool import ReceiptReporter, Workers
 from pressmark.migrate.job import Verify
 from pressmark.migrate.phases import OnEvent
 from pressmark.migrate.planning.plan import Plan, utc_now, write_record
