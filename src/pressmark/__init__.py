@@ -41,7 +41,7 @@ from pressmark.layouts import (
 from pressmark.version import __version__
 
 if TYPE_CHECKING:
-    from pressmark import bagit, compare, fixity, jobs, migrate, stores
+    from pressmark import bagit, compare, fixity, jobs, layouts, migrate, stores
 
 __all__ = [
     "BagError",
@@ -79,6 +79,7 @@ __all__ = [
     "jobs",
     "layout",
     "layout_from_config",
+    "layouts",
     "migrate",
     "stores",
 ]

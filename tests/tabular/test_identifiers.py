@@ -63,7 +63,7 @@ def test_columns_are_named(tmp_path: Path) -> None:
         ("ids.csv", b"a,id\n1\n", r"ids\.csv:2: it has 1 fields"),
         ("ids.csv", b'id\na\n"b"c\nd\n', r"ids\.csv:3: something follows the quote"),
         ("ids.csv", b'id\na\n"b\nc\nd\n', r"ids\.csv:3: the quote that opens in this row is never closed"),
-        ("ids.jsonl", b'"one"\n[1]\n', r"ids\.jsonl:2: it is no identifier"),
+        ("ids.jsonl", b'"one"\n[1]\n', r"ids\.jsonl:2: expected an identifier as a JSON string"),
         ("ids.jsonl", b"one\n", r"ids\.jsonl:1: not JSON"),
         ("ids.txt", b"x" * (3 << 20), "this is no list of identifiers"),
         ("ids.txt", b"a\n" * (1 << 19) + b"b\0c\n", "a NUL"),

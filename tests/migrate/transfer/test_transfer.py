@@ -19,7 +19,7 @@ import pytest
 from pressmark import layout, stores
 from pressmark import migrate as migrate_module
 from pressmark.bagit.bag import Bag
-from pressmark.errors import ObjectError
+from pressmark.errors import ObjectError, StoreError
 from pressmark.migrate.object_digest import object_digest, read_files
 from pressmark.migrate.reread import verified
 from pressmark.migrate.transfer import transfer_chunk
@@ -379,7 +379,7 @@ def test_hardlinks_between_pairtrees_only(tmp_path: Path) -> None:
     assert os.stat(path).st_nlink == 2
     chosen = options(source, "ocfl", tmp_path / "root", copy_mode="hardlink")
     chosen.create_destination()
-    with pytest.raises(stores.StoreError, match="E090"):
+    with pytest.raises(StoreError, match="E090"):
         transfer_chunk(chosen, entries(chosen))
     assert list(stores.open(tmp_path / "root").objects()) == []
 
@@ -410,7 +410,7 @@ def test_places_all_at_once(tmp_path: Path) -> None:
     assert places == [b"a", "\u00e9".encode(), *[None] * 5, b"x" * 250, None]
     for identifier, place in zip(identifiers, places, strict=True):
         if place is None:
-            with pytest.raises((stores.StoreError, ValueError)):
+            with pytest.raises((StoreError, ValueError)):
                 root.place(identifier)
         else:
             assert root.place(identifier) == place
