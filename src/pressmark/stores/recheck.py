@@ -31,7 +31,7 @@ _FLAGS = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_CLOEXEC", "O_NOF
 
 
 def settled(item: Item, again: Callable[[], list[Item]], folder: bytes) -> list[Item]:
-    """Return what is there in place of something in which a walk has found a fault; nothing where it has gone.
+    """Check an item with a fault again, and return what is there now; an empty list if it is gone.
 
     :param again: looks again: returns what a walk finds there
     :param folder: the workshop of the runs that change it

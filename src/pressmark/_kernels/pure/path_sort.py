@@ -117,7 +117,7 @@ class PathSorter:
 
 
 class DirectoryCounter(Protocol):
-    """What counts the directories of the paths that pass a merge: :class:`PathTree`."""
+    """A counter of the directories of merged paths: :class:`PathTree`."""
 
     def _member(self, number: int) -> None: ...
 

@@ -111,7 +111,7 @@ class ArchiveFile:
         raise ArchiveError(self.path, "archive-malformed", reason)
 
     def exceeded(self, reason: str) -> NoReturn:
-        """Say that reading the archive would take more than the limits allow.
+        """Report that the archive exceeds the limits.
 
         :raises ArchiveError: always
         """

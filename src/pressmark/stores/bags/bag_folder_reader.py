@@ -273,7 +273,7 @@ class BagFolderReader(Store):
         return list(self._walk_places([(place, known)], self._ignored(ignore)))
 
     def _with_duplicate(self, record: StoreObject, first: dict[str, str]) -> StoreObject:
-        """Add that another bag has the same identifier, if that one is still there."""
+        """Add a problem if another bag, which still exists, has the same identifier."""
         identifier, place = record.id, record.path
         if identifier is None or first.setdefault(identifier, place) == place:
             return record
