@@ -14,12 +14,12 @@ __all__ = ["MODULES", "PACKAGE", "circles", "edges", "imported", "is_face", "sou
 PACKAGE = Path(pressmark.__file__).parent
 
 
-def sources(*suffixes: str) -> dict[str, Path]:
+def sources(*suffixes: str, package: Path = PACKAGE) -> dict[str, Path]:
     """Return the files of the package by the dotted names of their modules below it."""
     files = {}
-    for path in sorted(PACKAGE.rglob("*")):
+    for path in sorted(package.rglob("*")):
         if path.suffix in suffixes:
-            names = path.relative_to(PACKAGE).with_suffix("").parts
+            names = path.relative_to(package).with_suffix("").parts
             files[".".join(names[:-1] if names[-1] == "__init__" else names)] = path
     return files
 
