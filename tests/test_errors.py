@@ -26,7 +26,7 @@ from pressmark import (
     PressmarkError,
     Vitro,
 )
-from pressmark.errors import shown
+from pressmark.errors import quoted
 from support.implementations import Implementation
 
 HUGE = 10_000_000
@@ -113,11 +113,11 @@ def test_a_huge_item_is_cut_in_its_error(implementation: Implementation, charact
 
 def test_shown_is_one_printable_line() -> None:
     """An item is quoted as it is where that can be printed, escaped where not, and cut after its head."""
-    assert shown("a b\u00e9") == "'a b\u00e9'"
-    assert shown(b"\xc3\xa9\xff") == "'é\\udcff'"
-    assert shown("a\nb") == "'a\\nb'"
-    assert shown("x" * 80) == f"'{'x' * 80}'"
-    assert shown("x" * 81) == f"'{'x' * 80}'\u2026"
+    assert quoted("a b\u00e9") == "'a b\u00e9'"
+    assert quoted(b"\xc3\xa9\xff") == "'é\\udcff'"
+    assert quoted("a\nb") == "'a\\nb'"
+    assert quoted("x" * 80) == f"'{'x' * 80}'"
+    assert quoted("x" * 81) == f"'{'x' * 80}'\u2026"
 
 
 def config_refusals() -> dict[str, Callable[[], Any]]:

@@ -57,8 +57,8 @@ __all__ = [
     "ReportError",
     "SpillError",
     "StoreError",
-    "shown",
-    "shown_value",
+    "quoted",
+    "quoted_value",
 ]
 
 # Enough to recognise an identifier by; the rest of a ten-megabyte one only hides the reason.
@@ -69,7 +69,7 @@ NAME_CHARACTERS = 255
 PATH_CHARACTERS = 4096
 
 
-def shown(item: str | bytes, characters: int = SHOWN_CHARACTERS) -> str:
+def quoted(item: str | bytes, characters: int = SHOWN_CHARACTERS) -> str:
     """Return ``item`` quoted on one line, a long one cut after so many ``characters``.
 
     Octets that are not UTF-8 appear as ``\\udc80`` … ``\\udcff``, as :func:`os.fsdecode` gives them.
@@ -77,26 +77,26 @@ def shown(item: str | bytes, characters: int = SHOWN_CHARACTERS) -> str:
     # No more of it is looked at than can be shown; a character has four bytes at most.
     head = item[: 4 * (characters + 1)]
     text = head.decode("utf-8", "surrogateescape") if isinstance(head, bytes) else head
-    return _quoted(text, len(head) < len(item), characters)
+    return _escaped(text, len(head) < len(item), characters)
 
 
-def shown_value(value: object) -> str:
+def quoted_value(value: object) -> str:
     """Return a configuration's value on one line, a long one cut after its head."""
     if isinstance(value, str):
-        return shown(value)
+        return quoted(value)
     if isinstance(value, int) and value.bit_length() > 64:
         return f"an integer of {value.bit_length()} bits"
     if isinstance(value, Mapping):
-        inside = ", ".join(f"{shown_value(key)}: {shown_value(one)}" for key, one in islice(value.items(), 8))
+        inside = ", ".join(f"{quoted_value(key)}: {quoted_value(one)}" for key, one in islice(value.items(), 8))
         return f"{{{_cut(inside)}}}"
     if isinstance(value, (list, tuple)):
-        return f"[{_cut(', '.join(map(shown_value, value[:SHOWN_CHARACTERS])))}]"
+        return f"[{_cut(', '.join(map(quoted_value, value[:SHOWN_CHARACTERS])))}]"
     if value is None or isinstance(value, bool):
         return str(value).lower().replace("none", "null")
     return _cut(ascii(value))
 
 
-def _quoted(text: str, more: bool, characters: int) -> str:
+def _escaped(text: str, more: bool, characters: int) -> str:
     """Quote as much of ``text`` as ``characters`` hold once what is not printable is escaped."""
     pieces = []
     left = characters
@@ -131,7 +131,7 @@ class LayoutConfigError(PressmarkError, ValueError):
         self.reason = reason
 
     def __str__(self) -> str:
-        key = self.key if self.key.isprintable() and len(self.key) <= NAME_CHARACTERS else shown(self.key)
+        key = self.key if self.key.isprintable() and len(self.key) <= NAME_CHARACTERS else quoted(self.key)
         return f"{key}: {self.reason}"
 
 
@@ -152,7 +152,7 @@ class _ItemError(PressmarkError, ValueError):
 
     def __str__(self) -> str:
         place = "" if self.index is None else f" {self.index}"
-        return f"{self.what}{place} {shown(self.item)}: {self.reason}"
+        return f"{self.what}{place} {quoted(self.item)}: {self.reason}"
 
 
 class IdentifierError(_ItemError):
@@ -230,7 +230,7 @@ class AlgorithmError(FixityError, ValueError):
         self.reason = reason
 
     def __str__(self) -> str:
-        return f"algorithm {shown(self.name)}: {self.reason}"
+        return f"algorithm {quoted(self.name)}: {self.reason}"
 
 
 class FileError(FixityError):
@@ -248,7 +248,7 @@ class FileError(FixityError):
         self.reason = reason
 
     def __str__(self) -> str:
-        return f"{shown(self.path)}: {self.reason}"
+        return f"{quoted(self.path)}: {self.reason}"
 
 
 class ManifestError(FixityError, ValueError):
@@ -294,7 +294,7 @@ class _PlaceError(PressmarkError):
         self.reason = reason
 
     def __str__(self) -> str:
-        return f"{shown(self.path, PATH_CHARACTERS)}: {self.reason}"
+        return f"{quoted(self.path, PATH_CHARACTERS)}: {self.reason}"
 
 
 class BagError(_PlaceError):
@@ -362,7 +362,7 @@ class MigrationError(PressmarkError):
         self.refused = refused
 
     def __str__(self) -> str:
-        places = f"{shown(self.source, PATH_CHARACTERS)} to {shown(self.destination, PATH_CHARACTERS)}"
+        places = f"{quoted(self.source, PATH_CHARACTERS)} to {quoted(self.destination, PATH_CHARACTERS)}"
         return f"{places}: {self.reason}"
 
 
@@ -398,7 +398,7 @@ class ObjectError(StoreError):
         self.kind = kind
 
     def __str__(self) -> str:
-        return f"{shown(self.path, PATH_CHARACTERS)}: object {shown(self.identifier)}: {self.reason}"
+        return f"{quoted(self.path, PATH_CHARACTERS)}: object {quoted(self.identifier)}: {self.reason}"
 
 
 class JobError(_PlaceError):

@@ -100,7 +100,7 @@ def fresh(case: Case, folder: Path) -> None:
     case.make(folder)
 
 
-def shown(folder: Path) -> dict[bytes, bytes]:
+def quoted(folder: Path) -> dict[bytes, bytes]:
     """Return what has its own name: not what is in hidden directories."""
     return {path: data for path, data in tree(folder).items() if b".pressmark-" not in path}
 
@@ -151,9 +151,9 @@ def main() -> None:
     case = CASES[name]
     how = (1, 0) if given == "kill" else (0, int(given))
     fresh(case, folder)
-    before = shown(folder)
+    before = quoted(folder)
     case.run(folder)
-    after = shown(folder)
+    after = quoted(folder)
     assert flaws(folder / case.bag) == []
     step = 1 - stride
     while True:
@@ -163,7 +163,7 @@ def main() -> None:
         where = f"{name}, change {step}, ended {status}: {words}"
         assert status in ((0, -9) if how[0] else (0, 3, 4)), where
         assert "\n" not in words, where
-        found = shown(folder)
+        found = quoted(folder)
         left = is_decided(os.fsencode(folder / case.bag))
         assert left or found in (before, after) or (name == "complete" and is_part(found, before, after)), where
         if "nothing was changed" in words or "no bag was made" in words:
@@ -176,7 +176,7 @@ def main() -> None:
             break
         again = refusal(case, folder)
         assert not again or (found == after and case.again and case.again in again), (where, again)
-        assert shown(folder) == after, where
+        assert quoted(folder) == after, where
         if found != after:
             assert not list(folder.rglob(".pressmark-*")), where
     print(step)

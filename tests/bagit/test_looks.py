@@ -82,7 +82,7 @@ CASES: dict[str, tuple[Callable[[Path], None], Callable[[Path], Any], str]] = {
 }
 
 
-def shown(folder: Path) -> dict[bytes, bytes]:
+def quoted(folder: Path) -> dict[bytes, bytes]:
     """Return what is in a folder, but not in hidden directories."""
     return {path: data for path, data in tree(folder).items() if b".pressmark-" not in path}
 
@@ -98,7 +98,7 @@ def test_every_look_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case:
         folder = tmp_path / str(at)
         folder.mkdir()
         make(folder)
-        before = shown(folder)
+        before = quoted(folder)
         refused = None
         with monkeypatch.context() as patch:
             failing = Failing(patch, at, for_good)
@@ -107,7 +107,7 @@ def test_every_look_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case:
             except BagError as error:
                 refused = str(error)
         looks = failing.looks
-        found = shown(folder)
+        found = quoted(folder)
         if refused is None and getattr(done, "ok", True):
             assert flaws(folder / bag) == [], (at, found)
         else:

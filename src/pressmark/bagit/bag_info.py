@@ -21,7 +21,7 @@ from typing import NamedTuple
 from pressmark.bagit.encodings import UTF8, Line, LineReader, find_charset, undecodable
 from pressmark.bagit.problems import problem
 from pressmark.bagit.versions import breach, holds
-from pressmark.errors import shown
+from pressmark.errors import quoted
 from pressmark.reports import Problem
 
 __all__ = ["INFO_LIMIT", "LINE_LENGTH", "NAME", "RESERVED", "BagInfo", "check_elements", "read_oxum"]
@@ -166,14 +166,14 @@ class BagInfo:
     def _piece(self, label: str, value: str) -> _Piece:
         fault = _fault_of_label(label)
         if fault is not None:
-            raise ValueError(f"label {shown(label)}: {fault}")
+            raise ValueError(f"label {quoted(label)}: {fault}")
         value = _one_line(value)
         if not value:
             raise ValueError(f"{label}: the value is empty")
         try:
             data = b"".join(self._charset.encode(line) + self._end for line in _folded(f"{label}: {value}"))
         except UnicodeEncodeError:
-            raise ValueError(f"{label}: {shown(value)} is no text of {self._charset.name}") from None
+            raise ValueError(f"{label}: {quoted(value)} is no text of {self._charset.name}") from None
         return _Piece(data, label, value)
 
     # --- reading
@@ -269,18 +269,18 @@ def _read_element(
     label, colon, rest = text.partition(":")
     stripped, value = label.strip(), rest.strip(_BLANKS)
     if not colon or not stripped:
-        what = "a blank line" if not text.strip(_BLANKS) else f"no label, colon and value: {shown(text)}"
+        what = "a blank line" if not text.strip(_BLANKS) else f"no label, colon and value: {quoted(text)}"
         problems.append(problem("info-malformed", name, f"line {number}: {what}"))
         return None, ""
     if holds("labels-tight", version):
         if stripped != label:
-            reason = f"white space around the label {shown(stripped)}"
+            reason = f"white space around the label {quoted(stripped)}"
             problems.append(problem("info-whitespace", name, f"line {number}: {reason}"))
         elif not rest.startswith((" ", "\t")) or (rest[1:2] and rest[1] in _BLANKS):
-            reason = f"not just one blank after the colon of {shown(stripped)}"
+            reason = f"not just one blank after the colon of {quoted(stripped)}"
             problems.append(problem("info-whitespace", name, f"line {number}: {reason}"))
     elif label.lstrip() != label:
-        problems.append(problem("info-whitespace", name, f"line {number}: the label {shown(stripped)} is indented"))
+        problems.append(problem("info-whitespace", name, f"line {number}: the label {quoted(stripped)} is indented"))
     return stripped, value
 
 
@@ -317,7 +317,7 @@ def check_elements(info: BagInfo, name: bytes = NAME, version: tuple[int, int] =
             form = _malformed(label, value)
             if form is not None:
                 problems.append(
-                    problem("element-malformed", name, f"{label} is not {form}: {shown(value)}", found=value)
+                    problem("element-malformed", name, f"{label} is not {form}: {quoted(value)}", found=value)
                 )
     if info.all("Bag-Count") and not info.all("Bag-Group-Identifier"):
         problems += breach("elements-once", version, problem("element-alone", name))

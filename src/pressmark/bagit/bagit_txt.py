@@ -13,7 +13,7 @@ from typing import NamedTuple
 from pressmark.bagit.encodings import UTF8, Line, LineReader, find_charset
 from pressmark.bagit.problems import problem
 from pressmark.bagit.versions import VERSIONS
-from pressmark.errors import shown
+from pressmark.errors import quoted
 from pressmark.reports import Problem
 
 __all__ = ["DECLARATION_LIMIT", "NAME", "Declaration", "declaration_bytes", "read_declaration"]
@@ -85,16 +85,16 @@ def _value(label: str, line: bytes, problems: list[Problem]) -> str | None:
     try:
         text = line.decode("utf-8")
     except UnicodeDecodeError:
-        problems.append(problem("undecodable", NAME, f"the line {shown(line)} is not UTF-8", section="2.1.1"))
+        problems.append(problem("undecodable", NAME, f"the line {quoted(line)} is not UTF-8", section="2.1.1"))
         return None
     found = _ELEMENT.fullmatch(text)
     if found is None or found[1].strip(" \t").lower() != label.lower():
-        problems.append(_malformed(f"{shown(text)}, where '{label}: …' is required"))
+        problems.append(_malformed(f"{quoted(text)}, where '{label}: …' is required"))
         return None
     if found[1].strip(" \t") != label:
-        problems.append(problem("declaration-label", NAME, f"the label {shown(found[1])} is not spelled '{label}'"))
+        problems.append(problem("declaration-label", NAME, f"the label {quoted(found[1])} is not spelled '{label}'"))
     if text != f"{found[1].strip()}: {found[2]}":
-        problems.append(_malformed(f"{shown(text)}, where one blank is required, after the colon"))
+        problems.append(_malformed(f"{quoted(text)}, where one blank is required, after the colon"))
     return found[2]
 
 
@@ -103,7 +103,7 @@ def _read_version(value: str | None, problems: list[Problem]) -> tuple[int, int]
         return Declaration().version
     found = _VERSION.fullmatch(value)
     if found is None:
-        problems.append(_malformed(f"the version {shown(value)} is not two numbers with a full stop between them"))
+        problems.append(_malformed(f"the version {quoted(value)} is not two numbers with a full stop between them"))
         return Declaration().version
     version = int(found[1]), int(found[2])
     if version not in VERSIONS:
@@ -116,7 +116,7 @@ def _read_encoding(value: str | None, problems: list[Problem]) -> str:
         return UTF8.name
     charset = find_charset(value)
     if charset is None:
-        problems.append(problem("encoding-unknown", NAME, f"the character encoding {shown(value)} is not known"))
+        problems.append(problem("encoding-unknown", NAME, f"the character encoding {quoted(value)} is not known"))
         return UTF8.name
     if not charset.is_utf8:
         problems.append(problem("encoding-not-utf8", NAME, found=value))

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import BinaryIO, NamedTuple
 
 from pressmark.bagit.problems import problem
-from pressmark.errors import shown
+from pressmark.errors import quoted
 from pressmark.reports import Problem
 
 __all__ = ["LIMIT", "UTF8", "Charset", "Line", "LineReader", "find_charset", "place_of", "undecodable"]
@@ -297,10 +297,10 @@ class LineReader:
 def place_of(name: bytes, line: int) -> str:
     """Return where a line is, in words: the file's name on one line, and the line's number."""
     text = name.decode("utf-8", "replace")
-    return f"{text if text.isprintable() else shown(name)}, line {line}"
+    return f"{text if text.isprintable() else quoted(name)}, line {line}"
 
 
 def undecodable(line: Line, charset: Charset, name: bytes, error: UnicodeDecodeError) -> Problem:
     """Return the problem that a line is not text of the character set."""
-    found = shown(line.data[error.start : error.start + 8])
+    found = quoted(line.data[error.start : error.start + 8])
     return problem("undecodable", name, f"line {line.number} is not {charset.name}: {found}")

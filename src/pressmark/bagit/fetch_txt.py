@@ -15,7 +15,7 @@ from pressmark.bagit.manifest import PATH_SHOWN, PAYLOAD
 from pressmark.bagit.paths import canonical, decode_path, encode_path, fault_of, has_raw_percent
 from pressmark.bagit.problems import problem
 from pressmark.bagit.versions import holds
-from pressmark.errors import shown
+from pressmark.errors import quoted
 from pressmark.reports import SEVERITIES, Problem
 
 __all__ = ["NAME", "FetchEntry", "fetch_line", "is_absolute_uri", "read_fetch"]
@@ -48,7 +48,7 @@ def fetch_line(entry: FetchEntry) -> bytes:
     :raises ValueError: the URL holds what must be percent-encoded there
     """
     if not is_absolute_uri(entry.url):
-        raise ValueError(f"{shown(entry.url)} is no absolute URI")
+        raise ValueError(f"{quoted(entry.url)} is no absolute URI")
     length = "-" if entry.length is None else str(entry.length)
     return f"{entry.url} {length} ".encode("ascii") + encode_path(entry.path) + b"\n"
 
@@ -166,13 +166,13 @@ def _read(
         return None
     found = _LINE.fullmatch(data)
     if found is None:
-        fault("line-malformed", f"no URL, length and path: {shown(data)}")
+        fault("line-malformed", f"no URL, length and path: {quoted(data)}")
         return None
     length = None
     if found[2] != b"-":
         number = _LENGTH.fullmatch(found[2])
         if number is None:
-            fault("line-malformed", f"the length is no number of octets, nor '-': {shown(found[2])}")
+            fault("line-malformed", f"the length is no number of octets, nor '-': {quoted(found[2])}")
         else:
             length = int(number[1] or b"0")
     text = found[3]
@@ -185,7 +185,7 @@ def _read(
         return None
     path, changed = canonical(path)
     if changed:
-        fault_of_path("path-not-canonical", path, f"written {shown(text)}")
+        fault_of_path("path-not-canonical", path, f"written {quoted(text)}")
     if not path.startswith(PAYLOAD):
         fault_of_path("path-directory" if path == PAYLOAD[:-1] else "fetch-tag-file", path)
         return None
@@ -194,7 +194,7 @@ def _read(
         return None
     url = found[1].decode("utf-8", "surrogateescape")
     if not is_absolute_uri(url):
-        fault("fetch-url", f"no absolute URI: {shown(url)}")
+        fault("fetch-url", f"no absolute URI: {quoted(url)}")
     elif _is_odd(url):
-        fault("fetch-url-odd", f"names no host: {shown(url)}")
+        fault("fetch-url-odd", f"names no host: {quoted(url)}")
     return FetchEntry(url, length, path, line.number)

@@ -21,7 +21,7 @@ from pressmark.bagit.encodings import UTF8, Charset, Line, LineReader, find_char
 from pressmark.bagit.paths import canonical, decode_path, encode_path, fault_of, has_raw_percent
 from pressmark.bagit.problems import problem
 from pressmark.bagit.versions import breach, holds
-from pressmark.errors import AlgorithmError, shown
+from pressmark.errors import AlgorithmError, quoted
 from pressmark.fixity.algorithms import ALGORITHMS, algorithm_name
 from pressmark.reports import SEVERITIES, Problem
 
@@ -163,7 +163,7 @@ class ManifestForm:
             problems.append(self._problem("line-blank", line, "a blank line", severity))
             return None, b"", problems
         if found is None or not found[4]:
-            problems.append(self._problem("line-malformed", line, f"no checksum, blanks and path: {shown(data)}"))
+            problems.append(self._problem("line-malformed", line, f"no checksum, blanks and path: {quoted(data)}"))
             return None, b"", problems
         backslash, checksum, blanks, text = found.groups()
         if backslash:
@@ -188,7 +188,7 @@ class ManifestForm:
         if _HEX.fullmatch(checksum) and (len(checksum) == digits or not digits):
             return checksum.decode("ascii").lower()
         wanted = f"{digits} hex digits" if digits else "hex digits"
-        fault = self._of_path("checksum-malformed", path, line, f"the checksum is not {wanted}: {shown(checksum)}")
+        fault = self._of_path("checksum-malformed", path, line, f"the checksum is not {wanted}: {quoted(checksum)}")
         problems.append(fault)
         return ""
 
@@ -203,7 +203,7 @@ class ManifestForm:
             return None
         path, changed = canonical(path)
         if changed:
-            problems.append(self._of_path("path-not-canonical", path, line, f"written {shown(text)}"))
+            problems.append(self._of_path("path-not-canonical", path, line, f"written {quoted(text)}"))
         if path.endswith(b"/") or path == PAYLOAD[:-1]:
             problems.append(self._of_path("path-directory", path, line))
             return None

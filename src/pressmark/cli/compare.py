@@ -26,7 +26,7 @@ from pressmark.cli.store.options import opened, store_endings
 from pressmark.compare import Comparison, Progress, compare
 from pressmark.compare.report import SYSTEMS, Verdict, check_report, faults, verdict, write_report
 from pressmark.compare.result import KINDS
-from pressmark.errors import ReportError, SpillError, shown
+from pressmark.errors import ReportError, SpillError, quoted
 from pressmark.html import number
 from pressmark.layouts.streams import cut_blocks
 from pressmark.paths import PROFILES
@@ -404,7 +404,7 @@ def _first(comparison: Comparison) -> list[Table]:
         named += [(f"refused: {SYSTEMS[profile]}", refused) for profile, refused in one.refused.items()]
         for kind, refused in named:
             for example in refused.first[:_SHOWN]:
-                table.add(one.name, kind, "1", shown(example.identifier), example.reason)
+                table.add(one.name, kind, "1", quoted(example.identifier), example.reason)
     return [table] if table.rows else []
 
 
@@ -413,7 +413,7 @@ def _shown(members: Sequence[Any]) -> str:
 
 
 def _texts(texts: Sequence[str]) -> str:
-    return ", ".join(shown(text) for text in texts)
+    return ", ".join(quoted(text) for text in texts)
 
 
 def _probes(comparison: Comparison) -> list[Table]:

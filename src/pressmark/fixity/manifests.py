@@ -21,7 +21,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, BinaryIO, NamedTuple
 
-from pressmark.errors import AlgorithmError, ManifestError, shown
+from pressmark.errors import AlgorithmError, ManifestError, quoted
 from pressmark.fixity.algorithms import ALGORITHMS, algorithm_name, algorithm_names
 from pressmark.fixity.outcomes import Outcome
 from pressmark.fs.atomic import Replacement
@@ -255,7 +255,7 @@ def _json_entry(line: bytes, number: int, wanted: tuple[str, ...] | None) -> Ent
         raise ValueError("not JSON") from None
     if repeated:
         # JSON leaves open which of the two holds; a digest must not depend on who reads it.
-        raise ValueError(f"the key {shown(repeated[0])} is there twice")
+        raise ValueError(f"the key {quoted(repeated[0])} is there twice")
     if not isinstance(record, dict) or not isinstance(record.get("path"), str):
         raise ValueError('expected an object with a "path"')
     digests = record.get("digests")
@@ -265,7 +265,7 @@ def _json_entry(line: bytes, number: int, wanted: tuple[str, ...] | None) -> Ent
     for given, digest in digests.items():
         name = algorithm_name(given)
         if not isinstance(digest, str) or name in found:
-            raise ValueError(f"the digest {shown(given)} is no text, or there twice")
+            raise ValueError(f"the digest {quoted(given)} is no text, or there twice")
         found[name] = _digest(name, digest)
     for key in ("size", "mtime_ns"):
         value = record.get(key)
@@ -290,7 +290,7 @@ def _digest(algorithm: str, text: str) -> str:
 def _unescaped(name: bytes) -> bytes:
     def one(found: re.Match[bytes]) -> bytes:
         if found[1] not in _UNESCAPED:
-            raise ValueError(f"{shown(found[0])} is no escape")
+            raise ValueError(f"{quoted(found[0])} is no escape")
         return _UNESCAPED[found[1]]
 
     return _ESCAPE.sub(one, name)

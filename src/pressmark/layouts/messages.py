@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pressmark._kernels.tables import ASCII_FIRST, ASCII_LAST, MAX_IDENTIFIER_BYTES, MAX_PATH_BYTES, Fault
-from pressmark.errors import shown
+from pressmark.errors import quoted
 
 __all__ = ["reason"]
 
@@ -60,7 +60,7 @@ def _not_ascii(position: int, octets: bytes, _layout: Any) -> str:
 
 
 def _prefix_missing(_position: int, _octets: bytes, layout: Any) -> str:
-    return f"it does not begin with the prefix {shown(layout.prefix)}"
+    return f"it does not begin with the prefix {quoted(layout.prefix)}"
 
 
 def _beyond_latin1(position: int, octets: bytes, _layout: Any) -> str:
@@ -69,7 +69,7 @@ def _beyond_latin1(position: int, octets: bytes, _layout: Any) -> str:
 
 
 def _delimiter_at_end(_position: int, _octets: bytes, layout: Any) -> str:
-    return f"it ends with the delimiter {shown(layout.delimiter)}: no name is left"
+    return f"it ends with the delimiter {quoted(layout.delimiter)}: no name is left"
 
 
 def _wrong_length(position: int, _octets: bytes, layout: Any) -> str:
@@ -81,7 +81,7 @@ def _fallback_too_long(position: int, _octets: bytes, layout: Any) -> str:
 
 
 def _bad_character(position: int, octets: bytes, _layout: Any) -> str:
-    return f"the byte {shown(octets[position : position + 1])} at offset {position} cannot stand in a cleaned path"
+    return f"the byte {quoted(octets[position : position + 1])} at offset {position} cannot stand in a cleaned path"
 
 
 def _bad_escape(position: int, _octets: bytes, layout: Any) -> str:
@@ -90,7 +90,7 @@ def _bad_escape(position: int, _octets: bytes, layout: Any) -> str:
 
 def _unknown_prefix(_position: int, octets: bytes, layout: Any) -> str:
     known = ", ".join(prefix for prefix, _ in layout.namespaces) or "none"
-    return f"the namespace prefix {shown(octets[:1])} is not among those given ({known})"
+    return f"the namespace prefix {quoted(octets[:1])} is not among those given ({known})"
 
 
 _WORDED: dict[int, Callable[[int, bytes, Any], str]] = {

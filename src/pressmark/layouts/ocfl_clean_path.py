@@ -6,7 +6,7 @@ import dataclasses
 from types import ModuleType
 from typing import Any, ClassVar
 
-from pressmark.errors import LayoutConfigError, shown
+from pressmark.errors import LayoutConfigError, quoted
 from pressmark.layouts.base import Layout
 from pressmark.layouts.ocfl_hashed import check_digest_supported, hex_length
 from pressmark.layouts.parameters import Boolean, Choice, Integer, Text, digest_algorithm, parameter
@@ -85,7 +85,7 @@ class DirectClean(Layout):
         ):
             # Go's ReplaceAllString expands $name in a replacement, in some steps and not in others.
             if self.rules == "gocfl" and "$" in value:
-                raise LayoutConfigError(key, f"{shown(value)} holds a '$', which gocfl does not write as it is")
+                raise LayoutConfigError(key, f"{quoted(value)} holds a '$', which gocfl does not write as it is")
 
     def config(self) -> dict[str, Any]:
         """Return the complete ``config.json`` mapping; for gocfl also its own spelling of ``encodeUTF``."""

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from pressmark import _kernels
 from pressmark._kernels.tables import WINDOWS_RESERVED, Fault
-from pressmark.errors import IdentifierError, LayoutConfigError, PathError, shown, shown_value
+from pressmark.errors import IdentifierError, LayoutConfigError, PathError, quoted, quoted_value
 from pressmark.layouts.base import NAME_MAX, Layout
 from pressmark.layouts.batch import Door
 from pressmark.layouts.parameters import Boolean, Check, Text, parameter
@@ -52,7 +52,7 @@ class Encapsulation(Check):
         if kind == "fixed" and separator:
             why = _unfit(argument)
             if why:
-                raise LayoutConfigError(key, f"{shown(value)} cannot be used: {why}")
+                raise LayoutConfigError(key, f"{quoted(value)} cannot be used: {why}")
         elif not (value == "id" or re.fullmatch("tail:[1-9][0-9]*", value)):
             raise self.refusal(key, value)
         return value
@@ -121,7 +121,7 @@ class Pairtree(Layout):
             name = policy(_text(identifier))
             why = _unfit(name) if isinstance(name, str) else "it is no str"
             if why:
-                given = shown_value(name)
+                given = quoted_value(name)
                 raise IdentifierError(identifier, None, f"its encapsulation name {given} cannot be used: {why}")
             return name
         kind, _, argument = policy.partition(":")

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from pressmark._kernels.tables import DIGESTS
-from pressmark.errors import LayoutConfigError, shown, shown_value
+from pressmark.errors import LayoutConfigError, quoted, quoted_value
 
 __all__ = [
     "REQUIRED",
@@ -77,7 +77,7 @@ class Check:
         return value
 
     def refusal(self, key: str, value: object) -> LayoutConfigError:
-        return LayoutConfigError(key, f"{shown_value(value)} is not {self.allowed}")
+        return LayoutConfigError(key, f"{quoted_value(value)} is not {self.allowed}")
 
 
 class Integer(Check):
@@ -121,7 +121,7 @@ class Text(Check):
         try:
             value.encode("utf-8")
         except UnicodeEncodeError:
-            raise LayoutConfigError(key, f"{shown(value)} holds a lone surrogate, which UTF-8 cannot write") from None
+            raise LayoutConfigError(key, f"{quoted(value)} holds a lone surrogate, which UTF-8 cannot write") from None
         return value
 
     def from_text(self, key: str, text: str) -> str:

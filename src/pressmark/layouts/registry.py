@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from pressmark.errors import LayoutConfigError, LayoutConfigWarning, shown
+from pressmark.errors import LayoutConfigError, LayoutConfigWarning, quoted
 from pressmark.layouts.base import Layout, Parameter
 from pressmark.layouts.ocfl_clean_path import DirectClean
 from pressmark.layouts.ocfl_direct import FlatDirect
@@ -129,7 +129,7 @@ def entry(name: str) -> Entry:
     found = REGISTRY.get(_READ_ALIASES.get(name, name)) or _ALIASES.get(name)
     if found is None:
         known = ", ".join(e.alias or e.name for e in REGISTRY.values())
-        raise LayoutConfigError("layout", f"unknown layout {shown(str(name))}; known are {known}")
+        raise LayoutConfigError("layout", f"unknown layout {quoted(str(name))}; known are {known}")
     return found
 
 

@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 from pressmark import _kernels
 from pressmark._kernels.tables import WINDOWS_RESERVED
-from pressmark.errors import PathError, shown
+from pressmark.errors import PathError, quoted
 from pressmark.paths.batches import Texts, pieces
 
 __all__ = ["PROFILES", "Profile", "Refusal", "Refusals", "advice", "refusal", "refusals"]
@@ -147,7 +147,7 @@ def advice(path: str | bytes) -> str | None:
     """
     for segment in _octets(path).split(b"/"):
         if segment.startswith(b"-"):
-            return f"segment {shown(segment)}: begins with '-', as options of commands do"
+            return f"segment {quoted(segment)}: begins with '-', as options of commands do"
     return None
 
 
@@ -216,7 +216,7 @@ def _refusal_by(path: bytes, profile: Profile, root_length: int) -> str | None:
     for segment in path.split(b"/"):
         reason = _segment_refusal(segment, profile)
         if reason is not None:
-            return f"segment {shown(segment)}: {reason}"
+            return f"segment {quoted(segment)}: {reason}"
     before = root_length + 1 if root_length else 0
     for limit, length, unit in (
         (profile.path_octets, len(path), "octets"),
@@ -225,7 +225,7 @@ def _refusal_by(path: bytes, profile: Profile, root_length: int) -> str | None:
         if limit is not None and before + length + profile.with_nul > limit:
             rest = f" with the {root_length} of its root" if root_length else ""
             nul = ", of which the NUL behind the path is one" if profile.with_nul else ""
-            return f"path {shown(path)}: {length} {unit}{rest}; the limit is {limit}{nul}"
+            return f"path {quoted(path)}: {length} {unit}{rest}; the limit is {limit}{nul}"
     return None
 
 
@@ -242,9 +242,9 @@ def _segment_refusal(segment: bytes, profile: Profile) -> str | None:
         return f"{_units(segment)} UTF-16 units; the limit is {profile.segment_units}"
     for character in text:
         if character in profile.characters:
-            return f"it holds {shown(character)}"
+            return f"it holds {quoted(character)}"
     if text[-1] in profile.endings:
-        return f"it ends in {shown(text[-1])}"
+        return f"it ends in {quoted(text[-1])}"
     if profile.devices and text.partition(".")[0].rstrip(" ").upper() in _DEVICES:
         return "the name of a device"
     return None

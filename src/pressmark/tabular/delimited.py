@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from pressmark.errors import shown
+from pressmark.errors import quoted
 
 __all__ = [
     "BLOCK_BYTES",
@@ -182,10 +182,10 @@ def refuse_doubtful(
                 continue
             found, used = (r"'\t'" if one == b"\t" else f"'{one.decode()}'" for one in (separator, dialect.separator))
             how = f"{'' if dialect.quotes else '--format csv '}--delimiter {found}"
-            what = f"its first row has the field {shown(field)}"
+            what = f"its first row has the field {quoted(field)}"
             raise RowsError(f"{what}; give {how}, or --delimiter {used} if that is one field")
     if wanted and isinstance(number, int) and header is None:
-        what = f"its first row has {shown(names[number - 1])} in column {number}"
+        what = f"its first row has {quoted(names[number - 1])} in column {number}"
         raise RowsError(f"{what}; give --header if that is a name, --no-header if it is data")
 
 

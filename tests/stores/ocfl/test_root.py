@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from pressmark import DirectClean, IdentifierError, Pairtree, Vitro, layout
-from pressmark.errors import ObjectError, StoreError, shown
+from pressmark.errors import ObjectError, StoreError, quoted
 from pressmark.stores.ocfl.root import OcflRoot
 from pressmark.stores.ocfl.stored_object import OcflObject
 
@@ -153,7 +153,7 @@ def refusal(root: OcflRoot, identifier: str, given: Any, **options: Any) -> Obje
         root.put(identifier, given, **options)
     assert tree(Path(root.root)) == before
     assert "\n" not in str(caught.value)
-    assert shown(identifier) in str(caught.value)
+    assert quoted(identifier) in str(caught.value)
     return caught.value
 
 

@@ -25,7 +25,7 @@ from pressmark.bagit.validation.payload import Match, Matching
 from pressmark.bagit.validation.tag_files import Say, Structure
 from pressmark.bagit.validation.validate import LEVELS, check_files, judge
 from pressmark.bagit.walk import PAYLOAD
-from pressmark.errors import ArchiveError, shown
+from pressmark.errors import ArchiveError, quoted
 from pressmark.fixity import Outcome, Progress
 from pressmark.fixity.algorithms import ALGORITHMS
 from pressmark.fixity.pool import PROGRESS_EVERY, Event
@@ -177,7 +177,7 @@ class _Members:
             if fault is None:
                 fault = "it is the directory that holds everything" if not name else self._take(archive, name, member)
             if fault is not None:
-                say([problem("archive-member", b"", f"{shown(member.name)}: {fault}")])
+                say([problem("archive-member", b"", f"{quoted(member.name)}: {fault}")])
         # Only now is it known how many files they may list.
         archive.check_tag_files(self._manifests, self._kept)
         tops = list(islice(self.table.names(), 2))
@@ -209,7 +209,7 @@ class _Members:
         other, fault = clean_name(target)
         node = self.table.find(other) if fault is None and other else None
         if node is None or node.kind != "file":
-            return f"a hard link to {shown(target)}, which is no file before it"
+            return f"a hard link to {quoted(target)}, which is no file before it"
         self._used[_is_payload(name.split(b"/", 2))].add(node.algorithms)
         return self.table.add(name, "file", node.size, node.value, node.algorithms, node.start)
 

@@ -40,7 +40,7 @@ from pressmark.bagit.fetch.partial import (
     validator_of,
 )
 from pressmark.bagit.fetch.urls import Place, encoded, place_of, shown_url, split_url
-from pressmark.errors import BagError, shown
+from pressmark.errors import BagError, quoted
 from pressmark.version import __version__
 
 if TYPE_CHECKING:
@@ -229,7 +229,7 @@ class Downloader:
             remove_partial(directory, name)
             reason = f"{shown_url(url)} does not have the checksums that it should have"
             if part.encoding != "identity":
-                reason += f"; the server sent it in the encoding {shown(part.encoding)}, unasked"
+                reason += f"; the server sent it in the encoding {quoted(part.encoding)}, unasked"
             return Download("mismatch", reason, size, digests)
         except Failure as failure:
             if part is not None and failure.kind in ("refused", "too-long"):
@@ -315,7 +315,7 @@ class Downloader:
             raise Failure("refused", f"{what} is not encrypted; allow HTTP if you trust the way to it")
         if not parts.scheme:
             raise Failure("refused", f"{what} has no scheme; it should begin with https:")
-        raise Failure("refused", f"{what} has the scheme {shown(parts.scheme)}; only https is fetched")
+        raise Failure("refused", f"{what} has the scheme {quoted(parts.scheme)}; only https is fetched")
 
     def _addresses(self, place: Place) -> list[str]:
         """Return the addresses of a host, all of which may be connected to."""
@@ -323,9 +323,9 @@ class Downloader:
             addresses = resolve(place.host, place.port)
         except socket.gaierror as error:
             again = error.errno == socket.EAI_AGAIN
-            raise Failure("failed", f"the host {shown(place.host)} is not known: {error.strerror}", again) from None
+            raise Failure("failed", f"the host {quoted(place.host)} is not known: {error.strerror}", again) from None
         except (OSError, UnicodeError) as error:
-            raise Failure("failed", f"the host {shown(place.host)} is not known: {error}") from None
+            raise Failure("failed", f"the host {quoted(place.host)} is not known: {error}") from None
         if not self._terms.allow_private and place.host.rstrip(".") not in self._hosts:
             for address in addresses:
                 fault = fault_of_address(address)
@@ -333,7 +333,7 @@ class Downloader:
                 if fault is not None:
                     raise Failure(
                         "refused",
-                        f"the host {shown(place.host)} has the address {address}, which is {fault}; "
+                        f"the host {quoted(place.host)} has the address {address}, which is {fault}; "
                         "allow the host if you trust it",
                     )
         return addresses
@@ -375,7 +375,7 @@ class Downloader:
                     )
                 except (self._urllib3.exceptions.NewConnectionError, self._urllib3.exceptions.ConnectTimeoutError):
                     last = Failure("failed", f"{shown_url(place.url)}: no connection to {address}", again=True)
-        raise last or Failure("failed", f"the host {shown(place.host)} has no address")
+        raise last or Failure("failed", f"the host {quoted(place.host)} has no address")
 
     @contextlib.contextmanager
     def _failures(self, place: Place) -> Any:
@@ -629,4 +629,4 @@ def _words(error: BaseException) -> str:
         # urllib3 wraps what it was told: the innermost says it best.
         return _words(error.args[-1])
     text = (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__
-    return shown(text)[1:-1] if not text.isprintable() or len(text) > 200 else text
+    return quoted(text)[1:-1] if not text.isprintable() or len(text) > 200 else text

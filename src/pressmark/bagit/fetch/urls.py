@@ -8,7 +8,7 @@ from typing import NamedTuple
 from urllib.parse import SplitResult, quote, unquote, urlsplit
 
 from pressmark.bagit.fetch.download_errors import Failure
-from pressmark.errors import shown
+from pressmark.errors import quoted
 
 __all__ = ["URL_LENGTH", "Place", "encoded", "place_of", "shown_url", "split_url"]
 
@@ -40,7 +40,7 @@ def shown_url(url: str) -> str:
     scheme, colon, rest = url.partition("#")[0].partition(":")
     rest, question, _query = rest.partition("?")
     rest = re.sub("^(/*)[^/]*@", r"\1", rest)
-    return shown(f"{scheme}{colon}{rest}{question}{'…' if question else ''}")
+    return quoted(f"{scheme}{colon}{rest}{question}{'…' if question else ''}")
 
 
 def split_url(url: str) -> SplitResult:

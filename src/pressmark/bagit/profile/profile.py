@@ -36,7 +36,7 @@ from pressmark.bagit.manifest import bag_name, official_name
 from pressmark.bagit.paths import fault_of
 from pressmark.bagit.problems import problem
 from pressmark.bagit.walk import PAYLOAD, walk
-from pressmark.errors import ProfileError, shown, shown_value
+from pressmark.errors import ProfileError, quoted, quoted_value
 from pressmark.reports import Problem
 
 __all__ = ["Element", "Profile"]
@@ -161,7 +161,7 @@ class Profile:
             if len(made) < len(found):
                 names = [name for name, _ in found]
                 twice = next(name for name in names if names.count(name) > 1)
-                raise ProfileError(source, f"{shown(twice)} is there more than once")
+                raise ProfileError(source, f"{quoted(twice)} is there more than once")
             return made
 
         def constant(name: str) -> NoReturn:
@@ -281,7 +281,7 @@ class Profile:
 def _check_element(bag: BagTags, element: Element) -> Iterator[Problem]:
     """Check what the profile says of one element of bag-info.txt."""
     values = bag.info.all(element.label)
-    label = shown(element.label)
+    label = quoted(element.label)
     if not values and element.required:
         yield problem("profile-element-missing", info.NAME, f"there is no {label}", expected=element.label)
     elif not values and element.recommended:
@@ -353,8 +353,8 @@ class _Reader:
             if name not in _SECTIONS:
                 known = next((section for section in _SECTIONS if section.lower() == name.lower()), None)
                 if known is not None:
-                    self._refuse(f"{shown(name)} must be spelled '{known}'")
-                self._unknown.append(f"the section {shown(name)}")
+                    self._refuse(f"{quoted(name)} must be spelled '{known}'")
+                self._unknown.append(f"the section {quoted(name)}")
         about, version = self._about(content)
         lists = {name: self._list(content, name) for name in _LISTS}
         for what in ("Manifests", "Tag-Manifests"):
@@ -403,12 +403,12 @@ class _Reader:
             if not isinstance(about.get(name), str) or not about[name].strip():
                 self._refuse(f"{INFO} has no {name}, which it must have, as a string")
         if not is_absolute_uri(about[IDENTIFIER].partition("#")[0]):
-            self._refuse(f"{IDENTIFIER} is no URI: {shown(about[IDENTIFIER])}")
+            self._refuse(f"{IDENTIFIER} is no URI: {quoted(about[IDENTIFIER])}")
         # The first version had no word for itself.
         version = about.get("BagIt-Profile-Version", "1.1.0")
         known = isinstance(version, str) and re.fullmatch(r"([0-9]+\.[0-9]+)(?:\.[0-9]+)?", version)
         if not known or known[1] not in VERSIONS:
-            self._refuse(f"BagIt-Profile-Version is {shown_value(version)}; known are {', '.join(VERSIONS)}")
+            self._refuse(f"BagIt-Profile-Version is {quoted_value(version)}; known are {', '.join(VERSIONS)}")
         return about, version
 
     def _elements(self, content: dict[str, Any]) -> Iterator[Element]:
@@ -420,13 +420,13 @@ class _Reader:
             if not label.strip():
                 self._refuse(f"{BAG_INFO} has an empty label")
             if folded.setdefault(label.lower(), label) != label:
-                self._refuse(f"{BAG_INFO} has both {shown(folded[label.lower()])} and {shown(label)}")
+                self._refuse(f"{BAG_INFO} has both {quoted(folded[label.lower()])} and {quoted(label)}")
             if not isinstance(given, dict):
-                self._refuse(f"{BAG_INFO}: {shown(label)} is no object, with parameters such as required")
-            where = f"{BAG_INFO}: {shown(label)}: "
+                self._refuse(f"{BAG_INFO}: {quoted(label)} is no object, with parameters such as required")
+            where = f"{BAG_INFO}: {quoted(label)}: "
             for name in given:
                 if name not in ("required", "recommended", "repeatable", "values", "description"):
-                    self._unknown.append(f"the parameter {shown(name)} of {shown(label)}")
+                    self._unknown.append(f"the parameter {quoted(name)} of {quoted(label)}")
             description = given.get("description", "")
             if not isinstance(description, str):
                 self._refuse(f"{where}description is no string")
@@ -442,7 +442,7 @@ class _Reader:
     def _truth(self, given: dict[str, Any], name: str, default: bool, where: str = "") -> bool:
         value = given.get(name, default)
         if not isinstance(value, bool):
-            self._refuse(f"{where}{name} is {shown_value(value)}; expected true or false, without quotes")
+            self._refuse(f"{where}{name} is {quoted_value(value)}; expected true or false, without quotes")
         return value
 
     def _list(self, given: dict[str, Any], name: str, where: str = "") -> tuple[str, ...] | None:
@@ -450,7 +450,7 @@ class _Reader:
             return None
         value = given[name]
         if not isinstance(value, list) or not all(isinstance(one, str) and one for one in value):
-            self._refuse(f"{where}{name} is {shown_value(value)}; expected a list of strings")
+            self._refuse(f"{where}{name} is {quoted_value(value)}; expected a list of strings")
         return tuple(value)
 
     def _covers(
@@ -460,7 +460,7 @@ class _Reader:
         allowed = lists[f"{what}-Allowed"]
         for one in lists[f"{what}-Required"] or ():
             if allowed is not None and not matches(one, allowed):
-                self._refuse(f"{what}-Required has {shown(one)}, which {what}-Allowed does not allow")
+                self._refuse(f"{what}-Required has {quoted(one)}, which {what}-Allowed does not allow")
 
     def _paths(self, name: str, paths: tuple[str, ...] | None) -> None:
         for path in paths or ():
@@ -468,7 +468,7 @@ class _Reader:
             if fault is None and path.startswith("data/") != name.startswith("Payload"):
                 fault = "it is a payload file" if name.startswith("Tag") else "it is not in data/"
             if fault is not None:
-                self._refuse(f"{name} has {shown(path)}: {fault}")
+                self._refuse(f"{name} has {quoted(path)}: {fault}")
 
     def _accepted_versions(self, content: dict[str, Any]) -> tuple[str, ...]:
         versions = self._list(content, "Accept-BagIt-Version")
@@ -476,17 +476,17 @@ class _Reader:
             self._refuse("Accept-BagIt-Version is not there or empty; it must name at least one version")
         for version in versions:
             if not _VERSION.fullmatch(version):
-                self._refuse(f"Accept-BagIt-Version has {shown(version)}; expected versions such as 1.0")
+                self._refuse(f"Accept-BagIt-Version has {quoted(version)}; expected versions such as 1.0")
         return versions
 
     def _serialization(self, content: dict[str, Any]) -> tuple[str, tuple[str, ...]]:
         serialization = content.get("Serialization", "optional")
         if serialization not in _SERIALIZATIONS:
-            self._refuse(f"Serialization is {shown_value(serialization)}; expected {', '.join(_SERIALIZATIONS)}")
+            self._refuse(f"Serialization is {quoted_value(serialization)}; expected {', '.join(_SERIALIZATIONS)}")
         accepted = self._list(content, "Accept-Serialization") or ()
         for one in accepted:
             if not _MEDIA_TYPE.fullmatch(one):
-                self._refuse(f"Accept-Serialization has {shown(one)}; expected media types such as application/zip")
+                self._refuse(f"Accept-Serialization has {quoted(one)}; expected media types such as application/zip")
         if "Serialization" in content and serialization != "forbidden" and not accepted:
             self._refuse(f"Serialization is {serialization}, and Accept-Serialization has no media type for it")
         return serialization, accepted

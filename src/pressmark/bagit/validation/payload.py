@@ -14,7 +14,7 @@ from pressmark.bagit.problems import problem
 from pressmark.bagit.validation.tag_files import Say, Structure, lacking
 from pressmark.bagit.versions import breach
 from pressmark.bagit.walk import PAYLOAD, Found, walk
-from pressmark.errors import shown
+from pressmark.errors import quoted
 from pressmark.fixity import Progress
 from pressmark.fixity.pool import PROGRESS_EVERY, Event
 from pressmark.fs.disk_queue import DiskQueue
@@ -137,7 +137,7 @@ class Matching:
         """
         for first, second in listing.clashes():
             if not (listing.is_marked(first) and listing.is_marked(second)):
-                message = f"its name and {shown(first)} differ only in case or normalization; some disks hold just one"
+                message = f"its name and {quoted(first)} differ only in case or normalization; some disks hold just one"
                 self._say([problem("name-clash", second[:PATH_SHOWN], message)])
 
     def _found(self) -> Iterator[Found]:
@@ -189,7 +189,7 @@ class Matching:
         listing = self._listing(path)
         digests = listing.find(path)
         for again in listing.find_rest(path, digests):
-            message = f"it is listed as {shown(again.path)}"
+            message = f"it is listed as {quoted(again.path)}"
             if digests:
                 names = (os.fsdecode(one.name) for one in self._manifests(path) if one.algorithm in again.digests)
                 message += f" in {', '.join(names)}"

@@ -11,7 +11,7 @@ import click
 from pressmark.bagit.bag_info import BagInfo
 from pressmark.cli.common.console import CallError
 from pressmark.cli.common.files import open_source
-from pressmark.errors import shown
+from pressmark.errors import quoted
 
 __all__ = ["given_elements", "info_options"]
 
@@ -44,13 +44,13 @@ def given_elements(settings: Sequence[str], file: str | None) -> list[tuple[str,
     for setting in settings:
         label, equals, value = setting.partition("=")
         if not (label and equals):
-            raise CallError(f"--info {shown(setting)}: expected LABEL=VALUE")
+            raise CallError(f"--info {quoted(setting)}: expected LABEL=VALUE")
         try:
             BagInfo([(label, value)])
         except ValueError as error:
-            raise CallError(f"--info {shown(setting)}: {error}") from None
+            raise CallError(f"--info {quoted(setting)}: {error}") from None
         if _is_counted(label):
-            raise CallError(f"--info {shown(setting)}: it is counted, not given")
+            raise CallError(f"--info {quoted(setting)}: it is counted, not given")
         elements.append((label, value))
     return elements
 

@@ -19,7 +19,7 @@ from pressmark.cli.common.file_progress import Tally, counted, rate, shown_bytes
 from pressmark.cli.common.files import open_sink
 from pressmark.cli.common.fixity_options import LEDGER, PROGRESS, READ, THREADS, chosen_algorithms, opened_ledger
 from pressmark.cli.common.progress import manner_of
-from pressmark.errors import BagInvalidError, LedgerError, shown
+from pressmark.errors import BagInvalidError, LedgerError, quoted
 
 __all__ = ["update_command"]
 
@@ -109,7 +109,7 @@ def update_command(
     accepted = [word for words in accept for word in words.split(",")]
     for word in accepted:
         if word not in ACCEPTED:
-            raise CallError(f"--accept {shown(word)}: expected {', '.join(ACCEPTED)}")
+            raise CallError(f"--accept {quoted(word)}: expected {', '.join(ACCEPTED)}")
     added, dropped = chosen_algorithms(add), [name for names in drop for name in names.split(",")]
     if metadata_only and (added or accepted or rewrite or ledger):
         raise CallError("--metadata-only goes with --info, --remove-info and --drop-algorithm: the payload is not read")

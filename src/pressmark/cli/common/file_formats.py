@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 import click
 
 from pressmark.cli.common.console import CallError
-from pressmark.errors import shown
+from pressmark.errors import quoted
 from pressmark.tabular import delimited
 from pressmark.tabular.detection import CRLF, FormatError, format_of, is_gzip
 
@@ -216,7 +216,7 @@ def wanted_column(
     elif header is None and number is None:
         header = True
     if number is None and not header:
-        raise CallError(f"--column {shown(column)}: without a header row columns have numbers only")
+        raise CallError(f"--column {quoted(column)}: without a header row columns have numbers only")
     if as_name is not None:
         if header is False and files.sink is not Kind.PARQUET:
             raise CallError("--as: without a header row the new column has no name (--header says that there is one)")
@@ -234,12 +234,12 @@ def index_of(wanted: ColumnSpec, names: list[str], file: str) -> int:
     else:
         found = names.count(wanted.column)
         if found == 0:
-            raise CallError(f"{file}: no column {shown(wanted.column)}; it has {listed}")
+            raise CallError(f"{file}: no column {quoted(wanted.column)}; it has {listed}")
         if found > 1:
-            raise CallError(f"{file}: {found} columns are called {shown(wanted.column)}; give the number of one")
+            raise CallError(f"{file}: {found} columns are called {quoted(wanted.column)}; give the number of one")
         index = names.index(wanted.column)
     if wanted.result and wanted.result in names:
-        raise CallError(f"{file}: it has a column {shown(wanted.result)} already; name the new one with --as")
+        raise CallError(f"{file}: it has a column {quoted(wanted.result)} already; name the new one with --as")
     return index
 
 
@@ -247,9 +247,9 @@ def _check_name(name: str, kind: Kind) -> None:
     if not name:
         raise CallError("--as: the name is empty")
     if kind is Kind.TSV and any(character in name for character in "\t\n\r"):
-        raise CallError(f"--as {shown(name)}: a TSV field cannot hold that")
+        raise CallError(f"--as {quoted(name)}: a TSV field cannot hold that")
     if kind in (Kind.PARQUET, Kind.JSONL) and not _is_text(name):
-        raise CallError(f"--as {shown(name)}: names in {kind} are UTF-8")
+        raise CallError(f"--as {quoted(name)}: names in {kind} are UTF-8")
 
 
 def _is_text(name: str) -> bool:

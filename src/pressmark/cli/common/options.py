@@ -12,7 +12,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from pressmark.cli.common.console import CallError, cause, say
-from pressmark.errors import LayoutConfigError, LayoutConfigWarning, shown
+from pressmark.errors import LayoutConfigError, LayoutConfigWarning, quoted
 from pressmark.layouts import REGISTRY, Entry, Layout, entry, layout, layout_from_config
 from pressmark.layouts.parameters import unknown_key
 
@@ -94,7 +94,7 @@ def layout_option(text: str) -> Layout:
         return named_layout(text)
     except LayoutConfigError as error:
         reason = error.reason if error.key == "layout" else str(error)
-        raise CallError(f"--layout {shown(text)}: {reason}") from None
+        raise CallError(f"--layout {quoted(text)}: {reason}") from None
 
 
 def _overrides(entry: Entry, settings: Sequence[str]) -> dict[str, Any]:
@@ -104,7 +104,7 @@ def _overrides(entry: Entry, settings: Sequence[str]) -> dict[str, Any]:
     for setting in settings:
         key, equals, text = setting.partition("=")
         if not (key and equals):
-            raise CallError(f"--set {shown(setting)}: expected KEY=VALUE")
+            raise CallError(f"--set {quoted(setting)}: expected KEY=VALUE")
         if key not in by_key:
             raise unknown_key(key, by_key)
         try:

@@ -10,7 +10,7 @@ from typing import Any
 
 from pressmark.cli.common.console import PROGRAM, one_line, say, say_lines
 from pressmark.cli.common.files import Sink, Source
-from pressmark.errors import IdentifierError, PathError, shown
+from pressmark.errors import IdentifierError, PathError, quoted
 from pressmark.layouts import LineCounts
 
 __all__ = ["DISPLAY_AFTER", "FAILURES_AT_ONCE", "LOG_EVERY", "Display", "Manner", "Progress", "duration", "manner_of"]
@@ -71,7 +71,7 @@ class Progress:
         """Return the line for a failing item, without the program's name."""
         number = (error.index or 0) + 1
         place = f"{self._source.name}: item {number}" if self._null else f"{self._source.name}:{number}"
-        return f"{place}: {shown(error.item)}: {error.reason}"
+        return f"{place}: {quoted(error.item)}: {error.reason}"
 
     def on_failure(self, error: IdentifierError | PathError) -> None:
         """Take note of an item that was left out or left empty."""

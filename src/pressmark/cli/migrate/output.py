@@ -8,7 +8,7 @@ from typing import Any
 from pressmark.cli.common.buffered_lines import BufferedLines
 from pressmark.cli.common.console import one_line
 from pressmark.cli.common.files import Sink
-from pressmark.errors import shown
+from pressmark.errors import quoted
 from pressmark.migrate import GOOD, STATUSES, Entry, Row
 
 __all__ = ["Lines", "refusal_text", "row_text"]
@@ -38,7 +38,7 @@ class Lines:
     def entry(self, entry: Entry) -> None:
         """Write what would be done with an object, if that is wanted."""
         if self._everything:
-            text = f"{shown(entry.source_id)}: {shown(entry.source)} to {shown(entry.target)}"
+            text = f"{quoted(entry.source_id)}: {quoted(entry.source)} to {quoted(entry.target)}"
             self._add(entry._asdict() if self._as_json else text)
 
     def refusal(self, record: dict[str, Any]) -> None:
@@ -62,10 +62,10 @@ class Lines:
 
 def row_text(row: Row) -> str:
     """Return what became of an object, for people."""
-    who = shown(row.source_id) if row.source_id else shown(row.source)
-    also = f" as {shown(row.id)}" if row.id != row.source_id else ""
+    who = quoted(row.source_id) if row.source_id else quoted(row.source)
+    also = f" as {quoted(row.id)}" if row.id != row.source_id else ""
     if row.status in GOOD:
-        return f"{row.status} {who}{also}: {row.error or f'{shown(row.source)} to {shown(row.target)}'}"
+        return f"{row.status} {who}{also}: {row.error or f'{quoted(row.source)} to {quoted(row.target)}'}"
     return f"{row.status} {who}{also}: {row.error or STATUSES[row.status]}"
 
 
@@ -79,7 +79,7 @@ def refusal_text(record: dict[str, Any]) -> str:
 
 
 def _side(side: dict[str, Any]) -> str:
-    place = shown(side["source"]) if side["source"] else ""
+    place = quoted(side["source"]) if side["source"] else ""
     if side["source_id"] is not None:
-        place = f"{shown(side['source_id'])} ({side['source']})" if side["source"] else shown(side["source_id"])
-    return f"{place} at {shown(side['target'])}" if side["target"] is not None else place
+        place = f"{quoted(side['source_id'])} ({side['source']})" if side["source"] else quoted(side["source_id"])
+    return f"{place} at {quoted(side['target'])}" if side["target"] is not None else place

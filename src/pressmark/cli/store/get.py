@@ -14,7 +14,7 @@ from pressmark.cli.common.files import open_sink
 from pressmark.cli.common.progress import manner_of
 from pressmark.cli.store.options import JSON, opened, store_endings, store_options
 from pressmark.cli.store.output import Objects
-from pressmark.errors import BagError, ObjectError, PressmarkError, shown
+from pressmark.errors import BagError, ObjectError, PressmarkError, quoted
 from pressmark.fs.durable import flush_directory, flush_tree
 from pressmark.fs.moves import rename_new
 from pressmark.fs.staging import StagingDirectory
@@ -100,7 +100,7 @@ def get_command(
                     raise ObjectError(path, identifier, error.kind, error.reason) from None
                 if isinstance(error, PressmarkError) and not isinstance(error, BagError):
                     raise
-                why = str(error) if isinstance(error, BagError) else f"{shown(destination)}: {cause(error)}"
+                why = str(error) if isinstance(error, BagError) else f"{quoted(destination)}: {cause(error)}"
                 raise Failure(why) from None
             if as_json:
                 for name in files:

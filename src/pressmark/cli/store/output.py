@@ -8,7 +8,7 @@ from typing import Any
 from pressmark.cli.common.buffered_lines import BufferedLines
 from pressmark.cli.common.file_progress import Tally
 from pressmark.cli.common.files import Sink
-from pressmark.errors import shown
+from pressmark.errors import quoted
 from pressmark.stores import StoreObject
 
 __all__ = ["Objects"]
@@ -42,9 +42,9 @@ class Objects:
         identifier = _octets(record.id or "")
         path = _octets(record.path)
         if record.id is None:
-            self._fail(f"{shown(record.path)}: it has no identifier that can be read")
+            self._fail(f"{quoted(record.path)}: it has no identifier that can be read")
         elif self._end in identifier + path or b"\t" in identifier:
-            self._fail(f"{shown(record.id)}: {self._done}it does not go on a line; use --json")
+            self._fail(f"{quoted(record.id)}: {self._done}it does not go on a line; use --json")
         else:
             self._lines.add(identifier + b"\t" + path + self._end)
 

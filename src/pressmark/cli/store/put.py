@@ -16,7 +16,7 @@ from pressmark.cli.common.lists import open_lines
 from pressmark.cli.common.progress import manner_of
 from pressmark.cli.store.options import JSON, as_files, opened, pairs_of, store_endings, store_options
 from pressmark.cli.store.output import Objects
-from pressmark.errors import IdentifierError, ObjectError, shown
+from pressmark.errors import IdentifierError, ObjectError, quoted
 from pressmark.stores import Progress, Source
 from pressmark.tabular.detection import Crlf
 
@@ -121,7 +121,7 @@ def put_command(
                         objects.write(record)
                         for found in record.problems:
                             warned += 1
-                            tally.tell(f"{shown(record.id or '')}: {found.severity} {found.kind}: {found.message}")
+                            tally.tell(f"{quoted(record.id or '')}: {found.severity} {found.kind}: {found.message}")
                         tally.on_event(as_files(Progress(stored, failed)))
                 except KeyboardInterrupt:
                     objects.flush()

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from pressmark.compare.result import ComparisonData, Group, LayoutResult
-from pressmark.errors import shown
+from pressmark.errors import quoted
 from pressmark.html import number, rounded
 
 __all__ = ["BILLION", "STRUCTURES", "SYSTEMS", "Statement", "Verdict", "faults", "verdict"]
@@ -166,7 +166,7 @@ def _unsafe(layout: LayoutResult, duplicates: int) -> Iterator[Statement]:
     if "unmapped" in found:
         count = layout.unmapped.count
         first = layout.unmapped.first[:1]
-        example = f", the first of them {shown(first[0].identifier)} ({first[0].reason})" if first else ""
+        example = f", the first of them {quoted(first[0].identifier)} ({first[0].reason})" if first else ""
         yield Statement("unmapped", f"{name}: {_identifiers(count)} {_has(count)} no path{example}.")
     if "refused" in found:
         refused = layout.refused["unix"]
@@ -259,8 +259,8 @@ def _example(groups: Iterable[Group]) -> str:
         # The same identifier twice is no example.
         two = next((other for other in group.members if other.identifier != one.identifier), None)
         if two is not None:
-            at = f", at {shown(one.path)}" if one.path == two.path else ""
-            return f", such as {shown(one.identifier)} and {shown(two.identifier)}{at}"
+            at = f", at {quoted(one.path)}" if one.path == two.path else ""
+            return f", such as {quoted(one.identifier)} and {quoted(two.identifier)}{at}"
     return ""
 
 

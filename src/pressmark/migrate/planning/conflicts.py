@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, NamedTuple
 
-from pressmark.errors import shown
+from pressmark.errors import quoted
 from pressmark.fs.atomic import new_file
 from pressmark.fs.names import encode_fs, is_case_insensitive
 from pressmark.migrate.options import Options, existing
@@ -135,9 +135,9 @@ class PlanConflicts:
 def _line(kind: str, members: Sequence[ConflictMember], count: int, message: str) -> str:
     if not members:
         return message
-    names = " and ".join(shown(one.source if one.source_id is None else one.source_id) for one in members[:2])
+    names = " and ".join(quoted(one.source if one.source_id is None else one.source_id) for one in members[:2])
     others = f" and {count - 2} more" if count > 2 else ""
-    at = f" at {shown(members[0].target)}" if members[0].target is not None else ""
+    at = f" at {quoted(members[0].target)}" if members[0].target is not None else ""
     return f"{kind}: {names}{others}{at}: {message}"
 
 
@@ -176,7 +176,7 @@ class Names:
                 other = seen.setdefault(folded(encode_fs(path)), path)
                 if other != path:
                     kind = "normalization" if other.casefold() != path.casefold() else "case"
-                    return kind, path, f"{shown(other)} is the same name there"
+                    return kind, path, f"{quoted(other)} is the same name there"
                 told_apart.add(path)
                 path = path.rpartition("/")[0]
         return None

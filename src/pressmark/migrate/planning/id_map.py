@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping
 
-from pressmark.errors import shown
+from pressmark.errors import quoted
 from pressmark.migrate.id_index import IdentifierIndex
 from pressmark.tabular.delimited import CSV, TSV
 from pressmark.tabular.identifiers import ListError, examined, reading, table_rows
@@ -34,7 +34,7 @@ def read_map(given: IdentifierMap, index: IdentifierIndex) -> None:
     for identifier, first, second, same in index.repeated():
         if not same:
             lines = _lines_of(where, first, second) if where != "the map" else f"its pairs {first + 1} and {second + 1}"
-            what = f"the identifier {shown(identifier)} has two new ones, in {lines}"
+            what = f"the identifier {quoted(identifier)} has two new ones, in {lines}"
             raise ListError(f"{where}: {what}; leave one")
 
 

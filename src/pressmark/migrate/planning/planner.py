@@ -19,7 +19,7 @@ from time import monotonic
 from typing import NamedTuple, Protocol
 
 from pressmark import jobs
-from pressmark.errors import IdentifierError, MigrationError, shown
+from pressmark.errors import IdentifierError, MigrationError, quoted
 from pressmark.fs.atomic import new_file
 from pressmark.fs.names import decode_fs
 from pressmark.migrate.id_index import IdentifierIndex
@@ -263,7 +263,7 @@ class _Planning:
         # With a part of the source, the map may well be that of the whole.
         severity = WARNING if listed or self._wanted is not None else None
         for identifier, new in self._map.unasked():
-            what = f"it would become {shown(new)}, but is not in the source; mend the map"
+            what = f"it would become {quoted(new)}, but is not in the source; mend the map"
             self.conflicts.add("map-unknown", [ConflictMember(identifier, "")], what, severity=severity)
 
     def go(self, ids: Iterator[str] | None, collisions: Collisions) -> None:
@@ -407,7 +407,7 @@ class _Planning:
         if target is None:
             return kind, "", why
         if self._fixed and identifier != record.id:
-            what = f"it cannot become {shown(identifier)}: the object itself holds its identifier"
+            what = f"it cannot become {quoted(identifier)}: the object itself holds its identifier"
             return "identifier-fixed", target, what
         if self._options.to == "vitro" and size.files != 1 and size.fault is None:
             return "files-several", target, f"it has {size.files} files, and Vitro takes objects of one"

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Sequence
 
 from pressmark.bagit.paths import normal_key
-from pressmark.errors import IdentifierError, shown
+from pressmark.errors import IdentifierError, quoted
 from pressmark.fs.names import encode_fs, is_utf8
 from pressmark.layouts import Pairtree, Vitro, layout_from_config
 from pressmark.migrate.options import Options
@@ -76,7 +76,7 @@ class Targets:
         elif not self._verbatim and not can_be_said(identifier) and not self._is_said_by(path, identifier):
             return None, "unmapped", f"it cannot be written as an {IDENTIFIER}, on one line of text"
         if self._reserved(encode_fs(path)):
-            return None, "reserved", f"its place {shown(path)} is what the store has for itself; take another layout"
+            return None, "reserved", f"its place {quoted(path)} is what the store has for itself; take another layout"
         return path, "", ""
 
     def _is_said_by(self, path: str, identifier: str) -> bool:
@@ -151,7 +151,7 @@ def _same_in_manifest(names: Sequence[str]) -> tuple[str, str, str] | None:
         while path and seen.get(normal_key(encode_fs(path))) != path:
             other = seen.setdefault(normal_key(encode_fs(path)), path)
             if other != path:
-                what = f"{shown(other)} is the same name in a manifest, written otherwise in Unicode; rename one"
+                what = f"{quoted(other)} is the same name in a manifest, written otherwise in Unicode; rename one"
                 return "normalization", path, what
             path = path.rpartition("/")[0]
     return None

@@ -15,7 +15,7 @@ from itertools import chain, pairwise
 from time import monotonic, sleep
 from typing import NamedTuple
 
-from pressmark.errors import shown
+from pressmark.errors import quoted
 from pressmark.fixity import Outcome, hash_files
 from pressmark.fs.entries import DirectoryEntry, scan
 from pressmark.fs.names import decode_fs, encode_fs
@@ -348,7 +348,7 @@ class Check:
             if record.id is not None and hash(record.id) & 0xFFFF_FFFF_FFFF_FFFF in several:
                 other = first.setdefault(record.id, record.path)
                 if other != record.path:
-                    what = f"the object at {other!r} has the identifier {shown(record.id)} too"
+                    what = f"the object at {other!r} has the identifier {quoted(record.id)} too"
                     path = encode_fs(record.path)
                     self._tell(problem("duplicate-id", path, what, code="E037"))
 

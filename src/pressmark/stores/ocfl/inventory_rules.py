@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from datetime import date
 from typing import Any, NamedTuple
 
-from pressmark.errors import shown, shown_value
+from pressmark.errors import quoted, quoted_value
 from pressmark.fixity import ALGORITHMS as DIGESTS
 from pressmark.stores.ocfl.declarations import VERSIONS, later
 from pressmark.stores.ocfl.inventory import ALGORITHMS, CONTENT_DIRECTORY, content_directory, inventory_type
@@ -75,11 +75,11 @@ def version_number(name: str) -> tuple[int, int] | None:
 def path_fault(path: Any) -> str | None:
     """Return why ``path`` is neither a logical nor a content path, :data:`None` where it can be both."""
     if not isinstance(path, str):
-        return f"{shown_value(path)} is no text"
+        return f"{quoted_value(path)} is no text"
     if path.startswith("/") or path.endswith("/"):
-        return f"the path {shown(path)} begins or ends with '/'"
+        return f"the path {quoted(path)} begins or ends with '/'"
     if _BAD_ELEMENT.search(path) is not None:
-        return f"the path {shown(path)} has an element that is empty, '.' or '..'"
+        return f"the path {quoted(path)} has an element that is empty, '.' or '..'"
     return None
 
 
@@ -98,12 +98,12 @@ def inventory_findings(document: Mapping[str, Any], version: str | None = None) 
         if key not in document:
             add(Finding("inventory-key-missing", "E041", f"the inventory has no {key}"))
     for key in document.keys() - _KEYS:
-        add(Finding("inventory-key-unknown", "E102", f"the inventory has a key {shown(key)}, which OCFL does not know"))
+        add(Finding("inventory-key-unknown", "E102", f"the inventory has the unknown key {quoted(key)}"))
     _identity(document, version, add)
     algorithm = document.get("digestAlgorithm")
     if "digestAlgorithm" in document:
         if algorithm not in ALGORITHMS:
-            what = f"digestAlgorithm is {shown_value(algorithm)}: sha512 or sha256 are required"
+            what = f"digestAlgorithm is {quoted_value(algorithm)}: sha512 or sha256 are required"
             add(Finding("digest-algorithm", "E025", what))
             algorithm = None
         elif algorithm != ALGORITHMS[0]:
@@ -113,7 +113,7 @@ def inventory_findings(document: Mapping[str, Any], version: str | None = None) 
     used = _versions(document, algorithm, digests, add)
     if digests is not None and used is not None:
         for digest in digests - used:
-            what = f"the manifest has the digest {shown(digest)}, which no version's state uses"
+            what = f"the manifest has the digest {quoted(digest)}, which no version's state uses"
             add(Finding("digest-unused", "E107", what))
     _fixity(document, contents, add)
     return found
@@ -122,16 +122,14 @@ def inventory_findings(document: Mapping[str, Any], version: str | None = None) 
 def _identity(document: Mapping[str, Any], version: str | None, add: Any) -> None:
     identifier = document.get("id", "")
     if "id" in document and (not isinstance(identifier, str) or not identifier):
-        add(
-            Finding("inventory-value", "E037", f"id is {shown_value(identifier)}: a text is required, not an empty one")
-        )
+        add(Finding("inventory-value", "E037", f"id is {quoted_value(identifier)}; a non-empty string is required"))
     elif identifier and _URI.fullmatch(identifier) is None:
-        add(Finding("inventory-advice", "W005", f"the identifier {shown(identifier)} is no URI, which it should be"))
+        add(Finding("inventory-advice", "W005", f"the identifier {quoted(identifier)} is no URI, which it should be"))
     if "type" in document:
         given = document["type"]
         match = _TYPE.fullmatch(given) if isinstance(given, str) else None
         if match is None:
-            what = f"type is {shown_value(given)}, not {inventory_type(version or '1.1')}"
+            what = f"type is {quoted_value(given)}, not {inventory_type(version or '1.1')}"
             add(Finding("inventory-value", "E038", what))
         elif version is not None and match[1] != version:
             what = f"type says OCFL {match[1]}, the object's declaration {version}"
@@ -142,10 +140,10 @@ def _identity(document: Mapping[str, Any], version: str | None, add: Any) -> Non
     if "contentDirectory" in document:
         name = document["contentDirectory"]
         if not isinstance(name, str) or not name or "/" in name:
-            what = f"contentDirectory is {shown_value(name)}: one name is required"
+            what = f"contentDirectory is {quoted_value(name)}: one name is required"
             add(Finding("inventory-value", "E017", what))
         elif name in (".", ".."):
-            add(Finding("inventory-value", "E018", f"contentDirectory is {shown(name)}"))
+            add(Finding("inventory-value", "E018", f"contentDirectory is {quoted(name)}"))
 
 
 def _version_names(document: Mapping[str, Any], add: Any) -> set[str]:
@@ -161,7 +159,7 @@ def _version_names(document: Mapping[str, Any], add: Any) -> set[str]:
     for name in versions:
         parsed = version_number(name)
         if parsed is None:
-            add(Finding("version-name", "E104", f"{shown(name)} is no version's name: v1, v2 and so on are"))
+            add(Finding("version-name", "E104", f"{quoted(name)} is no version's name: v1, v2 and so on are"))
             continue
         numbers[parsed[0]] = name
         paddings.add(parsed[1])
@@ -180,7 +178,7 @@ def _version_names(document: Mapping[str, Any], add: Any) -> set[str]:
     if "head" in document and numbers:
         newest = numbers[max(numbers)]
         if head != newest:
-            what = f"head is {shown_value(head)}, the newest version {newest}"
+            what = f"head is {quoted_value(head)}, the newest version {newest}"
             add(Finding("inventory-value", "E040", what, expected=newest, found=str(head)))
     return set(versions)
 
@@ -191,11 +189,11 @@ def _digests(block: Mapping[str, Any], algorithm: str | None, what: str, codes: 
     seen = set()
     for digest in block:
         if pattern is not None and pattern.fullmatch(digest) is None:
-            text = f"{what} has {shown(digest)}, which is no digest of {algorithm}"
+            text = f"{what} has {quoted(digest)}, which is no digest of {algorithm}"
             add(Finding("digest-malformed", codes[0], text, algorithm=algorithm, found=digest))
         folded = digest.lower()
         if folded in seen:
-            text = f"{what} has the digest {shown(digest)} in two spellings"
+            text = f"{what} has the digest {quoted(digest)} in two spellings"
             add(Finding("digest-repeated", codes[1], text, algorithm=algorithm, found=digest))
         seen.add(folded)
 
@@ -213,7 +211,7 @@ def _manifest(
     folder = content_directory(document)
     for digest, paths in manifest.items():
         if not isinstance(paths, list) or not paths:
-            what = f"the manifest gives the digest {shown(digest)} no list of paths"
+            what = f"the manifest gives the digest {quoted(digest)} no list of paths"
             add(Finding("inventory-value", "E092", what))
             continue
         for path in paths:
@@ -222,14 +220,14 @@ def _manifest(
                 add(Finding("path-malformed", "E100" if slash else "E099", f"in the manifest {fault}"))
                 continue
             if path in contents:
-                add(Finding("path-repeated", "E101", f"the manifest has the path {shown(path)} more than once"))
+                add(Finding("path-repeated", "E101", f"the manifest has the path {quoted(path)} more than once"))
             contents.add(path)
             first, _, rest = path.partition("/")
             if first not in names or not rest.startswith(f"{folder}/"):
-                what = f"the manifest has the path {shown(path)}, which is in no version's {shown(folder)}"
+                what = f"the manifest has the path {quoted(path)}, which is in no version's {quoted(folder)}"
                 add(Finding("path-malformed", "E042", what))
     for path in _conflicts(contents):
-        add(Finding("path-conflict", "E101", f"the manifest has {shown(path)} as a file and as a directory"))
+        add(Finding("path-conflict", "E101", f"the manifest has {quoted(path)} as a file and as a directory"))
     return set(manifest), contents
 
 
@@ -255,19 +253,19 @@ def _versions(
     whole = True
     for name, block in versions.items():
         if not isinstance(block, dict):
-            add(Finding("inventory-value", "E047", f"the version {shown(name)} is not a JSON object"))
+            add(Finding("inventory-value", "E047", f"the version {quoted(name)} is not a JSON object"))
             whole = False
             continue
         for key in block.keys() - _VERSION_KEYS:
-            what = f"the version {shown(name)} has a key {shown(key)}, which OCFL does not know"
+            what = f"the version {quoted(name)} has the unknown key {quoted(key)}"
             add(Finding("inventory-key-unknown", "E102", what))
         _metadata(name, block, add)
         state = block.get("state")
         if "state" not in block:
-            add(Finding("inventory-key-missing", "E048", f"the version {shown(name)} has no state"))
+            add(Finding("inventory-key-missing", "E048", f"the version {quoted(name)} has no state"))
             whole = False
         elif not isinstance(state, dict):
-            add(Finding("inventory-value", "E050", f"the state of the version {shown(name)} is no JSON object"))
+            add(Finding("inventory-value", "E050", f"the state of the version {quoted(name)} is no JSON object"))
             whole = False
         else:
             used.update(state)
@@ -278,33 +276,33 @@ def _versions(
 def _metadata(name: str, block: Mapping[str, Any], add: Any) -> None:
     created = block.get("created")
     if "created" not in block:
-        add(Finding("inventory-key-missing", "E048", f"the version {shown(name)} has no created"))
+        add(Finding("inventory-key-missing", "E048", f"the version {quoted(name)} has no created"))
     elif not _is_date_time(created):
         what = (
-            f"created of the version {shown(name)} is {shown_value(created)}: a date and time of RFC 3339 is required"
+            f"created of the version {quoted(name)} is {quoted_value(created)}: a date and time of RFC 3339 is required"
         )
         add(Finding("inventory-value", "E049", what))
     if "message" not in block:
-        add(Finding("inventory-advice", "W007", f"the version {shown(name)} has no message"))
+        add(Finding("inventory-advice", "W007", f"the version {quoted(name)} has no message"))
     elif not isinstance(block["message"], str):
-        add(Finding("inventory-value", "E094", f"message of the version {shown(name)} is no text"))
+        add(Finding("inventory-value", "E094", f"message of the version {quoted(name)} is no text"))
     user = block.get("user")
     if "user" not in block:
-        add(Finding("inventory-advice", "W007", f"the version {shown(name)} has no user"))
+        add(Finding("inventory-advice", "W007", f"the version {quoted(name)} has no user"))
     elif not isinstance(user, dict) or not isinstance(user.get("name"), str) or not user["name"]:
-        what = f"user of the version {shown(name)} is not an object with the text name"
+        what = f"user of the version {quoted(name)} is not an object with the text name"
         add(Finding("inventory-value", "E054", what))
     else:
         for key in user.keys() - {"name", "address"}:
-            what = f"user of the version {shown(name)} has a key {shown(key)}, which OCFL does not know"
+            what = f"user of the version {quoted(name)} has the unknown key {quoted(key)}"
             add(Finding("inventory-key-unknown", "E102", what))
         address = user.get("address", "")
         if "address" not in user:
-            add(Finding("inventory-advice", "W008", f"user of the version {shown(name)} has no address"))
+            add(Finding("inventory-advice", "W008", f"user of the version {quoted(name)} has no address"))
         elif not isinstance(address, str):
-            add(Finding("inventory-value", "E054", f"address of the user of {shown(name)} is no text"))
+            add(Finding("inventory-value", "E054", f"address of the user of {quoted(name)} is no text"))
         elif _URI.fullmatch(address) is None:
-            add(Finding("inventory-advice", "W009", f"address of the user of {shown(name)} is no URI"))
+            add(Finding("inventory-advice", "W009", f"address of the user of {quoted(name)} is no URI"))
 
 
 def _is_date_time(value: Any) -> bool:
@@ -319,27 +317,27 @@ def _is_date_time(value: Any) -> bool:
 
 
 def _state(name: str, state: Mapping[str, Any], algorithm: str | None, digests: set[str] | None, add: Any) -> None:
-    _digests(state, algorithm, f"the state of {shown(name)}", ("E050", "E050"), add)
+    _digests(state, algorithm, f"the state of {quoted(name)}", ("E050", "E050"), add)
     logical: set[str] = set()
     for digest, paths in state.items():
         if digests is not None and digest not in digests:
-            what = f"the state of {shown(name)} has the digest {shown(digest)}, which is not in the manifest"
+            what = f"the state of {quoted(name)} has the digest {quoted(digest)}, which is not in the manifest"
             add(Finding("digest-unknown", "E050", what, found=digest))
         if not isinstance(paths, list) or not paths:
-            what = f"the state of {shown(name)} gives the digest {shown(digest)} no list of paths"
+            what = f"the state of {quoted(name)} gives the digest {quoted(digest)} no list of paths"
             add(Finding("inventory-value", "E050", what))
             continue
         for path in paths:
             if (fault := path_fault(path)) is not None:
                 slash = isinstance(path, str) and (path.startswith("/") or path.endswith("/"))
-                add(Finding("path-malformed", "E053" if slash else "E052", f"in the state of {shown(name)} {fault}"))
+                add(Finding("path-malformed", "E053" if slash else "E052", f"in the state of {quoted(name)} {fault}"))
             elif path in logical:
-                what = f"the state of {shown(name)} has the path {shown(path)} more than once"
+                what = f"the state of {quoted(name)} has the path {quoted(path)} more than once"
                 add(Finding("path-repeated", "E095", what))
             else:
                 logical.add(path)
     for path in _conflicts(logical):
-        what = f"the state of {shown(name)} has {shown(path)} as a file and as a directory"
+        what = f"the state of {quoted(name)} has {quoted(path)} as a file and as a directory"
         add(Finding("path-conflict", "E095", what))
 
 
@@ -351,20 +349,20 @@ def _fixity(document: Mapping[str, Any], contents: set[str], add: Any) -> None:
     for algorithm, block in fixity.items():
         if algorithm not in _FIXITY:
             # A warning: any extension, also one of somebody's own, may name more of them (section 3.5.4).
-            what = f"fixity has the algorithm {shown(algorithm)}, which neither OCFL nor its extension 0009 names"
+            what = f"fixity has the algorithm {quoted(algorithm)}, which neither OCFL nor its extension 0009 names"
             add(Finding("fixity-algorithm", "E056", what, algorithm=algorithm))
         if not isinstance(block, dict):
-            add(Finding("inventory-value", "E057", f"fixity of {shown(algorithm)} is no JSON object"))
+            add(Finding("inventory-value", "E057", f"fixity of {quoted(algorithm)} is no JSON object"))
             continue
-        _digests(block, algorithm, f"fixity of {shown(algorithm)}", ("E057", "E097"), add)
+        _digests(block, algorithm, f"fixity of {quoted(algorithm)}", ("E057", "E097"), add)
         for digest, paths in block.items():
             if not isinstance(paths, list) or not paths:
-                what = f"fixity of {shown(algorithm)} gives the digest {shown(digest)} no list of paths"
+                what = f"fixity of {quoted(algorithm)} gives the digest {quoted(digest)} no list of paths"
                 add(Finding("inventory-value", "E057", what))
                 continue
             for path in paths:
                 if not isinstance(path, str) or path not in contents:
-                    what = f"fixity of {shown(algorithm)} has the path {shown_value(path)}, which the manifest has not"
+                    what = f"fixity of {quoted(algorithm)} lists {quoted_value(path)}, which is not in the manifest"
                     add(Finding("path-unknown", "E057", what))
 
 
@@ -378,14 +376,14 @@ def history_findings(name: str, earlier: Mapping[str, Any], newest: Mapping[str,
     """
     found: list[Finding] = []
     if isinstance(newest.get("id"), str) and earlier.get("id") != newest["id"]:
-        what = f"the inventory of {shown(name)} has the identifier {shown_value(earlier.get('id'))}"
+        what = f"the inventory of {quoted(name)} has the identifier {quoted_value(earlier.get('id'))}"
         found.append(Finding("history-differs", "E110", what))
     if earlier.get("head") != name:
-        what = f"head in the inventory of {shown(name)} is {shown_value(earlier.get('head'))}"
+        what = f"head in the inventory of {quoted(name)} is {quoted_value(earlier.get('head'))}"
         found.append(Finding("history-differs", "E040", what, expected=name, found=str(earlier.get("head"))))
     folder = earlier.get("contentDirectory", CONTENT_DIRECTORY)
     if folder != newest.get("contentDirectory", CONTENT_DIRECTORY):
-        what = f"contentDirectory in the inventory of {shown(name)} is {shown_value(folder)}"
+        what = f"contentDirectory in the inventory of {quoted(name)} is {quoted_value(folder)}"
         found.append(Finding("history-differs", "E020", what))
     blocks, others = earlier.get("versions"), newest.get("versions")
     if not isinstance(blocks, dict) or not isinstance(others, dict):
@@ -393,15 +391,15 @@ def history_findings(name: str, earlier: Mapping[str, Any], newest: Mapping[str,
     for version, block in blocks.items():
         other = others.get(version)
         if not isinstance(other, dict) or not isinstance(block, dict):
-            what = f"the inventory of {shown(name)} has a version {shown(version)}, the newest has not"
+            what = f"the inventory of {quoted(name)} has a version {quoted(version)}, the newest has not"
             found.append(Finding("history-differs", "E066", what))
             continue
         if not _is_same_state(block, earlier, other, newest):
-            what = f"the inventory of {shown(name)} has another state of the version {shown(version)} than the newest"
+            what = f"the inventory of {quoted(name)} has another state of the version {quoted(version)} than the newest"
             found.append(Finding("history-differs", "E066", what))
         for key in ("created", "message", "user"):
             if block.get(key) != other.get(key):
-                what = f"{key} of {shown(version)} in the inventory of {shown(name)} is not that of the newest"
+                what = f"{key} of {quoted(version)} in the inventory of {quoted(name)} is not that of the newest"
                 found.append(Finding("inventory-advice", "W011", what))
     return found
 
@@ -416,7 +414,7 @@ def unset_finding(name: str, first: Mapping[str, Any], inventories: Iterable[Map
         return None
     if not any("contentDirectory" in inventory for inventory in inventories):
         return None
-    what = f"contentDirectory is not set in the inventory of {shown(name)}, the first version, and is in a later one"
+    what = f"contentDirectory is not set in the inventory of {quoted(name)}, the first version, and is in a later one"
     return Finding("history-differs", "E019", what)
 
 
@@ -425,7 +423,7 @@ def order_finding(name: str, inventory: Mapping[str, Any], next_one: Mapping[str
     before, now = _spec_version(inventory), _spec_version(next_one)
     if before is None or now is None or not later(before, now):
         return None
-    what = f"the inventory of {shown(name)} is of OCFL {before}, the next of {now}, which is earlier"
+    what = f"the inventory of {quoted(name)} is of OCFL {before}, the next of {now}, which is earlier"
     return Finding("history-differs", "E103", what, expected=now, found=before)
 
 

@@ -10,7 +10,7 @@ import os
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from pressmark.errors import LayoutConfigError, StoreError, shown, shown_value
+from pressmark.errors import LayoutConfigError, StoreError, quoted, quoted_value
 from pressmark.fs.durable import exists, flush_directory, flush_tree
 from pressmark.fs.entries import DirectoryEntry, scan
 from pressmark.fs.names import decode_fs, encode_fs
@@ -75,7 +75,7 @@ def create_root(root: bytes, layout: Layout, version: str, description: str | No
     :raises OSError: it cannot be written
     """
     if version not in VERSIONS:
-        raise StoreError(root, f"OCFL {shown_value(version)} is not known; take one of {', '.join(VERSIONS)}")
+        raise StoreError(root, f"OCFL {quoted_value(version)} is not known; take one of {', '.join(VERSIONS)}")
     why = refused_layout(layout, version)
     if why is not None:
         raise StoreError(root, why)
@@ -109,7 +109,7 @@ def _clear_unfinished(root: bytes) -> None:
     foreign = [entry.name for entry in entries if entry.name not in (LAYOUT, _NEW, EXTENSIONS)]
     foreign += [folder for folder in folders if os.path.join(folder, _CONFIG) not in configs]
     if foreign:
-        raise StoreError(root, f"it is there and holds {shown(foreign[0])}; name a new directory, or an empty one")
+        raise StoreError(root, f"it is there and holds {quoted(foreign[0])}; name a new directory, or an empty one")
     for name in (*configs, LAYOUT, _NEW):
         if os.path.lexists(os.path.join(root, name)):
             os.unlink(os.path.join(root, name))
@@ -163,7 +163,7 @@ def _layout(root: bytes, version: str | None) -> tuple[Layout | None, str, list[
     if not isinstance(name, str):
         return None, f"{os.fsdecode(LAYOUT)} names no extension", problems
     if name in ("", ".", "..") or "/" in name or "\0" in name:
-        why = f"{os.fsdecode(LAYOUT)} names {shown(name)}, which is no extension"
+        why = f"{os.fsdecode(LAYOUT)} names {quoted(name)}, which is no extension"
         return None, why, [*problems, problem("layout-unknown", LAYOUT, why)]
     path = os.path.join(EXTENSIONS, encode_fs(name), _CONFIG)
     config: dict[str, Any] = {"extensionName": name}
@@ -171,7 +171,9 @@ def _layout(root: bytes, version: str | None) -> tuple[Layout | None, str, list[
         if exists(os.path.join(root, path)):
             config = _read_json(os.path.join(root, path))
             if config.setdefault("extensionName", name) != name:
-                raise LayoutConfigError("extensionName", f"{shown_value(config['extensionName'])} is not {shown(name)}")
+                raise LayoutConfigError(
+                    "extensionName", f"{quoted_value(config['extensionName'])} is not {quoted(name)}"
+                )
         layout = layout_from_config(config)
     except OSError as error:
         # Without its configuration, the layout would give other paths.
@@ -180,7 +182,7 @@ def _layout(root: bytes, version: str | None) -> tuple[Layout | None, str, list[
     except (_NotJson, LayoutConfigError) as error:
         known = "unknown layout" in str(error)
         where = LAYOUT if known else path
-        why = f"{os.fsdecode(LAYOUT)} names {shown(name)}: {error}"
+        why = f"{os.fsdecode(LAYOUT)} names {quoted(name)}: {error}"
         return None, why, [*problems, problem("layout-unknown", where, str(error))]
     refused = refused_layout(layout, version or VERSIONS[0])
     if refused is not None:

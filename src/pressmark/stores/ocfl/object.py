@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from pressmark.errors import shown
+from pressmark.errors import quoted
 from pressmark.fixity import ALGORITHMS as DIGESTS
 from pressmark.fs.entries import DirectoryEntry, scan
 from pressmark.fs.names import decode_fs, encode_fs
@@ -249,7 +249,7 @@ class _Check:
             self._tell("inventory-malformed", path, str(error))
             return None
         for key in repeated:
-            self._tell("inventory-key-repeated", path, f"the key {shown(key)} is there more than once")
+            self._tell("inventory-key-repeated", path, f"the key {quoted(key)} is there more than once")
         return document
 
     def _sidecar(self, files: set[bytes], document: Mapping[str, Any], data: bytes, folder: tuple[bytes, ...]) -> None:
@@ -326,7 +326,7 @@ class _Check:
         named = {encode_fs(name) for name in blocks} if isinstance(blocks, dict) else set()
         for name in sorted(named - on_disk):
             if version_number(os.fsdecode(name)) is not None:
-                what = f"the inventory has the version {shown(name)}, there is no such directory"
+                what = f"the inventory has the version {quoted(name)}, there is no such directory"
                 self._tell("version-absent", (name,), what, code="E046")
         for name in sorted(on_disk, key=_in_order):
             if name not in named:
@@ -455,7 +455,7 @@ class _Check:
             own = _content_paths(earlier)
             if unlisted := sorted(before - own):
                 more = f" and {len(unlisted) - 1} more" if len(unlisted) > 1 else ""
-                what = f"the manifest of {os.fsdecode(name)} lacks the content file {shown(unlisted[0])}{more}"
+                what = f"the manifest of {os.fsdecode(name)} lacks the content file {quoted(unlisted[0])}{more}"
                 self._tell("history-differs", (name, _INVENTORY), what, code="E023")
             for path in own - on_disk - listed:
                 absent.setdefault(path, name)
@@ -492,7 +492,7 @@ class _Check:
                         fixity[path].discard(name)
                     other = known.setdefault(name, digest)
                     if other.lower() != digest.lower():
-                        what = f"its {name} of {shown(path)} is not that of another inventory"
+                        what = f"its {name} of {quoted(path)} is not that of another inventory"
                         code = "E092" if is_manifest else "E093"
                         self._tell(
                             "history-differs", (version, _INVENTORY), what, code=code, expected=other, found=digest

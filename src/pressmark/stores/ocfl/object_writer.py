@@ -15,7 +15,7 @@ from itertools import chain, islice
 from typing import Any, NamedTuple
 
 from pressmark import _kernels
-from pressmark.errors import IdentifierError, shown
+from pressmark.errors import IdentifierError, quoted
 from pressmark.fixity import Outcome, algorithm_name
 from pressmark.fixity.algorithms import ALGORITHMS
 from pressmark.fixity.copying import Copying, Job, copy_file, copy_files
@@ -464,7 +464,7 @@ class _Copied:
                 self._note(logical, outcome.digests, self.manifest[digest][0])
         for name, block in self._known.items():
             for logical in block:
-                raise Refused("mismatch", f"{name} of {shown(logical)} is given, but the source has no such file")
+                raise Refused("mismatch", f"{name} of {quoted(logical)} is given, but the source has no such file")
         if duplicates:
             self._prune(top, folder)
 
@@ -526,7 +526,7 @@ class _Copied:
             parents = content.split("/")[:-1]
             above = next((path for path in _prefixes(parents) if path in self._files), None)
         if other != logical or content in self._folders or above is not None:
-            what = f"{decode_fs(encode_fs(logical))}: its content path {shown(content)} is taken by another file"
+            what = f"{decode_fs(encode_fs(logical))}: its content path {quoted(content)} is taken by another file"
             raise Refused("collision", f"{what}; rename one of them, or encode names (encodeUTF)")
 
 
@@ -556,7 +556,7 @@ def _logical(name: bytes) -> str:
         raise Refused("bad-name", what) from None
     fault = path_fault(logical)
     if fault is not None or "\0" in logical:
-        raise Refused("bad-name", fault or f"the path {shown(logical)} has a NUL")
+        raise Refused("bad-name", fault or f"the path {quoted(logical)} has a NUL")
     return logical
 
 

@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from itertools import count
 from typing import Any, NamedTuple, Self
 
-from pressmark.errors import IdentifierError, ObjectError, StoreError, shown
+from pressmark.errors import IdentifierError, ObjectError, StoreError, quoted
 from pressmark.fs.durable import exists
 from pressmark.fs.entries import DirectoryEntry, longest_inside, scan
 from pressmark.fs.moves import make_parents, prune_empty_parents, rename_new
@@ -112,7 +112,7 @@ class StorageRoot(Store):
         self._root = encode_path(root)
         self.root = os.fsdecode(self._root)
         if algorithm not in ALGORITHMS:
-            raise StoreError(self.root, f"objects cannot be addressed by {shown(algorithm)}; take sha512 or sha256")
+            raise StoreError(self.root, f"objects cannot be addressed by {quoted(algorithm)}; take sha512 or sha256")
         if content_paths is not None and not content_paths.name.startswith("0011"):
             raise StoreError(self.root, f"{content_paths.name} maps no content paths; take 0011")
         if user is not None and (not user.get("name") or user.keys() - {"name", "address"}):
@@ -274,7 +274,7 @@ class StorageRoot(Store):
             if found.document.get("id") != identifier:
                 if candidate is not place:
                     continue
-                holder = shown(str(found.document.get("id")))
+                holder = quoted(str(found.document.get("id")))
                 what = f"its place {decode_fs(place)!r} is held by the object {holder}: the layout maps both there"
                 raise ObjectError(self.root, identifier, "collision", what)
             return found
@@ -355,13 +355,13 @@ class StorageRoot(Store):
         for (number, identifier), path in zip(known, paths, strict=True):
             place = found[number][0]
             if path is None:
-                what = f"the layout has no place for the identifier {shown(identifier)}"
+                what = f"the layout has no place for the identifier {quoted(identifier)}"
                 wrong[number].append(problem("identifier-unplaced", place, what))
             elif (right := encode_fs(path)) != place:
                 kind = "path-ocfl-java" if self._foreign_place(right) == place else "misplaced"
                 what = {
                     "path-ocfl-java": f"ocfl-java's spelling; {self.layout.name} places it at {path!r}",
-                    "misplaced": f"the object {shown(identifier)} belongs at {path!r}",
+                    "misplaced": f"the object {quoted(identifier)} belongs at {path!r}",
                 }[kind]
                 wrong[number].append(problem(kind, place, what, expected=path, found=decode_fs(place)))
         return wrong
@@ -390,7 +390,7 @@ class StorageRoot(Store):
         found = self._read_inventory(record.id or "", encode_fs(record.path))
         held = None if found is None else found.document.get("id")
         if found is None or (record.id is not None and held != record.id):
-            what = "there is no object" if found is None else f"there is {shown(str(held))} instead"
+            what = "there is no object" if found is None else f"there is {quoted(str(held))} instead"
             raise ObjectError(self.root, record.id or "", "missing", f"{what} at {record.path!r}")
         return self._object(str(held), found)
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Literal
 
-from pressmark.errors import ObjectError, StoreError, shown
+from pressmark.errors import ObjectError, StoreError, quoted
 from pressmark.fixity import Outcome
 from pressmark.fixity.copying import Event as CopyEvent
 from pressmark.fs.durable import flush_directory, flush_tree
@@ -149,7 +149,7 @@ class PairtreeStore(PairtreeReader):
         if encapsulation is not None:
             name = encapsulation
             if not _encapsulates(encode_fs(name)):
-                reason = f"no object can be in a directory called {shown(name)}"
+                reason = f"no object can be in a directory called {quoted(name)}"
                 way_out = "choose a name of three characters or more that does not begin with pairtree"
                 raise ObjectError(self.root, identifier, "bad-name", f"{reason}; {way_out}")
         too_much = too_long(self._tree, encode_fs(f"{place}/{name}"))

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from string import ascii_lowercase
 from typing import NamedTuple
 
-from pressmark.errors import StoreError, shown
+from pressmark.errors import StoreError, quoted
 from pressmark.reports import ERROR, Problem
 from pressmark.stores.problems import problem
 from pressmark.stores.store import store_errors
@@ -163,7 +163,7 @@ def read_namespaces(base: bytes, encoding: str = "utf-8") -> NamespacesFile:
             continue
         prefix = key[0]
         if key != prefix:
-            what = f"the prefix {shown(key)} is longer than one character, and Vitro uses {prefix!r}; shorten it"
+            what = f"the prefix {quoted(key)} is longer than one character, and Vitro uses {prefix!r}; shorten it"
             problems.append(_malformed(f"line {number}: {what}"))
             if prefix in read:
                 continue
@@ -191,7 +191,7 @@ def _entry(line: str, encoding: str) -> tuple[str, str]:
     if not key:
         raise ValueError("no prefix; write one letter before the namespace")
     if not _PREFIX.match(key):
-        raise ValueError(f"the prefix {shown(key)} is not an ASCII letter or digit; correct it")
+        raise ValueError(f"the prefix {quoted(key)} is not an ASCII letter or digit; correct it")
     return key, namespace
 
 
@@ -204,12 +204,12 @@ def with_declared(base: bytes, namespaces: Mapping[str, str], declared: Iterable
     result = dict(namespaces)
     for namespace in declared:
         if fault := _fault(namespace):
-            raise StoreError(path, f"the namespace {shown(namespace)} cannot be declared: {fault}")
+            raise StoreError(path, f"the namespace {quoted(namespace)} cannot be declared: {fault}")
         if namespace in result.values():
             continue
         free = next((letter for letter in ascii_lowercase if letter not in result), None)
         if free is None:
-            raise StoreError(path, f"no letter is left for the namespace {shown(namespace)}: there are 26 at most")
+            raise StoreError(path, f"no letter is left for the namespace {quoted(namespace)}: there are 26 at most")
         result[free] = namespace
     return result
 
@@ -222,13 +222,13 @@ def _namespaces_problems(namespaces: Mapping[str, str]) -> list[Problem]:
         if _fault(namespace):
             what = "is empty, so every identifier begins with it"
             if namespace:
-                what = f"{shown(namespace)} changes when Vitro writes the file again"
+                what = f"{quoted(namespace)} changes when Vitro writes the file again"
             way_out = f"migrate the objects below '{prefix}~' before changing the line"
             message = f"the namespace of {prefix!r} {what}; {way_out}"
             found.append(problem("namespaces-value", NAMESPACES, message, found=prefix))
         elif namespace[-1] in _SPACE:
             message = (
-                f"the namespace {shown(namespace)} of {prefix!r} ends with a blank; check that identifiers have it"
+                f"the namespace {quoted(namespace)} of {prefix!r} ends with a blank; check that identifiers have it"
             )
             found.append(problem("namespaces-blank", NAMESPACES, message, found=prefix))
     for number, (prefix, namespace) in enumerate(items):

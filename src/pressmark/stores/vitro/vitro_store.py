@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
-from pressmark.errors import IdentifierError, ObjectError, StoreError, shown
+from pressmark.errors import IdentifierError, ObjectError, StoreError, quoted
 from pressmark.fixity import Outcome
 from pressmark.fixity.copying import Event as CopyEvent
 from pressmark.fs.atomic import Replacement
@@ -121,7 +121,7 @@ class VitroStore(VitroReader):
             try:
                 stored = encode_fs(self.layout.object_path(identifier, name).removeprefix(f"{place}/"))
             except IdentifierError as error:
-                reason = f"the file's name {shown(error.identifier)}: {error.reason}; give it another"
+                reason = f"the file's name {quoted(error.identifier)}: {error.reason}; give it another"
                 raise ObjectError(self.root, identifier, "bad-name", reason) from None
             reason = too_long(self._tree, encode_fs(place) + b"/" + stored) or ""
             if reason:

@@ -9,7 +9,7 @@ from typing import Any
 from pressmark.cli.common.console import Failure
 from pressmark.cli.common.file_formats import ColumnSpec
 from pressmark.cli.common.tables.mapper import Mapper
-from pressmark.errors import shown
+from pressmark.errors import quoted
 from pressmark.tabular import delimited
 from pressmark.tabular.delimited import TSV, RowsError
 from pressmark.tabular.json_lines import item_of, parsed
@@ -118,7 +118,7 @@ class JsonReader:
         """Yield the wanted value of every line, but null; a malformed line ends it with a failure."""
         for block in self.blocks():
             for index, reason in sorted(block.faults.items())[:1]:
-                raise Failure(f"{self.name}:{block.number(index)}: {shown(block.item(index))}: {reason}")
+                raise Failure(f"{self.name}:{block.number(index)}: {quoted(block.item(index))}: {reason}")
             yield from (item for index, item in enumerate(block.items) if index not in block.nulls)
 
 

@@ -11,7 +11,7 @@ from pressmark.cli.common.console import CallError, Failure
 from pressmark.cli.common.file_formats import ColumnSpec, index_of
 from pressmark.cli.common.files import Source
 from pressmark.cli.common.tables.mapper import Mapper
-from pressmark.errors import ColumnError, shown
+from pressmark.errors import ColumnError, quoted
 
 # By name, because it need not be there where types are checked. Whoever imports this module says so if it is not here.
 pa: Any = importlib.import_module("pyarrow")
@@ -109,7 +109,7 @@ class ParquetReader:
         self.index = index_of(wanted, self.schema.names, self.name)
         kind = self.schema.types[self.index]
         if not _is_text(kind):
-            raise CallError(f"{self.name}: the column {shown(self.schema.names[self.index])} is {kind}, not text")
+            raise CallError(f"{self.name}: the column {quoted(self.schema.names[self.index])} is {kind}, not text")
 
     def header(self) -> list[bytes]:
         """Return the names of the columns; refuse those that text cannot hold."""
@@ -117,7 +117,7 @@ class ParquetReader:
             try:
                 _texts(pa.array([], field.type))
             except pa.ArrowException:
-                message = f"the column {shown(field.name)} is {field.type}, which cannot be written as text"
+                message = f"the column {quoted(field.name)} is {field.type}, which cannot be written as text"
                 raise CallError(f"{self.name}: {message}") from None
         return [name.encode() for name in self.schema.names]
 
@@ -197,9 +197,9 @@ class ParquetWriter:
             names = reader.names or [f"column_{number}" for number in range(1, reader.width + 1)]
             for name in names:
                 if not _is_utf8(name.encode("utf-8", "surrogateescape")):
-                    raise CallError(f"{reader.name}: the name of the column {shown(name)} is not UTF-8")
+                    raise CallError(f"{reader.name}: the name of the column {quoted(name)} is not UTF-8")
             if wanted.result in names:
-                raise CallError(f"{reader.name}: it has a column {shown(wanted.result)} already; use --as")
+                raise CallError(f"{reader.name}: it has a column {quoted(wanted.result)} already; use --as")
             schema = pa.schema([(name, pa.string()) for name in names])
             self._options = {"compression": DEFAULT_CODEC, "use_dictionary": names}
         self._schema = schema.append(pa.field(wanted.result, pa.string()))

@@ -10,7 +10,7 @@ from typing import Any
 from pressmark.cli.common.console import CallError, Failure
 from pressmark.cli.common.file_formats import ColumnSpec, index_of
 from pressmark.cli.common.tables.mapper import Mapper
-from pressmark.errors import shown
+from pressmark.errors import quoted
 from pressmark.tabular import delimited
 from pressmark.tabular.delimited import Dialect, RowsError, refuse_doubtful
 
@@ -190,7 +190,7 @@ class TextReader:
         """Yield the wanted field of every row; a row that is malformed ends it with a failure."""
         for block in self.blocks():
             for index, reason in sorted(block.faults.items())[:1]:
-                raise Failure(f"{self.name}:{block.number(index)}: {shown(block.item(index))}: {reason}")
+                raise Failure(f"{self.name}:{block.number(index)}: {quoted(block.item(index))}: {reason}")
             yield from block.items
 
     def _block(self, rows: list[bytes], quoted: bool, open_end: bool) -> TextBlock:
@@ -261,7 +261,7 @@ class TextWriter:
             for name in self._header:
                 if not self._dialect.holds(name):
                     raise CallError(
-                        f"{self._sink.name}: the name of the column {shown(name)} does not fit into a field"
+                        f"{self._sink.name}: the name of the column {quoted(name)} does not fit into a field"
                     )
             self._write_rows([self._header])
 
