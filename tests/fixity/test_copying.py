@@ -224,12 +224,17 @@ def test_an_original_that_grows_for_ever(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_ending_early(tmp_path: Path) -> None:
-    """Who takes no more outcomes ends the run at once, in the middle of a file too."""
+    """Closing the generator ends the run at once, in the middle of a file too, and its threads."""
     paths = make(tmp_path / "s", (10,) * 50)
     running = copy_files(jobs(paths, tmp_path / "t"), ("md5",), threads=2)
     assert isinstance(next(running), Outcome)
-    running.close()  # type: ignore[attr-defined]
-    assert not [thread for thread in threading.enumerate() if thread.name.startswith("pressmark")]
+    running.close()
+    made = sorted(os.listdir(tmp_path / "t"))
+    for thread in threading.enumerate():
+        if thread.name.startswith("pressmark-copy"):
+            thread.join(60)
+            assert not thread.is_alive()
+    assert sorted(os.listdir(tmp_path / "t")) == made
 
 
 def test_status(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import stat
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from itertools import chain
 from time import monotonic
@@ -24,6 +24,7 @@ from pressmark.fixity.algorithms import ALGORITHMS, algorithm_names
 from pressmark.fixity.hasher import CHANGED, READ_SIZE, Manner, changes, refusal
 from pressmark.fixity.outcomes import Outcome, failure
 from pressmark.fixity.pool import Finished, Progress, hash_files
+from pressmark.generator_pool import GeneratorPool
 
 __all__ = ["MODES", "Copying", "Job", "copy_file", "copy_files", "keep_status"]
 
@@ -79,7 +80,7 @@ def copy_files(
     read: str = "parallel",
     links: str = "refuse",
     on_event: Callable[[Event], object] | None = None,
-) -> Iterator[Outcome]:
+) -> Generator[Outcome, None, None]:
     """Copy many files, each read once, and give their outcomes lazily, in the order of ``jobs``; paths are sources.
 
     :param algorithms: of the digests
@@ -222,34 +223,33 @@ class _Tally:
 
 def _copy(
     jobs: Iterator[Job], names: Sequence[str], manner: Manner, workers: int, tell: Callable[[Event], object]
-) -> Iterator[Outcome]:
+) -> Generator[Outcome, None, None]:
     tally = _Tally()
     files = failed = 0
     next_progress = monotonic() + PROGRESS_EVERY
     window: list[Future[Outcome]] = []
-    pool = ThreadPoolExecutor(workers, "pressmark-copy")
-    try:
-        more = True
-        while more or window:
-            while more and len(window) < LOOK_AHEAD:
-                job = next(jobs, None)
-                if job is None:
-                    more = False
-                else:
-                    window.append(pool.submit(copy_file, job, names, manner, tally.count))
-            if window and wait(window[:1], PROGRESS_EVERY).done:
-                outcome = window.pop(0).result()
-                files += 1
-                failed += not outcome.ok
-                tell(Finished(outcome))
-                yield outcome
-            if monotonic() >= next_progress:
-                next_progress = monotonic() + PROGRESS_EVERY
-                tell(Progress(files, tally.bytes, failed))
-        tell(Progress(files, tally.bytes, failed))
-    finally:
-        tally.cancelled = True
-        pool.shutdown(cancel_futures=True)
+    with GeneratorPool(workers, "pressmark-copy") as pool:
+        try:
+            more = True
+            while more or window:
+                while more and len(window) < LOOK_AHEAD:
+                    job = next(jobs, None)
+                    if job is None:
+                        more = False
+                    else:
+                        window.append(pool.submit(copy_file, job, names, manner, tally.count))
+                if window and wait(window[:1], PROGRESS_EVERY).done:
+                    outcome = window.pop(0).result()
+                    files += 1
+                    failed += not outcome.ok
+                    tell(Finished(outcome))
+                    yield outcome
+                if monotonic() >= next_progress:
+                    next_progress = monotonic() + PROGRESS_EVERY
+                    tell(Progress(files, tally.bytes, failed))
+            tell(Progress(files, tally.bytes, failed))
+        finally:
+            tally.cancelled = True
 
 
 def copy_file(

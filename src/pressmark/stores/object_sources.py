@@ -77,13 +77,14 @@ def copy_source(
             yield Job(path, os.path.join(target, name))
 
     count = 0
-    outcomes = copy_files(jobs(), algorithms or _CHEAPEST, mode=mode, threads=threads, links=links, on_event=on_event)
-    for outcome in outcomes:
-        if not outcome.ok:
-            raise Unreadable(outcome)
-        if on_file is not None:
-            on_file(names[count], outcome)
-        count += 1
+    copies = copy_files(jobs(), algorithms or _CHEAPEST, mode=mode, threads=threads, links=links, on_event=on_event)
+    with contextlib.closing(copies):
+        for outcome in copies:
+            if not outcome.ok:
+                raise Unreadable(outcome)
+            if on_file is not None:
+                on_file(names[count], outcome)
+            count += 1
     if not os.path.isdir(target):  # no file at all
         os.mkdir(target)
     return count

@@ -39,7 +39,6 @@ from pressmark.bagit.paths import normal_key
 from pressmark.bagit.walk import PAYLOAD, walk
 from pressmark.errors import BagError
 from pressmark.fixity.copying import Job, copy_files, keep_status
-from pressmark.fixity.outcomes import Outcome
 from pressmark.fs.durable import can_flush_filesystem, exists, flush_directory, flush_filesystem
 from pressmark.fs.staging import StagingDirectory
 
@@ -193,20 +192,18 @@ def _build(
             paths.append(path)
             yield job
 
-    def copied() -> Iterator[tuple[bytes, Outcome]]:
-        for outcome in copy_files(
-            jobs(),
-            options.algorithms,
-            mode=mode,
-            threads=options.threads,
-            read=options.read,
-            links=options.links,
-            on_event=on_event,
-        ):
-            yield paths.popleft(), outcome
-
-    with Manifests(tags, options.algorithms) as manifests:
-        octets, files = record_outcomes(copied(), manifests, detector, preflight)
+    copies = copy_files(
+        jobs(),
+        options.algorithms,
+        mode=mode,
+        threads=options.threads,
+        read=options.read,
+        links=options.links,
+        on_event=on_event,
+    )
+    with contextlib.closing(copies), Manifests(tags, options.algorithms) as manifests:
+        outcomes = ((paths.popleft(), outcome) for outcome in copies)
+        octets, files = record_outcomes(outcomes, manifests, detector, preflight)
     preflight.settle(sources[0].path)
     on_event(Stage("check", files, octets))
     detector.compare(sources[0].path, _again(sources, data, links))

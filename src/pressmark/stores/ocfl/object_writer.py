@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from itertools import chain, islice
@@ -107,7 +108,7 @@ class Manners:
     copied: set[int] = field(default_factory=set)
     used: str | None = None
 
-    def copy(self, jobs: Iterator[Job], algorithms: tuple[str, ...]) -> Iterator[Outcome]:
+    def copy(self, jobs: Iterator[Job], algorithms: tuple[str, ...]) -> Generator[Outcome, None, None]:
         """Copy files, and give their outcomes in order."""
         first = list(islice(jobs, FEW))
         if not first:
@@ -445,23 +446,24 @@ class _Copied:
         spelling = {digest.lower(): digest for digest in self.manifest}
         duplicates = False
         jobs = self._jobs(source, top, folder, manners.links == "follow")
-        for number, outcome in enumerate(manners.copy(jobs, self._algorithms)):
-            logical, content, target = self._names[number]
-            if outcome.digests is None:
-                raise Unreadable(outcome)
-            self.outcomes[logical] = outcome
-            if self._known:
-                self._compare(logical, outcome.digests)
-            digest = outcome.digests[self._algorithm]
-            digest = spelling.setdefault(digest, digest)
-            if digest in self.manifest:
-                os.unlink(target)
-                duplicates = True
-            else:
-                self.manifest[digest] = [content]
-            self.state.setdefault(digest, []).append(logical)
-            if self._known:
-                self._note(logical, outcome.digests, self.manifest[digest][0])
+        with closing(manners.copy(jobs, self._algorithms)) as copies:
+            for number, outcome in enumerate(copies):
+                logical, content, target = self._names[number]
+                if outcome.digests is None:
+                    raise Unreadable(outcome)
+                self.outcomes[logical] = outcome
+                if self._known:
+                    self._compare(logical, outcome.digests)
+                digest = outcome.digests[self._algorithm]
+                digest = spelling.setdefault(digest, digest)
+                if digest in self.manifest:
+                    os.unlink(target)
+                    duplicates = True
+                else:
+                    self.manifest[digest] = [content]
+                self.state.setdefault(digest, []).append(logical)
+                if self._known:
+                    self._note(logical, outcome.digests, self.manifest[digest][0])
         for name, block in self._known.items():
             for logical in block:
                 raise Refused("mismatch", f"{name} of {quoted(logical)} is given, but the source has no such file")

@@ -13,11 +13,12 @@ import os
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from time import sleep
 from typing import Generic, NamedTuple, TypeVar
 
 from pressmark.fs.entries import DirectoryEntry, scan
+from pressmark.generator_pool import GeneratorPool
 from pressmark.reports import Problem
 from pressmark.stores.ocfl.declarations import OBJECT
 from pressmark.stores.ocfl.layout_files import EXTENSIONS, WORKSHOP
@@ -110,25 +111,22 @@ class Walk(Generic[T]):
                 else:
                     yield first
             return
-        with ThreadPoolExecutor(self._threads, "pressmark-walk") as pool:
+        with GeneratorPool(self._threads, "pressmark-walk") as pool:
             waiting: list[Found[T] | Problem | _Group | Future[list[Found[T] | Problem | _Group]]] = [*line]
             under_way = 0
             look = True
-            try:
-                while waiting:
-                    if look or isinstance(waiting[-1], _Group):
-                        under_way += self._hand_out(waiting, pool, 2 * self._threads - under_way)
-                    item = waiting.pop()
-                    look = isinstance(item, Future)
-                    if isinstance(item, Future):
-                        under_way -= 1
-                        waiting += reversed(item.result())
-                    elif not isinstance(item, _Group):  # the first in line has been handed out
-                        yield item
-            finally:
-                pool.shutdown(cancel_futures=True)
+            while waiting:
+                if look or isinstance(waiting[-1], _Group):
+                    under_way += self._hand_out(waiting, pool, 2 * self._threads - under_way)
+                item = waiting.pop()
+                look = isinstance(item, Future)
+                if isinstance(item, Future):
+                    under_way -= 1
+                    waiting += reversed(item.result())
+                elif not isinstance(item, _Group):  # the first in line has been handed out
+                    yield item
 
-    def _hand_out(self, waiting: list, pool: ThreadPoolExecutor, count: int) -> int:  # type: ignore[type-arg]
+    def _hand_out(self, waiting: list, pool: GeneratorPool, count: int) -> int:  # type: ignore[type-arg]
         """Give the first groups in line to threads; the very first always, or nothing would go on."""
         given = 0
         at = len(waiting) - 1

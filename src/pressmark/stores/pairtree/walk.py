@@ -11,7 +11,7 @@ import fnmatch
 import os
 import re
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
 from itertools import repeat
@@ -22,6 +22,7 @@ from pressmark.errors import IdentifierError, PathError
 from pressmark.fs.entries import DirectoryEntry, scan
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.fs.run_directories import LOCK, kind_of_leftover
+from pressmark.generator_pool import GeneratorPool
 from pressmark.layouts import Pairtree
 from pressmark.reports import Problem
 from pressmark.stores.pairtree import dialects
@@ -188,19 +189,16 @@ class Walk:
         free takes from the leftmost work; what it leaves takes its place.
         """
         line: list[Part | Future[list[Part]]] = [below]
-        with ThreadPoolExecutor(workers, "pressmark-walk") as pool:
-            try:
-                while line:
-                    self._hand_out(line, pool, workers)
-                    first = line.pop(0) if line else []
-                    if isinstance(first, Future):
-                        line[0:0] = first.result()
-                    elif not isinstance(first, Work):
-                        yield from first
-            finally:
-                pool.shutdown(wait=True, cancel_futures=True)
+        with GeneratorPool(workers, "pressmark-walk") as pool:
+            while line:
+                self._hand_out(line, pool, workers)
+                first = line.pop(0) if line else []
+                if isinstance(first, Future):
+                    line[0:0] = first.result()
+                elif not isinstance(first, Work):
+                    yield from first
 
-    def _hand_out(self, line: list[Part | Future[list[Part]]], pool: ThreadPoolExecutor, workers: int) -> None:
+    def _hand_out(self, line: list[Part | Future[list[Part]]], pool: GeneratorPool, workers: int) -> None:
         running = waiting = index = 0
         while index < len(line):
             part = line[index]

@@ -1,0 +1,71 @@
+"""Generators whose work is done by threads, closed wherever that may happen."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import pressmark
+from pressmark.fixity.copying import Job, copy_files
+from pressmark.generator_pool import GeneratorPool
+
+
+def copies(folder: Path) -> Iterator[Any]:
+    """Return the outcomes of copies by threads."""
+    (folder / "source").mkdir()
+    (folder / "target").mkdir()
+    jobs = []
+    for number in range(50):
+        (folder / "source" / str(number)).write_bytes(bytes(1000))
+        jobs.append(Job(os.fsencode(folder / "source" / str(number)), os.fsencode(folder / "target" / str(number))))
+    return copy_files(jobs, ("md5",), threads=2)
+
+
+def objects(kind: str) -> Callable[[Path], Iterator[Any]]:
+    """Return what makes a store of a kind and gives its objects, found by threads."""
+
+    def found(folder: Path) -> Iterator[Any]:
+        layout = {"layout": "0003"} if kind == "ocfl" else {}
+        store = pressmark.stores.create(kind, folder / "store", **layout)
+        (folder / "file").write_bytes(b"x")
+        for number in range(20):
+            store.put(f"id{number}", folder / "file")
+        return iter(store.objects(threads=2))
+
+    return found
+
+
+@pytest.mark.parametrize("make", [copies, objects("pairtree"), objects("ocfl")], ids=["copies", "pairtree", "ocfl"])
+def test_closing_joins_no_thread(
+    make: Callable[[Path], Iterator[Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The garbage collector may close it while this thread starts another one, where joining one never returns."""
+    generator = make(tmp_path)
+    next(generator)
+    joined: list[threading.Thread] = []
+    monkeypatch.setattr(threading.Thread, "join", lambda thread, *_timeout: joined.append(thread))
+    generator.close()  # type: ignore[attr-defined]
+    assert joined == []
+
+
+def test_calls_are_over() -> None:
+    """No call is running after the statement, and none begins."""
+    begun, go_on, ended = threading.Event(), threading.Event(), []
+
+    def call() -> None:
+        begun.set()
+        go_on.wait()
+        ended.append(True)
+
+    with GeneratorPool(1, "test") as pool:
+        first, second = pool.submit(call), pool.submit(call)
+        begun.wait()
+        threading.Timer(0.05, go_on.set).start()
+    assert ended == [True]
+    assert first.done()
+    assert second.cancelled()
