@@ -12,7 +12,7 @@ from pressmark.fixity.algorithms import algorithm_names
 from pressmark.fixity.manifests import FORMATS, manifest_line
 from pressmark.fixity.outcomes import Outcome
 from pressmark.fixity.pool import hash_files
-from pressmark.fixity.walk import walk
+from pressmark.fixity.tree import walk
 from pressmark.jobs.chunks import BYTES, FILES, Chunk
 from pressmark.jobs.counts import Tally
 from pressmark.jobs.listing import Listed, listed_chunks, read_listing, refuse_inside

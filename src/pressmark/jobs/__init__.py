@@ -8,13 +8,17 @@ True
 
 from __future__ import annotations
 
-from pressmark.jobs.chunks import BYTES, FILES, ROWS, Chunk, ChunkBuilder
-from pressmark.jobs.dask import dask_client, run_dask
-from pressmark.jobs.local import run_executor, run_local
-from pressmark.jobs.receipts import Receipt
-from pressmark.jobs.scheduler import OnReceipt, Stop, Summary, run
-from pressmark.jobs.workdir import Done, Job, WorkFolder, job_key
-from pressmark.jobs.worker import Failed, run_chunk
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pressmark.jobs.chunks import BYTES, FILES, ROWS, Chunk, ChunkBuilder
+    from pressmark.jobs.dask import dask_client, run_dask
+    from pressmark.jobs.local import run_executor, run_local
+    from pressmark.jobs.receipts import Receipt
+    from pressmark.jobs.scheduler import OnReceipt, Stop, Summary, run
+    from pressmark.jobs.workdir import Done, Job, WorkFolder, job_key
+    from pressmark.jobs.worker import Failed, run_chunk
 
 __all__ = [
     "BYTES",
@@ -38,3 +42,35 @@ __all__ = [
     "run_executor",
     "run_local",
 ]
+
+# The module of each name, imported when the name is first used.
+_MODULES = {
+    "BYTES": "chunks",
+    "FILES": "chunks",
+    "ROWS": "chunks",
+    "Chunk": "chunks",
+    "ChunkBuilder": "chunks",
+    "Done": "workdir",
+    "Failed": "worker",
+    "Job": "workdir",
+    "OnReceipt": "scheduler",
+    "Receipt": "receipts",
+    "Stop": "scheduler",
+    "Summary": "scheduler",
+    "WorkFolder": "workdir",
+    "dask_client": "dask",
+    "job_key": "workdir",
+    "run": "scheduler",
+    "run_chunk": "worker",
+    "run_dask": "dask",
+    "run_executor": "local",
+    "run_local": "local",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a part of the package when it is first used."""
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
+    return globals()[name]
