@@ -348,6 +348,12 @@ class WorkFolder:
             if receipt is not None:
                 yield receipt
 
+    def failures(self, receipt: Receipt) -> Iterator[dict[str, Any]]:
+        """Yield the records of the items that failed in a chunk, in order."""
+        if receipt.errors and receipt.output is not None:
+            with self.output_path(f"{receipt.output.rpartition('.')[0]}.errors.jsonl").open("rb") as lines:
+                yield from map(json.loads, lines)
+
     def write_receipt(self, receipt: Receipt) -> Receipt:
         """Write the receipt of a chunk whose work is in place, and return the one that counts: the first.
 

@@ -13,7 +13,8 @@ from pressmark.cli.common.console import CallError, Failure, say
 from pressmark.cli.common.file_progress import counted, shown_bytes
 from pressmark.cli.common.progress import duration
 from pressmark.cli.common.signals import told_of_ctrl_c
-from pressmark.cli.common.workers import check_workers, dask_cluster, ending_soon
+from pressmark.cli.common.worker_options import check_workers
+from pressmark.cli.common.workers import dask_cluster, ending_soon
 from pressmark.cli.migrate.options import asked_for, refuse_mixed
 from pressmark.cli.migrate.output import Lines
 from pressmark.cli.migrate.watch import Watch
