@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from pressmark.errors import JobError
 from pressmark.fs.atomic import OutputFile
+from pressmark.fs.names import is_inside
 from pressmark.jobs.chunks import BYTES, FILES, Chunk, ChunkBuilder
 from pressmark.jobs.workdir import WorkFolder
 
@@ -21,7 +22,7 @@ def refuse_inside(folder: str | os.PathLike[str], root: str) -> None:
 
     :raises JobError: it is
     """
-    if os.path.commonpath([os.path.realpath(folder), os.path.realpath(root)]) == os.path.realpath(root):
+    if is_inside(folder, root):
         raise JobError(os.fspath(folder), f"the work folder is in {root}, which the run is about: name another one")
 
 
