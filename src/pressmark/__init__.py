@@ -6,7 +6,6 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from pressmark import _kernels
-from pressmark.arrow import StringColumn, StringTable
 from pressmark.errors import (
     BagError,
     BagInvalidError,
@@ -23,25 +22,26 @@ from pressmark.errors import (
     ProfileError,
     StoreError,
 )
-from pressmark.layouts import (
-    DifferentialNTupleOmitPrefix,
-    DirectClean,
-    FlatDirect,
-    FlatOmitPrefix,
-    HashAndIdNTuple,
-    HashedNTuple,
-    Layout,
-    LineCounts,
-    NTupleOmitPrefix,
-    Pairtree,
-    Vitro,
-    layout,
-    layout_from_config,
-)
 from pressmark.version import __version__
 
 if TYPE_CHECKING:
     from pressmark import bagit, compare, fixity, jobs, layouts, migrate, stores
+    from pressmark.arrow import StringColumn, StringTable
+    from pressmark.layouts import (
+        DifferentialNTupleOmitPrefix,
+        DirectClean,
+        FlatDirect,
+        FlatOmitPrefix,
+        HashAndIdNTuple,
+        HashedNTuple,
+        Layout,
+        LineCounts,
+        NTupleOmitPrefix,
+        Pairtree,
+        Vitro,
+        layout,
+        layout_from_config,
+    )
 
 __all__ = [
     "BagError",
@@ -84,17 +84,21 @@ __all__ = [
     "stores",
 ]
 
-#: Which twin runs, ``"native"`` or ``"pure"``; ``pressmark --version`` says on which vector level, too.
+#: Which implementation runs, ``"native"`` or ``"pure"``; ``pressmark --version`` adds the vector level.
 implementation: str
 
-# Parts that a program which only maps identifiers need not wait for.
-_LAZY = frozenset({"bagit", "compare", "fixity", "jobs", "migrate", "stores"})
+_PACKAGES = frozenset({"bagit", "compare", "fixity", "jobs", "layouts", "migrate", "stores"})
+_COLUMNS = frozenset({"StringColumn", "StringTable"})
 
 
 def __getattr__(name: str) -> Any:
-    """Import a part of the package when it is first asked for, and say which implementation runs."""
+    """Import a part of the package when it is first used."""
     if name == "implementation":
         return _kernels.active.NAME
-    if name in _LAZY:
+    if name in _PACKAGES:
         return importlib.import_module(f"{__name__}.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = importlib.import_module(f"{__name__}.{'arrow' if name in _COLUMNS else 'layouts'}")
+    globals()[name] = getattr(module, name)
+    return globals()[name]

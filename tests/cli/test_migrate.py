@@ -228,7 +228,7 @@ def test_refusals_name_all_sides() -> None:
         (["books", "root", *OCFL, "--copy-mode", "hardlink"], "OCFL forbids hard links (E090)"),
         (["books", "root", *OCFL, "--ids", "none"], "none"),
         (["books", "root", "--to", "ocfl", "--layout", "0099"], "0099"),
-        (["books", "root", *OCFL, "--dask-scheduler-file", "none"], "there is no such file"),
+        (["books", "root", *OCFL, "--dask-scheduler-file", "none"], "file not found"),
     ],
 )
 def test_wrong_calls(call: Call, books: Path, arguments: list[str], said: str) -> None:
@@ -442,14 +442,14 @@ def test_a_work_folder_that_cannot_be_written(call: Call, monkeypatch: pytest.Mo
         patched.setattr(merge, "write_rows", unmerged)
         result = call("migrate", "books", "root", *OCFL)
     assert result.exit_code == 1
-    ending = "root.migration': No space left on device; the run needs to read and write there; run the same command"
+    ending = "root.migration': No space left on device; the run needs read and write access; run the same command"
     assert result.stderr.endswith(f"{ending} with --resume to continue\n")
     # A run that is finished is read again by the same call.
     assert call("migrate", "books", "root", "--resume").exit_code == 0
     monkeypatch.setattr(verifying, "write_rows", unmerged)
     result = call("migrate", "books", "root", "--verify-again")
     assert result.exit_code == 1
-    assert result.stderr.endswith("the run needs to read and write there; run the same command to continue\n")
+    assert result.stderr.endswith("the run needs read and write access; run the same command to continue\n")
 
 
 def test_interrupted(call: Call, books: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -90,7 +90,7 @@ def test_map_without_failures(both: Both, tmp_path: Path) -> None:
         (("map", "0002", "ids.txt", "--dask", "tcp://x:1"), "use only one of --workers, --dask and --dask-scheduler"),
         (("hash", "ids.txt", "--ledger", "l"), "--ledger: with workers, --work and --resume continue a run; leave it"),
         (("hash", "ids.txt", "--read", "sequential"), "--read sequential: workers read several files at the same time"),
-        (("hash", ".", "-o", "sums"), "the work folder is in "),
+        (("hash", ".", "-o", "sums"), "work folder inside of "),
     ],
 )
 def test_what_cannot_be_shared(call: Call, tmp_path: Path, arguments: tuple[str, ...], words: str) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pressmark.fs.names import existing_spelling, is_case_insensitive, too_long
+from pressmark.fs.names import existing_spelling, is_case_insensitive, is_inside, too_long
 
 
 @pytest.fixture
@@ -36,3 +36,15 @@ def test_spelling(folder: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     real = os.lstat
     monkeypatch.setattr(os, "lstat", lambda name: real(name.replace(b"aBC", b"Abc")))
     assert is_case_insensitive(path)
+
+
+def test_inside(tmp_path: Path) -> None:
+    """A path is inside a directory by its real path, of whatever type the two are; a name that begins alike is not."""
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path / "a")
+    inside = ["a", "a/b", "a/b/absent", "link", "link/b", "a/../a/x"]
+    outside = ["ab", "a/..", "absent", "link/.."]
+    assert all(is_inside(tmp_path / path, os.fsencode(tmp_path / "a")) for path in inside)
+    assert not any(is_inside(os.fspath(tmp_path / path), tmp_path / "a") for path in outside)
+    assert is_inside(tmp_path, "/")
+    assert is_inside(tmp_path / "a" / "b", tmp_path / "link")

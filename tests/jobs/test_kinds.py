@@ -310,7 +310,7 @@ def test_hashing_by_links_and_what_cannot_be(tmp_path: Path) -> None:
     assert [one["path"] for one in failures(work)] == ["nowhere"]
     with pytest.raises(JobError, match="there is no such directory"):
         WorkFolder.create(tmp_path / "other", job, fixity.HashFiles("/none/of/that").plan(tmp_path / "other"))
-    with pytest.raises(JobError, match="which the run is about: name another one"):
+    with pytest.raises(JobError, match="which the run reads; choose another one"):
         job.plan(tmp_path / "tree" / "work")
     for options in ({"format": "x"}, {"algorithms": ("md5", "sha1")}, {"links": "x"}):
         with pytest.raises(ValueError, match=r"expected|one digest a file"):

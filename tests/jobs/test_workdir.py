@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ import pytest
 
 from pressmark import jobs
 from pressmark.errors import JobError
-from pressmark.jobs import Chunk, ChunkBuilder, Failed, Receipt, WorkFolder, run_chunk
+from pressmark.jobs import Chunk, ChunkBuilder, FailedChunk, Receipt, WorkFolder, run_chunk
 from pressmark.jobs.visibility import MountProbe, unseen
 from support.processes import PACKAGE
 
@@ -40,7 +40,7 @@ def test_what_a_folder_holds(tmp_path: Path) -> None:
     assert (again.job_key, again.plan_sha256, again.parameters) == (Numbers().key, work.plan_sha256, {"factor": 1})
     done(work, 2)
     assert [chunk.id for chunk in again.remaining()] == ["002"]
-    assert again.done()[:6] == (3, 2, 20, 20, 0, {"ok": 20})
+    assert again.summary()[:6] == (3, 2, 20, 20, 0, {"ok": 20})
     # Nobody's locks on a shared disk are trusted to a database.
     assert not [name for name in os.listdir(work.path) if "sqlite" in name or name.endswith((".db", "-wal"))]
 
@@ -65,7 +65,7 @@ def test_an_unfinished_plan_is_no_run(tmp_path: Path) -> None:
 
     with pytest.raises(KeyboardInterrupt):
         WorkFolder.create(tmp_path, Numbers(), chunks())
-    with pytest.raises(JobError, match=r"no run was begun there \(run.json is missing\)"):
+    with pytest.raises(JobError, match=r"no run found \(run.json is missing\)"):
         WorkFolder.open(tmp_path)
     assert list(work_folder(tmp_path, 2).chunks()) == plan(2)
 
@@ -73,11 +73,11 @@ def test_an_unfinished_plan_is_no_run(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("chunk", "reason"),
     [
-        (Chunk("../x", "k", "", 0, 1, 0), "cannot be called '../x'"),
-        (Chunk("a.b", "k", "", 0, 1, 0), "cannot be called 'a.b'"),
-        (Chunk("a", "k", "", 2, 1, 0), "cannot go from 2 to 1"),
-        (Chunk("a", "k", "", 0, True, 0), "stop cannot be True"),
-        (Chunk("A0", "k", "", 0, 1, 0), "two chunks are called 'A0'"),
+        (Chunk("../x", "k", "", 0, 1, 0), "invalid chunk id '../x'"),
+        (Chunk("a.b", "k", "", 0, 1, 0), "invalid chunk id 'a.b'"),
+        (Chunk("a", "k", "", 2, 1, 0), "start 2, stop 1"),
+        (Chunk("a", "k", "", 0, True, 0), "stop is True"),
+        (Chunk("A0", "k", "", 0, 1, 0), "duplicate chunk id 'A0'"),
     ],
 )
 def test_chunks_that_cannot_be(tmp_path: Path, chunk: Chunk, reason: str) -> None:
@@ -92,20 +92,20 @@ def test_chunks_that_cannot_be(tmp_path: Path, chunk: Chunk, reason: str) -> Non
 def test_a_second_run_in_the_same_folder(tmp_path: Path) -> None:
     """A run that is there is not written over, nor are outputs that belong to nobody."""
     work_folder(tmp_path / "work", 1)
-    with pytest.raises(JobError, match="a run is there already: resume it"):
+    with pytest.raises(JobError, match="a run exists here; resume it"):
         work_folder(tmp_path / "work", 1)
     (tmp_path / "other" / "output").mkdir(parents=True)
     (tmp_path / "other" / "output" / "mine.txt").touch()
-    with pytest.raises(JobError, match="there is something in its output"):
+    with pytest.raises(JobError, match="output is not empty but run.json is missing"):
         work_folder(tmp_path / "other", 1)
 
 
 def test_other_parameters(tmp_path: Path) -> None:
     """A run does not go on with a job of other parameters, and the error says which."""
     work = work_folder(tmp_path / "work", 2)
-    with pytest.raises(JobError, match="another job or other parameters"):
+    with pytest.raises(JobError, match="a different job or parameters"):
         jobs.run_local(Numbers(2), work, 1, threads=True)
-    with pytest.raises(JobError, match=r"began with other parameters \(factor\)"):
+    with pytest.raises(JobError, match=r"started with different parameters \(factor\)"):
         work.check(Numbers(2), {"factor": 2})
     assert not os.listdir(work.path / "output")
 
@@ -115,7 +115,7 @@ def test_another_plan(tmp_path: Path) -> None:
     work = work_folder(tmp_path / "work", 2)
     path = work.path / "plan.jsonl"
     path.write_bytes(path.read_bytes().replace(b'"stop":10', b'"stop":11'))
-    with pytest.raises(JobError, match=r"plan\.jsonl is not the one that the run began with"):
+    with pytest.raises(JobError, match=r"plan\.jsonl has changed since the run started"):
         WorkFolder.open(work.path)
 
 
@@ -124,7 +124,7 @@ def test_a_damaged_run(tmp_path: Path, text: bytes) -> None:
     """A run.json that is not whole is an error that says so."""
     work = work_folder(tmp_path / "work", 1)
     (work.path / "run.json").write_bytes(text)
-    with pytest.raises(JobError, match=r"its run\.json is damaged"):
+    with pytest.raises(JobError, match=r"run\.json is damaged"):
         WorkFolder.open(work.path)
 
 
@@ -170,7 +170,7 @@ def test_a_receipt_of_another_run(tmp_path: Path) -> None:
         done(other, 2, job)
         work = work_folder(tmp_path / name, 2)
         (work.path / "receipts" / "000.json").write_bytes((other.path / "receipts" / f"{chunk}.json").read_bytes())
-        with pytest.raises(JobError, match="it is a receipt of another run"):
+        with pytest.raises(JobError, match="receipt of another run"):
             jobs.run_local(Numbers(), work, 1, threads=True)
 
 
@@ -180,7 +180,7 @@ def test_a_chunk_that_is_done_twice(tmp_path: Path) -> None:
     job, chunk = Numbers(), plan(1)[0]
     first = run_chunk(job, chunk, work.place(job))
     assert run_chunk(job, chunk, work.place(job)) == first
-    assert work.done().n == 10
+    assert work.summary().n == 10
     check_numbers(work, 1)
 
 
@@ -251,7 +251,7 @@ def test_failed_writing_leaves_nothing(tmp_path: Path) -> None:
     """A job that fails leaves neither output nor receipt."""
     work = work_folder(tmp_path / "work", 1, c000="bad")
     failed = run_chunk(Numbers(), plan(1)[0], work.place(Numbers()))
-    assert isinstance(failed, Failed)
+    assert isinstance(failed, FailedChunk)
     assert failed[:3] == ("000", "UnsendableError", "000: of no use")
 
     def lines() -> Iterator[bytes]:
@@ -313,7 +313,7 @@ def test_two_schedulers(tmp_path: Path) -> None:
     with process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"held\n"
-        with pytest.raises(JobError, match=rf"process {process.pid} on .+ is at work in it"):
+        with pytest.raises(JobError, match=rf"in use by process {process.pid} on "):
             jobs.run_local(Numbers(), work, 1, threads=True)
         assert os.listdir(work.path / "receipts") == []
         process.kill()
@@ -324,7 +324,7 @@ def test_a_scheduler_on_another_machine(tmp_path: Path) -> None:
     """What another machine wrote into the lock counts, though its lock cannot be seen; the error says what to do."""
     work = work_folder(tmp_path / "work", 1)
     (work.path / "driver.lock").write_text('["elsewhere", 12]')
-    with pytest.raises(JobError, match=r"process 12 on elsewhere .+ if it is gone, remove driver.lock"):
+    with pytest.raises(JobError, match=r"in use by process 12 on elsewhere; .+ remove driver.lock if"):
         jobs.run_local(Numbers(), work, 1, threads=True)
     (work.path / "driver.lock").unlink()
     assert jobs.run_local(Numbers(), work, 1, threads=True).ok
@@ -340,7 +340,7 @@ def test_no_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(fcntl, "flock", refuse)
     with work.held():
-        with pytest.raises(JobError, match="is at work in it"):
+        with pytest.raises(JobError, match="in use by process"):
             jobs.run_local(Numbers(), WorkFolder.open(work.path), 1, threads=True)
         with work.held():
             pass
@@ -360,13 +360,21 @@ class Rooted(Numbers):
         return (type(self).root,)
 
 
+class Elsewhere(ThreadPoolExecutor):
+    """Workers that see another work folder."""
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        job, chunk, place = args
+        return super().submit(fn, job, chunk, place._replace(nonce="other"))
+
+
 @pytest.mark.parametrize("damaged", [b"", b"0123", b"\xff"])
 def test_a_damaged_nonce_is_named(tmp_path: Path, damaged: bytes) -> None:
     """It is no other folder, as workers would say; what is to stand there is in the message."""
     path = work_folder(tmp_path / "work", 1).path
     whole = (path / "nonce").read_bytes()
     (path / "nonce").write_bytes(damaged)
-    with pytest.raises(JobError, match=f"its nonce is damaged: write {whole.decode()} there"):
+    with pytest.raises(JobError, match=f"nonce is damaged; write exactly {whole.decode()} to it"):
         WorkFolder.open(path)
     (path / "nonce").write_bytes(whole)
     assert WorkFolder.open(path).path == path
@@ -383,31 +391,26 @@ def test_a_worker_that_does_not_see(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert unseen(place) is None
     assert unseen(place._replace(path=str(tmp_path / "elsewhere"))) == f"the work folder {tmp_path / 'elsewhere'}"
     other = work_folder(tmp_path / "other", 1)
-    assert "another one of that name" in (unseen(place._replace(path=str(other.path))) or "")
+    assert "another folder has this path" in (unseen(place._replace(path=str(other.path))) or "")
     (root / "x").rmdir()
     assert unseen(place) is None
     (root / "declaration").unlink()
-    assert unseen(place) == f"what is in {root} (is it mounted?)"
+    assert unseen(place) == f"the content of {root} (is it mounted?)"
     root.rmdir()
     assert unseen(place) == str(root)
     failed = run_chunk(Rooted(), plan(1)[0], place)
-    assert isinstance(failed, Failed)
+    assert isinstance(failed, FailedChunk)
     assert failed.fatal
-    assert failed.reason.startswith("a worker on ")
+    assert failed.reason.startswith("worker on ")
     assert os.listdir(work.path / "output") == []
     with pytest.raises(JobError, match="the run needs this directory"):
         jobs.run_local(Rooted(), work, 1, threads=True)
-    with ThreadPoolExecutor(1) as pool, pytest.raises(JobError, match=r"a worker on .+ does not see the work folder"):
-        jobs.run(
-            Numbers(),
-            work,
-            submit=lambda function, job, chunk, place: pool.submit(function, job, chunk, place._replace(nonce="other")),
-            workers=1,
-        )
+    with Elsewhere(1) as pool, pytest.raises(JobError, match=r"worker on .+ does not see the work folder"):
+        jobs.run_executor(Numbers(), work, pool, 1)
     assert os.listdir(work.path / "receipts") == []
-    old = run_chunk(Numbers(), plan(1)[0], place._replace(sights=(), version="0.0"))
-    assert isinstance(old, Failed)
-    assert "install the same one" in old.reason
+    old = run_chunk(Numbers(), plan(1)[0], place._replace(probes=(), version="0.0"))
+    assert isinstance(old, FailedChunk)
+    assert "install the same version" in old.reason
 
 
 # --- chunks of listings -------------------------------------------------------------------------------------------

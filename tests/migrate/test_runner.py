@@ -676,7 +676,7 @@ def test_rows_of_earlier_runs_that_cannot_be_put_together(pairtree: Path, tmp_pa
     second = migrate.catch_up(first)
     migrate.run(second, threads=True)
     Path(second.work, f"{history.MIGRATED}.new").mkdir()
-    with pytest.raises(JobError, match="needs to read and write there"):
+    with pytest.raises(JobError, match="needs read and write access"):
         migrate.verify(second, threads=True)
 
 

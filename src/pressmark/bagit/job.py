@@ -13,8 +13,8 @@ from pressmark.bagit.validation.validate import LEVELS, validate
 from pressmark.bagit.walk import LINKS
 from pressmark.errors import BagError
 from pressmark.jobs.chunks import BYTES, Chunk
-from pressmark.jobs.counts import Tally
-from pressmark.jobs.listing import Listed, listed_chunks, read_listing
+from pressmark.jobs.listing import ListingLine, read_listing, write_listing
+from pressmark.jobs.receipt_builder import ReceiptBuilder
 from pressmark.jobs.receipts import Receipt
 from pressmark.jobs.workdir import WorkFolder, job_key
 
@@ -72,14 +72,14 @@ class ValidateBags:
         :param count: how many make a chunk
         :param nbytes: how many bytes of files right in their payload directories make a chunk
         """
-        return listed_chunks(folder, LISTING, "bags", _listed(bags), count, nbytes)
+        return write_listing(folder, LISTING, "bags", _listed(bags), count, nbytes)
 
     def run(self, chunk: Chunk, work: WorkFolder) -> Receipt:
         """Validate the bags of a chunk."""
         name = f"{chunk.id}.jsonl"
         status = "valid" if self.level == "full" else "passed"
         profile = self._profile()
-        with Tally(chunk, work) as tally, work.writing(name) as output:
+        with ReceiptBuilder(chunk, work) as receipt, work.writing(name) as output:
             for path in read_listing(work, chunk):
                 try:
                     report = validate(
@@ -92,16 +92,16 @@ class ValidateBags:
                         keep=sys.maxsize,
                     )
                 except BagError as error:
-                    tally.fail("unreadable", path=path, message=error.reason)
+                    receipt.fail("unreadable", path=path, message=error.reason)
                     continue
                 record = {"path": path, **report.summary(), "problems": [one.record() for one in report.problems]}
                 output.write(json.dumps(record).encode() + b"\n")
-                tally.bytes += report.counts.get("bytes", 0)
+                receipt.bytes += report.counts.get("bytes", 0)
                 if report.ok:
-                    tally.count(status)
+                    receipt.count(status)
                 else:
-                    tally.fail("invalid", path=path, message=f"{record['errors']} errors")
-        return tally.receipt(self.key, output, name)
+                    receipt.fail("invalid", path=path, message=f"{record['errors']} errors")
+        return receipt.build(self.key, output, name)
 
     def _profile(self) -> Any:
         if self.profile is None:
@@ -112,10 +112,10 @@ class ValidateBags:
         return Profile.load(self.profile)
 
 
-def _listed(bags: Iterable[Any]) -> Iterator[Listed]:
+def _listed(bags: Iterable[Any]) -> Iterator[ListingLine]:
     for bag in bags:
         path = os.path.abspath(os.fsdecode(bag))
-        yield Listed(path, _size(path), os.path.dirname(path))
+        yield ListingLine(path, _size(path), os.path.dirname(path))
 
 
 def _size(path: str) -> int:

@@ -16,11 +16,12 @@ from pressmark.cli.common.files import open_sink
 from pressmark.cli.common.fixity_options import chosen_algorithms, how_to_go_on, opened_ledger, run_options, temporaries
 from pressmark.cli.common.program import give_up_stdout
 from pressmark.cli.common.progress import manner_of
-from pressmark.cli.common.workers import Workers, failures, job_options
+from pressmark.cli.common.worker_options import job_options
 from pressmark.errors import LedgerError
 from pressmark.fixity import FORMATS, Outcome, Progress, hash_files, manifest_line, walk
 
 if TYPE_CHECKING:
+    from pressmark.cli.common.workers import Workers
     from pressmark.jobs import Receipt
 
 __all__ = ["hash_command"]
@@ -189,7 +190,7 @@ def _write_shared(
     work = workers.run(job, lambda folder: job.plan(folder, paths=paths, leave_out=leave_out), inputs, output, count)
     for receipt in work.receipts():
         tally.files += receipt.n
-        for record in failures(work, receipt):
+        for record in work.failures(receipt):
             tally.fail(f"{record['path']}: {record['message']}")
         assert receipt.output is not None
         with open(work.output_path(receipt.output), "rb") as manifest:

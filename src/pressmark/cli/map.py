@@ -17,12 +17,13 @@ from pressmark.cli.common.lists import checked
 from pressmark.cli.common.options import chosen_layout, layout_options
 from pressmark.cli.common.program import give_up_stdout
 from pressmark.cli.common.progress import Progress, manner_of
-from pressmark.cli.common.workers import Workers, failures, job_options
+from pressmark.cli.common.worker_options import job_options
 from pressmark.errors import IdentifierError, NotReversibleError, PathError
 from pressmark.layouts import Entry, Layout, LineCounts
 from pressmark.tabular.detection import Crlf
 
 if TYPE_CHECKING:
+    from pressmark.cli.common.workers import Workers
     from pressmark.jobs import Receipt
 
 __all__ = ["map_command", "unmap_command"]
@@ -296,7 +297,7 @@ class _Shared(NamedTuple):
 
         work = self.workers.run(job, lambda _: job.plan(source.name), [source.name], output, count)
         for receipt in work.receipts():
-            errors = (self._error(record, counts.items) for record in failures(work, receipt))
+            errors = (self._error(record, counts.items) for record in work.failures(receipt))
             assert receipt.output is not None
             with open(work.output_path(receipt.output), "rb") as lines:
                 if self.on_error == "stop" and receipt.errors:

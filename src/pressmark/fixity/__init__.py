@@ -1,4 +1,4 @@
-"""Files to digests: one or many, several algorithms from one read, resumable, and against manifests.
+"""Digests of files: one or many, several algorithms from one read, resumable, and checked against manifests.
 
 >>> import pressmark
 >>> pressmark.fixity.algorithm_name("SHA-512/256")
@@ -7,20 +7,20 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
-from pressmark.fixity.algorithms import ALGORITHMS, algorithm_name, algorithm_names
-from pressmark.fixity.hasher import hash_file
-from pressmark.fixity.ledger import Ledger
-from pressmark.fixity.manifests import FORMATS, Entry, manifest_line, read_manifest, write_manifest
-from pressmark.fixity.outcomes import Outcome
-from pressmark.fixity.pool import Finished, Progress, hash_files
-from pressmark.fixity.verification import Verdict, verify
-from pressmark.fixity.walk import walk
-from pressmark.fs.beneath import opened_directory
-
 if TYPE_CHECKING:
+    from pressmark.fixity.algorithms import ALGORITHMS, algorithm_name, algorithm_names
+    from pressmark.fixity.hasher import hash_file
     from pressmark.fixity.job import HashFiles
+    from pressmark.fixity.ledger import Ledger
+    from pressmark.fixity.manifests import FORMATS, Entry, manifest_line, read_manifest, write_manifest
+    from pressmark.fixity.outcomes import Outcome
+    from pressmark.fixity.pool import Finished, Progress, hash_files
+    from pressmark.fixity.tree import walk
+    from pressmark.fixity.verification import Verdict, verify
+    from pressmark.fs.beneath import opened_directory
 
 __all__ = [
     "ALGORITHMS",
@@ -44,11 +44,33 @@ __all__ = [
     "write_manifest",
 ]
 
+# The module of each name, imported when the name is first used: most commands need few of them.
+_MODULES = {
+    "ALGORITHMS": "fixity.algorithms",
+    "FORMATS": "fixity.manifests",
+    "Entry": "fixity.manifests",
+    "Finished": "fixity.pool",
+    "HashFiles": "fixity.job",
+    "Ledger": "fixity.ledger",
+    "Outcome": "fixity.outcomes",
+    "Progress": "fixity.pool",
+    "Verdict": "fixity.verification",
+    "algorithm_name": "fixity.algorithms",
+    "algorithm_names": "fixity.algorithms",
+    "hash_file": "fixity.hasher",
+    "hash_files": "fixity.pool",
+    "manifest_line": "fixity.manifests",
+    "opened_directory": "fs.beneath",
+    "read_manifest": "fixity.manifests",
+    "verify": "fixity.verification",
+    "walk": "fixity.tree",
+    "write_manifest": "fixity.manifests",
+}
+
 
 def __getattr__(name: str) -> Any:
-    """Import the job when it is first asked for."""
-    if name == "HashFiles":
-        from pressmark.fixity.job import HashFiles
-
-        return HashFiles
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    """Import a part of the package when it is first used."""
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = getattr(importlib.import_module(f"pressmark.{_MODULES[name]}"), name)
+    return globals()[name]

@@ -12,10 +12,10 @@ from pressmark.fixity.algorithms import algorithm_names
 from pressmark.fixity.manifests import FORMATS, manifest_line
 from pressmark.fixity.outcomes import Outcome
 from pressmark.fixity.pool import hash_files
-from pressmark.fixity.walk import walk
+from pressmark.fixity.tree import walk
 from pressmark.jobs.chunks import BYTES, FILES, Chunk
-from pressmark.jobs.counts import Tally
-from pressmark.jobs.listing import Listed, listed_chunks, read_listing, refuse_inside
+from pressmark.jobs.listing import ListingLine, read_listing, require_outside, write_listing
+from pressmark.jobs.receipt_builder import ReceiptBuilder
 from pressmark.jobs.receipts import Receipt
 from pressmark.jobs.workdir import WorkFolder, job_key
 
@@ -92,10 +92,12 @@ class HashFiles:
         if not os.path.isdir(self.root):
             raise JobError(self.root, "there is no such directory")
         for path in [self.root] if paths is None else map(os.fsdecode, paths):
-            refuse_inside(folder, os.path.normpath(os.path.join(self.root, path)))
-        return listed_chunks(folder, LISTING, "paths", self._listed(paths, leave_out), files, nbytes)
+            require_outside(folder, os.path.normpath(os.path.join(self.root, path)))
+        return write_listing(folder, LISTING, "paths", self._listed(paths, leave_out), files, nbytes)
 
-    def _listed(self, paths: Sequence[str | bytes] | None, leave_out: Collection[tuple[int, int]]) -> Iterator[Listed]:
+    def _listed(
+        self, paths: Sequence[str | bytes] | None, leave_out: Collection[tuple[int, int]]
+    ) -> Iterator[ListingLine]:
         root = os.fsencode(self.root)
         for path in [root] if paths is None else paths:
             top = os.path.join(root, os.fsencode(path))
@@ -104,20 +106,20 @@ class HashFiles:
                 name = os.path.relpath(at, root) if paths is None else os.fsencode(path) + at.removeprefix(top)
                 yield self._line(found, at, os.fsdecode(name))
 
-    def _line(self, found: str | bytes | Outcome, path: bytes, name: str) -> Listed:
+    def _line(self, found: str | bytes | Outcome, path: bytes, name: str) -> ListingLine:
         directory = os.path.dirname(path)
         if isinstance(found, Outcome):
-            return Listed([name, found.kind, found.message], 0, directory)
+            return ListingLine([name, found.kind, found.message], 0, directory)
         try:
             size = os.stat(path).st_size
         except OSError:
             size = 0  # reading it says why
-        return Listed([name], size, directory)
+        return ListingLine([name], size, directory)
 
     def run(self, chunk: Chunk, work: WorkFolder) -> Receipt:
         """Hash the files of a chunk."""
         name = f"{chunk.id}.jsonl" if self.format == "json" else f"{chunk.id}.sums"
-        with Tally(chunk, work) as tally, work.writing(name) as output:
+        with ReceiptBuilder(chunk, work) as receipt, work.writing(name) as output:
             # One thread: the cores have a chunk each.
             links = "refuse" if self.links == "refuse" else "follow"
             listed = list(read_listing(work, chunk))
@@ -127,11 +129,11 @@ class HashFiles:
             for (named, *_), outcome in zip(listed, outcomes, strict=True):
                 if outcome.ok:
                     output.write(manifest_line(outcome._replace(path=os.fsencode(named)), self.format))
-                    tally.count("ok")
-                    tally.bytes += outcome.size or 0
+                    receipt.count("ok")
+                    receipt.bytes += outcome.size or 0
                 else:
-                    tally.fail(outcome.kind or "io-error", path=named, message=outcome.message)
-        return tally.receipt(self.key, output, name)
+                    receipt.fail(outcome.kind or "io-error", path=named, message=outcome.message)
+        return receipt.build(self.key, output, name)
 
     def _paths(self, listed: list[list[str]]) -> Iterator[bytes | Outcome]:
         for name, *failure in listed:

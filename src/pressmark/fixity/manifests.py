@@ -24,8 +24,6 @@ from typing import Any, BinaryIO, NamedTuple
 from pressmark.errors import AlgorithmError, ManifestError, quoted
 from pressmark.fixity.algorithms import ALGORITHMS, algorithm_name, algorithm_names
 from pressmark.fixity.outcomes import Outcome
-from pressmark.fs.atomic import Replacement
-from pressmark.fs.owners import resolved
 
 __all__ = ["FORMATS", "Entry", "manifest_line", "read_manifest", "write_manifest"]
 
@@ -106,6 +104,9 @@ def write_manifest(
 
     :raises OSError: it cannot be written; what was there before is still there
     """
+    from pressmark.fs.atomic import Replacement
+    from pressmark.fs.owners import resolved
+
     failed = []
     with Replacement(resolved(os.fsencode(path))) as file:
         for outcome in outcomes:

@@ -13,17 +13,19 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from time import monotonic
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from pressmark import _kernels
 from pressmark.fixity.algorithms import ALGORITHMS, algorithm_names
 from pressmark.fixity.hasher import CHANGED, READ_SIZE, Manner, changes, examine, hash_path, refusal
-from pressmark.fixity.ledger import Ledger
 from pressmark.fixity.outcomes import Outcome
 from pressmark.fixity.scheduling import SMALL, Plan
 from pressmark.fs.beneath import Directory, Opener
 from pressmark.fs.file_errors import message_of
 from pressmark.threads import resolve_threads
+
+if TYPE_CHECKING:
+    from pressmark.fixity.ledger import Ledger
 
 __all__ = ["Finished", "Progress", "hash_files"]
 
@@ -77,7 +79,7 @@ def hash_files(
     A file that fails is an outcome without digests and never stops the others. Memory is constant: the iterable is read
     a few thousand paths ahead, and files in pieces.
 
-    :param paths: files; an :class:`Outcome` among them, such as :func:`~pressmark.fixity.walk.walk` gives for what
+    :param paths: files; an :class:`Outcome` among them, such as :func:`~pressmark.fixity.tree.walk` gives for what
         cannot be hashed, is passed on in its place
     :param algorithms: names as :func:`~pressmark.fixity.algorithms.algorithm_name` knows them
     :param threads: how many threads read and compute; :data:`None` or 0 for as many as there are cores

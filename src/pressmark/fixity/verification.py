@@ -8,13 +8,15 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator
 from hashlib import blake2b
 from itertools import groupby
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from pressmark.fixity.ledger import Ledger
 from pressmark.fixity.manifests import Entry
 from pressmark.fixity.outcomes import Outcome
 from pressmark.fixity.pool import Event, hash_files
-from pressmark.fixity.walk import walk
+from pressmark.fixity.tree import walk
+
+if TYPE_CHECKING:
+    from pressmark.fixity.ledger import Ledger
 
 __all__ = ["Verdict", "verify"]
 

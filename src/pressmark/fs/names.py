@@ -18,6 +18,7 @@ __all__ = [
     "is_absent",
     "is_blocked",
     "is_case_insensitive",
+    "is_inside",
     "is_utf8",
     "too_long",
 ]
@@ -111,6 +112,14 @@ def first_link(base: bytes, relative: bytes) -> bytes | None:
         if os.path.islink(os.path.join(base, at)):
             return at
     return None
+
+
+def is_inside(
+    path: str | bytes | os.PathLike[str] | os.PathLike[bytes], directory: str | bytes | os.PathLike[str]
+) -> bool:
+    """Return whether ``path`` is ``directory`` or below it once symbolic links are resolved; neither need exist."""
+    real, outer = os.path.realpath(os.fsencode(path)), os.path.realpath(os.fsencode(directory))
+    return real == outer or real.startswith(os.path.join(outer, b""))
 
 
 def is_blocked(path: bytes) -> bool:

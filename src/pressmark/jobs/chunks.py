@@ -1,4 +1,4 @@
-"""The parts that a run is cut into."""
+"""The chunks of a run."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from typing import NamedTuple
 
 __all__ = ["BYTES", "FILES", "ROWS", "Chunk", "ChunkBuilder"]
 
-#: How much a chunk has at most, as a rule: enough to cost seconds, so that handing it out costs nothing beside.
+#: The usual limits of a chunk: seconds of work, so that scheduling it costs next to nothing.
 ROWS, FILES, BYTES = 1_000_000, 2_000, 4 << 30
 
-# It is a part of file names, up to its end or the first full stop.
+# An id is part of file names, up to their first full stop.
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 
 
 class Chunk(NamedTuple):
-    """A part of a run: what one worker does at a time, and does again as a whole where that failed.
+    """A part of a run: the unit of work of one worker, repeated as a whole if it fails.
 
-    :ivar id: its name among the run's chunks: ASCII letters, digits, ``-`` and ``_``
-    :ivar kind: what is counted from ``start`` to ``stop``: ``rows``, ``paths``, ``objects``, …; the job knows
-    :ivar source: where these are; a relative path is one in the work folder
-    :ivar start: the first
-    :ivar stop: the one behind the last
-    :ivar nbytes: how many bytes they have, where that is known
+    :ivar id: unique in the run: ASCII letters, digits, ``-`` and ``_``
+    :ivar kind: the unit of ``start`` and ``stop``, chosen by the job: ``rows``, ``paths``, ``objects``, …
+    :ivar source: the file that contains the items; a relative path is relative to the work folder
+    :ivar start: first item, or byte offset of its line
+    :ivar stop: end of the range, exclusive
+    :ivar nbytes: size of the items in bytes, 0 if unknown
     """
 
     id: str
@@ -34,14 +34,14 @@ class Chunk(NamedTuple):
     nbytes: int
 
     def line(self) -> bytes:
-        """Return the chunk as a line of JSON; lone surrogates, which stand for octets, are escaped."""
+        """Return the chunk as a line of JSON; surrogates of undecodable bytes are escaped."""
         return json.dumps(self._asdict(), separators=(",", ":")).encode() + b"\n"
 
     @classmethod
     def parse(cls, line: bytes) -> Chunk:
-        """Return the chunk of a line.
+        """Parse a line of a plan.
 
-        :raises ValueError: it is no line of a plan
+        :raises ValueError: the line is not a chunk
         """
         try:
             return cls(**json.loads(line)).checked()
@@ -49,30 +49,30 @@ class Chunk(NamedTuple):
             raise ValueError(str(error)) from None
 
     def checked(self) -> Chunk:
-        """Return it, if it can stand in a plan.
+        """Return the chunk itself if its fields are valid.
 
-        :raises ValueError: it cannot
+        :raises ValueError: a field is not
         """
         for name, value in self._asdict().items():
             if type(value) is not (str if name in ("id", "kind", "source") else int):
-                raise ValueError(f"a chunk's {name} cannot be {value!r}")
+                raise ValueError(f"invalid chunk: {name} is {value!r}")
         if min(self.start, self.nbytes) < 0 or self.stop < self.start:
-            raise ValueError(f"chunk {self.id!r} cannot go from {self.start} to {self.stop} with {self.nbytes} bytes")
+            raise ValueError(f"invalid chunk {self.id!r}: start {self.start}, stop {self.stop}, nbytes {self.nbytes}")
         if not _ID.fullmatch(self.id):
-            raise ValueError(f"a chunk cannot be called {self.id!r}: letters, digits, - and _ only")
+            raise ValueError(f"invalid chunk id {self.id!r}; use letters, digits, - and _")
         return self
 
 
 class ChunkBuilder:
-    """Cuts a listing, as it is written, into chunks that end where a directory does.
+    """Divides a listing into chunks while it is written. Chunks end where the directory changes.
 
-    Two workers that are in the same directory make and remove each other's parents; so only a directory that is far too
-    large for a chunk is divided.
+    Two workers in one directory would create and remove each other's parent directories; only a directory of twice the
+    size of a chunk is divided.
 
-    :param kind: of the chunks
-    :param source: the listing's name in the work folder; chunks have byte offsets in it
-    :param count: how many entries make a chunk
-    :param nbytes: how many bytes make a chunk
+    :param kind: kind of the chunks
+    :param source: name of the listing in the work folder; chunks are ranges of byte offsets in it
+    :param count: entries per chunk
+    :param nbytes: bytes per chunk
     """
 
     def __init__(self, kind: str, source: str, count: int = FILES, nbytes: int = BYTES) -> None:
@@ -85,11 +85,11 @@ class ChunkBuilder:
         self._directory: object = None
 
     def add(self, length: int, nbytes: int, directory: object) -> Chunk | None:
-        """Take in the next entry, and return the chunk that ends before it, if one does.
+        """Add the next entry, and return the chunk that ends before it, if any.
 
-        :param length: of its line in the listing
-        :param nbytes: of what it stands for
-        :param directory: where that is; anything that can be compared
+        :param length: bytes of its line in the listing
+        :param nbytes: size of the item
+        :param directory: directory of the item; compared with ``==``
         """
         full = self._count >= self._limit[0] or self._bytes >= self._limit[1]
         overfull = self._count >= 2 * self._limit[0] or self._bytes >= 2 * self._limit[1]
@@ -101,7 +101,7 @@ class ChunkBuilder:
         return done
 
     def rest(self) -> Chunk | None:
-        """Return the chunk of what was added since the last one, if anything was."""
+        """Return the chunk of the entries since the last chunk, if any."""
         if self._start == self._stop:
             return None
         done = Chunk(f"{self._number:06d}", self._kind, self._source, self._start, self._stop, self._bytes)

@@ -1,6 +1,6 @@
 """Workers of a Dask cluster.
 
-Document: https://distributed.dask.org. The package is imported when a cluster is used, and not needed otherwise.
+Documentation: https://distributed.dask.org. The package distributed is imported only when a cluster is used.
 """
 
 from __future__ import annotations
@@ -9,11 +9,12 @@ import importlib
 import os
 import uuid
 from concurrent.futures import CancelledError
-from typing import Any
+from typing import Any, Unpack
 
 from pressmark.errors import JobError
 from pressmark.jobs.chunks import Chunk
-from pressmark.jobs.scheduler import OnReceipt, Stop, Summary, run_pool
+from pressmark.jobs.receipts import Summary
+from pressmark.jobs.scheduler import RunOptions, run_pool
 from pressmark.jobs.visibility import Place
 from pressmark.jobs.workdir import Job, WorkFolder
 from pressmark.jobs.worker import run_chunk
@@ -26,71 +27,62 @@ CONNECT = 30.0  # seconds to wait for the Dask scheduler, and for a first worker
 def dask_client(
     address: str | None = None, scheduler_file: str | os.PathLike[str] | None = None, *, timeout: float = CONNECT
 ) -> Any:
-    """Return a :class:`distributed.Client` of the cluster at an address, or of the one that a scheduler's file names.
+    """Return a :class:`distributed.Client`, connected by the address of the scheduler or by its file.
 
-    :param address: such as ``tcp://node1:8786``
-    :param scheduler_file: as ``dask scheduler --scheduler-file`` writes it
+    :param address: for example ``tcp://node1:8786``
+    :param scheduler_file: the file that ``dask scheduler --scheduler-file`` wrote
     :param timeout: seconds to wait for the scheduler
-    :raises JobError: it cannot be reached, or distributed is not installed
-    :raises ValueError: neither or both are given
+    :raises JobError: the scheduler cannot be reached, or distributed is not installed
+    :raises ValueError: not exactly one of ``address`` and ``scheduler_file`` is given
     """
     if (address is None) == (scheduler_file is None):
-        raise ValueError("give the address of a scheduler or its file")
+        raise ValueError("expected either address or scheduler_file")
     where = address or os.fspath(scheduler_file)  # type: ignore[arg-type]
     try:
         distributed = importlib.import_module("distributed")
     except ModuleNotFoundError as error:
         if error.name not in ("distributed", "dask"):
             raise
-        raise JobError(where, "clusters need distributed: pip install 'pressmark[dask]'") from None
+        raise JobError(where, "package distributed not installed; pip install 'pressmark[dask]'") from None
     if scheduler_file is not None and not os.path.isfile(scheduler_file):
-        raise JobError(where, "there is no such file: start dask scheduler --scheduler-file with it")
+        raise JobError(where, "file not found; start dask scheduler with --scheduler-file")
     try:
         return distributed.Client(address, scheduler_file=scheduler_file, timeout=timeout, set_as_default=False)
     except (OSError, ValueError) as error:
         text = " ".join(str(error).split())
-        raise JobError(where, f"the Dask scheduler cannot be reached ({text})") from None
+        raise JobError(where, f"Dask scheduler unreachable ({text})") from None
 
 
 def run_dask(
-    job: Job,
-    work: WorkFolder,
-    client: Any,
-    workers: int | None = None,
-    *,
-    window: int = 4,
-    retries: int = 2,
-    on_receipt: OnReceipt | None = None,
-    max_errors: int | None = None,
-    stop: Stop | None = None,
+    job: Job, work: WorkFolder, client: Any, workers: int | None = None, **options: Unpack[RunOptions]
 ) -> Summary:
-    """Do the chunks that have no receipt on a Dask cluster: see :func:`run <pressmark.jobs.run>`.
+    """Run the chunks that have no receipt on a Dask cluster: see :func:`run_local <pressmark.jobs.run_local>`.
 
-    All machines must see the work folder, and what the job reads and writes, under the same paths. A worker that dies
-    is Dask's to replace; when the scheduler dies the run ends with an error, and goes on when it is started again.
+    All machines must see the work folder, and the files that the job reads and writes, under the same paths. Dask
+    replaces a worker that dies. If the Dask scheduler is lost, the run ends with an error and can be resumed.
 
-    :param client: a :class:`distributed.Client`, such as :func:`dask_client` gives; it is not closed
-    :param workers: how many chunks are done at a time; :data:`None` for as many as the cluster has threads
-    :raises JobError: the run cannot begin or go on, the Dask scheduler was lost, or a second scheduler is at work
+    :param client: a :class:`distributed.Client`, for example from :func:`dask_client`; it is not closed
+    :param workers: chunks run at a time; :data:`None` for the number of threads of the cluster
+    :raises JobError: the run cannot start or continue, the Dask scheduler was lost, or another scheduler is running it
     """
-    return run_pool(job, work, DaskPool(client, workers), window, retries, on_receipt, max_errors, stop)
+    return run_pool(job, work, DaskPool(client, workers), **options)
 
 
 class DaskPool:
-    """The workers that a client's scheduler has."""
+    """The workers of a Dask cluster."""
 
     def __init__(self, client: Any, workers: int | None) -> None:
         self._client = client
         self._address = str(client.scheduler.address) if client.scheduler is not None else "the Dask cluster"
         self._killed: type[Exception] = importlib.import_module("distributed").KilledWorker
-        # A name of this run's own: Dask gives the old answer where it still knows a key.
+        # Unique to this run: Dask returns the old result for a key that it knows.
         self._run = uuid.uuid4().hex[:8]
         self._number = 0
         if workers is None:
             try:
                 client.wait_for_workers(1, timeout=CONNECT)
             except TimeoutError:
-                raise JobError(self._address, "the Dask scheduler has no workers: start dask worker with it") from None
+                raise JobError(self._address, "the Dask scheduler has no workers; start dask worker") from None
             workers = sum(client.nthreads().values())
         self.workers = workers
 
@@ -101,22 +93,22 @@ class DaskPool:
         try:
             return self._client.submit(run_chunk, job, chunk, place, key=key, pure=False)
         except Exception:
-            self.watch()  # it may have been lost just now
+            self.watch()  # the connection may have been lost
             raise
 
     def is_lost(self, error: BaseException) -> bool:
-        # What a job raises comes back as an outcome: an OSError is one of the connection by which an answer came.
+        # Errors of the job are returned as outcomes, so an OSError is one of the connection.
         return isinstance(error, (self._killed, CancelledError, OSError))
 
     def renew(self) -> None:
-        """Dask replaces its workers itself."""
+        """Do nothing: Dask replaces its workers."""
 
     def watch(self) -> None:
         if self._client.status != "running":
             raise JobError(
                 self._address,
-                "the connection to the Dask scheduler is lost; run again to go on: what has a receipt is not repeated",
+                "connection to the Dask scheduler lost; resume the run (finished chunks are kept)",
             )
 
     def withdraw(self, futures: list[Any]) -> None:
-        """Wait for them all: Dask does not say which of them have begun, and lets those go on that it cancels."""
+        """Do nothing: Dask does not tell which futures have started, and does not stop those it cancels."""

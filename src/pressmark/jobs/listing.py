@@ -1,4 +1,4 @@
-"""Listings in the work folder: what a walk found, written once, of which each chunk is a stretch of lines."""
+"""Listings in the work folder: the files found by a walk, one per line; each chunk is a range of lines."""
 
 from __future__ import annotations
 
@@ -10,27 +10,28 @@ from typing import Any, NamedTuple
 
 from pressmark.errors import JobError
 from pressmark.fs.atomic import OutputFile
+from pressmark.fs.names import is_inside
 from pressmark.jobs.chunks import BYTES, FILES, Chunk, ChunkBuilder
 from pressmark.jobs.workdir import WorkFolder
 
-__all__ = ["Listed", "chunk_lines", "listed_chunks", "read_listing", "refuse_inside"]
+__all__ = ["ListingLine", "chunk_lines", "read_listing", "require_outside", "write_listing"]
 
 
-def refuse_inside(folder: str | os.PathLike[str], root: str) -> None:
-    """Refuse a work folder that is in the directory that the run is about: it would be about itself.
+def require_outside(folder: str | os.PathLike[str], root: str) -> None:
+    """Check that a work folder is outside of the directory that the run reads.
 
-    :raises JobError: it is
+    :raises JobError: it is inside
     """
-    if os.path.commonpath([os.path.realpath(folder), os.path.realpath(root)]) == os.path.realpath(root):
-        raise JobError(os.fspath(folder), f"the work folder is in {root}, which the run is about: name another one")
+    if is_inside(folder, root):
+        raise JobError(os.fspath(folder), f"work folder inside of {root}, which the run reads; choose another one")
 
 
-class Listed(NamedTuple):
-    """One line of a listing that is being written.
+class ListingLine(NamedTuple):
+    """A line of a listing.
 
-    :ivar record: the line, as in JSON
-    :ivar nbytes: of what it stands for
-    :ivar directory: where that is; chunks end where this changes
+    :ivar record: a JSON value
+    :ivar nbytes: size of the item
+    :ivar directory: directory of the item; chunks end where it changes
     """
 
     record: Any
@@ -38,21 +39,21 @@ class Listed(NamedTuple):
     directory: object
 
 
-def listed_chunks(
+def write_listing(
     folder: str | os.PathLike[str],
     name: str,
     kind: str,
-    lines: Iterable[Listed],
+    lines: Iterable[ListingLine],
     count: int = FILES,
     nbytes: int = BYTES,
 ) -> Iterator[Chunk]:
-    """Write a listing into the work folder, and give its chunks while it is written.
+    """Write a listing into the work folder, and yield its chunks meanwhile.
 
-    :param folder: the work folder, which is there
-    :param name: of the listing
-    :param kind: of the chunks
-    :param count: how many lines make a chunk
-    :param nbytes: how many bytes make a chunk
+    :param folder: the work folder, which exists
+    :param name: name of the listing
+    :param kind: kind of the chunks
+    :param count: lines per chunk
+    :param nbytes: bytes per chunk
     """
     builder = ChunkBuilder(kind, name, count, nbytes)
     with OutputFile(Path(folder) / name) as file:
@@ -68,9 +69,9 @@ def listed_chunks(
 
 
 def chunk_lines(work: WorkFolder, chunk: Chunk) -> Iterator[bytes]:
-    """Give the lines of a chunk that is a stretch of a file in the work folder.
+    """Yield the lines of a chunk whose source is a file in the work folder.
 
-    :raises ValueError: the file is not the one that was written
+    :raises ValueError: the file is damaged
     """
     with (work.path / chunk.source).open("rb") as file:
         file.seek(chunk.start)
@@ -78,14 +79,14 @@ def chunk_lines(work: WorkFolder, chunk: Chunk) -> Iterator[bytes]:
         while left > 0:
             line = file.readline(left)
             if not line.endswith(b"\n"):
-                raise ValueError(f"{chunk.source} is damaged at byte {file.tell()}: begin again in another work folder")
+                raise ValueError(f"{chunk.source} is damaged at byte {file.tell()}; start again in another work folder")
             left -= len(line)
             yield line
 
 
 def read_listing(work: WorkFolder, chunk: Chunk) -> Iterator[Any]:
-    """Give the records of a chunk.
+    """Yield the records of a chunk.
 
-    :raises ValueError: the listing is not the one that was written
+    :raises ValueError: the listing is damaged
     """
     return map(json.loads, chunk_lines(work, chunk))

@@ -1,4 +1,4 @@
-"""What became of a chunk: one small file, written when its work is in place."""
+"""The results of chunks and of runs. A receipt is a small file, written once the output of its chunk is in place."""
 
 from __future__ import annotations
 
@@ -8,29 +8,29 @@ import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from time import monotonic
-from typing import Any
+from typing import Any, NamedTuple
 from zlib import crc32
 
 from pressmark.fs.locks import host
 
-__all__ = ["Receipt"]
+__all__ = ["FailedChunk", "Receipt", "Summary"]
 
 
 @dataclass(frozen=True)
 class Receipt:
-    """A chunk that is done.
+    """The receipt of a completed chunk.
 
-    :ivar chunk: its id
-    :ivar job_key: of the job that did it
-    :ivar n: how many items it had
-    :ivar bytes: how many bytes were read or copied
-    :ivar errors: how many of its items went wrong
-    :ivar by_status: how many items had each status
-    :ivar output: its file in the work folder's ``output``; :data:`None` where there is none
-    :ivar sha256: of that file, in hex
-    :ivar host: the machine that did it
-    :ivar pid: the process that did it
-    :ivar seconds: it took
+    :ivar chunk: id of the chunk
+    :ivar job_key: key of the job
+    :ivar n: number of items
+    :ivar bytes: bytes read or copied
+    :ivar errors: number of items that failed
+    :ivar by_status: number of items by status
+    :ivar output: name of the output file in the folder ``output``, if any
+    :ivar sha256: SHA-256 of the output file, in hex
+    :ivar host: machine of the worker
+    :ivar pid: process id of the worker
+    :ivar seconds: working time
     """
 
     chunk: str
@@ -47,46 +47,46 @@ class Receipt:
 
     @staticmethod
     def since(started: float) -> float:
-        """Return the seconds since :func:`time.monotonic` was ``started``, as a receipt has them."""
+        """Return the seconds since ``started``, a value of :func:`time.monotonic`."""
         return round(monotonic() - started, 6)
 
     def record(self) -> dict[str, Any]:
-        """Return it as it stands in JSON."""
+        """Return the receipt as a JSON object."""
         return {**asdict(self), "by_status": dict(sorted(self.by_status.items()))}
 
     def text(self) -> builtins.bytes:
-        """Return it as a file, which says itself whether it is whole."""
+        """Return the content of the receipt file, with a CRC."""
         record = self.record()
         return json.dumps({**record, "crc32": _sum(record)}, separators=(",", ":")).encode() + b"\n"
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Receipt:
-        """Return the receipt of a JSON object.
+        """Return the receipt of a JSON object, the inverse of :meth:`record`.
 
-        :raises ValueError: it is none
+        :raises ValueError: the object is not a receipt
         """
         wanted = {one.name: _TYPES[one.name] for one in fields(cls)}
         if set(record) != set(wanted):
-            raise ValueError("it has not the keys of a receipt")
+            raise ValueError("not the keys of a receipt")
         for name, types in wanted.items():
             if type(record[name]) not in types:
-                raise ValueError(f"a receipt's {name} cannot be {record[name]!r}")
+                raise ValueError(f"invalid receipt: {name} is {record[name]!r}")
         if any(type(count) is not int for count in record["by_status"].values()):
-            raise ValueError("a receipt's by_status holds numbers only")
+            raise ValueError("invalid receipt: by_status has a value that is not a number")
         return cls(**record)
 
     @classmethod
     def parse(cls, text: builtins.bytes) -> Receipt:
-        """Return the receipt of a file.
+        """Parse the content of a receipt file.
 
-        :raises ValueError: it is none, or not whole
+        :raises ValueError: it is not a receipt, or is damaged
         """
         record = json.loads(text)
         if not isinstance(record, dict):
-            raise ValueError("it is no receipt")
+            raise ValueError("not a receipt")
         found = record.pop("crc32", None)
         if found != _sum(record):
-            raise ValueError("its CRC does not hold")
+            raise ValueError("CRC mismatch")
         return cls.from_record(record)
 
 
@@ -107,3 +107,59 @@ _TYPES: dict[str, tuple[type, ...]] = {
 
 def _sum(record: Mapping[str, Any]) -> str:
     return f"{crc32(json.dumps(record, sort_keys=True, separators=(',', ':')).encode()):08x}"
+
+
+class FailedChunk(NamedTuple):
+    """A chunk that a worker could not complete.
+
+    :ivar chunk: its id
+    :ivar kind: the class of the exception, or ``lost`` if its worker died or was lost
+    :ivar reason: one line
+    :ivar retryable: whether another attempt may succeed
+    :ivar fatal: whether the other chunks would fail as well
+    """
+
+    chunk: str
+    kind: str
+    reason: str
+    retryable: bool = False
+    fatal: bool = False
+
+
+class Summary(NamedTuple):
+    """The state of a run, computed from its receipts.
+
+    :ivar chunks: number of chunks in the plan
+    :ivar done: number of chunks with a receipt
+    :ivar n: number of items
+    :ivar bytes: bytes read or copied
+    :ivar errors: number of items that failed
+    :ivar by_status: number of items by status
+    :ivar seconds: working time of all workers together
+    :ivar failed: chunks that the scheduler gave up
+    :ivar stopped: why the scheduler ended early: ``stop`` or ``max_errors``; :data:`None` if it did not
+    """
+
+    chunks: int
+    done: int
+    n: int
+    bytes: int
+    errors: int
+    by_status: dict[str, int]
+    seconds: float
+    failed: tuple[FailedChunk, ...] = ()
+    stopped: str | None = None
+
+    @property
+    def complete(self) -> bool:
+        """Whether every chunk has a receipt."""
+        return self.done == self.chunks
+
+    @property
+    def ok(self) -> bool:
+        """Whether every chunk has a receipt and no item failed."""
+        return self.complete and not self.errors
+
+    def record(self) -> dict[str, Any]:
+        """Return the summary as a JSON object."""
+        return {"ok": self.ok, **self._asdict(), "failed": [one._asdict() for one in self.failed]}

@@ -1,190 +1,135 @@
-"""The scheduler of a run: hands out chunks, a few for each worker at a time, until every one has a receipt."""
+"""The scheduler of a run: submits a few chunks per worker at a time until every chunk has a receipt."""
 
 from __future__ import annotations
 
 import queue
 from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import BrokenExecutor, CancelledError
+from concurrent.futures import BrokenExecutor, CancelledError, Executor
 from dataclasses import dataclass
 from time import monotonic, sleep
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol, TypedDict, Unpack
 
 from pressmark.errors import JobError
 from pressmark.jobs.chunks import Chunk
-from pressmark.jobs.receipts import Receipt
+from pressmark.jobs.receipts import FailedChunk, Receipt, Summary
 from pressmark.jobs.visibility import Place
 from pressmark.jobs.workdir import Job, WorkFolder
-from pressmark.jobs.worker import Failed, run_chunk
+from pressmark.jobs.worker import run_chunk
 
-__all__ = ["OnReceipt", "Pool", "Stop", "Submit", "SubmitPool", "Summary", "run", "run_pool"]
+__all__ = ["ExecutorPool", "OnReceipt", "Pool", "RunOptions", "Stop", "run_pool"]
 
-POLL = 0.2  # seconds: how often the scheduler looks whether it is to stop
-# Seconds before a chunk is tried again, times four with each try.
-PAUSE = 0.25
+POLL = 0.2  # seconds between checks whether to stop
+PAUSE = 0.25  # seconds before the second attempt at a chunk; four times as long before each further one
 
 OnReceipt = Callable[[Receipt], object]
 Stop = Callable[[], bool]
-#: Calls a function with arguments in a worker, and returns at once a future with ``add_done_callback`` and ``result``.
-Submit = Callable[..., Any]
 
 
-class Summary(NamedTuple):
-    """How a run stands when its scheduler ends; all numbers are read back from the receipts.
+class RunOptions(TypedDict, total=False):
+    """The options of :func:`run_local`, :func:`run_executor` and :func:`run_dask`, all optional.
 
-    :ivar chunks: of the plan
-    :ivar done: that have a receipt
-    :ivar n: items
-    :ivar bytes: that were read or copied
-    :ivar errors: items that went wrong
-    :ivar by_status: items of each status
-    :ivar seconds: of work, all workers together
-    :ivar failed: chunks that this scheduler gave up
-    :ivar stopped: why it ended before all was done: ``stop``, ``max_errors``; :data:`None` where it did not
+    :ivar window: chunks submitted at a time, per worker (default 4)
+    :ivar retries: attempts after the first at a chunk whose worker was lost or whose error may be temporary (default 2)
+    :ivar on_receipt: called with each receipt, in the calling thread
+    :ivar max_errors: stop when more items or chunks than this have failed in this call
+    :ivar stop: called several times a second; no chunk is submitted after it has returned :data:`True`
     """
 
-    chunks: int
-    done: int
-    n: int
-    bytes: int
-    errors: int
-    by_status: dict[str, int]
-    seconds: float
-    failed: tuple[Failed, ...] = ()
-    stopped: str | None = None
-
-    @property
-    def complete(self) -> bool:
-        """Whether every chunk has a receipt."""
-        return self.done == self.chunks
-
-    @property
-    def ok(self) -> bool:
-        """Whether every chunk has a receipt, and no item went wrong."""
-        return self.complete and not self.errors
-
-    def record(self) -> dict[str, Any]:
-        """Return it as it stands in JSON."""
-        return {"ok": self.ok, **self._asdict(), "failed": [one._asdict() for one in self.failed]}
+    window: int
+    retries: int
+    on_receipt: OnReceipt | None
+    max_errors: int | None
+    stop: Stop | None
 
 
 class Pool(Protocol):
-    """Workers, as the scheduler knows them.
+    """The workers of a run.
 
-    :ivar workers: how many
+    :ivar workers: their number
     """
 
     workers: int
 
     def submit(self, job: Job, chunk: Chunk, place: Place) -> Any:
-        """Have a chunk done, and return its future.
+        """Submit a chunk and return its future.
 
-        :raises BrokenExecutor: it cannot take any more
+        :raises BrokenExecutor: the pool accepts no more work
         """
 
     def is_lost(self, error: BaseException) -> bool:
-        """Whether a future ended with this because its worker died or was lost."""
+        """Return whether a future failed with ``error`` because its worker died or was lost."""
 
     def renew(self) -> None:
-        """Go on after :meth:`submit` found the pool broken; nothing is in flight.
+        """Replace the workers after :meth:`submit` found the pool broken; no chunk is in flight.
 
-        :raises JobError: that cannot be
+        :raises JobError: they cannot be replaced
         """
 
     def watch(self) -> None:
-        """Look whether the workers can still be reached.
+        """Check that the workers can be reached.
 
         :raises JobError: they cannot
         """
 
     def withdraw(self, futures: list[Any]) -> None:
-        """Take back what has not begun, if that can be known."""
+        """Cancel the futures that have not started, if the pool can tell which."""
 
 
-class SubmitPool:
-    """Workers behind a function ``submit``; what is lost there stays lost."""
+class ExecutorPool:
+    """The workers of a :class:`concurrent.futures.Executor`, which cannot be replaced."""
 
-    def __init__(self, submit: Submit, workers: int) -> None:
+    def __init__(self, executor: Executor, workers: int) -> None:
         self.workers = workers
-        self._submit = submit
+        self._executor = executor
 
     def submit(self, job: Job, chunk: Chunk, place: Place) -> Any:
-        return self._submit(run_chunk, job, chunk, place)
+        return self._executor.submit(run_chunk, job, chunk, place)
 
     def is_lost(self, error: BaseException) -> bool:
         return isinstance(error, (BrokenExecutor, CancelledError))
 
     def renew(self) -> None:
-        raise JobError("executor", "it is broken: make a new one and run again; what has a receipt is not repeated")
+        raise JobError("executor", "the executor is broken; run again with a new one (finished chunks are kept)")
 
     def watch(self) -> None:
-        """There is nothing to look at."""
+        """Do nothing: the executor notices a worker that dies."""
 
     def withdraw(self, futures: list[Any]) -> None:
         for future in futures:
             future.cancel()
 
+    def close(self) -> None:
+        """Shut the executor down."""
+        self._executor.shutdown(cancel_futures=True)
 
-def run(
-    job: Job,
-    work: WorkFolder,
-    *,
-    submit: Submit,
-    workers: int,
-    window: int = 4,
-    retries: int = 2,
-    on_receipt: OnReceipt | None = None,
-    max_errors: int | None = None,
-    stop: Stop | None = None,
-) -> Summary:
-    """Do the chunks that have no receipt, wherever ``submit`` has them done.
 
-    :param submit: ``submit(function, *arguments)`` returns a future at once, as :mod:`concurrent.futures` has them
-    :param workers: how many chunks are done at a time
-    :param window: how many chunks are handed out at a time, for each worker
-    :param retries: how often a chunk is tried again whose worker was lost, or that failed with what may pass
-    :param on_receipt: called with the receipt of each chunk that is done, in this thread
-    :param max_errors: end when more items than this went wrong, or chunks failed, in this call
-    :param stop: asked every now and then; once it says :data:`True`, nothing more is handed out
-    :raises JobError: the run cannot begin or go on, or a second scheduler is at work
-    :raises KeyboardInterrupt: after what was in flight has ended; at once when it comes again
+def run_pool(job: Job, work: WorkFolder, pool: Pool, **options: Unpack[RunOptions]) -> Summary:
+    """Run the chunks that have no receipt with the workers of ``pool``.
+
+    :raises JobError: the run cannot start or continue, or another scheduler is running it
+    :raises KeyboardInterrupt: once the chunks in flight have ended; a second one is raised at once
+    :raises ValueError: an option is out of range
     """
-    return run_pool(job, work, SubmitPool(submit, workers), window, retries, on_receipt, max_errors, stop)
-
-
-def run_pool(
-    job: Job,
-    work: WorkFolder,
-    pool: Pool,
-    window: int = 4,
-    retries: int = 2,
-    on_receipt: OnReceipt | None = None,
-    max_errors: int | None = None,
-    stop: Stop | None = None,
-) -> Summary:
-    """Do the chunks that have no receipt with the workers of a pool: see :func:`run`."""
-    for name, value, least in (("workers", pool.workers, 1), ("window", window, 1), ("retries", retries, 0)):
-        if value < least:
-            raise ValueError(f"{name}={value}: expected {least} or more")
+    scheduler = _Scheduler(job, work, pool, **options)
     work.check(job)
     with work.held():
         work.sweep()
-        scheduler = _Scheduler(job, work, pool, window, retries, on_receipt, max_errors, stop)
-        scheduler.go()
+        scheduler.run()
         if scheduler.stopped is None and not scheduler.failed:
             work.sweep_outputs()
             work.sweep()
-        return Summary(*work.done(), tuple(scheduler.failed), scheduler.stopped)
+        return work.summary()._replace(failed=tuple(scheduler.failed), stopped=scheduler.stopped)
 
 
 @dataclass
 class _Attempt:
-    """A chunk on its way.
+    """A chunk in flight or waiting for another attempt.
 
-    :ivar tries: how often it failed
-    :ivar beside: how often a worker was lost while it was in flight with others
-    :ivar lost: how often its worker was lost while it was in flight alone
-    :ivar due: not to be tried before
+    :ivar tries: number of failed attempts
+    :ivar beside: how often it was lost while other chunks were in flight
+    :ivar lost: how often it was lost while in flight alone
+    :ivar due: earliest time of the next attempt
     """
 
     chunk: Chunk
@@ -200,17 +145,19 @@ class _Scheduler:
         job: Job,
         work: WorkFolder,
         pool: Pool,
-        window: int,
-        retries: int,
-        on_receipt: OnReceipt | None,
-        max_errors: int | None,
-        stop: Stop | None,
+        window: int = 4,
+        retries: int = 2,
+        on_receipt: OnReceipt | None = None,
+        max_errors: int | None = None,
+        stop: Stop | None = None,
     ) -> None:
-        self.failed: list[Failed] = []
+        for name, value, least in (("workers", pool.workers, 1), ("window", window, 1), ("retries", retries, 0)):
+            if value < least:
+                raise ValueError(f"{name}={value}: expected {least} or more")
+        self.failed: list[FailedChunk] = []
         self.stopped: str | None = None
         self._job = job
-        self._place = work.place(job)
-        self._path = str(work.path)
+        self._work = work
         self._pool = pool
         self._limit = window * pool.workers
         self._retries = retries
@@ -220,7 +167,7 @@ class _Scheduler:
         self._errors = 0
         self._fresh: Iterator[Chunk] = work.remaining()
         self._again: deque[_Attempt] = deque()
-        # Chunks that were lost more than once: one of them may be what kills workers, and is found by going alone.
+        # Chunks that were lost more than once. One of them may kill its worker: running them alone shows which.
         self._suspects: deque[_Attempt] = deque()
         self._alone = False
         self._flying: dict[Any, _Attempt] = {}
@@ -229,10 +176,11 @@ class _Scheduler:
         self._fatal: JobError | None = None
         self._interrupted = False
 
-    def go(self) -> None:
+    def run(self) -> None:
+        self._place = self._work.place(self._job)
         while True:
             try:
-                if not self._turn():
+                if not self._step():
                     break
             except KeyboardInterrupt:
                 if self._interrupted:
@@ -244,25 +192,25 @@ class _Scheduler:
         if self._fatal is not None:
             raise self._fatal
 
-    def _turn(self) -> bool:
-        """Hand out what there is room for, and take in what has ended; return whether there is more to do."""
+    def _step(self) -> bool:
+        """Submit as many chunks as fit, collect those that have ended, and return whether work remains."""
         if self.stopped is None:
             if self._stop is not None and self._stop():
                 self._halt("stop")
             else:
-                self._hand_out()
+                self._submit()
         if self._flying:
-            self._take_in(POLL)
+            self._collect(POLL)
             return True
         if self.stopped is None and self._again:
-            # Nothing to wait for but the time at which one may be tried again.
+            # Every remaining chunk waits for the time of its next attempt.
             sleep(POLL / 4)
             return True
         return False
 
-    # --- out ------------------------------------------------------------------------------------------------------
+    # --- submit ------------------------------------------------------------------------------------------------------
 
-    def _hand_out(self) -> None:
+    def _submit(self) -> None:
         if self._broken:
             if self._flying:
                 return
@@ -275,12 +223,12 @@ class _Scheduler:
             try:
                 future = self._pool.submit(self._job, attempt.chunk, self._place)
             except BrokenExecutor:
-                # It broke between two chunks: none of those that are still to come is to blame.
+                # The pool broke between two chunks: this one is not to blame.
                 self._again.appendleft(attempt)
                 self._alone = False
                 self._broken = True
                 if not self._flying:
-                    self._hand_out()
+                    self._submit()
                 return
             self._flying[future] = attempt
             future.add_done_callback(self._ended.put)
@@ -299,14 +247,14 @@ class _Scheduler:
         chunk = next(self._fresh, None)
         return None if chunk is None else _Attempt(chunk)
 
-    # --- in -------------------------------------------------------------------------------------------------------
+    # --- collect ----------------------------------------------------------------------------------------------------
 
-    def _take_in(self, seconds: float) -> None:
+    def _collect(self, seconds: float) -> None:
         try:
             future = self._ended.get(timeout=seconds)
         except queue.Empty:
             self._watch()
-            # An interrupt may have come when one of them had left the queue, and was not yet taken in.
+            # An interrupt may have hit between the queue and _flying.
             for future in self._flying:
                 if future.done():
                     self._ended.put(future)
@@ -316,7 +264,7 @@ class _Scheduler:
             return
         alone, self._alone = self._alone, False
         try:
-            outcome: Receipt | Failed = future.result()
+            outcome: Receipt | FailedChunk = future.result()
         except (Exception, CancelledError) as error:
             self._lose(attempt, error, alone)
             return
@@ -325,7 +273,7 @@ class _Scheduler:
             if self._on_receipt is not None:
                 self._on_receipt(outcome)
         elif outcome.fatal:
-            self._give_up(JobError(self._path, outcome.reason))
+            self._give_up(JobError(str(self._work.path), outcome.reason))
         elif outcome.retryable and attempt.tries < self._retries:
             attempt.due = monotonic() + PAUSE * 4**attempt.tries
             attempt.tries += 1
@@ -336,32 +284,34 @@ class _Scheduler:
             self._halt("max_errors")
 
     def _lose(self, attempt: _Attempt, error: BaseException, alone: bool) -> None:
-        """Take in a chunk of which no answer came."""
+        """Handle a chunk that returned no result."""
         if self.stopped is not None and isinstance(error, CancelledError):
-            return  # it was withdrawn, or its end is not waited for any more
+            return  # withdrawn
         self._watch()
         if self._fatal is not None:
             return
         if not self._pool.is_lost(error):
-            # Not what the job did, which comes back as an outcome: the way there or back does not work.
+            # Errors of the job are returned as outcomes: the chunk or its result cannot be transferred.
             what = " ".join(f"{type(error).__name__}: {error}".split())
-            self._give_up(JobError(self._path, f"workers cannot be given chunk {attempt.chunk.id} ({what})"))
+            self._give_up(
+                JobError(str(self._work.path), f"chunk {attempt.chunk.id} cannot be sent to a worker ({what})")
+            )
             return
         self._broken = self._broken or isinstance(error, BrokenExecutor)
         if not alone:
-            # Where one worker dies, a pool may lose what all of them had: most of these are not to blame.
+            # When one worker dies, the pool may lose the chunks of all: most of them are not to blame.
             attempt.beside += 1
             (self._again if attempt.beside == 1 else self._suspects).append(attempt)
             return
         attempt.lost += 1
         if attempt.lost >= max(1, self._retries):
             times = attempt.beside + attempt.lost
-            reason = f"its worker died or was lost {times} times; look for a lack of memory there"
-            self._fail(Failed(attempt.chunk.id, "lost", reason))
+            reason = f"worker died or was lost {times} times; check the memory of that machine"
+            self._fail(FailedChunk(attempt.chunk.id, "lost", reason))
         else:
             self._suspects.append(attempt)
 
-    def _fail(self, failed: Failed) -> None:
+    def _fail(self, failed: FailedChunk) -> None:
         self.failed.append(failed)
         self._errors += 1
 
@@ -371,7 +321,7 @@ class _Scheduler:
         try:
             self._pool.watch()
         except JobError as error:
-            # Nobody answers any more: what is in flight is not waited for.
+            # No future will complete any more.
             self._give_up(error)
             self._flying.clear()
 

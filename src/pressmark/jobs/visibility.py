@@ -1,4 +1,4 @@
-"""Whether a worker sees what the scheduler sees."""
+"""Checks that a worker sees the same directories as the scheduler."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from typing import NamedTuple
 __all__ = ["MountProbe", "Place", "unseen"]
 
 NONCE = "nonce"
-# Of a root so many names are remembered; a worker must see one of them, for others may go while the run does its work.
+# Names recorded for a root. A worker must see one of them; the run may remove the others.
 _NAMES = 16
-# How many names are looked at, at least and at most, to find some that are of files: declarations stay, directories of
-# objects may be moved away, all of those that were seen first.
+# Entries examined to find names of files: at least, and at most. Files such as declarations stay; the object
+# directories that were found first may all be moved.
 _LOOK_AT, _LOOK_AT_MOST = 1000, 1_000_000
 
 
 class MountProbe(NamedTuple):
     """A directory that every worker must see.
 
-    :ivar path: of it, absolute
-    :ivar names: some names in it; a directory that should be mounted there, and is not, is empty
+    :ivar path: its absolute path
+    :ivar names: some names in it: an unmounted mount point is empty
     """
 
     path: str
@@ -29,9 +29,9 @@ class MountProbe(NamedTuple):
 
     @classmethod
     def of(cls, path: str) -> MountProbe:
-        """Return what is seen from here.
+        """Record the names in ``path``.
 
-        :raises OSError: nothing is
+        :raises OSError: it cannot be read
         """
         with os.scandir(path) as entries:
             files: list[str] = []
@@ -46,36 +46,36 @@ class MountProbe(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where a run takes place, as its workers are told.
+    """The location of a run, sent to its workers.
 
-    :ivar path: of the work folder, absolute
-    :ivar nonce: what stands in the work folder's file of that name
-    :ivar job_key: of the run's job
-    :ivar version: of pressmark, where the scheduler runs
-    :ivar sights: what a worker must see besides
+    :ivar path: absolute path of the work folder
+    :ivar nonce: content of the file ``nonce`` in the work folder
+    :ivar job_key: key of the job
+    :ivar version: version of pressmark that the scheduler runs
+    :ivar probes: the other directories that a worker must see
     """
 
     path: str
     nonce: str
     job_key: str
     version: str
-    sights: tuple[MountProbe, ...]
+    probes: tuple[MountProbe, ...]
 
 
 def unseen(place: Place) -> str | None:
-    """Return what is not seen from here as the scheduler sees it, :data:`None` where all is."""
+    """Return a description of the first directory that this machine does not see as the scheduler does, if any."""
     try:
         with open(os.path.join(place.path, NONCE), encoding="ascii") as file:
             if file.read(1000) != place.nonce:
-                return f"the work folder {place.path} (there is another one of that name)"
+                return f"the work folder {place.path} (another folder has this path)"
     except (OSError, UnicodeDecodeError):
         return f"the work folder {place.path}"
-    return next(_unseen(place.sights), None)
+    return next(_unseen(place.probes), None)
 
 
-def _unseen(sights: Iterable[MountProbe]) -> Iterator[str]:
-    for path, names in sights:
+def _unseen(probes: Iterable[MountProbe]) -> Iterator[str]:
+    for path, names in probes:
         if not os.path.isdir(path):
             yield path
         elif names and not any(os.path.lexists(os.path.join(path, name)) for name in names):
-            yield f"what is in {path} (is it mounted?)"
+            yield f"the content of {path} (is it mounted?)"

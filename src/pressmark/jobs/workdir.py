@@ -1,17 +1,18 @@
-"""The work folder of a run: what is to be done, and what is done.
+"""The work folder of a run: its plan, its receipts, and its output.
 
 ::
 
     <work folder>/
-    ├── run.json          the job's key and parameters, the plan's digest; written last when the folder is made
-    ├── plan.jsonl        a chunk a line
-    ├── nonce             by which a worker knows that it sees this folder, and no other of the same name
-    ├── driver.lock       who is at work
-    ├── receipts/         <chunk>.json for each chunk that is done
-    └── output/           <chunk>.<attempt>.<suffix>; each receipt names its own
+    ├── run.json          key and parameters of the job, digest of the plan; written last
+    ├── plan.jsonl        one chunk per line
+    ├── nonce             identifies the folder to workers, which may see another one under the same path
+    ├── driver.lock       the scheduler that runs it
+    ├── receipts/         <chunk>.json for each completed chunk
+    └── output/           <chunk>.<attempt>.<suffix>, named in the receipt
 
-A chunk may be worked at twice at the same time: a cluster loses sight of a worker and gives the chunk to another. So
-each attempt writes files of its own; the first receipt counts, and files that no receipt names are removed at the end.
+Two workers may run the same chunk at the same time, if a cluster loses contact with one and gives the chunk to another.
+So each attempt writes files of its own names; the first receipt counts, and files not named in a receipt are removed at
+the end.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from pressmark.errors import JobError
 from pressmark.fs.atomic import OutputFile, is_temporary, replace_file, write_new
@@ -34,11 +35,11 @@ from pressmark.fs.durable import flush_directory
 from pressmark.fs.locks import FileLock, LockHeldError
 from pressmark.fs.owners import UntrustedError, enter_shared, require_shared
 from pressmark.jobs.chunks import Chunk
-from pressmark.jobs.receipts import Receipt
+from pressmark.jobs.receipts import Receipt, Summary
 from pressmark.jobs.visibility import NONCE, MountProbe, Place
 from pressmark.version import __version__
 
-__all__ = ["Done", "Job", "WorkFolder", "job_key", "locked", "work_errors"]
+__all__ = ["Job", "WorkFolder", "job_key", "locked", "work_errors"]
 
 RUN, PLAN, LOCK, RECEIPTS, OUTPUT = "run.json", "plan.jsonl", "driver.lock", "receipts", "output"
 _FORMAT = 1
@@ -47,61 +48,40 @@ _OF_ATTEMPT = re.compile(r"[^.]+\.[0-9a-f]{12}\.")
 
 
 class Job(Protocol):
-    """What is done with each chunk: a frozen dataclass that can be pickled.
+    """The work on each chunk: a frozen dataclass that can be pickled.
 
-    It may have two methods more. ``retryable(error) -> bool``: whether to try a chunk again that failed with this
-    exception; without it, what the operating system may get over is tried again. ``roots() -> Iterable[str]``:
-    directories that every worker must see.
+    Two more methods are optional. ``retryable(error) -> bool`` returns whether a chunk that failed with ``error`` is
+    tried again; without it, chunks are tried again after errors of the system that may be temporary. ``roots() ->
+    Iterable[str]`` returns the directories that every worker must see.
     """
 
     @property
     def key(self) -> str:
-        """What it does, as :func:`job_key` says it."""
+        """The key of the job: see :func:`job_key`."""
 
     def run(self, chunk: Chunk, work: WorkFolder) -> Receipt:
-        """Do a chunk; another process may do the same one at the same time, and one may have begun it before."""
+        """Run a chunk. Another process may run the same chunk at the same time, or may have run part of it before."""
 
 
 def job_key(kind: str, parameters: Mapping[str, Any], version: int = 1) -> str:
-    """Return the key of a job: different wherever its output may be different.
+    """Return the key of a job. Jobs whose output may differ have different keys.
 
-    :param kind: a word for what it does
-    :param parameters: all of them, as in JSON
-    :param version: of what it writes
+    :param kind: a word that identifies the job
+    :param parameters: all its parameters, as JSON values
+    :param version: version of its output format
     """
     text = json.dumps([kind, version, parameters], sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-class Done(NamedTuple):
-    """What the receipts of a run say.
-
-    :ivar chunks: of the plan
-    :ivar done: that have a receipt
-    :ivar n: items
-    :ivar bytes: that were read or copied
-    :ivar errors: items that went wrong
-    :ivar by_status: items of each status
-    :ivar seconds: of work, all workers together
-    """
-
-    chunks: int
-    done: int
-    n: int
-    bytes: int
-    errors: int
-    by_status: dict[str, int]
-    seconds: float
-
-
 class WorkFolder:
-    """The work folder of one run; :meth:`create` and :meth:`open` give it.
+    """The work folder of a run, returned by :meth:`create` and :meth:`open`.
 
-    :ivar path: the folder, absolute
-    :ivar job_key: of the job that it is for
-    :ivar plan_sha256: of its plan, in hex
-    :ivar parameters: of the run, for people
-    :ivar version: of pressmark, with which it was made
+    :ivar path: its absolute path
+    :ivar job_key: key of the job
+    :ivar plan_sha256: SHA-256 of the plan, in hex
+    :ivar parameters: parameters of the run, for people
+    :ivar version: version of pressmark that created it
     """
 
     def __init__(self, path: Path, run: Mapping[str, Any], attempt: str | None = None) -> None:
@@ -117,7 +97,7 @@ class WorkFolder:
     def __repr__(self) -> str:
         return f"<WorkFolder {str(self.path)!r}>"
 
-    # --- made and opened ------------------------------------------------------------------------------------------
+    # --- create and open ------------------------------------------------------------------------------------------
 
     @classmethod
     def create(
@@ -127,23 +107,23 @@ class WorkFolder:
         chunks: Iterable[Chunk],
         parameters: Mapping[str, Any] | None = None,
     ) -> WorkFolder:
-        """Make the work folder of a run, and write down its plan.
+        """Create the work folder of a run, and write its plan.
 
-        :param path: a directory that is not there, or has no run in it; listings that chunks are of may lie there
-        :param chunks: written as they come, after the directory is made
-        :param parameters: of the run, as in JSON: for people, and to say what differs where a run is refused
-        :raises JobError: a run is there, or it cannot be written
-        :raises ValueError: two chunks have the same id, or one cannot stand in a plan
+        :param path: a new directory, or one without a run; it may contain the listings of the chunks
+        :param chunks: consumed after the directory is created
+        :param parameters: of the run, as JSON values: for people, and for the message if another run is attempted
+        :raises JobError: the folder has a run, or cannot be written
+        :raises ValueError: two chunks have the same id, or a chunk is invalid
         """
         folder = Path(os.path.abspath(path))
         try:
             if (folder / RUN).exists():
-                raise JobError(str(folder), "a run is there already: resume it, or name another work folder")
+                raise JobError(str(folder), "a run exists here; resume it or choose another work folder")
             enter_shared(os.fspath(folder))
             for name in (RECEIPTS, OUTPUT):
                 (folder / name).mkdir(exist_ok=True)
                 if any(not is_temporary(one) for one in os.listdir(folder / name)):
-                    raise JobError(str(folder), f"there is something in its {name}, but no {RUN}: name another folder")
+                    raise JobError(str(folder), f"{name} is not empty but {RUN} is missing; choose another folder")
             digest = cls._write_plan(folder, chunks)
             nonce = uuid.uuid4().hex
             replace_file(folder / NONCE, nonce.encode())
@@ -155,9 +135,9 @@ class WorkFolder:
                 "nonce": nonce,
                 "parameters": dict(parameters or {}),
             }
-            # Last, and never over another one: where it is, everything is.
+            # Written last: a folder with this file is complete.
             if not write_new(folder / RUN, json.dumps(run, indent=2).encode() + b"\n"):
-                raise JobError(str(folder), "another process has begun a run there: name another work folder")
+                raise JobError(str(folder), "another process has started a run here; choose another work folder")
             flush_directory(os.fsencode(folder.parent))
         except OSError as error:
             raise _refused(folder, error) from error
@@ -168,18 +148,18 @@ class WorkFolder:
         seen: set[str] = set()
         with OutputFile(folder / PLAN) as file:
             for chunk in chunks:
-                # Receipts are called by the ids, on file systems that have one name for both cases as well.
+                # Ids are file names, also on file systems that ignore case.
                 if chunk.checked().id.casefold() in seen:
-                    raise ValueError(f"two chunks are called {chunk.id!r}")
+                    raise ValueError(f"duplicate chunk id {chunk.id!r}")
                 seen.add(chunk.id.casefold())
                 file.write(chunk.line())
         return file.sha256
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> WorkFolder:
-        """Open the work folder of a run that was begun.
+        """Open the work folder of a run.
 
-        :raises JobError: there is none, or its plan or nonce is not the one that it began with
+        :raises JobError: no run is found, or its plan or nonce has changed
         """
         folder = Path(os.path.abspath(path))
         try:
@@ -190,36 +170,36 @@ class WorkFolder:
                 while block := file.read(_BLOCK):
                     found.update(block)
             if run["format"] != _FORMAT:
-                raise JobError(str(folder), f"pressmark {run['version']} made it; use that one to go on")
+                raise JobError(
+                    str(folder), f"the run was started with pressmark {run['version']}; continue with that version"
+                )
             work = cls(folder, run)
             nonce = (folder / NONCE).read_bytes()
         except FileNotFoundError as error:
-            raise JobError(
-                str(folder), f"no run was begun there ({os.path.basename(error.filename)} is missing)"
-            ) from None
+            raise JobError(str(folder), f"no run found ({os.path.basename(error.filename)} is missing)") from None
         except OSError as error:
             raise _refused(folder, error) from error
         except (ValueError, KeyError, TypeError):
-            raise JobError(str(folder), f"its {RUN} is damaged: begin again in another work folder") from None
+            raise JobError(str(folder), f"{RUN} is damaged; start again in another work folder") from None
         if found.hexdigest() != work.plan_sha256:
-            reason = f"its {PLAN} is not the one that the run began with: bring that back, or begin again elsewhere"
+            reason = f"{PLAN} has changed since the run started; restore it, or start again in another work folder"
             raise JobError(str(folder), reason)
-        # Workers would say that they see another folder of this name.
+        # Workers would report another folder.
         if nonce != os.fsencode(work._nonce):
-            raise JobError(str(folder), f"its {NONCE} is damaged: write {work._nonce} there, with nothing behind it")
+            raise JobError(str(folder), f"{NONCE} is damaged; write exactly {work._nonce} to it")
         return work
 
     @classmethod
     def at(cls, place: Place) -> WorkFolder:
-        """Return the folder for one attempt at a chunk by a worker that sees it: its files get names of their own."""
+        """Return the folder for one attempt of a worker at a chunk; its output files have unique names."""
         run = {"job_key": place.job_key, "plan_sha256": "", "parameters": {}, "version": place.version}
         return cls(Path(place.path), {**run, "nonce": place.nonce}, uuid.uuid4().hex[:12])
 
     def check(self, job: Job, parameters: Mapping[str, Any] | None = None) -> None:
-        """Refuse a job that is not the one that the run began with.
+        """Check that a job is the one that the run was started with.
 
         :param parameters: as for :meth:`create`
-        :raises JobError: it is another one, or has other parameters
+        :raises JobError: it is another job, or has other parameters
         """
         if job.key == self.job_key:
             return
@@ -227,30 +207,30 @@ class WorkFolder:
         differ = [
             name for name in names if parameters is not None and self.parameters.get(name) != parameters.get(name)
         ]
-        what = f"other parameters ({', '.join(differ)})" if differ else "another job or other parameters"
-        raise JobError(str(self.path), f"its run began with {what}: take those, or name another work folder")
+        what = f"different parameters ({', '.join(differ)})" if differ else "a different job or parameters"
+        raise JobError(str(self.path), f"this run was started with {what}; use the same or choose another work folder")
 
     def place(self, job: Job) -> Place:
-        """Return where the run takes place, as its workers are told.
+        """Return the location of the run for its workers.
 
-        :raises JobError: one of the job's roots is not there
+        :raises JobError: a root of the job cannot be read
         """
         roots: Iterable[str] = getattr(job, "roots", tuple)()
-        sights = []
+        probes = []
         for root in roots:
             try:
-                sights.append(MountProbe.of(os.path.abspath(root)))
+                probes.append(MountProbe.of(os.path.abspath(root)))
             except OSError as error:
-                raise JobError(root, f"{error.strerror}: the run needs this directory") from None
-        return Place(str(self.path), self._nonce, self.job_key, __version__, tuple(sights))
+                raise JobError(root, f"{error.strerror}; the run needs this directory") from None
+        return Place(str(self.path), self._nonce, self.job_key, __version__, tuple(probes))
 
     # --- one scheduler ---------------------------------------------------------------------------------------------
 
     @contextmanager
     def held(self) -> Iterator[WorkFolder]:
-        """Hold the folder, so that no second scheduler begins; may be nested.
+        """Lock the folder against a second scheduler. Calls may be nested.
 
-        :raises JobError: another scheduler has it
+        :raises JobError: another scheduler has the lock
         """
         if self._held:
             self._held += 1
@@ -272,7 +252,7 @@ class WorkFolder:
             context.__exit__(None, None, None)
 
     def sweep(self) -> list[str]:
-        """Remove what killed workers left half written; return the names. Only for who holds the folder."""
+        """Remove the unfinished files of killed workers, and return their names. The folder must be locked."""
         removed = []
         for folder in (self.path, self.path / RECEIPTS, self.path / OUTPUT):
             for name in os.listdir(folder):
@@ -283,9 +263,9 @@ class WorkFolder:
         return removed
 
     def sweep_outputs(self) -> list[str]:
-        """Remove output that no receipt names, when every chunk has one; return the names.
+        """Remove the output files not named in a receipt, and return their names, once every chunk has a receipt.
 
-        Not before: an attempt that nobody waits for any more may be about to write its receipt. Later, it finds one.
+        While a chunk has none, an abandoned attempt may still write its receipt.
         """
         named = set()
         for chunk in self.chunks():
@@ -305,15 +285,15 @@ class WorkFolder:
     # --- the plan -------------------------------------------------------------------------------------------------
 
     def chunks(self) -> Iterator[Chunk]:
-        """Give the chunks of the plan, in order."""
+        """Yield the chunks of the plan, in order."""
         with (self.path / PLAN).open("rb") as file:
             for line in file:
                 yield Chunk.parse(line)
 
     def remaining(self) -> Iterator[Chunk]:
-        """Give the chunks that have no receipt that counts, in order.
+        """Yield the chunks without a valid receipt, in order.
 
-        :raises JobError: a receipt is of another run
+        :raises JobError: a receipt belongs to another run
         """
         for chunk in self.chunks():
             if self.receipt(chunk.id) is None:
@@ -322,11 +302,11 @@ class WorkFolder:
     # --- receipts -------------------------------------------------------------------------------------------------
 
     def receipt(self, chunk: str) -> Receipt | None:
-        """Return the receipt of a chunk, if it has one that counts.
+        """Return the valid receipt of a chunk, if any.
 
-        One that is not whole does not count, nor one whose output is gone: the chunk is done again.
+        A receipt is not valid if it is damaged or its output is missing: the chunk is repeated.
 
-        :raises JobError: it is of another run: somebody has mixed two work folders
+        :raises JobError: the receipt belongs to another run
         """
         path = self.path / RECEIPTS / f"{chunk}.json"
         try:
@@ -336,20 +316,26 @@ class WorkFolder:
         except OSError as error:
             raise _refused(path, error) from error
         if receipt.job_key != self.job_key or receipt.chunk != chunk:
-            raise JobError(str(path), "it is a receipt of another run: take it away, or name another work folder")
+            raise JobError(str(path), "receipt of another run; remove it or choose another work folder")
         if receipt.output is not None and not (self.path / OUTPUT / receipt.output).is_file():
             return None
         return receipt
 
     def receipts(self) -> Iterator[Receipt]:
-        """Give the receipts that count, in the order of the plan."""
+        """Yield the valid receipts, in the order of the plan."""
         for chunk in self.chunks():
             receipt = self.receipt(chunk.id)
             if receipt is not None:
                 yield receipt
 
+    def failures(self, receipt: Receipt) -> Iterator[dict[str, Any]]:
+        """Yield the records of the items that failed in a chunk, in order."""
+        if receipt.errors and receipt.output is not None:
+            with self.output_path(f"{receipt.output.rpartition('.')[0]}.errors.jsonl").open("rb") as lines:
+                yield from map(json.loads, lines)
+
     def write_receipt(self, receipt: Receipt) -> Receipt:
-        """Write the receipt of a chunk whose work is in place, and return the one that counts: the first.
+        """Write the receipt of a chunk whose output is in place, and return the valid one: the first written.
 
         :raises OSError: it cannot be written
         """
@@ -366,28 +352,27 @@ class WorkFolder:
             replace_file(path, stored.text())
         return stored
 
-    def done(self) -> Done:
-        """Return what the receipts say, all together."""
-        chunks = done = n = nbytes = errors = 0
+    def summary(self) -> Summary:
+        """Return the totals of all receipts."""
+        receipts = [self.receipt(chunk.id) for chunk in self.chunks()]
+        done = [receipt for receipt in receipts if receipt is not None]
         by_status: Counter[str] = Counter()
-        seconds = 0.0
-        for chunk in self.chunks():
-            chunks += 1
-            receipt = self.receipt(chunk.id)
-            if receipt is None:
-                continue
-            done += 1
-            n += receipt.n
-            nbytes += receipt.bytes
-            errors += receipt.errors
+        for receipt in done:
             by_status.update(receipt.by_status)
-            seconds += receipt.seconds
-        return Done(chunks, done, n, nbytes, errors, dict(sorted(by_status.items())), round(seconds, 6))
+        return Summary(
+            len(receipts),
+            len(done),
+            sum(receipt.n for receipt in done),
+            sum(receipt.bytes for receipt in done),
+            sum(receipt.errors for receipt in done),
+            dict(sorted(by_status.items())),
+            round(sum(receipt.seconds for receipt in done), 6),
+        )
 
     def remove(self) -> None:
-        """Remove what the run has written in the folder, and the folder where nothing else is in it."""
+        """Remove the files of the run, and the folder if it is empty then."""
         listings = {chunk.source for chunk in self.chunks() if not os.path.isabs(chunk.source)}
-        # Until the results are gone the run can be resumed; afterwards another one can begin here.
+        # run.json goes last: until then, the run can be resumed.
         for name in (RECEIPTS, OUTPUT):
             shutil.rmtree(self.path / name, ignore_errors=True)
         for name in (RUN, PLAN, NONCE, LOCK, *sorted(listings)):
@@ -398,14 +383,14 @@ class WorkFolder:
     # --- output ---------------------------------------------------------------------------------------------------
 
     def output_path(self, name: str) -> Path:
-        """Return where a receipt's ``output`` is, or a file beside it."""
+        """Return the path of the ``output`` of a receipt, or of another file beside it."""
         return self.path / OUTPUT / self._name(name)
 
     def writing(self, name: str) -> OutputFile:
-        """Return a new file in ``output``, to be used as a context: there when it is complete, and not before.
+        """Return a new file in ``output``, a context manager. The file appears when the context ends.
 
-        :param name: begins with the chunk's id and a full stop. A worker's attempt is put behind that; receipts are to
-            have the name that is given here
+        :param name: starts with the id of the chunk and a full stop; the id of the attempt is inserted after these.
+            Receipts have the name without it
         """
         return OutputFile(self.output_path(name))
 
@@ -413,7 +398,7 @@ class WorkFolder:
         """Write a file in ``output`` and return its SHA-256, in hex.
 
         :param name: as for :meth:`writing`
-        :param lines: with their line feeds
+        :param lines: including line feeds
         """
         with self.writing(name) as file:
             for line in lines:
@@ -421,7 +406,7 @@ class WorkFolder:
         return file.sha256
 
     def _name(self, name: str) -> str:
-        """Return the name that a file of this attempt has on the disk."""
+        """Return the name on disk of a file of this attempt."""
         first, _, rest = name.partition(".")
         if self._attempt is None or rest.startswith(f"{self._attempt}."):
             return name
@@ -435,21 +420,21 @@ class WorkFolder:
 
 
 def _stem(name: str) -> str:
-    """Return the chunk and the attempt of an output's name."""
+    """Return the part of an output name with the chunk and the attempt."""
     return ".".join(name.split(".", 2)[:2])
 
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Hold the lock of a work folder.
+    """Lock a work folder.
 
-    :raises JobError: another scheduler has it
-    :raises OSError: it cannot be made
+    :raises JobError: another scheduler has the lock
+    :raises OSError: it cannot be written
     """
     try:
         lock = FileLock(os.fspath(path), owner=True)
     except LockHeldError as error:
-        reason = f"{error.owner} is at work in it; wait for its end, or if it is gone, remove {path.name}"
+        reason = f"in use by {error.owner}; wait for it to end, or remove {path.name} if it no longer runs"
         raise JobError(str(path.parent), reason) from None
     with lock:
         yield
@@ -457,19 +442,19 @@ def locked(path: Path) -> Iterator[None]:
 
 @contextmanager
 def work_errors(folder: str) -> Iterator[None]:
-    """Turn what the system refuses in a work folder into a :class:`JobError`; what names a file elsewhere stays.
+    """Convert an :class:`OSError` in a work folder to a :class:`JobError`; errors about other files are not converted.
 
-    :param folder: absolute
+    :param folder: an absolute path
     """
     try:
         yield
     except ConnectionError:
-        raise  # no disk says that: whoever is told of events, or does the work, has left
+        raise  # of a callback or a cluster, not of a disk
     except OSError as error:
         if error.errno is None:
-            raise  # nor is that the system's: clusters say so that they cannot be reached
+            raise  # of a cluster that cannot be reached
         named = error.filename
-        # A name that is not absolute is one in a tree that is being removed.
+        # A relative name is inside a tree that is being removed.
         if isinstance(named, (str, bytes)) and os.path.isabs(named):
             path = os.fsdecode(named)
             if path != folder and not path.startswith(os.path.join(folder, "")):
@@ -480,4 +465,4 @@ def work_errors(folder: str) -> Iterator[None]:
 def _refused(path: Path, error: OSError) -> JobError:
     if isinstance(error, UntrustedError):
         return JobError(str(path), error.reason)
-    return JobError(str(path), f"{error.strerror or error}; the run needs to read and write there")
+    return JobError(str(path), f"{error.strerror or error}; the run needs read and write access")

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, Literal
 from pressmark.errors import IdentifierError, JobError, PathError
 from pressmark.fs.atomic import OutputFile
 from pressmark.jobs.chunks import ROWS, Chunk
-from pressmark.jobs.counts import Tally
+from pressmark.jobs.receipt_builder import ReceiptBuilder
 from pressmark.jobs.receipts import Receipt
 from pressmark.jobs.workdir import WorkFolder, job_key
 from pressmark.layouts.base import Layout
@@ -158,9 +158,9 @@ class MapIds:
             raise JobError(chunk.source, "it changed since the run was planned: begin again in another work folder")
         name = f"{chunk.id}.{_OUTPUTS[self.output]}"
         format = self._format(chunk.source)
-        with Tally(chunk, work) as tally, work.writing(name) as output:
-            tally.bytes = chunk.nbytes
-            sink = (_Table if self.output == "parquet" else _Lines)(self, output, tally)
+        with ReceiptBuilder(chunk, work) as receipt, work.writing(name) as output:
+            receipt.bytes = chunk.nbytes
+            sink = (_Table if self.output == "parquet" else _Lines)(self, output, receipt)
             if format == "parquet":
                 for column in self._columns(chunk):
                     sink.take_column(column)
@@ -173,7 +173,7 @@ class MapIds:
                         for items in _batches(fields(file, format, shape, chunk.start, chunk.stop)):
                             sink.take(items)
             sink.finish()
-        return tally.receipt(self.key, output, name)
+        return receipt.build(self.key, output, name)
 
     def _columns(self, chunk: Chunk) -> Iterator[Any]:
         with _pyarrow("parquet").ParquetFile(chunk.source) as parquet:
@@ -205,11 +205,11 @@ def _batches(items: Iterable[bytes | str | None]) -> Iterator[list[bytes | str |
 class _Lines:
     """Writes identifier, TAB, path."""
 
-    def __init__(self, job: MapIds, output: OutputFile, tally: Tally) -> None:
+    def __init__(self, job: MapIds, output: OutputFile, receipt: ReceiptBuilder) -> None:
         self._map: Any = job.layout.unmap_lines if job.unmap else job.layout.map_lines
         self._both, self._on_error = job.both, job.on_error
         self._output = output
-        self._tally = tally
+        self._receipt = receipt
         self._row = 0
 
     def take_stream(self, source: Any) -> None:
@@ -220,13 +220,13 @@ class _Lines:
             nonlocal failed
             failed += 1
             item = error.identifier if isinstance(error, IdentifierError) else error.path
-            self._tally.fail("failed", row=row + (error.index or 0) + 1, item=_shown(item), reason=error.reason)
+            self._receipt.fail("failed", row=row + (error.index or 0) + 1, item=_shown(item), reason=error.reason)
 
         # One thread: the cores have a chunk each.
         how = {"threads": 1, "on_error": self._on_error, "both": self._both}
         counts = self._map(source, self._output, on_failure=fail, **how)
         self._row += counts.items
-        self._tally.count("ok", counts.items - failed)
+        self._receipt.count("ok", counts.items - failed)
 
     def take(self, items: Iterable[bytes | str | None]) -> None:
         """Map fields; those that are text say why there is none, and :data:`None` is null."""
@@ -240,12 +240,12 @@ class _Lines:
             lines = io.BytesIO()
             self._row += 1
             if item is None:
-                self._tally.count("null")
+                self._receipt.count("null")
             elif isinstance(item, str):
-                self._tally.fail("failed", row=self._row, item=None, reason=item)
+                self._receipt.fail("failed", row=self._row, item=None, reason=item)
             else:
                 reason = "it holds a line feed: write Parquet"
-                self._tally.fail("failed", row=self._row, item=_shown(item), reason=reason)
+                self._receipt.fail("failed", row=self._row, item=_shown(item), reason=reason)
         self._pass(lines)
 
     def _pass(self, lines: io.BytesIO) -> None:
@@ -264,10 +264,10 @@ class _Lines:
 class _Table:
     """Writes the columns ``identifier`` and ``path``."""
 
-    def __init__(self, job: MapIds, output: OutputFile, tally: Tally) -> None:
+    def __init__(self, job: MapIds, output: OutputFile, receipt: ReceiptBuilder) -> None:
         self._job = job
         self._map: Any = job.layout.unmap_table if job.unmap else job.layout.map_table
-        self._tally = tally
+        self._receipt = receipt
         self._row = 0
         self._pa = _pyarrow()
         text = self._pa.large_string()
@@ -298,13 +298,13 @@ class _Table:
             for number in sorted(reasons):
                 item = items[number]
                 shown = None if item is None else _shown(item)
-                self._tally.fail("failed", row=self._row + number + 1, item=shown, reason=reasons[number])
+                self._receipt.fail("failed", row=self._row + number + 1, item=shown, reason=reasons[number])
             nulls = sum(item is None for item in items) - len(wrong or {})
-            self._tally.count("null", nulls)
+            self._receipt.count("null", nulls)
         else:
             nulls = 0
         self._row += len(column)
-        self._tally.count("ok", len(column) - nulls - len(reasons))
+        self._receipt.count("ok", len(column) - nulls - len(reasons))
         self._writer.write_table(self._pa.table(columns, schema=self._schema))
 
     def _reason(self, item: bytes | str) -> str:

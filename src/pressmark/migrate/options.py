@@ -12,6 +12,7 @@ from typing import Any
 
 from pressmark import stores
 from pressmark.errors import MigrationError, StoreError
+from pressmark.fs.names import is_inside
 from pressmark.layouts import Layout, Pairtree, Vitro, layout_from_config
 from pressmark.layouts import layout as layout_by_name
 from pressmark.paths import PROFILES
@@ -29,7 +30,6 @@ __all__ = [
     "VERIFICATIONS",
     "Options",
     "existing",
-    "is_within",
     "make_options",
 ]
 
@@ -379,9 +379,9 @@ def _contradiction(options: Options) -> str | None:
     source, destination = (os.path.realpath(path) for path in (options.source, options.destination))
     if source == destination:
         return "source and destination are one directory; name another destination"
-    if is_within(destination, source):
+    if is_inside(destination, source):
         return "the destination is inside of the source; name another one"
-    if is_within(source, destination):
+    if is_inside(source, destination):
         return "the source is inside of the destination; name another one"
     if options.to == "ocfl" and options.layout is None:
         return "an OCFL storage root needs a layout; give one, such as 0003-hash-and-id-n-tuple-storage-layout"
@@ -415,8 +415,3 @@ def existing(path: str) -> str:
             break
         path = above
     return path
-
-
-def is_within(path: str, outer: str) -> bool:
-    """Return whether ``path`` is ``outer``, or below it; both are real paths."""
-    return os.path.commonpath([path, outer]) == outer

@@ -10,10 +10,11 @@ from pathlib import Path
 from pressmark.errors import MigrationError
 from pressmark.fs.atomic import is_temporary
 from pressmark.fs.locks import is_owner_lock
+from pressmark.fs.names import is_inside
 from pressmark.fs.owners import UntrustedError, enter_shared
 from pressmark.jobs.workdir import LOCK, locked
 from pressmark.migrate.id_index import is_index
-from pressmark.migrate.options import Options, is_within
+from pressmark.migrate.options import Options
 from pressmark.migrate.planning.plan import BEGUN, PLANNED
 
 __all__ = ["prepare"]
@@ -33,9 +34,8 @@ def prepare(options: Options, folder: str, resources: ExitStack) -> None:
     def refused(what: str) -> MigrationError:
         return MigrationError(options.source, options.destination, f"{what}; name another work folder")
 
-    real = os.path.realpath(folder)
     for name, place in (("source", options.source), ("destination", options.destination)):
-        if is_within(real, os.path.realpath(place)):
+        if is_inside(folder, place):
             raise refused(f"the work folder {folder} is inside of the {name}")
 
     def look() -> list[str]:

@@ -12,8 +12,8 @@ from typing import Any
 from pressmark.errors import JobError
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.jobs.chunks import BYTES, FILES, Chunk
-from pressmark.jobs.counts import Tally
-from pressmark.jobs.listing import Listed, listed_chunks, read_listing, refuse_inside
+from pressmark.jobs.listing import ListingLine, read_listing, require_outside, write_listing
+from pressmark.jobs.receipt_builder import ReceiptBuilder
 from pressmark.jobs.receipts import Receipt
 from pressmark.jobs.workdir import WorkFolder, job_key
 from pressmark.layouts import layout_from_config
@@ -80,22 +80,22 @@ class CheckStore:
         :raises StoreError: it is no store, or cannot be read
         :raises JobError: its objects cannot be checked one by one, or the work folder is in it
         """
-        refuse_inside(folder, self.root)
+        require_outside(folder, self.root)
         store = self._open()
         if store.kind == "ocfl" and store.layout is None:
             # Two objects of the same identifier would not be seen.
             raise JobError(self.root, "its layout is unknown; name a layout, or check the store without workers")
-        return listed_chunks(folder, LISTING, "objects", self._listed(store), objects, BYTES)
+        return write_listing(folder, LISTING, "objects", self._listed(store), objects, BYTES)
 
     def _open(self) -> Store:
         layout = {} if self.layout is None else {"layout": layout_from_config(self.layout)}
         return registry.open(self.root, self.kind, **layout, **self.options)
 
-    def _listed(self, store: Store) -> Iterator[Listed]:
+    def _listed(self, store: Store) -> Iterator[ListingLine]:
         for found in _walked(store, self.ignore):
             if isinstance(found, Problem):
                 record: dict[str, Any] = {"path": None, "problems": [found.record()]}
-                yield Listed(record, 0, None)
+                yield ListingLine(record, 0, None)
             else:
                 place, inside, problems, identifier, proper = found
                 record = {
@@ -105,24 +105,24 @@ class CheckStore:
                     "proper": proper,
                     "problems": [one.record() for one in problems],
                 }
-                yield Listed(record, 0, os.path.dirname(place))
+                yield ListingLine(record, 0, os.path.dirname(place))
 
     def run(self, chunk: Chunk, work: WorkFolder) -> Receipt:
         """Check the objects of a chunk."""
         name = f"{chunk.id}.jsonl"
         store = self._open()
-        with Tally(chunk, work) as tally, work.writing(name) as output:
+        with ReceiptBuilder(chunk, work) as receipt, work.writing(name) as output:
 
             def tell(found: Problem) -> None:
                 output.write(json.dumps(found.record()).encode() + b"\n")
 
             check = _check_ocfl if store.kind == "ocfl" else _check_others
             records = read_listing(work, chunk)
-            counts, advice = check(store, records, self.digests, tell, tally, self.ignore)
-            tally.bytes += counts.get("bytes", 0)
+            counts, advice = check(store, records, self.digests, tell, receipt, self.ignore)
+            receipt.bytes += counts.get("bytes", 0)
             with work.writing(_counts_name(chunk.id)) as file:
                 file.write(json.dumps({"counts": counts, "advice": advice}).encode())
-        return tally.receipt(self.key, output, name)
+        return receipt.build(self.key, output, name)
 
 
 _Record = Mapping[str, Any]
@@ -167,7 +167,12 @@ def _walked_ocfl(store: Store, ignore: Sequence[str]) -> Iterator[Problem | _Wal
 
 
 def _check_ocfl(
-    store: Any, records: Iterable[_Record], digests: bool, tell: OnProblem, tally: Tally, ignore: Sequence[str]
+    store: Any,
+    records: Iterable[_Record],
+    digests: bool,
+    tell: OnProblem,
+    receipt: ReceiptBuilder,
+    ignore: Sequence[str],
 ) -> _Checked:
     from pressmark.stores.ocfl.check import Check, ObjectResult
 
@@ -176,36 +181,41 @@ def _check_ocfl(
     def found() -> Iterator[Problem | tuple[bytes, bytes | None]]:
         for record in records:
             if record["path"] is None:
-                yield from _beside(record, tally)
+                yield from _beside(record, receipt)
             else:
                 unsettled.add(record["path"])
                 yield encode_fs(record["path"]), None if record["inside"] is None else encode_fs(record["inside"])
 
     def settle(result: ObjectResult) -> None:
         unsettled.discard(result.path)
-        _settle(tally, result.path, result.problems)
+        _settle(receipt, result.path, result.problems)
 
     check = Check(store, os.fsencode(store.root), None, tell, settle)
     report = check.report_on(found(), digests, 1, ignore)
     for path in sorted(unsettled):
         if not os.path.lexists(os.path.join(store.root, path)):
-            tally.count("gone")
+            receipt.count("gone")
             continue
-        tally.fail("wrong", path=path, message="it was there when the store was walked, and cannot be read now")
+        receipt.fail("wrong", path=path, message="it was there when the store was walked, and cannot be read now")
     if not digests:
         del report.counts["bytes"]
     return report.counts, {code: (kind, n, decode_fs(at), words) for code, (kind, n, at, words) in check.advice.items()}
 
 
 def _check_others(
-    store: Any, records: Iterable[_Record], digests: bool, tell: OnProblem, tally: Tally, ignore: Sequence[str]
+    store: Any,
+    records: Iterable[_Record],
+    digests: bool,
+    tell: OnProblem,
+    receipt: ReceiptBuilder,
+    ignore: Sequence[str],
 ) -> _Checked:
     from pressmark.stores.bags.check import examined
 
     report = Report(counts=_nothing(store.kind, digests))
     for record in records:
         if record["path"] is None:
-            for one in _beside(record, tally):
+            for one in _beside(record, receipt):
                 tell(one)
             continue
         walked = tuple(map(Problem.from_record, record["problems"]))
@@ -213,7 +223,7 @@ def _check_others(
         if store.kind == "bags":
             now = examined(store, found, digests, 1, report, ignore)
             if not now:
-                tally.count("gone")
+                receipt.count("gone")
                 continue
             problems = [one for item in now for one in ((item,) if isinstance(item, Problem) else item.problems)]
             objects = [item for item in now if not isinstance(item, Problem)]
@@ -225,18 +235,18 @@ def _check_others(
         report.counts["proper"] += sum(item.proper for item in objects)
         for one in problems:
             tell(one)
-        _settle(tally, record["path"], problems)
+        _settle(receipt, record["path"], problems)
     return report.counts, {}
 
 
-def _beside(record: _Record, tally: Tally) -> list[Problem]:
+def _beside(record: _Record, receipt: ReceiptBuilder) -> list[Problem]:
     """Count the problems of a walk that belong to no object, and return them."""
     problems = [Problem.from_record(one) for one in record["problems"]]
     for one in problems:
         if one.severity == "error":
-            tally.fail("beside", path=decode_fs(one.path), message=one.message)
+            receipt.fail("beside", path=decode_fs(one.path), message=one.message)
         else:
-            tally.count("beside")
+            receipt.count("beside")
     return problems
 
 
@@ -285,10 +295,10 @@ def _counts_name(stem: str) -> str:
     return f"{stem}.counts.json"
 
 
-def _settle(tally: Tally, path: str, problems: Iterable[Problem]) -> None:
+def _settle(receipt: ReceiptBuilder, path: str, problems: Iterable[Problem]) -> None:
     wrong = [one for one in problems if one.severity == "error"]
     if not wrong:
-        tally.count("ok")
+        receipt.count("ok")
         return
     more = f", and {len(wrong) - 1} more" if len(wrong) > 1 else ""
-    tally.fail("wrong", path=path, message=f"{wrong[0].kind}: {wrong[0].message}{more}")
+    receipt.fail("wrong", path=path, message=f"{wrong[0].kind}: {wrong[0].message}{more}")

@@ -563,7 +563,7 @@ def test_one_plan_at_a_time(source: Path, tmp_path: Path) -> None:
         )
         assert done.returncode == 2
         assert f"process {process.pid} on " in done.stderr
-        assert "is at work in it" in done.stderr
+        assert "in use by process" in done.stderr
         assert done.stderr.count("\n") == 1
         assert sorted(os.listdir(work)) == before
         process.kill()
@@ -574,7 +574,7 @@ def test_no_plan_beside_a_run_that_begins(source: Path, tmp_path: Path) -> None:
     """What it is about to do is not taken from under it."""
     made(source, ["one"])
     plan = migrate.plan(source, tmp_path / "root", to="pairtree")
-    with WorkFolder.open(plan.work).held(), pytest.raises(JobError, match="is at work in it"):
+    with WorkFolder.open(plan.work).held(), pytest.raises(JobError, match="in use by process"):
         migrate.plan(source, tmp_path / "root", to="pairtree")
     assert migrate.run(plan, threads=True).ok
 
@@ -590,7 +590,7 @@ def test_a_lock_alone(source: Path, tmp_path: Path, holder: str) -> None:
         assert migrate.plan(source, tmp_path / "root", to="pairtree", work=work).objects == 1
         return
     expected = MigrationError if holder == "mine" else JobError
-    with pytest.raises(expected, match=r"nothing of a plan|process 12 on elsewhere .* remove driver\.lock"):
+    with pytest.raises(expected, match=r"nothing of a plan|process 12 on elsewhere; .* remove driver\.lock"):
         migrate.plan(source, tmp_path / "root", to="pairtree", work=work)
     assert (work / "driver.lock").read_text() == holder
 

@@ -30,7 +30,6 @@ from pressmark.bagit.creation.preflight import (
     Listener,
     Preflight,
     fault_of_name,
-    is_inside,
     record_outcomes,
     refuse_bag,
 )
@@ -40,6 +39,7 @@ from pressmark.bagit.walk import PAYLOAD, walk
 from pressmark.errors import BagError
 from pressmark.fixity.copying import Job, copy_files, keep_status
 from pressmark.fs.durable import can_flush_filesystem, exists, flush_directory, flush_filesystem
+from pressmark.fs.names import is_inside
 from pressmark.fs.staging import StagingDirectory
 
 __all__ = ["create_elsewhere"]
@@ -88,7 +88,7 @@ def create_elsewhere(
     with contextlib.ExitStack() as stack:
         sources = _opened(paths, several, nested, stack)
         for source in sources:
-            if source.base is not None and is_inside(os.path.realpath(destination), os.path.realpath(source.path)):
+            if source.base is not None and is_inside(destination, source.path):
                 raise BagError(destination, "it is inside of what is to be copied; choose another place")
         with refusing(destination):
             if exists(destination) and not exists(staging):

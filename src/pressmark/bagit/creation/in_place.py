@@ -20,7 +20,6 @@ from pressmark.bagit.creation.preflight import (
     ChangeDetector,
     Listener,
     Preflight,
-    is_inside,
     payload_files,
     real_path,
     record_outcomes,
@@ -31,6 +30,7 @@ from pressmark.errors import BagError
 from pressmark.fixity.ledger import Ledger
 from pressmark.fixity.outcomes import Outcome
 from pressmark.fixity.pool import hash_files
+from pressmark.fs.names import is_inside
 
 __all__ = ["create_in_place"]
 
@@ -51,7 +51,7 @@ def create_in_place(
             recover(where)
             refuse_bag(path, nested)
             for _path, file in options.tag_files:
-                if is_inside(os.path.realpath(file), where):
+                if is_inside(file, where):
                     raise BagError(file, "the tag file is in what will be payload; move it out first")
         with _entered(where) as transaction:
             if transaction.recovered is not None:

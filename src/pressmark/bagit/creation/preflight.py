@@ -16,6 +16,7 @@ from pressmark.bagit.walk import PAYLOAD, Found, walk
 from pressmark.errors import BagError
 from pressmark.fixity.outcomes import Outcome
 from pressmark.fs.durable import exists
+from pressmark.fs.names import is_inside
 from pressmark.reports import Problem
 
 __all__ = [
@@ -24,7 +25,6 @@ __all__ = [
     "Listener",
     "Preflight",
     "fault_of_name",
-    "is_inside",
     "payload_files",
     "real_path",
     "record_outcomes",
@@ -234,17 +234,12 @@ def real_path(found: Found) -> bytes:
     return found.real
 
 
-def is_inside(path: bytes, folder: bytes) -> bool:
-    """Return whether ``path`` is ``folder`` or below it; both are real paths."""
-    return path == folder or path.startswith(os.path.join(folder, b""))
-
-
 def _refuse_around(into: bytes, link: bytes) -> None:
     """Refuse to follow a link to what will hold the bag, at once: all of that would be gone through, too.
 
     :raises BagError: it leads there
     """
-    if is_inside(into, os.path.realpath(link)):
+    if is_inside(into, link):
         raise BagError(
             link, "the symbolic link leads to where the bag is made: it would be copied into itself; remove it"
         )

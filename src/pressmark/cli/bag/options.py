@@ -11,6 +11,7 @@ import click
 
 from pressmark.cli.common.console import CallError, Failure, cause, one_line
 from pressmark.errors import BagError, BagInvalidError
+from pressmark.fs.names import is_inside
 from pressmark.reports import Problem
 
 __all__ = ["BAG", "JSON", "bag_endings", "problem_text", "refuse_inside", "refuse_missing"]
@@ -38,10 +39,8 @@ def refuse_missing(paths: Iterable[bytes], *, directories: bool = False) -> None
 
 def refuse_inside(ledger: str | None, directory: bytes) -> None:
     """Refuse a ledger in the very directory that is worked on, where it would be one more file."""
-    if ledger is not None:
-        base = os.path.join(os.path.realpath(directory), b"")
-        if os.path.realpath(os.fsencode(ledger)).startswith(base):
-            raise CallError(f"--ledger {ledger}: it is in {os.fsdecode(directory)}; keep it elsewhere")
+    if ledger is not None and is_inside(ledger, directory):
+        raise CallError(f"--ledger {ledger}: it is in {os.fsdecode(directory)}; keep it elsewhere")
 
 
 @contextlib.contextmanager

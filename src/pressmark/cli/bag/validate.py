@@ -23,12 +23,13 @@ from pressmark.cli.common.files import open_sink
 from pressmark.cli.common.fixity_options import LEDGER, PROGRESS, READ, THREADS, how_to_go_on, opened_ledger
 from pressmark.cli.common.program import give_up_stdout
 from pressmark.cli.common.progress import manner_of
-from pressmark.cli.common.workers import Workers, failures, job_options
+from pressmark.cli.common.worker_options import job_options
 from pressmark.errors import BagError, LedgerError
 from pressmark.fixity import Ledger, Outcome, Progress, walk
 from pressmark.reports import Problem, Report
 
 if TYPE_CHECKING:
+    from pressmark.cli.common.workers import Workers
     from pressmark.jobs import Receipt
 
 __all__ = ["validate_command"]
@@ -219,7 +220,7 @@ def _shared(
     work = workers.run(job, lambda folder: job.plan(folder, bags), paths, None, count)
     waiting = zip(bags, paths, strict=True)
     for receipt in work.receipts():
-        unread = [record for record in failures(work, receipt) if record["status"] == "unreadable"]
+        unread = [record for record in work.failures(receipt) if record["status"] == "unreadable"]
         assert receipt.output is not None
         with open(work.output_path(receipt.output), "rb") as lines:
             records = list(map(json.loads, lines))

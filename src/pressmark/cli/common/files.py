@@ -10,8 +10,6 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from pressmark.cli.common.console import CallError, Failure, cause
-from pressmark.fs.atomic import Replacement
-from pressmark.fs.owners import resolved
 
 __all__ = ["Sink", "Source", "open_sink", "open_source"]
 
@@ -150,6 +148,9 @@ def _written(path: str) -> Iterator[BinaryIO]:
 @contextlib.contextmanager
 def _replaced(path: str, status: os.stat_result | None) -> Iterator[BinaryIO]:
     """Open a temporary file that takes the place of ``path``, whose ``status`` is given, when all went well."""
+    from pressmark.fs.atomic import Replacement
+    from pressmark.fs.owners import resolved
+
     # The file behind a symbolic link is replaced, not the link.
     try:
         target = resolved(path)

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
-from pressmark.fixity import Ledger, algorithm_names
+from pressmark import fixity
 
 __all__ = [
     "ALGORITHM",
@@ -75,15 +75,15 @@ def run_options(function: Function) -> Function:
 def chosen_algorithms(given: Sequence[str]) -> tuple[str, ...]:
     """Return the official names of what ``-a`` was given; none where it was not."""
     names = [name for part in given for name in part.split(",")]
-    return algorithm_names(names) if names else ()
+    return fixity.algorithm_names(names) if names else ()
 
 
-def opened_ledger(path: str | None, algorithms: Sequence[str], roots: Sequence[str | bytes]) -> Ledger | None:
+def opened_ledger(path: str | None, algorithms: Sequence[str], roots: Sequence[str | bytes]) -> fixity.Ledger | None:
     """Open the ledger ``path``, where one is wanted."""
-    return None if path is None else Ledger(path, algorithms, roots)
+    return None if path is None else fixity.Ledger(path, algorithms, roots)
 
 
-def how_to_go_on(ledger: Ledger | None) -> str:
+def how_to_go_on(ledger: fixity.Ledger | None) -> str:
     """Return the last words of an interrupted run."""
     if ledger is None:
         return "interrupted; it begins anew next time (with --ledger FILE it would go on)"

@@ -6,12 +6,14 @@ import os
 import sys
 import time
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pressmark.cli.common.console import PROGRAM, one_line, say, say_lines
 from pressmark.cli.common.files import Sink, Source
 from pressmark.errors import IdentifierError, PathError, quoted
-from pressmark.layouts import LineCounts
+
+if TYPE_CHECKING:
+    from pressmark.layouts import LineCounts
 
 __all__ = ["DISPLAY_AFTER", "FAILURES_AT_ONCE", "LOG_EVERY", "Display", "Manner", "Progress", "duration", "manner_of"]
 

@@ -1,104 +1,25 @@
-"""Work shared among processes or the workers of a Dask cluster: the options, and the run of a job.
-
-Commands import this module; :mod:`pressmark.jobs` is imported when a job is run.
-"""
+"""The run of a job by processes or by the workers of a Dask cluster."""
 
 from __future__ import annotations
 
 import contextlib
-import functools
 import json
 import os
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any
 
-import click
-
+from pressmark import jobs
 from pressmark.cli.common.console import CallError, Failure, Interrupted, say
 from pressmark.cli.common.signals import told_of_ctrl_c
 from pressmark.errors import JobError
+from pressmark.jobs import Chunk, Job, Receipt, Summary, WorkFolder
 
-if TYPE_CHECKING:
-    from pressmark.jobs import Chunk, Job, Receipt, Summary, WorkFolder
+__all__ = ["Workers", "dask_cluster", "ending_soon"]
 
-__all__ = ["Workers", "check_workers", "dask_cluster", "ending_soon", "failures", "job_options", "worker_options"]
-
-Function = TypeVar("Function", bound=Callable[..., Any])
-Plan = Callable[[str], "Iterable[Chunk]"]
-OnReceipt = Callable[["Receipt"], object]
-
-_WORKERS = (
-    click.option(
-        "--workers",
-        metavar="N",
-        type=click.IntRange(min=0),
-        help="Share the work among N processes; 0 for one per core.",
-    ),
-    click.option(
-        "--dask",
-        metavar="ADDRESS",
-        help="Share the work among the workers of the Dask cluster whose scheduler is at ADDRESS, tcp://…",
-    ),
-    click.option(
-        "--dask-scheduler-file",
-        metavar="FILE",
-        type=click.Path(dir_okay=False),
-        help="Share the work among the workers of the Dask cluster whose scheduler wrote FILE.",
-    ),
-)
-_RUN = (
-    click.option(
-        "--work",
-        metavar="DIR",
-        type=click.Path(file_okay=False),
-        help="With --workers or --dask: keep plan, receipts and results in DIR until the run is complete. All workers"
-        " must see DIR under this path. Default: OUTPUT.work, or without OUTPUT a temporary directory, which no later"
-        " run can resume.",
-    ),
-    click.option("--resume", is_flag=True, help="Continue the interrupted run in DIR; finished parts stay."),
-)
-
-
-def worker_options(function: Function) -> Function:
-    """Add the options that say who does the work; :func:`check_workers` checks what they give."""
-    for option in reversed(_WORKERS):
-        function = option(function)
-    return function
-
-
-def job_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of a run that may be shared; the command gets them as ``workers``, or :data:`None` there."""
-
-    @functools.wraps(function)
-    def command(
-        *arguments: Any,
-        workers: int | None,
-        dask: str | None,
-        dask_scheduler_file: str | None,
-        work: str | None,
-        resume: bool,
-        **call: Any,
-    ) -> Any:
-        check_workers(workers, dask, dask_scheduler_file)
-        if workers is None and dask is None and dask_scheduler_file is None:
-            for given, option in ((work is not None, "--work"), (resume, "--resume")):
-                if given:
-                    raise CallError(f"{option} needs --workers or --dask")
-            return function(*arguments, workers=None, **call)
-        with Workers(workers, dask, dask_scheduler_file, work, resume) as chosen:
-            return function(*arguments, workers=chosen, **call)
-
-    wrapped: Callable[..., Any] = command
-    for option in reversed(_RUN):
-        wrapped = option(wrapped)
-    return worker_options(wrapped)
-
-
-def check_workers(workers: int | None, dask: str | None, scheduler_file: str | None) -> None:
-    """Refuse more than one answer to who does the work."""
-    if sum(given is not None for given in (workers, dask, scheduler_file)) > 1:
-        raise CallError("use only one of --workers, --dask and --dask-scheduler-file")
+Plan = Callable[[str], Iterable[Chunk]]
+OnReceipt = Callable[[Receipt], object]
 
 
 @contextlib.contextmanager
@@ -107,9 +28,7 @@ def dask_cluster(address: str | None, scheduler_file: str | None) -> Iterator[An
     if address is None and scheduler_file is None:
         yield None
         return
-    from pressmark.jobs import dask_client
-
-    with contextlib.closing(dask_client(address, scheduler_file)) as client:
+    with contextlib.closing(jobs.dask_client(address, scheduler_file)) as client:
         yield client
 
 
@@ -183,8 +102,6 @@ class Workers:
         folder = self._folder(output)
         again = "run the same command with --resume to continue"
         if folder is None:
-            import tempfile
-
             temporary = self._temporary.enter_context(tempfile.TemporaryDirectory(prefix="pressmark-"))
             folder = os.path.join(temporary, "work")
             again = "nothing was kept (with --work DIR the run could be resumed)"
@@ -219,8 +136,6 @@ class Workers:
         return None
 
     def _work_folder(self, folder: str, job: Job, plan: Plan, inputs: Sequence[str]) -> WorkFolder:
-        from pressmark.jobs import WorkFolder
-
         # As it comes back out of JSON.
         parameters = json.loads(json.dumps({**job.parameters(), "inputs": list(inputs)}))  # type: ignore[attr-defined]
         begun = os.path.exists(os.path.join(folder, "run.json"))
@@ -240,17 +155,8 @@ class Workers:
         return work
 
     def _summary(self, job: Job, work: WorkFolder, client: Any, on_receipt: OnReceipt) -> Summary:
-        from pressmark.jobs import run_dask, run_local
-
         if client is not None:
-            return run_dask(job, work, client, on_receipt=on_receipt)
+            return jobs.run_dask(job, work, client, on_receipt=on_receipt)
         # A single part is one worker's anyway, and a thread begins at once.
         threads = len(list(islice(work.chunks(), 2))) < 2
-        return run_local(job, work, self._count, threads, on_receipt=on_receipt)
-
-
-def failures(work: WorkFolder, receipt: Receipt) -> Iterator[dict[str, Any]]:
-    """Give what went wrong in a chunk, in its order."""
-    if receipt.errors and receipt.output is not None:
-        with open(work.output_path(f"{receipt.output.rpartition('.')[0]}.errors.jsonl"), "rb") as lines:
-            yield from map(json.loads, lines)
+        return jobs.run_local(job, work, self._count, threads, on_receipt=on_receipt)

@@ -13,11 +13,13 @@ from pressmark.cli.common.console import CallError, Failure, say
 from pressmark.cli.common.file_progress import counted, shown_bytes
 from pressmark.cli.common.progress import duration
 from pressmark.cli.common.signals import told_of_ctrl_c
-from pressmark.cli.common.workers import check_workers, dask_cluster, ending_soon
+from pressmark.cli.common.worker_options import check_workers
+from pressmark.cli.common.workers import dask_cluster, ending_soon
 from pressmark.cli.migrate.options import asked_for, refuse_mixed
 from pressmark.cli.migrate.output import Lines
 from pressmark.cli.migrate.watch import Watch
 from pressmark.errors import MigrationError, ReportError
+from pressmark.fs.names import is_inside
 from pressmark.migrate.reporting import Summary, check_report, outcome_of
 from pressmark.migrate.run_folder import is_of_run
 
@@ -73,10 +75,8 @@ class Call:
 
     def _check_report(self, path: str) -> None:
         """Make sure that a report can be written, replaces nothing that is needed, and does not lie in a store."""
-        real = os.path.realpath(path)
         for store in (self._source, self._destination):
-            root = os.path.realpath(store)
-            if os.path.commonpath([real, root]) == root:
+            if is_inside(path, store):
                 raise CallError(f"--report {path}: it would lie in the store {store}; name a place outside of it")
         for name, option in (("ids", "--ids"), ("new_ids", "--map")):
             # Where one of the two is not there, they are not the same.

@@ -14,12 +14,13 @@ from pressmark.cli.common.files import open_sink
 from pressmark.cli.common.fixity_options import THREADS
 from pressmark.cli.common.program import give_up_stdout
 from pressmark.cli.common.progress import manner_of
-from pressmark.cli.common.workers import Workers, job_options
+from pressmark.cli.common.worker_options import job_options
 from pressmark.cli.store.options import JSON, as_files, layout_of, opened, store_endings, store_options
 from pressmark.fixity import Progress
 from pressmark.reports import Report
 
 if TYPE_CHECKING:
+    from pressmark.cli.common.workers import Workers
     from pressmark.jobs import Receipt
 
 __all__ = ["check_command", "verdict"]

@@ -7,7 +7,6 @@ import os
 
 import click
 
-from pressmark.bagit.creation.preflight import is_inside
 from pressmark.cli.common.console import CallError, Failure, Interrupted, cause, say
 from pressmark.cli.common.file_progress import Tally, counted
 from pressmark.cli.common.files import open_sink
@@ -17,6 +16,7 @@ from pressmark.cli.store.output import Objects
 from pressmark.errors import BagError, ObjectError, PressmarkError, quoted
 from pressmark.fs.durable import flush_directory, flush_tree
 from pressmark.fs.moves import rename_new
+from pressmark.fs.names import is_inside
 from pressmark.fs.staging import StagingDirectory
 from pressmark.stores.object_sources import Refused, copy_source
 
@@ -65,7 +65,7 @@ def get_command(
     hidden_path = os.path.join(os.path.dirname(target), b".pressmark-%s.tmp" % os.urandom(8).hex().encode())
     with store_endings():
         store = opened(path, kind, layout, identifiers, ignore)
-        if is_inside(os.path.realpath(destination), os.path.realpath(os.fsencode(store.root))):
+        if is_inside(destination, store.root):
             what = "it would lie in the store, which cannot account for it; choose a place outside"
             raise CallError(f"{os.fsdecode(destination)}: {what}")
         with (

@@ -62,7 +62,7 @@ def merge_removal(plan: Plan, before: MergedRows) -> MergedRows:
         before.name = ROWS
         return before
     work = jobs.WorkFolder.open(os.path.join(plan.work, REMOVAL))
-    if work.done().n != before.objects:
+    if work.summary().n != before.objects:
         raise JobError(str(work.path), "does not belong to this run; remove the folder and resume the run")
     merged = MergedRows(ROWS)
     # The rows of what the plan left out are among them.

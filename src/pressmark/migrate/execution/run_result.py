@@ -44,7 +44,7 @@ class Run:
     kept: int = 0
     noted: int = 0
     remaining: int = 0
-    failed: tuple[jobs.Failed, ...] = ()
+    failed: tuple[jobs.FailedChunk, ...] = ()
     stopped: str | None = None
     pruned: int = 0
     seconds: float = 0.0

@@ -48,7 +48,7 @@ class ReceiptReporter:
         self._phase = phase
         self._plan = plan
         self._on_event = on_event
-        done = work.done()
+        done = work.summary()
         self._objects, self._bytes = done.n, done.bytes
         self._by_status = Counter(done.by_status)
         self._report()

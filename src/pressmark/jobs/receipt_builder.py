@@ -1,4 +1,4 @@
-"""What a job counts while it does a chunk, and writes beside its output."""
+"""Counts items while a job runs a chunk, and records those that fail."""
 
 from __future__ import annotations
 
@@ -13,14 +13,13 @@ from pressmark.jobs.chunks import Chunk
 from pressmark.jobs.receipts import Receipt
 from pressmark.jobs.workdir import WorkFolder
 
-__all__ = ["Tally"]
+__all__ = ["ReceiptBuilder"]
 
 
-class Tally:
-    """The numbers of a receipt, and ``<chunk>.errors.jsonl`` where an item goes wrong; a context manager.
+class ReceiptBuilder:
+    """Counts the items of a chunk for its receipt, and writes failed items to ``<chunk>.errors.jsonl``.
 
-    :param chunk: that is done
-    :param work: where it is done
+    A context manager; :meth:`build` is called after its end.
     """
 
     def __init__(self, chunk: Chunk, work: WorkFolder) -> None:
@@ -32,7 +31,7 @@ class Tally:
         self._file: OutputFile | None = None
         self._started = monotonic()
 
-    def __enter__(self) -> Tally:
+    def __enter__(self) -> ReceiptBuilder:
         return self
 
     def __exit__(
@@ -42,20 +41,20 @@ class Tally:
             self._file.__exit__(kind, value, traceback)
 
     def count(self, status: str, items: int = 1) -> None:
-        """Count items that went well, or as well as can be."""
+        """Count items that did not fail."""
         if items:
             self.by_status[status] += items
 
     def fail(self, status: str, **record: Any) -> None:
-        """Count an item that went wrong, and write down what it was."""
+        """Count an item that failed, and write its record."""
         if self._file is None:
             self._file = self._work.writing(f"{self._chunk.id}.errors.jsonl")
         self.by_status[status] += 1
         self._errors += 1
         self._file.write(json.dumps({"status": status, **record}).encode() + b"\n")
 
-    def receipt(self, job_key: str, output: OutputFile | None, name: str | None) -> Receipt:
-        """Return the receipt; the context is over, and the output is in place."""
+    def build(self, job_key: str, output: OutputFile | None, name: str | None) -> Receipt:
+        """Return the receipt of the chunk, whose output ``name`` is in place."""
         return Receipt(
             self._chunk.id,
             job_key,

@@ -1,0 +1,89 @@
+"""The options of a run that processes or a Dask cluster share; :mod:`pressmark.cli.common.workers` does the run."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from pressmark.cli.common.console import CallError
+
+__all__ = ["check_workers", "job_options", "worker_options"]
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+_WORKERS = (
+    click.option(
+        "--workers",
+        metavar="N",
+        type=click.IntRange(min=0),
+        help="Share the work among N processes; 0 for one per core.",
+    ),
+    click.option(
+        "--dask",
+        metavar="ADDRESS",
+        help="Share the work among the workers of the Dask cluster whose scheduler is at ADDRESS, tcp://…",
+    ),
+    click.option(
+        "--dask-scheduler-file",
+        metavar="FILE",
+        type=click.Path(dir_okay=False),
+        help="Share the work among the workers of the Dask cluster whose scheduler wrote FILE.",
+    ),
+)
+_RUN = (
+    click.option(
+        "--work",
+        metavar="DIR",
+        type=click.Path(file_okay=False),
+        help="With --workers or --dask: keep plan, receipts and results in DIR until the run is complete. All workers"
+        " must see DIR under this path. Default: OUTPUT.work, or without OUTPUT a temporary directory, which no later"
+        " run can resume.",
+    ),
+    click.option("--resume", is_flag=True, help="Continue the interrupted run in DIR; finished parts stay."),
+)
+
+
+def worker_options(function: Function) -> Function:
+    """Add the options that say who does the work; :func:`check_workers` checks what they give."""
+    for option in reversed(_WORKERS):
+        function = option(function)
+    return function
+
+
+def job_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of a run that may be shared; the command gets them as ``workers``, or :data:`None` there."""
+
+    @functools.wraps(function)
+    def command(
+        *arguments: Any,
+        workers: int | None,
+        dask: str | None,
+        dask_scheduler_file: str | None,
+        work: str | None,
+        resume: bool,
+        **call: Any,
+    ) -> Any:
+        check_workers(workers, dask, dask_scheduler_file)
+        if workers is None and dask is None and dask_scheduler_file is None:
+            for given, option in ((work is not None, "--work"), (resume, "--resume")):
+                if given:
+                    raise CallError(f"{option} needs --workers or --dask")
+            return function(*arguments, workers=None, **call)
+        from pressmark.cli.common.workers import Workers
+
+        with Workers(workers, dask, dask_scheduler_file, work, resume) as chosen:
+            return function(*arguments, workers=chosen, **call)
+
+    wrapped: Callable[..., Any] = command
+    for option in reversed(_RUN):
+        wrapped = option(wrapped)
+    return worker_options(wrapped)
+
+
+def check_workers(workers: int | None, dask: str | None, scheduler_file: str | None) -> None:
+    """Refuse more than one answer to who does the work."""
+    if sum(given is not None for given in (workers, dask, scheduler_file)) > 1:
+        raise CallError("use only one of --workers, --dask and --dask-scheduler-file")
