@@ -19,7 +19,7 @@ from pressmark.cli.common.program import give_up_stdout
 from pressmark.cli.common.progress import Progress, manner_of
 from pressmark.cli.common.workers import Workers, failures, job_options
 from pressmark.errors import IdentifierError, NotReversibleError, PathError
-from pressmark.layouts import Entry, Layout, LineCounts
+from pressmark.layouts import Layout, LineCounts
 from pressmark.tabular.detection import Crlf
 
 if TYPE_CHECKING:
@@ -186,7 +186,7 @@ def _command(direction: _Direction, more: str) -> click.Command:
     )
     @job_options
     def command(
-        entry: Entry,
+        layout_class: type[Layout],
         settings: tuple[str, ...],
         config: str | None,
         file: str | None,
@@ -206,9 +206,9 @@ def _command(direction: _Direction, more: str) -> click.Command:
     ) -> int:
         files = chosen_files(file, output, format_name, column, delimiter, crlf, null, both)
         wanted = wanted_column(files, column, header, as_name, direction.result, delimiter)
-        layout = chosen_layout(entry, settings, config)
+        layout = chosen_layout(layout_class, settings, config)
         if direction is UNMAP:
-            _require_inverse(layout, entry)
+            _require_inverse(layout)
         if workers is not None:
             _refuse_shared(workers, files, file, null, column, threads)
         with (
@@ -318,13 +318,13 @@ class _Shared(NamedTuple):
         return kind(record["item"], before + record["row"] - 1, record["reason"])
 
 
-def _require_inverse(layout: Layout, entry: Entry) -> None:
+def _require_inverse(layout: Layout) -> None:
     """Refuse, before any file is opened, a layout that cannot be turned back."""
     if layout.reversible:
         return
-    if entry.reversible == "never":
+    if layout.reversibility == "never":
         raise NotReversibleError(layout.name)
-    raise CallError(f"{layout.name} is reversible only {entry.reversible}")
+    raise CallError(f"{layout.name} is reversible only {layout.reversibility}")
 
 
 map_command = _command(MAP, "")
