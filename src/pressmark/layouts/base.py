@@ -6,15 +6,17 @@ import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from types import ModuleType
-from typing import Any, BinaryIO, ClassVar, Literal, overload
+from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Literal, TypeAlias, overload
 
 from pressmark import _kernels
-from pressmark.arrow import ArrowArrayExportable, ArrowStreamExportable, StringColumn, StringTable
 from pressmark.errors import IdentifierError, LayoutConfigError, NotReversibleError, PathError
 from pressmark.layouts.batch import Door
 from pressmark.layouts.parameters import REQUIRED, Check, camel_case, unknown_key
 from pressmark.layouts.streams import LineCounts, LineErrors, pass_lines
 from pressmark.threads import resolve_threads
+
+if TYPE_CHECKING:
+    from pressmark.arrow import ArrowArrayExportable, ArrowStreamExportable, StringColumn, StringTable
 
 __all__ = ["CLASSES", "NAME_MAX", "Layout", "Parameter"]
 
@@ -22,7 +24,7 @@ __all__ = ["CLASSES", "NAME_MAX", "Layout", "Parameter"]
 NAME_MAX = 255
 
 BatchErrors = Literal["raise", "none"]
-ArrowColumn = ArrowArrayExportable | ArrowStreamExportable
+ArrowColumn: TypeAlias = "ArrowArrayExportable | ArrowStreamExportable"
 
 #: The layouts defined so far, by official name: each subclass of :class:`Layout` that has a name.
 CLASSES: dict[str, type[Layout]] = {}
