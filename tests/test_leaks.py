@@ -19,7 +19,7 @@ assert pressmark.implementation == {implementation!r}
 
 ids = ["ark:/13030/xt%d" % n for n in range(300)] + ["", "..", "\\u0100", "\\ud800", b"\\xff", "a:" * 60, "x" * 5000]
 layouts = [
-    Pairtree(), Vitro({{"a": "ark:"}}), FlatDirect(), HashAndIdNTuple(), HashAndIdNTuple(delimiters=[":"]),
+    Pairtree(), Vitro({{"a": "ark:"}}), FlatDirect(), HashAndIdNTuple(), HashAndNoPrefixIdNTuple(delimiters=[":"]),
     HashedNTuple(), FlatOmitPrefix(":"), NTupleOmitPrefix(), DifferentialNTupleOmitPrefix(tuple_segment_sizes=[1, 2]),
     DirectClean(), DirectClean(encode_utf=True), DirectClean(rules="gocfl", max_path_segment_len=9),
 ]

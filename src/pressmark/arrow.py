@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 from pressmark.errors import ColumnError
 
 if TYPE_CHECKING:
-    from concurrent.futures import Future, ThreadPoolExecutor
+    from concurrent.futures import Future
 
 __all__ = [
     "ArrowArrayExportable",
@@ -30,7 +30,6 @@ __all__ = [
     "StringTable",
     "map_column",
     "packed_columns",
-    "thread_pool",
 ]
 
 # Items that are worth a thread's while: some milliseconds of work.
@@ -228,17 +227,6 @@ def _malformed(problem: Sequence[Any], chunk: int | None = None) -> ColumnError:
     return ColumnError(f"malformed Arrow column: {place}{_PARTS[part]}{_OF_ARRAY[code].format(*numbers)}")
 
 
-# --- threads ----------------------------------------------------------------------------------------------------
-
-
-def thread_pool(threads: int) -> ThreadPoolExecutor:
-    """Return a pool of ``threads``: here and in the line door, which both do without one for what is short."""
-    # Imported where it is used: it costs more than all else that a small run imports here.
-    from concurrent.futures import ThreadPoolExecutor
-
-    return ThreadPoolExecutor(threads)
-
-
 # --- in ---------------------------------------------------------------------------------------------------------
 
 
@@ -361,7 +349,9 @@ def map_column(
                 accept(pieces, work(pieces))
                 continue
             if executor is None:
-                executor = thread_pool(threads)
+                from concurrent.futures import ThreadPoolExecutor
+
+                executor = ThreadPoolExecutor(threads)
             pending.append((pieces, executor.submit(work, pieces)))
             if len(pending) >= WINDOW * threads:
                 done, future = pending.popleft()
@@ -402,7 +392,9 @@ def _concatenated(kernels: ModuleType, chunks: Sequence[Any], threads: int) -> A
         return chunks[0]
     whole = kernels.Concatenation(chunks)
     if threads > 1 and sum(chunk.octets for chunk in chunks) >= MANY_OCTETS:
-        with thread_pool(threads) as executor:
+        from concurrent.futures import ThreadPoolExecutor
+
+        with ThreadPoolExecutor(threads) as executor:
             for _ in executor.map(whole.copy, range(len(chunks))):
                 pass
     else:

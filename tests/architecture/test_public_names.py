@@ -55,7 +55,7 @@ def test_everything_public_is_exported(name: str) -> None:
 
 def test_the_package_exports_all_layouts_and_their_errors() -> None:
     """Every layout, and every error that one may raise, can be had from ``pressmark`` itself."""
-    assert {entry.cls.__name__ for entry in pressmark.layouts.REGISTRY.values()} <= set(pressmark.__all__)
+    assert {layout.__name__ for layout in pressmark.layouts.list_layouts()} <= set(pressmark.__all__)
     for name in ("PressmarkError", "LayoutConfigError", "IdentifierError", "PathError", "NotReversibleError"):
         assert name in pressmark.__all__
         assert getattr(pressmark, name) is getattr(errors, name)

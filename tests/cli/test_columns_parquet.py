@@ -17,8 +17,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pressmark.cli.common.file_formats import ColumnSpec
 from pressmark.cli.common.files import Source
+from pressmark.cli.common.tables.columns import ColumnSpec
 from pressmark.layouts import HashAndIdNTuple, Pairtree
 
 from .conftest import Call, Run, environment

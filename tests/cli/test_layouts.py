@@ -2,58 +2,64 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any
 
 import pytest
 
-from pressmark.layouts import REGISTRY
+import pressmark
+from pressmark.layouts import Layout, list_layouts
+from pressmark.layouts.base import CLASSES
+from pressmark.layouts.parameters import Boolean, parameter
 
 from .conftest import Call
 
 
 def test_the_list_has_every_layout(call: Call) -> None:
-    """One row a layout, with what the registry says of it."""
+    """One row a layout, with alias, name, reversibility and summary."""
     result = call("layouts")
     _, *rows = result.stdout.splitlines()
     assert result.exit_code == 0
-    assert len(rows) == len(REGISTRY)
-    for row, entry in zip(rows, REGISTRY.values(), strict=True):
-        assert row.startswith(entry.alias or "    ")
-        assert f" {entry.name} " in row
-        assert f"  {entry.reversible}  " in row
-        assert row.endswith(f"  {entry.summary}")
+    assert len(rows) == len(list_layouts())
+    for row, layout in zip(rows, list_layouts(), strict=True):
+        assert row.startswith(layout.alias or "    ")
+        assert f" {layout.name} " in row
+        assert f"  {layout.reversibility}  " in row
+        assert row.endswith(f"  {layout.summary}")
 
 
-@pytest.mark.parametrize("name", list(REGISTRY))
-def test_one_layout_is_told_in_full(call: Call, name: str) -> None:
-    """Specification and every parameter, by either name."""
-    entry = REGISTRY[name]
-    result = call("layouts", name)
+@pytest.mark.parametrize("layout", list_layouts(), ids=lambda layout: layout.name)
+def test_one_layout_is_described_in_full(call: Call, layout: type[Layout]) -> None:
+    """The specification and every parameter, by either name."""
+    result = call("layouts", layout.name)
     words = " ".join(result.stdout.split())
     assert result.exit_code == 0
-    assert call("layouts", entry.alias or name).stdout == result.stdout
-    assert max(map(len, result.stdout.splitlines())) <= 80
-    for text in (entry.summary, entry.cls.specification, f"reversible {entry.reversible}"):
+    assert call("layouts", layout.alias or layout.name).stdout == result.stdout
+    assert all(len(line) <= 80 for line in result.stdout.splitlines() if layout.url not in line)
+    for text in (layout.summary, layout.specification, layout.url, f"reversible {layout.reversibility}"):
         assert text in words
-    for parameter in entry.parameters():
-        for text in (parameter.key, parameter.doc, parameter.check.allowed):
+    for one in layout.parameters():
+        for text in (one.key, one.doc, one.check.allowed):
             assert text in words
-        assert not parameter.required or "default required" in words
+        assert not one.required or "default required" in words
 
 
 def test_json(call: Call) -> None:
     """One object a line, alone for a NAME."""
     lines = call("layouts", "--json").stdout.splitlines()
     objects = [json.loads(line) for line in lines]
-    assert [one["name"] for one in objects] == list(REGISTRY)
-    assert call("layouts", "--json", "0006").stdout.splitlines() == [lines[list(REGISTRY).index(objects[5]["name"])]]
+    assert [one["name"] for one in objects] == [layout.name for layout in list_layouts()]
+    assert call("layouts", "--json", "0006").stdout.splitlines() == [lines[5]]
     assert objects[5]["parameters"] == [
         {
             "key": "delimiter",
             "required": True,
             "default": None,
             "allowed": "a string of at least one character",
-            "meaning": REGISTRY[objects[5]["name"]].parameters()[0].doc,
+            "meaning": list_layouts()[5].parameters()[0].doc,
         }
     ]
 
@@ -63,3 +69,41 @@ def test_unknown_name(call: Call) -> None:
     result = call("layouts", "nope")
     assert (result.stdout, result.exit_code) == ("", 2)
     assert result.stderr.startswith("pressmark: unknown layout 'nope'; known are pairtree")
+
+
+@pytest.fixture
+def eleventh() -> Iterator[type[Layout]]:
+    """A layout that is defined here, and nowhere else."""
+
+    @dataclasses.dataclass(frozen=True)
+    class Whole(Layout):
+        name = "9999-whole-layout"
+        summary = "the whole identifier"
+        specification = "Whole Layout"
+        url = "https://example.org/9999"
+        reversibility = "always"
+
+        strict: bool = parameter(Boolean(), "nothing", False)
+
+        def _map_kernel(self, kernels: ModuleType) -> Any:
+            return kernels.DirectMap()
+
+        _unmap_kernel = _map_kernel
+
+    yield Whole
+    del CLASSES[Whole.name]
+
+
+def test_a_layout_is_defined_in_one_place(call: Call, eleventh: type[Layout]) -> None:
+    """A subclass with a name is found by the library and by every command, with its alias and its parameters."""
+    assert list_layouts()[-1] is eleventh
+    assert pressmark.layout("9999", strict=True) == eleventh(strict=True)
+    assert pressmark.layout_from_config(eleventh(strict=True).config()) == eleventh(strict=True)
+    assert call("layouts").stdout.splitlines()[-1].split()[:3] == ["9999", eleventh.name, "always"]
+    assert json.loads(call("layouts", "--json").stdout.splitlines()[-1])["url"] == eleventh.url
+    assert call("layouts", "9999").stdout.startswith("9999-whole-layout\n  alias          9999\n")
+    assert call("map", "9999", "--set", "strict=true", stdin=b"a/b\n").stdout == "a/b\n"
+    assert call("unmap", eleventh.name, stdin=b"a/b\n").stdout == "a/b\n"
+    assert "known are pairtree, vitro, 0002" in call("map", "nope").stderr
+    assert call("map", "nope").stderr.endswith("0012, 9999\n")
+    assert call("compare", "-", "--layout", "9999", "--json", stdin=b"a/b\n").exit_code == 0

@@ -16,8 +16,8 @@ import pytest
 
 import pressmark
 from pressmark import bagit, fixity, jobs, stores
-from pressmark.cli.common.file_formats import ColumnSpec
 from pressmark.cli.common.files import Source
+from pressmark.cli.common.tables.columns import ColumnSpec
 from pressmark.cli.common.tables.text import TextReader
 from pressmark.errors import JobError
 from pressmark.jobs import Summary, WorkFolder

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from naive.digests import hex_digest
-from pressmark import HashAndIdNTuple, HashedNTuple
+from pressmark import HashAndNoPrefixIdNTuple, HashedNTuple
 from pressmark._kernels.tables import DIGESTS
 from support.implementations import NATIVE, Implementation, use
 
@@ -51,7 +51,7 @@ def test_every_vector_level_gives_the_same_digests(every_level: list[str], algor
 
 def test_lanes_skip_what_has_no_path(every_level: list[str]) -> None:
     """Items without a path among the others neither take a digest from them nor give one."""
-    layout = HashAndIdNTuple(delimiters=[":"])
+    layout = HashAndNoPrefixIdNTuple(delimiters=[":"])
     ids = ["a:b" if number % 5 else "" if number % 2 else b"\xff" for number in range(200)]
     for level in every_level:
         NATIVE.kernels.digests.use_level(level)

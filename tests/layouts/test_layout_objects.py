@@ -25,6 +25,7 @@ from pressmark import (
     FlatDirect,
     FlatOmitPrefix,
     HashAndIdNTuple,
+    HashAndNoPrefixIdNTuple,
     HashedNTuple,
     IdentifierError,
     Layout,
@@ -36,7 +37,7 @@ from pressmark import (
     PathError,
     Vitro,
 )
-from pressmark.layouts import REGISTRY, clean, entry, unclean
+from pressmark.layouts import clean, find_layout, list_layouts, unclean
 from pressmark.layouts.parameters import camel_case
 from strategies import LAYOUT_NAMES, configs
 from support.implementations import Implementation, use
@@ -52,7 +53,7 @@ CLASSES = {
     "0007-n-tuple-omit-prefix-storage-layout": NTupleOmitPrefix,
     "0010-differential-n-tuple-omit-prefix-storage-layout": DifferentialNTupleOmitPrefix,
     "0011-direct-clean-path-layout": DirectClean,
-    "0012-hash-and-no-prefix-id-n-tuple-storage-layout": HashAndIdNTuple,
+    "0012-hash-and-no-prefix-id-n-tuple-storage-layout": HashAndNoPrefixIdNTuple,
 }
 
 # ------------------------------------------------------------------------------------------------ objects
@@ -84,7 +85,7 @@ def test_what_a_layout_was_made_of_stays_free() -> None:
     """A layout keeps no mutable argument: changing it afterwards changes nothing."""
     delimiters, namespaces, sizes = [":"], {"a": "http://"}, [1, 2]
     layouts = (
-        HashAndIdNTuple(delimiters=delimiters),
+        HashAndNoPrefixIdNTuple(delimiters=delimiters),
         Vitro(namespaces),
         DifferentialNTupleOmitPrefix(tuple_segment_sizes=sizes),
     )
@@ -164,10 +165,9 @@ def test_a_layout_cannot_be_made_of_nothing() -> None:
 
 def test_the_registry_holds_every_layout_in_order() -> None:
     """The registry's names are the official ones, the classes those of the package."""
-    assert {name: registered.cls for name, registered in REGISTRY.items()} == CLASSES
-    assert list(REGISTRY) == list(CLASSES)
-    assert all(name == registered.name for name, registered in REGISTRY.items())
-    assert sorted(LAYOUT_NAMES) == sorted(REGISTRY)
+    assert list_layouts() == tuple(CLASSES.values())
+    assert [cls.name for cls in list_layouts()] == list(CLASSES)
+    assert sorted(LAYOUT_NAMES) == sorted(CLASSES)
 
 
 @pytest.mark.parametrize("name", CLASSES)
@@ -178,19 +178,20 @@ def test_every_name_and_alias_makes_its_layout(name: str) -> None:
     assert type(layout) is CLASSES[name]
     assert layout.name == name
     assert layout.config()["extensionName"] == name
-    alias = entry(name).alias
+    alias = find_layout(name).alias
     assert alias == (name[:4] if name[0] == "0" else None)
     for other in filter(None, (alias,)):
         assert pressmark.layout(other, **required) == layout
         assert pressmark.layout_from_config({"extensionName": other, **required}) == layout
     assert layout.specification
-    assert entry(name).summary
+    assert layout.summary
+    assert layout.url.startswith("https://")
 
 
 @pytest.mark.parametrize("name", ["", "0001", "0005", "3", "Pairtree", "0003 ", "NNNN", "0011-direct-clean-path"])
 def test_an_unknown_name_lists_the_known(name: str) -> None:
     """An unknown name is refused, with the names that there are."""
-    for make in (lambda: pressmark.layout(name), lambda: entry(name)):
+    for make in (lambda: pressmark.layout(name), lambda: find_layout(name)):
         with pytest.raises(
             LayoutConfigError, match=r"unknown layout .*known are pairtree, vitro, 0002, 0003"
         ) as raised:
@@ -199,10 +200,10 @@ def test_an_unknown_name_lists_the_known(name: str) -> None:
 
 
 def test_0003_has_no_delimiters_and_0012_has() -> None:
-    """0003 and 0012 share a class; ``delimiters``, even an empty list, makes the difference, and only 0012 takes it."""
-    assert HashAndIdNTuple().name.startswith("0003")
-    assert HashAndIdNTuple(delimiters=[]).name.startswith("0012")
-    assert pressmark.layout("0012") == HashAndIdNTuple(delimiters=[])
+    """Without delimiters 0012 gives the paths of 0003, and yet is another layout."""
+    assert HashAndNoPrefixIdNTuple() != HashAndIdNTuple()
+    assert HashAndNoPrefixIdNTuple().map_id("a:b") == HashAndIdNTuple().map_id("a:b")
+    assert pressmark.layout("0012") == HashAndNoPrefixIdNTuple(delimiters=[])
     assert "delimiters" not in HashAndIdNTuple().config()
     with pytest.raises(LayoutConfigError, match="delimiters: unknown parameter"):
         pressmark.layout("0003", delimiters=[":"])
@@ -212,9 +213,9 @@ def test_0003_has_no_delimiters_and_0012_has() -> None:
 
 
 @pytest.mark.parametrize("name", CLASSES)
-def test_entries_list_their_parameters(name: str) -> None:
-    """A registry entry lists each parameter with spelling, default, what is allowed and what it means."""
-    parameters = entry(name).parameters()
+def test_classes_list_their_parameters(name: str) -> None:
+    """A layout's class lists each parameter with spelling, default, allowed values and meaning."""
+    parameters = find_layout(name).parameters()
     required = {"delimiter": ":"} if name.startswith("0006") else {}
     config = pressmark.layout(name, **required).config()
     assert ["extensionName", *(parameter.key for parameter in parameters)] == list(config)
@@ -289,9 +290,9 @@ def test_an_unknown_parameter_suggests_the_right_one(make: Callable[[], Any], ke
     [
         (lambda: DifferentialNTupleOmitPrefix(tuple_segment_sizes=b"\2\3"), "tupleSegmentSizes"),
         (lambda: DifferentialNTupleOmitPrefix(tuple_segment_sizes={2: 3}), "tupleSegmentSizes"),
-        (lambda: HashAndIdNTuple(delimiters=b":"), "delimiters"),
-        (lambda: HashAndIdNTuple(delimiters={":": "x"}), "delimiters"),
-        (lambda: HashAndIdNTuple(delimiters=":"), "delimiters"),
+        (lambda: HashAndNoPrefixIdNTuple(delimiters=b":"), "delimiters"),
+        (lambda: HashAndNoPrefixIdNTuple(delimiters={":": "x"}), "delimiters"),
+        (lambda: HashAndNoPrefixIdNTuple(delimiters=":"), "delimiters"),
         (lambda: FlatOmitPrefix(b":"), "delimiter"),
         (lambda: Pairtree(prefix=b"a"), "prefix"),
         (lambda: Pairtree(prefix=None), "prefix"),

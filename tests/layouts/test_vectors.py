@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pressmark import IdentifierError, LayoutConfigError, PathError
-from pressmark.layouts import REGISTRY
+from pressmark.layouts import list_layouts
 from support.implementations import Implementation
 from support.outcomes import kernel_results
 from support.samples import layout_of
@@ -21,8 +21,8 @@ def vectors(*directions: str) -> list[Any]:
     """Return the vectors of some directions as parameters, named by layout and section."""
     return [
         pytest.param(vector, id=f"{vector['layout'].partition('-')[0]}, {vector['section']}")
-        for name in REGISTRY
-        for vector in json.loads((VECTORS / f"{name}.json").read_text(encoding="ascii"))
+        for layout in list_layouts()
+        for vector in json.loads((VECTORS / f"{layout.name}.json").read_text(encoding="ascii"))
         if vector["direction"] in directions
     ]
 

@@ -13,12 +13,10 @@ import click
 
 from pressmark._kernels.tables import MAX_IDENTIFIER_BYTES
 from pressmark.cli.common.console import CallError, Failure, Interrupted, cause, one_line, say
-from pressmark.cli.common.file_formats import Files, chosen_source, source_options, wanted_column
+from pressmark.cli.common.file_formats import Files, chosen_source, source_options
 from pressmark.cli.common.file_progress import counted
-from pressmark.cli.common.files import open_sink, open_source
+from pressmark.cli.common.files import checked_list, open_sink, open_source, unpacked
 from pressmark.cli.common.fixity_options import PROGRESS, THREADS
-from pressmark.cli.common.gzipped import unpacked
-from pressmark.cli.common.lists import checked
 from pressmark.cli.common.options import layout_option
 from pressmark.cli.common.progress import DISPLAY_AFTER, LOG_EVERY, Display, Manner, manner_of
 from pressmark.cli.common.rich_tables import Table, print_tables
@@ -261,21 +259,24 @@ def _opened(
         with store_endings():
             yield _of_store(file, skipped)
         return
-    kind, gunzip = chosen_source(file, format_name, column, delimiter, crlf)
+    kind, gunzip = chosen_source(file, format_name, column, header, delimiter, crlf)
     if null and column is not None:
         raise CallError("-0 does not go with --column: a table has its own rows")
-    wanted = wanted_column(Files(kind, gunzip, kind, False), column, header, None, "", delimiter)
+    spec = None
+    if column is not None:
+        # Imported where it is needed: most runs are about lines.
+        from pressmark.cli.common.tables import table_column
+        from pressmark.cli.common.tables.columns import chosen_column
+
+        spec = chosen_column(Files(kind, gunzip, kind, False), column, header, None, "", delimiter)
     with open_source(file) as source:
         data: Any = unpacked(source, gunzip)
-        if wanted is None:
-            data = checked(data, "lines", null, crlf, json_lines=format_name is None)
+        if spec is None:
+            data = checked_list(data, "lines", null, crlf, json_lines=format_name is None)
             # As a stream go lines that end with a line feed.
             yield _null_ended(data) if null else data
         else:
-            # Imported where it is needed: most runs are about lines.
-            from pressmark.cli.common.tables import table_column
-
-            with table_column(kind, wanted, source, data) as items:
+            with table_column(kind, spec, source, data) as items:
                 yield items
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from pressmark.cli.common.options import layout_argument
-from pressmark.layouts import REGISTRY, Entry, Parameter
+from pressmark.layouts import Layout, Parameter, list_layouts
 
 __all__ = ["described", "layouts", "shown_default"]
 
@@ -33,7 +33,7 @@ GAP = "  "
 @click.command("layouts", epilog=EPILOG, short_help="List layouts and their parameters.")
 @layout_argument("[NAME]", required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line, with all parameters.")
-def layouts(entry: Entry | None, as_json: bool) -> None:
+def layouts(layout_class: type[Layout] | None, as_json: bool) -> None:
     """List the layouts, or tell all about the one called NAME.
 
     The list gives for each its alias, which works everywhere its official name does, whether its paths can be turned
@@ -42,26 +42,27 @@ def layouts(entry: Entry | None, as_json: bool) -> None:
     With NAME (an official name or an alias): its specification, and every parameter with its key for --set, its
     default or "required", what is allowed, and what it means.
     """
-    entries = list(REGISTRY.values()) if entry is None else [entry]
+    chosen = list_layouts() if layout_class is None else (layout_class,)
     if as_json:
-        for one in entries:
+        for one in chosen:
             click.echo(json.dumps(described(one)))
-    elif entry is None:
-        for line in _table(entries):
+    elif layout_class is None:
+        for line in _table(chosen):
             click.echo(line)
     else:
-        for line in _description(entry):
+        for line in _description(layout_class):
             click.echo(line)
 
 
-def described(entry: Entry) -> dict[str, Any]:
+def described(layout: type[Layout]) -> dict[str, Any]:
     """Return all there is to know of a layout, as ``--json`` prints it."""
     return {
-        "name": entry.name,
-        "alias": entry.alias,
-        "summary": entry.summary,
-        "specification": entry.cls.specification,
-        "reversible": entry.reversible,
+        "name": layout.name,
+        "alias": layout.alias,
+        "summary": layout.summary,
+        "specification": layout.specification,
+        "url": layout.url,
+        "reversible": layout.reversibility,
         "parameters": [
             {
                 "key": parameter.key,
@@ -70,7 +71,7 @@ def described(entry: Entry) -> dict[str, Any]:
                 "allowed": parameter.check.allowed,
                 "meaning": parameter.doc,
             }
-            for parameter in entry.parameters()
+            for parameter in layout.parameters()
         ],
     }
 
@@ -80,9 +81,9 @@ def shown_default(parameter: Parameter) -> str:
     return "required" if parameter.required else json.dumps(parameter.check.to_json(parameter.default))
 
 
-def _table(entries: Iterable[Entry]) -> Iterator[str]:
+def _table(layouts: Iterable[type[Layout]]) -> Iterator[str]:
     rows = [("ALIAS", "NAME", "REVERSIBLE", "SUMMARY")]
-    rows += [(entry.alias or "", entry.name, entry.reversible, entry.summary) for entry in entries]
+    rows += [(layout.alias or "", layout.name, layout.reversibility, layout.summary) for layout in layouts]
     widths = [max(len(row[column]) for row in rows) for column in range(3)]
     # Summaries have lines of their own only where somebody reads them on a terminal that is too narrow.
     width = sum(widths) + 3 * len(GAP) + max(len(row[3]) for row in rows)
@@ -96,14 +97,15 @@ def _table(entries: Iterable[Entry]) -> Iterator[str]:
             yield cells + GAP + row[3]
 
 
-def _description(entry: Entry) -> Iterator[str]:
-    yield entry.name
-    if entry.alias:
-        yield f"  alias          {entry.alias}"
-    yield from _wrapped("  summary        ", entry.summary)
-    yield from _wrapped("  specification  ", entry.cls.specification)
-    yield from _wrapped("  reversible     ", entry.reversible)
-    parameters = entry.parameters()
+def _description(layout: type[Layout]) -> Iterator[str]:
+    yield layout.name
+    if layout.alias:
+        yield f"  alias          {layout.alias}"
+    yield from _wrapped("  summary        ", layout.summary)
+    yield from _wrapped("  specification  ", layout.specification)
+    yield f"                 {layout.url}"
+    yield from _wrapped("  reversible     ", layout.reversibility)
+    parameters = layout.parameters()
     yield ""
     yield "Parameters (--set KEY=VALUE):" if parameters else "It has no parameters."
     for parameter in parameters:

@@ -10,16 +10,14 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple
 import click
 
 from pressmark.cli.common.console import CallError, Failure, say
-from pressmark.cli.common.file_formats import Files, chosen_files, column_options, wanted_column
-from pressmark.cli.common.files import Source, open_sink, open_source
-from pressmark.cli.common.gzipped import packed, unpacked
-from pressmark.cli.common.lists import checked
+from pressmark.cli.common.file_formats import Files, chosen_files, column_options
+from pressmark.cli.common.files import Source, checked_list, open_sink, open_source, packed, unpacked
 from pressmark.cli.common.options import chosen_layout, layout_options
 from pressmark.cli.common.program import give_up_stdout
 from pressmark.cli.common.progress import Progress, manner_of
 from pressmark.cli.common.worker_options import job_options
 from pressmark.errors import IdentifierError, NotReversibleError, PathError
-from pressmark.layouts import Entry, Layout, LineCounts
+from pressmark.layouts import Layout, LineCounts
 from pressmark.tabular.detection import Crlf
 
 if TYPE_CHECKING:
@@ -187,7 +185,7 @@ def _command(direction: _Direction, more: str) -> click.Command:
     )
     @job_options
     def command(
-        entry: Entry,
+        layout_class: type[Layout],
         settings: tuple[str, ...],
         config: str | None,
         file: str | None,
@@ -205,11 +203,17 @@ def _command(direction: _Direction, more: str) -> click.Command:
         progress: bool | None,
         workers: Workers | None,
     ) -> int:
-        files = chosen_files(file, output, format_name, column, delimiter, crlf, null, both)
-        wanted = wanted_column(files, column, header, as_name, direction.result, delimiter)
-        layout = chosen_layout(entry, settings, config)
+        files = chosen_files(file, output, format_name, column, header, delimiter, crlf, null, both)
+        spec = None
+        if column is not None:
+            from pressmark.cli.common.tables.columns import chosen_column
+
+            spec = chosen_column(files, column, header, as_name, direction.result, delimiter)
+        elif as_name is not None:
+            raise CallError("--as goes with --column only")
+        layout = chosen_layout(layout_class, settings, config)
         if direction is UNMAP:
-            _require_inverse(layout, entry)
+            _require_inverse(layout)
         if workers is not None:
             _refuse_shared(workers, files, file, null, column, threads)
         with (
@@ -222,13 +226,13 @@ def _command(direction: _Direction, more: str) -> click.Command:
                 with packed(sink, files.gzip) as target:
                     if workers is not None:
                         # The first bytes are looked at as without workers; a file that has no place is refused so, too.
-                        checked(data, "lines", null, crlf, json_lines=format_name is None)
+                        checked_list(data, "lines", null, crlf, json_lines=format_name is None)
                         how = {"both": both, "crlf": crlf, "unmap": direction is UNMAP}
                         shared = _Shared(workers, layout, on_error, how, direction)
                         counts = shared.run(source, output, target, told)
-                    elif wanted is None:
+                    elif spec is None:
                         counts = direction.lines(layout)(
-                            checked(data, "lines", null, crlf, json_lines=format_name is None),
+                            checked_list(data, "lines", null, crlf, json_lines=format_name is None),
                             target,
                             b"\0" if null else b"\n",
                             threads,
@@ -243,7 +247,7 @@ def _command(direction: _Direction, more: str) -> click.Command:
                         from pressmark.cli.common.tables.mapper import Mapper
 
                         mapper = Mapper(layout, direction is UNMAP, threads)
-                        counts = pass_table(files, wanted, mapper, ON_ERROR[on_error], source, data, target, told)
+                        counts = pass_table(files, spec, mapper, ON_ERROR[on_error], source, data, target, told)
             except (IdentifierError, PathError) as error:
                 raise Failure(told.failure_text(error)) from None
             except BrokenPipeError:
@@ -319,13 +323,13 @@ class _Shared(NamedTuple):
         return kind(record["item"], before + record["row"] - 1, record["reason"])
 
 
-def _require_inverse(layout: Layout, entry: Entry) -> None:
+def _require_inverse(layout: Layout) -> None:
     """Refuse, before any file is opened, a layout that cannot be turned back."""
     if layout.reversible:
         return
-    if entry.reversible == "never":
+    if layout.reversibility == "never":
         raise NotReversibleError(layout.name)
-    raise CallError(f"{layout.name} is reversible only {entry.reversible}")
+    raise CallError(f"{layout.name} is reversible only {layout.reversibility}")
 
 
 map_command = _command(MAP, "")

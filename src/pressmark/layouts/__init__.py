@@ -1,30 +1,33 @@
-"""Layouts: one module a family, a registry by official name, configuration in and out."""
+"""Layouts: one module a family, a registry by official name, configuration in and out.
+
+The class of a layout is imported when it is first asked for.
+"""
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 from pressmark.layouts.base import Layout, Parameter
-from pressmark.layouts.ocfl_clean_path import DirectClean
-from pressmark.layouts.ocfl_direct import FlatDirect
-from pressmark.layouts.ocfl_hashed import HashAndIdNTuple, HashedNTuple
-from pressmark.layouts.ocfl_omit_prefix import DifferentialNTupleOmitPrefix, FlatOmitPrefix, NTupleOmitPrefix
-from pressmark.layouts.pairtree import Pairtree, clean, unclean
-from pressmark.layouts.registry import REGISTRY, Entry, entry, layout, layout_from_config
+from pressmark.layouts.registry import BUILT_IN, find_layout, layout, layout_from_config, list_layouts
 from pressmark.layouts.streams import LineCounts
-from pressmark.layouts.vitro import Vitro
 
 if TYPE_CHECKING:
     from pressmark.layouts.job import MapIds
+    from pressmark.layouts.ocfl_clean_path import DirectClean
+    from pressmark.layouts.ocfl_direct import FlatDirect
+    from pressmark.layouts.ocfl_hashed import HashAndIdNTuple, HashAndNoPrefixIdNTuple, HashedNTuple
+    from pressmark.layouts.ocfl_omit_prefix import DifferentialNTupleOmitPrefix, FlatOmitPrefix, NTupleOmitPrefix
+    from pressmark.layouts.pairtree import Pairtree, clean, unclean
+    from pressmark.layouts.vitro import Vitro
 
 __all__ = [
-    "REGISTRY",
     "DifferentialNTupleOmitPrefix",
     "DirectClean",
-    "Entry",
     "FlatDirect",
     "FlatOmitPrefix",
     "HashAndIdNTuple",
+    "HashAndNoPrefixIdNTuple",
     "HashedNTuple",
     "Layout",
     "LineCounts",
@@ -34,17 +37,19 @@ __all__ = [
     "Parameter",
     "Vitro",
     "clean",
-    "entry",
+    "find_layout",
     "layout",
     "layout_from_config",
+    "list_layouts",
     "unclean",
 ]
 
+_MODULES = {name: module for module, _, name in (place.partition(":") for place in BUILT_IN.values())}
+_MODULES |= {"MapIds": "job", "clean": "pairtree", "unclean": "pairtree"}
+
 
 def __getattr__(name: str) -> Any:
-    """Import the job when it is first asked for."""
-    if name == "MapIds":
-        from pressmark.layouts.job import MapIds
-
-        return MapIds
+    """Import a layout, or the job, when it is first asked for."""
+    if name in _MODULES:
+        return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

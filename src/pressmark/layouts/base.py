@@ -4,25 +4,30 @@ from __future__ import annotations
 
 import dataclasses
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from types import ModuleType
-from typing import Any, BinaryIO, ClassVar, Literal, overload
+from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Literal, TypeAlias, overload
 
 from pressmark import _kernels
-from pressmark.arrow import ArrowArrayExportable, ArrowStreamExportable, StringColumn, StringTable
 from pressmark.errors import IdentifierError, LayoutConfigError, NotReversibleError, PathError
 from pressmark.layouts.batch import Door
 from pressmark.layouts.parameters import REQUIRED, Check, camel_case, unknown_key
 from pressmark.layouts.streams import LineCounts, LineErrors, pass_lines
 from pressmark.threads import resolve_threads
 
-__all__ = ["NAME_MAX", "Layout", "Parameter"]
+if TYPE_CHECKING:
+    from pressmark.arrow import ArrowArrayExportable, ArrowStreamExportable, StringColumn, StringTable
+
+__all__ = ["CLASSES", "NAME_MAX", "Layout", "Parameter"]
 
 # Bytes that the name of a file or directory has at most, in nearly every file system.
 NAME_MAX = 255
 
 BatchErrors = Literal["raise", "none"]
-ArrowColumn = ArrowArrayExportable | ArrowStreamExportable
+ArrowColumn: TypeAlias = "ArrowArrayExportable | ArrowStreamExportable"
+
+#: The layouts defined so far, by official name: each subclass of :class:`Layout` that has a name.
+CLASSES: dict[str, type[Layout]] = {}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,12 +53,28 @@ class Layout(ABC):
     threads. A parameter that is unknown, of a wrong type or out of range is a ``LayoutConfigError``.
     """
 
-    #: Title and address of the document that defines the layout.
+    #: The official name, as registries, configurations and command lines spell it.
+    name: ClassVar[str]
+    #: What its paths consist of.
+    summary: ClassVar[str]
+    #: Title of the document that defines the layout.
     specification: ClassVar[str]
-    #: What its escapes begin with, for messages.
+    #: Address of that document.
+    url: ClassVar[str]
+    #: Under which parameters, and for which paths, :meth:`unmap_path` works.
+    reversibility: ClassVar[str] = "never"
+    #: Other names in configuration files that mean this layout.
+    foreign_names: ClassVar[tuple[str, ...]] = ()
+    #: First character of its escapes.
     escape_mark: ClassVar[str] = "^"
-    #: Whether paths hold whole identifiers, in the words of ``pressmark layouts``.
-    reversible_when: ClassVar[str] = "never"
+    #: The four digits of an OCFL extension, which replace its name everywhere.
+    alias: ClassVar[str | None]
+
+    def __init_subclass__(cls, **arguments: Any) -> None:
+        super().__init_subclass__(**arguments)
+        if "name" in vars(cls):
+            cls.alias = cls.name[:4] if cls.name[:4].isdigit() else None
+            CLASSES[cls.name] = cls
 
     def __new__(cls, *_args: Any, **parameters: Any) -> Layout:
         known = [field.name for field in dataclasses.fields(cls)]
@@ -74,21 +95,36 @@ class Layout(ABC):
         """Raise ``LayoutConfigError`` where parameters, each allowed, do not fit together."""
 
     @property
-    @abstractmethod
-    def name(self) -> str:
-        """The official name, as registries, configurations and command lines spell it."""
+    def reversible_when(self) -> str:
+        """For which paths :meth:`unmap_path` works under this configuration."""
+        return self.reversibility
 
     @property
     def reversible(self) -> bool:
         """Whether :meth:`unmap_path` works at all under this configuration."""
         return self.reversible_when != "never"
 
-    def parameters(self) -> tuple[Parameter, ...]:
-        """Return the parameters that this layout has under its name."""
+    @classmethod
+    def parameters(cls) -> tuple[Parameter, ...]:
+        """Return the parameters of the layout."""
         return tuple(
             Parameter(field.name, camel_case(field.name), field.default, field.metadata["check"], field.metadata["doc"])
-            for field in dataclasses.fields(self)
+            for field in dataclasses.fields(cls)
         )
+
+    @classmethod
+    def read_config(cls, config: Mapping[str, Any], _where: str) -> dict[str, Any]:
+        """Return the parameters of a ``config.json``, under their names in Python.
+
+        :param config: without ``extensionName``
+        :param _where: the file, for messages
+        :raises LayoutConfigError: the layout has no such parameter
+        """
+        names = {parameter.key: parameter.name for parameter in cls.parameters()}
+        for key in config:
+            if key not in names:
+                raise unknown_key(key, names)
+        return {names[key]: value for key, value in config.items()}
 
     def config(self) -> dict[str, Any]:
         """Return the complete ``config.json`` mapping, every parameter written out in the specification's spelling."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pressmark._kernels.tables import Fault
-from pressmark.arrow import StringColumn, StringTable, map_column
 from pressmark.errors import IdentifierError, PathError
-from pressmark.layouts.messages import reason
+
+if TYPE_CHECKING:
+    from pressmark.arrow import StringColumn, StringTable
 
 __all__ = ["Door"]
 
@@ -61,14 +62,18 @@ class Door:
 
     def column(self, column: Any, on_error: str, field: str | None, threads: int) -> StringColumn:
         """Return the results for the items of an Arrow column."""
+        from pressmark.arrow import StringColumn, map_column
+
         results, _ = map_column(self.kernels, self.kernel, self.error_of, column, on_error, field, threads)
         return StringColumn(self.kernels, results, threads)
 
     def table(self, column: Any, on_error: str, field: str | None, threads: int, identifier_last: bool) -> StringTable:
         """Return identifiers and paths, one of which are the items of an Arrow column.
 
-        :param identifier_last: the door gives identifiers
+        :param identifier_last: the kernel returns identifiers
         """
+        from pressmark.arrow import StringTable, map_column
+
         results, items = map_column(
             self.kernels, self.kernel, self.error_of, column, on_error, field, threads, keep=True
         )
@@ -92,6 +97,8 @@ class Door:
         if code == Fault.NOT_TEXT:
             place = "" if index is None else f" {index}"
             return TypeError(f"{self.error.what}{place}: expected str or bytes, not {type(item).__name__}")
+        from pressmark.layouts.messages import reason
+
         return self.error(item, index, reason(code, position, item, self.layout))
 
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import json
+import warnings
+from collections.abc import Mapping
 from types import ModuleType
-from typing import Any, ClassVar
+from typing import Any
 
-from pressmark.errors import LayoutConfigError, quoted
+from pressmark.errors import LayoutConfigError, LayoutConfigWarning, quoted
 from pressmark.layouts.base import Layout
 from pressmark.layouts.ocfl_hashed import check_digest_supported, hex_length
 from pressmark.layouts.parameters import Boolean, Choice, Integer, Text, digest_algorithm, parameter
@@ -15,6 +18,21 @@ __all__ = ["DirectClean"]
 
 # Rule A14 of rules/ocfl.md: a replacement must not make segments, end strings or break lines.
 _REPLACEMENT = Text(without={"/": "'/'", "\0": "NUL", "\n": "line feed"})
+
+# How gocfl spells, or once spelled, parameters of 0011 (section 1.2 there).
+_GOCFL_KEYS = {
+    "utfEncode": "encodeUTF",
+    "maxFilenameLen": "maxPathSegmentLen",
+    "fallbackSubdirs": "numberOfFallbackTuples",
+    "fallbackSubFolders": "numberOfFallbackTuples",
+}
+# What gocfl takes for a key that is absent, where that is not the document's default.
+_GOCFL_DEFAULTS = {
+    "replacementString": "",
+    "whitespaceReplacementString": "",
+    "fallbackDigestAlgorithm": "sha512",
+    "fallbackTupleSize": 0,
+}
 
 
 class _Folder(Text):
@@ -46,7 +64,13 @@ class DirectClean(Layout):
     'info=u003Afedora/object-01'
     """
 
-    specification: ClassVar[str] = "OCFL Community Extension 0011: Direct Clean Path Layout"
+    name = "0011-direct-clean-path-layout"
+    summary = "the identifier or logical path, cleaned segment by segment"
+    specification = "OCFL Community Extension 0011: Direct Clean Path Layout"
+    url = "https://ocfl.github.io/extensions/0011-direct-clean-path-layout.html"
+    reversibility = "with encodeUTF, unless the fallback was taken"
+    # gocfl writes these unregistered names for storage roots (rules/ocfl.md section 1.1).
+    foreign_names = ("NNNN-direct-clean-path-layout", "NNNN-direct-path-layout")
 
     max_path_segment_len: int = parameter(Integer(1), "bytes that a segment may have", 127)
     max_pathname_len: int = parameter(Integer(1), "bytes that a path may have", 32000)
@@ -62,11 +86,7 @@ class DirectClean(Layout):
     )
 
     @property
-    def name(self) -> str:
-        return "0011-direct-clean-path-layout"
-
-    @property
-    def reversible_when(self) -> str:  # type: ignore[override]
+    def reversible_when(self) -> str:
         return "unless the fallback was taken" if self.encode_utf else "never"
 
     def _check_together(self) -> None:
@@ -94,6 +114,11 @@ class DirectClean(Layout):
             config["utfEncode"] = self.encode_utf
         return config
 
+    @classmethod
+    def read_config(cls, config: Mapping[str, Any], where: str) -> dict[str, Any]:
+        """Return the parameters of a ``config.json``; accept the keys of gocfl, too."""
+        return super().read_config(_from_gocfl(config, where), where)
+
     def _kernel_parameters(self) -> tuple[Any, ...]:
         return (
             self.encode_utf,
@@ -113,3 +138,27 @@ class DirectClean(Layout):
 
     def _unmap_kernel(self, kernels: ModuleType) -> Any:
         return kernels.CleanPathUnmap(*self._kernel_parameters())
+
+
+def _from_gocfl(keys: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """Return ``keys`` in the document's spelling."""
+    result = {key: value for key, value in keys.items() if key not in _GOCFL_KEYS}
+    for old, new in _GOCFL_KEYS.items():
+        if old not in keys:
+            continue
+        if new in result and result[new] != keys[old]:
+            raise LayoutConfigError(old, f"contradicts {new}, its name in the specification")
+        result[new] = keys[old]
+    if "utfEncode" in keys and result.get("fallbackTupleSize") == 0:
+        # gocfl's own default: tuples of nothing, which its joining of paths drops.
+        del result["fallbackTupleSize"]
+        result["numberOfFallbackTuples"] = 0
+    if "utfEncode" in keys and "rules" not in keys:
+        absent = {key: value for key, value in _GOCFL_DEFAULTS.items() if key not in result}
+        others = "".join(f"; {key} is absent, gocfl takes {json.dumps(value)}" for key, value in absent.items())
+        warnings.warn(
+            f"{where}: written by gocfl (utfEncode); give rules=gocfl if its code wrote the paths too{others}",
+            LayoutConfigWarning,
+            stacklevel=4,
+        )
+    return result

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from types import ModuleType
-from typing import Any, ClassVar
+from typing import Any
 
 from pressmark.layouts.base import Layout
 
@@ -19,12 +19,11 @@ class FlatDirect(Layout):
     'object-01'
     """
 
-    specification: ClassVar[str] = "OCFL Community Extension 0002: Flat Direct Storage Layout"
-    reversible_when: ClassVar[str] = "always"
-
-    @property
-    def name(self) -> str:
-        return "0002-flat-direct-storage-layout"
+    name = "0002-flat-direct-storage-layout"
+    summary = "the identifier itself"
+    specification = "OCFL Community Extension 0002: Flat Direct Storage Layout"
+    url = "https://ocfl.github.io/extensions/0002-flat-direct-storage-layout.html"
+    reversibility = "always"
 
     def _map_kernel(self, kernels: ModuleType) -> Any:
         return kernels.DirectMap()

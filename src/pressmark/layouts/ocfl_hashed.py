@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 from types import ModuleType
-from typing import Any, ClassVar
+from typing import Any
 
 from pressmark import _kernels
 from pressmark._kernels.tables import DIGESTS
 from pressmark.errors import LayoutConfigError
-from pressmark.layouts.base import Layout, Parameter
+from pressmark.layouts.base import Layout
 from pressmark.layouts.parameters import Boolean, Integer, Texts, digest_algorithm, parameter
 
-__all__ = ["HashAndIdNTuple", "HashedNTuple", "check_digest_supported", "hex_length"]
+__all__ = ["HashAndIdNTuple", "HashAndNoPrefixIdNTuple", "HashedNTuple", "check_digest_supported", "hex_length"]
 
 
 def hex_length(algorithm: str) -> int:
@@ -48,54 +48,54 @@ class _Hashed(Layout):
             )
 
 
-class _AbsentOrTexts(Texts):
-    """The delimiters of 0012; :data:`None` is 0003, which has no such parameter."""
-
-    def __call__(self, key: str, value: Any) -> tuple[str, ...] | None:  # type: ignore[override]
-        return None if value is None else super().__call__(key, value)
-
-
 @dataclasses.dataclass(frozen=True)
 class HashAndIdNTuple(_Hashed):
-    """OCFL 0003, or with ``delimiters`` (even none: ``[]``) OCFL 0012: digest tuples, then the encoded identifier.
-
-    0003 is reversible unless the encoded identifier was cut at 100 characters; 0012 is not.
+    """OCFL 0003: digest tuples, then the encoded identifier. Reversible unless that was cut at 100 characters.
 
     >>> HashAndIdNTuple().map_id("..hor/rib:le-$id")
     '487/326/d8c/%2e%2ehor%2frib%3ale-%24id'
-    >>> HashAndIdNTuple(delimiters=["/"]).map_id("..hor/rib:le-$id")
-    'a6b/979/238/rib%3ale-%24id'
     """
 
-    specification: ClassVar[str] = (
-        "OCFL Community Extensions 0003 (Hashed Truncated N-tuple Trees with Object ID Encapsulating Directory) and "
-        "0012 (the same with a Non-prefixed Object ID)"
+    name = "0003-hash-and-id-n-tuple-storage-layout"
+    summary = "digest tuples, then the encoded identifier"
+    specification = (
+        "OCFL Community Extension 0003: Hashed Truncated N-tuple Trees with Object ID Encapsulating Directory"
     )
-    escape_mark: ClassVar[str] = "%"
-
-    delimiters: tuple[str, ...] | None = parameter(
-        _AbsentOrTexts(), "what may end the prefix to remove; case counts, the last occurrence wins", None
-    )
-
-    @property
-    def name(self) -> str:
-        if self.delimiters is None:
-            return "0003-hash-and-id-n-tuple-storage-layout"
-        return "0012-hash-and-no-prefix-id-n-tuple-storage-layout"
-
-    @property
-    def reversible_when(self) -> str:  # type: ignore[override]
-        return "unless truncated" if self.delimiters is None else "never"
-
-    def parameters(self) -> tuple[Parameter, ...]:
-        return tuple(p for p in super().parameters() if p.name != "delimiters" or self.delimiters is not None)
+    url = "https://ocfl.github.io/extensions/0003-hash-and-id-n-tuple-storage-layout.html"
+    reversibility = "unless truncated"
+    escape_mark = "%"
 
     def _map_kernel(self, kernels: ModuleType) -> Any:
-        delimiters = [delimiter.encode() for delimiter in self.delimiters or ()]
-        return kernels.HashAndIdMap(self.digest_algorithm, self.tuple_size, self.number_of_tuples, delimiters)
+        return kernels.HashAndIdMap(self.digest_algorithm, self.tuple_size, self.number_of_tuples, [])
 
     def _unmap_kernel(self, kernels: ModuleType) -> Any:
         return kernels.HashAndIdUnmap(self.digest_algorithm, self.tuple_size, self.number_of_tuples)
+
+
+@dataclasses.dataclass(frozen=True)
+class HashAndNoPrefixIdNTuple(HashAndIdNTuple):
+    """OCFL 0012: as 0003, with the identifier's prefix removed first. Not reversible.
+
+    >>> HashAndNoPrefixIdNTuple(delimiters=["/"]).map_id("..hor/rib:le-$id")
+    'a6b/979/238/rib%3ale-%24id'
+    """
+
+    name = "0012-hash-and-no-prefix-id-n-tuple-storage-layout"
+    summary = "as 0003, without the identifier's prefix"
+    specification = (
+        "OCFL Community Extension 0012: Hashed Truncated N-tuple Trees with Non-prefixed Object ID Encapsulating"
+        " Directory"
+    )
+    url = "https://ocfl.github.io/extensions/0012-hash-and-no-prefix-id-n-tuple-storage-layout.html"
+    reversibility = "never"
+
+    delimiters: tuple[str, ...] = parameter(
+        Texts(), "what may end the prefix to remove; case counts, the last occurrence wins", ()
+    )
+
+    def _map_kernel(self, kernels: ModuleType) -> Any:
+        delimiters = [delimiter.encode() for delimiter in self.delimiters]
+        return kernels.HashAndIdMap(self.digest_algorithm, self.tuple_size, self.number_of_tuples, delimiters)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -107,13 +107,12 @@ class HashedNTuple(_Hashed):
     'ff/75/53/44/92/48/5e/ab/b3/9f/86/35/67/28/88/4e'
     """
 
-    specification: ClassVar[str] = "OCFL Community Extension 0004: Hashed N-tuple Storage Layout"
+    name = "0004-hashed-n-tuple-storage-layout"
+    summary = "digest tuples, then the digest"
+    specification = "OCFL Community Extension 0004: Hashed N-tuple Storage Layout"
+    url = "https://ocfl.github.io/extensions/0004-hashed-n-tuple-storage-layout.html"
 
     short_object_root: bool = parameter(Boolean(), "name the object root by the digits that the tuples left", False)
-
-    @property
-    def name(self) -> str:
-        return "0004-hashed-n-tuple-storage-layout"
 
     def _check_together(self) -> None:
         super()._check_together()

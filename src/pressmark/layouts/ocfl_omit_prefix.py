@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from types import ModuleType
-from typing import Any, ClassVar
+from typing import Any
 
 from pressmark.layouts.base import Layout
 from pressmark.layouts.parameters import Boolean, Choice, Integer, Integers, Text, parameter
@@ -22,13 +22,12 @@ class FlatOmitPrefix(Layout):
     '12887296'
     """
 
-    specification: ClassVar[str] = "OCFL Community Extension 0006: Flat Omit Prefix Storage Layout"
+    name = "0006-flat-omit-prefix-storage-layout"
+    summary = "the identifier without its prefix"
+    specification = "OCFL Community Extension 0006: Flat Omit Prefix Storage Layout"
+    url = "https://ocfl.github.io/extensions/0006-flat-omit-prefix-storage-layout.html"
 
     delimiter: str = parameter(Text(empty=False), _DELIMITER)
-
-    @property
-    def name(self) -> str:
-        return "0006-flat-omit-prefix-storage-layout"
 
     def _map_kernel(self, kernels: ModuleType) -> Any:
         return kernels.FlatOmitPrefixMap(self.delimiter.encode())
@@ -42,17 +41,16 @@ class NTupleOmitPrefix(Layout):
     '6927/8821/12887296'
     """
 
-    specification: ClassVar[str] = "OCFL Community Extension 0007: N Tuple Omit Prefix Storage Layout"
+    name = "0007-n-tuple-omit-prefix-storage-layout"
+    summary = "tuples of the identifier without its prefix, then that"
+    specification = "OCFL Community Extension 0007: N Tuple Omit Prefix Storage Layout"
+    url = "https://ocfl.github.io/extensions/0007-n-tuple-omit-prefix-storage-layout.html"
 
     delimiter: str = parameter(Text(empty=False), _DELIMITER, ":")
     tuple_size: int = parameter(Integer(1, 32), "characters in each tuple", 3)
     number_of_tuples: int = parameter(Integer(1, 32), "tuples, each a directory", 3)
     zero_padding: str = parameter(Choice(("left", "right")), "where zeros fill up what is too short", "left")
     reverse_object_root: bool = parameter(Boolean(), "reverse the padded rest before cutting tuples", False)
-
-    @property
-    def name(self) -> str:
-        return "0007-n-tuple-omit-prefix-storage-layout"
 
     def _map_kernel(self, kernels: ModuleType) -> Any:
         return kernels.NTupleOmitPrefixMap(
@@ -72,15 +70,14 @@ class DifferentialNTupleOmitPrefix(Layout):
     'gh/875/jh/5489'
     """
 
-    specification: ClassVar[str] = "OCFL Community Extension 0010: Differential N-Tuple Omit Prefix Storage Layout"
+    name = "0010-differential-n-tuple-omit-prefix-storage-layout"
+    summary = "segments of different sizes of the identifier without its prefix"
+    specification = "OCFL Community Extension 0010: Differential N-Tuple Omit Prefix Storage Layout"
+    url = "https://ocfl.github.io/extensions/0010-differential-n-tuple-omit-prefix-storage-layout.html"
 
     delimiter: str = parameter(Text(empty=False), _DELIMITER, ":")
     tuple_segment_sizes: tuple[int, ...] = parameter(Integers(1), "characters in each segment", (2, 3, 2, 4))
     full_identifier_as_object_root: bool = parameter(Boolean(), "add the whole rest as the object root", False)
-
-    @property
-    def name(self) -> str:
-        return "0010-differential-n-tuple-omit-prefix-storage-layout"
 
     def _map_kernel(self, kernels: ModuleType) -> Any:
         return kernels.DifferentialMap(

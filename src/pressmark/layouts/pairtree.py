@@ -6,7 +6,7 @@ import dataclasses
 import re
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any, ClassVar
+from typing import Any
 
 from pressmark import _kernels
 from pressmark._kernels.tables import WINDOWS_RESERVED, Fault
@@ -77,8 +77,11 @@ class Pairtree(Layout):
     'ar/k+/=1/30/30/=x/t1/2t/3'
     """
 
-    specification: ClassVar[str] = "Pairtrees for Object Storage (V0.1), draft-kunze-pairtree-01"
-    reversible_when: ClassVar[str] = "always"
+    name = "pairtree"
+    summary = "pairs of characters of the cleaned identifier"
+    specification = "Pairtrees for Object Storage (V0.1), draft-kunze-pairtree-01"
+    url = "https://datatracker.ietf.org/doc/html/draft-kunze-pairtree-01"
+    reversibility = "always"
 
     prefix: str = parameter(
         Text(), "removed from the front of every identifier before mapping (section 4, pairtree_prefix)", ""
@@ -89,10 +92,6 @@ class Pairtree(Layout):
     prefix_required: bool = parameter(
         Boolean(), "refuse identifiers that do not begin with the prefix, instead of mapping them whole", True
     )
-
-    @property
-    def name(self) -> str:
-        return "pairtree"
 
     def _map_kernel(self, kernels: ModuleType) -> Any:
         return kernels.PairtreeMap(self.prefix.encode(), self.prefix_required)

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple
 
 from pressmark._kernels.tables import Fault
-from pressmark.arrow import thread_pool
 from pressmark.layouts.batch import Door
 from pressmark.threads import resolve_threads
 
@@ -95,15 +94,20 @@ def pass_lines(
             on_progress(counts)
 
     pending: deque[Future[_Passed]] = deque()
-    executor = thread_pool(workers) if workers > 1 else None
+    executor = None
     try:
         for block, consumed, full in cut_blocks(src, delimiter, door.kernel.limit):
             # Less than a full block means a pipe or a terminal, whose writer may wait for us: map it here and now.
-            if executor is None or not full:
+            if workers == 1 or not full:
                 while pending:
                     write(pending.popleft().result())
                 write(work(block, consumed))
                 continue
+            if executor is None:
+                # Most runs are short and import no threads.
+                from concurrent.futures import ThreadPoolExecutor
+
+                executor = ThreadPoolExecutor(workers)
             pending.append(executor.submit(work, block, consumed))
             if len(pending) >= WINDOW * workers:
                 write(pending.popleft().result())

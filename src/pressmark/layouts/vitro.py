@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from types import ModuleType
-from typing import Any, ClassVar
+from typing import Any
 
 from pressmark.errors import IdentifierError, PathError
 from pressmark.layouts.base import NAME_MAX, Layout
@@ -24,16 +24,15 @@ class Vitro(Layout):
     'a~n/342/4'
     """
 
-    specification: ClassVar[str] = "Package edu.cornell.mannlib.vitro.webapp.filestorage.impl (Vitro file storage)"
-    reversible_when: ClassVar[str] = "always"
+    name = "vitro"
+    summary = "groups of three characters, with namespaces"
+    specification = "Package edu.cornell.mannlib.vitro.webapp.filestorage.impl (Vitro file storage)"
+    url = "https://github.com/vivo-project/Vitro"
+    reversibility = "always"
 
     namespaces: Mapping[str, str] | tuple[tuple[str, str], ...] = parameter(
         Namespaces(), "what each one-character prefix stands for (section Namespaces)", ()
     )
-
-    @property
-    def name(self) -> str:
-        return "vitro"
 
     def _namespace_octets(self) -> dict[bytes, bytes]:
         return {prefix.encode(): namespace.encode() for prefix, namespace in dict(self.namespaces).items()}

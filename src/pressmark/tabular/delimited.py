@@ -17,7 +17,6 @@ from pressmark.errors import quoted
 
 __all__ = [
     "BLOCK_BYTES",
-    "BOM",
     "CSV",
     "ROW_BYTES",
     "TSV",
@@ -33,7 +32,6 @@ __all__ = [
 BLOCK_BYTES = 1 << 20  # 1 MiB
 # A row must fit into memory; without a limit, a quote that nothing closes would take the rest of any file for one row.
 ROW_BYTES = 1 << 25  # 32 MiB
-BOM = b"\xef\xbb\xbf"
 
 
 class _Patterns(NamedTuple):

@@ -12,12 +12,11 @@ import os
 import re
 from typing import Any, Literal
 
-from pressmark.tabular.delimited import BOM
-
 __all__ = ["CRLF", "Crlf", "FormatError", "ListStream", "format_of", "is_gzip", "open_list"]
 
 Crlf = Literal["strip", "keep"]
 CRLF = ("strip", "keep")
+_BOM = b"\xef\xbb\xbf"
 
 # How much of a list is examined, and how much of it is waited for where it arrives slowly and has no line end.
 _HEAD_BYTES = 1 << 16
@@ -179,8 +178,8 @@ def open_list(
     head = _first_bytes(read, delimiter or b"\n")
     _refuse_foreign(head, items_are_any_bytes=crlf == "keep" and delimiter == b"\0")
     if format != "lines":
-        bom = BOM if head.startswith(BOM) else b""
-        return ListStream(source, head.removeprefix(BOM), bom=bom)
+        bom = _BOM if head.startswith(_BOM) else b""
+        return ListStream(source, head.removeprefix(_BOM), bom=bom)
     if delimiter is None:
         delimiter = b"\0" if b"\0" in head else b"\n"
     _refuse_lines(head, delimiter, crlf)
@@ -189,7 +188,7 @@ def open_list(
     if crlf != "strip":
         return ListStream(source, head)
     return ListStream(
-        source, head.removeprefix(BOM), strip=delimiter == b"\n", bom=BOM if head.startswith(BOM) else b""
+        source, head.removeprefix(_BOM), strip=delimiter == b"\n", bom=_BOM if head.startswith(_BOM) else b""
     )
 
 
@@ -226,7 +225,7 @@ def _refuse_lines(head: bytes, delimiter: bytes, crlf: str | None) -> None:
     what = " and ".join(
         part
         for part, found in (
-            ("a byte-order mark at the beginning", head.startswith(BOM)),
+            ("a byte-order mark at the beginning", head.startswith(_BOM)),
             ("a carriage return at the end of lines", ends and (b"\r\n" in head or head.endswith(b"\r"))),
         )
         if found

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from pressmark.fs.names import encode_fs
-from pressmark.layouts import REGISTRY
+from pressmark.layouts import list_layouts
 from pressmark.reports import Problem
 from pressmark.stores.ocfl import check as ocfl_check
 from pressmark.stores.ocfl import repair as ocfl_repair
@@ -161,7 +161,7 @@ def test_extensions_that_are_not_registered(root: OcflRoot) -> None:
 
 
 def test_every_layout_is_a_registered_extension() -> None:
-    assert {name for name in REGISTRY if name[:4].isdigit()} <= REGISTERED
+    assert {layout.name for layout in list_layouts() if layout.alias} <= REGISTERED
 
 
 def test_sections_of_kinds_are_those_of_their_codes() -> None:

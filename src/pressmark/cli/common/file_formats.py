@@ -9,21 +9,16 @@ from typing import Any, NamedTuple, TypeVar
 import click
 
 from pressmark.cli.common.console import CallError
-from pressmark.errors import quoted
-from pressmark.tabular import delimited
 from pressmark.tabular.detection import CRLF, FormatError, format_of, is_gzip
 
 __all__ = [
     "CRLF_OPTION",
-    "ColumnSpec",
     "Files",
     "Kind",
     "chosen_files",
     "chosen_source",
     "column_options",
-    "index_of",
     "source_options",
-    "wanted_column",
 ]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -56,21 +51,6 @@ class Files(NamedTuple):
     gunzip: bool
     sink: Kind
     gzip: bool
-
-
-class ColumnSpec(NamedTuple):
-    """The column of a call: where it is in the input, and what the one made of it is called.
-
-    :ivar column: its name, or its number counted from 1
-    :ivar header: the first row of CSV and TSV names the columns; :data:`None` where the call does not say
-    :ivar result: empty where none is made
-    :ivar delimiter: that separates the fields of CSV; :data:`None` where the call does not say
-    """
-
-    column: str | int
-    header: bool | None
-    result: str
-    delimiter: str | None = None
 
 
 def column_options(function: Function) -> Function:
@@ -122,6 +102,7 @@ def chosen_files(
     output: str | None,
     format_name: str | None,
     column: str | None,
+    header: bool | None,
     delimiter: str | None,
     crlf: str | None,
     null: bool,
@@ -134,7 +115,7 @@ def chosen_files(
         for given, option in ((null, "-0"), (both, "--both")):
             if given:
                 raise CallError(f"{option} does not go with --column: a table has its own rows and columns")
-    kind, gunzip = chosen_source(file, format_name, column, delimiter, crlf)
+    kind, gunzip = chosen_source(file, format_name, column, header, delimiter, crlf)
     if kind is Kind.LINES:
         if target in (Kind.PARQUET, Kind.JSONL):
             raise CallError(f"{output}: {target} is made of tables only (--column), not of lines")
@@ -155,7 +136,12 @@ def chosen_files(
 
 
 def chosen_source(
-    file: str | None, format_name: str | None, column: str | None, delimiter: str | None, crlf: str | None
+    file: str | None,
+    format_name: str | None,
+    column: str | None,
+    header: bool | None,
+    delimiter: str | None,
+    crlf: str | None,
 ) -> tuple[Kind, bool]:
     """Return what FILE is, and whether it is gzipped; lines where no column is asked for."""
     name = _name_of(file)
@@ -166,6 +152,8 @@ def chosen_source(
             raise CallError("--delimiter goes with --column only")
         if kind not in (None, Kind.LINES):
             raise CallError(f"{name}: {kind} needs --column, to say which one to take (or --format lines)")
+        if header is not None:
+            raise CallError(f"--{'header' if header else 'no-header'} goes with --column only")
         return Kind.LINES, gunzip
     if delimiter is not None and format_name is None and kind in (None, Kind.LINES):
         kind = Kind.CSV
@@ -181,83 +169,13 @@ def chosen_source(
     if delimiter is not None:
         if kind not in (Kind.CSV, Kind.TSV):
             raise CallError(f"--delimiter is for CSV, and {name} is {kind}")
+        from pressmark.tabular.delimited import dialect_of
+
         try:
-            delimited.dialect_of(kind.value, delimiter)
+            dialect_of(kind.value, delimiter)
         except ValueError as error:
             raise CallError(f"--{error}") from None
     return kind, gunzip
-
-
-def wanted_column(
-    files: Files,
-    column: str | None,
-    header: bool | None,
-    as_name: str | None,
-    default: str,
-    delimiter: str | None = None,
-) -> ColumnSpec | None:
-    """Return the column of a call, or :data:`None` where it is about lines; ``default`` names its result."""
-    if column is None:
-        if header is not None:
-            raise CallError(f"--{'header' if header else 'no-header'} goes with --column only")
-        if as_name is not None:
-            raise CallError("--as goes with --column only")
-        return None
-    number = int(column) if column.isascii() and column.isdigit() else None
-    if number == 0:
-        raise CallError("--column 0: columns are counted from 1")
-    if files.source in (Kind.PARQUET, Kind.JSONL):
-        if header is not None:
-            option = f"--{'header' if header else 'no-header'}"
-            raise CallError(f"{option} is for CSV and TSV: {files.source} names its columns")
-        if files.source is Kind.JSONL and number is not None:
-            raise CallError(f"--column {column}: JSON lines have keys, not numbered columns; give the name of one")
-        header = True
-    elif header is None and number is None:
-        header = True
-    if number is None and not header:
-        raise CallError(f"--column {quoted(column)}: without a header row columns have numbers only")
-    if as_name is not None:
-        if header is False and files.sink is not Kind.PARQUET:
-            raise CallError("--as: without a header row the new column has no name (--header says that there is one)")
-        _check_name(as_name, files.sink)
-    return ColumnSpec(column if number is None else number, header, default if as_name is None else as_name, delimiter)
-
-
-def index_of(wanted: ColumnSpec, names: list[str], file: str) -> int:
-    """Return where the wanted column is among ``names``, the columns of ``file``."""
-    listed = ", ".join(names[:20]) + (f" … ({len(names)} in all)" if len(names) > 20 else "")
-    if isinstance(wanted.column, int):
-        if wanted.column > len(names):
-            raise CallError(f"{file}: no column {wanted.column}; it has {len(names)}: {listed}")
-        index = wanted.column - 1
-    else:
-        found = names.count(wanted.column)
-        if found == 0:
-            raise CallError(f"{file}: no column {quoted(wanted.column)}; it has {listed}")
-        if found > 1:
-            raise CallError(f"{file}: {found} columns are called {quoted(wanted.column)}; give the number of one")
-        index = names.index(wanted.column)
-    if wanted.result and wanted.result in names:
-        raise CallError(f"{file}: it has a column {quoted(wanted.result)} already; name the new one with --as")
-    return index
-
-
-def _check_name(name: str, kind: Kind) -> None:
-    if not name:
-        raise CallError("--as: the name is empty")
-    if kind is Kind.TSV and any(character in name for character in "\t\n\r"):
-        raise CallError(f"--as {quoted(name)}: a TSV field cannot hold that")
-    if kind in (Kind.PARQUET, Kind.JSONL) and not _is_text(name):
-        raise CallError(f"--as {quoted(name)}: names in {kind} are UTF-8")
-
-
-def _is_text(name: str) -> bool:
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _name_of(file: str | None) -> str:

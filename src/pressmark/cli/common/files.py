@@ -7,11 +7,14 @@ import os
 import stat
 import sys
 from collections.abc import Iterator
-from typing import BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from pressmark.cli.common.console import CallError, Failure, cause
 
-__all__ = ["Sink", "Source", "open_sink", "open_source"]
+if TYPE_CHECKING:
+    from pressmark.tabular.detection import Crlf, ListStream
+
+__all__ = ["Sink", "Source", "checked_list", "open_lines", "open_sink", "open_source", "packed", "unpacked"]
 
 
 class Source:
@@ -184,3 +187,58 @@ def _status(file: BinaryIO) -> os.stat_result | None:
         return os.fstat(file.fileno())
     except (OSError, ValueError):  # no real file, as under click's test runner
         return None
+
+
+def unpacked(source: Source, gunzip: bool) -> BinaryIO:
+    """Return the stream of the bytes of ``source``, decompressed if ``gunzip``."""
+    if not gunzip:
+        return cast(BinaryIO, source)
+    from pressmark.cli.common.gzipped import GunzippedSource
+
+    return cast(BinaryIO, GunzippedSource(source))
+
+
+@contextlib.contextmanager
+def packed(sink: Sink, gzip: bool) -> Iterator[BinaryIO]:
+    """Yield a stream that writes to ``sink``, compressed if ``gzip``.
+
+    Where the block fails no end mark is written, so that an incomplete file cannot pass for a complete one.
+    """
+    if not gzip:
+        yield cast(BinaryIO, sink)
+        return
+    from pressmark.cli.common.gzipped import GzippedSink
+
+    compressed = GzippedSink(sink)
+    yield cast(BinaryIO, compressed)
+    compressed.finish()
+
+
+def checked_list(data: Any, format: str, null: bool, crlf: Crlf | None, json_lines: bool = True) -> ListStream:
+    """Return the stream of a list, after checking its first bytes.
+
+    :param data: a stream with the ``name`` of its file
+    :param json_lines: refuse lines that are JSON
+    :raises CallError: the file has another format, or needs ``--crlf``
+    """
+    from pressmark.tabular.detection import FormatError, open_list
+
+    try:
+        return open_list(data, format, delimiter=b"\0" if null else b"\n", crlf=crlf, json_lines=json_lines)
+    except FormatError as error:
+        raise CallError(f"{data.name}: {error}") from None
+
+
+@contextlib.contextmanager
+def open_lines(path: str, null: bool, crlf: Crlf | None) -> Iterator[ListStream]:
+    """Open a list of lines, which may be gzipped."""
+    from pressmark.tabular.detection import FormatError, format_of, is_gzip
+
+    try:
+        format = format_of(path)
+    except FormatError as error:
+        raise CallError(f"{path}: {error}") from None
+    if format not in (None, "lines", "tsv"):
+        raise CallError(f"{path}: its name is not that of a list of lines; save it as lines with a TAB in each")
+    with open_source(path) as source:
+        yield checked_list(unpacked(source, is_gzip(path)), "lines", null, crlf, json_lines=False)

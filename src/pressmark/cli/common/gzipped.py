@@ -1,16 +1,13 @@
-"""Gzip around a source or a sink, in constant memory, whose failures name the file as every other does."""
+"""Gzip around a source or a sink, in constant memory; failures name the file."""
 
 from __future__ import annotations
 
-import contextlib
 import zlib
-from collections.abc import Iterator
-from typing import BinaryIO, cast
+from typing import Any
 
 from pressmark.cli.common.console import Failure
-from pressmark.cli.common.files import Sink, Source
 
-__all__ = ["GunzippedSource", "GzippedSink", "packed", "unpacked"]
+__all__ = ["GunzippedSource", "GzippedSink"]
 
 READ_BYTES = 1 << 18  # 256 KiB
 GZIP = 16 + zlib.MAX_WBITS  # zlib's way to ask for the format of gzip
@@ -20,13 +17,13 @@ LEVEL = 6  # what gzip takes by itself
 class GunzippedSource:
     """What the gzip file behind ``source`` holds: all its members, one after the other."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Any) -> None:
         self._source = source
         self._decompressor = zlib.decompressobj(GZIP)
         self._compressed = b""
         self._inside = False
         self._any = False
-        self.name = source.name
+        self.name: str = source.name
 
     def read(self, size: int) -> bytes:
         """Return ``size`` bytes, fewer at the end only."""
@@ -77,10 +74,10 @@ class GunzippedSource:
 class GzippedSink:
     """A sink that compresses what it hands to another; :meth:`finish` ends it."""
 
-    def __init__(self, sink: Sink) -> None:
+    def __init__(self, sink: Any) -> None:
         self._sink = sink
         self._compressor = zlib.compressobj(LEVEL, zlib.DEFLATED, GZIP)
-        self.name = sink.name
+        self.name: str = sink.name
 
     def write(self, data: bytes) -> int:
         """Compress all of ``data``."""
@@ -97,22 +94,3 @@ class GzippedSink:
         """Write what is left, and the end mark."""
         self._sink.write(self._compressor.flush())
         self._sink.flush()
-
-
-def unpacked(source: Source, gunzip: bool) -> BinaryIO:
-    """Return what gives the bytes of ``source``, out of gzip if they are in it."""
-    return cast(BinaryIO, GunzippedSource(source) if gunzip else source)
-
-
-@contextlib.contextmanager
-def packed(sink: Sink, gzip: bool) -> Iterator[BinaryIO]:
-    """Give what takes the bytes for ``sink``, into gzip if they shall be in it.
-
-    Where the block fails no end mark is written, so that nobody takes for complete what is not.
-    """
-    if not gzip:
-        yield cast(BinaryIO, sink)
-        return
-    compressed = GzippedSink(sink)
-    yield cast(BinaryIO, compressed)
-    compressed.finish()

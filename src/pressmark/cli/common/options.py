@@ -13,7 +13,7 @@ from click.shell_completion import CompletionItem
 
 from pressmark.cli.common.console import CallError, cause, say
 from pressmark.errors import LayoutConfigError, LayoutConfigWarning, quoted
-from pressmark.layouts import REGISTRY, Entry, Layout, entry, layout, layout_from_config
+from pressmark.layouts import Layout, find_layout, layout_from_config, list_layouts
 from pressmark.layouts.parameters import unknown_key
 
 __all__ = ["chosen_layout", "layout_argument", "layout_option", "layout_options", "named_layout"]
@@ -25,15 +25,15 @@ _NEXT_SETTING = re.compile(r",(?=[A-Za-z]+=)")
 
 
 def layout_argument(metavar: str, required: bool) -> Callable[[Function], Function]:
-    """Add an argument ``entry``: an official name or a four-digit alias, which becomes the registry's entry."""
+    """Add an argument ``layout_class``: an official name or a four-digit alias, which becomes the layout's class."""
 
-    def found(_context: click.Context, _parameter: click.Parameter, name: str | None) -> Entry | None:
-        return None if name is None else entry(name)
+    def found(_context: click.Context, _parameter: click.Parameter, name: str | None) -> type[Layout] | None:
+        return None if name is None else find_layout(name)
 
     def completed(_context: click.Context, _parameter: click.Parameter, head: str) -> list[CompletionItem]:
-        return [CompletionItem(one.name, help=one.summary) for one in REGISTRY.values() if one.name.startswith(head)]
+        return [CompletionItem(one.name, help=one.summary) for one in list_layouts() if one.name.startswith(head)]
 
-    return click.argument("entry", metavar=metavar, required=required, callback=found, shell_complete=completed)
+    return click.argument("layout_class", metavar=metavar, required=required, callback=found, shell_complete=completed)
 
 
 def layout_options(function: Function) -> Function:
@@ -61,13 +61,13 @@ def layout_options(function: Function) -> Function:
     return function
 
 
-def chosen_layout(entry: Entry, settings: Sequence[str], config: str | None) -> Layout:
-    """Return the layout ``entry`` with the parameters of the file ``config`` and, above them, of ``settings``."""
-    overrides = _overrides(entry, settings)
+def chosen_layout(layout_class: type[Layout], settings: Sequence[str], config: str | None) -> Layout:
+    """Return the layout with the parameters of the file ``config``, overridden by those of ``settings``."""
+    overrides = _overrides(layout_class, settings)
     if config is None:
-        return layout(entry.name, **overrides)
+        return layout_class(**overrides)
     mapping = _read_config(config)
-    _refuse_other_layout(entry, mapping, config)
+    _refuse_other_layout(layout_class, mapping, config)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", LayoutConfigWarning)
         try:
@@ -85,7 +85,7 @@ def chosen_layout(entry: Entry, settings: Sequence[str], config: str | None) -> 
 def named_layout(text: str) -> Layout:
     """Return the layout that ``NAME[:KEY=VALUE,...]`` names, with its parameters."""
     name, colon, settings = text.partition(":")
-    return chosen_layout(entry(name), _NEXT_SETTING.split(settings) if colon else (), None)
+    return chosen_layout(find_layout(name), _NEXT_SETTING.split(settings) if colon else (), None)
 
 
 def layout_option(text: str) -> Layout:
@@ -97,9 +97,9 @@ def layout_option(text: str) -> Layout:
         raise CallError(f"--layout {quoted(text)}: {reason}") from None
 
 
-def _overrides(entry: Entry, settings: Sequence[str]) -> dict[str, Any]:
+def _overrides(layout_class: type[Layout], settings: Sequence[str]) -> dict[str, Any]:
     """Return the parameters of ``settings``, each ``key=value``, under their names in Python."""
-    by_key = {parameter.key: parameter for parameter in entry.parameters()}
+    by_key = {parameter.key: parameter for parameter in layout_class.parameters()}
     overrides = {}
     for setting in settings:
         key, equals, text = setting.partition("=")
@@ -130,12 +130,12 @@ def _read_config(config: str) -> dict[str, Any]:
     return mapping
 
 
-def _refuse_other_layout(expected: Entry, mapping: dict[str, Any], config: str) -> None:
+def _refuse_other_layout(expected: type[Layout], mapping: dict[str, Any], config: str) -> None:
     name = mapping.get("extensionName")
     # A name that is missing, or unknown, is layout_from_config's to refuse.
     if isinstance(name, str):
         try:
-            found = entry(name)
+            found = find_layout(name)
         except LayoutConfigError as error:
             raise CallError(f"{config}: extensionName: {error.reason}") from None
         if found.name != expected.name:

@@ -11,8 +11,7 @@ from pressmark.cli.bag.options import refuse_missing
 from pressmark.cli.common.console import CallError, Failure, Interrupted, say
 from pressmark.cli.common.file_formats import CRLF_OPTION
 from pressmark.cli.common.file_progress import Tally, counted
-from pressmark.cli.common.files import open_sink
-from pressmark.cli.common.lists import open_lines
+from pressmark.cli.common.files import open_lines, open_sink
 from pressmark.cli.common.progress import manner_of
 from pressmark.cli.store.options import JSON, as_files, opened, pairs_of, store_endings, store_options
 from pressmark.cli.store.output import Objects

@@ -14,7 +14,7 @@ from pressmark.errors import LayoutConfigError, StoreError, quoted, quoted_value
 from pressmark.fs.durable import exists, flush_directory, flush_tree
 from pressmark.fs.entries import DirectoryEntry, scan
 from pressmark.fs.names import decode_fs, encode_fs
-from pressmark.layouts import REGISTRY, Layout, layout_from_config
+from pressmark.layouts import Layout, layout_from_config, list_layouts
 from pressmark.reports import Problem
 from pressmark.stores.ocfl.codes import REGISTERED
 from pressmark.stores.ocfl.declarations import ROOT, VERSIONS, declaration, read_declaration
@@ -52,8 +52,8 @@ class RootFacts(NamedTuple):
 
 def refused_layout(layout: Layout, version: str) -> str | None:
     """Return why a layout cannot place the objects of a storage root, :data:`None` where it can."""
-    if not layout.name[:4].isdigit():
-        known = ", ".join(name[:4] for name in REGISTRY if name[:4].isdigit())
+    if layout.alias is None:
+        known = ", ".join(one.alias for one in list_layouts() if one.alias)
         return f"{layout.name} is no layout of OCFL; take one of {known}"
     if layout.name.startswith("0010") and version == "1.0":
         return f"{layout.name} needs OCFL 1.1"
@@ -62,7 +62,7 @@ def refused_layout(layout: Layout, version: str) -> str | None:
 
 def layout_file(layout: Layout, description: str | None = None) -> bytes:
     """Return the content of ``ocfl_layout.json``."""
-    summary = REGISTRY[layout.name].summary
+    summary = layout.summary
     return inventory_bytes(
         {"extension": layout.name, "description": description or f"{summary[:1].upper()}{summary[1:]}"}
     )
@@ -105,7 +105,8 @@ def _clear_unfinished(root: bytes) -> None:
     folders = []
     if any(entry.name == EXTENSIONS and entry.kind == "directory" for entry in entries):
         folders = [os.path.join(EXTENSIONS, entry.name) for entry in scan(os.path.join(root, EXTENSIONS), follow=False)]
-    configs = [os.path.join(folder, _CONFIG) for folder in folders if os.fsdecode(os.path.basename(folder)) in REGISTRY]
+    known = {os.fsencode(one.name) for one in list_layouts()} if folders else set()
+    configs = [os.path.join(folder, _CONFIG) for folder in folders if os.path.basename(folder) in known]
     foreign = [entry.name for entry in entries if entry.name not in (LAYOUT, _NEW, EXTENSIONS)]
     foreign += [folder for folder in folders if os.path.join(folder, _CONFIG) not in configs]
     if foreign:

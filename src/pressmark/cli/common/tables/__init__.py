@@ -12,10 +12,10 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol
 
 from pressmark.cli.common.console import CallError, Failure
-from pressmark.cli.common.file_formats import ColumnSpec, Files, Kind
-from pressmark.cli.common.files import Source
-from pressmark.cli.common.lists import checked
+from pressmark.cli.common.file_formats import Files, Kind
+from pressmark.cli.common.files import Source, checked_list
 from pressmark.cli.common.progress import Progress
+from pressmark.cli.common.tables.columns import ColumnSpec
 from pressmark.cli.common.tables.mapper import Mapper
 from pressmark.layouts import LineCounts
 from pressmark.tabular.delimited import dialect_of
@@ -162,7 +162,7 @@ def _opened(files: Files, wanted: ColumnSpec, source: Source, data: Any, sink: A
 
 def _text_reader(kind: Kind, wanted: ColumnSpec, data: Any) -> Any:
     """Return the reader of CSV, TSV or JSON lines, after its first bytes were examined."""
-    listed = checked(data, kind.value, False, None)
+    listed = checked_list(data, kind.value, False, None)
     if kind is Kind.JSONL:
         from pressmark.cli.common.tables import jsonl as json_lines
 

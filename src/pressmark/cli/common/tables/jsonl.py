@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from pressmark.cli.common.console import Failure
-from pressmark.cli.common.file_formats import ColumnSpec
+from pressmark.cli.common.tables.columns import ColumnSpec
 from pressmark.cli.common.tables.mapper import Mapper
 from pressmark.errors import quoted
 from pressmark.tabular import delimited

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from pressmark.cli.common.console import CallError, Failure
-from pressmark.cli.common.file_formats import ColumnSpec, index_of
 from pressmark.cli.common.files import Source
+from pressmark.cli.common.tables.columns import ColumnSpec, index_of
 from pressmark.cli.common.tables.mapper import Mapper
 from pressmark.errors import ColumnError, quoted
 

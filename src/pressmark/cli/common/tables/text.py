@@ -8,7 +8,7 @@ from operator import methodcaller
 from typing import Any
 
 from pressmark.cli.common.console import CallError, Failure
-from pressmark.cli.common.file_formats import ColumnSpec, index_of
+from pressmark.cli.common.tables.columns import ColumnSpec, index_of
 from pressmark.cli.common.tables.mapper import Mapper
 from pressmark.errors import quoted
 from pressmark.tabular import delimited

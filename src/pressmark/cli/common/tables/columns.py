@@ -1,0 +1,92 @@
+"""The column of a table that a command reads: ``--column``, ``--header`` and ``--as``."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from pressmark.cli.common.console import CallError
+from pressmark.cli.common.file_formats import Files, Kind
+from pressmark.errors import quoted
+
+__all__ = ["ColumnSpec", "chosen_column", "index_of"]
+
+
+class ColumnSpec(NamedTuple):
+    """The column of a call: where it is in the input, and what the one made of it is called.
+
+    :ivar column: its name, or its number counted from 1
+    :ivar header: the first row of CSV and TSV names the columns; :data:`None` where the call does not say
+    :ivar result: empty where none is made
+    :ivar delimiter: that separates the fields of CSV; :data:`None` where the call does not say
+    """
+
+    column: str | int
+    header: bool | None
+    result: str
+    delimiter: str | None = None
+
+
+def chosen_column(
+    files: Files,
+    column: str,
+    header: bool | None,
+    as_name: str | None,
+    default: str,
+    delimiter: str | None = None,
+) -> ColumnSpec:
+    """Return the column of a call; ``default`` names its result."""
+    number = int(column) if column.isascii() and column.isdigit() else None
+    if number == 0:
+        raise CallError("--column 0: columns are counted from 1")
+    if files.source in (Kind.PARQUET, Kind.JSONL):
+        if header is not None:
+            option = f"--{'header' if header else 'no-header'}"
+            raise CallError(f"{option} is for CSV and TSV: {files.source} names its columns")
+        if files.source is Kind.JSONL and number is not None:
+            raise CallError(f"--column {column}: JSON lines have keys, not numbered columns; give the name of one")
+        header = True
+    elif header is None and number is None:
+        header = True
+    if number is None and not header:
+        raise CallError(f"--column {quoted(column)}: without a header row columns have numbers only")
+    if as_name is not None:
+        if header is False and files.sink is not Kind.PARQUET:
+            raise CallError("--as: without a header row the new column has no name (--header says that there is one)")
+        _check_name(as_name, files.sink)
+    return ColumnSpec(column if number is None else number, header, default if as_name is None else as_name, delimiter)
+
+
+def index_of(spec: ColumnSpec, names: list[str], file: str) -> int:
+    """Return the index of the column among ``names``, the columns of ``file``."""
+    listed = ", ".join(names[:20]) + (f" … ({len(names)} in all)" if len(names) > 20 else "")
+    if isinstance(spec.column, int):
+        if spec.column > len(names):
+            raise CallError(f"{file}: no column {spec.column}; it has {len(names)}: {listed}")
+        index = spec.column - 1
+    else:
+        found = names.count(spec.column)
+        if found == 0:
+            raise CallError(f"{file}: no column {quoted(spec.column)}; it has {listed}")
+        if found > 1:
+            raise CallError(f"{file}: {found} columns are called {quoted(spec.column)}; give the number of one")
+        index = names.index(spec.column)
+    if spec.result and spec.result in names:
+        raise CallError(f"{file}: it has a column {quoted(spec.result)} already; name the new one with --as")
+    return index
+
+
+def _check_name(name: str, kind: Kind) -> None:
+    if not name:
+        raise CallError("--as: the name is empty")
+    if kind is Kind.TSV and any(character in name for character in "\t\n\r"):
+        raise CallError(f"--as {quoted(name)}: a TSV field cannot hold that")
+    if kind in (Kind.PARQUET, Kind.JSONL) and not _is_text(name):
+        raise CallError(f"--as {quoted(name)}: names in {kind} are UTF-8")
+
+
+def _is_text(name: str) -> bool:
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
