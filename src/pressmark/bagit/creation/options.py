@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from pressmark.bagit.bag_directory import STAGING
 from pressmark.bagit.bag_info import BagInfo
-from pressmark.bagit.changes.transaction import refusing
+from pressmark.bagit.changes.refusals import refusing
 from pressmark.bagit.paths import canonical, fault_of, normal_key
 from pressmark.bagit.walk import PAYLOAD
 from pressmark.errors import BagError

@@ -27,8 +27,9 @@ from typing import BinaryIO, NamedTuple
 from pressmark.bagit import fetch_txt as fetchlist
 from pressmark.bagit.bag_directory import STAGING, BagDirectory
 from pressmark.bagit.bag_tags import BagTags, open_tag_file
+from pressmark.bagit.changes.bag_transaction import BagTransaction
 from pressmark.bagit.changes.events import Event, Stage
-from pressmark.bagit.changes.transaction import Transaction, refusing
+from pressmark.bagit.changes.refusals import refusing
 from pressmark.bagit.fetch.download import NO_SPACE, Download, Downloader, Terms
 from pressmark.bagit.fetch.partial import BLOCK, Directory
 from pressmark.bagit.fetch_txt import FetchEntry, read_fetch
@@ -125,7 +126,7 @@ def complete(
             is_changing = exists(os.path.join(path, STAGING))
         if is_changing:
             # What an interrupted change had decided comes first: it may be about manifests or fetch.txt.
-            change = ending.enter_context(Transaction(path))
+            change = ending.enter_context(BagTransaction(path))
         run = _Run(BagTags.open(path), terms, threads, verify, change is not None, ending, on_event, on_problem)
         return run.report()
 
@@ -328,7 +329,7 @@ class _Run:
             self._downloader = Downloader(self._terms)
             self._ending.callback(self._downloader.close)
         if fetching and self._places is None:
-            self._ending.enter_context(Transaction(self._bag.path))
+            self._ending.enter_context(BagTransaction(self._bag.path))
             self._places = self._ending.enter_context(_Places(self._base))
         while len(self._workers) < self._threads:
             worker = threading.Thread(target=self._work, name="pressmark-fetch", daemon=True)
@@ -464,8 +465,6 @@ class _Run:
                 return found._replace(kind="refused", message=reason)
             if error.errno in NO_SPACE:
                 return found._replace(kind="full")
-            if error.errno == errno.EXDEV:
-                return found._replace(kind="disk", message="its directory is on another file system than the bag's")
             return found._replace(kind="disk", message=f"it cannot be put in its place: {_words(error)}")
         return found
 

@@ -21,8 +21,9 @@ from pressmark.bagit.bag_directory import BagDirectory
 from pressmark.bagit.bag_info import BagInfo
 from pressmark.bagit.bag_tags import BagTags, ManifestFile, open_listing, open_tag_file, survey
 from pressmark.bagit.bagit_txt import Declaration, declaration_bytes
+from pressmark.bagit.changes.bag_transaction import BagTransaction, is_decided
 from pressmark.bagit.changes.events import Event, Noticed, Stage
-from pressmark.bagit.changes.transaction import Transaction, is_decided, refusing
+from pressmark.bagit.changes.refusals import refusing
 from pressmark.bagit.creation.options import Elements, elements_of
 from pressmark.bagit.creation.preflight import fault_of_name, real_path
 from pressmark.bagit.creation.tag_writer import Manifests, bag_size, manifest_name, write_tag_manifests
@@ -69,7 +70,7 @@ def update_bag(
         where = os.path.realpath(path)
         if not is_decided(where):
             BagTags.open(path)  # which says no where there is none
-        transaction = stack.enter_context(Transaction(where))
+        transaction = stack.enter_context(BagTransaction(where))
         if transaction.recovered is not None:
             on_event(Stage("recover"))
             if transaction.recovered == options.request():
@@ -194,7 +195,7 @@ class _Update:
     def __init__(
         self,
         base: BagDirectory,
-        transaction: Transaction,
+        transaction: BagTransaction,
         options: UpdateOptions,
         threads: int | None,
         read: str,
