@@ -35,8 +35,8 @@ from pressmark.bagit.creation.preflight import (
     refuse_bag,
 )
 from pressmark.bagit.creation.tag_writer import Manifests, write_tag_files
-from pressmark.bagit.paths import normal_key
-from pressmark.bagit.walk import PAYLOAD, walk
+from pressmark.bagit.paths import PAYLOAD, normal_key
+from pressmark.bagit.walk import walk
 from pressmark.errors import BagError
 from pressmark.fixity.copying import Job, copy_files, keep_status
 from pressmark.fixity.outcomes import Outcome

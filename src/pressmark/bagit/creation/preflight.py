@@ -10,9 +10,9 @@ from pressmark.bagit.bag_directory import STAGING, BagDirectory
 from pressmark.bagit.changes.events import Event, Noticed
 from pressmark.bagit.changes.refusals import RUN_AGAIN, refusing
 from pressmark.bagit.creation.tag_writer import Manifests
-from pressmark.bagit.paths import fault_of, normal_key
+from pressmark.bagit.paths import PAYLOAD, fault_of, normal_key
 from pressmark.bagit.problems import problem
-from pressmark.bagit.walk import PAYLOAD, Found, walk
+from pressmark.bagit.walk import Found, walk
 from pressmark.errors import BagError
 from pressmark.fixity.outcomes import Outcome
 from pressmark.fs.durable import exists

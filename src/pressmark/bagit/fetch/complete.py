@@ -24,15 +24,15 @@ from queue import Empty, SimpleQueue
 from time import monotonic
 from typing import BinaryIO, NamedTuple
 
-from pressmark.bagit import fetch_txt as fetchlist
-from pressmark.bagit.bag_directory import STAGING, BagDirectory
-from pressmark.bagit.bag_tags import BagTags, open_tag_file
+from pressmark.bagit.bag_directory import STAGING, BagDirectory, open_tag_file
+from pressmark.bagit.bag_tags import BagTags
 from pressmark.bagit.changes.bag_transaction import BagTransaction
 from pressmark.bagit.changes.events import Event, Stage
 from pressmark.bagit.changes.refusals import refusing
 from pressmark.bagit.fetch.download import NO_SPACE, Download, Downloader, Terms
+from pressmark.bagit.fetch.fetch_txt import FetchEntry, read_fetch
 from pressmark.bagit.fetch.partial import BLOCK, Directory
-from pressmark.bagit.fetch_txt import FetchEntry, read_fetch
+from pressmark.bagit.paths import FETCH_TXT
 from pressmark.bagit.problems import problem
 from pressmark.bagit.report import BagReport
 from pressmark.bagit.versions import holds
@@ -195,7 +195,7 @@ class _Run:
         finally:
             self._end()
         if self._full:
-            self._add([problem("disk-full", fetchlist.NAME)])
+            self._add([problem("disk-full", FETCH_TXT)])
         if self._places is not None:
             try:
                 self._places.finish(clean=not self._failed)
@@ -233,13 +233,13 @@ class _Run:
 
     def _entries(self) -> Iterator[FetchEntry | Problem]:
         problems: list[Problem] = []
-        file = open_tag_file(self._base, fetchlist.NAME, problems)
+        file = open_tag_file(self._base, FETCH_TXT, problems)
         yield from problems
         if file is not None:
             with file:
                 yield from read_fetch(file, self._bag.encoding, self._bag.version)
-        elif not problems and _is_there(self._base, fetchlist.NAME):
-            raise BagError(fetchlist.NAME, "it is not a regular file of the bag; put the fetch file there itself")
+        elif not problems and _is_there(self._base, FETCH_TXT):
+            raise BagError(FETCH_TXT, "it is not a regular file of the bag; put the fetch file there itself")
 
     def _slots(self) -> Iterator[_Slot]:
         """Judge the entries one by one, and hand over those that may be fetched."""
