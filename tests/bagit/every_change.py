@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 from bagit.bags import Sketch, tree
 from bagit.naive import flaws
 from pressmark.bagit.bag import create, update
-from pressmark.bagit.changes.transaction import is_decided
+from pressmark.bagit.changes.bag_transaction import is_decided
 from pressmark.bagit.fetch.complete import complete
 from pressmark.errors import BagError
 

@@ -28,8 +28,9 @@ from bagit.fuzz_guard import Guard
 from pressmark.bagit.bag_info import BagInfo, check_elements
 from pressmark.bagit.bagit_txt import declaration_bytes, read_declaration
 from pressmark.bagit.encodings import find_charset
-from pressmark.bagit.fetch_txt import FetchEntry, fetch_line, is_absolute_uri, read_fetch
-from pressmark.bagit.manifest import ManifestEntry, manifest_line, read_manifest
+from pressmark.bagit.fetch.fetch_txt import FetchEntry, fetch_line, is_absolute_uri, read_fetch
+from pressmark.bagit.manifest import ManifestEntry, read_manifest
+from pressmark.bagit.manifest_format import manifest_line
 from pressmark.bagit.manifest_index import Listing, Source
 from pressmark.bagit.paths import canonical, fault_of
 from pressmark.bagit.problems import KINDS

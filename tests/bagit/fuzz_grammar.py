@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable, Sequence
 from random import Random
 
-from pressmark.bagit.manifest import manifest_line
+from pressmark.bagit.manifest_format import manifest_line
 
 __all__ = ["ENCODINGS", "Grammar", "mutated"]
 

@@ -9,7 +9,7 @@ import pytest
 
 import pressmark
 from pressmark.bagit import Bag, BagInfo, bag_tags
-from pressmark.bagit.fetch_txt import FetchEntry
+from pressmark.bagit.fetch.fetch_txt import FetchEntry
 from pressmark.errors import BagError
 
 from .bags import PAYLOAD, Sketch, digest

@@ -13,10 +13,10 @@ import pytest
 
 from pressmark.bagit.bag import Bag, create, update
 from pressmark.bagit.bag_directory import BagDirectory
-from pressmark.bagit.changes import transaction
-from pressmark.bagit.changes.transaction import Transaction, is_decided, recover
+from pressmark.bagit.changes.bag_transaction import BagTransaction, is_decided, recover
 from pressmark.bagit.fetch.complete import complete
 from pressmark.errors import BagError
+from pressmark.fs import transaction
 
 from .bags import Sketch, tree
 from .naive import flaws
@@ -145,13 +145,13 @@ def test_what_was_moved_away_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyP
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
     def change() -> None:
-        with Transaction(base) as change:
+        with BagTransaction(base) as change:
             Path(os.fsdecode(change.new), "bagit.txt").write_bytes(b"new")
             change.commit({}, [b"bagit.txt", b"bag-info.txt"], [b"bagit.txt"])
 
     with monkeypatch.context() as patch:
-        patch.setattr(Transaction, "_move_in", no)
-        patch.setattr(Transaction, "_undo", no)
+        patch.setattr(BagTransaction, "_move_in", no)
+        patch.setattr(BagTransaction, "_undo", no)
         patch.setattr(transaction, "flush_directory", lambda _path: blind(patch, "journal.undo"))
         with pytest.raises((BagError, OSError)):
             change()

@@ -9,16 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pressmark.bagit.manifest import (
-    REGISTERED,
-    ManifestEntry,
-    bag_name,
-    digest_digits,
-    is_normalized,
-    manifest_line,
-    official_name,
-    read_manifest,
-)
+from pressmark.bagit.manifest import ManifestEntry, digest_digits, read_manifest
+from pressmark.bagit.manifest_format import REGISTERED, bag_name, is_normalized, manifest_line, official_name
 from pressmark.bagit.paths import canonical, fault_of
 from pressmark.bagit.problems import KINDS
 from pressmark.fixity import ALGORITHMS

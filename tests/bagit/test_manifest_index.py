@@ -17,7 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pressmark.bagit import manifest_index
-from pressmark.bagit.manifest import ManifestEntry, manifest_line, read_manifest
+from pressmark.bagit.manifest import ManifestEntry, read_manifest
+from pressmark.bagit.manifest_format import manifest_line
 from pressmark.bagit.manifest_index import Listed, Listing, RespelledEntry, Source
 from pressmark.errors import BagError
 from pressmark.reports import Problem

@@ -12,8 +12,8 @@ import pytest
 
 from pressmark.bagit.bag import create
 from pressmark.bagit.bag_directory import STAGING
+from pressmark.bagit.changes.bag_transaction import BagTransaction
 from pressmark.bagit.changes.events import Event, Stage
-from pressmark.bagit.changes.transaction import Transaction
 from pressmark.errors import BagError
 from support.users import OTHER, as_user, needs_users, shared_folder
 
@@ -109,7 +109,7 @@ def test_a_planted_directory_in_a_bag(tmp_path: Path, mode: int, mode_of_it: int
     (base / "mine").write_bytes(b"1")
     as_user(OTHER, base, lambda: os.mkdir(os.fsdecode(STAGING), mode_of_it))
     with pytest.raises(BagError, match="belongs to another user"):
-        Transaction(os.fsencode(base))
+        BagTransaction(os.fsencode(base))
     assert not os.listdir(base / os.fsdecode(STAGING))
 
 

@@ -15,11 +15,13 @@ from contextlib import ExitStack
 from types import TracebackType
 from typing import BinaryIO, NamedTuple, Protocol
 
+from pressmark.bagit.problems import problem
 from pressmark.errors import BagError
 from pressmark.fs.beneath import Directory, OpenBeneath, OpenBeneathByName, opened_directory
 from pressmark.fs.durable import is_readable, why_unreadable
+from pressmark.reports import Problem
 
-__all__ = ["LINKS", "STAGING", "BagDirectory", "BagFiles", "FileEntry", "ResolvedPath"]
+__all__ = ["LINKS", "STAGING", "BagDirectory", "BagFiles", "FileEntry", "ResolvedPath", "open_tag_file"]
 
 # Should a named pipe take a file's place after it was looked at, opening it must not block.
 _FLAGS = (
@@ -239,6 +241,25 @@ class BagDirectory:
         if stat.S_ISREG(status.st_mode):
             return ResolvedPath("file", found, status)
         return ResolvedPath("directory" if stat.S_ISDIR(status.st_mode) else "special", found, status)
+
+
+def open_tag_file(base: BagFiles, name: bytes, problems: list[Problem]) -> BinaryIO | None:
+    """Open a tag file in the base directory; :data:`None` where it is none that can be, or is refused.
+
+    :param problems: what the operating system refuses is added, and a directory, with which the walk finds no fault
+    """
+    target = base.resolve(name)
+    if target.kind == "directory":
+        problems.append(problem("file-unreadable", name, "it is a directory"))
+    elif target.kind == "unreadable":  # which must not pass for a bag without it
+        problems.append(problem("file-unreadable", name, "the system refuses to look at it"))
+    if target.kind != "file":
+        return None
+    try:
+        return base.open(target.path)
+    except OSError as error:
+        problems.append(problem("file-unreadable", name, error.strerror or str(error)))
+        return None
 
 
 def _names(path: bytes) -> list[bytes]:

@@ -6,43 +6,37 @@ The payload is not looked at when a bag is opened, and its manifests are read wh
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple, Self
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 from pressmark.bagit import bag_info as infos
 from pressmark.bagit import bagit_txt as declarations
-from pressmark.bagit import fetch_txt as fetchlist
-from pressmark.bagit.bag_directory import BagDirectory, BagFiles
+from pressmark.bagit.bag_directory import BagDirectory, BagFiles, open_tag_file
 from pressmark.bagit.bag_info import BagInfo, check_elements
 from pressmark.bagit.bagit_txt import Declaration, read_declaration
-from pressmark.bagit.fetch_txt import FetchEntry, read_fetch
-from pressmark.bagit.manifest import REGISTERED, bag_name, is_normalized, official_name
+from pressmark.bagit.manifest_format import REGISTERED, bag_name, is_normalized, official_name, split_manifest_name
+from pressmark.bagit.paths import FETCH_TXT, PAYLOAD
 from pressmark.bagit.problems import problem
 from pressmark.bagit.versions import breach, holds
-from pressmark.bagit.walk import PAYLOAD
 from pressmark.errors import BagError
 from pressmark.reports import Problem
 
 if TYPE_CHECKING:
+    from pressmark.bagit.fetch.fetch_txt import FetchList
     from pressmark.bagit.manifest_index import Listing
 
 __all__ = [
     "BagTags",
-    "FetchList",
     "ManifestFile",
     "is_described",
-    "manifest_algorithm",
     "open_listing",
-    "open_tag_file",
     "survey",
 ]
 
 # What bag-info.txt was called up to version 0.95.
 PACKAGE_INFO = b"package-info.txt"
 
-_MANIFEST = re.compile(rb"(tag)?manifest-(.+)\.txt", re.DOTALL)
-_DESCRIBED = (declarations.NAME, infos.NAME, PACKAGE_INFO, fetchlist.NAME)
+_DESCRIBED = (declarations.NAME, infos.NAME, PACKAGE_INFO, FETCH_TXT)
 
 
 class ManifestFile(NamedTuple):
@@ -56,29 +50,6 @@ class ManifestFile(NamedTuple):
     name: bytes
     algorithm: str
     known: bool = True
-
-
-class FetchList:
-    """The entries of a bag's fetch.txt, read from the file whenever they are gone through; none where there is none."""
-
-    def __init__(self, bag: BagTags) -> None:
-        self._bag = bag
-
-    def __iter__(self) -> Iterator[FetchEntry]:
-        problems: list[Problem] = []
-        with BagDirectory(self._bag.path) as base:
-            file = open_tag_file(base, fetchlist.NAME, problems)
-            if problems:
-                raise BagError(os.path.join(self._bag.path, problems[0].path), problems[0].message)
-            if file is None:
-                return
-            with file:
-                for found in read_fetch(file, self._bag.encoding, self._bag.version):
-                    if isinstance(found, FetchEntry):
-                        yield found
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
 
 
 class BagTags:
@@ -161,21 +132,14 @@ class BagTags:
     @property
     def fetch(self) -> FetchList:
         """What its fetch.txt lists; going through it raises :class:`BagError` where it cannot be read."""
-        return FetchList(self)
+        from pressmark.bagit.fetch.fetch_txt import FetchList  # most bags have no fetch.txt
+
+        return FetchList(self.path, self.encoding, self.version)
 
 
 def is_described(name: bytes) -> bool:
     """Return whether the draft gives a meaning to a file of this name in the base directory."""
-    return name in _DESCRIBED or _MANIFEST.fullmatch(name) is not None
-
-
-def manifest_algorithm(name: bytes) -> tuple[bool, str | None] | None:
-    """Return of a manifest's name whether it is a tag manifest's, and its algorithm's official name where it is known.
-
-    :return: :data:`None` where it is no manifest's name
-    """
-    found = _MANIFEST.fullmatch(name)
-    return None if found is None else (found[1] is not None, official_name(os.fsdecode(found[2])))
+    return name in _DESCRIBED or split_manifest_name(name) is not None
 
 
 def survey(base: BagFiles, problems: list[Problem]) -> tuple[BagTags, frozenset[bytes]]:
@@ -207,31 +171,11 @@ def survey(base: BagFiles, problems: list[Problem]) -> tuple[BagTags, frozenset[
         problems += check_elements(info, info_name, declaration.version)
     manifests: dict[bool, list[ManifestFile]] = {False: [], True: []}
     for name in sorted(names):
-        found_name = _MANIFEST.fullmatch(name)
-        if found_name is not None:
-            given = os.fsdecode(found_name[2])
-            manifests[found_name[1] is not None].append(_manifest(name, given, declaration.version, problems))
+        parts = split_manifest_name(name)
+        if parts is not None:
+            manifests[parts[0]].append(_manifest(name, parts[1], declaration.version, problems))
     bag = BagTags(base.path, declaration, info, tuple(manifests[False]), tuple(manifests[True]), info_name)
     return bag, names
-
-
-def open_tag_file(base: BagFiles, name: bytes, problems: list[Problem]) -> BinaryIO | None:
-    """Open a tag file in the base directory; :data:`None` where it is none that can be, or is refused.
-
-    :param problems: what the operating system refuses is added, and a directory, with which the walk finds no fault
-    """
-    target = base.resolve(name)
-    if target.kind == "directory":
-        problems.append(problem("file-unreadable", name, "it is a directory"))
-    elif target.kind == "unreadable":  # which must not pass for a bag without it
-        problems.append(problem("file-unreadable", name, "the system refuses to look at it"))
-    if target.kind != "file":
-        return None
-    try:
-        return base.open(target.path)
-    except OSError as error:
-        problems.append(problem("file-unreadable", name, error.strerror or str(error)))
-        return None
 
 
 def open_listing(

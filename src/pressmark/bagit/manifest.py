@@ -1,12 +1,7 @@
-"""Manifests and tag manifests (sections 2.1.3, 2.2.1, 2.4): their algorithms' names, and their lines, read and written.
+"""Read the lines of manifests and tag manifests (sections 2.1.3, 2.2.1).
 
-What is not as it must be is a :class:`Problem`, and what can be understood all the same is given as well, so that one
-run finds everything. Nothing here opens a file that a manifest names.
-
->>> manifest_line("d41d8cd98f00b204e9800998ecf8427e", b"data/100%")
-b'd41d8cd98f00b204e9800998ecf8427e  data/100%25\\n'
->>> bag_name("sha512/256"), official_name("sha512256")
-('sha512256', 'sha512/256')
+A violation of the specification is a :class:`Problem`. The entry is returned all the same if it can be understood, so
+that one run reports everything. No file that a manifest names is opened here.
 """
 
 from __future__ import annotations
@@ -18,41 +13,16 @@ from functools import cached_property
 from typing import BinaryIO, NamedTuple
 
 from pressmark.bagit.encodings import UTF8, Charset, Line, LineReader, find_charset, place_of, undecodable
-from pressmark.bagit.paths import canonical, decode_path, encode_path, fault_of, has_raw_percent
+from pressmark.bagit.manifest_format import official_name
+from pressmark.bagit.paths import BELOW_PAYLOAD, PAYLOAD, canonical, decode_path, fault_of, has_raw_percent
 from pressmark.bagit.problems import problem
 from pressmark.bagit.versions import breach, holds
-from pressmark.errors import AlgorithmError, quoted
-from pressmark.fixity.algorithms import ALGORITHMS, algorithm_name
+from pressmark.errors import quoted
+from pressmark.fixity.algorithms import ALGORITHMS
 from pressmark.reports import SEVERITIES, Problem
 
-__all__ = [
-    "REGISTERED",
-    "ManifestEntry",
-    "ManifestForm",
-    "bag_name",
-    "digest_digits",
-    "is_normalized",
-    "manifest_line",
-    "official_name",
-    "read_manifest",
-    "unescaped",
-]
+__all__ = ["PATH_SHOWN", "ManifestEntry", "ManifestForm", "digest_digits", "read_manifest", "unescaped"]
 
-_NORMALIZED = re.compile("[a-z0-9]+")
-
-# IANA's "Named Information Hash Algorithm Registry", normalized, and the two that section 2.4 allows besides. BLAKE2 is
-# registered with its length; without, it is what everybody's tools write, and the same algorithm.
-REGISTERED = frozenset(
-    (
-        *("sha256", "sha256128", "sha256120", "sha25696", "sha25664", "sha25632", "sha384", "sha512"),
-        *("sha3224", "sha3256", "sha3384", "sha3512"),
-        *("blake2s256", "blake2b256", "blake2b512", "blake2s", "blake2b"),
-        *("k12256", "k12512"),
-        *("md5", "sha1"),
-    )
-)
-
-PAYLOAD = b"data/"
 _TAG_MANIFEST = re.compile(rb"tagmanifest-[^/]*\.txt")
 
 # Greedy blanks: a name cannot begin with one.
@@ -63,27 +33,6 @@ _UNESCAPED = {b"\\": b"\\", b"n": b"\n", b"r": b"\r"}
 
 # A problem's path is cut here: a path of 1 MiB in each of a million problems is nothing to keep.
 PATH_SHOWN = 4096
-
-
-def bag_name(name: str) -> str:
-    """Return an algorithm's name as it stands in a manifest's: lower case, letters and digits alone."""
-    return "".join(character for character in name.lower() if character.isascii() and character.isalnum())
-
-
-def official_name(name: str) -> str | None:
-    """Return the official name of the algorithm that a manifest's name calls ``name``; :data:`None` when it is unknown.
-
-    Names that are not normalized are known too: ``sha3_256`` is ``sha3-256``.
-    """
-    try:
-        return algorithm_name(name)
-    except AlgorithmError:
-        return None
-
-
-def is_normalized(name: str) -> bool:
-    """Return whether ``name`` is lower case, letters and digits alone, as section 2.4 wants it."""
-    return _NORMALIZED.fullmatch(name) is not None
 
 
 def digest_digits(algorithm: str) -> int:
@@ -104,15 +53,6 @@ class ManifestEntry(NamedTuple):
     path: bytes
     digest: str
     line: int
-
-
-def manifest_line(digest: str, path: bytes, version: tuple[int, int] = (1, 0)) -> bytes:
-    """Return the line of a file in UTF-8, line feed included, with the two blanks between that sha512sum writes.
-
-    The path of a tag file that begins with a blank is written ``./ …``: there is no other way to list it.
-    """
-    text = encode_path(path, version)
-    return b"%b  %b%b\n" % (digest.encode("ascii"), b"./" if text[:1] in (b" ", b"\t") else b"", text)
 
 
 def unescaped(text: bytes) -> bytes:
@@ -204,7 +144,7 @@ class ManifestForm:
         path, changed = canonical(path)
         if changed:
             problems.append(self._of_path("path-not-canonical", path, line, f"written {quoted(text)}"))
-        if path.endswith(b"/") or path == PAYLOAD[:-1]:
+        if path.endswith(b"/") or path == PAYLOAD:
             problems.append(self._of_path("path-directory", path, line))
             return None
         kind = self._fault_of_tag_file(path) if self.tag else _fault_of_payload_file(path)
@@ -214,14 +154,14 @@ class ManifestForm:
         return path
 
     def _fault_of_tag_file(self, path: bytes) -> str | None:
-        if path.startswith(PAYLOAD):
+        if path.startswith(BELOW_PAYLOAD):
             return "tag-manifest-payload"
         listed = _TAG_MANIFEST.fullmatch(path) and holds("tag-manifests-unlisted", self.version)
         return "tag-manifest-itself" if listed else None
 
 
 def _fault_of_payload_file(path: bytes) -> str | None:
-    return None if path.startswith(PAYLOAD) else "path-outside-payload"
+    return None if path.startswith(BELOW_PAYLOAD) else "path-outside-payload"
 
 
 def read_manifest(

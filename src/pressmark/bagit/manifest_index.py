@@ -33,8 +33,8 @@ from typing import Any, BinaryIO, NamedTuple
 from pressmark import _kernels
 from pressmark._kernels.tables import LineStatus
 from pressmark.bagit.encodings import LIMIT, UTF8, Line, LineReader, find_charset, place_of
-from pressmark.bagit.manifest import PATH_SHOWN, PAYLOAD, ManifestEntry, ManifestForm, unescaped
-from pressmark.bagit.paths import clash_key, decode_path, encode_path, normal_key, readings
+from pressmark.bagit.manifest import PATH_SHOWN, ManifestEntry, ManifestForm, unescaped
+from pressmark.bagit.paths import BELOW_PAYLOAD, clash_key, decode_path, encode_path, normal_key, readings
 from pressmark.bagit.problems import problem
 from pressmark.bagit.versions import breach
 from pressmark.errors import BagError
@@ -334,7 +334,7 @@ class Listing:
 
 def path_index(digits: int = 0) -> Any:
     """Return an empty index of paths; its scan takes in no line unless the checksums' number of digits is said."""
-    return _kernels.active.ManifestIndex(digits, PAYLOAD, LIMIT, os.urandom(8))
+    return _kernels.active.ManifestIndex(digits, BELOW_PAYLOAD, LIMIT, os.urandom(8))
 
 
 class _Problems:

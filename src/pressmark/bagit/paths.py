@@ -14,6 +14,9 @@ import unicodedata
 from pressmark.bagit.versions import RULES, VERSIONS, holds
 
 __all__ = [
+    "BELOW_PAYLOAD",
+    "FETCH_TXT",
+    "PAYLOAD",
     "canonical",
     "clash_key",
     "decode_path",
@@ -23,6 +26,10 @@ __all__ = [
     "normal_key",
     "readings",
 ]
+
+PAYLOAD = b"data"
+BELOW_PAYLOAD = b"data/"
+FETCH_TXT = b"fetch.txt"
 
 _ENCODED = re.compile(rb"%(25|0[ADad])")
 _ENCODED_LINE_END = re.compile(rb"%(0[ADad])")

@@ -10,18 +10,19 @@ import os
 import stat
 from collections.abc import Iterator
 from itertools import islice
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from pressmark.bagit.bag_directory import STAGING, BagFiles, FileEntry
-from pressmark.bagit.hash_index import HashIndex
 from pressmark.bagit.paths import clash_key
 from pressmark.bagit.problems import problem
 from pressmark.reports import Problem
 
-__all__ = ["LINKS", "PAYLOAD", "Found", "walk"]
+if TYPE_CHECKING:
+    from pressmark.bagit.hash_index import HashIndex
+
+__all__ = ["LINKS", "Found", "walk"]
 
 LINKS = ("inside", "trusted")
-PAYLOAD = b"data"
 # Names of a directory that are held and sorted together. A directory that has more is given in several sorted runs, so
 # that memory does not grow with it.
 TOGETHER = 1 << 16
@@ -196,6 +197,8 @@ class _Seen:
                 return False
             self._keys.add(key)
             if len(self._keys) >= TOGETHER:
+                from pressmark.bagit.hash_index import HashIndex  # few directories are that large
+
                 self._many = HashIndex()
                 for one in self._keys:
                     self._many.put(one, 0)

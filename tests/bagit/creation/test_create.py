@@ -22,8 +22,8 @@ import pytest
 from fixity.conftest import environment
 from pressmark.bagit.bag import create
 from pressmark.bagit.bag_directory import STAGING
+from pressmark.bagit.changes.bag_transaction import BagTransaction
 from pressmark.bagit.changes.events import Event, Noticed, Stage
-from pressmark.bagit.changes.transaction import Transaction
 from pressmark.bagit.creation.tag_writer import bag_size
 from pressmark.bagit.validation.validate import validate
 from pressmark.errors import AlgorithmError, BagError
@@ -569,7 +569,7 @@ def test_a_place_that_cannot_be_written_to(tmp_path: Path, monkeypatch: pytest.M
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
 
     monkeypatch.setattr(os, "mkdir", mkdir)
-    with pytest.raises(BagError, match="nothing can be written there: Permission denied") as caught:
+    with pytest.raises(BagError, match="cannot write to this directory: Permission denied") as caught:
         create(source, tmp_path / "t" if elsewhere else None)
     assert os.fsdecode(caught.value.path) == str(tmp_path / "t" if elsewhere else source)
 
@@ -711,13 +711,13 @@ def test_a_name_that_appears_at_the_last_moment(tmp_path: Path, monkeypatch: pyt
     """What is made when everything else was moved already has all moved back."""
     source = make(tmp_path / "s")
     before = tree(source)
-    real = Transaction._move_out
+    real = BagTransaction._move_out
 
-    def move_out(change: Transaction, moves: Any) -> None:
+    def move_out(change: BagTransaction, moves: Any) -> None:
         real(change, moves)
         (source / "late").write_bytes(b"late")
 
-    monkeypatch.setattr(Transaction, "_move_out", move_out)
+    monkeypatch.setattr(BagTransaction, "_move_out", move_out)
     refused("late': it was changed, added", source)
     assert tree(source) == {**before, b"late": b"late"}
     monkeypatch.undo()
@@ -835,7 +835,7 @@ def test_killed_in_the_last_moment(tmp_path: Path) -> None:
     """When all is moved and the hidden directory is still there, the same call removes it: the bag is valid then."""
     source = make(tmp_path / "s")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Transaction, "_clean", lambda _self: None)
+        patch.setattr(BagTransaction, "_clean", lambda _self: None)
         patch.setattr(StagingDirectory, "leave", StagingDirectory.abandon)
         create(source)
     assert not validate(source).ok
@@ -854,9 +854,9 @@ def interrupt(source: Path) -> None:
         raise Killed
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Transaction, "_move_in", killed)
-        patch.setattr(Transaction, "_undo", killed)
-        patch.setattr("pressmark.bagit.changes.transaction.UNDO", b"journal")
+        patch.setattr(BagTransaction, "_move_in", killed)
+        patch.setattr(BagTransaction, "_undo", killed)
+        patch.setattr("pressmark.fs.transaction.UNDO", b"journal")
         with pytest.raises(Killed):
             create(source)
     assert not (source / "bagit.txt").exists()
@@ -868,7 +868,7 @@ def test_an_interrupted_source_is_not_copied(tmp_path: Path) -> None:
     """Half of a directory is no source."""
     source = make(tmp_path / "s")
     interrupt(source)
-    refused("a change of it was interrupted; run that command again first", source, tmp_path / "t")
+    refused("a change of this directory was interrupted; run that command again first", source, tmp_path / "t")
     create(source)
     create(source, tmp_path / "t", nested=True)
 

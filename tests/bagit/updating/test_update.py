@@ -15,8 +15,8 @@ import pytest
 from pressmark.bagit import bag_directory as base_module
 from pressmark.bagit.bag import Bag, create, update
 from pressmark.bagit.bag_directory import BagDirectory
+from pressmark.bagit.changes.bag_transaction import BagTransaction
 from pressmark.bagit.changes.events import Event, Noticed, Stage
-from pressmark.bagit.changes.transaction import Transaction
 from pressmark.bagit.updating.update import algorithms_to_read
 from pressmark.bagit.validation.validate import validate
 from pressmark.errors import AlgorithmError, BagError, BagInvalidError
@@ -560,7 +560,7 @@ def test_wrong_calls(tmp_path: Path) -> None:
 def test_two_runs(tmp_path: Path) -> None:
     """While one changes the bag, another is refused."""
     bag = sketched(tmp_path / "b")
-    with Transaction(os.fsencode(bag)), pytest.raises(BagError, match="another run is changing it"):
+    with BagTransaction(os.fsencode(bag)), pytest.raises(BagError, match="in use by another run"):
         update(bag)
     update(bag)
 
@@ -577,9 +577,9 @@ def test_an_interrupted_update(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     for number, options in enumerate(({"add": "md5"}, {"add": "sha256"})):
         bag = sketched(tmp_path / f"b{number}")
         with monkeypatch.context() as patch:
-            patch.setattr(Transaction, "_move_in", killed)
-            patch.setattr(Transaction, "_undo", killed)
-            patch.setattr("pressmark.bagit.changes.transaction.UNDO", b"journal")
+            patch.setattr(BagTransaction, "_move_in", killed)
+            patch.setattr(BagTransaction, "_undo", killed)
+            patch.setattr("pressmark.fs.transaction.UNDO", b"journal")
             with pytest.raises(Killed):
                 update(bag, add="md5")
         assert not (bag / "bagit.txt").exists()

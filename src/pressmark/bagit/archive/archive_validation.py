@@ -18,13 +18,14 @@ from time import monotonic
 from pressmark.bagit.archive.members import Limits, Member, clean_name
 from pressmark.bagit.archive.reader import Archive, open_archive
 from pressmark.bagit.archive.table import ArchivedBag, MemberTable, Node
-from pressmark.bagit.bag_tags import is_described, manifest_algorithm
+from pressmark.bagit.bag_tags import is_described
+from pressmark.bagit.manifest_format import official_name, split_manifest_name
+from pressmark.bagit.paths import PAYLOAD
 from pressmark.bagit.problems import problem
 from pressmark.bagit.report import KEEP, BagReport
 from pressmark.bagit.validation.payload import Match, Matching
 from pressmark.bagit.validation.tag_files import Say, Structure
 from pressmark.bagit.validation.validate import LEVELS, check_files, judge
-from pressmark.bagit.walk import PAYLOAD
 from pressmark.errors import ArchiveError, quoted
 from pressmark.fixity import Outcome, Progress
 from pressmark.fixity.algorithms import ALGORITHMS
@@ -132,7 +133,7 @@ def _collected(
 
 def _algorithms(names: Iterable[bytes]) -> tuple[str, ...]:
     """Return the algorithms of those names that are manifests'."""
-    found = {manifest[1] for manifest in map(manifest_algorithm, names) if manifest is not None}
+    found = {official_name(parts[1]) for parts in map(split_manifest_name, names) if parts is not None}
     return tuple(sorted(name for name in found if name is not None))
 
 
@@ -239,9 +240,9 @@ class _Members:
         top = self.table.find(self.top)
         assert top is not None
         needed: tuple[set[str], set[str]] = (set(), set())
-        for manifest in (manifest_algorithm(name) for name, _ in self.table.names(top.id)):
-            if manifest is not None and manifest[1] is not None:
-                needed[not manifest[0]].add(manifest[1])
+        for parts in (split_manifest_name(each) for each, _ in self.table.names(top.id)):
+            if parts is not None and (name := official_name(parts[1])) is not None:
+                needed[not parts[0]].add(name)
         if self._has_links:  # one file may be of both
             needed = (needed[0] | needed[1],) * 2
         for wanted, used in zip(needed, self._used, strict=True):

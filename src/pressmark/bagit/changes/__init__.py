@@ -1,1 +1,1 @@
-"""What making, updating and completing a bag have in common: their events, and a change that is whole or not made."""
+"""Shared by creating, updating and completing a bag: events, errors, and changes that are made whole or not at all."""

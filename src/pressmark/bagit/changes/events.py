@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from pressmark.fixity.copying import Copying
 from pressmark.fixity.pool import Finished, Progress
 from pressmark.reports import Problem
+
+if TYPE_CHECKING:
+    from pressmark.fixity.copying import Copying
 
 __all__ = ["Event", "Noticed", "Stage"]
 
@@ -31,4 +33,4 @@ class Noticed(NamedTuple):
     problem: Problem
 
 
-Event = Stage | Noticed | Copying | Finished | Progress
+Event: TypeAlias = "Stage | Noticed | Copying | Finished | Progress"

@@ -21,9 +21,9 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from pressmark.bagit.bag_directory import BagDirectory
+from pressmark.bagit.bag_directory import STAGING, BagDirectory
 from pressmark.bagit.changes.events import Stage
-from pressmark.bagit.changes.transaction import enter, is_decided, refusing
+from pressmark.bagit.changes.refusals import enter_staging, refusing
 from pressmark.bagit.creation.options import CreateOptions
 from pressmark.bagit.creation.preflight import (
     ChangeDetector,
@@ -34,8 +34,8 @@ from pressmark.bagit.creation.preflight import (
     refuse_bag,
 )
 from pressmark.bagit.creation.tag_writer import Manifests, write_tag_files
-from pressmark.bagit.paths import normal_key
-from pressmark.bagit.walk import PAYLOAD, walk
+from pressmark.bagit.paths import PAYLOAD, normal_key
+from pressmark.bagit.walk import walk
 from pressmark.errors import BagError
 from pressmark.fixity.copying import Job, copy_files, keep_status
 from pressmark.fs.durable import can_flush_filesystem, exists, flush_directory, flush_filesystem
@@ -95,7 +95,7 @@ def create_elsewhere(
                 raise BagError(destination, EXISTS)
             if not stat.S_ISDIR(os.stat(parent).st_mode):
                 raise BagError(parent, "it is not a directory")
-            hidden = enter(staging, destination, holds=_HOLDS)
+            hidden = enter_staging(staging, destination, holds=_HOLDS)
         stack.callback(_leave, hidden)
         with refusing(destination, "no bag was made"), _by_name(hidden):
             if exists(destination):
@@ -148,13 +148,22 @@ def _opened(paths: Sequence[bytes], several: bool, nested: bool, stack: contextl
             taken.add(normal_key(name))
             prefix = name + b"/" if is_directory else name
         if is_directory:
-            if is_decided(path):
-                raise BagError(path, "a change of it was interrupted; run that command again first")
+            _refuse_unfinished(path)
             refuse_bag(path, nested)
         elif not stat.S_ISREG(status.st_mode):
             raise BagError(path, "it is neither a directory nor a regular file")
         sources.append(_Source(path, prefix, status, stack.enter_context(BagDirectory(path)) if is_directory else None))
     return sources
+
+
+def _refuse_unfinished(path: bytes) -> None:
+    with refusing(path):
+        if not exists(os.path.join(path, STAGING)):
+            return
+    from pressmark.bagit.changes.bag_transaction import is_decided  # few sources have a staging directory
+
+    if is_decided(path):
+        raise BagError(path, "a change of this directory was interrupted; run that command again first")
 
 
 def _preflight(sources: Sequence[_Source], options: CreateOptions, destination: bytes, on_event: Listener) -> Preflight:

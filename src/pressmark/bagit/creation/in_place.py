@@ -12,8 +12,9 @@ from collections import deque
 from collections.abc import Iterator
 
 from pressmark.bagit.bag_directory import STAGING, BagDirectory
+from pressmark.bagit.changes.bag_transaction import BagTransaction, is_decided, recover
 from pressmark.bagit.changes.events import Stage
-from pressmark.bagit.changes.transaction import AGAIN, Transaction, is_decided, recover, refusing
+from pressmark.bagit.changes.refusals import RUN_AGAIN, refusing
 from pressmark.bagit.creation.options import CreateOptions
 from pressmark.bagit.creation.preflight import (
     CHANGED_MEANWHILE,
@@ -73,14 +74,14 @@ def create_in_place(
             def nothing_new() -> None:
                 for name in os.listdir(where):
                     if name != STAGING:
-                        raise BagError(os.path.join(path, name), f"{CHANGED_MEANWHILE}; {AGAIN}")
+                        raise BagError(os.path.join(path, name), f"{CHANGED_MEANWHILE}; {RUN_AGAIN}")
 
-            transaction.commit(request, away, names, payload=True, between=nothing_new)
+            transaction.commit(request, away, names, nested=True, between=nothing_new)
 
 
-def _entered(where: bytes) -> Transaction:
+def _entered(where: bytes) -> BagTransaction:
     try:
-        return Transaction(where)
+        return BagTransaction(where)
     except BagError as error:
         cause = error.__cause__
         if isinstance(cause, OSError) and cause.errno in (errno.EACCES, errno.EPERM, errno.EROFS):

@@ -10,9 +10,8 @@ from typing import Any, NamedTuple
 
 from pressmark.bagit.bag_directory import STAGING
 from pressmark.bagit.bag_info import BagInfo
-from pressmark.bagit.changes.transaction import refusing
-from pressmark.bagit.paths import canonical, fault_of, normal_key
-from pressmark.bagit.walk import PAYLOAD
+from pressmark.bagit.changes.refusals import refusing
+from pressmark.bagit.paths import FETCH_TXT, PAYLOAD, canonical, fault_of, normal_key
 from pressmark.errors import BagError
 from pressmark.fixity.algorithms import algorithm_names
 
@@ -105,7 +104,7 @@ def _tag_fault(path: bytes) -> str | None:
         return "in a manifest, its beginning would be lost"
     if first in (PAYLOAD, STAGING):
         return "the directory is not for tag files"
-    names = (b"bagit.txt", b"bag-info.txt", b"fetch.txt")
+    names = (b"bagit.txt", b"bag-info.txt", FETCH_TXT)
     described = first.startswith((b"manifest-", b"tagmanifest-"))
     # Also for directories: where one of these should be, nothing else may be.
     if first in names or (described and (not rest or first.endswith(b".txt"))):

@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterable, Iterator
 
 from pressmark.bagit.bag_directory import STAGING, BagDirectory
 from pressmark.bagit.changes.events import Event, Noticed
-from pressmark.bagit.changes.transaction import AGAIN, refusing
+from pressmark.bagit.changes.refusals import RUN_AGAIN, refusing
 from pressmark.bagit.creation.tag_writer import Manifests
-from pressmark.bagit.paths import fault_of, normal_key
+from pressmark.bagit.paths import PAYLOAD, fault_of, normal_key
 from pressmark.bagit.problems import problem
-from pressmark.bagit.walk import PAYLOAD, Found, walk
+from pressmark.bagit.walk import Found, walk
 from pressmark.errors import BagError
 from pressmark.fixity.outcomes import Outcome
 from pressmark.fs.durable import exists
@@ -225,7 +225,7 @@ class ChangeDetector:
             count += 1
         # The same files in another order are the same files.
         if total != 0 or count != len(self._facts):
-            raise BagError(os.path.join(folder, first or b""), f"{CHANGED_MEANWHILE}; {AGAIN}")
+            raise BagError(os.path.join(folder, first or b""), f"{CHANGED_MEANWHILE}; {RUN_AGAIN}")
 
 
 def real_path(found: Found) -> bytes:

@@ -12,7 +12,7 @@ from pressmark.bagit.bag_info import BagInfo
 from pressmark.bagit.bagit_txt import declaration_bytes
 from pressmark.bagit.creation.options import CreateOptions
 from pressmark.bagit.encodings import UTF8, Charset
-from pressmark.bagit.manifest import bag_name, manifest_line
+from pressmark.bagit.manifest_format import manifest_line, manifest_name
 from pressmark.errors import BagError
 from pressmark.fixity.copying import keep_status
 from pressmark.fixity.pool import hash_files
@@ -21,7 +21,6 @@ from pressmark.version import __version__
 __all__ = [
     "Manifests",
     "bag_size",
-    "manifest_name",
     "write_tag_files",
     "write_tag_manifests",
 ]
@@ -29,11 +28,6 @@ __all__ = [
 BUFFER = 1 << 20  # 1 MiB
 AGENT = f"Pressmark {__version__}"
 UNITS = ("B", "KB", "MB", "GB", "TB", "PB", "EB")
-
-
-def manifest_name(algorithm: str, *, tag: bool = False) -> bytes:
-    """Return the file name of an algorithm's payload or tag manifest (2.1.3, 2.2.1)."""
-    return b"%bmanifest-%b.txt" % (b"tag" if tag else b"", bag_name(algorithm).encode())
 
 
 class Manifests:

@@ -24,14 +24,15 @@ from queue import Empty, SimpleQueue
 from time import monotonic
 from typing import BinaryIO, NamedTuple
 
-from pressmark.bagit import fetch_txt as fetchlist
-from pressmark.bagit.bag_directory import STAGING, BagDirectory
-from pressmark.bagit.bag_tags import BagTags, open_tag_file
+from pressmark.bagit.bag_directory import STAGING, BagDirectory, open_tag_file
+from pressmark.bagit.bag_tags import BagTags
+from pressmark.bagit.changes.bag_transaction import BagTransaction
 from pressmark.bagit.changes.events import Event, Stage
-from pressmark.bagit.changes.transaction import Transaction, refusing
+from pressmark.bagit.changes.refusals import refusing
 from pressmark.bagit.fetch.download import NO_SPACE, Download, Downloader, Terms
+from pressmark.bagit.fetch.fetch_txt import FetchEntry, read_fetch
 from pressmark.bagit.fetch.partial import BLOCK, Directory
-from pressmark.bagit.fetch_txt import FetchEntry, read_fetch
+from pressmark.bagit.paths import FETCH_TXT
 from pressmark.bagit.problems import problem
 from pressmark.bagit.report import BagReport
 from pressmark.bagit.versions import holds
@@ -125,7 +126,7 @@ def complete(
             is_changing = exists(os.path.join(path, STAGING))
         if is_changing:
             # What an interrupted change had decided comes first: it may be about manifests or fetch.txt.
-            change = ending.enter_context(Transaction(path))
+            change = ending.enter_context(BagTransaction(path))
         run = _Run(BagTags.open(path), terms, threads, verify, change is not None, ending, on_event, on_problem)
         return run.report()
 
@@ -194,7 +195,7 @@ class _Run:
         finally:
             self._end()
         if self._full:
-            self._add([problem("disk-full", fetchlist.NAME)])
+            self._add([problem("disk-full", FETCH_TXT)])
         if self._places is not None:
             try:
                 self._places.finish(clean=not self._failed)
@@ -232,13 +233,13 @@ class _Run:
 
     def _entries(self) -> Iterator[FetchEntry | Problem]:
         problems: list[Problem] = []
-        file = open_tag_file(self._base, fetchlist.NAME, problems)
+        file = open_tag_file(self._base, FETCH_TXT, problems)
         yield from problems
         if file is not None:
             with file:
                 yield from read_fetch(file, self._bag.encoding, self._bag.version)
-        elif not problems and _is_there(self._base, fetchlist.NAME):
-            raise BagError(fetchlist.NAME, "it is not a regular file of the bag; put the fetch file there itself")
+        elif not problems and _is_there(self._base, FETCH_TXT):
+            raise BagError(FETCH_TXT, "it is not a regular file of the bag; put the fetch file there itself")
 
     def _slots(self) -> Iterator[_Slot]:
         """Judge the entries one by one, and hand over those that may be fetched."""
@@ -328,7 +329,7 @@ class _Run:
             self._downloader = Downloader(self._terms)
             self._ending.callback(self._downloader.close)
         if fetching and self._places is None:
-            self._ending.enter_context(Transaction(self._bag.path))
+            self._ending.enter_context(BagTransaction(self._bag.path))
             self._places = self._ending.enter_context(_Places(self._base))
         while len(self._workers) < self._threads:
             worker = threading.Thread(target=self._work, name="pressmark-fetch", daemon=True)
@@ -464,8 +465,6 @@ class _Run:
                 return found._replace(kind="refused", message=reason)
             if error.errno in NO_SPACE:
                 return found._replace(kind="full")
-            if error.errno == errno.EXDEV:
-                return found._replace(kind="disk", message="its directory is on another file system than the bag's")
             return found._replace(kind="disk", message=f"it cannot be put in its place: {_words(error)}")
         return found
 

@@ -28,14 +28,13 @@ from typing import Any, NoReturn
 
 from pressmark.bagit import bag_info as info
 from pressmark.bagit import bagit_txt as declaration
-from pressmark.bagit import fetch_txt as fetchlist
 from pressmark.bagit.bag_directory import BagDirectory
 from pressmark.bagit.bag_tags import BagTags, ManifestFile
-from pressmark.bagit.fetch_txt import is_absolute_uri
-from pressmark.bagit.manifest import bag_name, official_name
-from pressmark.bagit.paths import fault_of
+from pressmark.bagit.fetch.fetch_txt import is_absolute_uri
+from pressmark.bagit.manifest_format import bag_name, official_name
+from pressmark.bagit.paths import BELOW_PAYLOAD, FETCH_TXT, PAYLOAD, fault_of
 from pressmark.bagit.problems import problem
-from pressmark.bagit.walk import PAYLOAD, walk
+from pressmark.bagit.walk import walk
 from pressmark.errors import ProfileError, quoted, quoted_value
 from pressmark.reports import Problem
 
@@ -251,11 +250,11 @@ class Profile:
             yield problem("profile-identifier", info.NAME, message, expected=self.identifier, found=found)
 
     def _check_fetch(self, base: BagDirectory) -> Iterator[Problem]:
-        exists = base.resolve(fetchlist.NAME).kind == "file"
+        exists = base.resolve(FETCH_TXT).kind == "file"
         if exists and not self.allow_fetch:
-            yield problem("profile-fetch-forbidden", fetchlist.NAME)
+            yield problem("profile-fetch-forbidden", FETCH_TXT)
         if self.fetch_required and not exists:
-            yield problem("profile-fetch-missing", fetchlist.NAME)
+            yield problem("profile-fetch-missing", FETCH_TXT)
 
     def _check_files(self, base: BagDirectory) -> Iterator[Problem]:
         """Check every file, where the profile says something of every file."""
@@ -267,7 +266,7 @@ class Profile:
         for found in walk(base):
             if found.kind != "file":
                 continue
-            if found.path.startswith(PAYLOAD + b"/"):
+            if found.path.startswith(BELOW_PAYLOAD):
                 files += 1
                 octets += max(0, found.size)
                 if payload_files is not None and not payload_files(found.path):

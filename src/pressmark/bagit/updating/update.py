@@ -16,23 +16,24 @@ from typing import NamedTuple
 
 from pressmark.bagit import bag_info as infos
 from pressmark.bagit import bagit_txt as declaration
-from pressmark.bagit import fetch_txt as fetchlist
-from pressmark.bagit.bag_directory import BagDirectory
+from pressmark.bagit.bag_directory import BagDirectory, open_tag_file
 from pressmark.bagit.bag_info import BagInfo
-from pressmark.bagit.bag_tags import BagTags, ManifestFile, open_listing, open_tag_file, survey
+from pressmark.bagit.bag_tags import BagTags, ManifestFile, open_listing, survey
 from pressmark.bagit.bagit_txt import Declaration, declaration_bytes
+from pressmark.bagit.changes.bag_transaction import BagTransaction, is_decided
 from pressmark.bagit.changes.events import Event, Noticed, Stage
-from pressmark.bagit.changes.transaction import Transaction, is_decided, refusing
+from pressmark.bagit.changes.refusals import refusing
 from pressmark.bagit.creation.options import Elements, elements_of
 from pressmark.bagit.creation.preflight import fault_of_name, real_path
-from pressmark.bagit.creation.tag_writer import Manifests, bag_size, manifest_name, write_tag_manifests
+from pressmark.bagit.creation.tag_writer import Manifests, bag_size, write_tag_manifests
 from pressmark.bagit.encodings import UTF8, find_charset
-from pressmark.bagit.fetch_txt import FetchEntry, fetch_line, read_fetch
-from pressmark.bagit.manifest import bag_name, official_name
+from pressmark.bagit.fetch.fetch_txt import FetchEntry, fetch_line, read_fetch
+from pressmark.bagit.manifest_format import bag_name, manifest_name, official_name
 from pressmark.bagit.manifest_index import Listing
+from pressmark.bagit.paths import BELOW_PAYLOAD, FETCH_TXT
 from pressmark.bagit.problems import problem
 from pressmark.bagit.report import BagReport
-from pressmark.bagit.walk import PAYLOAD, Found, walk
+from pressmark.bagit.walk import Found, walk
 from pressmark.errors import BagError, BagInvalidError
 from pressmark.fixity.algorithms import algorithm_names
 from pressmark.fixity.ledger import Ledger
@@ -50,7 +51,6 @@ VERSION = (1, 0)
 REWRITTEN = frozenset(("bom", "line-blank", "line-unterminated", "md5sum-mark", "percent-raw", "path-not-canonical"))
 # Of a bag's declaration and structure, what makes its manifests mean something unknown.
 FATAL = frozenset(("declaration-missing", "version-unknown", "encoding-unknown", "bom-missing", "file-unreadable"))
-_BELOW_PAYLOAD = PAYLOAD + b"/"
 Listener = Callable[[Event], object]
 
 
@@ -69,7 +69,7 @@ def update_bag(
         where = os.path.realpath(path)
         if not is_decided(where):
             BagTags.open(path)  # which says no where there is none
-        transaction = stack.enter_context(Transaction(where))
+        transaction = stack.enter_context(BagTransaction(where))
         if transaction.recovered is not None:
             on_event(Stage("recover"))
             if transaction.recovered == options.request():
@@ -194,7 +194,7 @@ class _Update:
     def __init__(
         self,
         base: BagDirectory,
-        transaction: Transaction,
+        transaction: BagTransaction,
         options: UpdateOptions,
         threads: int | None,
         read: str,
@@ -315,7 +315,7 @@ class _Update:
                 continue
             if found.real != found.path and b"/" not in real_path(found):
                 self._linked[found.path] = real_path(found)
-            if not found.path.startswith(_BELOW_PAYLOAD):
+            if not found.path.startswith(BELOW_PAYLOAD):
                 if not _is_tag_manifest(self._bag, found.path):
                     tag_files.append(found)
                     if not self._tags.mark_seen(found.path):
@@ -351,7 +351,7 @@ class _Update:
     def _note_added(self, found: Found) -> None:
         if not self._unread:  # otherwise nobody knows what is listed
             self._judge(problem("file-unlisted", found.path), "added")
-        if reason := fault_of_name(found.path.removeprefix(_BELOW_PAYLOAD)):
+        if reason := fault_of_name(found.path.removeprefix(BELOW_PAYLOAD)):
             self._note(problem("path-unsafe", found.path, reason), True)
 
     def _note_missing(self, holes: Collection[bytes]) -> None:
@@ -372,7 +372,7 @@ class _Update:
     def _fetched(self) -> Iterator[FetchEntry]:
         """Give the entries of fetch.txt."""
         problems: list[Problem] = []
-        file = open_tag_file(self._base, fetchlist.NAME, problems) if fetchlist.NAME in self._names else None
+        file = open_tag_file(self._base, FETCH_TXT, problems) if FETCH_TXT in self._names else None
         for found in problems:
             self._note(found, True)
         if file is not None:
@@ -539,9 +539,9 @@ class _Update:
         try:
             lines = b"".join(map(fetch_line, self._fetched())).decode()
         except ValueError as error:
-            raise BagError(fetchlist.NAME, f"it cannot be written as 1.0 wants it: {error}") from None
+            raise BagError(FETCH_TXT, f"it cannot be written as 1.0 wants it: {error}") from None
         mark = self._charset.marks[0][0] if self._charset.needs_mark else b""
-        self._write(fetchlist.NAME, mark + self._charset.encode(lines))
+        self._write(FETCH_TXT, mark + self._charset.encode(lines))
 
     def _stage_info(self) -> None:
         """Write bag-info.txt with the elements that change."""

@@ -10,19 +10,17 @@ from typing import NamedTuple
 from pressmark.bagit.bag_tags import ManifestFile
 from pressmark.bagit.manifest import PATH_SHOWN
 from pressmark.bagit.manifest_index import Listing
+from pressmark.bagit.paths import BELOW_PAYLOAD, PAYLOAD
 from pressmark.bagit.problems import problem
 from pressmark.bagit.validation.tag_files import Say, Structure, lacking
 from pressmark.bagit.versions import breach
-from pressmark.bagit.walk import PAYLOAD, Found, walk
+from pressmark.bagit.walk import Found, walk
 from pressmark.errors import quoted
-from pressmark.fixity import Progress
-from pressmark.fixity.pool import PROGRESS_EVERY, Event
+from pressmark.fixity.pool import PROGRESS_EVERY, Event, Progress
 from pressmark.fs.disk_queue import DiskQueue
 from pressmark.reports import Problem
 
 __all__ = ["Match", "Matching"]
-
-_BELOW_PAYLOAD = PAYLOAD + b"/"
 
 
 class Match(NamedTuple):
@@ -40,7 +38,7 @@ class Match(NamedTuple):
     @property
     def of_payload(self) -> bool:
         """Whether it is a payload file."""
-        return self.path.startswith(_BELOW_PAYLOAD)
+        return self.path.startswith(BELOW_PAYLOAD)
 
 
 class Matching:
@@ -114,7 +112,7 @@ class Matching:
 
     def check_missing(self) -> None:
         """Say what is listed and was not found, when all files have been given."""
-        bag = self._structure.bag
+        bag, fetched = self._structure.bag, self._structure.fetched
         for listing, manifests in ((self._payload, bag.manifests), (self._tags, bag.tag_manifests)):
             names = {manifest.algorithm: os.fsdecode(manifest.name) for manifest in manifests}
             missing = False
@@ -123,7 +121,7 @@ class Matching:
                 where = ", ".join(names[algorithm] for algorithm in listed.digests)
                 # No file has a longer path, and a million of them would be too much to keep.
                 path = listed.path[:PATH_SHOWN]
-                if listing is self._payload and self._structure.is_fetched(listed.path):
+                if listing is self._payload and fetched is not None and listed.path in fetched:
                     self._say([problem("file-not-fetched", path)])
                 else:
                     self._say([problem("file-missing", path, f"it is in {where}, and not there")])
@@ -142,16 +140,16 @@ class Matching:
 
     def _found(self) -> Iterator[Found]:
         """Walk, count, and say what the walk has to say."""
-        has_fetch = self._structure.has_fetch
+        fetched = self._structure.fetched
         for found in walk(self._structure.base, links=self._links):
             if found.fault is not None:
                 self._say([self._judged(found.fault)])
             if found.kind == "file":
-                if found.path.startswith(_BELOW_PAYLOAD):
+                if found.path.startswith(BELOW_PAYLOAD):
                     self.streams += 1
                     self.octets += found.size
-                    if has_fetch:
-                        self._check_length(found.path, found.size)
+                    if fetched is not None:
+                        self._check_length(found.path, found.size, fetched.length(found.path))
                 else:
                     self.tag_files += 1
             yield found
@@ -166,10 +164,9 @@ class Matching:
         return fault
 
     def _listing(self, path: bytes) -> Listing:
-        return self._payload if path.startswith(_BELOW_PAYLOAD) else self._tags
+        return self._payload if path.startswith(BELOW_PAYLOAD) else self._tags
 
-    def _check_length(self, path: bytes, size: int) -> None:
-        length = self._structure.length(path)
+    def _check_length(self, path: bytes, size: int, length: int | None) -> None:
         if length is not None and length != size:
             message = f"it has {size} bytes, and fetch.txt says {length}"
             self._say([problem("fetch-length", path, message, expected=str(length), found=str(size))])
@@ -177,7 +174,7 @@ class Matching:
     def _compare_lists(self, path: bytes, digests: Mapping[str, str]) -> None:
         """Check that a file is in all manifests that should have it."""
         bag = self._structure.bag
-        if path.startswith(_BELOW_PAYLOAD):
+        if path.startswith(BELOW_PAYLOAD):
             if not self._structure.is_everywhere(digests):
                 self._say([problem("file-not-everywhere", path, lacking(bag.manifests, digests))])
         elif len(digests) < len(set(self._tags.algorithms)) and not self._is_unlisted_rightly(path):
@@ -204,7 +201,7 @@ class Matching:
 
     def _say_unlisted(self, path: bytes) -> None:
         # Where there is no manifest at all, that was said once.
-        if path.startswith(_BELOW_PAYLOAD):
+        if path.startswith(BELOW_PAYLOAD):
             if self._payload.algorithms:
                 self._say([problem("file-unlisted", path)])
         elif self._tags.algorithms and not self._is_unlisted_rightly(path):
@@ -217,4 +214,4 @@ class Matching:
 
     def _manifests(self, path: bytes) -> tuple[ManifestFile, ...]:
         bag = self._structure.bag
-        return bag.manifests if path.startswith(_BELOW_PAYLOAD) else bag.tag_manifests
+        return bag.manifests if path.startswith(BELOW_PAYLOAD) else bag.tag_manifests

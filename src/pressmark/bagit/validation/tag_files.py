@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
+from typing import TYPE_CHECKING
 
-from pressmark.bagit import fetch_txt as fetchlist
 from pressmark.bagit.bag_directory import BagFiles
 from pressmark.bagit.bag_info import read_oxum
-from pressmark.bagit.bag_tags import ManifestFile, open_listing, open_tag_file, survey
-from pressmark.bagit.fetch_txt import FetchEntry, read_fetch
-from pressmark.bagit.hash_index import HashIndex
-from pressmark.bagit.manifest import PATH_SHOWN
+from pressmark.bagit.bag_tags import ManifestFile, open_listing, survey
 from pressmark.bagit.manifest_index import Listing
+from pressmark.bagit.paths import FETCH_TXT, PAYLOAD
 from pressmark.bagit.problems import problem
 from pressmark.bagit.versions import breach, holds
-from pressmark.bagit.walk import PAYLOAD
 from pressmark.reports import ERROR, WARNING, Problem
+
+if TYPE_CHECKING:
+    from pressmark.bagit.validation.fetch_entries import FetchEntries
 
 __all__ = ["Say", "Structure", "lacking"]
 
@@ -35,6 +35,7 @@ class Structure:
     :ivar bag: as its tag files describe it
     :ivar payload: what the payload manifests list
     :ivar tags: what the tag manifests list
+    :ivar fetched: what fetch.txt lists; :data:`None` where there is no such file
     :ivar names: those in the base directory that the draft gives a meaning
     :ivar unreadable: tag files that could not be read, which was said
     """
@@ -44,8 +45,7 @@ class Structure:
         self.level = level
         self._lenient = lenient
         self._say = say
-        # By path, one more than the length that fetch.txt says; 0 where it says none.
-        self._fetched = HashIndex()
+        self.fetched: FetchEntries | None = None
         problems: list[Problem] = []
         self.bag, self.names = survey(base, problems)
         self.unreadable = {one.path for one in problems if one.kind == "file-unreadable"}
@@ -60,22 +60,9 @@ class Structure:
         self._manifests_needed = max(1, len(set(self.payload.algorithms))) if everywhere else 1
         self.tags = self._listing(self.bag.tag_manifests if everything else (), stack, tag=True)
         if everything:
-            self._check_fetch()
+            if FETCH_TXT in self.names:
+                self._check_fetch()
             self._check_tag_manifests()
-
-    @property
-    def has_fetch(self) -> bool:
-        """Whether fetch.txt lists anything."""
-        return len(self._fetched) > 0
-
-    def is_fetched(self, path: bytes) -> bool:
-        """Return whether fetch.txt lists a file."""
-        return self._fetched.get(path) is not None
-
-    def length(self, path: bytes) -> int | None:
-        """Return how many bytes fetch.txt says that a file has; :data:`None` where it does not."""
-        number = self._fetched.get(path)
-        return number - 1 if number else None
 
     def is_everywhere(self, digests: Mapping[str, str]) -> bool:
         """Return whether a payload file that is listed with ``digests`` is in as many payload manifests as it must be.
@@ -139,36 +126,16 @@ class Structure:
                     self._say(breach("tag-manifest-complete", self.bag.version, omission))
 
     def _check_fetch(self) -> None:
-        """Check the lines of fetch.txt (2.2.3), and note which files they list."""
-        for found in self._fetch_lines():
-            if isinstance(found, Problem):
-                self._say([found])
-                continue
-            if self.is_fetched(found.path):
-                # No rule forbids it, but which URL and length hold is open.
-                message = f"fetch.txt, line {found.line}: listed before"
-                path = found.path[:PATH_SHOWN]
-                self._say([problem("path-duplicate", path, message, severity=WARNING, section="2.2.3")])
-            self._fetched.put(found.path, 0 if found.length is None else found.length + 1)
-            listed = self.payload.find(found.path)
-            if not self.is_everywhere(listed):
-                for again in self.payload.find_rest(found.path, listed, mark=False):
-                    listed.update(again.digests)
-            if not self.is_everywhere(listed):
-                message = f"fetch.txt, line {found.line}: {lacking(self.bag.manifests, listed)}"
-                self._say([problem("fetch-unlisted", found.path[:PATH_SHOWN], message)])
+        from pressmark.bagit.validation.fetch_entries import FetchEntries  # most bags have no fetch.txt
 
-    def _fetch_lines(self) -> Iterator[FetchEntry | Problem]:
-        problems: list[Problem] = []
-        file = open_tag_file(self.base, fetchlist.NAME, problems) if fetchlist.NAME in self.names else None
-        try:
-            if file is not None:
-                with file:
-                    yield from read_fetch(file, self.bag.encoding, self.bag.version, lenient=self._lenient)
-        except OSError as error:
-            problems.append(problem("file-unreadable", fetchlist.NAME, error.strerror or str(error)))
-        self.unreadable.update(one.path for one in problems)
-        yield from problems
+        def lacking_in(digests: Mapping[str, str]) -> str | None:
+            return None if self.is_everywhere(digests) else lacking(self.bag.manifests, digests)
+
+        self.fetched = FetchEntries()
+        for found in self.fetched.read(self.base, self.bag, self.payload, lacking_in, self._lenient):
+            if found.kind == "file-unreadable":
+                self.unreadable.add(found.path)
+            self._say([found])
 
 
 def lacking(manifests: Sequence[ManifestFile], digests: Mapping[str, str]) -> str:

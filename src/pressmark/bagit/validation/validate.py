@@ -22,13 +22,16 @@ from pressmark.bagit.validation.payload import Match, Matching
 from pressmark.bagit.validation.tag_files import Say, Structure
 from pressmark.bagit.walk import LINKS
 from pressmark.errors import BagError, LedgerError
-from pressmark.fixity import Ledger, Outcome, Progress, hash_files
-from pressmark.fixity.pool import Event
+from pressmark.fixity.outcomes import Outcome
+from pressmark.fixity.pool import Event, Progress, hash_files
 from pressmark.fs.disk_queue import DiskQueue
 from pressmark.reports import Problem
 
 if TYPE_CHECKING:
     from pressmark.bagit.profile.profile import Profile
+    from pressmark.fixity.ledger import Ledger
+
+    AnyLedger = Ledger | str | bytes | os.PathLike[str]
 
 __all__ = ["LEVELS", "Reading", "check_files", "judge", "validate"]
 
@@ -43,7 +46,6 @@ _KINDS = {
     "socket": "file-special",
     "device": "file-special",
 }
-AnyLedger = Ledger | str | bytes | os.PathLike[str]
 
 
 def validate(
@@ -193,6 +195,8 @@ class _Reading:
         """
         if ledger is None or not self._names:
             return
+        from pressmark.fixity.ledger import Ledger  # few validations have one
+
         if not isinstance(ledger, Ledger):
             ledger = stack.enter_context(Ledger(ledger, self._names, [self._base.path]))
         if set(ledger.algorithms) != set(self._names):

@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable
 
 from pressmark.bagit.changes.events import Noticed, Stage
-from pressmark.bagit.changes.transaction import is_decided
 from pressmark.cli.bag.options import problem_text
 from pressmark.cli.common.file_progress import Tally
 from pressmark.errors import BagError
@@ -68,6 +67,8 @@ class Listener:
 
 def how_far(directory: bytes, ledger: Ledger | None) -> str:
     """Return the last words of an interrupted change of a directory."""
+    from pressmark.bagit.changes.bag_transaction import is_decided  # only an interruption needs it
+
     try:
         if is_decided(os.path.realpath(directory)):
             return "interrupted; the same call finishes it"

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import time
 from collections import Counter
 from collections.abc import Iterator
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from pressmark.bagit import Bag, validate
+from pressmark.bagit import validate
+from pressmark.bagit.bag_tags import BagTags
 from pressmark.bagit.report import BagReport
 from pressmark.cli.bag.options import JSON, refuse_inside, refuse_missing
 from pressmark.cli.bag.problems import Problems
@@ -25,12 +24,13 @@ from pressmark.cli.common.program import give_up_stdout
 from pressmark.cli.common.progress import manner_of
 from pressmark.cli.common.worker_options import job_options
 from pressmark.errors import BagError, LedgerError
-from pressmark.fixity import Ledger, Outcome, Progress, walk
-from pressmark.reports import Problem, Report
+from pressmark.fixity.outcomes import Outcome
+from pressmark.fixity.tree import walk
+from pressmark.reports import Report
 
 if TYPE_CHECKING:
     from pressmark.cli.common.workers import Workers
-    from pressmark.jobs import Receipt
+    from pressmark.fixity.ledger import Ledger
 
 __all__ = ["validate_command"]
 
@@ -158,8 +158,10 @@ def validate_command(
                 how = {"threads": threads, "read": read, "ledger": journal, "profile": chosen}
                 reports = _validated(bags, {**rules, **how}, problems, tally)
             else:
+                from pressmark.cli.bag.validate_by_workers import validate_by_workers  # few commands have workers
+
                 rules["profile"] = None if profile is None else os.path.abspath(profile)
-                reports = _shared(workers, bags, rules, problems, tally)
+                reports = validate_by_workers(workers, bags, rules, problems, tally)
             for bag, report, seconds in reports:
                 if isinstance(report, BagError):
                     # It was there a moment ago: an item that failed, not a wrong call.
@@ -202,49 +204,12 @@ def _validated(bags: tuple[bytes, ...], how: dict[str, Any], problems: Problems,
         yield bag, report, time.monotonic() - begin
 
 
-def _shared(
-    workers: Workers, bags: tuple[bytes, ...], rules: dict[str, Any], problems: Problems, tally: Tally
-) -> Iterator[_Validated]:
-    """Have bags validated by workers, and write their problems, bag by bag."""
-    from pressmark.bagit.job import ValidateBags
-
-    job = ValidateBags(**rules)
-    done = Progress(0, 0, 0)
-
-    def count(receipt: Receipt) -> None:
-        nonlocal done
-        done = Progress(done.files + receipt.n, done.bytes + receipt.bytes, done.failed + receipt.errors)
-        tally.on_event(done)
-
-    paths = [os.fsdecode(os.path.abspath(bag)) for bag in bags]
-    work = workers.run(job, lambda folder: job.plan(folder, bags), paths, None, count)
-    waiting = zip(bags, paths, strict=True)
-    for receipt in work.receipts():
-        unread = [record for record in work.failures(receipt) if record["status"] == "unreadable"]
-        assert receipt.output is not None
-        with open(work.output_path(receipt.output), "rb") as lines:
-            records = list(map(json.loads, lines))
-        for bag, path in islice(waiting, receipt.n):
-            problems.begin(bag)
-            if not records or records[0]["path"] != path:
-                yield bag, BagError(bag, unread.pop(0)["message"]), None
-                continue
-            record = records.pop(0)
-            report = BagReport(level=job.level, keep=0)
-            for one in map(Problem.from_record, record.pop("problems")):
-                problems.write(one)
-                report.add([one])
-            # What is not in the summary of every report was counted.
-            report.counts.update((name, record[name]) for name in record if name not in {"path", *report.summary()})
-            yield bag, report, None
-
-
 def _opened(ledger: str | None, bag: bytes) -> Ledger | None:
     """Open the ledger; of a bag that has no checksums, none is kept."""
     if ledger is None:
         return None
     try:
-        algorithms = Bag.open(bag).algorithms
+        algorithms = BagTags.open(bag).algorithms
     except BagError:
         return None  # its validation says why
     return opened_ledger(ledger, algorithms, [bag]) if algorithms else None

@@ -13,8 +13,8 @@ from pressmark.bagit.archive import Archive, Member, open_archive
 from pressmark.bagit.archive.members import clean_name
 from pressmark.bagit.bag_info import BagInfo
 from pressmark.bagit.bag_tags import is_described
+from pressmark.bagit.paths import PAYLOAD
 from pressmark.bagit.problems import problem
-from pressmark.bagit.walk import PAYLOAD
 from pressmark.errors import ArchiveError, BagError
 from pressmark.reports import Problem
 

@@ -6,21 +6,30 @@ b'https://example.org/a.tif 12 data/a.tif\\n'
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple
 
+from pressmark.bagit.bag_directory import BagDirectory, open_tag_file
 from pressmark.bagit.encodings import UTF8, Charset, Line, LineReader, find_charset, place_of, undecodable
-from pressmark.bagit.manifest import PATH_SHOWN, PAYLOAD
-from pressmark.bagit.paths import canonical, decode_path, encode_path, fault_of, has_raw_percent
+from pressmark.bagit.manifest import PATH_SHOWN
+from pressmark.bagit.paths import (
+    BELOW_PAYLOAD,
+    FETCH_TXT,
+    PAYLOAD,
+    canonical,
+    decode_path,
+    encode_path,
+    fault_of,
+    has_raw_percent,
+)
 from pressmark.bagit.problems import problem
 from pressmark.bagit.versions import holds
-from pressmark.errors import quoted
+from pressmark.errors import BagError, quoted
 from pressmark.reports import SEVERITIES, Problem
 
-__all__ = ["NAME", "FetchEntry", "fetch_line", "is_absolute_uri", "read_fetch"]
-
-NAME = b"fetch.txt"
+__all__ = ["FetchEntry", "FetchList", "fetch_line", "is_absolute_uri", "read_fetch"]
 
 _LINE = re.compile(rb"([^ \t]+)[ \t]+([^ \t]+)[ \t]+(.+)", re.DOTALL)
 # A file of 10^18 bytes is none; int() of a million digits would take minutes.
@@ -40,6 +49,34 @@ class FetchEntry(NamedTuple):
     length: int | None
     path: bytes
     line: int = 0
+
+
+class FetchList:
+    """The entries of a bag's fetch.txt, read from the file on each iteration; empty if there is no such file.
+
+    :raises BagError: on iteration: the file cannot be read
+    """
+
+    def __init__(self, path: bytes, encoding: str, version: tuple[int, int]) -> None:
+        self._path = path
+        self._encoding = encoding
+        self._version = version
+
+    def __iter__(self) -> Iterator[FetchEntry]:
+        problems: list[Problem] = []
+        with BagDirectory(self._path) as base:
+            file = open_tag_file(base, FETCH_TXT, problems)
+            if problems:
+                raise BagError(os.path.join(self._path, problems[0].path), problems[0].message)
+            if file is None:
+                return
+            with file:
+                for found in read_fetch(file, self._encoding, self._version):
+                    if isinstance(found, FetchEntry):
+                        yield found
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
 
 
 def fetch_line(entry: FetchEntry) -> bytes:
@@ -109,7 +146,7 @@ def read_fetch(
     encoding: str = UTF8.name,
     version: tuple[int, int] = (1, 0),
     *,
-    name: bytes = NAME,
+    name: bytes = FETCH_TXT,
     lenient: bool = False,
 ) -> Iterator[FetchEntry | Problem]:
     """Read a fetch file from its binary stream: yield its entries and, before the entry concerned, what is wrong.
@@ -186,8 +223,8 @@ def _read(
     path, changed = canonical(path)
     if changed:
         fault_of_path("path-not-canonical", path, f"written {quoted(text)}")
-    if not path.startswith(PAYLOAD):
-        fault_of_path("path-directory" if path == PAYLOAD[:-1] else "fetch-tag-file", path)
+    if not path.startswith(BELOW_PAYLOAD):
+        fault_of_path("path-directory" if path == PAYLOAD else "fetch-tag-file", path)
         return None
     if path.endswith(b"/"):
         fault_of_path("path-directory", path)

@@ -14,10 +14,9 @@ from pathlib import Path
 import pytest
 
 from pressmark.bagit.bag_directory import STAGING
-from pressmark.bagit.changes import transaction
-from pressmark.bagit.changes.transaction import Transaction, is_decided, recover
+from pressmark.bagit.changes.bag_transaction import BagTransaction, is_decided, recover
 from pressmark.errors import BagError
-from pressmark.fs import locks
+from pressmark.fs import locks, transaction
 
 from ..bags import tree
 
@@ -50,19 +49,19 @@ def contents(base: bytes) -> dict[bytes, bytes]:
 
 def make_payload(base: bytes, between: Callable[[], None] | None = None) -> None:
     """Do what making a bag in place does."""
-    with Transaction(base) as change:
+    with BagTransaction(base) as change:
         new = Path(os.fsdecode(change.new))
         (new / "m.txt").write_bytes(b"m")
         (new / "t").mkdir()
         (new / "t" / "x").write_bytes(b"x")
         (new / "bagit.txt").write_bytes(b"new")
         names = [name for name in os.listdir(base) if name != STAGING]
-        change.commit(REQUEST, names, [b"m.txt", b"t", b"bagit.txt"], payload=True, between=between)
+        change.commit(REQUEST, names, [b"m.txt", b"t", b"bagit.txt"], nested=True, between=between)
 
 
 def replace(base: bytes) -> None:
     """Do what an update does."""
-    with Transaction(base) as change:
+    with BagTransaction(base) as change:
         (Path(os.fsdecode(change.new)) / "bagit.txt").write_bytes(b"new")
         change.commit(REQUEST, [b"bagit.txt", b"a"], [b"bagit.txt"])
 
@@ -120,12 +119,12 @@ def test_names_that_cannot_be_looked_at(tmp_path: Path, change: Change, monkeypa
 def test_nothing_committed(tmp_path: Path) -> None:
     """Without a commit, with an exception or without, everything is as it was."""
     base = folder(tmp_path / "b")
-    with Transaction(base) as change:
+    with BagTransaction(base) as change:
         (Path(os.fsdecode(change.new)) / "x").write_bytes(b"x")
     assert tree(base) == BEFORE
 
     def failing() -> None:
-        with Transaction(base) as change:
+        with BagTransaction(base) as change:
             (Path(os.fsdecode(change.new)) / "x").write_bytes(b"x")
             raise KeyError
 
@@ -281,7 +280,7 @@ def test_in_the_way(tmp_path: Path) -> None:
     def intrude() -> None:
         (tmp_path / "b" / "m.txt").write_bytes(b"mine")
 
-    with pytest.raises(BagError, match="it came in the way"):
+    with pytest.raises(BagError, match="path is occupied"):
         make_payload(base, intrude)
     assert tree(base) == {**BEFORE, b"m.txt": b"mine"}
     (tmp_path / "b" / "m.txt").unlink()
@@ -295,12 +294,12 @@ def test_in_the_way(tmp_path: Path) -> None:
         raise Killed
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Transaction, "_undo", killed)
+        patch.setattr(BagTransaction, "_undo", killed)
         patch.setattr(transaction, "UNDO", b"journal")
         with pytest.raises(Killed):
             make_payload(base, die)
     assert is_decided(base)
-    with pytest.raises(BagError, match="it came in the way of a change; move it away"):
+    with pytest.raises(BagError, match="path is occupied"):
         recover(base)
     (tmp_path / "b" / "m.txt").unlink()
     assert recover(base) == REQUEST
@@ -312,18 +311,18 @@ def test_two_runs(tmp_path: Path) -> None:
     base = folder(tmp_path / "b")
     code = (
         "import sys\n"
-        "from pressmark.bagit.changes.transaction import Transaction\n"
+        "from pressmark.bagit.changes.bag_transaction import BagTransaction\n"
         "from pressmark.errors import BagError\n"
-        "try:\n    Transaction(sys.argv[1].encode())\nexcept BagError as error:\n    print(error.reason)\n"
+        "try:\n    BagTransaction(sys.argv[1].encode())\nexcept BagError as error:\n    print(error.reason)\n"
     )
-    with Transaction(base):
-        with pytest.raises(BagError, match="another run is changing it"):
-            Transaction(base)
+    with BagTransaction(base):
+        with pytest.raises(BagError, match="in use by another run; wait for it to finish"):
+            BagTransaction(base)
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
         run = subprocess.run(
             [sys.executable, "-c", code, os.fsdecode(base)], capture_output=True, text=True, check=True, env=environment
         )
-        assert run.stdout == "another run is changing it; wait for its end\n"
+        assert run.stdout == "in use by another run; wait for it to finish\n"
     assert tree(base) == BEFORE
 
 
@@ -335,7 +334,7 @@ def test_other_things_of_that_name(tmp_path: Path) -> None:
         path = tmp_path / "b" / os.fsdecode(STAGING)
         make(path)
         with pytest.raises(BagError, match=r"it is not a directory; move it away|it is a symbolic link; remove it"):
-            Transaction(base)
+            BagTransaction(base)
         path.unlink()
     assert not list((tmp_path / "elsewhere").iterdir())
 
@@ -350,7 +349,7 @@ def test_other_things_of_that_name(tmp_path: Path) -> None:
         (b'{"pressmark_bag": 1, "request": {}, "out": [3], "in": ["b"], "payload": false}', "damaged"),
         (b'{"pressmark_bag": 1, "request": 7, "out": ["a"], "in": ["b"], "payload": false}', "damaged"),
         (b"[" * 100_000, "damaged"),
-        (json.dumps({"pressmark_bag": 99}).encode(), "another version of Pressmark"),
+        (json.dumps({"pressmark_bag": 99}).encode(), "unsupported journal format 99; finish the change"),
     ],
 )
 def test_strange_journals(tmp_path: Path, journal: bytes, reason: str) -> None:
@@ -385,7 +384,7 @@ def test_journals_lead_nowhere_else(tmp_path: Path) -> None:
         (staging / name).symlink_to(tmp_path / "elsewhere")
         journal = {"pressmark_bag": 1, "request": {}, "out": ["a"], "in": ["secret"], "payload": name == "data"}
         (staging / "journal").write_text(json.dumps(journal))
-        with pytest.raises(BagError, match="it is not what an interrupted run leaves"):
+        with pytest.raises(BagError, match="not a directory of an interrupted run"):
             recover(base)
         (staging / name).unlink()
     (staging / "journal").unlink()
@@ -403,5 +402,5 @@ def test_not_writable(tmp_path: Path) -> None:
     base = folder(tmp_path / "b")
     os.chmod(base, 0o500)
     with pytest.raises(BagError, match="Permission denied"):
-        Transaction(base)
+        BagTransaction(base)
     assert recover(base) is None

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pressmark.bagit.fetch_txt import FetchEntry, fetch_line, is_absolute_uri, read_fetch
+from pressmark.bagit.fetch.fetch_txt import FetchEntry, fetch_line, is_absolute_uri, read_fetch
 from pressmark.bagit.problems import KINDS
 from pressmark.reports import Problem
 

@@ -1,0 +1,75 @@
+"""Change a bag, or a directory that becomes one, as a whole or not at all: :mod:`pressmark.fs.transaction` for bags."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from pressmark.bagit.bag_directory import STAGING
+from pressmark.bagit.changes.refusals import enter_staging, refusing
+from pressmark.errors import BagError
+from pressmark.fs import transaction
+from pressmark.fs.durable import exists
+from pressmark.fs.transaction import ChangeFormat, Transaction, TransactionError
+
+__all__ = ["BagTransaction", "is_decided", "recover"]
+
+FORMAT = ChangeFormat(STAGING, "pressmark_bag", 1, b"bagit.txt", b"data")
+
+
+@contextlib.contextmanager
+def _as_bag_error() -> Iterator[None]:
+    try:
+        yield
+    except TransactionError as error:
+        raise BagError(error.path, error.reason) from error.__cause__
+
+
+class BagTransaction(Transaction):
+    """A :class:`~pressmark.fs.transaction.Transaction` that raises :class:`BagError`.
+
+    Its staging directory is shared: every user with write access to the bag can finish an interrupted change.
+
+    :param base: the directory to change
+    :raises BagError: ``base`` is not writable, another run is changing it, or an interrupted change cannot be finished
+    """
+
+    def __init__(self, base: bytes) -> None:
+        with refusing(base), _as_bag_error():
+            super().__init__(base, enter_staging(os.path.join(base, STAGING), base, shared=True), FORMAT)
+
+    def commit(
+        self,
+        request: dict[str, Any],
+        moves_out: Iterable[bytes],
+        moves_in: Iterable[bytes],
+        *,
+        nested: bool = False,
+        between: Callable[[], None] | None = None,
+    ) -> None:
+        with _as_bag_error():
+            super().commit(request, moves_out, moves_in, nested=nested, between=between)
+
+
+def is_decided(base: bytes) -> bool:
+    """Return whether a change of ``base`` was decided and is unfinished.
+
+    :raises BagError: the operating system refuses to look
+    """
+    with refusing(base):
+        return transaction.is_decided(base, STAGING)
+
+
+def recover(base: bytes) -> dict[str, Any] | None:
+    """Finish the change of ``base`` that an interrupted run had decided, or remove what the run had only prepared.
+
+    :return: the request of the change that was finished; :data:`None` if there was none
+    :raises BagError: another run is changing ``base``, or a move fails
+    """
+    with refusing(base):
+        if not exists(os.path.join(base, STAGING)):
+            return None
+    with BagTransaction(base) as change:
+        return change.recovered

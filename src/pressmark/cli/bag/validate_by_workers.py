@@ -1,0 +1,60 @@
+"""``pressmark bag validate --workers``: bags are validated by several workers, and can be resumed."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+from pressmark.bagit.job import ValidateBags
+from pressmark.bagit.report import BagReport
+from pressmark.cli.bag.problems import Problems
+from pressmark.cli.common.file_progress import Tally
+from pressmark.cli.common.workers import Workers
+from pressmark.errors import BagError
+from pressmark.fixity import Progress
+from pressmark.jobs import Receipt
+from pressmark.reports import Problem
+
+__all__ = ["validate_by_workers"]
+
+
+def validate_by_workers(
+    workers: Workers, bags: tuple[bytes, ...], rules: dict[str, Any], problems: Problems, tally: Tally
+) -> Iterator[tuple[bytes, BagReport | BagError, None]]:
+    """Have ``bags`` validated by workers, and write their problems, bag by bag.
+
+    :param rules: arguments of :class:`~pressmark.bagit.ValidateBags`
+    :return: each bag, and its report or why it could not be validated
+    """
+    job = ValidateBags(**rules)
+    done = Progress(0, 0, 0)
+
+    def count(receipt: Receipt) -> None:
+        nonlocal done
+        done = Progress(done.files + receipt.n, done.bytes + receipt.bytes, done.failed + receipt.errors)
+        tally.on_event(done)
+
+    paths = [os.fsdecode(os.path.abspath(bag)) for bag in bags]
+    work = workers.run(job, lambda folder: job.plan(folder, bags), paths, None, count)
+    waiting = zip(bags, paths, strict=True)
+    for receipt in work.receipts():
+        unread = [record for record in work.failures(receipt) if record["status"] == "unreadable"]
+        assert receipt.output is not None
+        with open(work.output_path(receipt.output), "rb") as lines:
+            records = list(map(json.loads, lines))
+        for bag, path in islice(waiting, receipt.n):
+            problems.begin(bag)
+            if not records or records[0]["path"] != path:
+                yield bag, BagError(bag, unread.pop(0)["message"]), None
+                continue
+            record = records.pop(0)
+            report = BagReport(level=job.level, keep=0)
+            for one in map(Problem.from_record, record.pop("problems")):
+                problems.write(one)
+                report.add([one])
+            # Everything that not every summary has is a count.
+            report.counts.update((name, record[name]) for name in record if name not in {"path", *report.summary()})
+            yield bag, report, None

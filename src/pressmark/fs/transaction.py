@@ -1,0 +1,350 @@
+"""Change a directory as a whole or not at all, even if the change is interrupted.
+
+New files are written to a hidden directory inside the directory that is changed. A journal then lists what is moved out
+and what is moved in. The rename that creates the journal is the decision. Before it, only the hidden directory exists.
+After it, the next run (this one, or another after a crash) completes the moves, however many are already done. If a
+move fails, all moves are reversed.
+
+::
+
+    .hidden/
+    ├── lock            held during a run
+    ├── new/            files to move in
+    ├── old/            files that were moved out; removed at the end
+    ├── data/           files that were moved out and are moved in again as one directory
+    ├── journal         decided: make the moves
+    └── journal.undo    decided: reverse the moves
+
+No move overwrites anything: each target must be free. All moves out precede all moves in, so the state of an
+interrupted change follows from the hidden directory alone: a name that is listed under "in" and is missing from
+``new/`` was moved in.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import stat
+from collections.abc import Callable, Iterable, Iterator
+from time import sleep
+from types import TracebackType
+from typing import Any, NamedTuple, Self
+
+from pressmark.fs.durable import exists, flush_directory, flush_tree
+from pressmark.fs.removal import remove_tree
+from pressmark.fs.staging import StagingDirectory
+
+__all__ = ["ChangeFormat", "Transaction", "TransactionError", "is_decided"]
+
+JOURNAL, UNDO, PART = b"journal", b"journal.undo", b"journal.part"
+RUN_AGAIN = "run the same command again"
+# On Windows, a virus scanner that holds a new file makes renaming it fail for a moment.
+RENAME_TRIES, RENAME_PAUSE = 8, 0.05  # seconds, doubled after each try
+
+
+class TransactionError(Exception):
+    """A change that could not be made, finished or undone; its cause is the :class:`OSError`, if there is one.
+
+    :ivar path: the file or directory concerned
+    :ivar reason: one line: the problem and what to do
+    """
+
+    def __init__(self, path: str | bytes, reason: str) -> None:
+        super().__init__(path, reason)
+        self.path = path
+        self.reason = reason
+
+
+class ChangeFormat(NamedTuple):
+    """How changes of one kind of directory are recorded.
+
+    :ivar staging: name of the hidden directory
+    :ivar key: key of the format number in the journal
+    :ivar number: the format number
+    :ivar marker: a file that is moved out first and moved in last: a directory without it counts as incomplete
+    :ivar content: name of the directory that can receive everything that is moved out
+    """
+
+    staging: bytes
+    key: str
+    number: int
+    marker: bytes
+    content: bytes
+
+
+class _Moves(NamedTuple):
+    """The moves of a journal, as names in the base directory only: a journal cannot move anything elsewhere.
+
+    :ivar out: names to move out
+    :ivar into: names to move in, in this order, after all moves out
+    :ivar nested: everything that is moved out is moved in again first, as one directory
+    """
+
+    out: list[bytes]
+    into: list[bytes]
+    nested: bool
+
+
+@contextlib.contextmanager
+def _refusing(path: str | bytes, advice: str = "") -> Iterator[None]:
+    """Turn an :class:`OSError` into a :class:`TransactionError` about the file it names, or about ``path``."""
+    try:
+        yield
+    except OSError as error:
+        named = error.filename if isinstance(error.filename, (str, bytes)) else path
+        reason = error.strerror or str(error)
+        raise TransactionError(named, f"{reason}; {advice}" if advice else reason) from error
+
+
+def is_decided(base: bytes, staging: bytes) -> bool:
+    """Return whether a change of ``base`` was decided and is unfinished.
+
+    :param staging: name of the hidden directory
+    :raises OSError: the journal's directory cannot be read
+    """
+    return any(exists(os.path.join(base, staging, name)) for name in (JOURNAL, UNDO))
+
+
+class Transaction:
+    """A change of the directory ``base``; a context manager. Without :meth:`commit`, nothing changes.
+
+    It first finishes a change that an interrupted run had decided.
+
+    :param base: the directory to change
+    :param staging: its hidden directory, entered and locked; the transaction leaves it
+    :param form: how the change is recorded
+
+    :ivar new: directory for the files to move in
+    :ivar recovered: the request of an interrupted change that was finished; else :data:`None`
+    :raises TransactionError: an interrupted change cannot be finished
+    """
+
+    def __init__(self, base: bytes, staging: StagingDirectory, form: ChangeFormat) -> None:
+        self._base = base
+        self._form = form
+        self._entered = staging
+        self.staging = staging.path
+        self.new = self._path(b"new")
+        self._old = self._path(b"old")
+        self._nested = self._path(b"data")
+        self.recovered: dict[str, Any] | None = None
+        try:
+            with _refusing(base):
+                self._recover()
+                os.mkdir(self.new)
+        except BaseException:
+            self._entered.abandon()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, _type: type[BaseException] | None, _value: BaseException | None, _traceback: TracebackType | None
+    ) -> None:
+        if self._may_be_decided():
+            self._entered.abandon()
+            return
+        with contextlib.suppress(OSError):  # the next run removes the rest
+            self._clean()
+        self._entered.leave()
+
+    def _may_be_decided(self) -> bool:
+        """Return whether a decided change is, or could be, unfinished: then nothing may be removed."""
+        try:
+            return is_decided(self._base, self._form.staging)
+        except OSError:
+            return True
+
+    def commit(
+        self,
+        request: dict[str, Any],
+        moves_out: Iterable[bytes],
+        moves_in: Iterable[bytes],
+        *,
+        nested: bool = False,
+        between: Callable[[], None] | None = None,
+    ) -> None:
+        """Move names out of the base directory, then others in; or leave everything unchanged.
+
+        The marker file is moved out first and moved in last, when all other names are on disk.
+
+        :param request: a JSON-serializable record of the change; a later run finds it in :attr:`recovered`
+        :param moves_out: names in the base directory
+        :param moves_in: names in :attr:`new`
+        :param nested: move everything that is moved out in again, as one directory
+        :param between: called after the moves out; an exception reverses the change
+        :raises TransactionError: a move failed; everything is unchanged, or the next run reverses or finishes the
+            change
+        """
+        marker = self._form.marker
+        out = sorted(moves_out, key=lambda name: (name != marker, name))
+        into = sorted(moves_in, key=lambda name: (name == marker, name))
+        moves = _Moves(out, into, nested)
+        with _refusing(self._base, "nothing was changed"):
+            if nested:
+                os.mkdir(self._nested)
+                shutil.copymode(self._base, self._nested)
+            else:
+                os.mkdir(self._old)
+            flush_tree(self.new)
+            self._decide(request, moves)
+        try:
+            with _refusing(self._base, "nothing was changed"):
+                self._move_out(moves)
+                if between is not None:
+                    between()
+                self._move_in(moves)
+        except BaseException:
+            with _refusing(self._base, RUN_AGAIN):
+                os.rename(self._path(JOURNAL), self._path(UNDO))
+                self._undo(moves)
+                os.unlink(self._path(UNDO))
+            raise
+        # The change is complete from here on, whatever fails later.
+        with _refusing(self._base, RUN_AGAIN):
+            os.unlink(self._path(JOURNAL))
+
+    def _decide(self, request: dict[str, Any], moves: _Moves) -> None:
+        journal = {
+            self._form.key: self._form.number,
+            "request": request,
+            "out": list(map(os.fsdecode, moves.out)),
+            "in": list(map(os.fsdecode, moves.into)),
+            "payload": moves.nested,  # the key is part of the format
+        }
+        with open(self._path(PART), "xb") as file:
+            file.write(json.dumps(journal).encode())
+            file.flush()
+            os.fsync(file.fileno())
+        os.rename(self._path(PART), self._path(JOURNAL))
+        try:
+            flush_directory(self.staging)
+        except OSError:
+            # The caller learns that nothing was changed, so the next run must not make the change.
+            with _refusing(self._base, RUN_AGAIN):
+                os.unlink(self._path(JOURNAL))
+            raise
+
+    # --- moves; each one may already be done ----------------------------------------------------------------------
+
+    def _moves_out(self, moves: _Moves) -> list[tuple[bytes, bytes]]:
+        """Return source and target of each move out, relative to the base directory."""
+        target = os.path.join(self._form.staging, b"data" if moves.nested else b"old")
+        return [(name, os.path.join(target, name)) for name in moves.out]
+
+    def _moves_in(self, moves: _Moves) -> list[tuple[bytes, bytes]]:
+        """Return source and target of each move in, relative to the base directory."""
+        staging = self._form.staging
+        nested = [(os.path.join(staging, b"data"), self._form.content)] if moves.nested else []
+        return nested + [(os.path.join(staging, b"new", name), name) for name in moves.into]
+
+    def _move_out(self, moves: _Moves) -> None:
+        for source, target in self._moves_out(moves):
+            if not self._exists(target):
+                self._move(source, target)
+        flush_directory(self._nested if moves.nested else self._old)
+        flush_directory(self._base)
+
+    def _move_in(self, moves: _Moves) -> None:
+        *others, last = self._moves_in(moves)
+        for source, target in (*others, last):
+            if (source, target) == last:
+                flush_directory(self._base)
+            if self._exists(source):
+                self._move_to_free(source, target)
+        flush_directory(self._base)
+
+    def _undo(self, moves: _Moves) -> None:
+        with _refusing(self._base, RUN_AGAIN):
+            for source, target in reversed(self._moves_in(moves)):
+                if not self._exists(source):
+                    self._move(target, source)
+            for source, target in reversed(self._moves_out(moves)):
+                if self._exists(target):
+                    self._move_to_free(target, source)
+            flush_directory(self._base)
+
+    def _move_to_free(self, source: bytes, target: bytes) -> None:
+        if self._exists(target):
+            path = os.path.join(self._base, target)
+            raise TransactionError(path, "path is occupied by a file that is not part of the change; move that file")
+        self._move(source, target)
+
+    def _move(self, source: bytes, target: bytes) -> None:
+        source, target = os.path.join(self._base, source), os.path.join(self._base, target)
+        for attempt in range(RENAME_TRIES):
+            try:
+                os.rename(source, target)
+                return
+            except PermissionError:
+                if os.name != "nt" or attempt == RENAME_TRIES - 1:
+                    raise
+                sleep(RENAME_PAUSE * 2**attempt)
+
+    def _exists(self, name: bytes) -> bool:
+        return exists(os.path.join(self._base, name))
+
+    # --- recovery -------------------------------------------------------------------------------------------------
+
+    def _recover(self) -> None:
+        for folder in (self.new, self._old, self._nested):
+            if exists(folder) and not stat.S_ISDIR(os.lstat(folder).st_mode):
+                raise TransactionError(folder, "not a directory of an interrupted run; move it away")
+        for name in (UNDO, JOURNAL):
+            path = self._path(name)
+            if not exists(path):
+                continue
+            request, moves = self._read(path)
+            with _refusing(self._base, RUN_AGAIN):
+                if name == UNDO:
+                    self._undo(moves)
+                else:
+                    # After the first move in, all moves out are done, and their names may be in use again.
+                    if all(self._exists(source) for source, _target in self._moves_in(moves)):
+                        self._move_out(moves)
+                    self._move_in(moves)
+                    self.recovered = request
+                os.unlink(path)
+        self._clean()
+
+    def _clean(self) -> None:
+        for folder in (self.new, self._old):
+            remove_tree(folder)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self._path(PART))
+        # Only if it is empty: its files belong to the base directory.
+        with contextlib.suppress(FileNotFoundError):
+            os.rmdir(self._nested)
+
+    def _path(self, name: bytes) -> bytes:
+        return os.path.join(self.staging, name)
+
+    def _read(self, path: bytes) -> tuple[dict[str, Any], _Moves]:
+        """Return request and moves of a journal, which is untrusted input: it may have come with the directory."""
+        damaged = "damaged journal of an interrupted change"
+        try:
+            descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+            with open(descriptor, "rb") as file:
+                journal = json.load(file)
+            number = journal[self._form.key]
+            if number != self._form.number:
+                reason = f"unsupported journal format {number!r}; finish the change with the Pressmark that began it"
+                raise TransactionError(path, reason)
+            moves = _Moves(
+                list(map(os.fsencode, journal["out"])),
+                list(map(os.fsencode, journal["in"])),
+                journal["payload"] is True,
+            )
+            request = dict(journal["request"])
+        except (OSError, ValueError, LookupError, TypeError, RecursionError) as error:
+            raise TransactionError(path, f"{damaged}: {error}; move it away") from None
+        for name in (*moves.out, *moves.into):
+            is_name = name not in (b"", b".", b"..", self._form.staging) and os.path.basename(name) == name
+            if not is_name or b"\0" in name:
+                raise TransactionError(path, f"{damaged}: {name!r} is not a file name; move it away")
+        if not self._moves_in(moves):
+            raise TransactionError(path, f"{damaged}: nothing to move in; move it away")
+        return request, moves
