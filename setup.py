@@ -1,7 +1,8 @@
-"""The extension modules, and the decision whether to build them.
+"""Build the extension modules, or install the pure implementation alone.
 
-``PRESSMARK_BUILD=auto`` (the default) builds them where a C compiler works and installs the pure twin alone where none
-does, saying so in one line; ``native`` makes that an error; ``pure`` does not look for a compiler.
+``PRESSMARK_BUILD=auto`` (the default) builds the extension modules if a C compiler works. Otherwise it prints one line
+and installs the pure implementation alone. ``native`` makes a missing compiler an error. ``pure`` does not look for a
+compiler.
 """
 
 import os
@@ -13,11 +14,13 @@ from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
 NATIVE = Path("src/pressmark/_kernels/native")
-LANES = NATIVE / "lanes"
+# Each extension is a folder of C files with one .pyx. The module's name begins with an underscore: without a compiled
+# module, Python would import a folder of the same name as a namespace package.
+FOLDERS = ("digests", "mapping", "arrow", "paths")
 
 
 def compiler_problem():
-    """Return why no extension can be compiled here, or None: a compiler and Python's headers are both needed."""
+    """Return why no extension can be compiled, or None. Both a compiler and Python's headers are needed."""
     from setuptools import Distribution
 
     command = build_ext(Distribution())
@@ -26,7 +29,7 @@ def compiler_problem():
         with tempfile.TemporaryDirectory() as folder:
             source = Path(folder, "probe.c")
             source.write_text("#include <Python.h>\nint main(void) { return 0; }\n")
-            # new_compiler and the platform's customisation are what build_ext itself will use.
+            # build_ext itself uses new_compiler and this customisation.
             from setuptools._distutils.ccompiler import new_compiler
             from setuptools._distutils.sysconfig import customize_compiler
 
@@ -38,38 +41,44 @@ def compiler_problem():
     return None
 
 
+def sources(folder):
+    """Return the C files of an extension, except the one that Cython generates."""
+    return [str(path) for path in sorted(folder.rglob("*.c")) if path.name != f"{folder.name}.c"]
+
+
 def extensions():
     from Cython.Build import cythonize
 
     sanitize = os.environ.get("PRESSMARK_SANITIZE")
     developing = os.environ.get("PRESSMARK_DEV") == "1"
     windows = sys.platform == "win32"
-    flags = ["/O2"] if windows else ["-O3"]
+    flags = ["/O2"] if windows else ["-O3", "-fvisibility=hidden"]
     if developing and not windows:
-        # Users on newer compilers must not be stopped by warnings that we have not seen yet.
+        # For developers only: warnings of a newer compiler must not stop a user's build.
         flags += ["-Wall", "-Wextra", "-Wno-unused-function", "-Wno-sign-compare", "-Werror"]
     link = []
     if sanitize:
         flags += ["-O1", "-g", f"-fsanitize={sanitize}", "-fno-omit-frame-pointer", "-fno-sanitize-recover=all"]
-        # Python's own -fwrapv would silence what is said of overflows and of pointers.
+        # Python's own -fwrapv would hide overflows of integers and pointers.
         flags += ["-fno-wrapv"]
         link += [f"-fsanitize={sanitize}"]
-    headers = [str(path) for path in sorted(NATIVE.rglob("*.h"))]
-    modules = []
-    for source in sorted(NATIVE.glob("*.pyx")):
-        lanes = [str(path) for path in sorted(LANES.glob("*.c"))] if source.stem == "digests" else []
-        modules.append(
-            Extension(
-                f"pressmark._kernels.native.{source.stem}",
-                [str(source), *lanes],
-                include_dirs=[str(NATIVE)],
-                depends=headers,
-                extra_compile_args=flags,
-                extra_link_args=link,
-            )
+    included = [str(path) for suffix in ("*.h", "*.pxi") for path in sorted(NATIVE.rglob(suffix))]
+    modules = [
+        Extension(
+            f"pressmark._kernels.native._{name}",
+            [str(NATIVE / name / f"{name}.pyx"), *sources(NATIVE / name)],
+            include_dirs=[str(NATIVE)],
+            # The same definition as in Python's own headers.
+            define_macros=[("_GNU_SOURCE", "1")],
+            depends=included,
+            extra_compile_args=flags,
+            extra_link_args=link,
         )
+        for name in FOLDERS
+    ]
     return cythonize(
         modules,
+        include_path=["src"],
         compiler_directives={
             "language_level": 3,
             "binding": True,

@@ -275,7 +275,7 @@ def tables(report: Report, call: argparse.Namespace, threads: int) -> list[Cell]
 
 def lines(report: Report, call: argparse.Namespace, threads: int) -> list[Cell]:
     """Measure what was agreed, and say of each line whether it is met."""
-    from pressmark._kernels.native import digests
+    from pressmark._kernels.native import _digests as digests
 
     cells = []
     best, forced = digests.best_level(), digests.level()

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
-import pkgutil
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -17,25 +16,25 @@ from support.implementations import Implementation
 
 ROOT = Path(__file__).parents[2]
 
-# What one twin has alone, and why.
-ONLY_NATIVE = {
-    # The pure one gives nothing out itself.
-    "arrow": {"outstanding_exports"},
+# What the extension modules export beyond the package, and why.
+ONLY_COMPILED = {
+    # The pure implementation exports nothing itself.
+    "_arrow": {"outstanding_exports"},
     # Vector levels: plain Python has none.
-    "digests": {"best_level", "level", "levels", "use_level"},
+    "_digests": {"best_level", "hexdigest_function", "level", "levels", "use_level"},
+    "_mapping": {"Inverse", "Kernel"},
+    "_paths": set(),
 }
-ONLY_PURE = {
-    # How the pure kernels say no inside; C returns a code.
-    "packed": {"Refusal"},
+# What the pure implementation does not do, its first line says.
+SAID_DIFFERENTLY = {
+    "copy_small",
+    "lane_count",
+    "move_object",
+    "sha_extensions",
+    "supported",
+    "write_small",
+    "write_small_object",
 }
-MODULES = (
-    *("arrow", "clean_path", "digests", "direct", "hashed", "manifest_index", "omit_prefix", "packed"),
-    *("pairtree", "pairtree_scan", "path_lengths", "path_sort", "path_tree", "vitro"),
-)
-
-
-def module(implementation: Implementation, name: str) -> ModuleType:
-    return getattr(implementation.kernels, name)
 
 
 def public(cls: type) -> set[str]:
@@ -44,13 +43,6 @@ def public(cls: type) -> set[str]:
 
 def first_line(value: Any) -> str:
     return (inspect.getdoc(value) or "").partition("\n")[0]
-
-
-def test_every_compiled_module_has_its_twin(twins: tuple[Implementation, Implementation]) -> None:
-    """What is compiled can be read in Python too, under the same name."""
-    native, pure = ({found.name for found in pkgutil.iter_modules(t.kernels.__path__)} for t in twins)
-    assert native - pure == set()
-    assert set(MODULES) <= native
 
 
 def test_both_packages_export_the_same(twins: tuple[Implementation, Implementation]) -> None:
@@ -63,26 +55,26 @@ def test_both_packages_export_the_same(twins: tuple[Implementation, Implementati
     assert list(_kernels.IMPLEMENTATIONS) == [native.NAME, pure.NAME]
 
 
-@pytest.mark.parametrize("name", MODULES)
-def test_both_modules_export_the_same(twins: tuple[Implementation, Implementation], name: str) -> None:
-    """Module by module, the twins export the same names, but for the few that are listed here."""
-    native, pure = (set(module(implementation, name).__all__) for implementation in twins)
-    assert native - pure == ONLY_NATIVE.get(name, set())
-    assert pure - native == ONLY_PURE.get(name, set())
+def test_the_package_exports_all_that_is_compiled(twins: tuple[Implementation, Implementation]) -> None:
+    """Each name that an extension module exports is one of the package, but for the few that are listed here."""
+    native, _ = (implementation.kernels for implementation in twins)
+    compiled: set[str] = set()
+    for name, alone in ONLY_COMPILED.items():
+        exported = set(getattr(native, name).__all__)
+        assert exported - set(native.__all__) == alone
+        compiled |= exported
+    assert set(native.__all__) - compiled == {"LEVEL", "NAME", "RELEASES_GIL"}
 
 
-@pytest.mark.parametrize("name", MODULES)
-def test_both_say_the_same_of_themselves(twins: tuple[Implementation, Implementation], name: str) -> None:
-    """The first docstring lines of classes and functions are the same in both; of columns and digests, nearly so."""
-    native, pure = (module(implementation, name) for implementation in twins)
-    if name not in ("arrow", "packed", "digests"):
-        assert first_line(native) == first_line(pure)
-    for export in sorted(set(native.__all__) & set(pure.__all__)):
+def test_both_say_the_same_of_themselves(twins: tuple[Implementation, Implementation]) -> None:
+    """The first docstring lines of classes and functions are the same in both."""
+    native, pure = (implementation.kernels for implementation in twins)
+    for export in native.__all__:
         one, other = getattr(native, export), getattr(pure, export)
         if callable(one):
             assert one.__name__ == other.__name__ == export
             assert first_line(one)
-            assert export == "supported" or first_line(one) == first_line(other)
+            assert export in SAID_DIFFERENTLY or first_line(one) == first_line(other)
 
 
 def test_columns_have_the_same_methods(twins: tuple[Implementation, Implementation]) -> None:
@@ -142,6 +134,41 @@ def test_kernels_take_the_same_parameters(twins: tuple[Implementation, Implement
             results, faults = getattr(kernels, name)(*given)(packed)
             assert len(results) == 1
             assert isinstance(faults, list)
+
+
+def stubbed(body: list[ast.stmt]) -> dict[str, list[str]]:
+    """Return the names of the parameters of each function and public method in a stub."""
+    found = {}
+    for node in body:
+        if isinstance(node, ast.ClassDef):
+            found |= {f"{node.name}.{name}": names for name, names in stubbed(node.body).items()}
+        elif isinstance(node, ast.FunctionDef) and not node.name.startswith("__"):
+            found[node.name] = [argument.arg for argument in node.args.args if argument.arg not in ("self", "cls")]
+    return found
+
+
+@pytest.mark.parametrize("name", ONLY_COMPILED)
+def test_stubs_are_true(twins: tuple[Implementation, Implementation], name: str) -> None:
+    """The stub of an extension module has its names, and its functions and methods have their parameters."""
+    compiled = getattr(twins[0].kernels, name)
+    stub = ast.parse((Path(_kernels.__file__).parent / "native" / f"{name}.pyi").read_text(encoding="utf-8"))
+    names = {node.name for node in stub.body if isinstance(node, ast.ClassDef | ast.FunctionDef)}
+    assert names == set(compiled.__all__)
+    real: dict[str, list[str]] = {}
+    for export in compiled.__all__:
+        value = getattr(compiled, export)
+        if inspect.isclass(value):
+            for attribute in vars(value):
+                if not attribute.startswith("_") and inspect.isroutine(function := getattr(value, attribute)):
+                    given = [name for name in inspect.signature(function).parameters if name != "self"]
+                    real[f"{export}.{attribute}"] = given
+        else:
+            real[export] = list(inspect.signature(value).parameters)
+    described = stubbed(stub.body)
+    assert {key: described[key] for key in real} == real
+    assert all(
+        hasattr(getattr(compiled, key.partition(".")[0]), key.partition(".")[2]) for key in set(described) - set(real)
+    )
 
 
 @pytest.mark.repository

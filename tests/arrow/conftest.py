@@ -15,9 +15,9 @@ def outstanding_exports() -> int:
     """Return how many structures the native implementation gave out that no consumer has released."""
     if native_is_missing():
         return 0
-    from pressmark._kernels.native import arrow
+    from pressmark._kernels.native import _arrow
 
-    count: int = arrow.outstanding_exports()
+    count: int = _arrow.outstanding_exports()
     return count
 
 

@@ -20,7 +20,7 @@ IDS = ["ark:/13030/xt12t3", None, "b", "a rather long identifier, é例, that no
 def library(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
     """The pure implementation, with one of the packages that it knows."""
     pytest.importorskip(request.param)
-    module = pytest.importorskip(f"pressmark._kernels.pure.with_{request.param}")
+    module = pytest.importorskip(f"pressmark._kernels.pure.arrow.with_{request.param}")
     monkeypatch.setattr(pure_arrow, "_library", lambda: module)
     with use(PURE):
         yield module

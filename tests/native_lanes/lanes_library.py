@@ -5,7 +5,7 @@ import hashlib
 import subprocess
 from pathlib import Path
 
-SOURCES = Path(__file__).resolve().parents[2] / "src/pressmark/_kernels/native/lanes"
+SOURCES = Path(__file__).resolve().parents[2] / "src/pressmark/_kernels/native/digests/lanes"
 ALGORITHMS = (
     "md5", "sha1", "sha224", "sha256", "sha384", "sha512", "sha512/224", "sha512/256",
     "blake2b-160", "blake2b-256", "blake2b-384", "blake2b-512",

@@ -1,6 +1,6 @@
 """Every character class, substitution, digest name, limit and fault code: once, for both twins.
 
-The C tables in ``native/tables.h`` are generated from this module by ``ci/tables``; a stale copy fails CI.
+The C tables in ``native/shared/tables.h`` are generated from this module by ``ci/tables``; a stale copy fails CI.
 Nothing here asks the interpreter about Unicode (no ``isspace``, ``\\W``, ``lower``, ``unicodedata``):
 those answers change with versions, and a path must not.
 """
@@ -130,16 +130,16 @@ CLEAN_LEFT = b"-~"
 
 # --- digests --------------------------------------------------------------------------------------------------
 
-# OCFL name -> (hashlib name, octets of the digest, index in native/lanes/lanes.h). The fixity vocabulary of
-# OCFL and of extension 0009, without "size", which is no digest.
+# OCFL name -> (hashlib name, bytes of the digest). The fixity vocabulary of OCFL and of extension 0009, without "size",
+# which is not a digest.
 DIGESTS = {
-    "md5": ("md5", 16, "PM_MD5"),
-    "sha1": ("sha1", 20, "PM_SHA1"),
-    "sha256": ("sha256", 32, "PM_SHA256"),
-    "sha512": ("sha512", 64, "PM_SHA512"),
-    "sha512/256": ("sha512_256", 32, "PM_SHA512_256"),
-    "blake2b-160": ("blake2b", 20, "PM_BLAKE2B_160"),
-    "blake2b-256": ("blake2b", 32, "PM_BLAKE2B_256"),
-    "blake2b-384": ("blake2b", 48, "PM_BLAKE2B_384"),
-    "blake2b-512": ("blake2b", 64, "PM_BLAKE2B_512"),
+    "md5": ("md5", 16),
+    "sha1": ("sha1", 20),
+    "sha256": ("sha256", 32),
+    "sha512": ("sha512", 64),
+    "sha512/256": ("sha512_256", 32),
+    "blake2b-160": ("blake2b", 20),
+    "blake2b-256": ("blake2b", 32),
+    "blake2b-384": ("blake2b", 48),
+    "blake2b-512": ("blake2b", 64),
 }

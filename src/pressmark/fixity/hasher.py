@@ -35,7 +35,7 @@ _ALWAYS = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0) | getattr(os,
 _BUFFERS = threading.local()
 
 CHANGED = "changed-while-read"
-# What a path leads to after its file was read; the numbers are those of _kernels/native/files.h.
+# What a path leads to after its file was read; the numbers are those of _kernels/native/digests/engine.h.
 THERE, GONE, REPLACED = range(3)
 
 

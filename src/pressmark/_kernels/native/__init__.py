@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from pressmark._kernels.native.arrow import (
+from pressmark._kernels.native._arrow import (
     Array,
     Chunk,
     Concatenation,
@@ -16,22 +16,52 @@ from pressmark._kernels.native.arrow import (
     export_stream,
     map_part,
 )
-from pressmark._kernels.native.clean_path import CleanPathMap, CleanPathUnmap
-from pressmark._kernels.native.digests import best_level, level, levels, supported, use_level
-from pressmark._kernels.native.direct import DirectMap
-from pressmark._kernels.native.files import Engine, lane_count, lane_level, sha_extensions
-from pressmark._kernels.native.hashed import HashAndIdMap, HashAndIdUnmap, HashedMap
-from pressmark._kernels.native.manifest_index import ManifestIndex
-from pressmark._kernels.native.omit_prefix import DifferentialMap, FlatOmitPrefixMap, NTupleOmitPrefixMap
-from pressmark._kernels.native.packed import Packed
-from pressmark._kernels.native.pairtree import PairtreeClean, PairtreeMap, PairtreeUnclean, PairtreeUnmap
-from pressmark._kernels.native.pairtree_scan import scan_pairtree
-from pressmark._kernels.native.path_lengths import PathLengths, beginning
-from pressmark._kernels.native.path_sort import PathMerge, PathSorter, beyond_ascii, questionable
-from pressmark._kernels.native.path_tree import PathTree
-from pressmark._kernels.native.small_files import copy_small, write_small
-from pressmark._kernels.native.small_objects import move_object, write_small_object
-from pressmark._kernels.native.vitro import VitroDecodeFilename, VitroEncodeFilename, VitroMap, VitroUnmap
+from pressmark._kernels.native._digests import (
+    Engine,
+    best_level,
+    copy_small,
+    lane_count,
+    lane_level,
+    level,
+    levels,
+    move_object,
+    sha_extensions,
+    supported,
+    use_level,
+    write_small,
+    write_small_object,
+)
+from pressmark._kernels.native._mapping import (
+    CleanPathMap,
+    CleanPathUnmap,
+    DifferentialMap,
+    DirectMap,
+    FlatOmitPrefixMap,
+    HashAndIdMap,
+    HashAndIdUnmap,
+    HashedMap,
+    NTupleOmitPrefixMap,
+    Packed,
+    PairtreeClean,
+    PairtreeMap,
+    PairtreeUnclean,
+    PairtreeUnmap,
+    VitroDecodeFilename,
+    VitroEncodeFilename,
+    VitroMap,
+    VitroUnmap,
+)
+from pressmark._kernels.native._paths import (
+    ManifestIndex,
+    PathLengths,
+    PathMerge,
+    PathSorter,
+    PathTree,
+    beginning,
+    beyond_ascii,
+    questionable,
+    scan_pairtree,
+)
 from pressmark.errors import PressmarkError
 
 __all__ = [
@@ -97,8 +127,7 @@ def _choose_level() -> str:
         if wanted not in runnable:
             raise PressmarkError(f"PRESSMARK_SIMD={wanted}: this machine and build run {', '.join(runnable)}")
         use_level(wanted)
-    name: str = level()
-    return name
+    return level()
 
 
 LEVEL = _choose_level()

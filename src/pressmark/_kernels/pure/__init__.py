@@ -17,7 +17,16 @@ from pressmark._kernels.pure.arrow import (
 from pressmark._kernels.pure.clean_path import CleanPathMap, CleanPathUnmap
 from pressmark._kernels.pure.digests import supported
 from pressmark._kernels.pure.direct import DirectMap
-from pressmark._kernels.pure.files import Engine, lane_count, lane_level, sha_extensions
+from pressmark._kernels.pure.files import (
+    Engine,
+    copy_small,
+    lane_count,
+    lane_level,
+    move_object,
+    sha_extensions,
+    write_small,
+    write_small_object,
+)
 from pressmark._kernels.pure.hashed import HashAndIdMap, HashAndIdUnmap, HashedMap
 from pressmark._kernels.pure.manifest_index import ManifestIndex
 from pressmark._kernels.pure.omit_prefix import DifferentialMap, FlatOmitPrefixMap, NTupleOmitPrefixMap
@@ -27,8 +36,6 @@ from pressmark._kernels.pure.pairtree_scan import scan_pairtree
 from pressmark._kernels.pure.path_lengths import PathLengths, beginning
 from pressmark._kernels.pure.path_sort import PathMerge, PathSorter, beyond_ascii, questionable
 from pressmark._kernels.pure.path_tree import PathTree
-from pressmark._kernels.pure.small_files import copy_small, write_small
-from pressmark._kernels.pure.small_objects import move_object, write_small_object
 from pressmark._kernels.pure.vitro import VitroDecodeFilename, VitroEncodeFilename, VitroMap, VitroUnmap
 
 __all__ = [

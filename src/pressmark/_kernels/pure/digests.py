@@ -20,7 +20,7 @@ def supported(algorithm: str) -> bool:
 
 def hexdigest_function(algorithm: str) -> Callable[[bytes], bytes]:
     """Return the function from a message to its digest in lower-case hex."""
-    name, size, _ = DIGESTS[algorithm]
+    name, size = DIGESTS[algorithm]
     new: Callable[[bytes], Any]
     if name == "blake2b":
         new = partial(hashlib.blake2b, digest_size=size)

@@ -12,7 +12,16 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
-__all__ = ["Engine", "lane_count", "lane_level", "sha_extensions"]
+__all__ = [
+    "Engine",
+    "copy_small",
+    "lane_count",
+    "lane_level",
+    "move_object",
+    "sha_extensions",
+    "write_small",
+    "write_small_object",
+]
 
 
 def lane_count(algorithm: str) -> int:
@@ -114,3 +123,31 @@ class Engine:
     def closed(self) -> bool:
         """Return whether :meth:`close` was called."""
         return self._closed
+
+
+def copy_small(source: bytes, target: bytes, flags: int) -> None:
+    """Return nothing: this file is not for this twin, and nothing was made."""
+
+
+def write_small(paths: list[bytes], contents: list[bytes | None]) -> bool:
+    """Return that these files are not for this twin, and nothing was made."""
+    return False
+
+
+def write_small_object(
+    above: bytes,
+    name: bytes,
+    place: bytes,
+    folders: tuple[bytes, ...],
+    parts: tuple[bytes, ...],
+    pieces: tuple[bytes, ...],
+    identifier: bytes,
+    device: int,
+    flags: int,
+) -> None:
+    """Return nothing: this object is not for this twin, and nothing was made."""
+
+
+def move_object(old: bytes, base: bytes, place: bytes, signs: tuple[bytes, ...]) -> bool:
+    """Return that this object is not for this twin, and nothing was moved."""
+    return False

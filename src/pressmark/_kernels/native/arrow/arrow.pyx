@@ -1,0 +1,669 @@
+"""Columns of strings through the Arrow C data interface, in and out: the fast twin.
+
+Nothing here words an error: what is wrong with a foreign structure is reported as a *problem*, a tuple of its name and
+what goes with it, which ``pressmark.arrow`` turns into a message.
+"""
+
+cimport cython
+from cpython.bytes cimport PyBytes_FromStringAndSize
+from cpython.list cimport PyList_New, PyList_SET_ITEM
+from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_IsValid, PyCapsule_New
+from cpython.ref cimport Py_INCREF
+from libc.stdint cimport int64_t, uint8_t
+from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memcpy, memset
+
+from pressmark._kernels.native._mapping cimport (
+    Kernel,
+    Packed,
+    pm_column,
+    pm_copy_items,
+    pm_fault,
+    pm_faults,
+    pm_free_column,
+    pm_is_ascii,
+)
+
+__all__ = [
+    "Array",
+    "Chunk",
+    "Concatenation",
+    "Source",
+    "Stream",
+    "describe_schema",
+    "export_array",
+    "export_schema",
+    "export_stream",
+    "map_part",
+    "outstanding_exports",
+]
+
+
+cdef extern from "Python.h":
+    object PyUnicode_New(Py_ssize_t, Py_UCS4)
+    void *PyUnicode_DATA(object)
+    object PyUnicode_DecodeUTF8(const char *, Py_ssize_t, const char *)
+
+
+cdef extern from "arrow/export.h":
+    struct ArrowSchema:
+        const char *format
+        const char *name
+        int64_t n_children
+        ArrowSchema **children
+        ArrowSchema *dictionary
+        void (*release)(ArrowSchema *) noexcept nogil
+
+    struct ArrowArray:
+        void (*release)(ArrowArray *) noexcept nogil
+
+    struct ArrowArrayStream:
+        int (*get_schema)(ArrowArrayStream *, ArrowSchema *) noexcept nogil
+        int (*get_next)(ArrowArrayStream *, ArrowArray *) noexcept nogil
+        const char *(*get_last_error)(ArrowArrayStream *) noexcept nogil
+        void (*release)(ArrowArrayStream *) noexcept nogil
+
+    ctypedef struct pm_borrowed:
+        int64_t references
+        ArrowArray array
+
+    ctypedef struct pm_chunk:
+        pm_column column
+        uint8_t *validity
+        int64_t null_count
+
+    enum:
+        PM_MOST_FIELDS
+
+    ctypedef struct pm_shape:
+        int is_struct
+        int count
+        char *formats
+        const char **names
+
+    int64_t pm_exports
+    int64_t pm_add_atomically(int64_t *, int64_t) noexcept nogil
+    int pm_bit(const uint8_t *, int64_t) noexcept nogil
+    void pm_drop_borrowed(pm_borrowed *) noexcept nogil
+    void pm_drop_chunk(pm_chunk *) noexcept nogil
+    pm_chunk *pm_result_chunk(pm_column *, const pm_chunk *, const pm_faults *, int, pm_fault *) noexcept nogil
+    int pm_chunk_is_utf8(const pm_chunk *) noexcept nogil
+    pm_chunk *pm_new_concatenation(pm_chunk **, int64_t) noexcept nogil
+    void pm_copy_chunk(pm_chunk *, const pm_chunk *, int64_t, int64_t) noexcept nogil
+    int pm_export_schema(const pm_shape *, ArrowSchema *) noexcept nogil
+    int pm_export_array(const pm_shape *, pm_chunk **, ArrowArray *) noexcept nogil
+    int pm_export_stream(const pm_shape *, pm_chunk **, int64_t, ArrowArrayStream *) noexcept nogil
+
+
+cdef extern from "arrow/source.h":
+    ctypedef struct pm_problem:
+        int code
+        int part
+        int64_t first
+        int64_t second
+
+    ctypedef struct pm_source:
+        pm_borrowed *borrowed
+        int64_t count
+
+    ctypedef struct pm_selection:
+        int64_t children
+        int64_t child
+        int entry
+        int index
+
+    int pm_open_source(pm_source *, const pm_selection *, pm_problem *) noexcept nogil
+    pm_chunk *pm_gather(const pm_source *, int64_t, int64_t) noexcept nogil
+
+
+cdef extern from *:
+    """
+    /* A foreign release may call into Python, which does not survive an exception on its way through the thread:
+     * destructors put that aside meanwhile. */
+    #if PY_VERSION_HEX >= 0x030C0000
+    typedef PyObject *pm_pending;
+    #define PM_SET_ASIDE(pending) ((pending) = PyErr_GetRaisedException())
+    #define PM_PUT_BACK(pending) PyErr_SetRaisedException(pending)
+    #else
+    typedef struct { PyObject *type, *value, *traceback; } pm_pending;
+    #define PM_SET_ASIDE(pending) PyErr_Fetch(&(pending).type, &(pending).value, &(pending).traceback)
+    #define PM_PUT_BACK(pending) PyErr_Restore((pending).type, (pending).value, (pending).traceback)
+    #endif
+    """
+    ctypedef struct pm_pending:
+        pass
+    void PM_SET_ASIDE(pm_pending)
+    void PM_PUT_BACK(pm_pending)
+
+
+# The enumeration of source.h, and how many numbers go with each.
+cdef tuple _PROBLEMS = (
+    None,
+    ("released", 0),
+    ("length", 2),
+    ("null_count", 2),
+    ("buffers", 2),
+    ("no_buffers", 0),
+    ("no_validity", 1),
+    ("children", 2),
+    ("child", 1),
+    ("short_child", 2),
+    ("dictionary", 0),
+    ("no_buffer", 1),
+    ("offsets", 1),
+    ("view", 1),
+    ("index", 2),
+)
+cdef tuple _PARTS = ("column", "struct", "dictionary")
+
+
+cdef tuple _problem(const pm_problem *problem):
+    name, numbers = _PROBLEMS[problem.code]
+    return name, _PARTS[problem.part], *(problem.first, problem.second)[:numbers]
+
+
+def outstanding_exports():
+    """Return how many exported structures no consumer has released yet, fields of structs among them."""
+    return pm_add_atomically(&pm_exports, 0)
+
+
+# --- in -----------------------------------------------------------------------------------------------------
+
+
+cdef str _text(const char *octets):
+    return (<bytes>octets).decode("utf-8", "backslashreplace") if octets != NULL else ""
+
+
+cdef tuple _describe(const ArrowSchema *schema):
+    cdef int64_t number
+    cdef const ArrowSchema *child
+    if schema.release == NULL:
+        return None, ("schema_released",)
+    if schema.format == NULL or schema.n_children < 0 or (schema.n_children > 0 and schema.children == NULL):
+        return None, ("schema_broken",)
+    children = []
+    for number in range(schema.n_children):
+        child = schema.children[number]
+        if child == NULL or child.release == NULL or child.format == NULL:
+            return None, ("schema_broken",)
+        if child.dictionary != NULL and child.dictionary.format == NULL:
+            return None, ("schema_broken",)
+        dictionary = _text(child.dictionary.format) if child.dictionary != NULL else None
+        children.append((_text(child.name), _text(child.format), dictionary))
+    if schema.dictionary != NULL and schema.dictionary.format == NULL:
+        return None, ("schema_broken",)
+    dictionary = _text(schema.dictionary.format) if schema.dictionary != NULL else None
+    return (_text(schema.format), tuple(children), dictionary), None
+
+
+def describe_schema(capsule):
+    """Return ``((format, ((name, format, dictionary's format), …), dictionary's format), problem)``."""
+    if not PyCapsule_IsValid(capsule, "arrow_schema"):
+        return None, ("capsule", "arrow_schema")
+    return _describe(<ArrowSchema *>PyCapsule_GetPointer(capsule, "arrow_schema"))
+
+
+cdef class Source:
+    """The items of a foreign array that was checked; parts of it can be read in several threads at once."""
+
+    cdef pm_source source
+
+    def __dealloc__(self):
+        cdef pm_pending pending
+        PM_SET_ASIDE(pending)
+        # Another's release may wait for a thread that waits for the GIL.
+        with nogil:
+            pm_drop_borrowed(self.source.borrowed)
+        PM_PUT_BACK(pending)
+
+    def __len__(self):
+        return self.source.count
+
+
+cdef tuple _open(Source source, selection):
+    cdef pm_selection selected
+    cdef pm_problem problem
+    selected.children, selected.child, selected.entry, selected.index = selection
+    problem.code = 0
+    with nogil:
+        pm_open_source(&source.source, &selected, &problem)
+    if problem.code != 0:
+        return None, _problem(&problem)
+    return source, None
+
+
+cdef Source _new_source():
+    cdef Source source = Source.__new__(Source)
+    source.source.borrowed = <pm_borrowed *>calloc(1, sizeof(pm_borrowed))
+    if source.source.borrowed == NULL:
+        raise MemoryError
+    source.source.borrowed.references = 1
+    return source
+
+
+cdef class Array:
+    """A foreign array with its schema, in their capsules."""
+
+    cdef object schema
+    cdef object array
+
+    def __init__(self, schema, array):
+        self.schema = schema
+        self.array = array
+
+    def describe(self):
+        """Return what :func:`describe_schema` does."""
+        return describe_schema(self.schema)
+
+    def take(self, selection):
+        """Move the array out of its capsule and return ``(Source, None)``, or ``(None, problem)``.
+
+        ``selection`` says what the schema promised: the struct's number of children or -1, the child's number, the
+        octets of an entry (4 and 8 for offsets, 16 for views), and those of a dictionary index (negative if signed, 0
+        for none).
+        """
+        cdef Source source = _new_source()
+        cdef ArrowArray *array
+        if not PyCapsule_IsValid(self.array, "arrow_array"):
+            return None, ("capsule", "arrow_array")
+        array = <ArrowArray *>PyCapsule_GetPointer(self.array, "arrow_array")
+        source.source.borrowed.array = array[0]
+        # Moving is copying and forgetting: the capsule's destructor must find nothing to release.
+        array.release = NULL
+        return _open(source, selection)
+
+
+cdef class Stream:
+    """A foreign stream of arrays, moved out of its capsule."""
+
+    cdef ArrowArrayStream stream
+    # A stream must not be asked by several threads at once, and nobody asks one that is closed.
+    cdef cython.pymutex lock
+
+    def __dealloc__(self):
+        cdef pm_pending pending
+        PM_SET_ASIDE(pending)
+        self.close()
+        PM_PUT_BACK(pending)
+
+    @staticmethod
+    def take(exporter):
+        """Return ``(Stream, None)``, or ``(None, problem)``; ``exporter`` has ``__arrow_c_stream__``."""
+        capsule = exporter.__arrow_c_stream__()
+        cdef Stream taken = Stream.__new__(Stream)
+        cdef ArrowArrayStream *stream
+        if not PyCapsule_IsValid(capsule, "arrow_array_stream"):
+            return None, ("capsule", "arrow_array_stream")
+        stream = <ArrowArrayStream *>PyCapsule_GetPointer(capsule, "arrow_array_stream")
+        if stream.release == NULL:
+            return None, ("stream_released",)
+        taken.stream = stream[0]
+        stream.release = NULL
+        return taken, None
+
+    cdef tuple _failure(self):
+        cdef const char *message
+        with nogil:
+            message = self.stream.get_last_error(&self.stream) if self.stream.get_last_error != NULL else NULL
+        return "stream", _text(message)
+
+    def describe(self):
+        """Return what :func:`describe_schema` does."""
+        cdef ArrowSchema schema
+        cdef int status
+        memset(&schema, 0, sizeof(schema))
+        with self.lock:
+            if self.stream.release == NULL:
+                return None, ("stream_released",)
+            with nogil:
+                status = self.stream.get_schema(&self.stream, &schema)
+            if status != 0:
+                return None, self._failure()
+        try:
+            return _describe(&schema)
+        finally:
+            if schema.release != NULL:
+                with nogil:
+                    schema.release(&schema)
+
+    def next(self, selection):
+        """Return ``(Source, None)``, ``(None, None)`` at the end, or ``(None, problem)``."""
+        cdef Source source = _new_source()
+        cdef ArrowArray *array = &source.source.borrowed.array
+        cdef int status
+        with self.lock:
+            if self.stream.release == NULL:
+                return None, ("stream_released",)
+            # The producer may run a query here, with threads that need the GIL.
+            with nogil:
+                status = self.stream.get_next(&self.stream, array)
+            if status != 0:
+                # Nothing was given, whatever lies there.
+                array.release = NULL
+                return None, self._failure()
+        if array.release == NULL:
+            return None, None
+        return _open(source, selection)
+
+    cpdef void close(self) noexcept:
+        """Release the stream, once."""
+        with self.lock:
+            if self.stream.release != NULL:
+                with nogil:
+                    self.stream.release(&self.stream)
+                self.stream.release = NULL
+
+
+# --- columns ------------------------------------------------------------------------------------------------
+
+
+cdef class Chunk:
+    """A run of items and nulls that no longer changes."""
+
+    cdef pm_chunk *chunk
+    cdef int utf8  # -1: not yet looked
+
+    def __dealloc__(self):
+        cdef pm_pending pending
+        PM_SET_ASIDE(pending)
+        with nogil:
+            pm_drop_chunk(self.chunk)
+        PM_PUT_BACK(pending)
+
+    def __len__(self):
+        return self.chunk.column.count
+
+    @property
+    def null_count(self):
+        return self.chunk.null_count
+
+    @property
+    def octets(self):
+        """How many bytes the items have together."""
+        return self.chunk.column.bytes.size
+
+    def is_utf8(self):
+        """Return whether every item is UTF-8."""
+        if self.utf8 < 0:
+            with nogil:
+                self.utf8 = pm_chunk_is_utf8(self.chunk)
+        return self.utf8 == 1
+
+    def item(self, Py_ssize_t index):
+        """Return the item at ``index``, which is within, as ``bytes``, or None."""
+        cdef pm_column *column = &self.chunk.column
+        if self.chunk.validity != NULL and not pm_bit(self.chunk.validity, index):
+            return None
+        return PyBytes_FromStringAndSize(
+            <char *>column.bytes.data + column.offsets[index], column.offsets[index + 1] - column.offsets[index]
+        )
+
+    def to_list(self):
+        """Return the items as ``str``, octets that are not UTF-8 as surrogates of ``os.fsdecode``, nulls as None."""
+        cdef pm_column *column = &self.chunk.column
+        cdef list texts = PyList_New(column.count)
+        cdef object text
+        cdef Py_ssize_t index
+        cdef int64_t length
+        cdef const uint8_t *item
+        for index in range(column.count):
+            item = column.bytes.data + column.offsets[index]
+            length = column.offsets[index + 1] - column.offsets[index]
+            if self.chunk.validity != NULL and not pm_bit(self.chunk.validity, index):
+                text = None
+            elif pm_is_ascii(item, length):
+                text = PyUnicode_New(length, 127)
+                # The empty string is shared: there is nothing to write into it.
+                if length > 0:
+                    memcpy(PyUnicode_DATA(text), item, length)
+            else:
+                text = PyUnicode_DecodeUTF8(<const char *>item, length, "surrogateescape")
+            Py_INCREF(text)
+            PyList_SET_ITEM(texts, index, text)
+        return texts
+
+    def packed(self, Py_ssize_t start, Py_ssize_t items, int64_t octets):
+        """Return a copy of the items from ``start``, which is within, on, and the indices in it of nulls.
+
+        :param items: how many at most
+        :param octets: how many bytes of them at most; a single item may have more
+        """
+        cdef Packed packed = Packed.__new__(Packed)
+        cdef pm_column *column = &self.chunk.column
+        cdef Py_ssize_t index, stop = start + 1, end = min(column.count, start + items)
+        cdef list nulls = []
+        while stop < end and column.offsets[stop + 1] - column.offsets[start] <= octets:
+            stop += 1
+        if pm_copy_items(column, start, stop, &packed.column) < 0:
+            raise MemoryError
+        if self.chunk.validity != NULL:
+            for index in range(start, stop):
+                if not pm_bit(self.chunk.validity, index):
+                    nulls.append(index - start)
+        return packed, nulls
+
+
+cdef Chunk _wrap(pm_chunk *chunk):
+    cdef Chunk wrapped = Chunk.__new__(Chunk)
+    wrapped.chunk = chunk
+    wrapped.utf8 = -1
+    return wrapped
+
+
+def map_part(Kernel kernel not None, Source source not None, int64_t start, int64_t stop, bint nullify, bint keep):
+    """Map the items from ``start`` to ``stop`` of ``source``.
+
+    :param nullify: let items with a fault become null
+    :param keep: return the items too
+    :return: the results; the items or None; and None, or the first fault of an item that is no null as
+        ``(its index in the part, code, position, the item)``
+    """
+    cdef pm_chunk *items
+    cdef pm_chunk *results = NULL
+    cdef pm_column made
+    cdef pm_faults faults
+    cdef pm_fault found
+    cdef int status = -1
+    memset(&made, 0, sizeof(made))
+    memset(&faults, 0, sizeof(faults))
+    memset(&found, 0, sizeof(found))
+    with nogil:
+        items = pm_gather(&source.source, start, stop)
+        if items != NULL:
+            status = kernel.run(&items.column, &made, &faults)
+            if status >= 0:
+                results = pm_result_chunk(&made, items, &faults, nullify, &found)
+        if results == NULL:
+            pm_free_column(&made)
+        free(faults.list)
+        if results == NULL or not keep and found.code == 0:
+            pm_drop_chunk(items)
+            items = NULL
+    if results == NULL:
+        raise MemoryError
+    result = _wrap(results)
+    kept = _wrap(items) if items != NULL else None
+    if found.code == 0:
+        return result, kept, None
+    return result, kept, (found.index, found.code, found.position, kept.item(found.index))
+
+
+cdef class Concatenation:
+    """Several chunks made one; :meth:`copy` may be called for all of them at once, in any order."""
+
+    cdef list chunks
+    cdef list firsts
+    cdef list places
+    cdef Chunk whole
+
+    def __init__(self, chunks):
+        cdef Chunk chunk
+        cdef int64_t count = 0, size = 0, chunk_count
+        cdef pm_chunk *whole
+        cdef pm_chunk **pointers
+        self.chunks = list(chunks)
+        self.firsts = []
+        self.places = []
+        for chunk in self.chunks:
+            self.firsts.append(count)
+            self.places.append(size)
+            count += chunk.chunk.column.count
+            size += chunk.chunk.column.bytes.size
+        pointers = _pointers(self.chunks)
+        chunk_count = len(self.chunks)
+        with nogil:
+            whole = pm_new_concatenation(pointers, chunk_count)
+        free(pointers)
+        if whole == NULL:
+            raise MemoryError
+        self.whole = _wrap(whole)
+
+    def copy(self, Py_ssize_t number):
+        """Copy the items of chunk ``number``."""
+        cdef Chunk chunk = self.chunks[number]
+        cdef int64_t first = self.firsts[number], place = self.places[number]
+        cdef pm_chunk *whole = self.whole.chunk
+        with nogil:
+            pm_copy_chunk(whole, chunk.chunk, first, place)
+
+    def result(self):
+        """Return the whole, after all of them were copied."""
+        return self.whole
+
+
+# --- out ----------------------------------------------------------------------------------------------------
+
+
+cdef pm_chunk **_pointers(list chunks) except NULL:
+    """Return what the caller must free; the list must stay as it is and alive."""
+    cdef Py_ssize_t number
+    # One more than needed: malloc(0) may be NULL.
+    cdef pm_chunk **pointers = <pm_chunk **>malloc((len(chunks) + 1) * sizeof(void *))
+    if pointers == NULL:
+        raise MemoryError
+    for number in range(len(chunks)):
+        pointers[number] = (<Chunk?>chunks[number]).chunk
+    return pointers
+
+
+cdef int _fill_shape(pm_shape *shape, str formats, names) except -1:
+    cdef int number
+    if not 1 <= len(formats) <= PM_MOST_FIELDS:
+        raise ValueError(formats)
+    shape.is_struct = names is not None
+    shape.count = <int>len(formats)
+    for number in range(shape.count):
+        shape.formats[number] = <char>ord(formats[number])
+        # Literals, because a schema may outlive every Python object.
+        if names is None:
+            shape.names[number] = ""
+        elif names[number] == "identifier":
+            shape.names[number] = "identifier"
+        elif names[number] == "path":
+            shape.names[number] = "path"
+        else:
+            raise ValueError(names[number])
+    return 0
+
+
+cdef void _drop_schema(object capsule) noexcept:
+    cdef ArrowSchema *schema = <ArrowSchema *>PyCapsule_GetPointer(capsule, "arrow_schema")
+    if schema.release != NULL:
+        schema.release(schema)
+    free(schema)
+
+
+cdef void _drop_array(object capsule) noexcept:
+    cdef ArrowArray *array = <ArrowArray *>PyCapsule_GetPointer(capsule, "arrow_array")
+    if array.release != NULL:
+        array.release(array)
+    free(array)
+
+
+cdef void _drop_stream(object capsule) noexcept:
+    cdef ArrowArrayStream *stream = <ArrowArrayStream *>PyCapsule_GetPointer(capsule, "arrow_array_stream")
+    if stream.release != NULL:
+        stream.release(stream)
+    free(stream)
+
+
+# In all three the capsule comes first: from then on its destructor frees what an error leaves behind, and memory of
+# zeros is a structure without a release.
+
+
+def export_schema(str formats not None, names):
+    """Return a new ``arrow_schema`` capsule.
+
+    :param formats: the format of each field; where ``names`` is None, the one of the column itself
+    :param names: of the fields of a struct
+    """
+    cdef pm_shape shape
+    cdef ArrowSchema *schema
+    _fill_shape(&shape, formats, names)
+    schema = <ArrowSchema *>calloc(1, sizeof(ArrowSchema))
+    if schema == NULL:
+        raise MemoryError
+    try:
+        capsule = PyCapsule_New(schema, "arrow_schema", _drop_schema)
+    except BaseException:
+        free(schema)
+        raise
+    if pm_export_schema(&shape, schema) < 0:
+        raise MemoryError
+    return capsule
+
+
+def export_array(str formats not None, names, chunks):
+    """Return a new ``arrow_array`` capsule that shares ``chunks``, one a field."""
+    cdef pm_shape shape
+    cdef ArrowArray *array
+    cdef pm_chunk **pointers
+    cdef int status
+    cdef list held = list(chunks)
+    _fill_shape(&shape, formats, names)
+    if len(held) != shape.count:
+        raise ValueError(formats)
+    array = <ArrowArray *>calloc(1, sizeof(ArrowArray))
+    if array == NULL:
+        raise MemoryError
+    try:
+        capsule = PyCapsule_New(array, "arrow_array", _drop_array)
+    except BaseException:
+        free(array)
+        raise
+    pointers = _pointers(held)
+    with nogil:
+        status = pm_export_array(&shape, pointers, array)
+    free(pointers)
+    if status < 0:
+        raise MemoryError
+    return capsule
+
+
+def export_stream(str formats not None, names, batches):
+    """Return a new ``arrow_array_stream`` capsule that shares ``batches``, each a chunk a field."""
+    cdef pm_shape shape
+    cdef ArrowArrayStream *stream
+    cdef pm_chunk **pointers
+    cdef int status
+    cdef list held = [chunk for batch in batches for chunk in batch]
+    cdef int64_t count
+    _fill_shape(&shape, formats, names)
+    count = len(held) // shape.count
+    if count * shape.count != len(held):
+        raise ValueError(formats)
+    stream = <ArrowArrayStream *>calloc(1, sizeof(ArrowArrayStream))
+    if stream == NULL:
+        raise MemoryError
+    try:
+        capsule = PyCapsule_New(stream, "arrow_array_stream", _drop_stream)
+    except BaseException:
+        free(stream)
+        raise
+    pointers = _pointers(held)
+    with nogil:
+        status = pm_export_stream(&shape, pointers, count, stream)
+    free(pointers)
+    if status < 0:
+        raise MemoryError
+    return capsule

@@ -1,0 +1,103 @@
+#include "beneath.h"
+
+#if PM_FILES_IN_LANES
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* Without, directories on the way must be readable. */
+#if defined(O_PATH)
+#define PM_PATH_ONLY O_PATH
+#else
+#define PM_PATH_ONLY (O_RDONLY | O_NONBLOCK)
+#endif
+
+#if defined(SYS_openat2)
+/* linux/openat2.h, which older systems do not have although their kernel knows the call. */
+static int pm_resolve(int beneath, const char *path, int flags)
+{
+    const struct {
+        uint64_t flags, mode, resolve;
+    } how = {(uint64_t)(unsigned)flags, 0, 0x02 | 0x04 | 0x08}; /* no magic links, no symbolic links, beneath */
+    return (int)syscall(SYS_openat2, beneath, path, &how, sizeof how);
+}
+#else
+static int pm_resolve(int beneath, const char *path, int flags)
+{
+    (void)beneath, (void)path, (void)flags;
+    errno = ENOSYS;
+    return -1;
+}
+#endif
+
+/* The same, step by step. Paths have no step upwards, are not absolute, and end with a name. */
+static int pm_resolve_by_steps(int beneath, const char *path, int flags)
+{
+    int at = beneath, error = 0;
+    for (;;) {
+        char step[256];
+        path += strspn(path, "/");
+        const size_t length = strcspn(path, "/");
+        const int last = path[length] == 0;
+        int next = -1;
+        if (length < sizeof step) {
+            memcpy(step, path, length);
+            step[length] = 0;
+            next = openat(at, step, last ? flags | O_NOFOLLOW : PM_PATH_ONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+            error = errno;
+            struct stat there;
+            /* A link; or a directory by now, which means exchanged, and was a link. */
+            if (next < 0 && error == ENOTDIR && !fstatat(at, step, &there, AT_SYMLINK_NOFOLLOW)
+                && (S_ISLNK(there.st_mode) || S_ISDIR(there.st_mode)))
+                error = ELOOP;
+        } else {
+            error = ENAMETOOLONG;
+        }
+        if (at != beneath)
+            close(at);
+        if (next < 0)
+            errno = error;
+        if (next < 0 || last)
+            return next;
+        at = next;
+        path += length;
+    }
+}
+
+int pm_engine_open(const pm_engine *engine, const char *path, int flags)
+{
+    int descriptor;
+    do
+        descriptor = engine->beneath < 0 ? open(path, flags)
+            : engine->resolves           ? pm_resolve(engine->beneath, path, flags)
+                                         : pm_resolve_by_steps(engine->beneath, path, flags);
+    while (descriptor < 0 && errno == EINTR);
+    return descriptor;
+}
+
+int pm_engine_stat(const pm_engine *engine, const char *path, struct stat *status)
+{
+    if (engine->beneath < 0)
+        return engine->flags & O_NOFOLLOW ? lstat(path, status) : stat(path, status);
+    const int descriptor = pm_engine_open(engine, path, PM_PATH_ONLY | O_NOFOLLOW | O_CLOEXEC);
+    if (descriptor < 0)
+        return -1;
+    const int failed = fstat(descriptor, status);
+    close(descriptor);
+    return failed;
+}
+#endif
+
+void pm_engine_beneath(pm_engine *engine, int directory)
+{
+    engine->beneath = directory;
+#if PM_FILES_IN_LANES
+    /* Asked once, of a path that is always there: what a file's own refusal says is not to be confused with this. */
+    const int there = pm_resolve(directory, ".", PM_PATH_ONLY | O_DIRECTORY | O_CLOEXEC);
+    engine->resolves = there >= 0;
+    if (there >= 0)
+        close(there);
+#endif
+}

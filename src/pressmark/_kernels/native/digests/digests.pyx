@@ -1,0 +1,698 @@
+"""Digests of short messages and of files, several at a time, and the files that are small enough for one call."""
+
+from collections import deque
+
+from libc.stddef cimport size_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t
+from libc.stdlib cimport free, malloc
+from libc.string cimport memcpy
+
+from pressmark._kernels.tables import DIGESTS
+
+__all__ = [
+    "Engine",
+    "best_level",
+    "copy_small",
+    "hexdigest_function",
+    "lane_count",
+    "lane_level",
+    "level",
+    "levels",
+    "move_object",
+    "sha_extensions",
+    "supported",
+    "use_level",
+    "write_small",
+    "write_small_object",
+]
+
+
+cdef extern from "Python.h":
+    object PyMemoryView_FromMemory(char *, Py_ssize_t, int)
+    int PyBUF_READ
+    object PyUnicode_New(Py_ssize_t, uint32_t)
+    void *PyUnicode_DATA(object)
+
+
+cdef extern from "shared/text.h":
+    uint8_t *pm_put_hex(uint8_t *, const uint8_t *, int64_t, int64_t) noexcept nogil
+
+
+# --- lanes --------------------------------------------------------------------------------------------------
+
+
+cdef extern from "digests/lanes/lanes.h":
+    ctypedef enum pm_algorithm:
+        PM_MD5
+        PM_SHA1
+        PM_SHA224
+        PM_SHA256
+        PM_SHA384
+        PM_SHA512
+        PM_SHA512_256
+        PM_BLAKE2B_160
+        PM_BLAKE2B_256
+        PM_BLAKE2B_384
+        PM_BLAKE2B_512
+
+    size_t pm_digest_size(pm_algorithm) noexcept nogil
+    pm_level pm_best_level() noexcept nogil
+    bint pm_permutes_bytes(pm_level) noexcept nogil
+    bint pm_sha_extensions() noexcept nogil
+    unsigned pm_lanes(pm_level, pm_algorithm) noexcept nogil
+    const char *pm_level_name(pm_level) noexcept nogil
+    void pm_digest_column(pm_level, pm_algorithm, const uint8_t *, const int64_t *, int64_t, uint8_t *) noexcept nogil
+
+
+cdef dict _NUMBERS = {
+    "md5": PM_MD5,
+    "sha1": PM_SHA1,
+    "sha224": PM_SHA224,
+    "sha256": PM_SHA256,
+    "sha384": PM_SHA384,
+    "sha512": PM_SHA512,
+    "sha512/256": PM_SHA512_256,
+    "blake2b-160": PM_BLAKE2B_160,
+    "blake2b-256": PM_BLAKE2B_256,
+    "blake2b-384": PM_BLAKE2B_384,
+    "blake2b-512": PM_BLAKE2B_512,
+}
+
+# Written once at import, or by a test between two batches; read by every batch.
+cdef pm_level _level = pm_best_level()
+
+
+def level():
+    """Return the name of the vector level in use."""
+    return pm_level_name(_level).decode()
+
+
+def best_level():
+    """Return the name of the highest vector level that this machine runs."""
+    return pm_level_name(pm_best_level()).decode()
+
+
+def levels():
+    """Return the names of all vector levels, lowest first."""
+    return [pm_level_name(<pm_level>number).decode() for number in range(PM_LEVELS)]
+
+
+def use_level(str name not None):
+    """Use the vector level called ``name``, which must not be above :func:`best_level`."""
+    global _level
+    runnable = [pm_level_name(<pm_level>number).decode() for number in range(pm_best_level() + 1)]
+    _level = <pm_level>runnable.index(name)
+
+
+def supported(algorithm):
+    """Return whether ``algorithm`` can be computed: here always."""
+    return algorithm in DIGESTS
+
+
+def hexdigest_function(algorithm):
+    """Return the function from a message to its digest in lower-case hex."""
+    cdef int number = algorithm_number(algorithm)
+
+    def hexdigest(bytes message not None):
+        cdef uint8_t[64] digest
+        cdef int64_t[2] offsets
+        offsets[0] = 0
+        offsets[1] = len(message)
+        digest_column(number, message, offsets, 1, digest)
+        return digest[:digest_size(number)].hex().encode()
+
+    return hexdigest
+
+
+cdef int algorithm_number(object algorithm) except -1:
+    return _NUMBERS[algorithm]
+
+
+cdef int64_t digest_size(int algorithm) noexcept nogil:
+    return pm_digest_size(<pm_algorithm>algorithm)
+
+
+cdef void digest_column(int algorithm, const uint8_t *data, const int64_t *offsets, int64_t count,
+                        uint8_t *out) noexcept nogil:
+    # Lanes that stay empty are paid for all the same.
+    cdef pm_level chosen = PM_PORTABLE if count < pm_lanes(_level, <pm_algorithm>algorithm) else _level
+    pm_digest_column(chosen, <pm_algorithm>algorithm, data, offsets, count, out)
+
+
+cdef pm_level current_level() noexcept nogil:
+    return _level
+
+
+cdef bint permutes_bytes() noexcept nogil:
+    return pm_permutes_bytes(_level)
+
+
+cdef str _hex(const uint8_t *digest, Py_ssize_t size):
+    cdef object text = PyUnicode_New(2 * size, 127)
+    pm_put_hex(<uint8_t *>PyUnicode_DATA(text), digest, 0, 2 * size)
+    return text
+
+
+# --- files in lanes -----------------------------------------------------------------------------------------
+
+
+cdef extern from "digests/engine.h":
+    enum:
+        PM_FILES_IN_LANES
+        PM_FILES_AT_ONCE
+        PM_MAXIMUM_LANES
+        PM_FILE_DIGESTS
+
+    ctypedef struct pm_file:
+        int64_t priority
+        int64_t ticket
+        char *path
+
+    ctypedef struct pm_file_result:
+        pm_file_result *next
+        int64_t ticket
+        int ending
+        int error
+        int there
+        uint32_t mode
+        int64_t size
+        int64_t mtime_ns
+        int64_t inode
+        int64_t size_after
+        int64_t mtime_ns_after
+        int64_t total
+        uint8_t *digests
+
+    ctypedef struct pm_engine:
+        pm_level level
+        unsigned algorithms
+        pm_algorithm *algorithm
+        size_t digests_size
+        unsigned width
+        int flags
+        int sequential
+        int closed
+        int64_t read_bytes
+
+    void pm_engine_init(pm_engine *) noexcept nogil
+    void pm_engine_free(pm_engine *) noexcept nogil
+    size_t pm_engine_submit(pm_engine *, const pm_file *, size_t) noexcept nogil
+    void pm_engine_close(pm_engine *) noexcept nogil
+    void pm_engine_wake(pm_engine *) noexcept nogil
+    pm_file_result *pm_engine_collect(pm_engine *, double) noexcept nogil
+    void pm_engine_lock_reading(pm_engine *) noexcept nogil
+    void pm_engine_unlock_reading(pm_engine *) noexcept nogil
+
+
+cdef extern from "digests/beneath.h":
+    void pm_engine_beneath(pm_engine *, int) noexcept nogil
+
+
+cdef extern from "digests/worker.h":
+    ctypedef struct pm_lane:
+        pm_file file
+        int64_t total
+        uint8_t *buffer
+        size_t filled
+
+    ctypedef struct pm_worker:
+        pm_lane *lane
+
+    ctypedef int (*pm_beside)(void *, pm_worker *, uint32_t, uint32_t) noexcept nogil
+
+    int pm_engine_work(pm_engine *, pm_beside, void *, int64_t *) noexcept nogil
+
+
+def lane_count(str algorithm not None):
+    """Return how many files of ``algorithm`` are computed side by side; 0 where lanes do not know it."""
+    if not PM_FILES_IN_LANES or algorithm not in _NUMBERS:
+        return 0
+    return pm_lanes(_level, <pm_algorithm><int>_NUMBERS[algorithm])
+
+
+def lane_level():
+    """Return the name of the vector level in use."""
+    return level()
+
+
+def sha_extensions():
+    """Return whether this processor has instructions for SHA-1 and SHA-256, which OpenSSL uses."""
+    return pm_sha_extensions()
+
+
+cdef class Engine:
+    """Tickets in, tickets and results out.
+
+    :param names: all algorithms, in the order of a result's digests
+    :param lanes: those of them that are computed in lanes
+    :param serials: for each of the others a function that begins its digest, for files in lanes; the name and it
+    :param flags: for opening files
+    :param sequential: no two files are read at the same time
+    :param beneath: descriptor of the directory that paths are relative to and must not lead out of; then none is
+        absolute, leads upwards, or ends without the name of a file
+    """
+
+    cdef pm_engine engine
+    cdef tuple names, lanes, serials
+    cdef list sizes
+    cdef object done, failure
+    cdef dict beside
+
+    def __cinit__(self):
+        pm_engine_init(&self.engine)
+
+    def __dealloc__(self):
+        # Whoever works holds a reference: nobody is in there any more.
+        pm_engine_free(&self.engine)
+
+    def __init__(self, names, lanes, serials, int flags, bint sequential, beneath=None):
+        cdef pm_engine *engine = &self.engine
+        cdef unsigned index, width = PM_FILES_AT_ONCE if PM_FILES_IN_LANES and not lanes else 0
+        self.names = tuple(names)
+        self.lanes = tuple(lanes)
+        self.serials = tuple(serials)
+        self.done = deque()
+        self.beside = {}
+        engine.level = current_level()
+        engine.flags = flags
+        engine.sequential = sequential
+        if beneath is not None:
+            pm_engine_beneath(engine, beneath)
+        for index, name in enumerate(self.lanes):
+            engine.algorithm[index] = <pm_algorithm><int>_NUMBERS[name]
+            engine.digests_size += pm_digest_size(engine.algorithm[index])
+            width = max(width, pm_lanes(engine.level, engine.algorithm[index]))
+        engine.algorithms = len(self.lanes)
+        engine.width = width
+        self.sizes = [pm_digest_size(engine.algorithm[index]) for index in range(engine.algorithms)]
+
+    def submit(self, list files not None):
+        """Queue files: of each its ticket, its priority, and its path where it is for lanes, else :data:`None`.
+
+        The highest priority comes first.
+        """
+        cdef size_t made = 0, taken = 0, count = len(files)
+        cdef bytes path
+        cdef pm_file *file
+        cdef pm_file *queued = <pm_file *>malloc((count + 1) * sizeof(pm_file))
+        if queued == NULL:
+            raise MemoryError
+        try:
+            for ticket, priority, path in files:
+                file = &queued[made]
+                file.ticket = ticket
+                file.priority = priority
+                file.path = NULL
+                if path is not None and self.engine.width:
+                    file.path = <char *>malloc(len(path) + 1)
+                    if file.path == NULL:
+                        raise MemoryError
+                    memcpy(file.path, <char *>path, len(path) + 1)
+                made += 1
+            with nogil:
+                taken = pm_engine_submit(&self.engine, queued, count)
+            if taken < count:
+                raise MemoryError
+        finally:
+            while made > taken:
+                made -= 1
+                free(queued[made].path)
+            free(queued)
+
+    def work(self):
+        """Compute files in lanes until a serial file's turn comes, and return its ticket.
+
+        Return :data:`None` when the engine is closed.
+        """
+        cdef int64_t ticket = -1
+        cdef int status
+        cdef pm_beside function = NULL
+        cdef _Beside beside = _Beside.__new__(_Beside)
+        if self.serials:
+            beside.engine = self
+            beside.running = [None] * PM_MAXIMUM_LANES
+            function = _beside
+        with nogil:
+            status = pm_engine_work(&self.engine, function, <void *>beside, &ticket)
+        if status == -2:
+            raise self.failure or MemoryError()
+        return ticket if status == 0 else None
+
+    def finish(self, ticket, result):
+        """Hand over the result of a serial file."""
+        self.done.append((ticket, result))
+        pm_engine_wake(&self.engine)
+
+    def collect(self, double seconds):
+        """Return what was finished; wait for the first, at most for so many ``seconds``.
+
+        Serial files are ``(ticket, result)``, files in lanes ``(ticket, digests, size, mtime_ns, inode, failure)``, with
+        digests a :class:`dict`, or else failure ``(errno, mode, size after, mtime_ns after, bytes read, there)``.
+        """
+        cdef pm_file_result *result
+        cdef pm_file_result *following
+        cdef list found = []
+        with nogil:
+            result = pm_engine_collect(&self.engine, seconds)
+        while result != NULL:
+            found.append(self.shown(result))
+            following = result.next
+            free(result)
+            result = following
+        while self.done:
+            found.append(self.done.popleft())
+        return found
+
+    cdef tuple shown(self, const pm_file_result *result):
+        cdef Py_ssize_t size, offset = 0
+        cdef object beside = self.beside.pop(result.ticket, None) if self.serials else None
+        if result.ending != PM_FILE_DIGESTS:
+            failure = (result.error, result.mode, result.size_after, result.mtime_ns_after, result.total, result.there)
+            return (result.ticket, None, result.size, result.mtime_ns, result.inode, failure)
+        cdef dict digests = {}
+        for name, size in zip(self.lanes, self.sizes):
+            digests[name] = _hex(result.digests + offset, size)
+            offset += size
+        if beside is not None:
+            digests.update(beside)
+        if len(digests) > 1:
+            digests = {name: digests[name] for name in self.names}
+        return (result.ticket, digests, result.total, result.mtime_ns, result.inode, None)
+
+    def read_bytes(self):
+        """Return how many bytes the lanes have read."""
+        return self.engine.read_bytes
+
+    def lock_reading(self):
+        """Wait until nobody else reads, where reading is sequential."""
+        with nogil:
+            pm_engine_lock_reading(&self.engine)
+
+    def unlock_reading(self):
+        """Let the next one read."""
+        pm_engine_unlock_reading(&self.engine)
+
+    def close(self):
+        """Forget what is queued, and let every worker return."""
+        pm_engine_close(&self.engine)
+
+    def closed(self):
+        """Return whether :meth:`close` was called."""
+        return self.engine.closed != 0
+
+
+cdef class _Beside:
+    """What one worker computes beside its lanes, with the GIL: the digests that lanes do not know."""
+
+    cdef Engine engine
+    cdef list running
+
+    cdef void turn(self, pm_worker *worker, uint32_t fresh, uint32_t ended) except *:
+        cdef int index
+        cdef pm_lane *lane
+        for index in range(PM_MAXIMUM_LANES):
+            lane = &worker.lane[index]
+            if fresh >> index & 1:
+                if lane.total == <int64_t>lane.filled:
+                    self.running[index] = self.begun()
+                data = PyMemoryView_FromMemory(<char *>lane.buffer, lane.filled, PyBUF_READ)
+                for _name, hasher in self.running[index]:
+                    hasher.update(data)
+            if ended >> index & 1:
+                hashers = self.running[index] if lane.total else self.begun()
+                self.engine.beside[lane.file.ticket] = [(name, hasher.hexdigest()) for name, hasher in hashers]
+
+    cdef list begun(self):
+        return [(name, make(1)) for name, make in self.engine.serials]
+
+
+cdef int _beside(void *context, pm_worker *worker, uint32_t fresh, uint32_t ended) noexcept with gil:
+    cdef _Beside beside = <_Beside>context
+    try:
+        beside.turn(worker, fresh, ended)
+    except BaseException as error:
+        beside.engine.failure = error
+        return -1
+    return 0
+
+
+# --- small files --------------------------------------------------------------------------------------------
+
+
+cdef extern from "digests/small_files.h":
+    ctypedef struct pm_small_status:
+        pass
+    ctypedef struct pm_small:
+        int error
+        int64_t size
+        int64_t mtime_ns
+        int64_t inode
+        int64_t size_after
+        int64_t mtime_ns_after
+        int64_t octets
+    enum:
+        PM_SMALL_MOST
+        PM_SMALL_HERE
+        PM_SMALL_DONE
+        PM_SMALL_NOT_HERE
+        PM_SMALL_SOURCE
+        PM_SMALL_TARGET
+        PM_SMALL_CHANGED
+    int pm_small_read(const char *, int, pm_small_status *, uint8_t *, pm_small *) nogil
+    int pm_small_write_like(const char *, const pm_small_status *, const uint8_t *, int64_t) nogil
+    int pm_small_new(const char *, const uint8_t *, int64_t) nogil
+
+
+def copy_small(bytes source not None, bytes target not None, int flags):
+    """Copy a small regular file, with its permission bits and times, and compute its SHA-512 on the way.
+
+    :param flags: for opening the source
+    :return: :data:`None` where it is not for this, and nothing was made; else a word and what belongs to it:
+        ``done``: digest in hex, size, time of modification in nanoseconds, inode;
+        ``source`` or ``target``: the errno of what failed there, 0;
+        ``changed``: size, time of modification and inode before, size and time after, octets that were read
+    """
+    cdef uint8_t data[PM_SMALL_MOST + 1]
+    cdef uint8_t digest[64]
+    cdef int64_t offsets[2]
+    cdef pm_small_status before
+    cdef pm_small small
+    cdef int ended, error = 0
+    cdef int sha512 = algorithm_number("sha512")
+    cdef const char *here = source
+    cdef const char *there = target
+    if b"\0" in source or b"\0" in target:
+        return None
+    with nogil:
+        ended = pm_small_read(here, flags, &before, data, &small)
+        if ended == PM_SMALL_DONE:
+            offsets[0] = 0
+            offsets[1] = small.size
+            digest_column(sha512, data, offsets, 1, digest)
+            error = pm_small_write_like(there, &before, data, small.size)
+    if ended == PM_SMALL_NOT_HERE:
+        return None
+    if ended == PM_SMALL_SOURCE:
+        return "source", small.error, 0
+    if ended == PM_SMALL_CHANGED:
+        return (
+            "changed", small.size, small.mtime_ns, small.inode, small.size_after, small.mtime_ns_after, small.octets
+        )
+    if error:
+        return "target", error, 0
+    return "done", _hex(digest, 64), small.size, small.mtime_ns, small.inode
+
+
+def write_small(list paths not None, list contents not None):
+    """Write new files and make directories, in order, up to the first that fails.
+
+    :param contents: of each file; :data:`None` for a directory
+    :return: :data:`False` where it is not for this, and nothing was made; :data:`True`, or the index of what failed and
+        its errno
+    """
+    cdef const char *path
+    cdef const uint8_t *data
+    cdef int64_t size
+    cdef int error
+    cdef bytes name, content
+    if not PM_SMALL_HERE:
+        return False
+    for index in range(len(paths)):
+        name, content = paths[index], contents[index]
+        if b"\0" in name:
+            return index, 22  # EINVAL everywhere
+        path = name
+        data, size = NULL, 0
+        if content is not None:
+            data, size = <const uint8_t *><const char *>content, len(content)
+        with nogil:
+            error = pm_small_new(path, data, size)
+        if error:
+            return index, error
+    return True
+
+
+# --- small objects ------------------------------------------------------------------------------------------
+
+
+cdef extern from "digests/small_objects.h":
+    ctypedef struct pm_object:
+        int64_t count
+        int64_t changed
+        int64_t *offsets
+        const char **files
+        uint8_t *data
+        uint8_t *digests
+    ctypedef struct pm_piece:
+        const char *octets
+        size_t size
+    enum:
+        PM_PIECES
+    int pm_object_read(pm_object *, const char *, const char *, int64_t, int) nogil
+    int pm_object_is_plain(const pm_object *) nogil
+    int pm_object_write(const pm_object *, const char *) nogil
+    size_t pm_object_inventory_size(const pm_object *, const pm_piece *, size_t) nogil
+    size_t pm_object_inventory(const pm_object *, const pm_piece *, const char *, size_t, char *) nogil
+    int pm_object_put(const char *, const char *, const char *, size_t) nogil
+    int pm_object_is_there(const char *) nogil
+    int pm_object_move(const char *, const char *, const char *, const char *const *, int) nogil
+
+
+cdef int _written(
+    pm_object *found, int sha512, const char *const *folders, const char *const *parts, size_t ending, size_t said,
+    const pm_piece *pieces, const char *identifier, size_t octets
+) noexcept nogil:
+    """Write what was read; return whether that could be done."""
+    cdef int64_t offsets[2]
+    cdef uint8_t digest[64]
+    cdef char *inventory
+    cdef char *sidecar
+    cdef size_t size
+    cdef int i, done = 0
+    digest_column(sha512, found.data, found.offsets, found.count, found.digests)
+    if not pm_object_is_plain(found):
+        return 0
+    for i in range(3):
+        if pm_small_new(folders[i], NULL, 0):
+            return 0
+    if not pm_object_write(found, folders[2]):
+        return 0
+    size = pm_object_inventory_size(found, pieces, octets)
+    inventory = <char *>malloc(size + 128 + ending)
+    if inventory is NULL:
+        return 0
+    size = pm_object_inventory(found, pieces, identifier, octets, inventory)
+    offsets[0] = 0
+    offsets[1] = <int64_t>size
+    digest_column(sha512, <const uint8_t *>inventory, offsets, 1, digest)
+    sidecar = inventory + size
+    pm_put_hex(<uint8_t *>sidecar, digest, 0, 128)
+    for i in range(<int>ending):
+        sidecar[128 + i] = parts[2][i]
+    # The declaration last: without it nothing is an object.
+    done = (
+        pm_object_put(folders[1], parts[0], inventory, size)
+        and pm_object_put(folders[1], parts[1], sidecar, 128 + ending)
+        and pm_object_put(folders[0], parts[0], inventory, size)
+        and pm_object_put(folders[0], parts[1], sidecar, 128 + ending)
+        and pm_object_put(folders[0], parts[3], parts[4], said)
+    )
+    free(inventory)
+    return done
+
+
+def write_small_object(
+    bytes above not None, bytes name not None, bytes place not None, tuple folders not None, tuple parts not None,
+    tuple pieces not None, bytes identifier not None, int64_t device, int flags
+):
+    """Write version 1 of an OCFL object of a few small files, with SHA-512 (sections 3.1 to 3.7).
+
+    :param above: the directory that has nothing in it but the object's
+    :param name: of the object's directory
+    :param place: where it is to be in the end: where anything is there, nothing is written
+    :param folders: to be made: the object's, its version's and its content's
+    :param parts: names of inventory and sidecar, with a slash before each, what is behind the digest in a sidecar; name
+        of the declaration, with a slash, and its content
+    :param pieces: of the inventory: before and behind the identifier, between a digest and its path in the manifest,
+        between a path and the next digest, before the state, then likewise, and the end
+    :param identifier: as it stands in the inventory
+    :param device: that the files are on; any where it is negative
+    :param flags: for opening files
+    :return: :data:`None` where it is not for this, and what was made of the folders is for the caller to remove; else
+        the latest change of a file, of content or status, in nanoseconds, and of each, in the order of their names:
+        name, digest in hex, size
+    """
+    cdef const char *folder[3]
+    cdef const char *part[5]
+    cdef pm_piece piece[PM_PIECES]
+    cdef const char *here = above
+    cdef const char *directory = name
+    cdef const char *there = place
+    cdef const char *called = identifier
+    cdef size_t octets = len(identifier), ending, said
+    cdef int sha512 = algorithm_number("sha512")
+    cdef int64_t i
+    cdef bint done
+    cdef bytes one
+    cdef pm_object *found
+    if len(folders) != 3 or len(parts) != 5 or len(pieces) != PM_PIECES:
+        raise ValueError("folders, parts or pieces are missing")
+    for one in (above, name, place, *folders, parts[0], parts[1], parts[3]):
+        if b"\0" in one:
+            return None
+    if b"/" in name:
+        return None
+    for i in range(3):
+        one = folders[i]
+        folder[i] = one
+    for i in range(5):
+        one = parts[i]
+        part[i] = one
+    for i in range(PM_PIECES):
+        one = pieces[i]
+        piece[i].octets = one
+        piece[i].size = len(one)
+    ending, said = len(parts[2]), len(parts[4])
+    found = <pm_object *>malloc(sizeof(pm_object))
+    if found is NULL:
+        raise MemoryError
+    try:
+        with nogil:
+            done = (
+                not pm_object_is_there(there)
+                and pm_object_read(found, here, directory, device, flags)
+                and _written(found, sha512, folder, part, ending, said, piece, called, octets)
+            )
+        if not done:
+            return None
+        files = []
+        for i in range(found.count):
+            files.append((<bytes>found.files[i], _hex(&found.digests[64 * i], 64), found.offsets[i + 1] - found.offsets[i]))
+        return found.changed, files
+    finally:
+        free(found)
+
+
+def move_object(bytes old not None, bytes base not None, bytes place not None, tuple signs not None):
+    """Make the directories above an object's place that are not there, and move the object there.
+
+    :param old: where the object is
+    :param base: the directory that ``place`` is relative to
+    :param signs: begins with a slash each: what makes a directory an object's, in which no other has its place
+    :return: whether it was moved; where not, nobody knows why, and directories may have been made
+    """
+    cdef const char *names[8]
+    cdef const char *here = old
+    cdef const char *above = base
+    cdef const char *there = place
+    cdef int count = len(signs), i
+    cdef bytes sign
+    cdef bint done
+    if count > 8 or b"\0" in old or b"\0" in base or b"\0" in place:
+        return False
+    for i in range(count):
+        sign = signs[i]
+        names[i] = sign
+    with nogil:
+        done = pm_object_move(here, above, there, names, count)
+    return done

@@ -1,0 +1,123 @@
+#include "small_files.h"
+
+#include <errno.h>
+
+#if PM_SMALL_HERE
+#include <fcntl.h>
+#include <unistd.h>
+
+int pm_small_read_at(int directory, const char *path, int flags, struct stat *before, uint8_t *data, pm_small *small)
+{
+    struct stat after;
+    int64_t done = 0;
+    int ended = PM_SMALL_DONE;
+    const int file = openat(directory, path, flags);
+    if (file < 0) {
+        small->error = errno;
+        return PM_SMALL_SOURCE;
+    }
+    if (fstat(file, before)) {
+        small->error = errno;
+        ended = PM_SMALL_SOURCE;
+    } else if (!S_ISREG(before->st_mode) || before->st_size <= 0 || before->st_size > PM_SMALL_MOST) {
+        ended = PM_SMALL_NOT_HERE;
+    } else {
+        small->size = before->st_size;
+        small->mtime_ns = PM_SMALL_NS(PM_SMALL_MTIME(*before));
+        small->inode = (int64_t)before->st_ino;
+        /* One octet more than there should be: a file that has grown shows itself without a second read. */
+        do {
+            const ssize_t got = read(file, data + done, (size_t)(small->size + 1 - done));
+            if (got < 0 && errno == EINTR) continue;
+            if (got < 0) {
+                small->error = errno;
+                ended = PM_SMALL_SOURCE;
+                break;
+            }
+            if (!got) break;
+            done += got;
+        } while (done < small->size);
+        if (ended == PM_SMALL_DONE && fstat(file, &after)) {
+            small->error = errno;
+            ended = PM_SMALL_SOURCE;
+        }
+        if (ended == PM_SMALL_DONE) {
+            small->size_after = after.st_size;
+            small->mtime_ns_after = PM_SMALL_NS(PM_SMALL_MTIME(after));
+            small->octets = done;
+            if (small->size_after != small->size || small->mtime_ns_after != small->mtime_ns || done != small->size)
+                ended = PM_SMALL_CHANGED;
+        }
+    }
+    close(file);
+    return ended;
+}
+
+int pm_small_read(const char *path, int flags, struct stat *before, uint8_t *data, pm_small *small)
+{
+    return pm_small_read_at(AT_FDCWD, path, flags, before, data, small);
+}
+
+static int pm_small_put(int file, const uint8_t *data, int64_t size)
+{
+    while (size > 0) {
+        const ssize_t put = write(file, data, (size_t)size);
+        if (put < 0 && errno == EINTR) continue;
+        if (put < 0) return errno;
+        data += put;
+        size -= put;
+    }
+    return 0;
+}
+
+int pm_small_write_like(const char *path, const struct stat *like, const uint8_t *data, int64_t size)
+{
+    const struct timespec times[2] = {PM_SMALL_ATIME(*like), PM_SMALL_MTIME(*like)};
+    const int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    int error;
+    if (file < 0) return errno;
+    error = pm_small_put(file, data, size);
+    if (!error && fchmod(file, like->st_mode & 0777) && errno != EPERM && errno != EACCES) error = errno;
+    if (!error && futimens(file, times) && errno != EPERM && errno != EACCES) error = errno;
+    if (close(file) && !error) error = errno;
+    return error;
+}
+
+int pm_small_new(const char *path, const uint8_t *data, int64_t size)
+{
+    int file, error;
+    if (!data) return mkdir(path, 0777) ? errno : 0;
+    file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (file < 0) return errno;
+    error = pm_small_put(file, data, size);
+    if (close(file) && !error) error = errno;
+    return error;
+}
+
+#else
+
+int pm_small_read_at(int directory, const char *path, int flags, pm_small_status *before, uint8_t *data, pm_small *small)
+{
+    (void)directory, (void)path, (void)flags, (void)before, (void)data, (void)small;
+    return PM_SMALL_NOT_HERE;
+}
+
+int pm_small_read(const char *path, int flags, pm_small_status *before, uint8_t *data, pm_small *small)
+{
+    (void)path, (void)flags, (void)before, (void)data, (void)small;
+    return PM_SMALL_NOT_HERE;
+}
+
+int pm_small_write_like(const char *path, const pm_small_status *like, const uint8_t *data, int64_t size)
+{
+    (void)path, (void)like, (void)data, (void)size;
+    return ENOSYS;
+}
+
+int pm_small_new(const char *path, const uint8_t *data, int64_t size)
+{
+    (void)path, (void)data, (void)size;
+    return ENOSYS;
+}
+
+#endif

@@ -1,0 +1,432 @@
+#include "worker.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#if PM_FILES_IN_LANES
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "beneath.h"
+
+/* 256 KiB a lane: system calls are few, and a worker's buffers stay below what its cores share of cache. */
+#define PM_READ_SIZE ((size_t)256 << 10)
+/* Lanes that have less than this are not worth stopping all others for: they end together, at the price of one. */
+#define PM_QUANTUM ((size_t)2048)
+/* Data is cut at multiples of this, the largest block there is, so that no lane has to piece its blocks together. */
+#define PM_CUT ((size_t)128)
+
+/* The thread that waits for results is woken for so many, or when the queue runs low; it looks in a moment anyway. */
+#define PM_RESULTS_AT_ONCE 256
+
+#if defined(__APPLE__)
+#define PM_MTIME(status) ((int64_t)(status).st_mtimespec.tv_sec * 1000000000 + (status).st_mtimespec.tv_nsec)
+#else
+#define PM_MTIME(status) ((int64_t)(status).st_mtim.tv_sec * 1000000000 + (status).st_mtim.tv_nsec)
+#endif
+
+static unsigned pm_engine_banks(const pm_engine *engine, unsigned algorithm)
+{
+    return engine->width / pm_lanes(engine->level, engine->algorithm[algorithm]);
+}
+
+static void pm_worker_free(pm_worker *worker)
+{
+    for (unsigned i = 0; i < PM_MAXIMUM_LANES; i++) {
+        if (worker->lane[i].descriptor >= 0)
+            close(worker->lane[i].descriptor);
+        free(worker->lane[i].file.path);
+    }
+    while (worker->first) {
+        pm_file_result *next = worker->first->next;
+        free(worker->first);
+        worker->first = next;
+    }
+    free(worker->buffers);
+    free(worker->banks);
+}
+
+static void pm_worker_init(pm_worker *worker, pm_engine *engine)
+{
+    memset(worker, 0, sizeof *worker);
+    worker->engine = engine;
+    for (unsigned i = 0; i < PM_MAXIMUM_LANES; i++)
+        worker->lane[i].descriptor = -1;
+}
+
+/* Buffers and banks, when the first file comes: many a worker never has one. */
+static int pm_worker_allocate(pm_worker *worker)
+{
+    const pm_engine *engine = worker->engine;
+    unsigned banks = 0;
+    for (unsigned a = 0; a < engine->algorithms; a++)
+        banks += pm_engine_banks(engine, a);
+    void *memory = NULL;
+    if (posix_memalign(&memory, 4096, engine->width * PM_READ_SIZE))
+        return -1;
+    worker->buffers = (uint8_t *)memory;
+    memory = NULL;
+    if (banks && posix_memalign(&memory, 64, banks * sizeof(pm_bank)))
+        return -1;
+    worker->banks = (pm_bank *)memory;
+    pm_bank *bank = worker->banks;
+    for (unsigned a = 0; a < engine->algorithms; a++)
+        for (unsigned b = 0; b < pm_engine_banks(engine, a); b++)
+            pm_bank_init(bank++, engine->level, engine->algorithm[a]);
+    for (unsigned i = 0; i < engine->width; i++)
+        worker->lane[i].buffer = worker->buffers + i * PM_READ_SIZE;
+    return 0;
+}
+
+/* Adds a result to those that will be handed over; its ending is to be filled in. */
+static pm_file_result *pm_worker_result(pm_worker *worker, const pm_lane *lane)
+{
+    pm_file_result *result = (pm_file_result *)calloc(1, sizeof *result + worker->engine->digests_size);
+    if (result == NULL)
+        return NULL;
+    result->ticket = lane->file.ticket;
+    result->mode = (uint32_t)lane->before.st_mode;
+    result->size = lane->before.st_size;
+    result->mtime_ns = PM_MTIME(lane->before);
+    result->inode = (int64_t)lane->before.st_ino;
+    result->total = lane->total;
+    if (worker->last)
+        worker->last->next = result;
+    else
+        worker->first = result;
+    worker->last = result;
+    worker->results++;
+    return result;
+}
+
+static void pm_worker_release(pm_worker *worker, pm_lane *lane)
+{
+    if (lane->descriptor >= 0)
+        close(lane->descriptor);
+    lane->descriptor = -1;
+    free(lane->file.path);
+    lane->file.path = NULL;
+    worker->active--;
+}
+
+static void pm_worker_start(pm_worker *worker, unsigned lane)
+{
+    const pm_engine *engine = worker->engine;
+    pm_bank *bank = worker->banks;
+    for (unsigned a = 0; a < engine->algorithms; a++) {
+        const unsigned lanes = pm_lanes(engine->level, engine->algorithm[a]);
+        pm_bank_start(bank + lane / lanes, lane % lanes);
+        bank += engine->width / lanes;
+    }
+}
+
+/* Ends a lane without digests. */
+static int pm_worker_fail(pm_worker *worker, unsigned index, int ending, int error)
+{
+    pm_lane *lane = &worker->lane[index];
+    pm_file_result *result = pm_worker_result(worker, lane);
+    if (result == NULL)
+        return -1;
+    result->ending = ending;
+    result->error = error;
+    pm_worker_release(worker, lane);
+    pm_worker_start(worker, index);
+    return 0;
+}
+
+/* Opens the file that was put into a lane. */
+static int pm_worker_open(pm_worker *worker, unsigned index)
+{
+    pm_lane *lane = &worker->lane[index];
+    memset(&lane->before, 0, sizeof lane->before);
+    lane->total = 0;
+    lane->at = lane->filled = 0;
+    lane->ended = 0;
+    lane->descriptor = pm_engine_open(worker->engine, lane->file.path, worker->engine->flags);
+    if (lane->descriptor < 0)
+        return pm_worker_fail(worker, index, PM_FILE_ERROR, errno);
+    if (fstat(lane->descriptor, &lane->before))
+        return pm_worker_fail(worker, index, PM_FILE_ERROR, errno);
+    if (!S_ISREG(lane->before.st_mode))
+        return pm_worker_fail(worker, index, PM_FILE_NOT_REGULAR, 0);
+#if defined(POSIX_FADV_SEQUENTIAL)
+    if (lane->before.st_size > (off_t)PM_READ_SIZE)
+        (void)posix_fadvise(lane->descriptor, 0, 0, POSIX_FADV_SEQUENTIAL);
+#endif
+    return 0;
+}
+
+/* Fills the buffer of a lane whose data is used up. */
+static int pm_worker_read(pm_worker *worker, unsigned index)
+{
+    pm_lane *lane = &worker->lane[index];
+    ssize_t size;
+    do
+        size = read(lane->descriptor, lane->buffer, PM_READ_SIZE);
+    while (size < 0 && errno == EINTR);
+    if (size < 0)
+        return pm_worker_fail(worker, index, PM_FILE_ERROR, errno);
+    lane->at = 0;
+    lane->filled = (size_t)size;
+    lane->total += size;
+    __atomic_fetch_add(&worker->engine->read_bytes, size, __ATOMIC_RELAXED);
+    const int64_t expected = lane->before.st_size;
+    if (size == 0) {
+        lane->ended = 1;
+    } else if (expected > 0) {
+        /* All that there should be, and no more although there was room; or more, from a file that is written to, perhaps
+         * without end. */
+        lane->ended = lane->total > expected || (lane->total == expected && (size_t)size < PM_READ_SIZE);
+    } else {
+        /* Files that the kernel makes up say 0 and hold something; one that has grown says so. */
+        struct stat now;
+        lane->ended = fstat(lane->descriptor, &now) || now.st_size > 0;
+    }
+    return 0;
+}
+
+/* Gives files to free lanes. Returns 1 when the worker has something in its lanes, 0 with a serial ticket, -1 when the
+ * engine is closed. */
+static int pm_worker_refill(pm_worker *worker, uint32_t *opened, int *claimed, int64_t *ticket)
+{
+    pm_engine *engine = worker->engine;
+    *opened = 0;
+    if (worker->active == engine->width && engine->width)
+        return __atomic_load_n(&engine->closed, __ATOMIC_RELAXED) ? -1 : 1;
+    int status = 1;
+    pm_lock_take(&engine->lock);
+    for (;;) {
+        if (engine->closed) {
+            status = -1;
+            break;
+        }
+        /* A large file that waits for a worker of its own is worth more than full lanes here: its end is the run's. */
+        if (!*claimed && engine->serial.count) {
+            *ticket = pm_queue_pop(&engine->serial).ticket;
+            *claimed = 1;
+        }
+        if (!*claimed && engine->lanes.count) {
+            /* No more than this worker's share, or the others would have nothing while this one is busy for long. */
+            const size_t files = engine->lanes.count + engine->active;
+            const size_t share = (files + engine->workers - 1) / engine->workers;
+            for (unsigned i = 0; i < engine->width && worker->active < share && engine->lanes.count; i++) {
+                if (worker->lane[i].descriptor < 0) {
+                    worker->lane[i].file = pm_queue_pop(&engine->lanes);
+                    worker->active++;
+                    engine->active++;
+                    *opened |= (uint32_t)1 << i;
+                }
+            }
+        }
+        if (worker->active)
+            break;
+        if (*claimed) {
+            status = 0;
+            break;
+        }
+        pm_condition_wait(&engine->queued, &engine->lock);
+    }
+    pm_lock_give(&engine->lock);
+    return status;
+}
+
+/* Hands over the results; `ended` files are in no lane any more. */
+static void pm_worker_deliver(pm_worker *worker)
+{
+    pm_engine *engine = worker->engine;
+    if (worker->first == NULL)
+        return;
+    pm_lock_take(&engine->lock);
+    if (engine->last)
+        engine->last->next = worker->first;
+    else
+        engine->first = worker->first;
+    engine->last = worker->last;
+    engine->results += worker->results;
+    engine->active -= (unsigned)worker->results;
+    if (engine->results >= PM_RESULTS_AT_ONCE || engine->lanes.count < PM_RESULTS_AT_ONCE)
+        pm_condition_signal(&engine->finished);
+    pm_lock_give(&engine->lock);
+    worker->first = worker->last = NULL;
+    worker->results = 0;
+}
+
+/* One turn of all banks over the next piece of each lane's data. */
+static void pm_worker_compute(pm_worker *worker)
+{
+    const pm_engine *engine = worker->engine;
+    const uint8_t *data[PM_MAXIMUM_LANES];
+    size_t lengths[PM_MAXIMUM_LANES];
+    size_t step = SIZE_MAX;
+    for (unsigned i = 0; i < engine->width; i++) {
+        const pm_lane *lane = &worker->lane[i];
+        if (lane->descriptor >= 0 && lane->filled > lane->at && lane->filled - lane->at < step)
+            step = lane->filled - lane->at;
+    }
+    if (step == SIZE_MAX)
+        return;
+    if (step < PM_QUANTUM)
+        step = PM_QUANTUM;
+    if (engine->algorithms == 0) /* nothing has to keep pace with anything */
+        step = PM_READ_SIZE;
+    step = (step + PM_CUT - 1) / PM_CUT * PM_CUT;
+    for (unsigned i = 0; i < engine->width; i++) {
+        pm_lane *lane = &worker->lane[i];
+        data[i] = NULL;
+        lengths[i] = 0;
+        if (lane->descriptor >= 0) {
+            const size_t there = lane->filled - lane->at;
+            data[i] = lane->buffer + lane->at;
+            lengths[i] = there < step ? there : step;
+            lane->at += lengths[i];
+        }
+    }
+    pm_bank *bank = worker->banks;
+    for (unsigned a = 0; a < engine->algorithms; a++) {
+        const unsigned lanes = pm_lanes(engine->level, engine->algorithm[a]);
+        for (unsigned begin = 0; begin < engine->width; begin += lanes, bank++) {
+            size_t any = 0;
+            for (unsigned i = begin; i < begin + lanes; i++)
+                any |= lengths[i];
+            if (any)
+                pm_bank_update(bank, data + begin, lengths + begin);
+        }
+    }
+}
+
+/* Gives results to the lanes in `ended`, whose files were read to their end. */
+static int pm_worker_finish(pm_worker *worker, uint32_t ended)
+{
+    const pm_engine *engine = worker->engine;
+    pm_file_result *results[PM_MAXIMUM_LANES];
+    for (unsigned i = 0; i < engine->width; i++) {
+        if (!(ended >> i & 1))
+            continue;
+        pm_lane *lane = &worker->lane[i];
+        pm_file_result *result = results[i] = pm_worker_result(worker, lane);
+        if (result == NULL)
+            return -1;
+        struct stat after, path;
+        if (fstat(lane->descriptor, &after)) {
+            result->ending = PM_FILE_ERROR;
+            result->error = errno;
+            continue;
+        }
+        result->size_after = after.st_size;
+        result->mtime_ns_after = PM_MTIME(after);
+        if (lane->total >= (int64_t)PM_READ_SIZE) {
+            if (pm_engine_stat(engine, lane->file.path, &path))
+                result->there = PM_FILE_GONE;
+            else if (path.st_dev != after.st_dev || path.st_ino != after.st_ino)
+                result->there = PM_FILE_REPLACED;
+        }
+        if (result->size_after != result->size || result->mtime_ns_after != result->mtime_ns
+            || (lane->total != result->size_after && result->size_after > 0) || result->there)
+            result->ending = PM_FILE_CHANGED;
+    }
+    pm_bank *bank = worker->banks;
+    size_t offset = 0;
+    for (unsigned a = 0; a < engine->algorithms; a++) {
+        const unsigned lanes = pm_lanes(engine->level, engine->algorithm[a]);
+        for (unsigned begin = 0; begin < engine->width; begin += lanes, bank++) {
+            const uint32_t here = ended >> begin & (((uint32_t)1 << lanes) - 1);
+            if (!here)
+                continue;
+            uint8_t *out[PM_MAXIMUM_LANES];
+            for (unsigned i = 0; i < lanes; i++)
+                out[i] = here >> i & 1 ? results[begin + i]->digests + offset : NULL;
+            pm_bank_finish_many(bank, here, out);
+        }
+        offset += pm_digest_size(engine->algorithm[a]);
+    }
+    for (unsigned i = 0; i < engine->width; i++)
+        if (ended >> i & 1)
+            pm_worker_release(worker, &worker->lane[i]);
+    return 0;
+}
+
+/* One round: take files, read, compute, hand over. Returns 1 to go on, 0 with a serial ticket, -1 when the engine is closed,
+ * -2 where memory is short or `beside` gave up. */
+static int pm_worker_round(pm_worker *worker, pm_beside beside, void *context, int *claimed, int64_t *ticket)
+{
+    pm_engine *engine = worker->engine;
+    uint32_t opened;
+    const int status = pm_worker_refill(worker, &opened, claimed, ticket);
+    if (status != 1)
+        return status;
+    if (opened && worker->buffers == NULL && pm_worker_allocate(worker))
+        return -2;
+    uint32_t fresh = 0, ended = 0;
+    for (unsigned i = 0; i < engine->width; i++) {
+        pm_lane *lane = &worker->lane[i];
+        const int is_new = opened >> i & 1;
+        if (!is_new && (lane->descriptor < 0 || lane->ended || lane->at < lane->filled))
+            continue;
+        pm_engine_lock_reading(engine);
+        int failed = is_new && pm_worker_open(worker, i);
+        /* A file that did not open has its result, and its lane is free. */
+        if (!failed && lane->descriptor >= 0)
+            failed = pm_worker_read(worker, i);
+        pm_engine_unlock_reading(engine);
+        if (failed)
+            return -2;
+        if (lane->descriptor >= 0 && lane->filled)
+            fresh |= (uint32_t)1 << i;
+    }
+    if (beside && fresh && beside(context, worker, fresh, 0))
+        return -2;
+    pm_worker_compute(worker);
+    for (unsigned i = 0; i < engine->width; i++) {
+        const pm_lane *lane = &worker->lane[i];
+        if (lane->descriptor >= 0 && lane->ended && lane->at == lane->filled)
+            ended |= (uint32_t)1 << i;
+    }
+    if (ended) {
+        if (beside && beside(context, worker, 0, ended))
+            return -2;
+        if (pm_worker_finish(worker, ended))
+            return -2;
+    }
+    pm_worker_deliver(worker);
+    return 1;
+}
+
+int pm_engine_work(pm_engine *engine, pm_beside beside, void *context, int64_t *ticket)
+{
+    pm_worker worker;
+    int status, claimed = 0;
+    pm_worker_init(&worker, engine);
+    pm_lock_take(&engine->lock);
+    engine->workers++;
+    pm_lock_give(&engine->lock);
+    do
+        status = pm_worker_round(&worker, beside, context, &claimed, ticket);
+    while (status == 1);
+    pm_lock_take(&engine->lock);
+    engine->workers--;
+    pm_lock_give(&engine->lock);
+    pm_worker_free(&worker);
+    return status;
+}
+
+#else /* not PM_FILES_IN_LANES */
+
+/* Waits for a serial file (0, and its ticket), or until the engine is closed (-1). */
+int pm_engine_work(pm_engine *engine, pm_beside beside, void *context, int64_t *ticket)
+{
+    int status = -1;
+    (void)beside;
+    (void)context;
+    pm_lock_take(&engine->lock);
+    while (!engine->serial.count && !engine->closed)
+        pm_condition_wait(&engine->queued, &engine->lock);
+    if (!engine->closed) {
+        *ticket = pm_queue_pop(&engine->serial).ticket;
+        status = 0;
+    }
+    pm_lock_give(&engine->lock);
+    return status;
+}
+
+#endif

@@ -1,0 +1,153 @@
+#include "hashed.h"
+
+#include "../shared/text.h"
+
+/* Digests are computed for so many items at a time: enough to fill lanes again and again, few enough for digests and
+ * items to stay in the first-level cache. */
+#define PM_HASHED_BLOCK 512
+
+/* The offset at which the identifier without its prefix begins (OCFL 0012, procedure step 1); UTF-8 is valid. */
+static inline int64_t pm_prefix_end(const pm_hashed *p, const uint8_t *item, int64_t length)
+{
+    /* A delimiter must end before the last character, which may be several bytes. */
+    int64_t before_last = length - 1;
+    while (before_last > 0 && (item[before_last] & 0xC0) == 0x80)
+        before_last--;
+    int64_t end = 0;
+    for (int64_t number = 0; number < p->delimiters_count; number++) {
+        const pm_delimiter *delimiter = &p->delimiters[number];
+        for (int64_t start = before_last - delimiter->length; start >= 0; start--) {
+            if (memcmp(item + start, delimiter->text, (size_t)delimiter->length) == 0) {
+                if (start + delimiter->length > end)
+                    end = start + delimiter->length;
+                break;
+            }
+        }
+    }
+    return end;
+}
+
+/* Appends one path, from the identifier without its prefix and its digest. */
+static inline int pm_put_hashed_path(const pm_hashed *p, const uint8_t *item, int64_t length, const uint8_t *digest,
+                                     pm_bytes *out)
+{
+    /* Tuples with separators, an identifier of which every byte is escaped, a whole digest behind it. */
+    int64_t used = p->tuple_size * p->number_of_tuples, digits = 2 * p->digest_size;
+    if (pm_reserve(out, used + p->number_of_tuples + 3 * length + 1 + digits) < 0)
+        return PM_NO_MEMORY;
+    uint8_t *end = out->data + out->size;
+    for (int64_t number = 0; number < p->number_of_tuples; number++) {
+        end = pm_put_hex(end, digest, number * p->tuple_size, p->tuple_size);
+        *end++ = '/';
+    }
+    if (!p->with_identifier) {
+        end = pm_put_hex(end, digest, p->name_start, digits - p->name_start);
+    } else {
+        uint8_t *name = end;
+        /* What lies behind the cut need not be encoded, only known to be there. */
+        for (int64_t position = 0; position < length && end - name <= PM_ENCAPSULATION_LONGEST; position++) {
+            if (pm_encapsulation_safe[item[position]])
+                *end++ = item[position];
+            else
+                end = pm_put_escape(end, '%', item[position]);
+        }
+        if (end - name > PM_ENCAPSULATION_LONGEST) {
+            end = name + PM_ENCAPSULATION_LONGEST;
+            *end++ = '-';
+            end = pm_put_hex(end, digest, 0, digits);
+        }
+    }
+    out->size = end - out->data;
+    return 0;
+}
+
+int pm_map_hashed_column(const pm_hashed *p, int64_t limit, const pm_column *in, pm_column *out, pm_faults *faults)
+{
+    uint8_t digests[PM_HASHED_BLOCK * PM_LARGEST_DIGEST];
+    int64_t kept_offsets[PM_HASHED_BLOCK + 1];
+    int codes[PM_HASHED_BLOCK];
+    pm_bytes kept = {0};
+    pm_work work;
+    memset(&work, 0, sizeof work);
+    int64_t size = in->count > 0 ? in->offsets[in->count] - in->offsets[0] : 0;
+    int64_t before_name = p->number_of_tuples * (p->tuple_size + 1);
+    if (pm_new_column(out, in->count,
+                      in->count * before_name + (p->with_identifier ? 2 * size : in->count * 2 * p->digest_size) + 512) < 0)
+        return PM_NO_MEMORY;
+    int status = 0;
+    for (int64_t first = 0; first < in->count && status == 0; first += PM_HASHED_BLOCK) {
+        int64_t count = in->count - first < PM_HASHED_BLOCK ? in->count - first : PM_HASHED_BLOCK;
+        const uint8_t *data = in->bytes.data;
+        const int64_t *offsets = in->offsets + first;
+        kept.size = 0;
+        kept_offsets[0] = 0;
+        for (int64_t number = 0; number < count && status == 0; number++) {
+            const uint8_t *item = data + offsets[number];
+            int64_t length = offsets[number + 1] - offsets[number];
+            work.position = -1;
+            codes[number] = length > limit ? PM_FAULT_TOO_LONG
+                            : length == 0  ? PM_FAULT_EMPTY
+                                           : pm_check_utf8(item, length, &work.position);
+            if (codes[number] != 0) {
+                status = pm_add_fault(faults, first + number, codes[number], work.position);
+                length = 0;
+            } else if (p->delimiters_count > 0) {
+                int64_t start = pm_prefix_end(p, item, length);
+                item += start;
+                length -= start;
+            }
+            /* Identifiers that lose a prefix no longer touch each other: pack what is left of them. */
+            if (p->delimiters_count > 0 && status == 0) {
+                status = pm_append(&kept, item, length);
+                kept_offsets[number + 1] = kept.size;
+            }
+        }
+        if (status != 0)
+            break;
+        if (p->delimiters_count > 0) {
+            data = kept.data;
+            offsets = kept_offsets;
+        }
+        p->digests(p->algorithm, data, offsets, count, digests);
+        for (int64_t number = 0; number < count && status == 0; number++) {
+            if (codes[number] == 0)
+                status = pm_put_hashed_path(p, data + offsets[number], offsets[number + 1] - offsets[number],
+                                            digests + number * p->digest_size, &out->bytes);
+            pm_end_item(out);
+        }
+    }
+    pm_free_bytes(&kept);
+    return status;
+}
+
+int pm_encapsulation_decode(const void *parameters, const uint8_t *item, int64_t length, pm_work *work)
+{
+    (void)parameters;
+    if (length == 0)
+        return PM_FAULT_EMPTY_PATH;
+    int64_t start = length;
+    while (start > 0 && item[start - 1] != '/')
+        start--;
+    if (length - start > PM_ENCAPSULATION_LONGEST) {
+        work->position = length - start;
+        return PM_FAULT_TRUNCATED;
+    }
+    if (pm_reserve(work->out, length - start) < 0)
+        return PM_NO_MEMORY;
+    uint8_t *out = work->out->data + work->out->size;
+    for (int64_t position = start; position < length; position++) {
+        if (item[position] != '%') {
+            *out++ = item[position];
+            continue;
+        }
+        int value = pm_hex_pair(item + position + 1, length - position - 1);
+        if (value < 0) {
+            work->position = position;
+            return PM_FAULT_BAD_ESCAPE;
+        }
+        *out++ = (uint8_t)value;
+        position += 2;
+    }
+    work->out->size = out - work->out->data;
+    return 0;
+}

@@ -1,0 +1,364 @@
+"""Identifiers to paths and back: columns of byte strings, and the kernels of all layouts."""
+
+from array import array
+
+from cpython.bytes cimport PyBytes_FromStringAndSize
+from cpython.list cimport PyList_New
+from cpython.ref cimport PyObject
+from libc.stdint cimport int64_t, uint8_t, uint32_t
+from libc.stdlib cimport free, malloc
+from libc.string cimport memchr, memcpy
+
+from pressmark._kernels.native._digests cimport (
+    algorithm_number,
+    current_level,
+    digest_column,
+    digest_size,
+    permutes_bytes,
+    pm_level,
+)
+
+__all__ = [
+    "CleanPathMap",
+    "CleanPathUnmap",
+    "DifferentialMap",
+    "DirectMap",
+    "FlatOmitPrefixMap",
+    "HashAndIdMap",
+    "HashAndIdUnmap",
+    "HashedMap",
+    "Inverse",
+    "Kernel",
+    "NTupleOmitPrefixMap",
+    "Packed",
+    "PairtreeClean",
+    "PairtreeMap",
+    "PairtreeUnclean",
+    "PairtreeUnmap",
+    "VitroDecodeFilename",
+    "VitroEncodeFilename",
+    "VitroMap",
+    "VitroUnmap",
+]
+
+
+cdef extern from "Python.h":
+    # Of borrowed references, or of one that a list will own: counting them costs as much as the rest of the loop.
+    bint PyUnicode_Check(PyObject *)
+    bint PyBytes_Check(PyObject *)
+    bint PyUnicode_IS_COMPACT_ASCII(PyObject *)
+    int PyUnicode_KIND(PyObject *)
+    void *PyUnicode_DATA(PyObject *)
+    uint32_t PyUnicode_READ(int, void *, Py_ssize_t)
+    Py_ssize_t PyUnicode_GET_LENGTH(PyObject *)
+    char *PyBytes_AS_STRING(PyObject *)
+    Py_ssize_t PyBytes_GET_SIZE(PyObject *)
+    PyObject *PyUnicode_New(Py_ssize_t, uint32_t) except NULL
+    PyObject *PyUnicode_DecodeUTF8(const char *, Py_ssize_t, const char *) except NULL
+    void PyList_SET_ITEM(object, Py_ssize_t, PyObject *)
+    Py_ssize_t PySequence_Fast_GET_SIZE(object)
+    PyObject *PySequence_Fast_GET_ITEM(object, Py_ssize_t)
+
+
+cdef extern from *:
+    """
+    #ifdef Py_GIL_DISABLED
+    #define PM_GIL_DISABLED 1
+    #else
+    #define PM_GIL_DISABLED 0
+    #endif
+    """
+    bint GIL_DISABLED "PM_GIL_DISABLED"
+    Py_ssize_t PY_SSIZE_T_MAX
+
+
+cdef extern from "mapping/kernel.h":
+    int64_t PM_MAX_IDENTIFIER_BYTES
+    int64_t PM_MAX_PATH_BYTES
+    enum:
+        PM_FAULT_NOT_TEXT
+        PM_FAULT_SURROGATE
+    const uint8_t pm_lower[256]
+    const uint8_t pm_clean_dangerous[256]
+    uint8_t *pm_put_utf8(uint8_t *, uint32_t) noexcept nogil
+    int pm_map_column(pm_map_item, const void *, int64_t, const pm_column *, pm_column *, pm_faults *) noexcept nogil
+    int pm_check_inverse(const pm_column *, const pm_column *, const pm_column *, const pm_faults *,
+                         pm_column *, pm_faults *) noexcept nogil
+
+
+cdef extern from "mapping/lines.h":
+    int pm_cut_lines(const uint8_t *, int64_t, uint8_t, pm_column *) noexcept nogil
+    int pm_join_lines(const pm_column *, const pm_column *, uint8_t, const int64_t *, int64_t, pm_bytes *) noexcept nogil
+
+
+# --- columns ------------------------------------------------------------------------------------------------
+
+
+cdef class Packed:
+    """A column of byte strings: one contiguous buffer and int64 offsets, as Arrow's ``large_binary``."""
+
+    # The column is all zeros until one of the constructors below makes it, once; afterwards it never changes,
+    # which is why the loops that read it need no lock and no GIL.
+
+    def __dealloc__(self):
+        pm_free_column(&self.column)
+
+    @classmethod
+    def from_texts(cls, texts, Py_ssize_t start=0, Py_ssize_t stop=PY_SSIZE_T_MAX):
+        """Pack ``str`` (as UTF-8, surrogates of ``os.fsdecode`` as their bytes) and ``bytes`` (as they are).
+
+        Of the list or tuple ``texts``, the items from ``start`` to ``stop``. What cannot be packed is packed empty and
+        reported.
+        """
+        cdef Packed packed = Packed.__new__(Packed)
+        # Without a GIL another thread may change a list under our hands: take a copy of the part there.
+        cdef object items = texts[start:stop] if GIL_DISABLED else texts
+        cdef Py_ssize_t first = 0 if GIL_DISABLED else start
+        cdef Py_ssize_t index, count = max(0, min(stop - start, PySequence_Fast_GET_SIZE(items) - first))
+        cdef Py_ssize_t position
+        cdef pm_column *column = &packed.column
+        cdef PyObject *item
+        cdef list faults = []
+        # Identifiers of two or three dozen bytes are the rule; the buffer grows where they are longer.
+        if pm_new_column(column, count, 32 * count) < 0:
+            raise MemoryError
+        for index in range(count):
+            item = PySequence_Fast_GET_ITEM(items, first + index)
+            if PyUnicode_Check(item):
+                if PyUnicode_IS_COMPACT_ASCII(item):
+                    if pm_append(&column.bytes, PyUnicode_DATA(item), PyUnicode_GET_LENGTH(item)) < 0:
+                        raise MemoryError
+                else:
+                    position = _append_utf8(&column.bytes, item)
+                    if position >= 0:
+                        faults.append((index, PM_FAULT_SURROGATE, position))
+            elif PyBytes_Check(item):
+                if pm_append(&column.bytes, PyBytes_AS_STRING(item), PyBytes_GET_SIZE(item)) < 0:
+                    raise MemoryError
+            else:
+                faults.append((index, PM_FAULT_NOT_TEXT, -1))
+            pm_end_item(column)
+        return packed, faults
+
+    @classmethod
+    def from_lines(cls, bytes block not None, bytes delimiter not None):
+        """Cut ``block`` at every ``delimiter`` (one byte); the last item may lack it."""
+        cdef Packed packed = Packed.__new__(Packed)
+        cdef const uint8_t *data = block
+        cdef int64_t size = len(block)
+        cdef uint8_t octet = delimiter[0]
+        cdef int status
+        with nogil:
+            status = pm_cut_lines(data, size, octet, &packed.column)
+        if status < 0:
+            raise MemoryError
+        return packed
+
+    @classmethod
+    def from_buffers(cls, bytes data not None, const int64_t[::1] offsets not None):
+        """Take ``data`` and its ``array('q')`` of n + 1 ascending offsets."""
+        cdef Packed packed = Packed.__new__(Packed)
+        cdef Py_ssize_t count = offsets.shape[0] - 1
+        cdef Py_ssize_t index
+        cdef const uint8_t *start = data
+        if pm_new_column(&packed.column, count, len(data)) < 0:
+            raise MemoryError
+        for index in range(count):
+            if pm_append(&packed.column.bytes, start + offsets[index], offsets[index + 1] - offsets[index]) < 0:
+                raise MemoryError
+            pm_end_item(&packed.column)
+        return packed
+
+    def buffers(self):
+        """Return the contiguous data and the ``array('q')`` of n + 1 offsets into it."""
+        cdef pm_column *column = &self.column
+        offsets = array("q")
+        offsets.frombytes(PyBytes_FromStringAndSize(<char *>column.offsets, (column.count + 1) * sizeof(int64_t)))
+        return PyBytes_FromStringAndSize(<char *>column.bytes.data, column.bytes.size), offsets
+
+    def to_texts(self):
+        """Return the items as ``str``; octets that are not UTF-8 as the surrogates of ``os.fsdecode``."""
+        cdef pm_column *column = &self.column
+        cdef list texts = PyList_New(column.count)
+        cdef PyObject *text
+        cdef Py_ssize_t index
+        cdef int64_t length
+        cdef const uint8_t *item
+        # One look at the whole buffer spares one for each item, nearly always.
+        cdef bint all_ascii = pm_is_ascii(column.bytes.data, column.bytes.size)
+        for index in range(column.count):
+            item = column.bytes.data + column.offsets[index]
+            length = column.offsets[index + 1] - column.offsets[index]
+            if all_ascii or pm_is_ascii(item, length):
+                text = PyUnicode_New(length, 127)
+                # The empty string is shared: there is nothing to write into it.
+                if length > 0:
+                    memcpy(PyUnicode_DATA(text), item, length)
+            else:
+                text = PyUnicode_DecodeUTF8(<const char *>item, length, "surrogateescape")
+            PyList_SET_ITEM(texts, index, text)
+        return texts
+
+    def to_lines(self, bytes delimiter not None, skip=(), Packed before=None):
+        """Return every item followed by ``delimiter``, without those whose (ascending) index is in ``skip``.
+
+        With ``before``, each line is its item, a TAB, and the item here.
+        """
+        cdef pm_bytes out
+        out.data = NULL
+        out.size = out.capacity = 0
+        cdef const pm_column *first = NULL
+        if before is not None:
+            if before.column.count != self.column.count:
+                raise ValueError("columns of different lengths")
+            first = &before.column
+        # array owns the indices while the loop runs without the GIL; one more keeps its address from being NULL.
+        cdef const int64_t[::1] skipped = array("q", [*skip, -1])
+        cdef int64_t skip_count = skipped.shape[0] - 1
+        cdef uint8_t octet = delimiter[0]
+        cdef int status
+        with nogil:
+            status = pm_join_lines(first, &self.column, octet, &skipped[0], skip_count, &out)
+        try:
+            if status < 0:
+                raise MemoryError
+            return PyBytes_FromStringAndSize(<char *>out.data, out.size)
+        finally:
+            free(out.data)
+
+    def emptied(self, indices):
+        """Return the same column with the items at ``indices`` empty."""
+        cdef Packed packed = Packed.__new__(Packed)
+        cdef pm_column *column = &self.column
+        cdef set chosen = set(indices)
+        cdef Py_ssize_t index
+        if pm_new_column(&packed.column, column.count, column.bytes.size) < 0:
+            raise MemoryError
+        for index in range(column.count):
+            if index not in chosen and pm_append(
+                &packed.column.bytes,
+                column.bytes.data + column.offsets[index],
+                column.offsets[index + 1] - column.offsets[index],
+            ) < 0:
+                raise MemoryError
+            pm_end_item(&packed.column)
+        return packed
+
+    def holding(self, bytes octet not None):
+        """Return the ascending indices of the items that hold ``octet``."""
+        cdef pm_column *column = &self.column
+        cdef list found = []
+        cdef Py_ssize_t index = 0
+        cdef int64_t at = 0
+        cdef const uint8_t *hit
+        while at < column.bytes.size:
+            hit = <const uint8_t *>memchr(column.bytes.data + at, octet[0], column.bytes.size - at)
+            if hit == NULL:
+                break
+            at = hit - column.bytes.data
+            while column.offsets[index + 1] <= at:
+                index += 1
+            found.append(index)
+            at = column.offsets[index + 1]
+        return found
+
+    def __len__(self):
+        return self.column.count
+
+    def __getitem__(self, Py_ssize_t index):
+        cdef pm_column *column = &self.column
+        if not 0 <= index < column.count:
+            raise IndexError(index)
+        return PyBytes_FromStringAndSize(
+            <char *>column.bytes.data + column.offsets[index], column.offsets[index + 1] - column.offsets[index]
+        )
+
+
+cdef Py_ssize_t _append_utf8(pm_bytes *out, PyObject *text) except -2:
+    """Append a ``str`` as UTF-8 and return -1, or the index of a surrogate that stands for no byte.
+
+    PyUnicode_AsUTF8AndSize would keep a second copy inside the string for as long as that lives.
+    """
+    cdef int kind = PyUnicode_KIND(text)
+    cdef void *data = PyUnicode_DATA(text)
+    cdef Py_ssize_t position, length = PyUnicode_GET_LENGTH(text)
+    cdef uint32_t character
+    cdef uint8_t *end
+    if pm_reserve(out, 4 * length) < 0:
+        raise MemoryError
+    end = out.data + out.size
+    for position in range(length):
+        character = PyUnicode_READ(kind, data, position)
+        if not 0xD800 <= character <= 0xDFFF:
+            end = pm_put_utf8(end, character)
+        elif 0xDC80 <= character <= 0xDCFF:
+            end[0] = <uint8_t>(character - 0xDC00)
+            end += 1
+        else:
+            return position
+    out.size = end - out.data
+    return -1
+
+
+# --- kernels ------------------------------------------------------------------------------------------------
+
+
+cdef class Kernel:
+    """One mapping with its parameters compiled in: called with a batch, returns a batch and the faults.
+
+    A subclass sets the C function, its parameters and the limit; an item without a result is empty in the batch
+    returned.
+    """
+
+    cdef int run(self, const pm_column *source, pm_column *out, pm_faults *faults) noexcept nogil:
+        return pm_map_column(self.function, self.parameters, self.limit, source, out, faults)
+
+    def __call__(self, Packed packed not None):
+        cdef Packed result = Packed.__new__(Packed)
+        cdef pm_faults faults
+        cdef int status
+        cdef int64_t number
+        faults.list = NULL
+        faults.count = faults.capacity = 0
+        with nogil:
+            status = self.run(&packed.column, &result.column, &faults)
+        try:
+            if status < 0:
+                raise MemoryError
+            return result, [
+                (faults.list[number].index, faults.list[number].code, faults.list[number].position)
+                for number in range(faults.count)
+            ]
+        finally:
+            free(faults.list)
+
+
+cdef class Inverse(Kernel):
+    """A strict inverse: decode each path, map the identifier again, and accept it only if the path comes back."""
+
+    def __init__(self, Kernel decode not None, Kernel map_again not None):
+        self.decode = decode
+        self.map_again = map_again
+        self.limit = decode.limit
+
+    cdef int run(self, const pm_column *source, pm_column *out, pm_faults *faults) noexcept nogil:
+        cdef pm_column identifiers, again
+        cdef pm_faults decoding, mapping
+        cdef int status
+        identifiers.bytes.data = again.bytes.data = NULL
+        identifiers.offsets = again.offsets = NULL
+        decoding.list = mapping.list = NULL
+        decoding.count = decoding.capacity = mapping.count = mapping.capacity = 0
+        status = self.decode.run(source, &identifiers, &decoding)
+        if status >= 0:
+            status = self.map_again.run(&identifiers, &again, &mapping)
+        if status >= 0:
+            status = pm_check_inverse(source, &identifiers, &again, &decoding, out, faults)
+        pm_free_column(&identifiers)
+        pm_free_column(&again)
+        free(decoding.list)
+        free(mapping.list)
+        return status
+
+
+include "layouts.pxi"

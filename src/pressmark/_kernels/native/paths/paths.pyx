@@ -1,0 +1,659 @@
+"""Columns of paths: sorted and merged, counted, searched in manifests, and read from Pairtree directories."""
+
+from array import array
+
+cimport cython
+from cpython.bytes cimport PyBytes_FromStringAndSize
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport free, malloc
+from libc.string cimport memcmp, memcpy
+
+from pressmark._kernels.native._mapping cimport Packed, pm_bytes, pm_column, pm_free_bytes, pm_is_ascii
+
+from pressmark._kernels.tables import LineStatus
+
+__all__ = [
+    "ManifestIndex",
+    "PathLengths",
+    "PathMerge",
+    "PathSorter",
+    "PathTree",
+    "beginning",
+    "beyond_ascii",
+    "questionable",
+    "scan_pairtree",
+]
+
+
+# --- directories --------------------------------------------------------------------------------------------
+
+
+cdef extern from "paths/records.h":
+    int pm_read_path(const unsigned char *, int64_t, pm_bytes *) noexcept nogil
+
+
+cdef extern from "paths/tree.h":
+    enum:
+        PM_TREE_SAMPLES
+        PM_TREE_ENTRIES
+
+    ctypedef struct pm_large:
+        int64_t entries
+        pm_bytes path
+
+    ctypedef struct pm_holding:
+        int64_t *table
+        int64_t *crowds
+        int64_t crowd_count
+
+    ctypedef struct pm_tree:
+        int64_t *levels
+        int64_t level_count
+        int64_t leaves
+        pm_holding fans
+        pm_holding firsts
+        pm_large *largest
+        int64_t largest_count
+        int64_t *sampled
+        int64_t *sampled_directories
+        int64_t *sampled_leaves
+
+    int pm_tree_init(pm_tree *) noexcept nogil
+    void pm_tree_free(pm_tree *) noexcept nogil
+    int pm_tree_end(pm_tree *) noexcept nogil
+
+
+cdef list _held(const pm_holding *holding):
+    cdef int64_t much
+    cdef dict crowds = {}
+    found = [(much, holding.table[much]) for much in range(1, PM_TREE_ENTRIES + 1) if holding.table[much]]
+    for index in range(holding.crowd_count):
+        much = holding.crowds[index]
+        crowds[much] = crowds.get(much, 0) + 1
+    return found + sorted(crowds.items())
+
+
+cdef class PathTree:
+    """The directories of the paths that pass a merge; the root is not counted."""
+
+    cdef pm_tree tree
+    # Held while a merge adds to the tree, which it does without the GIL.
+    cdef cython.pymutex lock
+
+    def __dealloc__(self):
+        pm_tree_free(&self.tree)
+
+    def __init__(self):
+        if self.tree.fans.table != NULL:
+            raise ValueError("made already")
+        if pm_tree_init(&self.tree) < 0:
+            raise MemoryError
+
+    def end(self):
+        """Say that no more paths come; what the other methods return is complete only then."""
+        cdef int status
+        with self.lock:
+            with nogil:
+                status = pm_tree_end(&self.tree)
+        if status < 0:
+            raise MemoryError
+
+    def levels(self):
+        """Return how many directories there are at each depth, from 1 on."""
+        with self.lock:
+            return [self.tree.levels[depth] for depth in range(self.tree.level_count)]
+
+    def leaves(self):
+        """Return how many different paths there are."""
+        with self.lock:
+            return self.tree.leaves
+
+    def fans(self):
+        """Return ascending pairs: a number of directories from 1 on, and how many (the root too) hold so many."""
+        with self.lock:
+            return _held(&self.tree.fans)
+
+    def firsts(self):
+        """Return ascending pairs: a number of different paths, and in how many directories below the root so many are.
+
+        The path of such a directory itself is one of them.
+        """
+        with self.lock:
+            return _held(&self.tree.firsts)
+
+    def largest(self):
+        """Return the directories that hold the most, the largest first, then by path: pairs of path and entries."""
+        cdef pm_bytes path
+        found = []
+        with self.lock:
+            for index in range(self.tree.largest_count):
+                path.data = NULL
+                path.size = path.capacity = 0
+                try:
+                    if pm_read_path(self.tree.largest[index].path.data, self.tree.largest[index].path.size, &path) < 0:
+                        raise MemoryError
+                    found.append((
+                        PyBytes_FromStringAndSize(<const char *>self.tree.largest[index].path.data,
+                                                  self.tree.largest[index].path.size),
+                        PyBytes_FromStringAndSize(<const char *>path.data, path.size),
+                        self.tree.largest[index].entries,
+                    ))
+                finally:
+                    pm_free_bytes(&path)
+        found.sort(key=lambda one: (-one[2], one[0]))
+        return [(path_read, entries) for _, path_read, entries in found]
+
+    def samples(self):
+        """Return of each nested sample, all first: how many paths with repetitions, directories, different paths."""
+        with self.lock:
+            return [
+                (self.tree.sampled[sample], self.tree.sampled_directories[sample], self.tree.sampled_leaves[sample])
+                for sample in range(PM_TREE_SAMPLES)
+            ]
+
+
+# --- sorting and merging ------------------------------------------------------------------------------------
+
+
+cdef extern from "paths/sort.h":
+    ctypedef struct pm_entry:
+        uint64_t place
+
+    ctypedef struct pm_sorter:
+        pm_bytes records
+        int64_t count
+
+    void pm_sorter_free(pm_sorter *) noexcept nogil
+    int pm_sorter_add_column(pm_sorter *, const pm_column *, const pm_column *, uint64_t, const int64_t *) noexcept nogil
+    void pm_sorter_sort(pm_sorter *) noexcept nogil
+    int64_t pm_sorter_measure(const pm_sorter *, int64_t, int64_t *) noexcept nogil
+    void pm_sorter_take(pm_sorter *, int64_t, uint8_t *) noexcept nogil
+
+
+cdef extern from "paths/merge.h":
+    enum:
+        PM_MERGED
+        PM_ENOUGH
+        PM_MERGE_NO_MEMORY
+        PM_MERGE_DAMAGED
+
+    ctypedef struct pm_spelling:
+        int64_t key
+        int64_t key_length
+        int64_t path
+        int64_t path_length
+        int64_t count
+        int64_t numbers
+        int64_t number_count
+
+    ctypedef struct pm_merge:
+        pm_bytes texts
+        pm_bytes numbers_found
+        pm_spelling *found
+        int64_t found_count
+        pm_tree *tree
+
+    int pm_merge_init(pm_merge *, int64_t, int64_t) noexcept nogil
+    void pm_merge_free(pm_merge *) noexcept nogil
+    int pm_merge_feed(pm_merge *, int64_t, const uint8_t *, int64_t) noexcept nogil
+    int64_t pm_merge_step(pm_merge *, int64_t) noexcept nogil
+
+
+cdef class PathSorter:
+    """The records of some paths, to be sorted in memory."""
+
+    cdef pm_sorter sorter
+    # Without the GIL several threads would be in one object at once.
+    cdef cython.pymutex lock
+
+    def __dealloc__(self):
+        pm_sorter_free(&self.sorter)
+
+    def __init__(self):
+        pass
+
+    def add(self, Packed paths not None, Packed folded not None, uint64_t number, skip):
+        """Take in paths, numbered from ``number`` on.
+
+        :param folded: for each path that is not ASCII, in order, what it folds to
+        :param skip: the ascending indices of items that are no paths; they have numbers all the same
+        """
+        cdef const int64_t[::1] skipped = array("q", [*skip, -1])
+        cdef int status
+        with self.lock:
+            with nogil:
+                status = pm_sorter_add_column(&self.sorter, &paths.column, &folded.column, number, &skipped[0])
+        if status < 0:
+            raise MemoryError
+
+    def octets(self):
+        """Return how much memory the records take."""
+        with self.lock:
+            return self.sorter.records.size + self.sorter.count * <int64_t>sizeof(pm_entry)
+
+    def sort(self):
+        """Sort the records."""
+        with self.lock:
+            with nogil:
+                pm_sorter_sort(&self.sorter)
+
+    def take(self, int64_t size):
+        """Return the next sorted records, each after its length: about ``size`` octets; none when all were taken.
+
+        With the last of them the sorter is empty again.
+        """
+        cdef int64_t count, octets
+        cdef bytes block
+        cdef uint8_t *data
+        with self.lock:
+            with nogil:
+                count = pm_sorter_measure(&self.sorter, size, &octets)
+            block = PyBytes_FromStringAndSize(NULL, octets)
+            data = <uint8_t *><char *>block
+            if count > 0:
+                with nogil:
+                    pm_sorter_take(&self.sorter, count, data)
+        return block
+
+
+cdef class PathMerge:
+    """The records of sorted runs in one order, of which it lets through only those that clash with others.
+
+    :param runs: how many there are, numbered from 0
+    :param first: how many numbers of one spelling to keep
+    :param tree: what counts the directories of all paths, or None
+    """
+
+    cdef pm_merge merge
+    cdef list blocks
+    cdef PathTree tree
+    cdef cython.pymutex lock
+
+    def __dealloc__(self):
+        pm_merge_free(&self.merge)
+
+    def __init__(self, int64_t runs, int64_t first, PathTree tree=None):
+        if self.blocks is not None or runs < 0 or first < 0:
+            raise ValueError("made already, or of less than nothing")
+        # The runs point into the blocks.
+        self.blocks = [None] * runs
+        if pm_merge_init(&self.merge, runs, first) < 0:
+            raise MemoryError
+        if tree is not None:
+            self.tree = tree
+            self.merge.tree = &tree.tree
+
+    def feed(self, int64_t run, bytes block not None):
+        """Give the run that :meth:`step` asked for its next records, whole ones; none where it has ended."""
+        cdef int status
+        with self.lock:
+            status = pm_merge_feed(&self.merge, run, <const uint8_t *><char *>block, len(block))
+            if status < 0:
+                raise ValueError("no whole records, or a run that did not ask for them")
+            self.blocks[run] = block
+
+    def step(self, int64_t most):
+        """Go on until a run needs records or there are ``most`` spellings, or a few more.
+
+        Let through is every path whose key another one has, that is inside another, or that has another inside it.
+
+        :returns: the run, -1 at the end, or -2 where there is more to come; and the spellings: the key as it is
+            written in records, the path, how many paths are spelled so, and the numbers of the first of them
+        """
+        with self.lock:
+            if self.tree is None:
+                return self.found(most)
+            with self.tree.lock:
+                return self.found(most)
+
+    cdef tuple found(self, int64_t most):
+        cdef pm_merge *merge = &self.merge
+        cdef int64_t run, index, number
+        cdef pm_spelling *spelling
+        cdef const uint64_t *numbers
+        cdef const char *texts
+        cdef list found = []
+        with nogil:
+            run = pm_merge_step(merge, most)
+        if run == PM_MERGE_NO_MEMORY:
+            raise MemoryError
+        if run == PM_MERGE_DAMAGED:
+            raise ValueError("no whole records")
+        texts = <const char *>merge.texts.data
+        for index in range(merge.found_count):
+            spelling = &merge.found[index]
+            numbers = <const uint64_t *>merge.numbers_found.data + spelling.numbers
+            found.append((
+                PyBytes_FromStringAndSize(texts + spelling.key, spelling.key_length),
+                PyBytes_FromStringAndSize(texts + spelling.path, spelling.path_length),
+                spelling.count,
+                tuple([numbers[number] for number in range(spelling.number_count)]),
+            ))
+        return run, found
+
+
+# --- columns of paths ---------------------------------------------------------------------------------------
+
+
+cdef extern from "paths/systems.h":
+    int64_t pm_questionable(const pm_column *, const uint8_t *, int64_t, int64_t, int, int64_t *, int64_t *) noexcept nogil
+
+
+def beyond_ascii(Packed paths not None):
+    """Return the ascending indices of the items that are not ASCII."""
+    cdef const pm_column *column = &paths.column
+    cdef Py_ssize_t index
+    # One look at the whole buffer spares one for each item, nearly always.
+    if pm_is_ascii(column.bytes.data, column.bytes.size):
+        return []
+    return [
+        index
+        for index in range(column.count)
+        if not pm_is_ascii(column.bytes.data + column.offsets[index], column.offsets[index + 1] - column.offsets[index])
+    ]
+
+
+def beginning(Packed items not None, bytes octets not None):
+    """Return the ascending indices of the items that begin with ``octets``."""
+    cdef const pm_column *column = &items.column
+    cdef const char *data = octets
+    cdef int64_t size = len(octets), index
+    found = []
+    for index in range(column.count):
+        if (
+            column.offsets[index + 1] - column.offsets[index] >= size
+            and memcmp(column.bytes.data + column.offsets[index], data, size) == 0
+        ):
+            found.append(index)
+    return found
+
+
+def questionable(Packed paths not None, bytes classes not None, int64_t longest_segment, int64_t longest_path, bint devices):
+    """Return the indices of the paths that have to be looked at, and how many begin a segment with an advised octet.
+
+    To be looked at are paths that are too long or have a segment that is empty, ``.``, ``..``, too long, holds a
+    refused octet, ends in one that must not be the last, or, where it matters, begins as the name of a device does.
+
+    :param classes: bits for each of the 256 octets: 1 refused, 2 not the last of a segment, 4 advised against as the
+        first of a segment
+    :param longest_segment: octets
+    :param longest_path: octets
+    :param devices: whether CON, PRN, AUX, NUL, COM and LPT matter, in either case
+    """
+    if len(classes) != 256:
+        raise ValueError("not 256 classes")
+    cdef const uint8_t *table = <const uint8_t *><char *>classes
+    cdef const pm_column *column = &paths.column
+    cdef int64_t count, index, advised = 0
+    cdef int64_t *found = <int64_t *>malloc((column.count + 1) * sizeof(int64_t))
+    if found == NULL:
+        raise MemoryError
+    try:
+        with nogil:
+            count = pm_questionable(column, table, longest_segment, longest_path, devices, found, &advised)
+        return [found[index] for index in range(count)], advised
+    finally:
+        free(found)
+
+
+cdef extern from "paths/lengths.h":
+    enum:
+        PM_MEASURES
+        PM_LENGTH_ROWS
+
+    ctypedef struct pm_lengths:
+        int64_t *counts
+        pm_bytes longer
+        int64_t paths
+        int64_t shared
+        int64_t parents
+
+    int pm_lengths_init(pm_lengths *) noexcept nogil
+    void pm_lengths_free(pm_lengths *) noexcept nogil
+    int pm_lengths_add_column(pm_lengths *, const pm_column *, const int64_t *) noexcept nogil
+
+
+cdef class PathLengths:
+    """Counts over paths, in the order in which they are added."""
+
+    cdef pm_lengths lengths
+    # Without the GIL several threads would be in one object at once.
+    cdef cython.pymutex lock
+
+    def __dealloc__(self):
+        pm_lengths_free(&self.lengths)
+
+    def __init__(self):
+        if self.lengths.counts != NULL:
+            raise ValueError("made already")
+        if pm_lengths_init(&self.lengths) < 0:
+            raise MemoryError
+
+    def add(self, Packed paths not None, skip):
+        """Take in paths.
+
+        :param skip: the ascending indices of items that are no paths
+        """
+        cdef const int64_t[::1] skipped = array("q", [*skip, -1])
+        cdef int status
+        with self.lock:
+            with nogil:
+                status = pm_lengths_add_column(&self.lengths, &paths.column, &skipped[0])
+        if status < 0:
+            raise MemoryError
+
+    def histogram(self, int measure):
+        """Return ascending pairs: a length, and how often it occurs."""
+        if not 0 <= measure < PM_MEASURES:
+            raise ValueError(f"no measure {measure}")
+        cdef const int64_t *counts = self.lengths.counts + measure * PM_LENGTH_ROWS
+        cdef const int64_t *longer
+        cdef int64_t length, index
+        cdef dict rest = {}
+        with self.lock:
+            longer = <const int64_t *>self.lengths.longer.data
+            found = [(length, counts[length]) for length in range(PM_LENGTH_ROWS) if counts[length]]
+            for index in range(self.lengths.longer.size // (2 * <int64_t>sizeof(int64_t))):
+                if longer[2 * index] == measure:
+                    length = longer[2 * index + 1]
+                    rest[length] = rest.get(length, 0) + 1
+        return found + sorted(rest.items())
+
+    def neighbours(self):
+        """Return three sums.
+
+        :returns: how many paths there are; the leading segments that each has in common with the one before it; the
+            different parents of each thousand
+        """
+        with self.lock:
+            return self.lengths.paths, self.lengths.shared, self.lengths.parents
+
+
+# --- manifests ----------------------------------------------------------------------------------------------
+
+
+cdef extern from "paths/manifest_index.h":
+    enum:
+        PM_INDEX_NO_MEMORY
+        PM_SALT_MAXIMUM
+
+    uint64_t PM_LINE_ODD
+    uint64_t PM_LINE_FOLDING
+    uint64_t PM_LINE_MARKED
+    uint64_t PM_LINE_OFFSET
+
+    ctypedef struct pm_index:
+        int64_t digits
+        int64_t limit
+        uint8_t *prefix
+        int64_t prefix_length
+        uint8_t *salt
+        int64_t salt_length
+        int64_t *fingerprints
+        uint64_t *offsets
+        int64_t count
+        uint32_t *slots
+        uint64_t mask
+
+    int pm_index_init(pm_index *) noexcept nogil
+    void pm_index_free(pm_index *) noexcept nogil
+    int pm_index_fingerprint(const pm_index *, const uint8_t *, int64_t, int64_t *) noexcept nogil
+    int pm_index_add(pm_index *, const uint8_t *, int64_t, uint64_t) noexcept nogil
+    int pm_index_scan(pm_index *, const uint8_t *, int64_t, int64_t *, int64_t, int, int64_t *) noexcept nogil
+    int64_t pm_index_next(const pm_index *, int64_t, uint64_t, uint64_t) noexcept nogil
+
+
+cdef dict _STATUS = {int(status): status for status in LineStatus}
+
+
+cdef class ManifestIndex:
+    """Where the lines of a manifest are, by the fingerprints of their paths.
+
+    :param digits: of a checksum; 0 where no line is plain
+    :param prefix: of every path
+    :param limit: the length that a line may have
+    :param salt: nobody can choose paths of one fingerprint who does not know it
+    """
+
+    cdef pm_index index
+    # Without the GIL several threads would be in one object at once.
+    cdef cython.pymutex lock
+
+    def __cinit__(self):
+        if pm_index_init(&self.index) < 0:
+            raise MemoryError
+
+    def __dealloc__(self):
+        pm_index_free(&self.index)
+
+    def __init__(self, int64_t digits, bytes prefix not None, int64_t limit, bytes salt not None):
+        if self.index.prefix != NULL or len(salt) > PM_SALT_MAXIMUM:
+            raise ValueError("made already, or the salt is too long")
+        self.index.digits = digits
+        self.index.limit = limit
+        self.index.prefix_length = len(prefix)
+        self.index.prefix = <uint8_t *>malloc(len(prefix) + 1)
+        if self.index.prefix == NULL:
+            raise MemoryError
+        memcpy(self.index.prefix, <char *>prefix, len(prefix))
+        self.index.salt_length = len(salt)
+        memcpy(self.index.salt, <char *>salt, len(salt))
+
+    def __len__(self):
+        with self.lock:
+            return self.index.count
+
+    def scan(self, bytes block not None, int64_t position, int64_t base, bint final):
+        """Take in plain lines, from ``position`` on, until there is one that is not.
+
+        :param base: where the block begins in the manifest
+        :param final: whether the manifest ends with the block
+        :returns: where it stopped, how many lines it took in, and a :class:`LineStatus`
+        """
+        cdef const uint8_t *data = <const uint8_t *><char *>block
+        cdef int64_t size = len(block), lines = 0
+        cdef int status
+        if not 0 <= position <= size:
+            raise IndexError(position)
+        with self.lock:
+            with nogil:
+                status = pm_index_scan(&self.index, data, size, &position, base, final, &lines)
+        if status < 0:
+            raise _failure(status)
+        return position, lines, _STATUS[status]
+
+    def add(self, bytes path not None, uint64_t offset, bint odd):
+        """Take in one line, whether its path is there or not."""
+        if odd:
+            offset |= PM_LINE_ODD
+        cdef int status
+        with self.lock:
+            status = pm_index_add(&self.index, <const uint8_t *><char *>path, len(path), offset)
+        if status < 0:
+            raise _failure(status)
+
+    def find(self, bytes path not None):
+        """Return the places of the lines that have the fingerprint of ``path``, in their order."""
+        cdef int64_t fingerprint
+        cdef list found = []
+        if pm_index_fingerprint(&self.index, <const uint8_t *><char *>path, len(path), &fingerprint) < 0:
+            raise MemoryError
+        cdef uint64_t slot
+        cdef int64_t place
+        with self.lock:
+            slot = <uint64_t>fingerprint & self.index.mask
+            while self.index.slots[slot]:
+                place = <int64_t>self.index.slots[slot] - 1
+                if self.index.fingerprints[place] == fingerprint:
+                    found.append(place)
+                slot = (slot + 1) & self.index.mask
+        return found
+
+    def line(self, int64_t place):
+        """Return where the line begins in the manifest, all bits turned over (so below 0) where it is not plain."""
+        cdef uint64_t offset
+        with self.lock:
+            offset = self.index.offsets[self.checked(place)]
+        cdef int64_t begin = <int64_t>(offset & PM_LINE_OFFSET)
+        return ~begin if offset & PM_LINE_ODD else begin
+
+    def mark(self, int64_t place):
+        """Mark the line."""
+        with self.lock:
+            self.index.offsets[self.checked(place)] |= PM_LINE_MARKED
+
+    def is_marked(self, int64_t place):
+        """Return whether the line is marked."""
+        with self.lock:
+            return self.index.offsets[self.checked(place)] & PM_LINE_MARKED != 0
+
+    def next_unmarked(self, int64_t place):
+        """Return the first line from ``place`` on that is not marked; -1 where there is none."""
+        with self.lock:
+            return pm_index_next(&self.index, max(place, 0), PM_LINE_MARKED, 0)
+
+    def next_folding(self, int64_t place):
+        """Return the first line from ``place`` on that does not fold to itself; -1 where there is none."""
+        with self.lock:
+            return pm_index_next(&self.index, max(place, 0), PM_LINE_FOLDING, PM_LINE_FOLDING)
+
+    cdef int64_t checked(self, int64_t place) except -1:
+        if not 0 <= place < self.index.count:
+            raise IndexError(place)
+        return place
+
+
+cdef object _failure(int status):
+    return MemoryError() if status == PM_INDEX_NO_MEMORY else OverflowError("more lines than can be numbered")
+
+
+# --- Pairtree directories -----------------------------------------------------------------------------------
+
+
+cdef extern from "paths/pairtree_scan.h":
+    int pm_scan_pairtree(const char *, const pm_column *, int, int64_t, pm_column *, pm_column *, pm_column *) nogil
+
+
+def scan_pairtree(bytes root not None, Packed paths not None, bint follow, int64_t budget):
+    """Look through directories of a Pairtree and those below them, in the order of octets.
+
+    :param root: the directory that the paths are relative to
+    :param paths: the directories, in their order, of ASCII names behind the last slash
+    :param follow: whether a symbolic link to a directory is one where it has three characters or more
+    :param budget: how many directories to read at most
+    :return: in order, the paths of objects and of directories deferred; for each the name of the directory that ends
+        it, empty for those deferred; and, to be looked through after them, the paths that were not read
+    """
+    cdef Packed places = Packed.__new__(Packed)
+    cdef Packed names = Packed.__new__(Packed)
+    cdef Packed rest = Packed.__new__(Packed)
+    cdef const char *top = root
+    cdef int64_t most = max(budget, 0)
+    cdef int status
+    with nogil:
+        status = pm_scan_pairtree(
+            top, &paths.column, follow, most, &places.column, &names.column, &rest.column
+        )
+    if status < 0:
+        raise MemoryError
+    return places, names, rest

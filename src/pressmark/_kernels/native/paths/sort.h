@@ -1,0 +1,31 @@
+/* Records of paths sorted in memory. */
+#ifndef PRESSMARK_SORT_H
+#define PRESSMARK_SORT_H
+
+#include "records.h"
+
+typedef struct {
+    uint64_t cache; /* eight octets of the record, from the depth on to which those beside it are equal */
+    uint64_t place; /* of its length, in the records */
+} pm_entry;
+
+typedef struct {
+    pm_bytes records;
+    pm_entry *entries;
+    int64_t count;
+    int64_t room;
+    int64_t taken;
+} pm_sorter;
+
+void pm_sorter_free(pm_sorter *sorter);
+void pm_sorter_sort(pm_sorter *sorter);
+/* Adds the paths of a column, numbered on from `number`; of those beyond ASCII the keys are in `folded`, in order. The
+ * ascending indices in `skip` end with -1. Returns 0 or PM_NO_MEMORY. */
+int pm_sorter_add_column(pm_sorter *sorter, const pm_column *paths, const pm_column *folded, uint64_t number,
+                         const int64_t *skip);
+/* How many records to take for about `size` octets, and how many octets they are. */
+int64_t pm_sorter_measure(const pm_sorter *sorter, int64_t size, int64_t *octets);
+/* Takes so many records; the sorter is empty after the last, and keeps its memory for the next ones. */
+void pm_sorter_take(pm_sorter *sorter, int64_t count, uint8_t *out);
+
+#endif
