@@ -10,9 +10,20 @@ from pressmark import _kernels
 from pressmark._kernels.tables import DIGESTS
 from pressmark.errors import LayoutConfigError
 from pressmark.layouts.base import Layout
-from pressmark.layouts.parameters import Boolean, Integer, Texts, digest_algorithm, parameter
+from pressmark.layouts.parameters import Boolean, Check, Choice, Integer, Text, parameter
 
-__all__ = ["HashAndIdNTuple", "HashAndNoPrefixIdNTuple", "HashedNTuple", "check_digest_supported", "hex_length"]
+__all__ = [
+    "HashAndIdNTuple",
+    "HashAndNoPrefixIdNTuple",
+    "HashedNTuple",
+    "check_digest_supported",
+    "digest_algorithm",
+    "hex_length",
+]
+
+
+#: The digests that OCFL's fixity block may name (OCFL 1.1 section 2.4 and extension 0009), without ``size``.
+digest_algorithm = Choice(tuple(DIGESTS))
 
 
 def hex_length(algorithm: str) -> int:
@@ -72,6 +83,30 @@ class HashAndIdNTuple(_Hashed):
         return kernels.HashAndIdUnmap(self.digest_algorithm, self.tuple_size, self.number_of_tuples)
 
 
+class _Texts(Check):
+    """An array of strings of at least one character."""
+
+    allowed = "an array of strings of at least one character"
+
+    def __call__(self, key: str, value: Any) -> tuple[str, ...]:
+        if not isinstance(value, (list, tuple)):
+            raise self.refusal(key, value)
+        values = tuple(value)
+        check = Text(empty=False)
+        for one in values:
+            if not isinstance(one, str) or not one:
+                raise self.refusal(key, list(values))
+            check(key, one)
+        return values
+
+    def from_text(self, key: str, text: str) -> Any:
+        """Return the array of a JSON array; any other text is an array of just that string."""
+        return super().from_text(key, text) if text.startswith("[") else [text]
+
+    def to_json(self, value: tuple[str, ...]) -> list[str]:
+        return list(value)
+
+
 @dataclasses.dataclass(frozen=True)
 class HashAndNoPrefixIdNTuple(HashAndIdNTuple):
     """OCFL 0012: as 0003, with the identifier's prefix removed first. Not reversible.
@@ -90,7 +125,7 @@ class HashAndNoPrefixIdNTuple(HashAndIdNTuple):
     reversibility = "never"
 
     delimiters: tuple[str, ...] = parameter(
-        Texts(), "what may end the prefix to remove; case counts, the last occurrence wins", ()
+        _Texts(), "what may end the prefix to remove; case counts, the last occurrence wins", ()
     )
 
     def _map_kernel(self, kernels: ModuleType) -> Any:
