@@ -9,9 +9,12 @@ from typing import Any
 
 import pytest
 
-from pressmark.bench import bench_digest, bench_files, cases, first_read, sample_files
+import pressmark
+from pressmark.bench import bench_digest, bench_files, default_layouts, first_read, sample_files
 from pressmark.bench.digests import hash_plainly
+from pressmark.bench.layouts import sample_identifiers
 from pressmark.bench.timing import best
+from pressmark.cli.common.options import named_layout
 from pressmark.fixity import ALGORITHMS, hash_file
 from pressmark.layouts import list_layouts
 
@@ -26,13 +29,14 @@ def lines(output: str) -> list[dict[str, Any]]:
 
 
 def test_every_layout_is_measured() -> None:
-    """Each has a case, and a plain loop that gives the same paths."""
-    assert {case.layout.name for case in cases()} == {layout.name for layout in list_layouts()}
-    for case in cases():
-        ids = case.sample(1000)
-        assert len(set(ids)) == 1000
-        assert case.loop is not None
-        assert case.loop(ids) == case.layout.map_ids(ids), case.title
+    """Each maps the sample identifiers with its default parameters."""
+    ids = sample_identifiers()
+    assert len(set(ids)) == len(ids)
+    layouts = default_layouts()
+    assert {layout.name for layout in layouts.values()} == {layout.name for layout in list_layouts()}
+    for title, layout in layouts.items():
+        assert named_layout(title) == layout
+        assert len(set(layout.map_ids(ids[:1000]))) == 1000
 
 
 def test_the_plain_loop_hashes_what_is_hashed() -> None:
@@ -55,7 +59,7 @@ def test_the_best_of_some_rounds() -> None:
 
 
 def test_layouts(call: Call) -> None:
-    """One object a layout, with every door; those asked for, and with parameters of one's own."""
+    """One object a layout, for the layouts and parameters asked for."""
     result = call(
         "bench",
         "--only",
@@ -72,11 +76,10 @@ def test_layouts(call: Call) -> None:
     assert result.exit_code == 0
     one, other, last = lines(result.stdout)
     assert (one["kind"], one["layout"], other["layout"]) == ("layout", "0004", "0003:tupleSize=2")
-    for door in ("list", "lines", "loop", "hashlib", "ratio"):
-        assert one[door] > 0
+    for way in ("list", "lines", "hashlib"):
+        assert one[way] > 0
     assert one["arrow"] is None or one["arrow"] > 0
-    assert other["loop"] is None
-    assert other["ratio"] is None
+    assert (one["pure"] is None) == (one["ratio"] is None) == (pressmark.implementation == "pure")
     assert last["summary"]["machine"]["cores"] >= 1
     assert last["summary"]["seconds"] > 0
 
@@ -125,9 +128,9 @@ def test_tables(call: Call, tmp_path: Path) -> None:
     assert result.exit_code == 0
     assert result.stdout.startswith("pressmark ")
     for text in (
-        "Identifiers a second",
-        "Bytes a second: 1,000 files",
-        "Bytes a second: 1 file of files, 3 B",
+        "Identifiers per second",
+        "Bytes per second: 1,000 files",
+        "Bytes per second: 1 file of files, 3 B",
         "0002",
         "md5",
     ):
@@ -144,7 +147,7 @@ def test_every_algorithm_can_be_measured() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--only", "folder"), "pressmark: --only folder: give the FOLDER to measure\n"),
+        (("--only", "folder"), "pressmark: --only folder needs FOLDER\n"),
         (("nowhere",), "pressmark: nowhere: no such file or directory\n"),
         (("-a", "md6"), "pressmark: algorithm 'md6': unknown"),
         (("--layout", "0099"), "pressmark: --layout '0099': unknown layout '0099'; known are"),
@@ -165,4 +168,4 @@ def test_a_folder_without_bytes(call: Call, tmp_path: Path) -> None:
     assert first_read(str(tmp_path / "empty"), "md5")[1] is None
     result = call("bench", "empty", "--only", "folder", *SHORT)
     assert result.exit_code == 1
-    assert result.stderr == "pressmark: empty: no file there has bytes that can be read\n"
+    assert result.stderr == "pressmark: empty: no file with readable bytes\n"

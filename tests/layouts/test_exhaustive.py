@@ -23,9 +23,9 @@ PLAIN = [word for word in CONFIGURATIONS if "-" not in word or word in ("0011-en
 def raw(implementation: Implementation, layout: Layout, items: Sequence[str | bytes], back: bool) -> tuple[Any, ...]:
     """Return everything that the kernels of one implementation say of a batch: buffers, faults with positions."""
     with use(implementation):
-        door = layout._unmapping() if back else layout._mapping()
-        packed, unpackable = door.packed.from_texts(items)
-        results, faults = door.kernel(packed)
+        bound = layout._unmapping() if back else layout._mapping()
+        packed, unpackable = bound.packed.from_texts(items)
+        results, faults = bound.kernel(packed)
         return results.buffers(), unpackable, faults
 
 

@@ -204,6 +204,9 @@ def test_0003_has_no_delimiters_and_0012_has() -> None:
     assert HashAndNoPrefixIdNTuple() != HashAndIdNTuple()
     assert HashAndNoPrefixIdNTuple().map_id("a:b") == HashAndIdNTuple().map_id("a:b")
     assert pressmark.layout("0012") == HashAndNoPrefixIdNTuple(delimiters=[])
+    layout = HashAndIdNTuple(tuple_size=2, delimiters=[":"])
+    assert layout == pressmark.layout("0012", tuple_size=2, delimiters=[":"])
+    assert pickle.loads(pickle.dumps(layout)) == layout
     assert "delimiters" not in HashAndIdNTuple().config()
     with pytest.raises(LayoutConfigError, match="delimiters: unknown parameter"):
         pressmark.layout("0003", delimiters=[":"])

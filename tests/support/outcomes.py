@@ -9,7 +9,7 @@ from typing import Any
 import naive.by_name
 from naive import Refused
 from pressmark._kernels.tables import Fault
-from pressmark.layouts.batch import Door
+from pressmark.layouts.batch import BoundKernel
 from support.implementations import NATIVE, PURE, use
 
 # The words in which tests/vectors and tests/naive say why something is refused, for every code of a kernel.
@@ -57,11 +57,11 @@ def twin_outcome(call: Callable[[], Any]) -> tuple[Any, ...]:
     return native
 
 
-def kernel_results(door: Door, items: Sequence[str | bytes]) -> list[bytes | str]:
+def kernel_results(bound: BoundKernel, items: Sequence[str | bytes]) -> list[bytes | str]:
     """Return for each item the result as ``bytes``, or as ``str`` the kind of its refusal."""
-    packed, unpackable = door.packed.from_texts(items)
+    packed, unpackable = bound.packed.from_texts(items)
     assert unpackable == []
-    column, faults = door.kernel(packed)
+    column, faults = bound.kernel(packed)
     results: list[bytes | str] = [column[index] for index in range(len(column))]
     for index, code, _position in faults:
         assert results[index] == b""

@@ -1,19 +1,18 @@
-"""Throughput of this machine and build: every layout through every door, every digest, and a folder of your own.
+"""Throughput of this machine and build: every layout, every digest, and a folder of files.
 
-Each figure stands beside that of the loop that one writes without this library. ``pressmark bench`` prints them.
+``pressmark bench`` prints the rates, each beside that of plain Python.
 
->>> from pressmark.bench import cases
->>> cases()[0].title
-'pairtree'
+>>> from pressmark.bench import default_layouts
+>>> list(default_layouts())[:3]
+['pairtree', 'vitro', '0002']
 """
 
 from __future__ import annotations
 
 from pressmark.bench.digests import DigestRates, Files, Rates, bench_digest, bench_files, first_read, sample_files
-from pressmark.bench.layouts import Case, LayoutRates, bench_layout, cases
+from pressmark.bench.layouts import LayoutRates, bench_layout, default_layouts
 
 __all__ = [
-    "Case",
     "DigestRates",
     "Files",
     "LayoutRates",
@@ -21,7 +20,7 @@ __all__ = [
     "bench_digest",
     "bench_files",
     "bench_layout",
-    "cases",
+    "default_layouts",
     "first_read",
     "sample_files",
 ]

@@ -1,4 +1,4 @@
-"""Bytes a second: digests of many small files, of a large one, and of a folder of your own, beside a plain loop."""
+"""Bytes per second: digests of many small files, of one large file, and of a folder, beside a plain loop."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ __all__ = [
 SMALL_FILES = 1000
 SMALL_BYTES = 4096
 LARGE_BYTES = 1 << 24  # 16 MiB
-# What a plain loop reads at once: the size that shutil copies with.
+# The block size of the plain loop: that of shutil.
 _READ_BYTES = 1 << 16  # 64 KiB
-# One file shall not take all the time of a folder.
+# Larger files are left out of a folder: one would take all the time.
 _LARGEST = 1 << 30  # 1 GiB
 
 Path = str | bytes
@@ -41,11 +41,11 @@ Path = str | bytes
 class Files:
     """Files to hash.
 
-    :ivar paths: of them
-    :ivar bytes: how many they have together
-    :ivar left_out: how many were passed over because they are larger than a gibibyte
-    :ivar failed: how many could not be read
-    :ivar whole: whether that is all there was; not where the time ran out
+    :ivar paths: their paths
+    :ivar bytes: their total size
+    :ivar left_out: number of files skipped because they are larger than 1 GiB
+    :ivar failed: number of files that could not be read
+    :ivar whole: whether these are all files; false where the time ran out
     """
 
     paths: tuple[Path, ...]
@@ -57,12 +57,12 @@ class Files:
 
 @dataclass(frozen=True)
 class Rates:
-    """Bytes a second.
+    """Bytes per second.
 
     :ivar pressmark: :func:`~pressmark.fixity.hash_files`, several threads
-    :ivar loop: a plain loop that opens, reads and hashes one file after another with hashlib (or with the packages that
-        compute what hashlib does not)
-    :ivar memory: the digest alone, of bytes that are in memory, one thread
+    :ivar loop: a plain loop that opens, reads and hashes one file after another with hashlib, or with the package of
+        the algorithm
+    :ivar memory: the digest alone, of bytes in memory, one thread
     """
 
     pressmark: float
@@ -71,17 +71,17 @@ class Rates:
 
     @property
     def ratio(self) -> float:
-        """How many times as fast as the loop."""
+        """Pressmark divided by the plain loop."""
         return self.pressmark / self.loop
 
 
 @dataclass(frozen=True)
 class DigestRates:
-    """One algorithm on files of two sizes.
+    """The rates of an algorithm on files of two sizes.
 
     :ivar algorithm: its official name
-    :ivar small: many files of :data:`SMALL_BYTES`
-    :ivar large: one of :data:`LARGE_BYTES`
+    :ivar small: :data:`SMALL_FILES` files of :data:`SMALL_BYTES`
+    :ivar large: one file of :data:`LARGE_BYTES`
     """
 
     algorithm: str
@@ -91,10 +91,10 @@ class DigestRates:
 
 @contextmanager
 def sample_files(folder: str | None = None) -> Iterator[tuple[Files, Files]]:
-    """Make the small files and the large one in a temporary folder, and remove them.
+    """Create the small files and the large one in a temporary folder, and remove them at the end.
 
-    :param folder: where to make the temporary folder; where temporary files go by default
-    :raises OSError: they cannot be made
+    :param folder: parent of the temporary folder; the system's default if None
+    :raises OSError: the files cannot be written
     """
     with tempfile.TemporaryDirectory(prefix="pressmark-bench-", dir=folder) as place:
         small = []
@@ -121,26 +121,26 @@ def bench_digest(
 def bench_files(
     files: Files, algorithm: str, seconds: float = 0.5, threads: int | None = None, *, memory: bool = False
 ) -> Rates:
-    """Measure ``algorithm`` on ``files`` for about ``seconds`` in all; they should have been read a moment ago.
+    """Measure ``algorithm`` on ``files``, which should be in the page cache, for about ``seconds`` in all.
 
-    :param memory: measure the digest alone, too, of files that are all of one size
+    :param memory: measure the digest alone, too; the files must have the same size
     """
     runs: list[Callable[[], object]] = [
         lambda: _hash(files.paths, algorithm, threads),
         lambda: hash_plainly(files.paths, algorithm),
     ]
     if memory:
-        octets = bytes(files.bytes // len(files.paths))
-        runs.append(lambda: _hash_memory(octets, len(files.paths), algorithm))
+        content = bytes(files.bytes // len(files.paths))
+        runs.append(lambda: _hash_memory(content, len(files.paths), algorithm))
     return Rates(*(files.bytes / one for one in best(runs, seconds)))
 
 
 def first_read(
     folder: Path, algorithm: str, seconds: float = 5.0, threads: int | None = None
 ) -> tuple[Files, float | None]:
-    """Hash what is below ``folder`` until ``seconds`` are over, as it comes: from the disk or out of memory.
+    """Hash the files below ``folder`` for at most ``seconds``, from the disk or the page cache.
 
-    :return: the files, and bytes a second; None where there were no bytes
+    :return: the files, and bytes per second; None if the files have no bytes
     """
     left_out = failed = 0
 
@@ -170,7 +170,7 @@ def first_read(
 
 
 def hash_plainly(paths: Sequence[Path], algorithm: str) -> list[str]:
-    """Return the digests of ``paths`` by the loop that one writes without this library."""
+    """Return the digests of ``paths``, by a loop in plain Python."""
     make = ALGORITHMS[algorithm].make
     digests = []
     for path in paths:
@@ -187,11 +187,11 @@ def _hash(paths: Sequence[Path], algorithm: str, threads: int | None) -> None:
         pass
 
 
-def _hash_memory(octets: bytes, count: int, algorithm: str) -> None:
+def _hash_memory(content: bytes, count: int, algorithm: str) -> None:
     make = ALGORITHMS[algorithm].make
     for _ in range(count):
         hasher = make(1)
-        hasher.update(octets)
+        hasher.update(content)
         hasher.hexdigest()
 
 

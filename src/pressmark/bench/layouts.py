@@ -1,209 +1,144 @@
-"""Identifiers a second: a layout through the doors for lists, Arrow columns and lines, beside a plain loop."""
+"""Identifiers per second: a layout applied to lists, Arrow columns and lines, beside the pure implementation."""
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import importlib
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, BinaryIO, cast
 
-from pressmark.bench.loops import LOOPS, Loop
-from pressmark.bench.samples import druids, volumes
+from pressmark import _kernels
+from pressmark._kernels.tables import DIGESTS
 from pressmark.bench.timing import best
-from pressmark.layouts import Layout, layout
+from pressmark.errors import IdentifierError
+from pressmark.layouts import Layout, list_layouts
+from pressmark.layouts.batch import BoundKernel
 from pressmark.threads import resolve_threads
 
-__all__ = ["DOORS", "IDENTIFIERS", "Case", "LayoutRates", "bench_layout", "cases"]
+__all__ = ["IDENTIFIERS", "LayoutRates", "bench_layout", "default_layouts", "sample_identifiers"]
 
-#: How many identifiers a round has at most: enough for several threads, few enough to be made in a moment.
+#: Identifiers in a round at most: enough for several threads.
 IDENTIFIERS = 100_000
-# How many show how fast a door is, to choose how many a round shall have.
+# Identifiers in the first round, which shows how many the later ones can have.
 _FEW = 2_000
-#: The measurements of a layout, in their order.
-DOORS = ("list", "arrow", "lines", "loop", "hashlib")
-
-
-@dataclass(frozen=True)
-class Case:
-    """A layout to be measured.
-
-    :ivar title: its name and parameters, as on the command line
-    :ivar layout: itself
-    :ivar sample: gives so many identifiers that it can map
-    :ivar loop: the same in plain Python, where there is such a loop
-    """
-
-    title: str
-    layout: Layout
-    sample: Callable[[int], list[str]] = volumes
-    loop: Loop | None = None
-
-
-def _case(title: str, name: str, sample: Callable[[int], list[str]] = volumes, **parameters: Any) -> Case:
-    return Case(title, layout(name, **parameters), sample, LOOPS[title])
-
-
-@cache
-def cases() -> tuple[Case, ...]:
-    """Return every layout with parameters that suit the samples; made when asked for, since layouts choose a kernel."""
-    return (
-        _case("pairtree", "pairtree"),
-        _case("vitro", "vitro"),
-        _case("0002", "0002"),
-        _case("0003", "0003"),
-        _case("0004", "0004"),
-        _case("0006:delimiter=.", "0006", delimiter="."),
-        _case("0007:delimiter=.", "0007", delimiter="."),
-        _case("0010", "0010", druids),
-        _case("0011", "0011"),
-        _case("0011:encodeUTF=true", "0011", encode_utf=True),
-        _case("0012:delimiters=.", "0012", delimiters=["."]),
-    )
+# Values for required parameters, such that the sample identifiers can be mapped.
+_REQUIRED = {"delimiter": ":"}
+_LETTERS = "bcdfghjkmnpqrstvwxyz"
+# Large, so that letters and digits change from one identifier to the next.
+_STEP = 7_368_787
 
 
 @dataclass(frozen=True)
 class LayoutRates:
-    """Identifiers a second; None where something was not measured.
+    """Identifiers per second; None where nothing was measured.
 
-    :ivar layout: the title of the case
+    :ivar layout: name and parameters, as on the command line
     :ivar list: :meth:`~pressmark.Layout.map_ids`, one thread
-    :ivar arrow: :meth:`~pressmark.Layout.map_arrow`; None without pyarrow, of which the column is
-    :ivar lines: :meth:`~pressmark.Layout.map_lines`, from memory to nowhere
-    :ivar loop: the same in plain Python
-    :ivar hashlib: no paths at all, only the digest of each identifier; None for layouts that need none
+    :ivar arrow: :meth:`~pressmark.Layout.map_arrow`; needs pyarrow
+    :ivar lines: :meth:`~pressmark.Layout.map_lines`, from memory
+    :ivar pure: :meth:`~pressmark.Layout.map_ids` of the pure implementation, where the native one runs
+    :ivar hashlib: the digest of each identifier alone, for layouts that need one
     """
 
     layout: str
     list: float | None = None
     arrow: float | None = None
     lines: float | None = None
-    loop: float | None = None
+    pure: float | None = None
     hashlib: float | None = None
 
     @property
     def ratio(self) -> float | None:
-        """How many times as fast as the loop the fastest door is."""
-        doors = [rate for rate in (self.list, self.arrow, self.lines) if rate is not None]
-        return max(doors) / self.loop if doors and self.loop else None
+        """The fastest of lists, Arrow columns and lines, divided by the pure implementation."""
+        rates = [rate for rate in (self.list, self.arrow, self.lines) if rate is not None]
+        return max(rates) / self.pure if rates and self.pure else None
 
 
-def bench_layout(case: Case, seconds: float = 0.5, threads: int | None = None) -> LayoutRates:
-    """Measure ``case`` for about ``seconds`` in all.
+def default_layouts() -> dict[str, Layout]:
+    """Return every layout, with default parameters, by name and parameters as on the command line."""
+    layouts = {}
+    for cls in list_layouts():
+        given = {one.name: _REQUIRED[one.name] for one in cls.parameters() if one.required}
+        settings = ",".join(f"{key}={value}" for key, value in given.items())
+        layouts[f"{cls.alias or cls.name}{settings and ':'}{settings}"] = cls(**given)
+    return layouts
 
-    :param threads: how many the doors for columns and lines may use; ``None`` or ``0`` for as many as there are cores
+
+@functools.cache
+def sample_identifiers() -> list[str]:
+    """Return :data:`IDENTIFIERS` druids, the same on every machine: every layout can map them."""
+    identifiers = []
+    for number in range(IDENTIFIERS):
+        rest, digits = divmod(number * _STEP, 10_000_000)
+        letters = ""
+        for _ in range(4):
+            rest, letter = divmod(rest, len(_LETTERS))
+            letters += _LETTERS[letter]
+        identifiers.append(f"druid:{letters[:2]}{digits // 10_000:03d}{letters[2:]}{digits % 10_000:04d}")
+    return identifiers
+
+
+def bench_layout(title: str, layout: Layout, seconds: float = 0.5, threads: int | None = None) -> LayoutRates:
+    """Measure ``layout`` for about ``seconds`` in all.
+
+    :param title: its name in the result
+    :param threads: at most, for columns and lines; ``None`` or ``0`` for one per core
+    :raises IdentifierError: the layout cannot map the sample identifiers
     """
-    workers = resolve_threads(threads)
-    prepared = {door: made for door in DOORS if (made := _WAYS[door](case, workers)) is not None}
-    # A few first, to choose how many each shall have in a round: all of them five rounds in the time there is.
-    few = best([one(_FEW) for one in prepared.values()], seconds / 10)
-    share = seconds / len(prepared) / 5
-    counts = [int(min(IDENTIFIERS, max(_FEW, _FEW * share / one))) for one in few]
-    runs = [one(count) for one, count in zip(prepared.values(), counts, strict=True)]
-    rates = [count / one for count, one in zip(counts, best(runs, seconds), strict=True)]
-    return LayoutRates(case.title, **dict(zip(prepared, rates, strict=True)))
+    runs = _runs(layout, resolve_threads(threads))
+    few = best([functools.partial(run, _FEW) for run in runs.values()], seconds / 10)
+    # Five rounds of each in the time that is left.
+    share = seconds / len(runs) / 5
+    counts = [int(min(IDENTIFIERS, max(_FEW, _FEW * share / time))) for time in few]
+    times = best([functools.partial(run, count) for run, count in zip(runs.values(), counts, strict=True)], seconds)
+    rates = [count / time for count, time in zip(counts, times, strict=True)]
+    return LayoutRates(title, **dict(zip(runs, rates, strict=True)))
 
 
-# Takes how many identifiers, and returns what maps them.
-_Prepared = Callable[[int], Callable[[], object]]
+def _runs(layout: Layout, threads: int) -> dict[str, Callable[[int], object]]:
+    """Return functions that process a number of identifiers, by what they measure."""
+    ids = sample_identifiers()
+    text = "\n".join(ids).encode()
+    line_length = len(ids[0]) + 1
+    runs: dict[str, Callable[[int], object]] = {
+        "list": lambda count: layout.map_ids(ids[:count]),
+        "lines": lambda count: layout.map_lines(
+            io.BytesIO(text[: count * line_length]), cast(BinaryIO, _Nowhere()), threads=threads
+        ),
+    }
+    column = _arrow_column()
+    if column is not None:
+        runs["arrow"] = lambda count: layout.map_arrow(column.slice(0, count), threads=threads)
+    if _kernels.active.NAME != "pure":
+        kernels = _kernels.load("pure")
+        pure = BoundKernel(kernels, layout._map_kernel(kernels), IdentifierError, layout)
+        runs["pure"] = lambda count: pure.many(ids[:count], "raise")
+    algorithm = layout.config().get("digestAlgorithm")
+    if algorithm is not None:
+        name, size = DIGESTS[algorithm]
+        options = {"digest_size": size} if name == "blake2b" else {}
+        new: Any = functools.partial(cast(Any, hashlib.new), name, usedforsecurity=False, **options)
+        runs["hashlib"] = lambda count: [new(identifier.encode()).hexdigest() for identifier in ids[:count]]
+    return runs
 
 
-@cache
-def _identifiers(sample: Callable[[int], list[str]]) -> list[str]:
-    return sample(IDENTIFIERS)
-
-
-@cache
-def _column(sample: Callable[[int], list[str]]) -> Any:
+@functools.cache
+def _arrow_column() -> Any:
     try:
         pyarrow: Any = importlib.import_module("pyarrow")
     except ImportError:
         return None
-    return pyarrow.array(_identifiers(sample), pyarrow.large_utf8())
-
-
-def _list(case: Case, _threads: int) -> _Prepared:
-    def prepare(count: int) -> Callable[[], object]:
-        ids = _identifiers(case.sample)[:count]
-        return lambda: case.layout.map_ids(ids)
-
-    return prepare
-
-
-def _arrow(case: Case, threads: int) -> _Prepared | None:
-    column = _column(case.sample)
-    if column is None:
-        return None
-
-    def prepare(count: int) -> Callable[[], object]:
-        some = column.slice(0, count)
-        return lambda: case.layout.map_arrow(some, threads=threads)
-
-    return prepare
-
-
-def _lines(case: Case, threads: int) -> _Prepared:
-    def prepare(count: int) -> Callable[[], object]:
-        octets = "\n".join(_identifiers(case.sample)[:count]).encode()
-        return lambda: case.layout.map_lines(io.BytesIO(octets), cast(BinaryIO, _Nowhere()), b"\n", threads)
-
-    return prepare
-
-
-def _loop(case: Case, _threads: int) -> _Prepared | None:
-    loop = case.loop
-    if loop is None:
-        return None
-
-    def prepare(count: int) -> Callable[[], object]:
-        ids = _identifiers(case.sample)[:count]
-        return lambda: loop(ids)
-
-    return prepare
-
-
-def _hashlib(case: Case, _threads: int) -> _Prepared | None:
-    algorithm = case.layout.config().get("digestAlgorithm")
-    if algorithm is None:
-        return None
-    make = _hashing(algorithm)
-
-    def digests(ids: Sequence[str]) -> list[str]:
-        return [make(identifier.encode()).hexdigest() for identifier in ids]
-
-    def prepare(count: int) -> Callable[[], object]:
-        ids = _identifiers(case.sample)[:count]
-        return lambda: digests(ids)
-
-    return prepare
-
-
-def _hashing(algorithm: str) -> Callable[[bytes], Any]:
-    """Return hashlib's own function of an algorithm of layouts."""
-    family, _, bits = algorithm.partition("-")
-    if family == "blake2b":
-        size = int(bits) // 8
-        return lambda octets: hashlib.blake2b(octets, digest_size=size)
-    name = algorithm.replace("/", "_")
-    return getattr(hashlib, name, None) or (lambda octets: hashlib.new(name, octets, usedforsecurity=False))
-
-
-_WAYS: dict[str, Callable[[Case, int], _Prepared | None]] = {
-    "list": _list,
-    "arrow": _arrow,
-    "lines": _lines,
-    "loop": _loop,
-    "hashlib": _hashlib,
-}
+    return pyarrow.array(sample_identifiers(), pyarrow.large_utf8())
 
 
 class _Nowhere:
-    """Takes bytes and forgets them."""
+    """A binary stream that discards what is written."""
 
     def write(self, data: bytes) -> int:
         return len(data)
 
     def flush(self) -> None:
-        """Do nothing: there is nothing to flush."""
+        pass

@@ -1,4 +1,4 @@
-"""The best of some rounds: what work takes when nothing else is in the way."""
+"""The shortest of several rounds: the time that work takes when nothing else disturbs it."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ __all__ = ["best"]
 
 
 def best(runs: Sequence[Callable[[], object]], seconds: float) -> list[float]:
-    """Call ``runs`` in turn, again and again for about ``seconds``, and return the seconds of each one's quickest call.
+    """Call ``runs`` in turn for about ``seconds``, and return the shortest time of each in seconds.
 
-    In turn, so that whatever else the machine does is in the way of all of them. Each is called twice at least, unless
-    that takes far longer than ``seconds``.
+    They take turns, so that other work on the machine disturbs all of them alike. Each is called at least twice,
+    unless one round takes far longer than ``seconds``.
     """
     clock = time.perf_counter
     least = [math.inf] * len(runs)
     collecting = gc.isenabled()
-    # As timeit does: a collection that falls into a round is none of its work.
+    # As timeit does: a garbage collection during a round is not part of its work.
     gc.disable()
     try:
         begin = clock()
@@ -33,5 +33,5 @@ def best(runs: Sequence[Callable[[], object]], seconds: float) -> list[float]:
     finally:
         if collecting:
             gc.enable()
-    # A clock may be too coarse for what was done.
+    # The clock may be too coarse for short work.
     return [max(one, 1e-9) for one in least]

@@ -1,4 +1,4 @@
-"""``pressmark bench``: how fast this machine and this build are."""
+"""``pressmark bench``: throughput of this machine and build."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from typing import Any
 import click
 
 from pressmark.bench import (
-    Case,
     DigestRates,
     Files,
     LayoutRates,
@@ -19,7 +18,7 @@ from pressmark.bench import (
     bench_digest,
     bench_files,
     bench_layout,
-    cases,
+    default_layouts,
     first_read,
     sample_files,
 )
@@ -38,42 +37,49 @@ __all__ = ["bench_command"]
 SECTIONS = ("layouts", "digests", "folder")
 
 EPILOG = """\
-Figures are of the best of some rounds; work that runs besides makes them worse. "list", "arrow" and "lines" are the
-doors map_ids, map_arrow (it needs pyarrow) and map_lines; "plain loop" is the same paths, or digests of files read one
-after another, by a few lines of Python; "hashlib" is the digests alone, of identifiers or bytes in memory, and of
-BLAKE3 and xxHash those of the packages that compute them. The ratio is the fastest door, or pressmark, to the plain
-loop.
+Rates are those of the fastest of several rounds; other work on the machine lowers them. "list", "arrow" (needs pyarrow)
+and "lines" are identifiers in a Python list, an Arrow column and lines of text. "pure Python" is the same list mapped
+by the pure implementation, and "hashlib" the digest of each identifier alone. For files, "plain loop" reads and hashes
+one file after another, and "hashlib" hashes bytes in memory; BLAKE3 and xxHash come from their own packages. The ratio
+is the fastest way of Pressmark divided by pure Python or the plain loop.
 
-FOLDER is read twice: "first read" is as the files came, from the disk or out of memory, for a third of the time; what
-was read then is in memory, as far as it fits, and is hashed again. Files larger than 1 GiB are left out.
+FOLDER is hashed twice. "first read" takes the files as they are, on disk or in memory, for a third of the time;
+"again" hashes the files read so far once more. Files larger than 1 GiB are left out.
 
-With --json each line of the tables is an object on a line, and last comes {"summary": {...}} with facts about the
-machine. Rates are identifiers or bytes a second; null was not measured.
+With --json, each line of the tables becomes an object on its own line. The last line is {"summary": {...}}, with facts
+about the machine. Rates are identifiers or bytes per second; null was not measured.
 
-Exit status: 0 all well, 1 a file of FOLDER could not be read, or none was, 2 usage error, 130 interrupted.
+Exit status: 0 success, 1 a file of FOLDER could not be read, or FOLDER has no bytes, 2 usage error, 130 interrupted.
+"""
+
+HELP = """\
+Measure how fast this machine and build map identifiers and hash files.
 
 \b
 Examples:
   pressmark bench --only layouts --layout 0003:tupleSize=2 --layout pairtree --seconds 1
   pressmark bench --only digests -a sha512,blake3 --json --seconds 1
   pressmark bench files --only folder -a sha512,blake3 --seconds 1
+
+Every layout is measured on 100,000 identifiers, every digest on 1,000 small files and a large one, which are written to
+a temporary folder. With FOLDER, the files below it are hashed, too; nothing in it is changed.
 """
 
 
-@click.command("bench", epilog=EPILOG, short_help="Throughput of this machine and build.")
+@click.command("bench", help=HELP, epilog=EPILOG, short_help="Measure throughput of this machine and build.")
 @click.argument("folder", metavar="[FOLDER]", required=False, type=click.Path(path_type=bytes))
 @click.option(
     "--only",
     type=click.Choice(SECTIONS),
     multiple=True,
-    help="Measure only that; repeatable. Default: layouts and digests, and FOLDER if there is one.",
+    help="Measure only this section; repeatable. Default: layouts and digests, and folder if FOLDER is given.",
 )
 @click.option(
     "--layout",
     "layouts",
     metavar="NAME[:KEY=VALUE,...]",
     multiple=True,
-    help="Measure this layout instead of all; repeatable. There is a plain loop for the layouts measured by default.",
+    help="Measure this layout instead of all; repeatable.",
 )
 @click.option(
     "--algorithm",
@@ -81,7 +87,7 @@ Examples:
     "algorithms",
     metavar="NAME[,NAME]...",
     multiple=True,
-    help="Measure these digests instead of all; repeatable. For FOLDER the default is sha512 alone.",
+    help="Measure these digests instead of all; repeatable. The default for FOLDER is sha512.",
 )
 @click.option(
     "--seconds",
@@ -89,10 +95,10 @@ Examples:
     type=click.FloatRange(min=0, min_open=True),
     default=15.0,
     show_default=True,
-    help="Take about so long. Much less than the default gives figures that mean little.",
+    help="Time budget in seconds. Much less than the default gives unreliable rates.",
 )
 @THREADS
-@click.option("--json", "as_json", is_flag=True, help="Print JSON: one object a line, and last a summary.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line, and a summary last.")
 def bench_command(
     folder: bytes | None,
     only: tuple[str, ...],
@@ -102,25 +108,21 @@ def bench_command(
     threads: int,
     as_json: bool,
 ) -> int:
-    """Measure how fast identifiers become paths here, and files digests, beside hashlib and a plain Python loop.
-
-    Every layout is measured through every door, every digest on many small files and on a large one, which are made
-    where temporary files go. With FOLDER, the files below it are hashed, too; nothing in it is changed.
-    """
+    """Measure the sections that are asked for."""
     chosen = set(only) or {"layouts", "digests"} | ({"folder"} if folder is not None else set())
     if "folder" in chosen and folder is None:
-        raise CallError("--only folder: give the FOLDER to measure")
+        raise CallError("--only folder needs FOLDER")
     if folder is not None and not os.path.exists(folder):
         raise CallError(f"{os.fsdecode(folder)}: no such file or directory")
-    measured = [_case(text) for text in layouts] or list(cases())
+    measured = {text: layout_option(text) for text in layouts} or default_layouts()
     names = chosen_algorithms(algorithms)
     begin = time.perf_counter()
     output = _Output(as_json)
     part = seconds / len(chosen)
     try:
         if "layouts" in chosen:
-            for case in measured:
-                output.layout(bench_layout(case, part / len(measured), threads))
+            for title, layout in measured.items():
+                output.layout(bench_layout(title, layout, part / len(measured), threads))
             output.end_layouts()
         if "digests" in chosen:
             available = names or _available()
@@ -129,7 +131,7 @@ def bench_command(
                     for name in available:
                         output.digest(bench_digest(name, samples, part / len(available), threads))
             except OSError as error:
-                raise Failure(f"temporary files: {cause(error)}; TMPDIR says where they go") from None
+                raise Failure(f"temporary files: {cause(error)}; set TMPDIR to another directory") from None
             output.end_digests()
         left_out = _folder(output, folder, names or ("sha512",), part, threads) if folder is not None else 0
     except KeyboardInterrupt:
@@ -138,19 +140,8 @@ def bench_command(
     return Failure.exit_code if left_out else 0
 
 
-def _case(text: str) -> Case:
-    """Return the case that has the layout called ``text``, or a new one without a loop."""
-    layout = layout_option(text)
-    for case in cases():
-        if case.layout == layout:
-            return case
-    # What 0010 maps has one length: that of its own case's identifiers.
-    sample = next(case.sample for case in cases() if type(case.layout) is type(layout))
-    return Case(text, layout, sample)
-
-
 def _available() -> tuple[str, ...]:
-    """Return the algorithms that this installation has."""
+    """Return the algorithms of this installation."""
     found: list[str] = []
     for name in ALGORITHMS:
         try:
@@ -161,11 +152,11 @@ def _available() -> tuple[str, ...]:
 
 
 def _folder(output: _Output, folder: bytes, names: tuple[str, ...], seconds: float, threads: int) -> int:
-    """Measure the files below ``folder``; return how many could not be read."""
+    """Measure the files below ``folder``; return the number of files that could not be read."""
     files, rate = first_read(folder, names[0], seconds / 3, threads)
     shown = os.fsdecode(folder)
     if rate is None:
-        raise Failure(f"{shown}: no file there has bytes that can be read")
+        raise Failure(f"{shown}: no file with readable bytes")
     for name in names:
         rates = bench_files(files, name, seconds * 2 / 3 / len(names), threads)
         output.folder(shown, files, name, rate if name == names[0] else None, rates)
@@ -174,16 +165,16 @@ def _folder(output: _Output, folder: bytes, names: tuple[str, ...], seconds: flo
 
 
 class _Output:
-    """What is measured, as tables once a section is complete, or as JSON line by line."""
+    """Prints results: a table at the end of each section, or JSON line by line."""
 
     def __init__(self, as_json: bool) -> None:
         self._json = as_json
         self._layouts = Table(
-            "Identifiers a second", ["layout", "list", "arrow", "lines", "plain loop", "hashlib", "ratio"]
+            "Identifiers per second", ["layout", "list", "arrow", "lines", "pure Python", "hashlib", "ratio"]
         )
         sizes = f"{counted(SMALL_FILES, 'file')} of {SMALL_BYTES:,} bytes, one of {LARGE_BYTES >> 20} MiB"
         self._digests = Table(
-            f"Bytes a second: {sizes}",
+            f"Bytes per second: {sizes}",
             [
                 "digest",
                 "small files",
@@ -207,15 +198,15 @@ class _Output:
             click.echo(f"{machine['processor']}, {cores}; {machine['system']} {machine['release']}")
 
     def layout(self, rates: LayoutRates) -> None:
-        """Take the rates of a layout."""
+        """Add the rates of a layout."""
         if self._json:
             self._print({"kind": "layout", **dataclasses.asdict(rates), "ratio": rates.ratio})
         else:
-            figures = (rates.list, rates.arrow, rates.lines, rates.loop, rates.hashlib)
+            figures = (rates.list, rates.arrow, rates.lines, rates.pure, rates.hashlib)
             self._layouts.add(rates.layout, *map(_count, figures), _ratio(rates.ratio))
 
     def digest(self, rates: DigestRates) -> None:
-        """Take the rates of a digest."""
+        """Add the rates of a digest."""
         if self._json:
             sizes = {"small": _record(rates.small), "large": _record(rates.large)}
             self._print({"kind": "digest", "algorithm": rates.algorithm, **sizes})
@@ -226,7 +217,7 @@ class _Output:
             self._digests.add(rates.algorithm, *cells)
 
     def folder(self, name: str, files: Files, algorithm: str, first: float | None, rates: Rates) -> None:
-        """Take the rates of a digest on the files of a folder."""
+        """Add the rates of a digest on the files of a folder."""
         if self._json:
             counts = {"files": len(files.paths), "bytes": files.bytes, "left_out": files.left_out}
             counts |= {"failed": files.failed, "whole": files.whole}
@@ -235,22 +226,22 @@ class _Output:
             return
         if self._folder is None:
             some = "" if files.whole else "the first "
-            title = f"Bytes a second: {some}{counted(len(files.paths), 'file')} of {name}, {shown_bytes(files.bytes)}"
+            title = f"Bytes per second: {some}{counted(len(files.paths), 'file')} of {name}, {shown_bytes(files.bytes)}"
             for count, why in ((files.left_out, "larger than 1 GiB left out"), (files.failed, "could not be read")):
                 title += f", {count:,} {why}" if count else ""
             self._folder = Table(title, ["digest", "first read", "again", "plain loop", "ratio"])
         self._folder.add(algorithm, _size(first), _size(rates.pressmark), _size(rates.loop), _ratio(rates.ratio))
 
     def end_layouts(self) -> None:
-        """Print their table."""
+        """Print the table of the section."""
         self._show(self._layouts)
 
     def end_digests(self) -> None:
-        """Print their table."""
+        """Print the table of the section."""
         self._show(self._digests)
 
     def end_folder(self) -> None:
-        """Print its table."""
+        """Print the table of the section."""
         assert self._json or self._folder is not None
         self._show(self._folder)
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
-from itertools import islice
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import click
 
 from pressmark.cli.common.console import CallError, Failure, say
 from pressmark.cli.common.file_formats import Files, chosen_files, column_options
-from pressmark.cli.common.files import Source, checked_list, open_sink, open_source, packed, unpacked
+from pressmark.cli.common.files import checked_list, open_sink, open_source, packed, unpacked
 from pressmark.cli.common.options import chosen_layout, layout_options
 from pressmark.cli.common.program import give_up_stdout
 from pressmark.cli.common.progress import Progress, manner_of
@@ -22,7 +20,6 @@ from pressmark.tabular.detection import Crlf
 
 if TYPE_CHECKING:
     from pressmark.cli.common.workers import Workers
-    from pressmark.jobs import Receipt
 
 __all__ = ["map_command", "unmap_command"]
 
@@ -225,11 +222,20 @@ def _command(direction: _Direction, more: str) -> click.Command:
                 data = unpacked(source, files.gunzip)
                 with packed(sink, files.gzip) as target:
                     if workers is not None:
-                        # The first bytes are looked at as without workers; a file that has no place is refused so, too.
+                        from pressmark.cli.common.line_job import map_with_workers
+                        from pressmark.layouts import MapIds
+
+                        # The first bytes are checked as without workers.
                         checked_list(data, "lines", null, crlf, json_lines=format_name is None)
-                        how = {"both": both, "crlf": crlf, "unmap": direction is UNMAP}
-                        shared = _Shared(workers, layout, on_error, how, direction)
-                        counts = shared.run(source, output, target, told)
+                        job = MapIds(
+                            layout,
+                            direction is UNMAP,
+                            format="lines",
+                            crlf=crlf,
+                            both=both,
+                            on_error="empty" if on_error == "empty" else "skip",
+                        )
+                        counts = map_with_workers(workers, job, on_error == "stop", source, output, target, told)
                     elif spec is None:
                         counts = direction.lines(layout)(
                             checked_list(data, "lines", null, crlf, json_lines=format_name is None),
@@ -274,53 +280,6 @@ def _refuse_shared(
         (null, "-0: only lists of lines are divided among workers;"),
         (threads, "--threads: each worker has one thread;"),
     )
-
-
-class _Shared(NamedTuple):
-    """A list that workers map, each some of its lines."""
-
-    workers: Workers
-    layout: Layout
-    on_error: str
-    how: dict[str, Any]
-    direction: _Direction
-
-    def run(self, source: Source, output: str | None, target: BinaryIO, told: Progress) -> LineCounts:
-        """Write what one process would write, and return its counts."""
-        from pressmark.layouts.job import MapIds
-
-        on_error: Literal["skip", "empty"] = "empty" if self.on_error == "empty" else "skip"
-        job = MapIds(self.layout, format="lines", on_error=on_error, **self.how)
-        counts = done = LineCounts()
-
-        def count(receipt: Receipt) -> None:
-            nonlocal done
-            done = LineCounts(done.items + receipt.n, done.failed + receipt.errors, done.bytes_read + receipt.bytes)
-            source.bytes_read = done.bytes_read
-            told.on_progress(done)
-
-        work = self.workers.run(job, lambda _: job.plan(source.name), [source.name], output, count)
-        for receipt in work.receipts():
-            errors = (self._error(record, counts.items) for record in work.failures(receipt))
-            assert receipt.output is not None
-            with open(work.output_path(receipt.output), "rb") as lines:
-                if self.on_error == "stop" and receipt.errors:
-                    error = next(errors)
-                    for line in islice(lines, (error.index or 0) - counts.items):
-                        target.write(line)
-                    target.flush()
-                    self.workers.remove()
-                    raise error
-                shutil.copyfileobj(lines, target)
-            for error in errors:
-                told.on_failure(error)
-            counts = LineCounts(counts.items + receipt.n, counts.failed + receipt.errors)
-        target.flush()
-        return counts
-
-    def _error(self, record: dict[str, Any], before: int) -> IdentifierError | PathError:
-        kind = PathError if self.direction is UNMAP else IdentifierError
-        return kind(record["item"], before + record["row"] - 1, record["reason"])
 
 
 def _require_inverse(layout: Layout) -> None:

@@ -1,4 +1,4 @@
-"""What every layout has: configuration in and out, and the doors to the kernels."""
+"""The base class of layouts: parameters, configuration, and mapping of items, lists, Arrow columns and lines."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Literal, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Literal, Self, TypeAlias, overload
 
 from pressmark import _kernels
 from pressmark.errors import IdentifierError, LayoutConfigError, NotReversibleError, PathError
-from pressmark.layouts.batch import Door
+from pressmark.layouts.batch import BoundKernel
 from pressmark.layouts.parameters import REQUIRED, Check, camel_case, unknown_key
 from pressmark.layouts.streams import LineCounts, LineErrors, pass_lines
 from pressmark.threads import resolve_threads
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CLASSES", "NAME_MAX", "Layout", "Parameter"]
 
-# Bytes that the name of a file or directory has at most, in nearly every file system.
+# The longest file name in bytes, on nearly every file system.
 NAME_MAX = 255
 
 BatchErrors = Literal["raise", "none"]
@@ -32,7 +32,7 @@ CLASSES: dict[str, type[Layout]] = {}
 
 @dataclasses.dataclass(frozen=True)
 class Parameter:
-    """One parameter of a layout, for listings: names, default, what is allowed, what it means."""
+    """A parameter of a layout: its names, default, allowed values and meaning."""
 
     name: str
     key: str
@@ -47,27 +47,29 @@ class Parameter:
 
 @dataclasses.dataclass(frozen=True)
 class Layout(ABC):
-    """A way to turn identifiers into storage paths.
+    """A mapping of identifiers to storage paths.
 
-    Layouts are frozen, hashable, picklable, equal by configuration, cheap to make and safe to share between
-    threads. A parameter that is unknown, of a wrong type or out of range is a ``LayoutConfigError``.
+    Layouts are frozen, hashable, picklable, equal by configuration, cheap to create and safe to share between
+    threads. An unknown parameter, a wrong type and a value out of range raise ``LayoutConfigError``.
+
+    Every subclass with a :attr:`name` is registered: :func:`pressmark.layout` and all commands accept it.
     """
 
     #: The official name, as registries, configurations and command lines spell it.
     name: ClassVar[str]
-    #: What its paths consist of.
+    #: A description of its paths.
     summary: ClassVar[str]
     #: Title of the document that defines the layout.
     specification: ClassVar[str]
     #: Address of that document.
     url: ClassVar[str]
-    #: Under which parameters, and for which paths, :meth:`unmap_path` works.
+    #: The parameters and paths for which :meth:`unmap_path` works.
     reversibility: ClassVar[str] = "never"
-    #: Other names in configuration files that mean this layout.
+    #: Other names of this layout in configuration files.
     foreign_names: ClassVar[tuple[str, ...]] = ()
-    #: First character of its escapes.
+    #: The first character of its escapes, for messages.
     escape_mark: ClassVar[str] = "^"
-    #: The four digits of an OCFL extension, which replace its name everywhere.
+    #: The four digits of an OCFL extension, accepted in place of the name.
     alias: ClassVar[str | None]
 
     def __init_subclass__(cls, **arguments: Any) -> None:
@@ -76,12 +78,20 @@ class Layout(ABC):
             cls.alias = cls.name[:4] if cls.name[:4].isdigit() else None
             CLASSES[cls.name] = cls
 
-    def __new__(cls, *_args: Any, **parameters: Any) -> Layout:
+    def __new__(cls, *_args: Any, **parameters: Any) -> Self:
+        cls.check_names(parameters)
+        return super().__new__(cls)
+
+    @classmethod
+    def check_names(cls, parameters: Iterable[str]) -> None:
+        """Check names of parameters in snake_case.
+
+        :raises LayoutConfigError: the layout has no such parameter
+        """
         known = [field.name for field in dataclasses.fields(cls)]
         for name in parameters:
             if name not in known:
                 raise unknown_key(name, known)
-        return super().__new__(cls)
 
     def __post_init__(self) -> None:
         for parameter in self.parameters():
@@ -92,16 +102,16 @@ class Layout(ABC):
         self._check_together()
 
     def _check_together(self) -> None:  # noqa: B027  # most layouts have nothing to check
-        """Raise ``LayoutConfigError`` where parameters, each allowed, do not fit together."""
+        """Raise ``LayoutConfigError`` for values that are not allowed together."""
 
     @property
     def reversible_when(self) -> str:
-        """For which paths :meth:`unmap_path` works under this configuration."""
+        """The paths for which :meth:`unmap_path` works under this configuration."""
         return self.reversibility
 
     @property
     def reversible(self) -> bool:
-        """Whether :meth:`unmap_path` works at all under this configuration."""
+        """Whether :meth:`unmap_path` works for any path under this configuration."""
         return self.reversible_when != "never"
 
     @classmethod
@@ -114,11 +124,11 @@ class Layout(ABC):
 
     @classmethod
     def read_config(cls, config: Mapping[str, Any], _where: str) -> dict[str, Any]:
-        """Return the parameters of a ``config.json``, under their names in Python.
+        """Return the parameters of a ``config.json`` in snake_case.
 
-        :param config: without ``extensionName``
-        :param _where: the file, for messages
-        :raises LayoutConfigError: the layout has no such parameter
+        :param config: the content of the file, without ``extensionName``
+        :param _where: the name of the file, for messages
+        :raises LayoutConfigError: a parameter is unknown
         """
         names = {parameter.key: parameter.name for parameter in cls.parameters()}
         for key in config:
@@ -127,51 +137,53 @@ class Layout(ABC):
         return {names[key]: value for key, value in config.items()}
 
     def config(self) -> dict[str, Any]:
-        """Return the complete ``config.json`` mapping, every parameter written out in the specification's spelling."""
+        """Return the complete content of a ``config.json``: every parameter, in the specification's spelling."""
         config: dict[str, Any] = {"extensionName": self.name}
         for parameter in self.parameters():
             config[parameter.key] = parameter.check.to_json(getattr(self, parameter.name))
         return config
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the parameters alone: compiled kernels stay behind."""
+        """Return the parameters, without the kernels."""
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
 
     # --- kernels ------------------------------------------------------------------------------------------
 
     @abstractmethod
     def _map_kernel(self, kernels: ModuleType) -> Any:
-        """Return the kernel from identifiers to paths, of the implementation ``kernels``."""
+        """Return the kernel that maps identifiers to paths, from the implementation ``kernels``."""
 
     def _unmap_kernel(self, kernels: ModuleType) -> Any:
-        """Return the kernel from paths to identifiers; called only where :attr:`reversible`."""
+        """Return the kernel that maps paths to identifiers; called only if :attr:`reversible`."""
         raise NotImplementedError
 
-    def _door(self, purpose: str, make: Callable[[ModuleType], Any], error: type[IdentifierError | PathError]) -> Door:
-        """Return the door of ``purpose``, compiled once for each layout object and implementation."""
+    def _bound_kernel(
+        self, purpose: str, make: Callable[[ModuleType], Any], error: type[IdentifierError | PathError]
+    ) -> BoundKernel:
+        """Return the kernel of ``purpose``, created once for each layout object and implementation."""
         kernels = _kernels.active
-        # Not a field: neither compared nor pickled. Two threads may compile it twice, which is harmless.
-        doors = self.__dict__.setdefault("_doors", {})
+        # Not a field: neither compared nor pickled. Two threads may create it twice, which is harmless.
+        bound_kernels = self.__dict__.setdefault("_bound_kernels", {})
         key = (purpose, kernels.NAME)
-        if key not in doors:
-            doors[key] = Door(kernels, make(kernels), error, self)
-        found: Door = doors[key]
+        if key not in bound_kernels:
+            bound_kernels[key] = BoundKernel(kernels, make(kernels), error, self)
+        found: BoundKernel = bound_kernels[key]
         return found
 
-    def _mapping(self) -> Door:
-        return self._door("map", self._map_kernel, IdentifierError)
+    def _mapping(self) -> BoundKernel:
+        return self._bound_kernel("map", self._map_kernel, IdentifierError)
 
-    def _unmapping(self) -> Door:
+    def _unmapping(self) -> BoundKernel:
         if not self.reversible:
             raise NotReversibleError(self.name)
-        return self._door("unmap", self._unmap_kernel, PathError)
+        return self._bound_kernel("unmap", self._unmap_kernel, PathError)
 
     # --- identifiers to paths -----------------------------------------------------------------------------
 
     def map_id(self, identifier: str | bytes) -> str:
         """Return the path of ``identifier``: relative, ``/``-separated, without a trailing ``/``.
 
-        :raises IdentifierError: it has no path under this layout
+        :raises IdentifierError: the identifier has no path under this layout
         """
         return self._mapping().one(identifier)
 
@@ -182,11 +194,11 @@ class Layout(ABC):
     def map_ids(self, ids: Iterable[str | bytes], on_error: Literal["none"]) -> list[str | None]: ...
 
     def map_ids(self, ids: Iterable[str | bytes], on_error: BatchErrors = "raise") -> list[str] | list[str | None]:
-        """Return the paths of ``ids``, in their order.
+        """Return the paths of ``ids``, in the same order.
 
-        :param on_error: ``"raise"`` at the first identifier without a path (its ``index`` is in the error), or
-            ``"none"`` to put :data:`None` in its place
-        :raises IdentifierError: as said
+        :param on_error: ``"raise"`` an error with the ``index`` of the first identifier without a path, or
+            return :data:`None` for each (``"none"``)
+        :raises IdentifierError: an identifier has no path, under ``"raise"``
         :raises TypeError: an item is neither ``str`` nor ``bytes``
         """
         return self._mapping().many(ids, on_error)
@@ -199,22 +211,20 @@ class Layout(ABC):
         field: str | None = None,
         threads: int | None = None,
     ) -> StringColumn:
-        """Return the paths of an Arrow column, in its order; nulls stay null.
+        """Return the paths of an Arrow column, in the same order; nulls stay null.
 
         ``column`` is any object with ``__arrow_c_array__`` or ``__arrow_c_stream__`` (the Arrow PyCapsule interface)
-        that holds utf8, large_utf8, utf8_view, their binary counterparts, or a dictionary of these: a column of
-        pyarrow, polars, pandas, DuckDB, nanoarrow and others. Without a native build pyarrow or nanoarrow is needed.
-        The result has the chunks of the column, without the empty ones; a long chunk becomes several where several
-        threads work on it.
+        of type utf8, large_utf8, utf8_view, their binary counterparts, or a dictionary of these: a column of
+        pyarrow, polars, pandas, DuckDB, nanoarrow and others. Without a native build pyarrow or nanoarrow is required.
+        The result has the chunks of the column, without the empty ones; several threads divide a long chunk.
 
-        :param on_error: ``"raise"`` at the first identifier without a path (its ``index`` counts from the column's
-            beginning), or ``"none"`` to put null in its place
-        :param field: which column of a table (a struct); needed where there are several
-        :param threads: how many at most; ``None`` or ``0`` for as many as there are cores, and short columns take one
-        :raises IdentifierError: as said
-        :raises ColumnError: the column is malformed, holds no text, or has not the field; or nothing is installed that
-            reads it
-        :raises TypeError: ``column`` offers neither protocol
+        :param on_error: ``"raise"`` an error with the ``index`` of the first identifier without a path, or
+            return null for each (``"none"``)
+        :param field: the column of a table (a struct); required if it has several
+        :param threads: at most; ``None`` or ``0`` for one per core; a short column uses one
+        :raises IdentifierError: an identifier has no path, under ``"raise"``
+        :raises ColumnError: the column is malformed, is not text, or lacks the field; or no library can read it
+        :raises TypeError: ``column`` has neither method
         """
         return self._mapping().column(column, on_error, field, resolve_threads(threads))
 
@@ -226,7 +236,7 @@ class Layout(ABC):
         field: str | None = None,
         threads: int | None = None,
     ) -> StringTable:
-        """Return the identifiers of an Arrow column and their paths, as two columns; see :meth:`map_arrow`."""
+        """Return an Arrow column of identifiers and their paths, as two columns; see :meth:`map_arrow`."""
         return self._mapping().table(column, on_error, field, resolve_threads(threads), False)
 
     def map_lines(
@@ -243,27 +253,27 @@ class Layout(ABC):
     ) -> LineCounts:
         r"""Read identifiers from the binary stream ``src`` and write their paths to ``dst``, in constant memory.
 
-        Items end with ``delimiter`` (one byte) and with nothing else: a ``\r`` belongs to its item. Where the last
-        one lacks it, the output does too. Output order is input order, whatever the threads.
+        Only ``delimiter`` (one byte) ends an item: a ``\r`` is part of it. If the last item has no delimiter, the last
+        line of the output has none. The order of the output is that of the input.
 
-        :param threads: how many at most; ``None`` or ``0`` for as many as there are cores
-        :param on_error: ``"raise"`` after everything before the failing item is written; ``"skip"`` it; or write an
-            ``"empty"`` item for it
+        :param threads: at most; ``None`` or ``0`` for one per core
+        :param on_error: ``"raise"`` an error, after everything before the failed item is written; ``"skip"`` the item;
+            or write an ``"empty"`` line for it
         :param both: write identifier, TAB, path
-        :param on_failure: called with each error that is skipped or emptied, in order
-        :param on_progress: called with the counts so far after each block
-        :raises IdentifierError: under ``"raise"``; its ``index`` counts the items from 0
+        :param on_failure: called with the error of each failed item, in order; not under ``"raise"``
+        :param on_progress: called with the counts so far, after each block
+        :raises IdentifierError: an item failed, under ``"raise"``; its ``index`` counts items from 0
         """
         return pass_lines(self._mapping(), src, dst, delimiter, threads, on_error, both, False, on_failure, on_progress)
 
     # --- paths to identifiers -----------------------------------------------------------------------------
 
     def unmap_path(self, path: str | bytes) -> str:
-        """Return the identifier of ``path``; octets that are not UTF-8 as the surrogates of ``os.fsdecode``.
+        """Return the identifier of ``path``; bytes that are not UTF-8 become the surrogates of ``os.fsdecode``.
 
-        The inverse is strict: a path that no identifier maps to is refused.
+        The inverse is strict: only a path that :meth:`map_id` returns is accepted.
 
-        :raises PathError: ``path`` is not one of this layout's, or does not hold its whole identifier
+        :raises PathError: the layout does not map any identifier to ``path``, or ``path`` lacks part of the identifier
         :raises NotReversibleError: the layout has no inverse
         """
         return self._unmapping().one(path)
@@ -277,9 +287,9 @@ class Layout(ABC):
     def unmap_paths(
         self, paths: Iterable[str | bytes], on_error: BatchErrors = "raise"
     ) -> list[str] | list[str | None]:
-        """Return the identifiers of ``paths``, in their order; the mirror of :meth:`map_ids`.
+        """Return the identifiers of ``paths``, in the same order; the inverse of :meth:`map_ids`.
 
-        :raises PathError: in place of :exc:`IdentifierError`
+        :raises PathError: a path has no identifier, under ``"raise"``
         :raises NotReversibleError: the layout has no inverse
         """
         return self._unmapping().many(paths, on_error)
@@ -292,11 +302,11 @@ class Layout(ABC):
         field: str | None = None,
         threads: int | None = None,
     ) -> StringColumn:
-        """Return the identifiers of an Arrow column of paths; the mirror of :meth:`map_arrow`.
+        """Return the identifiers of an Arrow column of paths; the inverse of :meth:`map_arrow`.
 
         Identifiers need not be UTF-8: see :class:`~pressmark.StringColumn`.
 
-        :raises PathError: in place of :exc:`IdentifierError`
+        :raises PathError: a path has no identifier, under ``"raise"``
         :raises NotReversibleError: the layout has no inverse
         """
         return self._unmapping().column(column, on_error, field, resolve_threads(threads))
@@ -309,9 +319,9 @@ class Layout(ABC):
         field: str | None = None,
         threads: int | None = None,
     ) -> StringTable:
-        """Return the identifiers of an Arrow column of paths, and the paths; the mirror of :meth:`map_table`.
+        """Return the identifiers of an Arrow column of paths, and the paths; the inverse of :meth:`map_table`.
 
-        The columns are the same: ``identifier``, ``path``.
+        The columns are ``identifier`` and ``path``, as there.
         """
         return self._unmapping().table(column, on_error, field, resolve_threads(threads), True)
 
@@ -327,11 +337,11 @@ class Layout(ABC):
         on_failure: Callable[[PathError], None] | None = None,
         on_progress: Callable[[LineCounts], None] | None = None,
     ) -> LineCounts:
-        """Read paths from ``src`` and write their identifiers to ``dst``; the mirror of :meth:`map_lines`.
+        """Read paths from ``src`` and write their identifiers to ``dst``; the inverse of :meth:`map_lines`.
 
-        With ``both`` the columns are the same: identifier, TAB, path.
+        With ``both`` each line is identifier, TAB, path, as there.
 
-        :raises PathError: in place of :exc:`IdentifierError`
+        :raises PathError: an item failed, under ``"raise"``; its ``index`` counts items from 0
         :raises NotReversibleError: the layout has no inverse
         """
         return pass_lines(

@@ -1,4 +1,4 @@
-"""The way from Python's strings to a kernel and back: one item, or a batch."""
+"""Python's strings through a kernel: one item, a list, or an Arrow column."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from pressmark.errors import IdentifierError, PathError
 if TYPE_CHECKING:
     from pressmark.arrow import StringColumn, StringTable
 
-__all__ = ["Door"]
+__all__ = ["BoundKernel"]
 
-# Items packed, mapped and unpacked at a time: few enough for all three copies to stay in the second-level cache,
-# many enough to spread the cost of the calls.
+# Items per kernel call: few enough for packed, mapped and unpacked items to stay in the second-level cache, many enough
+# to spread the cost of a call.
 BLOCK_ITEMS = 2048
 
 
-class Door:
-    """A compiled kernel with what is needed to word its faults."""
+class BoundKernel:
+    """A kernel with the layout and the error class that its error codes are reported with."""
 
     def __init__(self, kernels: ModuleType, kernel: Any, error: type[IdentifierError | PathError], layout: Any) -> None:
         self.kernels = kernels
@@ -32,19 +32,22 @@ class Door:
         self.layout = layout
 
     def one(self, item: str | bytes) -> str:
-        """Return the result for one item, or raise its error."""
+        """Return the result for one item.
+
+        :raises IdentifierError: or :exc:`PathError`: the item has none
+        """
         found = self.located(item)
         if isinstance(found, tuple):
             raise self.error_of(item, None, *found)
         return found
 
     def located(self, item: str | bytes) -> str | tuple[int, int]:
-        """Return the result for one item, or its fault as (code, position) for callers that know better where it is."""
+        """Return the result for one item, or its error code and position."""
         result, faults = self._run((item,))
         return faults[0][1:] if faults else result.to_texts()[0]
 
     def many(self, items: Iterable[str | bytes], on_error: str) -> list[Any]:
-        """Return the results in order; ``on_error`` is ``"raise"``, or ``"none"`` for :data:`None` in its place."""
+        """Return the results in order; ``on_error`` is ``"raise"``, or ``"none"`` for :data:`None` as the result."""
         if on_error not in ("raise", "none"):
             raise ValueError(f"on_error={on_error!r}: expected 'raise' or 'none'")
         if isinstance(items, (str, bytes)):
@@ -68,7 +71,7 @@ class Door:
         return StringColumn(self.kernels, results, threads)
 
     def table(self, column: Any, on_error: str, field: str | None, threads: int, identifier_last: bool) -> StringTable:
-        """Return identifiers and paths, one of which are the items of an Arrow column.
+        """Return identifiers and paths, one of which is an Arrow column.
 
         :param identifier_last: the kernel returns identifiers
         """
@@ -86,14 +89,14 @@ class Door:
         packed, unpackable = self.packed.from_texts(items, start, stop)
         results, faults = self.kernel(packed)
         if unpackable:
-            # Those were packed empty: what the kernel says of them is beside the point.
+            # These were packed as empty items, so the kernel's codes for them do not count.
             known = {index for index, _, _ in unpackable}
             faults = sorted(unpackable + [fault for fault in faults if fault[0] not in known])
             results = results.emptied(known)
         return results, faults
 
     def error_of(self, item: Any, index: int | None, code: int, position: int) -> Exception:
-        """Return the exception for a fault of ``item``."""
+        """Return the exception for the error code of ``item``."""
         if code == Fault.NOT_TEXT:
             place = "" if index is None else f" {index}"
             return TypeError(f"{self.error.what}{place}: expected str or bytes, not {type(item).__name__}")
@@ -103,7 +106,7 @@ class Door:
 
 
 def _blocks(items: Iterable[str | bytes]) -> Iterator[tuple[Sequence[str | bytes], int]]:
-    """Yield a sequence and where a block begins in it: a list or tuple is not copied."""
+    """Yield sequences with the start of a block in each: a list or tuple is not copied."""
     if isinstance(items, (list, tuple)):
         for start in range(0, len(items), BLOCK_ITEMS):
             yield items, start

@@ -1,4 +1,4 @@
-"""Identifiers in blocks: read once, from wherever they are, and passed through many layouts each."""
+"""Identifiers in blocks: read once from lists, Arrow columns or lines, and mapped by several layouts."""
 
 from __future__ import annotations
 
@@ -33,16 +33,17 @@ __all__ = [
     "starting_with",
 ]
 
-# Few enough for identifiers and paths to stay in the processor's cache, many enough to spread the cost of the calls.
+# Per block: few enough for identifiers and paths to stay in the processor's cache, many enough to spread the cost of a
+# call.
 ITEMS = 1 << 16
 OCTETS = 8 << 20
 
 
 class Block(NamedTuple):
-    """Identifiers that follow each other.
+    """Consecutive identifiers.
 
-    :ivar column: their octets; null is no identifier
-    :ivar faults: why an item, null in the column, cannot be an identifier of any layout: index, and the error
+    :ivar column: the identifiers as bytes; a null is not an identifier
+    :ivar faults: by index, the errors of items that no layout can map; they are null in the column
     """
 
     column: PackedColumn
@@ -50,11 +51,11 @@ class Block(NamedTuple):
 
     @property
     def identifiers(self) -> int:
-        """How many there are: nulls are not counted, faults are."""
+        """The number of identifiers, with faults and without nulls."""
         return len(self.column) - len(self.column.nulls) + len(self.faults)
 
     def text(self, index: int) -> str:
-        """Return one identifier as text."""
+        """Return an identifier as text."""
         if index in self.faults:
             item = self.faults[index].identifier
             return item if isinstance(item, str) else os.fsdecode(item)
@@ -64,9 +65,9 @@ class Block(NamedTuple):
 class MappedBlock(NamedTuple):
     """The paths of a block.
 
-    :ivar paths: null where there is none
-    :ivar failures: why an identifier has none, in order: its index, code and position for the layout's door
-    :ivar seconds: of processor time that mapping took
+    :ivar paths: the paths; null for an identifier without one
+    :ivar failures: index, error code and position of each identifier without a path, in order
+    :ivar seconds: the processor time of the mapping
     """
 
     paths: PackedColumn
@@ -76,26 +77,26 @@ class MappedBlock(NamedTuple):
 
 def map_block(layout: Layout, block: Block) -> MappedBlock:
     """Return the paths of a block under a layout."""
-    door = layout._mapping()
+    bound = layout._mapping()
     begin = thread_time()
-    results, faults = door.kernel(block.column.piece)
+    results, faults = bound.kernel(block.column.piece)
     seconds = thread_time() - begin
     null = set(block.column.nulls)
-    # Nulls were packed empty: what the kernel says of them is beside the point.
+    # Nulls were packed as empty items, so the kernel's codes for them do not count.
     failures = [fault for fault in faults if fault[0] not in null]
     absent = sorted({*null, *(index for index, _, _ in failures)})
-    return MappedBlock(PackedColumn(door.kernels, results, absent), failures, seconds)
+    return MappedBlock(PackedColumn(bound.kernels, results, absent), failures, seconds)
 
 
 def failure_reason(layout: Layout, block: Block, failure: tuple[int, int, int]) -> str:
-    """Return why an identifier of a block has no path: one of :attr:`MappedBlock.failures`."""
+    """Return the reason of one of :attr:`MappedBlock.failures`."""
     index, code, position = failure
     error = layout._mapping().error_of(block.column[index], None, code, position)
     return error.reason if isinstance(error, IdentifierError) else str(error)
 
 
 def starting_with(column: PackedColumn, octets: bytes) -> list[int]:
-    """Return the ascending indices of the items that begin with ``octets``."""
+    """Return the ascending indices of the items that start with ``octets``."""
     found: list[int] = column.kernels.beginning(column.piece, octets)
     return found
 
@@ -103,26 +104,24 @@ def starting_with(column: PackedColumn, octets: bytes) -> list[int]:
 def identifier_blocks(
     ids: Any, *, field: str | None = None, delimiter: bytes = b"\n", crlf: Crlf | None = None
 ) -> Iterator[Block]:
-    """Yield identifiers in blocks, from any door.
+    """Yield identifiers in blocks.
 
     ``ids`` is the path (:class:`os.PathLike`) or the binary stream of a file of lines, an Arrow column (see
-    :meth:`Layout.map_arrow`), a :class:`StringColumn`, or an iterable of ``str`` and ``bytes``. It is read as the
-    blocks are asked for, once.
+    :meth:`Layout.map_arrow`), a :class:`StringColumn`, or an iterable of ``str`` and ``bytes``. It is read once, and
+    lazily.
 
-    :param field: which column of an Arrow table
-    :param delimiter: the octet that ends a line
-    :param crlf: of a file's path: ``strip`` carriage returns before line feeds and a byte-order mark, or ``keep`` them
-        as parts of identifiers; a stream is read as it is
-    :raises TypeError: it is none of these, or an item of it is neither ``str`` nor ``bytes``
-    :raises ColumnError: an Arrow column is malformed, holds no text, or has not the field
-    :raises FormatError: the file is no list of lines, or needs ``crlf``
+    :param field: the column of an Arrow table
+    :param delimiter: the byte that ends a line
+    :param crlf: for a path only: ``strip`` carriage returns before line feeds and a byte-order mark, or ``keep`` them
+        as parts of identifiers
+    :raises TypeError: ``ids`` has another type, or an item is neither ``str`` nor ``bytes``
+    :raises ColumnError: an Arrow column is malformed, is not text, or lacks the field
+    :raises FormatError: the file is not a list of lines, or needs ``crlf``
     :raises OSError: the file cannot be read
     """
     kernels = _kernels.active
     if isinstance(ids, (str, bytes)):
-        raise TypeError(
-            f"expected identifiers, not one {type(ids).__name__}: put it in a list, or the name of a file in a Path"
-        )
+        raise TypeError(f"expected identifiers, not one {type(ids).__name__}; use a list, or a Path for a file")
     if len(delimiter) != 1:
         raise ValueError(f"delimiter={delimiter!r}: expected one byte")
     if isinstance(ids, os.PathLike):
@@ -163,17 +162,17 @@ def _of_texts(texts: Iterable[Any]) -> Iterator[Block]:
             item = items[index]
             if code == Fault.NOT_TEXT:
                 raise TypeError(f"identifier {number + index}: expected str or bytes, not {type(item).__name__}")
-            reason = f"the lone surrogate at {position} stands for no octet"
+            reason = f"unpaired surrogate at index {position}"
             wrong[index] = IdentifierError(item, number + index, reason)
         yield Block(PackedColumn(kernels, piece, sorted(wrong)), wrong)
         number += len(items)
 
 
 def _gathered(iterator: Iterator[Any]) -> Iterator[list[Any]]:
-    """Yield items in lists that are neither too many nor too long."""
+    """Yield lists of at most :data:`ITEMS` items, or about :data:`OCTETS` bytes."""
     held: list[Any] = []
     size = 0
-    # Short lists at a time, so that long items are noticed before they fill the memory.
+    # Few items at a time, so that long ones do not fill the memory.
     while items := list(islice(iterator, 1 << 10)):
         held += items
         size += sum(len(item) for item in items if isinstance(item, (str, bytes)))
@@ -185,11 +184,11 @@ def _gathered(iterator: Iterator[Any]) -> Iterator[list[Any]]:
 
 
 class Running(NamedTuple):
-    """Which kernels run.
+    """The kernels in use.
 
     :ivar implementation: ``native`` or ``pure``
-    :ivar level: the vector level on which digests are computed; ``none`` in plain Python
-    :ivar side_by_side: whether threads that run them do so at the same time
+    :ivar level: the vector level of digests; ``none`` in plain Python
+    :ivar side_by_side: whether the kernels release the GIL
     """
 
     implementation: str
@@ -198,6 +197,6 @@ class Running(NamedTuple):
 
 
 def running() -> Running:
-    """Return which kernels run."""
+    """Return the kernels in use."""
     kernels = _kernels.active
     return Running(kernels.NAME, kernels.LEVEL, kernels.RELEASES_GIL)

@@ -11,8 +11,8 @@ from typing import Any
 
 from pressmark.errors import LayoutConfigError, LayoutConfigWarning, quoted
 from pressmark.layouts.base import Layout
-from pressmark.layouts.ocfl_hashed import check_digest_supported, hex_length
-from pressmark.layouts.parameters import Boolean, Choice, Integer, Text, digest_algorithm, parameter
+from pressmark.layouts.ocfl_hashed import check_digest_supported, digest_algorithm, hex_length
+from pressmark.layouts.parameters import Boolean, Choice, Integer, Text, parameter
 
 __all__ = ["DirectClean"]
 

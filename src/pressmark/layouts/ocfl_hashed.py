@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from pressmark import _kernels
 from pressmark._kernels.tables import DIGESTS
 from pressmark.errors import LayoutConfigError
 from pressmark.layouts.base import Layout
-from pressmark.layouts.parameters import Boolean, Integer, Texts, digest_algorithm, parameter
+from pressmark.layouts.parameters import Boolean, Check, Choice, Integer, Text, parameter
 
-__all__ = ["HashAndIdNTuple", "HashAndNoPrefixIdNTuple", "HashedNTuple", "check_digest_supported", "hex_length"]
+__all__ = [
+    "HashAndIdNTuple",
+    "HashAndNoPrefixIdNTuple",
+    "HashedNTuple",
+    "check_digest_supported",
+    "digest_algorithm",
+    "hex_length",
+]
+
+
+#: The digests that OCFL's fixity block may name (OCFL 1.1 section 2.4 and extension 0009), without ``size``.
+digest_algorithm = Choice(tuple(DIGESTS))
 
 
 def hex_length(algorithm: str) -> int:
@@ -52,8 +64,12 @@ class _Hashed(Layout):
 class HashAndIdNTuple(_Hashed):
     """OCFL 0003: digest tuples, then the encoded identifier. Reversible unless that was cut at 100 characters.
 
+    With ``delimiters`` it is OCFL 0012, :class:`HashAndNoPrefixIdNTuple`.
+
     >>> HashAndIdNTuple().map_id("..hor/rib:le-$id")
     '487/326/d8c/%2e%2ehor%2frib%3ale-%24id'
+    >>> HashAndIdNTuple(delimiters=["/"]).map_id("..hor/rib:le-$id")
+    'a6b/979/238/rib%3ale-%24id'
     """
 
     name = "0003-hash-and-id-n-tuple-storage-layout"
@@ -65,11 +81,49 @@ class HashAndIdNTuple(_Hashed):
     reversibility = "unless truncated"
     escape_mark = "%"
 
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            digest_algorithm: str = ...,
+            tuple_size: int = ...,
+            number_of_tuples: int = ...,
+            delimiters: Sequence[str] = ...,
+        ) -> None: ...
+
+    def __new__(cls, *arguments: Any, **parameters: Any) -> Self:
+        made: Any = HashAndNoPrefixIdNTuple if cls is HashAndIdNTuple and "delimiters" in parameters else cls
+        return cast(Self, super().__new__(made, *arguments, **parameters))
+
     def _map_kernel(self, kernels: ModuleType) -> Any:
         return kernels.HashAndIdMap(self.digest_algorithm, self.tuple_size, self.number_of_tuples, [])
 
     def _unmap_kernel(self, kernels: ModuleType) -> Any:
         return kernels.HashAndIdUnmap(self.digest_algorithm, self.tuple_size, self.number_of_tuples)
+
+
+class _Texts(Check):
+    """An array of strings of at least one character."""
+
+    allowed = "an array of strings of at least one character"
+
+    def __call__(self, key: str, value: Any) -> tuple[str, ...]:
+        if not isinstance(value, (list, tuple)):
+            raise self.refusal(key, value)
+        values = tuple(value)
+        check = Text(empty=False)
+        for one in values:
+            if not isinstance(one, str) or not one:
+                raise self.refusal(key, list(values))
+            check(key, one)
+        return values
+
+    def from_text(self, key: str, text: str) -> Any:
+        """Return the array of a JSON array; any other text is an array of just that string."""
+        return super().from_text(key, text) if text.startswith("[") else [text]
+
+    def to_json(self, value: tuple[str, ...]) -> list[str]:
+        return list(value)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -90,7 +144,7 @@ class HashAndNoPrefixIdNTuple(HashAndIdNTuple):
     reversibility = "never"
 
     delimiters: tuple[str, ...] = parameter(
-        Texts(), "what may end the prefix to remove; case counts, the last occurrence wins", ()
+        _Texts(), "what may end the prefix to remove; case counts, the last occurrence wins", ()
     )
 
     def _map_kernel(self, kernels: ModuleType) -> Any:

@@ -7,7 +7,7 @@ from types import ModuleType
 from typing import Any
 
 from pressmark.layouts.base import Layout
-from pressmark.layouts.parameters import Boolean, Choice, Integer, Integers, Text, parameter
+from pressmark.layouts.parameters import LARGEST_INTEGER, Boolean, Check, Choice, Integer, Text, parameter
 
 __all__ = ["DifferentialNTupleOmitPrefix", "FlatOmitPrefix", "NTupleOmitPrefix"]
 
@@ -62,6 +62,25 @@ class NTupleOmitPrefix(Layout):
         )
 
 
+class _Integers(Check):
+    """A non-empty array of integers, each from ``first`` on."""
+
+    def __init__(self, first: int) -> None:
+        self.first = first
+        self.allowed = f"an array of one or more integers from {first} to {LARGEST_INTEGER}"
+
+    def __call__(self, key: str, value: Any) -> tuple[int, ...]:
+        if not isinstance(value, (list, tuple)):
+            raise self.refusal(key, value)
+        values = tuple(value)
+        if not values or any(type(one) is not int or not self.first <= one <= LARGEST_INTEGER for one in values):
+            raise self.refusal(key, list(values))
+        return values
+
+    def to_json(self, value: tuple[int, ...]) -> list[int]:
+        return list(value)
+
+
 @dataclasses.dataclass(frozen=True)
 class DifferentialNTupleOmitPrefix(Layout):
     """OCFL 0010: segments of different sizes, which must use the rest up. ASCII only; not reversible.
@@ -76,7 +95,7 @@ class DifferentialNTupleOmitPrefix(Layout):
     url = "https://ocfl.github.io/extensions/0010-differential-n-tuple-omit-prefix-storage-layout.html"
 
     delimiter: str = parameter(Text(empty=False), _DELIMITER, ":")
-    tuple_segment_sizes: tuple[int, ...] = parameter(Integers(1), "characters in each segment", (2, 3, 2, 4))
+    tuple_segment_sizes: tuple[int, ...] = parameter(_Integers(1), "characters in each segment", (2, 3, 2, 4))
     full_identifier_as_object_root: bool = parameter(Boolean(), "add the whole rest as the object root", False)
 
     def _map_kernel(self, kernels: ModuleType) -> Any:

@@ -12,7 +12,7 @@ from pressmark import _kernels
 from pressmark._kernels.tables import WINDOWS_RESERVED, Fault
 from pressmark.errors import IdentifierError, LayoutConfigError, PathError, quoted, quoted_value
 from pressmark.layouts.base import NAME_MAX, Layout
-from pressmark.layouts.batch import Door
+from pressmark.layouts.batch import BoundKernel
 from pressmark.layouts.parameters import Boolean, Check, Text, parameter
 
 __all__ = ["Encapsulation", "Pairtree", "clean", "unclean"]
@@ -144,11 +144,11 @@ class Pairtree(Layout):
         """
         if not isinstance(path, (str, bytes)):
             raise TypeError(f"path: expected str or bytes, not {type(path).__name__}")
-        door = _unclean_door()
+        bound = _unclean_kernel()
         try:
             octets = path.encode("utf-8", "surrogateescape") if isinstance(path, str) else path
         except UnicodeEncodeError as error:
-            raise door.error_of(path, None, Fault.SURROGATE, error.start) from None
+            raise bound.error_of(path, None, Fault.SURROGATE, error.start) from None
         components = [(match[0], match.start()) for match in re.finditer(rb"[^/]+", octets)]
         roots = [number for number, (component, _) in enumerate(components) if component == b"pairtree_root"]
         if roots:
@@ -164,13 +164,13 @@ class Pairtree(Layout):
                 break
         if not end:
             raise PathError(path, None, "no component of one or two characters begins a ppath in it")
-        found = door.located(b"".join(component for component, _ in components[:end]))
+        found = bound.located(b"".join(component for component, _ in components[:end]))
         if isinstance(found, tuple):
             code, position = found
             # The fault is known by its offset in the joined components; the user has the path.
             for component, start in components:
                 if position < len(component):
-                    raise door.error_of(path, None, code, start + position)
+                    raise bound.error_of(path, None, code, start + position)
                 position -= len(component)
         assert isinstance(found, str)
         rest = b"/".join(component for component, _ in components[end:])
@@ -195,7 +195,7 @@ def clean(identifier: str | bytes) -> str:
 
     :raises IdentifierError: a lone surrogate that stands for no byte, or more than 1 MiB
     """
-    return Door(_kernels.active, _kernels.active.PairtreeClean(), IdentifierError, Pairtree).one(identifier)
+    return BoundKernel(_kernels.active, _kernels.active.PairtreeClean(), IdentifierError, Pairtree).one(identifier)
 
 
 def unclean(text: str | bytes) -> str:
@@ -203,11 +203,11 @@ def unclean(text: str | bytes) -> str:
 
     :raises PathError: a ``^`` that is not followed by two hex digits
     """
-    return _unclean_door().one(text)
+    return _unclean_kernel().one(text)
 
 
-def _unclean_door() -> Door:
-    return Door(_kernels.active, _kernels.active.PairtreeUnclean(), PathError, Pairtree)
+def _unclean_kernel() -> BoundKernel:
+    return BoundKernel(_kernels.active, _kernels.active.PairtreeUnclean(), PathError, Pairtree)
 
 
 def _text(item: str | bytes) -> str:

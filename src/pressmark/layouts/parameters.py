@@ -8,21 +8,17 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from pressmark._kernels.tables import DIGESTS
 from pressmark.errors import LayoutConfigError, quoted, quoted_value
 
 __all__ = [
+    "LARGEST_INTEGER",
     "REQUIRED",
     "Boolean",
     "Check",
     "Choice",
     "Integer",
-    "Integers",
-    "Namespaces",
     "Text",
-    "Texts",
     "camel_case",
-    "digest_algorithm",
     "parameter",
     "unknown_key",
 ]
@@ -146,79 +142,6 @@ class Choice(Text):
         if not isinstance(value, str) or value not in self.choices:
             raise self.refusal(key, value)
         return value
-
-
-#: The digests that OCFL's fixity block may name (OCFL 1.1 section 2.4 and extension 0009), ``size`` apart.
-digest_algorithm = Choice(tuple(DIGESTS))
-
-
-class Texts(Check):
-    """An array of strings of at least one character."""
-
-    allowed = "an array of strings of at least one character"
-
-    def __call__(self, key: str, value: Any) -> tuple[str, ...]:
-        if not isinstance(value, (list, tuple)):
-            raise self.refusal(key, value)
-        values = tuple(value)
-        check = Text(empty=False)
-        for one in values:
-            if not isinstance(one, str) or not one:
-                raise self.refusal(key, list(values))
-            check(key, one)
-        return values
-
-    def from_text(self, key: str, text: str) -> Any:
-        """Return the array of a JSON array; any other text is an array of just that string."""
-        return super().from_text(key, text) if text.startswith("[") else [text]
-
-    def to_json(self, value: tuple[str, ...]) -> list[str]:
-        return list(value)
-
-
-class Integers(Check):
-    """A non-empty array of integers, each from ``first`` on."""
-
-    def __init__(self, first: int) -> None:
-        self.first = first
-        self.allowed = f"an array of one or more integers from {first} to {LARGEST_INTEGER}"
-
-    def __call__(self, key: str, value: Any) -> tuple[int, ...]:
-        if not isinstance(value, (list, tuple)):
-            raise self.refusal(key, value)
-        values = tuple(value)
-        if not values or any(type(one) is not int or not self.first <= one <= LARGEST_INTEGER for one in values):
-            raise self.refusal(key, list(values))
-        return values
-
-    def to_json(self, value: tuple[int, ...]) -> list[int]:
-        return list(value)
-
-
-class Namespaces(Check):
-    """A mapping of one ASCII letter or digit to a namespace (rules/vitro.md section 4, numbers 8 and 9)."""
-
-    allowed = "an object that gives each prefix, one ASCII letter or digit, its namespace, a string"
-
-    def __call__(self, key: str, value: Any) -> tuple[tuple[str, str], ...]:
-        # A frozen layout keeps pairs; its own pairs come back here when it is copied or unpickled.
-        pairs = value.items() if isinstance(value, Mapping) else value
-        if not isinstance(value, (Mapping, tuple)):
-            raise self.refusal(key, value)
-        checked = {}
-        for pair in pairs:
-            if not isinstance(pair, tuple) or len(pair) != 2:
-                raise self.refusal(key, value)
-            prefix, namespace = pair
-            if not (isinstance(prefix, str) and re.fullmatch("[0-9A-Za-z]", prefix)):
-                raise self.refusal(key, value)
-            if not isinstance(namespace, str):
-                raise self.refusal(key, value)
-            checked[prefix] = Text()(key, namespace)
-        return tuple(sorted(checked.items()))
-
-    def to_json(self, value: tuple[tuple[str, str], ...]) -> dict[str, str]:
-        return dict(value)
 
 
 def parameter(check: Check, doc: str, default: Any = REQUIRED) -> Any:

@@ -62,7 +62,9 @@ def layout(name: str, **parameters: Any) -> Layout:
     :param parameters: the layout's parameters in snake_case
     :raises LayoutConfigError: a name or parameter is unknown, a value has the wrong type or is out of range
     """
-    return find_layout(name)(**parameters)
+    cls = find_layout(name)
+    cls.check_names(parameters)  # one that makes it another layout is unknown here
+    return cls(**parameters)
 
 
 def layout_from_config(config: str | os.PathLike[str] | Mapping[str, Any], **overrides: Any) -> Layout:
@@ -92,4 +94,5 @@ def layout_from_config(config: str | os.PathLike[str] | Mapping[str, Any], **ove
     if not isinstance(name, str):
         raise LayoutConfigError(where, "no extensionName, which says what layout this is")
     cls = find_layout(name)
+    cls.check_names(overrides)
     return cls(**{**cls.read_config(keys, where), **overrides})

@@ -1,4 +1,4 @@
-"""The line door: delimited binary streams, of any length, through a kernel in constant memory."""
+"""Delimited binary streams of any length through a kernel, in constant memory."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple
 
 from pressmark._kernels.tables import Fault
-from pressmark.layouts.batch import Door
+from pressmark.layouts.batch import BoundKernel
 from pressmark.threads import resolve_threads
 
 if TYPE_CHECKING:
@@ -18,14 +18,14 @@ __all__ = ["LineCounts", "LineErrors", "cut_blocks", "pass_lines"]
 LineErrors = Literal["raise", "skip", "empty"]
 
 BLOCK_BYTES = 1 << 20  # 1 MiB: read, cut at the last delimiter, mapped and written at once
-# A block of empty lines would hold a million items, each of which may fail and wait to be reported.
+# A block of empty lines would have a million items, each of which may fail and wait to be reported.
 BLOCK_ITEMS = 1 << 16
 # Blocks in flight for each thread: one being mapped, one waiting, so that neither reader nor mapper starves.
 WINDOW = 2
 
 
 class LineCounts(NamedTuple):
-    """What has passed a line door so far."""
+    """Numbers of items and bytes."""
 
     items: int = 0
     failed: int = 0
@@ -34,7 +34,7 @@ class LineCounts(NamedTuple):
 
 
 class _Passed(NamedTuple):
-    """A mapped block: the lines to write, how many items it held, and (index, code, position, item) of the failed."""
+    """A mapped block: the lines to write, the number of items, and (index, code, position, item) of failed items."""
 
     lines: bytes
     items: int
@@ -43,7 +43,7 @@ class _Passed(NamedTuple):
 
 
 def pass_lines(
-    door: Door,
+    bound: BoundKernel,
     src: BinaryIO,
     dst: BinaryIO,
     delimiter: bytes,
@@ -54,32 +54,32 @@ def pass_lines(
     on_failure: Callable[[Any], None] | None,
     on_progress: Callable[[LineCounts], None] | None,
 ) -> LineCounts:
-    """Pass every item of ``src`` through ``door`` to ``dst``: see ``Layout.map_lines``.
+    """Write the result of every item of ``src`` to ``dst``: see ``Layout.map_lines``.
 
-    :param identifier_last: the door gives identifiers, so that ``both`` must swap its columns
+    :param identifier_last: the kernel returns identifiers, so that ``both`` must swap the columns
     """
     if not isinstance(delimiter, bytes) or len(delimiter) != 1:
         raise ValueError(f"delimiter={delimiter!r}: expected one byte")
     if both and delimiter == b"\t":
-        raise ValueError("delimiter=b'\\t': with both columns a TAB stands between them")
+        raise ValueError("delimiter=b'\\t': both columns are separated by a TAB")
     if on_error not in ("raise", "skip", "empty"):
         raise ValueError(f"on_error={on_error!r}: expected 'raise', 'skip' or 'empty'")
-    # Threads that cannot run side by side only wait for each other.
+    # Threads that hold the GIL only wait for each other.
     workers = resolve_threads(threads)
-    if not door.releases_gil:
+    if not bound.releases_gil:
         workers = 1
     counts = LineCounts()
 
     def work(block: bytes, consumed: int) -> _Passed:
-        return _pass_block(door, block, consumed, delimiter, on_error, both, identifier_last)
+        return _pass_block(bound, block, consumed, delimiter, on_error, both, identifier_last)
 
     def write(passed: _Passed) -> None:
         nonlocal counts
         _write_all(dst, passed.lines)
-        # Each block is flushed, so that what arrives slowly also leaves at once.
+        # Each block is flushed, so that slow input leaves at once.
         dst.flush()
         for index, code, position, item in passed.failures:
-            error = door.error_of(item, counts.items + index, code, position)
+            error = bound.error_of(item, counts.items + index, code, position)
             if on_error == "raise":
                 raise error
             if on_failure is not None:
@@ -96,8 +96,8 @@ def pass_lines(
     pending: deque[Future[_Passed]] = deque()
     executor = None
     try:
-        for block, consumed, full in cut_blocks(src, delimiter, door.kernel.limit):
-            # Less than a full block means a pipe or a terminal, whose writer may wait for us: map it here and now.
+        for block, consumed, full in cut_blocks(src, delimiter, bound.kernel.limit):
+            # A block that is not full comes from a pipe or a terminal, whose writer may wait for the result.
             if workers == 1 or not full:
                 while pending:
                     write(pending.popleft().result())
@@ -120,21 +120,21 @@ def pass_lines(
 
 
 def _write_all(dst: BinaryIO, lines: bytes) -> None:
-    """Write ``lines``, whatever part of them an unbuffered stream takes at a time."""
+    """Write all of ``lines`` to a stream that may be unbuffered."""
     left = memoryview(lines)
     while left:
         written = dst.write(left)
-        # Some objects that write everything do not say so.
+        # Some objects write everything and return None.
         left = left[len(left) if written is None else written :]
 
 
 def cut_blocks(src: BinaryIO, delimiter: bytes, limit: int) -> Iterator[tuple[bytes, int, bool]]:
-    """Yield blocks that end behind a delimiter (the last perhaps not), bytes read for each, and whether it was full.
+    """Yield blocks that end after a delimiter (the last may not), the bytes read for each, and whether it was full.
 
-    An item longer than ``limit`` is cut just behind it, which is enough for the kernel to refuse it: a stream
+    An item longer than ``limit`` is cut one byte after it, which is enough for the kernel to refuse it: a stream
     without delimiters must not fill the memory.
     """
-    # read1 returns what a pipe holds instead of waiting for a full block.
+    # read1 returns the bytes in a pipe instead of waiting for a full block.
     read = getattr(src, "read1", src.read)
     held: list[bytes] = []
     held_bytes = dropped_bytes = 0
@@ -151,33 +151,39 @@ def cut_blocks(src: BinaryIO, delimiter: bytes, limit: int) -> Iterator[tuple[by
             held.append(rest)
             held_bytes += len(rest)
     if data is None:
-        raise BlockingIOError("the source would block: give a stream that waits for its data")
+        raise BlockingIOError("the source is non-blocking; use a blocking stream")
     if held:
         yield b"".join(held), held_bytes + dropped_bytes, False
 
 
 def _of_few_items(block: bytes, delimiter: bytes) -> Iterator[bytes]:
-    """Yield ``block``, which ends with a delimiter, in halves of halves until none holds too many items."""
+    """Yield ``block``, which ends with a delimiter, in parts of at most :data:`BLOCK_ITEMS` items."""
     if block.count(delimiter) <= BLOCK_ITEMS:
         yield block
         return
-    # Behind the last delimiter of the first half; where that half is one long item, behind the item.
+    # After the last delimiter of the first half, or after the item that fills that half.
     middle = block.rfind(delimiter, 0, len(block) // 2) + 1 or block.index(delimiter) + 1
     yield from _of_few_items(block[:middle], delimiter)
     yield from _of_few_items(block[middle:], delimiter)
 
 
 def _pass_block(
-    door: Door, block: bytes, consumed: int, delimiter: bytes, on_error: LineErrors, both: bool, identifier_last: bool
+    bound: BoundKernel,
+    block: bytes,
+    consumed: int,
+    delimiter: bytes,
+    on_error: LineErrors,
+    both: bool,
+    identifier_last: bool,
 ) -> _Passed:
-    source = door.packed.from_lines(block, delimiter)
-    results, faults = door.kernel(source)
+    source = bound.packed.from_lines(block, delimiter)
+    results, faults = bound.kernel(source)
     found = {index: (code, position) for index, code, position in faults}
     for index in results.holding(delimiter):
         found[index] = (Fault.HOLDS_DELIMITER, -1)
     unclear: set[int] = set()
     if both:
-        # Lines are cut at their only TAB; NUL-delimited records at their last one, the one before the path.
+        # Readers split a line at its only TAB, and a NUL-delimited record at its last TAB, before the path.
         paths = source if identifier_last else results
         for column in (source, results) if delimiter != b"\0" else (paths,):
             unclear.update(column.holding(b"\t"))

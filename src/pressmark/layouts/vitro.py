@@ -3,15 +3,42 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Mapping
 from types import ModuleType
 from typing import Any
 
 from pressmark.errors import IdentifierError, PathError
 from pressmark.layouts.base import NAME_MAX, Layout
-from pressmark.layouts.parameters import Namespaces, parameter
+from pressmark.layouts.parameters import Check, Text, parameter
 
 __all__ = ["Vitro"]
+
+
+class _Namespaces(Check):
+    """A mapping of one ASCII letter or digit to a namespace (rules/vitro.md section 4, numbers 8 and 9)."""
+
+    allowed = "an object that gives each prefix, one ASCII letter or digit, its namespace, a string"
+
+    def __call__(self, key: str, value: Any) -> tuple[tuple[str, str], ...]:
+        # A frozen layout keeps pairs; its own pairs come back here when it is copied or unpickled.
+        pairs = value.items() if isinstance(value, Mapping) else value
+        if not isinstance(value, (Mapping, tuple)):
+            raise self.refusal(key, value)
+        checked = {}
+        for pair in pairs:
+            if not isinstance(pair, tuple) or len(pair) != 2:
+                raise self.refusal(key, value)
+            prefix, namespace = pair
+            if not (isinstance(prefix, str) and re.fullmatch("[0-9A-Za-z]", prefix)):
+                raise self.refusal(key, value)
+            if not isinstance(namespace, str):
+                raise self.refusal(key, value)
+            checked[prefix] = Text()(key, namespace)
+        return tuple(sorted(checked.items()))
+
+    def to_json(self, value: tuple[tuple[str, str], ...]) -> dict[str, str]:
+        return dict(value)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,7 +58,7 @@ class Vitro(Layout):
     reversibility = "always"
 
     namespaces: Mapping[str, str] | tuple[tuple[str, str], ...] = parameter(
-        Namespaces(), "what each one-character prefix stands for (section Namespaces)", ()
+        _Namespaces(), "what each one-character prefix stands for (section Namespaces)", ()
     )
 
     def _namespace_octets(self) -> dict[bytes, bytes]:
@@ -50,14 +77,14 @@ class Vitro(Layout):
 
         :raises IdentifierError: a character above U+00FF
         """
-        return self._door("encode filename", lambda k: k.VitroEncodeFilename(), IdentifierError).one(name)
+        return self._bound_kernel("encode filename", lambda k: k.VitroEncodeFilename(), IdentifierError).one(name)
 
     def decode_filename(self, stored: str | bytes) -> str:
         """Return the name that a stored file was given; hex digits of either case and needless escapes are read.
 
         :raises PathError: a ``^`` that is not followed by two hex digits
         """
-        return self._door("decode filename", lambda k: k.VitroDecodeFilename(), PathError).one(stored)
+        return self._bound_kernel("decode filename", lambda k: k.VitroDecodeFilename(), PathError).one(stored)
 
     def object_path(self, identifier: str | bytes, filename: str | bytes) -> str:
         """Return the path of the object's one file.
