@@ -29,24 +29,17 @@ from pressmark import (
 )
 from pressmark.errors import quoted
 from support.implementations import Implementation
+from support.samples import CONFIGURATIONS, sample
 
 HUGE = 10_000_000
 LINE_ENDS = "\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
 ODD = f"a{LINE_ENDS}\x1b[31m\udcff\u202e"
 
+REVERSIBLE_LAYOUTS = (Pairtree(prefix="p"), Pairtree(), Vitro({"a": "http://"}), FlatDirect(), HashAndIdNTuple())
 LAYOUTS = (
-    Pairtree(prefix="p"),
-    Pairtree(),
-    Vitro({"a": "http://"}),
-    FlatDirect(),
-    HashAndIdNTuple(),
-    HashAndNoPrefixIdNTuple(delimiters=[":"]),
-    HashedNTuple(),
-    FlatOmitPrefix(":"),
-    NTupleOmitPrefix(),
-    DifferentialNTupleOmitPrefix(),
-    DirectClean(replacement_string=""),
+    *REVERSIBLE_LAYOUTS,
     DirectClean(encode_utf=True, max_pathname_len=1),
+    *(sample(word) for word in CONFIGURATIONS),
 )
 BAD_IDENTIFIERS = (
     "",
@@ -103,7 +96,7 @@ def test_every_refusal_is_one_line(implementation: Implementation, layout: press
 )
 def test_a_huge_item_is_cut_in_its_error(implementation: Implementation, character: str) -> None:
     """The error of an item of ten million characters names its head, and is no longer than a line."""
-    for layout in LAYOUTS[:5]:
+    for layout in REVERSIBLE_LAYOUTS:
         huge = character * HUGE
         for call, error in ((layout.map_id, IdentifierError), (layout.unmap_path, PathError)):
             with pytest.raises(error) as raised:

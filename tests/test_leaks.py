@@ -8,6 +8,7 @@ import pytest
 
 from support.implementations import Implementation
 from support.processes import run_python
+from support.samples import CONFIGURATIONS
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the standard library measures no memory there")
 
@@ -18,11 +19,7 @@ from pressmark import *
 assert pressmark.implementation == {implementation!r}
 
 ids = ["ark:/13030/xt%d" % n for n in range(300)] + ["", "..", "\\u0100", "\\ud800", b"\\xff", "a:" * 60, "x" * 5000]
-layouts = [
-    Pairtree(), Vitro({{"a": "ark:"}}), FlatDirect(), HashAndIdNTuple(), HashAndNoPrefixIdNTuple(delimiters=[":"]),
-    HashedNTuple(), FlatOmitPrefix(":"), NTupleOmitPrefix(), DifferentialNTupleOmitPrefix(tuple_segment_sizes=[1, 2]),
-    DirectClean(), DirectClean(encode_utf=True), DirectClean(rules="gocfl", max_path_segment_len=9),
-]
+layouts = [layout_from_config(config) for config in {configs!r}]
 blob = b"\\n".join(i if isinstance(i, bytes) else i.encode("utf-8", "replace") for i in ids)
 
 def once():
@@ -61,7 +58,9 @@ def test_memory_does_not_grow(twins: tuple[Implementation, Implementation], roun
 
     One leaked column a call would be tens of megabytes: 4 MiB leaves room for what allocators do.
     """
-    run = run_python(SCRIPT.format(implementation="native", rounds=rounds), implementation="native")
+    configs = [{"extensionName": name, **config} for name, config in CONFIGURATIONS.values()]
+    script = SCRIPT.format(implementation="native", rounds=rounds, configs=configs)
+    run = run_python(script, implementation="native")
     assert run.stderr == ""
     assert int(run.stdout) < 4 << 20
 
