@@ -13,10 +13,11 @@ from pressmark.cli.common.console import CallError, Failure, say
 from pressmark.cli.common.file_formats import Files, chosen_files, column_options, wanted_column
 from pressmark.cli.common.files import Source, open_sink, open_source
 from pressmark.cli.common.gzipped import packed, unpacked
+from pressmark.cli.common.line_progress import LineProgress
 from pressmark.cli.common.lists import checked
 from pressmark.cli.common.options import chosen_layout, layout_options
-from pressmark.cli.common.program import give_up_stdout
-from pressmark.cli.common.progress import Progress, manner_of
+from pressmark.cli.common.program import discard_stdout
+from pressmark.cli.common.progress import progress_mode
 from pressmark.cli.common.worker_options import job_options
 from pressmark.errors import IdentifierError, NotReversibleError, PathError
 from pressmark.layouts import Entry, Layout, LineCounts
@@ -215,7 +216,7 @@ def _command(direction: _Direction, more: str) -> click.Command:
         with (
             open_source(file) as source,
             open_sink(output, source) as sink,
-            Progress(manner_of(progress, sink), source, direction.items, null) as told,
+            LineProgress(progress_mode(progress, sink), source, direction.items, null) as reporter,
         ):
             try:
                 data = unpacked(source, files.gunzip)
@@ -225,7 +226,7 @@ def _command(direction: _Direction, more: str) -> click.Command:
                         checked(data, "lines", null, crlf, json_lines=format_name is None)
                         how = {"both": both, "crlf": crlf, "unmap": direction is UNMAP}
                         shared = _Shared(workers, layout, on_error, how, direction)
-                        counts = shared.run(source, output, target, told)
+                        counts = shared.run(source, output, target, reporter)
                     elif wanted is None:
                         counts = direction.lines(layout)(
                             checked(data, "lines", null, crlf, json_lines=format_name is None),
@@ -234,8 +235,8 @@ def _command(direction: _Direction, more: str) -> click.Command:
                             threads,
                             on_error=ON_ERROR[on_error],
                             both=both,
-                            on_failure=told.on_failure,
-                            on_progress=told.on_progress,
+                            on_failure=reporter.on_failure,
+                            on_progress=reporter.on_progress,
                         )
                     else:
                         # Imported where it is needed: most runs are about lines.
@@ -243,13 +244,13 @@ def _command(direction: _Direction, more: str) -> click.Command:
                         from pressmark.cli.common.tables.mapper import Mapper
 
                         mapper = Mapper(layout, direction is UNMAP, threads)
-                        counts = pass_table(files, wanted, mapper, ON_ERROR[on_error], source, data, target, told)
+                        counts = pass_table(files, wanted, mapper, ON_ERROR[on_error], source, data, target, reporter)
             except (IdentifierError, PathError) as error:
-                raise Failure(told.failure_text(error)) from None
+                raise Failure(reporter.failure_text(error)) from None
             except BrokenPipeError:
                 # The reader has what it wanted; items that failed until then have failed all the same.
-                give_up_stdout()
-                return Failure.exit_code if told.failed else 0
+                discard_stdout()
+                return Failure.exit_code if reporter.failed else 0
         if counts.failed:
             noun = direction.item if counts.items == 1 else direction.items
             say(f"{counts.failed} of {counts.items} {noun} failed")
@@ -281,7 +282,7 @@ class _Shared(NamedTuple):
     how: dict[str, Any]
     direction: _Direction
 
-    def run(self, source: Source, output: str | None, target: BinaryIO, told: Progress) -> LineCounts:
+    def run(self, source: Source, output: str | None, target: BinaryIO, reporter: LineProgress) -> LineCounts:
         """Write what one process would write, and return its counts."""
         from pressmark.layouts.job import MapIds
 
@@ -293,7 +294,7 @@ class _Shared(NamedTuple):
             nonlocal done
             done = LineCounts(done.items + receipt.n, done.failed + receipt.errors, done.bytes_read + receipt.bytes)
             source.bytes_read = done.bytes_read
-            told.on_progress(done)
+            reporter.on_progress(done)
 
         work = self.workers.run(job, lambda _: job.plan(source.name), [source.name], output, count)
         for receipt in work.receipts():
@@ -309,7 +310,7 @@ class _Shared(NamedTuple):
                     raise error
                 shutil.copyfileobj(lines, target)
             for error in errors:
-                told.on_failure(error)
+                reporter.on_failure(error)
             counts = LineCounts(counts.items + receipt.n, counts.failed + receipt.errors)
         target.flush()
         return counts
