@@ -292,8 +292,8 @@ def test_create_warns(run: Run, files: Path) -> None:
 @posix
 def test_create_says_how_far_it_is(call: Call, files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In a log, each stage is told, and of the long ones how much is done of how much."""
-    monkeypatch.setattr("pressmark.cli.common.file_progress.LOG_EVERY", 0.0)
-    monkeypatch.setattr("pressmark.cli.common.file_progress.DISPLAY_AFTER", 0.0)
+    monkeypatch.setattr("pressmark.cli.common.progress.LOG_EVERY", 0.0)
+    monkeypatch.setattr("pressmark.cli.common.progress.DISPLAY_AFTER", 0.0)
     told = call("bag", "create", "files", "--progress").stderr.splitlines()
     assert told[0] == "pressmark: looking at all names"
     assert re.fullmatch("pressmark: hashing: 3 files, 6 B of 6 B, .*/s, 0:00 left", told[2])
@@ -629,8 +629,8 @@ def test_a_full_disk(run: Run, bag: Path) -> None:
 def test_log_lines(bag: Path, tmp_path: Path) -> None:
     """In a log, a long validation says now and then how far it is, over all bags."""
     script = (
-        "import pressmark.cli.common.file_progress as tally, pressmark.bagit.validation.validate as validation, time\n"
-        "tally.LOG_EVERY = 0.0; tally.DISPLAY_AFTER = 0.0\n"
+        "import pressmark.cli.common.progress as reporter, pressmark.bagit.validation.validate as validation, time\n"
+        "reporter.LOG_EVERY = 0.0; reporter.DISPLAY_AFTER = 0.0\n"
         "def slow(paths, *rest, **more):\n"
         "    for path in original(paths, *rest, **more):\n"
         "        time.sleep(0.15)\n"

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from pressmark.cli.common.file_progress import shown_bytes
+from pressmark.cli.common.file_progress import format_bytes
 
 from .conftest import COMMAND, Call, Run, environment
 
@@ -289,15 +289,15 @@ def test_verify_goes_on_with_a_ledger(run: Run, files: Path) -> None:
 )
 def test_shown_bytes(count: float, text: str) -> None:
     """Numbers of bytes have decimal units."""
-    assert shown_bytes(count) == text
+    assert format_bytes(count) == text
 
 
 @posix
 def test_log_lines(files: Path, tmp_path: Path) -> None:
     """In a log, a long run says every now and then how far it is: files, bytes, rate, time left."""
     script = (
-        "import pressmark.cli.common.file_progress as tally, pressmark.cli.hash as hashing, time, sys\n"
-        "tally.LOG_EVERY = 0.05; tally.DISPLAY_AFTER = 0.0\n"
+        "import pressmark.cli.common.progress as reporter, pressmark.cli.hash as hashing, time, sys\n"
+        "reporter.LOG_EVERY = 0.05; reporter.DISPLAY_AFTER = 0.0\n"
         "def slow(paths, *rest, **more):\n"
         "    for path in original(paths, *rest, **more):\n"
         "        time.sleep(0.15)\n"

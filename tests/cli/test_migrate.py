@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from pressmark import layout, migrate, stores
-from pressmark.cli.common.progress import Manner
+from pressmark.cli.common.progress import ProgressMode
 from pressmark.cli.migrate import watch
 from pressmark.cli.migrate.output import refusal_text, row_text
 from pressmark.cli.migrate.watch import Watch, text_of
@@ -605,7 +605,7 @@ def test_a_line_in_a_log(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
     """A line now and then; what an earlier call has done is not this one's speed."""
     clock = iter([0.0, 0.5, 5.5, 11.0, 12.0, 22.0])
     monkeypatch.setattr(watch.time, "monotonic", lambda: next(clock))
-    with Watch(Manner.LOG) as told:
+    with Watch(ProgressMode.LOG) as told:
         for objects in (1000, 1100, 1210, 1300, 1430):
             told.on_event(Progress("run", objects, 0, 2000, 0))
     assert capsys.readouterr().err.splitlines() == [

@@ -9,7 +9,8 @@ import pytest
 
 from pressmark.cli.common import progress
 from pressmark.cli.common.files import Sink, Source
-from pressmark.cli.common.progress import Manner, Progress, manner_of
+from pressmark.cli.common.line_progress import LineProgress
+from pressmark.cli.common.progress import ProgressMode, progress_mode
 from pressmark.errors import IdentifierError
 from pressmark.layouts import LineCounts
 
@@ -34,30 +35,30 @@ def sink(terminal: bool) -> Sink:
 @pytest.mark.parametrize(
     ("wanted", "stderr", "data", "expected"),
     [
-        (None, True, False, Manner.DISPLAY),
-        (None, True, True, Manner.NONE),
-        (None, False, False, Manner.LOG),
-        (None, False, True, Manner.LOG),
-        (True, True, True, Manner.LOG),
-        (True, False, False, Manner.LOG),
-        (False, True, False, Manner.NONE),
-        (False, False, False, Manner.NONE),
+        (None, True, False, ProgressMode.DISPLAY),
+        (None, True, True, ProgressMode.NONE),
+        (None, False, False, ProgressMode.LOG),
+        (None, False, True, ProgressMode.LOG),
+        (True, True, True, ProgressMode.LOG),
+        (True, False, False, ProgressMode.LOG),
+        (False, True, False, ProgressMode.NONE),
+        (False, False, False, ProgressMode.NONE),
     ],
 )
-def test_manner(
-    monkeypatch: pytest.MonkeyPatch, wanted: bool | None, stderr: bool, data: bool, expected: Manner
+def test_mode(
+    monkeypatch: pytest.MonkeyPatch, wanted: bool | None, stderr: bool, data: bool, expected: ProgressMode
 ) -> None:
     """A display on a terminal that the data do not go to, a line now and then in a log."""
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(sys, "stderr", Terminal(stderr))
-    assert manner_of(wanted, sink(data)) is expected
+    assert progress_mode(wanted, sink(data)) is expected
 
 
 def test_a_dumb_terminal_gets_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where nothing can be drawn, nothing is."""
     monkeypatch.setenv("TERM", "dumb")
     monkeypatch.setattr(sys, "stderr", Terminal(True))
-    assert manner_of(None, sink(False)) is Manner.LOG
+    assert progress_mode(None, sink(False)) is ProgressMode.LOG
 
 
 def source(size: int | None) -> Source:
@@ -72,12 +73,12 @@ def test_log_lines(monkeypatch: pytest.MonkeyPatch, size: int | None) -> None:
     stderr = Terminal(False)
     monkeypatch.setattr(sys, "stderr", stderr)
     monkeypatch.setattr(progress, "LOG_EVERY", 0.0)
-    now = iter([100.0, 110.0, 110.0])
+    now = iter([100.0, 110.0])
     monkeypatch.setattr("pressmark.cli.common.progress.time.monotonic", lambda: next(now))
     given = source(size)
     given.read(50)
-    with Progress(Manner.LOG, given, "identifiers", False) as told:
-        told.on_progress(LineCounts(12_000, 3, 50, 50))
+    with LineProgress(ProgressMode.LOG, given, "identifiers", False) as reporter:
+        reporter.on_progress(LineCounts(12_000, 3, 50, 50))
     end = ", 25 %, 0:30 left" if size else ""
     assert stderr.getvalue() == f"pressmark: 12,000 identifiers, 1,200 a second, 3 failed{end}\n"
 
@@ -91,11 +92,11 @@ def test_failures_stand_whole_above_a_display(monkeypatch: pytest.MonkeyPatch, s
     monkeypatch.setattr(sys, "stderr", stderr)
     monkeypatch.setattr(progress, "DISPLAY_AFTER", 0.0)
     identifier = "[bold]:smile:" * 6
-    with Progress(Manner.DISPLAY, source(size), "identifiers", False) as told:
-        told.on_progress(LineCounts(10, 0, 10, 10))
-        told.on_failure(IdentifierError(identifier, 11, "it is no good, " * 10))
-        told.on_progress(LineCounts(20, 1, 20, 20))
-        told.on_failure(IdentifierError(identifier, 25, "at the end"))
+    with LineProgress(ProgressMode.DISPLAY, source(size), "identifiers", False) as reporter:
+        reporter.on_progress(LineCounts(10, 0, 10, 10))
+        reporter.on_failure(IdentifierError(identifier, 11, "it is no good, " * 10))
+        reporter.on_progress(LineCounts(20, 1, 20, 20))
+        reporter.on_failure(IdentifierError(identifier, 25, "at the end"))
     written = stderr.getvalue()
     assert f"pressmark: ids:12: '{identifier}': {'it is no good, ' * 10}\n" in written
     assert f"pressmark: ids:26: '{identifier}': at the end\n" in written

@@ -12,7 +12,7 @@ import pytest
 from pressmark.compare import compare
 from pressmark.errors import IdentifierError
 from pressmark.layouts import Layout
-from pressmark.paths import refusal
+from pressmark.paths import name_violation
 from support.implementations import Implementation
 
 from . import samples, trees
@@ -38,7 +38,7 @@ def test_every_number(implementation: Implementation, tmp_path: Path, name: str)
     layout = samples.layouts()[name]
     # What no file system makes cannot be counted there; that it is refused is told apart.
     paths = {identifier: path_of(layout, identifier) for identifier in IDS}
-    ids = [one for one, path in paths.items() if path is None or refusal(path, "unix") is None]
+    ids = [one for one, path in paths.items() if path is None or name_violation(path, "unix") is None]
     assert len(ids) > 400 if name == "0002" else len(ids) > 380
     possible = [path for one in ids if (path := paths[one]) is not None]
     (result,) = compare(ids, [layout], directory_limit=10, memory=20_000, folder=tmp_path).layouts

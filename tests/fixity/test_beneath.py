@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from pressmark.errors import FileError
-from pressmark.fixity import Ledger, Outcome, hash_file, hash_files, opened_directory, walk
+from pressmark.fixity import Ledger, Outcome, hash_file, hash_files, open_directory, walk
 from pressmark.fixity import hasher as hasher_module
 from pressmark.fixity.hasher import READ_SIZE
 from pressmark.fs import beneath as ways_module
@@ -64,7 +64,7 @@ def test_the_same_as_without(
     """Outcomes are those of the same files named from elsewhere, text or bytes, and no descriptor is left."""
     wanted = relative(hash_files(walk(root), names, threads=2), root)
     before = len(os.listdir("/dev/fd"))
-    with opened_directory(root) as beneath:
+    with open_directory(root) as beneath:
         paths = list(walk(".", beneath=beneath))
         assert list(hash_files(paths, names, threads=2, read=read, beneath=beneath)) == wanted
         encoded = walk(b"", beneath=beneath)
@@ -82,7 +82,7 @@ def test_names_are_bytes(implementation: Implementation, tmp_path: Path) -> None
     for name in HOSTILE:
         with open(os.path.join(os.fsencode(tmp_path), name), "wb") as file:
             file.write(name)
-    with opened_directory(tmp_path) as beneath:
+    with open_directory(tmp_path) as beneath:
         for root in (b".", "."):
             outcomes = list(hash_files(walk(root, beneath=beneath), ["md5"], beneath=beneath))
             assert [os.fsencode(outcome.path) for outcome in outcomes] == sorted(HOSTILE)
@@ -151,7 +151,7 @@ def test_what_is_refused(implementation: Implementation, hostile: Path, reach: s
     """Links, also on the way, and whatever leads out have outcomes of their own; neighbours have their digests."""
     paths = [path for refused in REFUSED for path in ("d/file", refused)]
     known = {os.strerror(36), os.strerror(2), os.strerror(20)}
-    with opened_directory(hostile) as beneath:
+    with open_directory(hostile) as beneath:
         for given in (paths, [os.fsencode(path) for path in paths]):
             outcomes = list(hash_files(given, ["sha512"], threads=2, beneath=beneath))
             assert [outcome.path for outcome in outcomes] == given
@@ -167,7 +167,7 @@ def test_what_is_refused(implementation: Implementation, hostile: Path, reach: s
 def test_harmless_steps(implementation: Implementation, root: Path, reach: str) -> None:
     """Steps that lead nowhere are no reason to refuse a path."""
     digests = {"md5": expected(content(1, 100), "md5")}
-    with opened_directory(root) as beneath:
+    with open_directory(root) as beneath:
         for path in ("./d/file", "d//file", "d/./file", ".//./d///file"):
             assert [o.digests for o in hash_files([path], ["md5"], beneath=beneath)] == [digests]
             assert hash_file(path, ["md5"], beneath=beneath) == digests
@@ -175,7 +175,7 @@ def test_harmless_steps(implementation: Implementation, root: Path, reach: str) 
 
 def test_one_file(hostile: Path, reach: str) -> None:
     """hash_file refuses what hash_files refuses."""
-    with opened_directory(hostile) as beneath:
+    with open_directory(hostile) as beneath:
         for path in ("to-file", "to-directory/file", "../outside/secret"):
             with pytest.raises(FileError) as caught:
                 hash_file(path, beneath=beneath)
@@ -184,7 +184,7 @@ def test_one_file(hostile: Path, reach: str) -> None:
 
 def test_walk(hostile: Path, reach: str) -> None:
     """The walk enters no link, lists each or skips all, and refuses to begin outside."""
-    with opened_directory(hostile) as beneath:
+    with open_directory(hostile) as beneath:
         found = {item.path: item.kind for item in walk(".", beneath=beneath) if isinstance(item, Outcome)}
         links = dict.fromkeys(["d/up", "to-above", "to-directory", "to-file", "to-itself", "to-nowhere"], "link")
         assert found == {"d/pipe": "fifo", "to-outside": "link", **links}
@@ -199,13 +199,13 @@ def test_what_names_a_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     with pytest.raises(ValueError, match="expected the descriptor of a directory"):
         hash_files([], beneath=os.fspath(tmp_path))
     (tmp_path / "file").write_bytes(b"")
-    with pytest.raises(NotADirectoryError), opened_directory(tmp_path / "file"):
+    with pytest.raises(NotADirectoryError), open_directory(tmp_path / "file"):
         pass
     monkeypatch.setattr(hasher_module, "HAS_DESCRIPTORS", False)
     monkeypatch.setattr(ways_module, "HAS_DESCRIPTORS", False)
     with pytest.raises(ValueError, match="expected the path of a directory"):
         hash_files([], beneath=3)
-    with pytest.raises(NotADirectoryError), opened_directory(tmp_path / "file"):
+    with pytest.raises(NotADirectoryError), open_directory(tmp_path / "file"):
         pass
 
 
@@ -222,7 +222,7 @@ def test_a_directory_in_the_place_of_another(
         (root / "d" / "e" / "f" / "00001-1").write_bytes(b"new")
         yield from ["d/e/f/00001-1"] * 3
 
-    with opened_directory(root) as beneath:
+    with open_directory(root) as beneath:
         outcomes = [next(hash_files([path], ["md5"], beneath=beneath)) for path in paths()]
         found = list(hash_files(["d/e/f/00001-1"] * 600, ["sha3-256"], beneath=beneath))
     assert [outcome.digests for outcome in outcomes[1:]] == [{"md5": expected(b"new", "md5")}] * 3
@@ -232,7 +232,7 @@ def test_a_directory_in_the_place_of_another(
 def test_ledger(implementation: Implementation, root: Path, tmp_path: Path) -> None:
     """A ledger holds files by their paths beneath, and they are not read again."""
     outcomes = []
-    with opened_directory(root) as beneath:
+    with open_directory(root) as beneath:
         for turn in range(2):
             with Ledger(tmp_path / "ledger", ["sha512"], [os.path.abspath(root)]) as ledger:
                 events: list[object] = []
@@ -316,7 +316,7 @@ def test_nothing_outside_is_ever_opened(implementation: Implementation, tmp_path
     kinds: dict[str | None, int] = {}
     tries = TRIES
     try:
-        with opened_directory(tmp_path / "root") as beneath:
+        with open_directory(tmp_path / "root") as beneath:
             while tries > 0:
                 paths = [f"a/b/{name}" for name in ["small"] * 19 + ["large"]] * 10
                 for outcome in hash_files(paths, [algorithm], threads=2, beneath=beneath):
@@ -338,8 +338,8 @@ def test_nothing_outside_is_ever_opened(implementation: Implementation, tmp_path
 
 SCRIPT = """
 import json, sys
-from pressmark.fixity import hash_files, opened_directory, walk
-with opened_directory("files") as beneath:
+from pressmark.fixity import hash_files, open_directory, walk
+with open_directory("files") as beneath:
     for outcome in hash_files(walk(".", beneath=beneath), sys.argv[1].split(","), 2, beneath=beneath):
         print(json.dumps([outcome.path, outcome.digests, outcome.message]))
     for outcome in hash_files([*sys.argv[2:], *["d/plain"] * 40], sys.argv[1].split(","), 2, beneath=beneath):
@@ -389,7 +389,7 @@ def test_changes_and_failures(
 def test_twins(twins: tuple[Implementation, ...], hostile: Path) -> None:
     """Both implementations give equal outcomes for everything that a walk finds and for everything that is refused."""
     found = []
-    with opened_directory(hostile) as beneath:
+    with open_directory(hostile) as beneath:
         for implementation in twins:
             with use(implementation):
                 paths = [*walk(".", beneath=beneath), *REFUSED]

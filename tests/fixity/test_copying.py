@@ -14,17 +14,17 @@ import pytest
 from fixity.trees import SIZES, content, expected, make
 from pressmark.errors import AlgorithmError, BagError
 from pressmark.fixity import Finished, Outcome, Progress, copying
-from pressmark.fixity.copying import LARGE, Copying, Job, copy_file, copy_files
-from pressmark.fixity.hasher import Manner
+from pressmark.fixity.copying import LARGE, Copying, CopyTask, copy_file, copy_files
+from pressmark.fixity.hasher import OpenOptions
 from support.implementations import Implementation
 
 MODES = ("copy", "hardlink", "auto")
 
 
-def jobs(paths: list[str], folder: Path) -> list[Job]:
+def jobs(paths: list[str], folder: Path) -> list[CopyTask]:
     """Return what copies files into a folder."""
     folder.mkdir(exist_ok=True)
-    return [Job(os.fsencode(path), os.fsencode(folder / os.path.basename(path))) for path in paths]
+    return [CopyTask(os.fsencode(path), os.fsencode(folder / os.path.basename(path))) for path in paths]
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -48,8 +48,8 @@ def test_a_large_file(tmp_path: Path, names: tuple[str, ...]) -> None:
     data = content(1, 1 << 20) * (LARGE >> 20) + b"end"
     (tmp_path / "s").write_bytes(data)
     counted: list[int] = []
-    job = Job(os.fsencode(tmp_path / "s"), os.fsencode(tmp_path / "t"))
-    outcome = copy_file(job, names, Manner(False), counted.append)
+    job = CopyTask(os.fsencode(tmp_path / "s"), os.fsencode(tmp_path / "t"))
+    outcome = copy_file(job, names, OpenOptions(False), counted.append)
     assert outcome.digests == {name: expected(data, name) for name in names}
     assert (tmp_path / "t").read_bytes() == data
     assert sum(counted) == len(data)
@@ -118,7 +118,7 @@ def test_hard_links(tmp_path: Path) -> None:
     assert os.path.samefile(path, tmp_path / "t" / "00000-10")
     other = next((place for place in ("/dev/shm", "/proc/self") if os.stat(place).st_dev != os.stat(path).st_dev), None)
     if other == "/dev/shm":
-        job = Job(os.fsencode(path), b"/dev/shm/pressmark-test-%d" % os.getpid())
+        job = CopyTask(os.fsencode(path), b"/dev/shm/pressmark-test-%d" % os.getpid())
         with pytest.raises(BagError, match="no hard link can be made of it: Invalid cross-device link; use copy"):
             list(copy_files([job], ("md5",), mode="hardlink"))
 
@@ -210,7 +210,7 @@ def test_originals_that_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
         return real(descriptor, length)
 
     monkeypatch.setattr(copying.os, "read", read)
-    outcome = copy_file(Job(os.fsencode(path), os.fsencode(tmp_path / "t")), ("md5",), Manner(False))
+    outcome = copy_file(CopyTask(os.fsencode(path), os.fsencode(tmp_path / "t")), ("md5",), OpenOptions(False))
     assert (outcome.digests, outcome.kind) == (None, "changed-while-read")
 
 
@@ -219,7 +219,7 @@ def test_an_original_that_grows_for_ever(tmp_path: Path, monkeypatch: pytest.Mon
     path = tmp_path / "s"
     path.write_bytes(b"begin")
     monkeypatch.setattr(copying.os, "read", lambda _descriptor, size: b"x" * size)
-    outcome = copy_file(Job(os.fsencode(path), os.fsencode(tmp_path / "t")), ("md5",), Manner(False))
+    outcome = copy_file(CopyTask(os.fsencode(path), os.fsencode(tmp_path / "t")), ("md5",), OpenOptions(False))
     assert outcome.kind == "changed-while-read"
 
 
@@ -243,7 +243,7 @@ def test_status(tmp_path: Path) -> None:
     path.write_bytes(b"x")
     os.chmod(path, 0o6751)
     os.utime(path, ns=(1_234_567_891, 2_345_678_912))
-    copy_file(Job(os.fsencode(path), os.fsencode(tmp_path / "t")), ("md5",), Manner(False))
+    copy_file(CopyTask(os.fsencode(path), os.fsencode(tmp_path / "t")), ("md5",), OpenOptions(False))
     status = os.stat(tmp_path / "t")
     assert stat.S_IMODE(status.st_mode) == 0o751
     assert status.st_mtime_ns == 2_345_678_912

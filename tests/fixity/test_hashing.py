@@ -18,7 +18,7 @@ from pressmark.errors import AlgorithmError, FileError
 from pressmark.fixity import ALGORITHMS, Finished, Outcome, Progress, hash_file, hash_files, walk
 from pressmark.fixity import hasher as hasher_module
 from pressmark.fixity import pool as pool_module
-from pressmark.fixity.hasher import Manner, hash_path
+from pressmark.fixity.hasher import OpenOptions, hash_path
 from support.implementations import NATIVE, Implementation, native_is_missing, use
 from support.processes import run_python
 
@@ -152,7 +152,7 @@ def test_a_large_file_that_changes(implementation: Implementation, large: Path, 
         if len(reported) == 1:
             os.truncate(large, size)
 
-    manner = Manner()
+    manner = OpenOptions()
     with manner.opener() as opener:
         outcome = hash_path(str(large), ["blake3"], manner, opener, 2, cut)
     assert (outcome.digests, outcome.kind) == (None, "changed-while-read")
@@ -175,7 +175,7 @@ def caught():
 
 hasher.LARGE, hasher.LARGE_READ_SIZE = 1 << 18, 1 << 16
 before, seen = caught(), []
-manner = hasher.Manner()
+manner = hasher.OpenOptions()
 with manner.opener() as opener:
     assert hasher.hash_path({path!r}, ["blake3"], manner, opener, 2, lambda _: seen.append(caught())).ok
 assert len(seen) > 0 and set(seen) == {{before}}, (before, seen)

@@ -19,7 +19,7 @@ from pressmark.errors import AlgorithmError, ManifestError
 from pressmark.fixity import (
     ALGORITHMS,
     FORMATS,
-    Entry,
+    ManifestEntry,
     Outcome,
     hash_files,
     manifest_line,
@@ -33,7 +33,7 @@ from .trees import HOSTILE
 linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="names are bytes on Linux")
 
 
-def read(data: bytes, algorithms: list[str] | None = None, format: str | None = None) -> list[Entry]:
+def read(data: bytes, algorithms: list[str] | None = None, format: str | None = None) -> list[ManifestEntry]:
     return list(read_manifest(io.BytesIO(data), "M", algorithms, format))
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pressmark.fixity import Entry, Verdict, hash_files, verify, walk
+from pressmark.fixity import ManifestEntry, Verdict, hash_files, verify, walk
 from pressmark.fixity.verification import _Known
 from support.implementations import Implementation
 
@@ -16,9 +16,9 @@ from .trees import make
 DIGEST = "0" * 32
 
 
-def entries(folder: Path, *names: str) -> list[Entry]:
+def entries(folder: Path, *names: str) -> list[ManifestEntry]:
     return [
-        Entry(
+        ManifestEntry(
             os.path.relpath(os.fsencode(outcome.path), os.fsencode(folder)), dict(outcome.digests or {}), outcome.size
         )
         for outcome in hash_files(walk(folder), names)

@@ -96,7 +96,7 @@ def test_a_second_run_in_the_same_folder(tmp_path: Path) -> None:
         work_folder(tmp_path / "work", 1)
     (tmp_path / "other" / "output").mkdir(parents=True)
     (tmp_path / "other" / "output" / "mine.txt").touch()
-    with pytest.raises(JobError, match=r"output is not empty but run\.json is missing"):
+    with pytest.raises(JobError, match="output is not empty"):
         work_folder(tmp_path / "other", 1)
 
 

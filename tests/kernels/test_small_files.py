@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from pressmark.errors import BagError
-from pressmark.fixity.copying import Job, copy_file
-from pressmark.fixity.hasher import Manner
+from pressmark.fixity.copying import CopyTask, copy_file
+from pressmark.fixity.hasher import OpenOptions
 from support.implementations import PURE, Implementation, use
 
 posix = pytest.mark.skipif(os.name != "posix", reason="needs POSIX files")
@@ -23,7 +23,7 @@ def copied(implementation: Implementation, source: Path, target: Path) -> object
     """Copy a file through the shared code; return its outcome, or what it raised."""
     with use(implementation):
         try:
-            return copy_file(Job(os.fsencode(source), os.fsencode(target)), ["sha512"], Manner(follow=False))
+            return copy_file(CopyTask(os.fsencode(source), os.fsencode(target)), ["sha512"], OpenOptions(follow=False))
         except (OSError, BagError) as error:
             return type(error), str(error).replace(target.name, "target")
 

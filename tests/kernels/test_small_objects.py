@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from pressmark.fixity.hasher import Manner
+from pressmark.fixity.hasher import OpenOptions
 from support.implementations import PURE, Implementation
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the readable twin does it all there")
 
-FLAGS = Manner(follow=False).flags
+FLAGS = OpenOptions(follow=False).flags
 FILES = {
     b"a.xml": b"<mets/>",
     b"b.zip": bytes(range(256)) * 64,

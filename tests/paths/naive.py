@@ -1,4 +1,4 @@
-"""Clashes once more, every path against every other, from the definitions alone; and refusals of names likewise."""
+"""Collisions once more, every path against every other, from the definitions alone; and refusals of names likewise."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def totals(paths: list[bytes]) -> tuple[int, ...]:
     )
 
 
-def clashes(paths: list[bytes]) -> set[tuple[str, frozenset[int], bool]]:
+def collisions(paths: list[bytes]) -> set[tuple[str, frozenset[int], bool]]:
     """Return kind, the numbers of all members, and whether it is one without folding."""
     found = set()
     for path in set(paths):

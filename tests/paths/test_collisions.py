@@ -1,4 +1,4 @@
-"""The clashes of many paths: what clashes, how it is counted, and what becomes of the disk."""
+"""The collisions of many paths: what collisions, how it is counted, and what becomes of the disk."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 import pressmark
 from pressmark.errors import PathError, SpillError
-from pressmark.paths import Clash, Member, PathIndex, Totals
+from pressmark.paths import Collision, Member, PathIndex, Totals
 from pressmark.paths import batches as pieces
-from pressmark.paths import collisions as clashes
+from pressmark.paths import collisions as module
 from support.implementations import Implementation, use
 
 from . import naive
@@ -27,19 +27,19 @@ EVERYTHING = 1 << 30
 
 def listed(
     paths: list[str | bytes], memory: int = EVERYTHING, first: int = 1000, labels: Any = None
-) -> tuple[list[Clash], Totals]:
+) -> tuple[list[Collision], Totals]:
     with PathIndex(memory=memory) as index:
         index.add(paths, labels)
-        found = list(index.clashes(first=first))
+        found = list(index.collisions(first=first))
         return found, index.totals()
 
 
-def plain(found: list[Clash]) -> list[tuple[str, int, list[int]]]:
-    return [(clash.kind, clash.count, [member.number for member in clash.members]) for clash in found]
+def plain(found: list[Collision]) -> list[tuple[str, int, list[int]]]:
+    return [(collision.kind, collision.count, [member.number for member in collision.members]) for collision in found]
 
 
 @pytest.mark.parametrize("memory", [1, EVERYTHING])
-def test_nothing_clashes(implementation: Implementation, memory: int) -> None:
+def test_no_collisions(implementation: Implementation, memory: int) -> None:
     """Of no path, of one, and of many that are all different, there is none."""
     assert listed([], memory) == ([], Totals(0, 0, 0, 0, 0, 0, 0))
     assert listed(["a"], memory) == ([], Totals(1, 0, 0, 0, 0, 0, 0))
@@ -95,11 +95,11 @@ def test_kinds(
         assert index.totals() == totals
 
 
-def test_one_spelling_of_many_in_one_clash(implementation: Implementation) -> None:
-    """A group of a hundred thousand is one clash, with as many members as were asked for."""
+def test_one_spelling_of_many_in_one_collision(implementation: Implementation) -> None:
+    """A group of a hundred thousand is one collision, with as many members as were asked for."""
     count = 100_000
     found, totals = listed(["a/b"] * count + ["A/b"], 1 << 20, first=20)
-    assert [(clash.kind, clash.count, len(clash.members)) for clash in found] == [
+    assert [(collision.kind, collision.count, len(collision.members)) for collision in found] == [
         ("equal", count, 20),
         ("case", count + 1, 20),
     ]
@@ -108,9 +108,11 @@ def test_one_spelling_of_many_in_one_clash(implementation: Implementation) -> No
 
 
 def test_many_inside_one(implementation: Implementation) -> None:
-    """All that is inside a path is one clash, whose first member is the path."""
+    """All that is inside a path is one collision, whose first member is the path."""
     found, totals = listed([*(f"A/{number}" for number in range(1000)), "a"], 4096, first=3)
-    assert found == [Clash("inside", 1001, (Member(1000, "a", ""), Member(0, "A/0", ""), Member(1, "A/1", "")), False)]
+    assert found == [
+        Collision("inside", 1001, (Member(1000, "a", ""), Member(0, "A/0", ""), Member(1, "A/1", "")), False)
+    ]
     assert totals.inside == 1001
     assert totals.inside_exact == 0
 
@@ -119,7 +121,7 @@ def test_every_clash_is_one_with_one_member(implementation: Implementation) -> N
     """With one member asked for there is one, and all is counted the same."""
     paths: list[str | bytes] = ["a", "a", "A", "a/b", "a/B"]
     found, totals = listed(paths, first=1)
-    assert [(clash.kind, clash.count, len(clash.members)) for clash in found] == [
+    assert [(collision.kind, collision.count, len(collision.members)) for collision in found] == [
         ("equal", 2, 1),
         ("case", 3, 1),
         ("case", 2, 1),
@@ -136,9 +138,9 @@ def test_labels(implementation: Implementation) -> None:
         index.add(["A", "y"], ["", "six"])
         index.add(["A"], ["seven"])
         assert len(index) == 7
-        found = list(index.clashes())
+        found = list(index.collisions())
     a, other = [Member(1, "a", "\udcff\u00e9"), Member(2, "a", "")], [Member(4, "A", ""), Member(6, "A", "seven")]
-    assert [(clash.kind, list(clash.members)) for clash in found] == [
+    assert [(collision.kind, list(collision.members)) for collision in found] == [
         ("equal", a),
         ("equal", other),
         ("case", [*a, *other]),
@@ -146,18 +148,18 @@ def test_labels(implementation: Implementation) -> None:
 
 
 def test_labels_of_members(implementation: Implementation) -> None:
-    """Every member of every clash has its own label, however the labels were written."""
+    """Every member of every collision has its own label, however the labels were written."""
     count = 3000
     paths = [f"p/{number % 1000}" for number in range(count)]
     with PathIndex(memory=1 << 12) as index:
         for start in range(0, count, 700):
             part = paths[start : start + 700]
             index.add(part, [f"id {start + number}" for number in range(len(part))])
-        found = list(index.clashes())
+        found = list(index.collisions())
     assert len(found) == 1000
-    for clash in found:
-        assert [member.label for member in clash.members] == [f"id {member.number}" for member in clash.members]
-        assert {paths[member.number] for member in clash.members} == {clash.members[0].path}
+    for collision in found:
+        assert [member.label for member in collision.members] == [f"id {member.number}" for member in collision.members]
+        assert {paths[member.number] for member in collision.members} == {collision.members[0].path}
 
 
 def test_columns(implementation: Implementation, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -172,14 +174,15 @@ def test_columns(implementation: Implementation, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(pieces, "OCTETS", 12)
     with PathIndex(memory=64) as index:
         index.add(column, column)
-        found = list(index.clashes())
+        found = list(index.collisions())
         totals = index.totals()
     expected, expected_totals = listed([path for path in texts if path is not None])
     assert totals == expected_totals
     assert [
-        (clash.kind, clash.count, [given_list[member.number] for member in clash.members]) for clash in expected
+        (collision.kind, collision.count, [given_list[member.number] for member in collision.members])
+        for collision in expected
     ] == plain(found)
-    assert all(member.label == member.path for clash in found for member in clash.members)
+    assert all(member.label == member.path for collision in found for member in collision.members)
 
 
 def test_a_column_of_the_other_twin(twins: tuple[Implementation, Implementation]) -> None:
@@ -190,7 +193,7 @@ def test_a_column_of_the_other_twin(twins: tuple[Implementation, Implementation]
             column = pressmark.Pairtree().map_arrow(nanoarrow.Array(["abc", "x", "abc"], nanoarrow.string()))
         with use(other), PathIndex() as index:
             index.add(column)
-            assert plain(list(index.clashes())) == [("equal", 2, [0, 2])]
+            assert plain(list(index.collisions())) == [("equal", 2, [0, 2])]
 
 
 def test_what_cannot_be_added(implementation: Implementation) -> None:
@@ -200,7 +203,7 @@ def test_what_cannot_be_added(implementation: Implementation) -> None:
             with pytest.raises(error, match=r"surrogate|expected str"):
                 index.add(["a", "a", item])  # type: ignore[list-item]
             with pytest.raises(ValueError, match="incomplete"):
-                index.clashes()
+                index.collisions()
             with pytest.raises(ValueError, match="incomplete"):
                 index.totals()
             with pytest.raises(ValueError, match="incomplete"):
@@ -209,7 +212,7 @@ def test_what_cannot_be_added(implementation: Implementation) -> None:
         with pytest.raises(ValueError, match="1 labels for 2 paths"):
             index.add(["a", "b"], ["x"])
         with pytest.raises(ValueError, match="first=0"):
-            index.clashes(first=0)
+            index.collisions(first=0)
         index.add(("a", "a"))
         assert index.totals().equal == 2
     with pytest.raises(ValueError, match="memory=0"):
@@ -217,22 +220,22 @@ def test_what_cannot_be_added(implementation: Implementation) -> None:
 
 
 def test_once(implementation: Implementation) -> None:
-    """Clashes can be had once, nothing is added afterwards, and totals are known at the end."""
+    """Collisions can be had once, nothing is added afterwards, and totals are known at the end."""
     with PathIndex() as index:
         index.add(["a", "a", "b", "b"])
-        found = index.clashes()
+        found = index.collisions()
         next(found)
-        for call in (index.totals, index.clashes, lambda: index.add(["c"])):
+        for call in (index.totals, index.collisions, lambda: index.add(["c"])):
             with pytest.raises(ValueError, match="being listed"):
                 call()
         assert len(list(found)) == 1
         with pytest.raises(ValueError, match="listed"):
-            index.clashes()
+            index.collisions()
         assert index.totals().equal == 4
     assert index.totals().equal == 4
     with PathIndex() as index:
         index.add(["a", "a", "b", "b"])
-        found = index.clashes()
+        found = index.collisions()
     with pytest.raises(ValueError, match="closed"):
         list(found)
     with pytest.raises(ValueError, match="closed"):
@@ -243,7 +246,7 @@ def test_most(implementation: Implementation) -> None:
     """Of each kind no more are listed than were asked for; counted are all."""
     with PathIndex() as index:
         index.add(["a", "a", "b", "b", "B", "c", "C", "c/d"])
-        assert [clash.kind for clash in index.clashes(most=1)] == ["equal", "case", "inside"]
+        assert [collision.kind for collision in index.collisions(most=1)] == ["equal", "case", "inside"]
         assert index.totals() == (8, 4, 7, 4, 7, 3, 2)
 
 
@@ -268,7 +271,7 @@ def test_nothing_is_left(implementation: Implementation, tmp_path: Path) -> None
         index.add(["x"])
         if before:
             assert sum(place.startswith(str(tmp_path)) for place in open_files()) == 2
-        listing = index.clashes()
+        listing = index.collisions()
         next(listing)
         assert os.name == "nt" or os.listdir(tmp_path) == []
     assert os.listdir(tmp_path) == []
@@ -300,7 +303,7 @@ def test_a_full_disk(
     implementation: Implementation, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, labels: list[str] | None
 ) -> None:
     """It is said in one line that names the folder, and there is no answer from what is left."""
-    monkeypatch.setattr(clashes.tempfile, "TemporaryFile", lambda **_: FullDisk(100))
+    monkeypatch.setattr(module.tempfile, "TemporaryFile", lambda **_: FullDisk(100))
     with PathIndex(tmp_path, memory=64) as index:
         with pytest.raises(SpillError) as caught:
             index.add(["some path"] * 100, labels)
@@ -356,31 +359,34 @@ SEGMENTS = st.sampled_from(
 PATHS = st.lists(SEGMENTS, min_size=1, max_size=4).map(b"/".join)
 
 
-def members(found: list[Clash]) -> set[tuple[str, frozenset[int], bool]]:
-    return {(clash.kind, frozenset(member.number for member in clash.members), clash.exact) for clash in found}
+def members(found: list[Collision]) -> set[tuple[str, frozenset[int], bool]]:
+    return {
+        (collision.kind, frozenset(member.number for member in collision.members), collision.exact)
+        for collision in found
+    }
 
 
 @given(st.lists(PATHS, max_size=30), st.integers(1, 3), st.sampled_from([1, 200, 1000, EVERYTHING]))
 def test_as_defined(implementations: list[Implementation], paths: list[bytes], size: int, memory: int) -> None:
     """Both twins find what comparing every path with every other finds, in memory and with runs of every size."""
-    expected = naive.clashes(paths)
+    expected = naive.collisions(paths)
     totals = naive.totals(paths)
     results = []
     for implementation in implementations:
         with use(implementation), PathIndex(memory=memory) as index:
             for start in range(0, len(paths), size):
                 index.add(paths[start : start + size])
-            found = list(index.clashes(first=1000))
+            found = list(index.collisions(first=1000))
             assert index.totals() == totals
-        for clash in found:
-            numbers = [member.number for member in clash.members]
-            assert [member.path.encode("utf-8", "surrogateescape") for member in clash.members] == [
+        for collision in found:
+            numbers = [member.number for member in collision.members]
+            assert [member.path.encode("utf-8", "surrogateescape") for member in collision.members] == [
                 paths[number] for number in numbers
             ]
             assert len(set(numbers)) == len(numbers)
         results.append(found)
-        assert {clash for clash in members(found) if clash[0] != "inside"} == {
-            clash for clash in expected if clash[0] != "inside"
+        assert {collision for collision in members(found) if collision[0] != "inside"} == {
+            collision for collision in expected if collision[0] != "inside"
         }
         # Of several outer paths one is a member: the others are those of its key.
         inside = {
@@ -389,10 +395,11 @@ def test_as_defined(implementations: list[Implementation], paths: list[bytes], s
             if kind == "inside"
             for same in [outermost(paths, numbers)]
         }
-        listed_inside = [clash for clash in found if clash.kind == "inside"]
-        assert {(frozenset(same_key_once(paths, clash)), clash.exact, clash.count) for clash in listed_inside} == {
-            (frozenset(one), exact, count) for one, exact, count in inside
-        }
+        listed_inside = [collision for collision in found if collision.kind == "inside"]
+        assert {
+            (frozenset(same_key_once(paths, collision)), collision.exact, collision.count)
+            for collision in listed_inside
+        } == {(frozenset(one), exact, count) for one, exact, count in inside}
     assert all(result == results[0] for result in results)
 
 
@@ -406,9 +413,9 @@ def min_outer(paths: list[bytes], numbers: frozenset[int], same: frozenset[int])
     return min(same)
 
 
-def same_key_once(paths: list[bytes], clash: Clash) -> Iterator[int]:
+def same_key_once(paths: list[bytes], collision: Collision) -> Iterator[int]:
     """Yield the members, instead of the outer one the first of its key."""
-    outer, *inner = clash.members
+    outer, *inner = collision.members
     key = naive.key(paths[outer.number])
     yield min(number for number, path in enumerate(paths) if naive.key(path) == key)
     yield from (member.number for member in inner)

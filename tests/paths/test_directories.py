@@ -177,20 +177,20 @@ def test_lengths(implementations: list[Implementation], paths: list[bytes]) -> N
     for implementation in implementations:
         with use(implementation):
             lengths = lengths_of(paths)
-            assert lengths.octets == tuple(sorted(Counter(map(len, paths)).items()))
-            assert lengths.units == tuple(sorted(Counter(map(units, paths)).items()))
-            assert lengths.segment_octets == tuple(sorted(Counter(map(len, flat)).items()))
+            assert lengths.path_bytes == tuple(sorted(Counter(map(len, paths)).items()))
+            assert lengths.path_units == tuple(sorted(Counter(map(units, paths)).items()))
+            assert lengths.segment_bytes == tuple(sorted(Counter(map(len, flat)).items()))
             assert lengths.segment_units == tuple(sorted(Counter(map(units, flat)).items()))
             assert lengths.depth == tuple(sorted(Counter(map(len, segments)).items()))
             lasts = Counter(len(each[-1]) if each else 0 for each in segments)
-            assert lengths.last_octets == tuple(sorted(lasts.items()))
+            assert lengths.last_bytes == tuple(sorted(lasts.items()))
             assert lengths.neighbours() == (len(paths), shared, len(parents))
 
 
 def test_long_paths_and_windows(implementation: Implementation) -> None:
     """Lengths beyond the table are counted as well; parents are counted afresh for each thousand."""
     paths = [b"x" * 4095, b"x" * 4096, b"x" * 100_000, b"x" * 100_000]
-    assert lengths_of(paths).octets == ((4095, 1), (4096, 1), (100_000, 2))
+    assert lengths_of(paths).path_bytes == ((4095, 1), (4096, 1), (100_000, 2))
     assert lengths_of(paths).segment_units == ((4095, 1), (4096, 1), (100_000, 2))
     many = [b"%d/%d" % (number % 10, number) for number in range(2500)]
     assert lengths_of(many).neighbours() == (2500, 0, 30)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import pressmark
 from pressmark.errors import PathError
-from pressmark.paths import PROFILES, Refusal, Refusals, advice, refusal, refusals
+from pressmark.paths import PROFILES, NameViolation, NameViolations, advice, name_violation, name_violations
 from pressmark.paths import batches as pieces
 from strategies import identifiers
 from support.implementations import Implementation, use
@@ -63,28 +63,28 @@ CASES: list[tuple[str | bytes, tuple[str, ...]]] = [
 @pytest.mark.parametrize(("path", "refusing"), CASES)
 def test_refusal(path: str | bytes, refusing: tuple[str, ...]) -> None:
     """Each rule holds from its edge on, and nothing on this side of it is refused."""
-    reasons = {name: refusal(path, name) for name in EVERYWHERE}
+    reasons = {name: name_violation(path, name) for name in EVERYWHERE}
     assert tuple(name for name, reason in reasons.items() if reason is not None) == refusing
-    reason = refusal(path, "all")
+    reason = name_violation(path, "all")
     assert (reason is not None) == bool(refusing)
     for text in filter(None, [*reasons.values(), reason]):
         assert "\n" not in text
         assert text.startswith(("segment ", "path ", "the path is empty"))
     if isinstance(path, str):
-        assert reasons == {name: refusal(path.encode(), name) for name in EVERYWHERE}
+        assert reasons == {name: name_violation(path.encode(), name) for name in EVERYWHERE}
 
 
 def test_reasons() -> None:
     """A reason names the segment or the lengths, and for several profiles whose it is."""
-    assert refusal("ok/aux.txt", "windows") == "segment 'aux.txt': the name of a device"
-    assert refusal("ok/a:b", "all") == "segment 'a:b': it holds ':' (windows)"
-    assert refusal("a./b", "azure") == "segment 'a.': it ends in '.'"
-    assert refusal("a\n", "windows") == "segment 'a\\n': it holds '\\n'"
-    assert refusal(b"\xff", "s3") == "segment '\\udcff': it is not UTF-8"
-    assert refusal("a//b", "unix") == "segment '': it is empty"
-    assert refusal("a/..", "unix") == "segment '..': it is no name"
+    assert name_violation("ok/aux.txt", "windows") == "segment 'aux.txt': the name of a device"
+    assert name_violation("ok/a:b", "all") == "segment 'a:b': it holds ':' (windows)"
+    assert name_violation("a./b", "azure") == "segment 'a.': it ends in '.'"
+    assert name_violation("a\n", "windows") == "segment 'a\\n': it holds '\\n'"
+    assert name_violation(b"\xff", "s3") == "segment '\\udcff': it is not UTF-8"
+    assert name_violation("a//b", "unix") == "segment '': it is empty"
+    assert name_violation("a/..", "unix") == "segment '..': it is no name"
     long = "x/" * 128 + "x"
-    assert refusal(long, "windows", root_length=40) == (
+    assert name_violation(long, "windows", root_length=40) == (
         f"path '{'x/' * 40}'\u2026: 257 UTF-16 units with the 40 of its root; "
         "the limit is 260, of which the NUL behind the path is one"
     )
@@ -97,35 +97,35 @@ def test_the_length_of_the_root(implementation: Implementation, name: str, longe
         room = longest - (root + 1 if root else 0)
         fits = ("x/" * longest)[-room:].lstrip("/").rjust(room, "w")[:-1] + "y"
         over = f"w{fits}"
-        assert refusal(fits, name, root_length=root) is None
-        assert refusal(over, name, root_length=root) is not None
-        assert refusals([fits, over], name, root_length=root).count == 1
-    assert refusal("a", name, root_length=5000) is not None
-    assert refusals(["a"], name, root_length=5000).count == 1
+        assert name_violation(fits, name, root_length=root) is None
+        assert name_violation(over, name, root_length=root) is not None
+        assert name_violations([fits, over], name, root_length=root).count == 1
+    assert name_violation("a", name, root_length=5000) is not None
+    assert name_violations(["a"], name, root_length=5000).count == 1
 
 
 def test_what_is_no_profile() -> None:
     """Profiles and lengths that cannot be are refused; profiles are a mapping of what they are called."""
     assert list(PROFILES) == ["unix", "windows", "azure", "s3", "all"]
     assert all(profile.name == name for name, profile in PROFILES.items())
-    for call in (lambda: refusal("a", "dos"), lambda: refusals(["a"], "dos")):
+    for call in (lambda: name_violation("a", "dos"), lambda: name_violations(["a"], "dos")):
         with pytest.raises(ValueError, match=r"dos.*unix, windows, azure, s3, all"):
             call()
     with pytest.raises(ValueError, match="root_length=-1"):
-        refusal("a", "unix", root_length=-1)
+        name_violation("a", "unix", root_length=-1)
     with pytest.raises(PathError, match="surrogate"):
-        refusal("\ud800", "unix")
+        name_violation("\ud800", "unix")
     with pytest.raises(PathError, match="surrogate"):
-        refusals(["\ud800"], "unix")
+        name_violations(["\ud800"], "unix")
 
 
 def test_advice() -> None:
     """A leading hyphen is worth a word, and no refusal."""
     assert advice("a/b-c/d") is None
     assert advice("a/-b") == "segment '-b': begins with '-', as options of commands do"
-    assert refusal("-a", "all") is None
-    assert refusals(["-a", "b/-c/-d", "e-", "-f:"], "windows") == Refusals(
-        1, (Refusal(3, "-f:", "segment '-f:': it holds ':'"),), 3
+    assert name_violation("-a", "all") is None
+    assert name_violations(["-a", "b/-c/-d", "e-", "-f:"], "windows") == NameViolations(
+        1, (NameViolation(3, "-f:", "segment '-f:': it holds ':'"),), 3
     )
 
 
@@ -139,16 +139,16 @@ def test_columns(
     implementations: list[Implementation], paths: list[str | bytes], name: str, root: int, first: int
 ) -> None:
     """Of many paths those are refused, and advised against, that are so one by one."""
-    reasons = [(number, path, refusal(path, name, root_length=root)) for number, path in enumerate(paths)]
+    reasons = [(number, path, name_violation(path, name, root_length=root)) for number, path in enumerate(paths)]
     named = [
-        Refusal(number, path.decode("utf-8", "surrogateescape") if isinstance(path, bytes) else path, reason)
+        NameViolation(number, path.decode("utf-8", "surrogateescape") if isinstance(path, bytes) else path, reason)
         for number, path, reason in reasons
         if reason is not None
     ]
-    expected = Refusals(len(named), tuple(named[:first]), sum(advice(path) is not None for path in paths))
+    expected = NameViolations(len(named), tuple(named[:first]), sum(advice(path) is not None for path in paths))
     for implementation in implementations:
         with use(implementation):
-            assert refusals(paths, name, root_length=root, first=first) == expected
+            assert name_violations(paths, name, root_length=root, first=first) == expected
 
 
 def test_a_column_of_arrow(implementation: Implementation, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,6 +157,6 @@ def test_a_column_of_arrow(implementation: Implementation, monkeypatch: pytest.M
     items = ["fine", None, "x" * 300, None, "-", "x" * 300, ""]
     monkeypatch.setattr(pieces, "ITEMS", 2)
     column = pressmark.FlatDirect().map_arrow(nanoarrow.Array(items, nanoarrow.string()), on_error="none")
-    found = refusals(column, "unix", first=9)
+    found = name_violations(column, "unix", first=9)
     assert [one.number for one in found.first] == [2, 5]
     assert (found.count, found.advised) == (2, 1)

@@ -17,7 +17,7 @@ from typing import BinaryIO, NamedTuple, Protocol
 
 from pressmark.bagit.problems import problem
 from pressmark.errors import BagError
-from pressmark.fs.beneath import Directory, OpenBeneath, OpenBeneathByName, opened_directory
+from pressmark.fs.beneath import Directory, OpenBeneath, OpenBeneathByName, open_directory
 from pressmark.fs.durable import is_readable, why_unreadable
 from pressmark.reports import Problem
 
@@ -129,7 +129,7 @@ class BagDirectory:
                 raise BagError(self.path, "it is not a directory; name the bag's base directory")
             # Without links, so that what a link in the bag says can be compared with it word by word.
             self._real = tuple(_names(os.path.realpath(self.path).replace(os.fsencode(os.sep), b"/")))
-            self.beneath: Directory = self._opened.enter_context(opened_directory(self.path))
+            self.beneath: Directory = self._opened.enter_context(open_directory(self.path))
         except OSError as error:
             raise BagError(self.path, error.strerror or str(error)) from None
         except ValueError as error:  # a NUL, or a str that stands for no bytes

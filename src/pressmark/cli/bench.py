@@ -24,8 +24,8 @@ from pressmark.bench import (
 )
 from pressmark.bench.digests import LARGE_BYTES, SMALL_BYTES, SMALL_FILES
 from pressmark.cli.common.console import CallError, Failure, Interrupted, cause
-from pressmark.cli.common.file_progress import counted, shown_bytes
-from pressmark.cli.common.fixity_options import THREADS, chosen_algorithms
+from pressmark.cli.common.file_progress import format_bytes, format_count
+from pressmark.cli.common.fixity_options import THREADS, parse_algorithms
 from pressmark.cli.common.options import layout_option
 from pressmark.cli.common.rich_tables import Table, print_tables
 from pressmark.compare.comparison import machine as facts
@@ -115,7 +115,7 @@ def bench_command(
     if folder is not None and not os.path.exists(folder):
         raise CallError(f"{os.fsdecode(folder)}: no such file or directory")
     measured = {text: layout_option(text) for text in layouts} or default_layouts()
-    names = chosen_algorithms(algorithms)
+    names = parse_algorithms(algorithms)
     begin = time.perf_counter()
     output = _Output(as_json)
     part = seconds / len(chosen)
@@ -172,7 +172,7 @@ class _Output:
         self._layouts = Table(
             "Identifiers per second", ["layout", "list", "arrow", "lines", "pure Python", "hashlib", "ratio"]
         )
-        sizes = f"{counted(SMALL_FILES, 'file')} of {SMALL_BYTES:,} bytes, one of {LARGE_BYTES >> 20} MiB"
+        sizes = f"{format_count(SMALL_FILES, 'file')} of {SMALL_BYTES:,} bytes, one of {LARGE_BYTES >> 20} MiB"
         self._digests = Table(
             f"Bytes per second: {sizes}",
             [
@@ -194,7 +194,7 @@ class _Output:
             click.echo(
                 f"pressmark {machine['pressmark']}, {machine['implementation']}{level}; Python {machine['python']}"
             )
-            cores = counted(int(machine["cores"]), "core")
+            cores = format_count(int(machine["cores"]), "core")
             click.echo(f"{machine['processor']}, {cores}; {machine['system']} {machine['release']}")
 
     def layout(self, rates: LayoutRates) -> None:
@@ -226,7 +226,8 @@ class _Output:
             return
         if self._folder is None:
             some = "" if files.whole else "the first "
-            title = f"Bytes per second: {some}{counted(len(files.paths), 'file')} of {name}, {shown_bytes(files.bytes)}"
+            size = format_count(len(files.paths), "file")
+            title = f"Bytes per second: {some}{size} of {name}, {format_bytes(files.bytes)}"
             for count, why in ((files.left_out, "larger than 1 GiB left out"), (files.failed, "could not be read")):
                 title += f", {count:,} {why}" if count else ""
             self._folder = Table(title, ["digest", "first read", "again", "plain loop", "ratio"])
@@ -272,7 +273,7 @@ def _count(rate: float | None) -> str:
 
 
 def _size(rate: float | None) -> str:
-    return "-" if rate is None else shown_bytes(rate)
+    return "-" if rate is None else format_bytes(rate)
 
 
 def _ratio(ratio: float | None) -> str:

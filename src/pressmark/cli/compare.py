@@ -14,11 +14,11 @@ import click
 from pressmark._kernels.tables import MAX_IDENTIFIER_BYTES
 from pressmark.cli.common.console import CallError, Failure, Interrupted, cause, one_line, say
 from pressmark.cli.common.file_formats import Files, chosen_source, source_options
-from pressmark.cli.common.file_progress import counted
+from pressmark.cli.common.file_progress import format_count
 from pressmark.cli.common.files import checked_list, open_sink, open_source, unpacked
 from pressmark.cli.common.fixity_options import PROGRESS, THREADS
 from pressmark.cli.common.options import layout_option
-from pressmark.cli.common.progress import DISPLAY_AFTER, LOG_EVERY, Display, Manner, manner_of
+from pressmark.cli.common.progress import DISPLAY_AFTER, LOG_EVERY, Display, ProgressMode, progress_mode
 from pressmark.cli.common.rich_tables import Table, print_tables
 from pressmark.cli.store.options import opened, store_endings
 from pressmark.compare import Comparison, Progress, compare
@@ -46,7 +46,7 @@ What FILE may be: lines, one identifier each (with -0 ended by NUL); with --colu
 but Parquet may be gzipped); a directory: the identifiers of the objects of the store that it is; "-" for standard
 input. Null in Parquet and JSON lines is no identifier. FILE is read once, and not held in memory.
 
-Collisions are counted as the number of identifiers that share their path with another one. "inside" counts those
+Collisions are format_count as the number of identifiers that share their path with another one. "inside" counts those
 whose directory is within another's, or holds another's. "folded" counts those that would share a path where a file
 system tells neither case nor normal forms of Unicode apart. Identifiers that occur more than once share a path under
 every layout.
@@ -116,7 +116,7 @@ Examples:
     "--directory-limit",
     metavar="N",
     type=click.IntRange(min=1),
-    help="How many entries a directory should have at most: those with more are counted.",
+    help="How many entries a directory should have at most: those with more are format_count.",
 )
 @click.option(
     "--probe",
@@ -171,7 +171,7 @@ def compare_command(
         sink = stack.enter_context(open_sink(None, None))
         skipped = _Skipped()
         identifiers = stack.enter_context(_opened(file, column, format_name, header, delimiter, crlf, null, skipped))
-        told = stack.enter_context(_Told(manner_of(progress, sink), len(chosen)))
+        told = stack.enter_context(_Told(progress_mode(progress, sink), len(chosen)))
         try:
             comparison = compare(
                 identifiers,
@@ -236,7 +236,7 @@ class _Skipped:
     def tell(self, file: str) -> None:
         """Say it."""
         if self.count:
-            objects = counted(self.count, "object")
+            objects = format_count(self.count, "object")
             say(f'{file}: {objects} left out: no identifier can be read; "pressmark store check" tells')
 
 
@@ -300,7 +300,7 @@ def _null_ended(data: Any) -> Iterator[bytes]:
 class _Told:
     """Tells how far a comparison is; a context manager that leaves no display behind."""
 
-    def __init__(self, manner: Manner, layouts: int) -> None:
+    def __init__(self, manner: ProgressMode, layouts: int) -> None:
         self._manner = manner
         self._layouts = layouts
         self._display: Display | None = None
@@ -316,10 +316,10 @@ class _Told:
 
     def on_event(self, event: Progress) -> None:
         """Take note of an event."""
-        if self._manner is Manner.NONE:
+        if self._manner is ProgressMode.NONE:
             return
         now = time.monotonic()
-        if self._manner is Manner.LOG:
+        if self._manner is ProgressMode.LOG:
             if now >= self._next_log:
                 self._next_log = now + LOG_EVERY
                 say(self._text(event, now))
@@ -331,9 +331,9 @@ class _Told:
     def _text(self, event: Progress, now: float) -> str:
         if event.step == "read":
             rate = event.identifiers / max(1e-9, now - self._begin)
-            return f"{counted(event.identifiers, 'identifier')}, {rate:,.0f} a second"
+            return f"{format_count(event.identifiers, 'identifier')}, {rate:,.0f} a second"
         verb = {"merge": "sorted", "probe": "probed"}.get(event.step, event.step)
-        return f"{counted(event.identifiers, 'identifier')}: {event.layouts} of {self._layouts} layouts {verb}"
+        return f"{format_count(event.identifiers, 'identifier')}: {event.layouts} of {self._layouts} layouts {verb}"
 
 
 # --- out --------------------------------------------------------------------------------------------------------------
@@ -360,7 +360,7 @@ def _safety(comparison: Comparison) -> Table:
     profiles = [one for one in SYSTEMS if comparison.profile in ("all", one) and one != "unix"]
     heads = ["layout", "safe", "share a path", "inside", "no path", "refused: Unix", "folded"]
     table = Table(
-        f"{counted(comparison.identifiers, 'identifier')}: collisions and refusals",
+        f"{format_count(comparison.identifiers, 'identifier')}: collisions and refusals",
         [*heads, *(f"refused: {SYSTEMS[one]}" for one in profiles), "irreversible"],
         2,
     )

@@ -11,11 +11,17 @@ import click
 
 from pressmark.cli.common.buffered_lines import BufferedLines
 from pressmark.cli.common.console import CallError, Failure, Interrupted, say
-from pressmark.cli.common.file_progress import Tally
+from pressmark.cli.common.file_progress import FileProgress
 from pressmark.cli.common.files import open_sink
-from pressmark.cli.common.fixity_options import chosen_algorithms, how_to_go_on, opened_ledger, run_options, temporaries
-from pressmark.cli.common.program import give_up_stdout
-from pressmark.cli.common.progress import manner_of
+from pressmark.cli.common.fixity_options import (
+    interruption_message,
+    open_ledger,
+    output_files,
+    parse_algorithms,
+    run_options,
+)
+from pressmark.cli.common.program import discard_stdout
+from pressmark.cli.common.progress import progress_mode
 from pressmark.cli.common.worker_options import job_options
 from pressmark.errors import LedgerError
 from pressmark.fixity import FORMATS, Outcome, Progress, hash_files, manifest_line, walk
@@ -97,7 +103,7 @@ def hash_command(
     A long run can be made resumable: with --ledger, what was finished before an interruption, of whatever kind, is not
     read again by the same call.
     """
-    names = chosen_algorithms(algorithms) or ("sha512",)
+    names = parse_algorithms(algorithms) or ("sha512",)
     chosen = format_name or ("coreutils" if len(names) == 1 else "bsd")
     if chosen == "coreutils" and len(names) > 1:
         raise CallError("--format coreutils: it holds one algorithm; use bsd or json for several")
@@ -112,11 +118,11 @@ def hash_command(
             (read == "sequential", "--read sequential: workers read several files at the same time;"),
         )
     with contextlib.ExitStack() as stack:
-        journal = opened_ledger(ledger, names, paths)
+        journal = open_ledger(ledger, names, paths)
         if journal is not None:
             stack.enter_context(journal)
         sink = stack.enter_context(open_sink(output, None))
-        leave_out = set(temporaries(output))
+        leave_out = set(output_files(output))
         if journal is not None:
             status = journal.status()
             leave_out.add((status.st_dev, status.st_ino))
@@ -126,17 +132,17 @@ def hash_command(
                 yield from walk(path, links=links, leave_out=leave_out, special_files=special_files)
 
         writer = BufferedLines(sink)
-        tally = stack.enter_context(Tally(manner_of(progress, sink), files, writer.flush))
+        reporter = stack.enter_context(FileProgress(progress_mode(progress, sink), files, writer.flush))
         try:
             if workers is not None:
                 options = {"algorithms": names, "format": chosen, "links": links, "special_files": special_files}
-                _write_shared(workers, options, paths, leave_out, output, writer, tally)
+                _write_shared(workers, options, paths, leave_out, output, writer, reporter)
             else:
                 outcomes = hash_files(
                     files(),
                     names,
                     threads,
-                    tally.on_event,
+                    reporter.on_event,
                     # Links below PATH were skipped before; PATH itself was followed.
                     links="refuse" if links == "refuse" else "follow",
                     special_files=special_files,
@@ -144,22 +150,22 @@ def hash_command(
                     ledger=journal,
                 )
                 for outcome in outcomes:
-                    tally.files += 1
+                    reporter.files += 1
                     if outcome.ok:
                         writer.add(manifest_line(outcome, chosen))
                     else:
-                        tally.fail(f"{os.fsdecode(outcome.path)}: {outcome.message}")
+                        reporter.fail(f"{os.fsdecode(outcome.path)}: {outcome.message}")
             writer.flush()
         except BrokenPipeError:
-            give_up_stdout()
-            return Failure.exit_code if tally.failed else 0
+            discard_stdout()
+            return Failure.exit_code if reporter.failed else 0
         except LedgerError as error:
             raise Failure(str(error)) from None
         except KeyboardInterrupt:
-            raise Interrupted(how_to_go_on(journal)) from None
-    if tally.failed:
-        noun = "file" if tally.files == 1 else "files"
-        say(f"{tally.failed} of {tally.files} {noun} failed")
+            raise Interrupted(interruption_message(journal)) from None
+    if reporter.failed:
+        noun = "file" if reporter.files == 1 else "files"
+        say(f"{reporter.failed} of {reporter.files} {noun} failed")
         return Failure.exit_code
     return 0
 
@@ -171,7 +177,7 @@ def _write_shared(
     leave_out: set[tuple[int, int]],
     output: str | None,
     lines: BufferedLines,
-    tally: Tally,
+    reporter: FileProgress,
 ) -> None:
     """Write what one process would write, hashed by workers."""
     from pressmark.fixity.job import HashFiles
@@ -184,14 +190,14 @@ def _write_shared(
     def count(receipt: Receipt) -> None:
         nonlocal done
         done = Progress(done.files + receipt.n, done.bytes + receipt.bytes, done.failed + receipt.errors)
-        tally.on_event(done)
+        reporter.on_event(done)
 
     inputs = [os.fsdecode(path) for path in paths]
     work = workers.run(job, lambda folder: job.plan(folder, paths=paths, leave_out=leave_out), inputs, output, count)
     for receipt in work.receipts():
-        tally.files += receipt.n
+        reporter.files += receipt.n
         for record in work.failures(receipt):
-            tally.fail(f"{record['path']}: {record['message']}")
+            reporter.fail(f"{record['path']}: {record['message']}")
         assert receipt.output is not None
         with open(work.output_path(receipt.output), "rb") as manifest:
             for line in manifest:

@@ -10,9 +10,10 @@ import click
 from pressmark.cli.common.console import CallError, Failure, say
 from pressmark.cli.common.file_formats import Files, chosen_files, column_options
 from pressmark.cli.common.files import checked_list, open_sink, open_source, packed, unpacked
+from pressmark.cli.common.line_progress import LineProgress
 from pressmark.cli.common.options import chosen_layout, layout_options
-from pressmark.cli.common.program import give_up_stdout
-from pressmark.cli.common.progress import Progress, manner_of
+from pressmark.cli.common.program import discard_stdout
+from pressmark.cli.common.progress import progress_mode
 from pressmark.cli.common.worker_options import job_options
 from pressmark.errors import IdentifierError, NotReversibleError, PathError
 from pressmark.layouts import Layout, LineCounts
@@ -73,7 +74,7 @@ where it is read. Rows are read and written by row groups, of at most 32 MiB.
 """
 
 EPILOG = """\
-Errors: for each {item} without {result}, one line on standard error gives file, line (counted from 1), {item} and
+Errors: for each {item} without {result}, one line on standard error gives file, line (format_count from 1), {item} and
 reason; with -0 it says "item" and its number. Under "--on-error stop" the first one ends the run, after everything
 before it is written. Under "skip" its line is left out, under "empty" its line is empty (with --both, the column that
 cannot be given is); then a last line on standard error counts the failures. In a table, "skip" leaves out the row and
@@ -216,7 +217,7 @@ def _command(direction: _Direction, more: str) -> click.Command:
         with (
             open_source(file) as source,
             open_sink(output, source) as sink,
-            Progress(manner_of(progress, sink), source, direction.items, null) as told,
+            LineProgress(progress_mode(progress, sink), source, direction.items, null) as reporter,
         ):
             try:
                 data = unpacked(source, files.gunzip)
@@ -235,7 +236,7 @@ def _command(direction: _Direction, more: str) -> click.Command:
                             both=both,
                             on_error="empty" if on_error == "empty" else "skip",
                         )
-                        counts = map_with_workers(workers, job, on_error == "stop", source, output, target, told)
+                        counts = map_with_workers(workers, job, on_error == "stop", source, output, target, reporter)
                     elif spec is None:
                         counts = direction.lines(layout)(
                             checked_list(data, "lines", null, crlf, json_lines=format_name is None),
@@ -244,8 +245,8 @@ def _command(direction: _Direction, more: str) -> click.Command:
                             threads,
                             on_error=ON_ERROR[on_error],
                             both=both,
-                            on_failure=told.on_failure,
-                            on_progress=told.on_progress,
+                            on_failure=reporter.on_failure,
+                            on_progress=reporter.on_progress,
                         )
                     else:
                         # Imported where it is needed: most runs are about lines.
@@ -253,13 +254,13 @@ def _command(direction: _Direction, more: str) -> click.Command:
                         from pressmark.cli.common.tables.mapper import Mapper
 
                         mapper = Mapper(layout, direction is UNMAP, threads)
-                        counts = pass_table(files, spec, mapper, ON_ERROR[on_error], source, data, target, told)
+                        counts = pass_table(files, spec, mapper, ON_ERROR[on_error], source, data, target, reporter)
             except (IdentifierError, PathError) as error:
-                raise Failure(told.failure_text(error)) from None
+                raise Failure(reporter.failure_text(error)) from None
             except BrokenPipeError:
                 # The reader has what it wanted; items that failed until then have failed all the same.
-                give_up_stdout()
-                return Failure.exit_code if told.failed else 0
+                discard_stdout()
+                return Failure.exit_code if reporter.failed else 0
         if counts.failed:
             noun = direction.item if counts.items == 1 else direction.items
             say(f"{counts.failed} of {counts.items} {noun} failed")

@@ -14,13 +14,13 @@ from typing import BinaryIO, cast
 import click
 
 from pressmark.cli.common.console import CallError, Failure, Interrupted, one_line, say
-from pressmark.cli.common.file_progress import Tally
+from pressmark.cli.common.file_progress import FileProgress
 from pressmark.cli.common.files import Source, open_sink, open_source
-from pressmark.cli.common.fixity_options import chosen_algorithms, how_to_go_on, opened_ledger, run_options
-from pressmark.cli.common.program import give_up_stdout
-from pressmark.cli.common.progress import manner_of
+from pressmark.cli.common.fixity_options import interruption_message, open_ledger, parse_algorithms, run_options
+from pressmark.cli.common.program import discard_stdout
+from pressmark.cli.common.progress import progress_mode
 from pressmark.errors import AlgorithmError, LedgerError, ManifestError
-from pressmark.fixity import FORMATS, Entry, Verdict, read_manifest, verify
+from pressmark.fixity import FORMATS, ManifestEntry, Verdict, read_manifest, verify
 
 __all__ = ["verify_command"]
 
@@ -88,13 +88,13 @@ def verify_command(
     checked. Where MANIFEST is "-", standard input is read. A manifest that names no file fails; an empty folder is
     verified with --root.
     """
-    wanted = chosen_algorithms(algorithms) or None
+    wanted = parse_algorithms(algorithms) or None
     counts: Counter[str] = Counter()
     with contextlib.ExitStack() as stack:
         source = stack.enter_context(open_source(manifest))
         file = _rewindable(source, stack)
 
-        def entries() -> Iterator[Entry]:
+        def entries() -> Iterator[ManifestEntry]:
             return read_manifest(file, source.name, wanted, format_name)
 
         used = _checked(entries())
@@ -106,7 +106,7 @@ def verify_command(
         # A ledger is for one set of algorithms, which a manifest need not have in every line.
         if ledger is not None and len(used) != 1:
             raise CallError(f"--ledger: {source.name} does not have the same algorithms for every file")
-        journal = opened_ledger(ledger, used[0] if used else (), roots)
+        journal = open_ledger(ledger, used[0] if used else (), roots)
         leave_out = {(status.st_dev, status.st_ino) for status in (source.status,) if status}
         if journal is not None:
             stack.enter_context(journal)
@@ -114,13 +114,13 @@ def verify_command(
             leave_out.add((status.st_dev, status.st_ino))
         sink = stack.enter_context(open_sink(None, None))
         again = _Again(manifest, wanted, format_name, root)
-        tally = stack.enter_context(Tally(manner_of(progress, sink), again.paths))
+        reporter = stack.enter_context(FileProgress(progress_mode(progress, sink), again.paths))
         try:
             for verdict in verify(
                 entries(),
                 root,
                 threads,
-                tally.on_event,
+                reporter.on_event,
                 links=links,
                 read=read,
                 ledger=journal,
@@ -134,12 +134,12 @@ def verify_command(
                 sink.write(json.dumps({"summary": summary}).encode() + b"\n")
             sink.flush()
         except BrokenPipeError:
-            give_up_stdout()
+            discard_stdout()
             return Failure.exit_code if _failed(counts) else 0
         except LedgerError as error:
             raise Failure(str(error)) from None
         except KeyboardInterrupt:
-            raise Interrupted(how_to_go_on(journal)) from None
+            raise Interrupted(interruption_message(journal)) from None
     if _failed(counts):
         found = ", ".join(f"{counts[state]} {state}" for state in STATES if counts[state])
         say(f"{found}, {counts['ok']} ok")
@@ -161,7 +161,7 @@ def _rewindable(source: Source, stack: contextlib.ExitStack) -> BinaryIO:
     return cast(BinaryIO, spool)
 
 
-def _checked(entries: Iterator[Entry]) -> list[tuple[str, ...]]:
+def _checked(entries: Iterator[ManifestEntry]) -> list[tuple[str, ...]]:
     """Read the whole manifest and return each set of algorithms that an entry has."""
     found: dict[tuple[str, ...], None] = {}
     try:

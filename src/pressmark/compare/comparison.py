@@ -45,7 +45,7 @@ from pressmark.layouts.blocks import (
     running,
     starting_with,
 )
-from pressmark.paths import PROFILES, Clash, PathIndex, PathLengths, refusals
+from pressmark.paths import PROFILES, Collision, PathIndex, PathLengths, name_violations
 from pressmark.stores.store import Store
 from pressmark.tabular.detection import Crlf
 from pressmark.threads import resolve_threads
@@ -327,7 +327,7 @@ class _Column:
     def _note_refused(self, block: Block, mapped: MappedBlock) -> None:
         for place, profile in enumerate(self._profiles):
             first = self._first_refused[profile]
-            found = refusals(mapped.paths, profile, root_length=self._root_length, first=FIRST - len(first))
+            found = name_violations(mapped.paths, profile, root_length=self._root_length, first=FIRST - len(first))
             self._refused[profile] += found.count
             first += [
                 _named(self._number + one.number, block.text(one.number), one.path, one.reason) for one in found.first
@@ -366,7 +366,7 @@ class _Column:
         tree = index.tree()
         truncated = 0
         if isinstance(layout, HashAndIdNTuple):
-            truncated = sum(times for length, times in self._lengths.last_octets if length > _WHOLE)
+            truncated = sum(times for length, times in self._lengths.last_bytes if length > _WHOLE)
         found = metrics.directories(tree, mapped)
         enough = self._seconds > 0.001
         return LayoutResult(
@@ -407,8 +407,8 @@ def _without_fallback(layout: Layout) -> DirectClean | None:
 
 def _clashes(index: PathIndex, label: Label) -> Clashes:
     first: dict[str, tuple[Group, ...]] = dict.fromkeys(KINDS, ())
-    for clash in index.clashes(first=FIRST, most=FIRST):
-        first[clash.kind] += (_group(clash, label),)
+    for collision in index.collisions(first=FIRST, most=FIRST):
+        first[collision.kind] += (_group(collision, label),)
     totals = index.totals()
     return Clashes(
         equal=totals.equal,
@@ -423,9 +423,9 @@ def _clashes(index: PathIndex, label: Label) -> Clashes:
     )
 
 
-def _group(clash: Clash, label: Label) -> Group:
-    members = tuple(_named(member.number, label(member.number), member.path) for member in clash.members)
-    return Group(clash.kind, clash.count, clash.exact, members)
+def _group(collision: Collision, label: Label) -> Group:
+    members = tuple(_named(member.number, label(member.number), member.path) for member in collision.members)
+    return Group(collision.kind, collision.count, collision.exact, members)
 
 
 def _named(number: int, identifier: str, path: str, reason: str = "") -> Named:

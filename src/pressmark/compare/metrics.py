@@ -69,9 +69,9 @@ def distribution(histogram: Histogram) -> Distribution:
 def lengths(counted: PathLengths) -> Lengths:
     """Return the lengths of paths and segments."""
     return Lengths(
-        path_octets=distribution(counted.octets),
-        path_units=distribution(counted.units),
-        segment_octets=distribution(counted.segment_octets),
+        path_octets=distribution(counted.path_bytes),
+        path_units=distribution(counted.path_units),
+        segment_octets=distribution(counted.segment_bytes),
         segment_units=distribution(counted.segment_units),
     )
 

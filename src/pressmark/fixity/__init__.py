@@ -15,20 +15,20 @@ if TYPE_CHECKING:
     from pressmark.fixity.hasher import hash_file
     from pressmark.fixity.job import HashFiles
     from pressmark.fixity.ledger import Ledger
-    from pressmark.fixity.manifests import FORMATS, Entry, manifest_line, read_manifest, write_manifest
+    from pressmark.fixity.manifests import FORMATS, ManifestEntry, manifest_line, read_manifest, write_manifest
     from pressmark.fixity.outcomes import Outcome
     from pressmark.fixity.pool import Finished, Progress, hash_files
     from pressmark.fixity.tree import walk
     from pressmark.fixity.verification import Verdict, verify
-    from pressmark.fs.beneath import opened_directory
+    from pressmark.fs.beneath import open_directory
 
 __all__ = [
     "ALGORITHMS",
     "FORMATS",
-    "Entry",
     "Finished",
     "HashFiles",
     "Ledger",
+    "ManifestEntry",
     "Outcome",
     "Progress",
     "Verdict",
@@ -37,7 +37,7 @@ __all__ = [
     "hash_file",
     "hash_files",
     "manifest_line",
-    "opened_directory",
+    "open_directory",
     "read_manifest",
     "verify",
     "walk",
@@ -48,7 +48,7 @@ __all__ = [
 _MODULES = {
     "ALGORITHMS": "fixity.algorithms",
     "FORMATS": "fixity.manifests",
-    "Entry": "fixity.manifests",
+    "ManifestEntry": "fixity.manifests",
     "Finished": "fixity.pool",
     "HashFiles": "fixity.job",
     "Ledger": "fixity.ledger",
@@ -60,7 +60,7 @@ _MODULES = {
     "hash_file": "fixity.hasher",
     "hash_files": "fixity.pool",
     "manifest_line": "fixity.manifests",
-    "opened_directory": "fs.beneath",
+    "open_directory": "fs.beneath",
     "read_manifest": "fixity.manifests",
     "verify": "fixity.verification",
     "walk": "fixity.tree",

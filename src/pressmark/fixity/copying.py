@@ -21,12 +21,12 @@ from typing import NamedTuple
 from pressmark import _kernels
 from pressmark.errors import BagError
 from pressmark.fixity.algorithms import ALGORITHMS, algorithm_names
-from pressmark.fixity.hasher import CHANGED, READ_SIZE, Manner, changes, refusal
-from pressmark.fixity.outcomes import Outcome, failure
+from pressmark.fixity.hasher import CHANGED, READ_SIZE, OpenOptions, changes, error_outcome
+from pressmark.fixity.outcomes import Outcome, failed_outcome
 from pressmark.fixity.pool import Finished, Progress, hash_files
 from pressmark.generator_pool import GeneratorPool
 
-__all__ = ["MODES", "Copying", "Job", "copy_file", "copy_files", "keep_status"]
+__all__ = ["MODES", "CopyTask", "Copying", "copy_file", "copy_files", "keep_status"]
 
 MODES = ("copy", "reflink", "hardlink", "auto")
 # Files that are under way or wait for those before them: enough for every thread, and few kilobytes.
@@ -44,7 +44,7 @@ FICLONE = 0x40049409  # linux/fs.h
 _BY_DESCRIPTOR = {os.chmod, os.utime} <= os.supports_fd
 
 
-class Job(NamedTuple):
+class CopyTask(NamedTuple):
     """One file to be copied.
 
     :ivar source: a regular file, or a symbolic link to one where links are followed
@@ -72,7 +72,7 @@ class _Cancelled(Exception):
 
 
 def copy_files(
-    jobs: Iterable[Job],
+    jobs: Iterable[CopyTask],
     algorithms: Sequence[str],
     *,
     mode: str = "copy",
@@ -94,7 +94,7 @@ def copy_files(
     :raises OSError: a copy cannot be written
     """
     names = algorithm_names(algorithms)
-    manner = Manner(links == "follow")
+    options = OpenOptions(links == "follow")
     workers = 1 if read == "sequential" else threads or os.cpu_count() or 1
     tell = on_event or (lambda _event: None)
     jobs = iter(jobs)
@@ -104,10 +104,10 @@ def copy_files(
             return
         jobs = chain([first], jobs)
         if mode == "auto":
-            mode = "reflink" if _can_clone(first, manner) else "copy"
+            mode = "reflink" if _can_clone(first, options) else "copy"
     tell(Copying(mode))
     if mode == "copy":
-        yield from _copy(jobs, names, manner, workers, tell)
+        yield from _copy(jobs, names, options, workers, tell)
         return
     # What is hashed is the copy, so that its digest is right whatever becomes of the original.
     share = _clone if mode == "reflink" else _link
@@ -116,7 +116,7 @@ def copy_files(
     def shared() -> Iterator[bytes | Outcome]:
         for job in jobs:
             sources.append(job.source)
-            yield share(job, manner)
+            yield share(job, options)
 
     outcomes = hash_files(shared(), names, workers, tell, links="refuse", read=read)
     try:
@@ -129,26 +129,26 @@ def copy_files(
 # --- clones and links -------------------------------------------------------------------------------------------------
 
 
-def _link(job: Job, manner: Manner) -> bytes | Outcome:
+def _link(job: CopyTask, options: OpenOptions) -> bytes | Outcome:
     """Give a file a second name, and return that."""
     try:
-        source = os.path.realpath(job.source) if manner.follow else job.source
-        if (kind := manner.refuses(os.lstat(source).st_mode)) is not None:
-            return failure(job.source, kind)
+        source = os.path.realpath(job.source) if options.follow else job.source
+        if (kind := options.refuses(os.lstat(source).st_mode)) is not None:
+            return failed_outcome(job.source, kind)
         os.link(source, job.target, follow_symlinks=False)
     except OSError as error:
         if error.errno in (errno.EXDEV, errno.EPERM, errno.EMLINK, errno.EOPNOTSUPP):
             raise BagError(job.source, f"no hard link can be made of it: {error.strerror}; use copy") from None
         if error.errno in (errno.ENOENT, errno.EACCES, errno.ELOOP) and not os.path.lexists(job.target):
-            return refusal(job.source, error.errno or 0, manner)
+            return error_outcome(job.source, error.errno or 0, options)
         raise
     return job.target
 
 
-def _can_clone(job: Job, manner: Manner) -> bool:
+def _can_clone(job: CopyTask, options: OpenOptions) -> bool:
     """Return whether the target's file system can clone files, by trying it with the first."""
     try:
-        cloned = _clone(job, manner)
+        cloned = _clone(job, options)
     except BagError:
         return False
     if isinstance(cloned, bytes):
@@ -156,16 +156,16 @@ def _can_clone(job: Job, manner: Manner) -> bool:
     return True
 
 
-def _clone(job: Job, manner: Manner) -> bytes | Outcome:
+def _clone(job: CopyTask, options: OpenOptions) -> bytes | Outcome:
     """Let a new file share all blocks of another, and return its path."""
     try:
-        source = os.open(job.source, manner.flags)
+        source = os.open(job.source, options.flags)
     except OSError as error:
-        return refusal(job.source, error.errno or 0, manner)
+        return error_outcome(job.source, error.errno or 0, options)
     try:
         status = os.fstat(source)
-        if (kind := manner.refuses(status.st_mode)) is not None:
-            return failure(job.source, kind, status=status)
+        if (kind := options.refuses(status.st_mode)) is not None:
+            return failed_outcome(job.source, kind, status=status)
         target = os.open(job.target, _NEW, 0o600)
         try:
             _ficlone(source, target)
@@ -222,7 +222,7 @@ class _Tally:
 
 
 def _copy(
-    jobs: Iterator[Job], names: Sequence[str], manner: Manner, workers: int, tell: Callable[[Event], object]
+    jobs: Iterator[CopyTask], names: Sequence[str], options: OpenOptions, workers: int, tell: Callable[[Event], object]
 ) -> Generator[Outcome, None, None]:
     tally = _Tally()
     files = failed = 0
@@ -237,7 +237,7 @@ def _copy(
                     if job is None:
                         more = False
                     else:
-                        window.append(pool.submit(copy_file, job, names, manner, tally.count))
+                        window.append(pool.submit(copy_file, job, names, options, tally.count))
                 if window and wait(window[:1], PROGRESS_EVERY).done:
                     outcome = window.pop(0).result()
                     files += 1
@@ -253,7 +253,7 @@ def _copy(
 
 
 def copy_file(
-    job: Job, names: Sequence[str], manner: Manner, on_bytes: Callable[[int], object] = lambda _size: None
+    job: CopyTask, names: Sequence[str], options: OpenOptions, on_bytes: Callable[[int], object] = lambda _size: None
 ) -> Outcome:
     """Copy one file, and return its outcome with the digests of what was written.
 
@@ -261,18 +261,18 @@ def copy_file(
     :param on_bytes: called with the size of each block; what it raises ends the copy
     :raises OSError: the copy cannot be written
     """
-    if tuple(names) == QUICK and (quick := _copy_quickly(job, manner, on_bytes)) is not None:
+    if tuple(names) == QUICK and (quick := _copy_quickly(job, options, on_bytes)) is not None:
         return quick
     try:
-        source = os.open(job.source, manner.flags)
+        source = os.open(job.source, options.flags)
     except OSError as error:
-        return refusal(job.source, error.errno or 0, manner)
+        return error_outcome(job.source, error.errno or 0, options)
     try:
         before = os.fstat(source)
-        if (kind := manner.refuses(before.st_mode)) is not None:
-            return failure(job.source, kind, status=before)
+        if (kind := options.refuses(before.st_mode)) is not None:
+            return failed_outcome(job.source, kind, status=before)
         if 0 < before.st_size < READ_SIZE:
-            return _copy_small(source, before, job, names, manner, on_bytes)
+            return _copy_small(source, before, job, names, options, on_bytes)
         hashers = {name: ALGORITHMS[name].make(1) for name in names}
         updates = [hasher.update for hasher in hashers.values()]
         try:
@@ -283,7 +283,7 @@ def copy_file(
             after = os.fstat(source)
             keep_status(job.target, before)
         except _ReadError as error:
-            return refusal(job.source, error.number, manner)
+            return error_outcome(job.source, error.number, options)
         reason = changes(before.st_size, before.st_mtime_ns, after.st_size, after.st_mtime_ns, total, 0)
         if reason is None and total != before.st_size:
             # Files that the kernel makes up say 0 and hold something: there is no telling what a copy of one is.
@@ -296,14 +296,14 @@ def copy_file(
     return Outcome(job.source, digests, total, before.st_mtime_ns, before.st_ino)
 
 
-def _copy_quickly(job: Job, manner: Manner, on_bytes: Callable[[int], object]) -> Outcome | None:
+def _copy_quickly(job: CopyTask, options: OpenOptions, on_bytes: Callable[[int], object]) -> Outcome | None:
     """Copy a file in one call of a kernel; :data:`None` where that is not for it."""
-    found = _kernels.active.copy_small(job.source, job.target, manner.flags)
+    found = _kernels.active.copy_small(job.source, job.target, options.flags)
     if found is None:
         return None
     word, *facts = found
     if word == "source":
-        return refusal(job.source, facts[0], manner)
+        return error_outcome(job.source, facts[0], options)
     if word == "target":
         raise OSError(facts[0], os.strerror(facts[0]), job.target)
     if word == "changed":
@@ -318,9 +318,9 @@ def _copy_quickly(job: Job, manner: Manner, on_bytes: Callable[[int], object]) -
 def _copy_small(
     source: int,
     before: os.stat_result,
-    job: Job,
+    job: CopyTask,
     names: Sequence[str],
-    manner: Manner,
+    options: OpenOptions,
     on_bytes: Callable[[int], object],
 ) -> Outcome:
     """Copy a file that one read takes in: of many small ones, what surrounds the copying is what costs."""
@@ -332,7 +332,7 @@ def _copy_small(
             data += more
         after = os.fstat(source)
     except OSError as error:
-        return refusal(job.source, error.errno or 0, manner)
+        return error_outcome(job.source, error.errno or 0, options)
     reason = changes(size, mtime_ns, after.st_size, after.st_mtime_ns, len(data), 0)
     if reason is not None:
         return Outcome(job.source, None, size, mtime_ns, before.st_ino, CHANGED, reason)

@@ -18,13 +18,13 @@ from io import FileIO
 
 from pressmark.errors import FileError
 from pressmark.fixity.algorithms import ALGORITHMS, Hasher, algorithm_names
-from pressmark.fixity.outcomes import Outcome, failure
+from pressmark.fixity.outcomes import Outcome, failed_outcome
 from pressmark.fixity.scheduling import SERIAL_RATES
 from pressmark.fs.beneath import HAS_DESCRIPTORS, NUL, Directory, OpenAnywhere, OpenBeneath, OpenBeneathByName, Opener
 from pressmark.fs.file_errors import kind_of_error, kind_of_mode
 from pressmark.threads import resolve_threads
 
-__all__ = ["CHANGED", "READ_SIZE", "Manner", "changes", "examine", "hash_file", "hash_path", "refusal"]
+__all__ = ["CHANGED", "READ_SIZE", "OpenOptions", "changes", "error_outcome", "examine", "hash_file", "hash_path"]
 
 READ_SIZE = 1 << 18  # 256 KiB: two of them and the digests' state fit a core's second-level cache
 # A file of this size is worth threads of its own, each on blocks large enough to forget what starting costs.
@@ -39,7 +39,7 @@ CHANGED = "changed-while-read"
 THERE, GONE, REPLACED = range(3)
 
 
-class Manner:
+class OpenOptions:
     """How files are to be read.
 
     :param follow: symbolic links are followed; where not, a link is a failure of kind ``link``
@@ -54,7 +54,7 @@ class Manner:
     def __init__(self, follow: bool = True, special_files: bool = False, beneath: Directory | None = None) -> None:
         if beneath is not None and isinstance(beneath, int) != HAS_DESCRIPTORS:
             expected = "the descriptor of a directory" if HAS_DESCRIPTORS else "the path of a directory"
-            raise ValueError(f"beneath={beneath!r}: expected {expected}, as opened_directory gives it")
+            raise ValueError(f"beneath={beneath!r}: expected {expected}, as open_directory gives it")
         self.special_files = special_files
         self.beneath = beneath
         self.follow = follow and beneath is None
@@ -72,7 +72,7 @@ class Manner:
         return OpenBeneath(self.beneath) if isinstance(self.beneath, int) else OpenBeneathByName(self.beneath)
 
     def refuses(self, mode: int) -> str | None:
-        """Return the kind of what a ``st_mode`` says cannot be read in this manner; :data:`None` where it can."""
+        """Return the kind of what a ``st_mode`` says cannot be read in this options; :data:`None` where it can."""
         kind = kind_of_mode(mode)
         return None if self.special_files and kind in ("fifo", "device") else kind
 
@@ -109,29 +109,29 @@ def hash_file(
     names = algorithm_names(algorithms)
     if links not in ("follow", "refuse"):
         raise ValueError(f"links={links!r}: expected follow or refuse")
-    manner = Manner(links == "follow", special_files, beneath)
+    options = OpenOptions(links == "follow", special_files, beneath)
     given: str | bytes = os.fspath(path)
-    with manner.opener() as opener:
-        status = examine(given, manner, opener)
+    with options.opener() as opener:
+        status = examine(given, options, opener)
         if isinstance(status, Outcome):
             outcome = status
         else:
-            outcome = hash_path(given, names, manner, opener, resolve_threads(threads))
+            outcome = hash_path(given, names, options, opener, resolve_threads(threads))
     if outcome.digests is None:
         raise FileError(given, str(outcome.kind), outcome.message)
     return outcome.digests
 
 
-def examine(path: str | bytes, manner: Manner, opener: Opener) -> os.stat_result | Outcome:
+def examine(path: str | bytes, options: OpenOptions, opener: Opener) -> os.stat_result | Outcome:
     """Return the status of the file at ``path``, or the outcome where it is not to be read."""
     try:
         status = opener.stat(path)
     except OSError as error:
-        return refusal(path, error.errno or 0, manner)
+        return error_outcome(path, error.errno or 0, options)
     except ValueError as error:
         return _bad_name(path, error)
-    kind = manner.refuses(status.st_mode)
-    return status if kind is None else failure(path, kind, status=status)
+    kind = options.refuses(status.st_mode)
+    return status if kind is None else failed_outcome(path, kind, status=status)
 
 
 def _bad_name(path: str | bytes, error: ValueError) -> Outcome:
@@ -141,22 +141,22 @@ def _bad_name(path: str | bytes, error: ValueError) -> Outcome:
     return Outcome(path, None, None, None, None, "bad-name", NUL if holds_nul else str(error))
 
 
-def refusal(path: str | bytes, number: int, manner: Manner) -> Outcome:
+def error_outcome(path: str | bytes, number: int, options: OpenOptions) -> Outcome:
     """Return the outcome of a file that the operating system refused to open or read with the ``errno`` ``number``."""
     # Beneath a directory no link is ever in the way of nothing, and the path means nothing anywhere else.
-    kind = kind_of_error(number, path if manner.beneath is None else None)
-    if kind != "link-loop" or manner.follow:
-        return failure(path, kind, number)
+    kind = kind_of_error(number, path if options.beneath is None else None)
+    if kind != "link-loop" or options.follow:
+        return failed_outcome(path, kind, number)
     # What O_NOFOLLOW says of any link.
-    if manner.beneath is None:
-        return failure(path, "link")
+    if options.beneath is None:
+        return failed_outcome(path, "link")
     return Outcome(path, None, None, None, None, "link", "a symbolic link is on the way to it")
 
 
 def hash_path(
     path: str | bytes,
     names: Sequence[str],
-    manner: Manner,
+    options: OpenOptions,
     opener: Opener,
     threads: int = 1,
     on_bytes: Callable[[int], object] | None = None,
@@ -165,22 +165,22 @@ def hash_path(
     """Read the file at ``path``, which :func:`examine` let pass, and return what became of it.
 
     :param names: official names of algorithms
-    :param opener: that of ``manner``, which only this thread uses now
+    :param opener: that of ``options``, which only this thread uses now
     :param threads: how many threads may work on this file, the calling one included
     :param on_bytes: called with the number of bytes of each read, in the calling thread
     :param cancelled: asked now and then whether the answer is still wanted
     """
     try:
-        descriptor = opener.open(path, manner.flags)
+        descriptor = opener.open(path, options.flags)
     except OSError as error:
-        return refusal(path, error.errno or 0, manner)
+        return error_outcome(path, error.errno or 0, options)
     except ValueError as error:
         return _bad_name(path, error)
     try:
         before = os.fstat(descriptor)
-        kind_now = manner.refuses(before.st_mode)
+        kind_now = options.refuses(before.st_mode)
         if kind_now is not None:
-            return failure(path, kind_now, status=before)
+            return failed_outcome(path, kind_now, status=before)
         regular = kind_of_mode(before.st_mode) is None
         expected = before.st_size if regular else 0
         threads_here = threads if expected >= LARGE else 1
@@ -200,12 +200,12 @@ def hash_path(
         reason = None
         if regular:
             # Where reading took longer than a moment, somebody may have put another file in its place.
-            there = _there(path, manner, after) if total >= READ_SIZE else THERE
+            there = _there(path, options, after) if total >= READ_SIZE else THERE
             reason = changes(before.st_size, before.st_mtime_ns, after.st_size, after.st_mtime_ns, total, there)
         if reason is not None:
             return Outcome(path, None, before.st_size, before.st_mtime_ns, before.st_ino, CHANGED, reason)
     except OSError as error:
-        return refusal(path, error.errno or 0, manner)
+        return error_outcome(path, error.errno or 0, options)
     except _Cancelled:
         return Outcome(path, None, None, None, None, "cancelled", "the run was ended")
     finally:
@@ -233,9 +233,9 @@ def changes(size: int, mtime_ns: int, size_after: int, mtime_ns_after: int, tota
     return (None, "it was deleted while it was read", "it was replaced while it was read")[there]
 
 
-def _there(path: str | bytes, manner: Manner, status: os.stat_result) -> int:
+def _there(path: str | bytes, options: OpenOptions, status: os.stat_result) -> int:
     try:
-        with manner.opener() as opener:  # a new one: the directory may have been exchanged, too
+        with options.opener() as opener:  # a new one: the directory may have been exchanged, too
             now = opener.stat(path)
     except OSError:
         return GONE

@@ -22,7 +22,7 @@ from zlib import crc32
 from pressmark.errors import LedgerError
 from pressmark.fixity.algorithms import ALGORITHMS, algorithm_names
 from pressmark.fixity.outcomes import Outcome
-from pressmark.fs.locks import take
+from pressmark.fs.locks import lock_descriptor
 from pressmark.fs.owners import open_shared
 
 __all__ = ["Ledger"]
@@ -139,7 +139,7 @@ class Ledger:
 
     def _lock(self) -> None:
         try:
-            take(self._descriptor)
+            lock_descriptor(self._descriptor)
         except BlockingIOError:
             raise LedgerError(self.name, "another run has it open") from None
 

@@ -25,7 +25,7 @@ from pressmark.errors import AlgorithmError, ManifestError, quoted
 from pressmark.fixity.algorithms import ALGORITHMS, algorithm_name, algorithm_names
 from pressmark.fixity.outcomes import Outcome
 
-__all__ = ["FORMATS", "Entry", "manifest_line", "read_manifest", "write_manifest"]
+__all__ = ["FORMATS", "ManifestEntry", "manifest_line", "read_manifest", "write_manifest"]
 
 FORMATS = ("coreutils", "bsd", "json")
 
@@ -45,7 +45,7 @@ BY_LENGTH = {
 }
 
 
-class Entry(NamedTuple):
+class ManifestEntry(NamedTuple):
     """One file of a manifest.
 
     :ivar path: its name, as bytes
@@ -137,7 +137,7 @@ _HEX = re.compile(r"[0-9A-Fa-f]+")
 
 def read_manifest(
     file: BinaryIO, source: str, algorithms: Sequence[str] | str | None = None, format: str | None = None
-) -> Iterator[Entry]:
+) -> Iterator[ManifestEntry]:
     """Read a manifest from its binary stream, entry by entry; its first line tells its format.
 
     Strict: what is not a line of the format is an error, as are blank lines. Lines that begin with ``#`` are comments,
@@ -156,8 +156,10 @@ def read_manifest(
     return _entries(file, source, wanted, format)
 
 
-def _entries(file: BinaryIO, source: str, wanted: tuple[str, ...] | None, format: str | None) -> Iterator[Entry]:
-    held: Entry | None = None  # whose next lines may hold more digests of the same file
+def _entries(
+    file: BinaryIO, source: str, wanted: tuple[str, ...] | None, format: str | None
+) -> Iterator[ManifestEntry]:
+    held: ManifestEntry | None = None  # whose next lines may hold more digests of the same file
     length = 0
     for number, line in _numbered(file, source):
         if line.startswith(b"#"):
@@ -184,7 +186,7 @@ def _entries(file: BinaryIO, source: str, wanted: tuple[str, ...] | None, format
         yield from _kept(held, wanted)
 
 
-def _kept(entry: Entry, wanted: tuple[str, ...] | None) -> Iterator[Entry]:
+def _kept(entry: ManifestEntry, wanted: tuple[str, ...] | None) -> Iterator[ManifestEntry]:
     if wanted is None:
         yield entry
         return
@@ -208,7 +210,7 @@ def _format_of(line: bytes) -> str:
     return "bsd" if _BSD.fullmatch(line.removeprefix(b"\\")) and not _COREUTILS.fullmatch(line) else "coreutils"
 
 
-def _coreutils_entry(line: bytes, number: int, wanted: tuple[str, ...] | None, length: int) -> Entry:
+def _coreutils_entry(line: bytes, number: int, wanted: tuple[str, ...] | None, length: int) -> ManifestEntry:
     found = _COREUTILS.fullmatch(line.removeprefix(b"\\"))
     if found is None:
         raise ValueError("expected a digest in hex, two blanks and a name")
@@ -216,7 +218,7 @@ def _coreutils_entry(line: bytes, number: int, wanted: tuple[str, ...] | None, l
     if length and len(digest) != length:
         raise ValueError(f"the digest has {len(digest)} hex digits, those before have {length}")
     algorithm = _algorithm_of_length(len(digest), wanted)
-    return Entry(_unescaped(found[2]) if line.startswith(b"\\") else found[2], {algorithm: digest}, line=number)
+    return ManifestEntry(_unescaped(found[2]) if line.startswith(b"\\") else found[2], {algorithm: digest}, line=number)
 
 
 def _algorithm_of_length(length: int, wanted: tuple[str, ...] | None) -> str:
@@ -230,16 +232,16 @@ def _algorithm_of_length(length: int, wanted: tuple[str, ...] | None) -> str:
     return fitting[0]
 
 
-def _bsd_entry(line: bytes, number: int) -> Entry:
+def _bsd_entry(line: bytes, number: int) -> ManifestEntry:
     found = _BSD.fullmatch(line.removeprefix(b"\\"))
     if found is None:
         raise ValueError("expected ALGORITHM (name) = digest")
     name = _unescaped(found[2]) if line.startswith(b"\\") else found[2]
     algorithm = algorithm_name(found[1].decode())
-    return Entry(name, {algorithm: _digest(algorithm, found[3].decode())}, line=number)
+    return ManifestEntry(name, {algorithm: _digest(algorithm, found[3].decode())}, line=number)
 
 
-def _json_entry(line: bytes, number: int, wanted: tuple[str, ...] | None) -> Entry:
+def _json_entry(line: bytes, number: int, wanted: tuple[str, ...] | None) -> ManifestEntry:
     repeated: list[str] = []
 
     def collect(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -278,7 +280,7 @@ def _json_entry(line: bytes, number: int, wanted: tuple[str, ...] | None) -> Ent
         path = os.fsencode(record["path"])
     except UnicodeEncodeError:
         raise ValueError('"path" holds a surrogate that stands for no byte') from None
-    return Entry(path, found, record.get("size"), record.get("mtime_ns"), number)
+    return ManifestEntry(path, found, record.get("size"), record.get("mtime_ns"), number)
 
 
 def _digest(algorithm: str, text: str) -> str:

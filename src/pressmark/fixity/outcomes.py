@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from pressmark.fs.file_errors import message_of
 
-__all__ = ["Outcome", "failure"]
+__all__ = ["Outcome", "failed_outcome"]
 
 
 class Outcome(NamedTuple):
@@ -36,7 +36,7 @@ class Outcome(NamedTuple):
         return self.kind is None
 
 
-def failure(path: str | bytes, kind: str, number: int = 0, status: os.stat_result | None = None) -> Outcome:
+def failed_outcome(path: str | bytes, kind: str, number: int = 0, status: os.stat_result | None = None) -> Outcome:
     """Return the outcome of a file that has no digests."""
     if status is None:
         return Outcome(path, None, None, None, None, kind, message_of(kind, number))

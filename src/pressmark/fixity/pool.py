@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pressmark import _kernels
 from pressmark.fixity.algorithms import ALGORITHMS, algorithm_names
-from pressmark.fixity.hasher import CHANGED, READ_SIZE, Manner, changes, examine, hash_path, refusal
+from pressmark.fixity.hasher import CHANGED, READ_SIZE, OpenOptions, changes, error_outcome, examine, hash_path
 from pressmark.fixity.outcomes import Outcome
 from pressmark.fixity.scheduling import SMALL, Plan
 from pressmark.fs.beneath import Directory, Opener
@@ -88,7 +88,7 @@ def hash_files(
     :param special_files: read named pipes and devices as well, however long that takes
     :param read: ``"parallel"``, or ``"sequential"``: in input order and one file at a time, for disks with heads
     :param ledger: an open ledger: what it holds is not read again, what is read is written to it
-    :param beneath: a directory, as :func:`~pressmark.fs.beneath.opened_directory` gives it: paths are relative to it,
+    :param beneath: a directory, as :func:`~pressmark.fs.beneath.open_directory` gives it: paths are relative to it,
         and nothing outside of it is ever opened, whoever exchanges what meanwhile (on Windows: unless somebody is
         faster than a look and an open). No symbolic link is followed then, whatever ``links`` says: a file that is one
         or is behind one is a failure of kind ``link``. Absolute paths, such with a step ``..`` and such without a name
@@ -104,8 +104,8 @@ def hash_files(
     cores = resolve_threads(threads)
     if ledger is not None and ledger.algorithms != names:
         raise ValueError("the ledger is for other algorithms")
-    manner = Manner(links == "follow", special_files, beneath)
-    run = _Run(names, cores, manner, read == "sequential", on_event, ledger)
+    options = OpenOptions(links == "follow", special_files, beneath)
+    run = _Run(names, cores, options, read == "sequential", on_event, ledger)
     return run.outcomes(iter(paths))
 
 
@@ -125,13 +125,13 @@ class _Run:
         self,
         names: Sequence[str],
         threads: int,
-        manner: Manner,
+        options: OpenOptions,
         sequential: bool,
         on_event: Callable[[Event], object] | None,
         ledger: Ledger | None,
     ) -> None:
         self._names = tuple(names)
-        self._manner = manner
+        self._options = options
         self._threads = threads
         self._sequential = sequential
         self._on_event = on_event
@@ -146,10 +146,12 @@ class _Run:
         self._next_progress = monotonic() + PROGRESS_EVERY
         serials = [(name, ALGORITHMS[name].make) for name in self._plan.serials]
         # Paths go to lanes only as the kernels can follow them.
-        self._lanes_too = not manner.special_files and not isinstance(manner.beneath, str | bytes)
-        beneath = manner.beneath if isinstance(manner.beneath, int) else None
-        self._engine = _kernels.active.Engine(self._names, self._plan.lanes, serials, manner.flags, sequential, beneath)
-        self._opener = manner.opener()
+        self._lanes_too = not options.special_files and not isinstance(options.beneath, str | bytes)
+        beneath = options.beneath if isinstance(options.beneath, int) else None
+        self._engine = _kernels.active.Engine(
+            self._names, self._plan.lanes, serials, options.flags, sequential, beneath
+        )
+        self._opener = options.opener()
 
     def outcomes(self, paths: Iterator[Path | Outcome]) -> Iterator[Outcome]:
         """Run, and give the outcomes in order. However this ends, no thread is left behind."""
@@ -177,7 +179,7 @@ class _Run:
             self._opener.close()
             for worker in workers:
                 # A named pipe that was asked for may keep its reader for ever; everything else looks up in a moment.
-                worker.join(1.0 if self._manner.special_files else None)
+                worker.join(1.0 if self._options.special_files else None)
 
     def _start(self) -> threading.Thread:
         worker = threading.Thread(target=self._work, name="pressmark-fixity", daemon=True)
@@ -198,7 +200,7 @@ class _Run:
                 continue
             slot = _Slot(os.fspath(given))
             slots.append(slot)
-            status = examine(slot.path, self._manner, self._opener)
+            status = examine(slot.path, self._options, self._opener)
             if isinstance(status, Outcome):
                 self._settle(slot, status)
                 continue
@@ -262,8 +264,8 @@ class _Run:
             return Outcome(slot.path, digests, size, mtime_ns, inode)
         error, mode, size_after, mtime_ns_after, total, there = failed
         if error:
-            return refusal(slot.path, error, self._manner)
-        kind = self._manner.refuses(mode)
+            return error_outcome(slot.path, error, self._options)
+        kind = self._options.refuses(mode)
         if kind is not None:
             return Outcome(slot.path, None, size, mtime_ns, inode, kind, message_of(kind))
         reason = changes(size, mtime_ns, size_after, mtime_ns_after, total, there)
@@ -287,7 +289,7 @@ class _Run:
         """Take files until the engine is closed; those in lanes are done inside of it, without the GIL."""
         engine = self._engine
         try:
-            with self._manner.opener() as opener:
+            with self._options.opener() as opener:
                 while (ticket := engine.work()) is not None:
                     engine.finish(ticket, self._hash(self._slots[ticket], opener))
         except BaseException as error:
@@ -300,7 +302,7 @@ class _Run:
         threads = self._threads if self._sequential else max(1, self._threads // max(1, len(self._slots)))
         engine.lock_reading()
         try:
-            return hash_path(slot.path, self._names, self._manner, opener, threads, self._count, engine.closed)
+            return hash_path(slot.path, self._names, self._options, opener, threads, self._count, engine.closed)
         finally:
             engine.unlock_reading()
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterator
 
-from pressmark.fixity.hasher import Manner, refusal
-from pressmark.fixity.outcomes import Outcome, failure
+from pressmark.fixity.hasher import OpenOptions, error_outcome
+from pressmark.fixity.outcomes import Outcome, failed_outcome
 from pressmark.fs.beneath import Directory
 from pressmark.fs.walk import Walk
 
@@ -32,18 +32,20 @@ def walk(
         outcome each; ``root`` itself is followed unless they are refused
     :param leave_out: device and inode of files below ``root`` that are not given: a run's own output and ledger
     :param special_files: named pipes and devices are given as paths, to be read
-    :param beneath: a directory, as :func:`~pressmark.fs.beneath.opened_directory` gives it: ``root`` is relative to
+    :param beneath: a directory, as :func:`~pressmark.fs.beneath.open_directory` gives it: ``root`` is relative to
         it, ``"."`` for itself, and so are the paths that are given; no link is followed, and ``"follow"`` is
         ``"refuse"``
     :raises ValueError: an argument is wrong
     """
     if links not in ("follow", "skip", "refuse"):
         raise ValueError(f"links={links!r}: expected follow, skip or refuse")
-    manner = Manner(links == "follow", special_files, beneath)
-    with manner.opener() as opener:
+    options = OpenOptions(links == "follow", special_files, beneath)
+    with options.opener() as opener:
         found = Walk(
             opener,
-            lambda path, kind, number: refusal(path, number, manner) if kind is None else failure(path, kind),
+            lambda path, kind, number: (
+                error_outcome(path, number, options) if kind is None else failed_outcome(path, kind)
+            ),
             links=links,
             leave_out=leave_out,
             special_files=special_files,

@@ -10,7 +10,7 @@ from hashlib import blake2b
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
-from pressmark.fixity.manifests import Entry
+from pressmark.fixity.manifests import ManifestEntry
 from pressmark.fixity.outcomes import Outcome
 from pressmark.fixity.pool import Event, hash_files
 from pressmark.fixity.tree import walk
@@ -52,7 +52,7 @@ class Verdict(NamedTuple):
 
 
 def verify(
-    entries: Iterable[Entry],
+    entries: Iterable[ManifestEntry],
     root: str | bytes | os.PathLike[str] | None = None,
     threads: int | None = None,
     on_event: Callable[[Event], object] | None = None,
@@ -76,7 +76,7 @@ def verify(
     base = None if root is None else os.fsencode(root)
     known = _Known()
     for names, group in groupby(entries, key=lambda entry: tuple(entry.digests)):
-        waiting: deque[Entry] = deque()
+        waiting: deque[ManifestEntry] = deque()
         paths = _paths(group, base, waiting, known)
         for outcome in hash_files(paths, names, threads, on_event, links=links, read=read, ledger=ledger):
             yield _verdict(waiting.popleft(), outcome)
@@ -125,7 +125,9 @@ class _Known:
         return slot
 
 
-def _paths(group: Iterable[Entry], base: bytes | None, waiting: deque[Entry], known: _Known) -> Iterator[bytes]:
+def _paths(
+    group: Iterable[ManifestEntry], base: bytes | None, waiting: deque[ManifestEntry], known: _Known
+) -> Iterator[bytes]:
     for entry in group:
         waiting.append(entry)
         path = entry.path if base is None else os.path.join(base, entry.path)
@@ -134,7 +136,7 @@ def _paths(group: Iterable[Entry], base: bytes | None, waiting: deque[Entry], kn
         yield path
 
 
-def _verdict(entry: Entry, outcome: Outcome) -> Verdict:
+def _verdict(entry: ManifestEntry, outcome: Outcome) -> Verdict:
     if outcome.digests is None:
         state = "missing" if outcome.kind in _MISSING else "unreadable"
         return Verdict(entry.path, state, kind=str(outcome.kind), message=outcome.message)

@@ -24,7 +24,7 @@ __all__ = [
     "OpenBeneath",
     "OpenBeneathByName",
     "Opener",
-    "opened_directory",
+    "open_directory",
 ]
 
 # Windows cannot open a file relative to a directory.
@@ -211,7 +211,7 @@ class OpenBeneathByName(Opener):
 
 
 @contextmanager
-def opened_directory(path: str | bytes | os.PathLike[str]) -> Iterator[Directory]:
+def open_directory(path: str | bytes | os.PathLike[str]) -> Iterator[Directory]:
     """Open the directory ``path`` to read files beneath it: what it gives is for arguments called ``beneath``.
 
     That is a descriptor; on Windows, which has none for directories, it is the path.

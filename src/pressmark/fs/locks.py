@@ -12,7 +12,7 @@ from types import TracebackType
 
 from pressmark.fs.owners import UntrustedError
 
-__all__ = ["FileLock", "LockHeldError", "host", "is_owner_lock", "open_lock", "take"]
+__all__ = ["FileLock", "LockHeldError", "host", "is_owner_lock", "lock_descriptor", "open_lock"]
 
 # File systems of clusters may have no locks, or such that are seen on one machine only.
 _NO_LOCKS = (errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK, errno.EINVAL)
@@ -39,7 +39,7 @@ def open_lock(path: str | bytes) -> int:
     return descriptor
 
 
-def take(descriptor: int, *, wait: bool = False) -> None:
+def lock_descriptor(descriptor: int, *, wait: bool = False) -> None:
     """Lock an open file until it is closed.
 
     :param wait: until whoever has it gives it back
@@ -101,7 +101,7 @@ class FileLock:
                 if owner:
                     _own(self._descriptor, path)
                     return
-                take(self._descriptor, wait=wait)
+                lock_descriptor(self._descriptor, wait=wait)
                 if os.name == "nt" or self._exists():
                     return
             except BaseException:
@@ -172,7 +172,7 @@ def _own(descriptor: int, path: str | bytes) -> None:
     """
     has_locks = True
     try:
-        take(descriptor)
+        lock_descriptor(descriptor)
     except BlockingIOError:
         raise LockHeldError(path, _read_owner(descriptor)) from None
     except OSError as error:

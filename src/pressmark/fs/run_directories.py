@@ -23,7 +23,7 @@ import os
 import secrets
 from types import TracebackType
 
-from pressmark.fs.locks import FileLock, take
+from pressmark.fs.locks import FileLock, lock_descriptor
 from pressmark.fs.moves import TRIES
 from pressmark.fs.owners import is_own, make_shared, require_shared
 from pressmark.fs.removal import remove_tree
@@ -153,7 +153,7 @@ def _is_held(path: bytes) -> bool:
     except OSError:
         return True  # nobody can say: it is left alone
     try:
-        take(descriptor)
+        lock_descriptor(descriptor)
     except OSError:
         return True
     finally:

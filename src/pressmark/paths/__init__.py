@@ -6,45 +6,53 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pressmark.paths.collisions import Clash, Member, PathIndex, Totals
+    from pressmark.paths.collisions import Collision, Member, PathIndex, Totals
     from pressmark.paths.directories import Tree
     from pressmark.paths.folding import folded
     from pressmark.paths.lengths import PathLengths
-    from pressmark.paths.systems import PROFILES, Profile, Refusal, Refusals, advice, refusal, refusals
+    from pressmark.paths.systems import (
+        PROFILES,
+        NameViolation,
+        NameViolations,
+        Profile,
+        advice,
+        name_violation,
+        name_violations,
+    )
 
 __all__ = [
     "PROFILES",
-    "Clash",
+    "Collision",
     "Member",
+    "NameViolation",
+    "NameViolations",
     "PathIndex",
     "PathLengths",
     "Profile",
-    "Refusal",
-    "Refusals",
     "Totals",
     "Tree",
     "advice",
     "folded",
-    "refusal",
-    "refusals",
+    "name_violation",
+    "name_violations",
 ]
 
 # The module of each name, imported when the name is first used.
 _MODULES = {
     "PROFILES": "systems",
-    "Clash": "collisions",
+    "Collision": "collisions",
     "Member": "collisions",
     "PathIndex": "collisions",
     "PathLengths": "lengths",
     "Profile": "systems",
-    "Refusal": "systems",
-    "Refusals": "systems",
+    "NameViolation": "systems",
+    "NameViolations": "systems",
     "Totals": "collisions",
     "Tree": "directories",
     "advice": "systems",
     "folded": "folding",
-    "refusal": "systems",
-    "refusals": "systems",
+    "name_violation": "systems",
+    "name_violations": "systems",
 }
 
 

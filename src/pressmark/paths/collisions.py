@@ -1,9 +1,9 @@
-"""Clashes between many paths, found by sorting them on disk: paths that are one, or lie one inside another.
+"""Collisions between many paths, found by sorting them on disk: paths that are one, or lie one inside another.
 
 Every path becomes a record that sorts by its folded key. Records are sorted as far as memory holds them; each such run
 is written to a file without a name, which is gone with the process, however that ends. Then the runs are merged, once:
 paths that are equal under folding follow each other, and what is inside a path follows it. The kernels do all that, and
-let through only what clashes; here it is told apart.
+let through only what collisions; here it is told apart.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from pressmark.paths.batches import Texts, pieces
 from pressmark.paths.directories import Tree
 from pressmark.paths.folding import casefolded, decomposed, folded
 
-__all__ = ["Clash", "Member", "PathIndex", "Totals"]
+__all__ = ["Collision", "Member", "PathIndex", "Totals"]
 
 # A run is read back in blocks; a thousand of them take as much memory as sorting did.
 BLOCKS = 1024
@@ -35,21 +35,21 @@ BATCH = 4096
 
 
 class Member(NamedTuple):
-    """One path that takes part in a clash."""
+    """One path that takes part in a collision."""
 
     number: int
     path: str
     label: str
 
 
-class Clash(NamedTuple):
+class Collision(NamedTuple):
     """Paths that cannot all be where they say.
 
     :ivar kind: ``equal``: the same octets. ``case``: they differ by case alone. ``normalization``: they differ by NFC
         and NFD, maybe by case too. ``inside``: the first is an ancestor of the others, all of them as folded
     :ivar count: how many paths take part
     :ivar members: the first of them, by spelling and number; where several paths are the outer one, one of them only
-    :ivar exact: whether there is a clash without folding too; of ``case`` and ``normalization`` never
+    :ivar exact: whether there is a collision without folding too; of ``case`` and ``normalization`` never
     """
 
     kind: str
@@ -84,7 +84,7 @@ Spelling = tuple[bytes, bytes, int, tuple[int, ...]]
 
 
 class PathIndex:
-    """Paths with their labels, numbered in the order in which they are added, of which the clashes can be had once.
+    """Paths with their labels, numbered in the order in which they are added, of which the collisions can be had once.
 
     Memory is bounded, whatever the number of paths: but for the different spellings of a single key, which are held.
     A context manager; its files are gone when it is closed, and also when the process is killed.
@@ -95,7 +95,7 @@ class PathIndex:
 
     >>> with PathIndex() as index:
     ...     index.add(["a/b", "A/B", "c", "c/d"])
-    ...     [(clash.kind, [member.path for member in clash.members]) for clash in index.clashes()]
+    ...     [(collision.kind, [member.path for member in collision.members]) for collision in index.collisions()]
     [('case', ['a/b', 'A/B']), ('inside', ['c', 'c/d'])]
     """
 
@@ -158,7 +158,7 @@ class PathIndex:
             raise ValueError(f"no paths can be added: the index is {self._state}")
         if labels is not None and len(labels) != len(paths):
             raise ValueError(f"{len(labels)} labels for {len(paths)} paths")
-        # Nobody is to be told that what is lost does not clash.
+        # Nobody is to be told that what is lost does not collision.
         self._state = "incomplete, because paths could not be added"
         if labels is not None:
             self._labels.add(self._count, pieces(self._kernels, labels))
@@ -166,39 +166,39 @@ class PathIndex:
             self._take(piece, nulls)
         self._state = "open"
 
-    def clashes(self, *, first: int = 20, most: int | None = None) -> Iterator[Clash]:
-        """Yield every clash, in the order of the keys; one that holds others inside it comes after them.
+    def collisions(self, *, first: int = 20, most: int | None = None) -> Iterator[Collision]:
+        """Yield every collision, in the order of the folded paths; a collision inside another precedes it.
 
-        Paths of one key give one clash for each path that is there twice or more, and one for all of them where they
-        are spelled differently. Paths inside another give one clash with all that is in the outer one.
+        Paths with one folded form give a collision for each path that occurs more than once, and one for all of them if
+        they are spelled differently. Paths inside another path give one collision with everything inside it.
 
-        :param first: how many members to name of each
-        :param most: how many clashes of each kind to yield; the others are only counted. All if None
+        :param first: how many members of each collision to name
+        :param most: how many collisions of each kind to yield, or :data:`None` for all; the others are only counted
         :raises SpillError: what was written cannot be read
         :raises ValueError: they were asked for before
         """
         if first < 1:
             raise ValueError(f"first={first}: expected 1 or more")
         if self._state != "open":
-            raise ValueError(f"clashes can be asked for once: the index is {self._state}")
+            raise ValueError(f"collisions can be asked for once: the index is {self._state}")
         self._state = "being listed"
         return self._listed(first, most)
 
     def totals(self) -> Totals:
-        """Return how many paths clash: without a listing, or when :meth:`clashes` has come to its end.
+        """Return how many paths collision: without a listing, or when :meth:`collisions` has come to its end.
 
         :raises SpillError: what was written cannot be read
-        :raises ValueError: the clashes are being listed still, or the index is closed
+        :raises ValueError: the collisions are being listed still, or the index is closed
         """
         if self._state == "open":
-            for _ in self.clashes(first=1, most=0):
+            for _ in self.collisions(first=1, most=0):
                 pass
         if self._totals is None:
-            raise ValueError(f"totals are known when all clashes are listed: the index is {self._state}")
+            raise ValueError(f"totals are known when all collisions are listed: the index is {self._state}")
         return self._totals
 
     def groups(self) -> dict[str, int]:
-        """Return how many clashes there are of each kind, once :meth:`totals` is known."""
+        """Return how many collisions there are of each kind, once :meth:`totals` is known."""
         self.totals()
         return {kind: self._groups[kind] for kind in ("equal", "case", "normalization", "inside")}
 
@@ -311,7 +311,7 @@ class PathIndex:
         merge = self._kernels.PathMerge(len(runs), first, self._counting)
         while True:
             if self._state != "being listed":
-                raise ValueError(f"the clashes cannot be listed further: the index is {self._state}")
+                raise ValueError(f"the collisions cannot be listed further: the index is {self._state}")
             run, spellings = merge.step(BATCH)
             yield spellings
             if run == -1:
@@ -321,7 +321,7 @@ class PathIndex:
             if run >= 0:
                 merge.feed(run, next(runs[run], b""))
 
-    def _listed(self, first: int, most: int | None) -> Iterator[Clash]:
+    def _listed(self, first: int, most: int | None) -> Iterator[Collision]:
         reading = _Reading(first, most, self._paths, self._labels, self._groups)
         for spellings in self._spellings(first):
             for spelling in spellings:
@@ -400,7 +400,7 @@ class _Group:
         self.nested = nested  # it is inside another
         self.spelled: dict[bytes, _Spelled] = {}
         self.count = 0
-        self.ended = False  # its own clashes are noted
+        self.ended = False  # its own collisions are noted
         self.inner = 0  # how many are inside it
         self.exact = False
         # Where there are some: how many segments the paths of the key have, and the first that are inside.
@@ -416,10 +416,10 @@ class _Reading:
         self._most = most
         self._paths = paths
         self._labels = labels
-        self._kinds = kinds  # how many clashes there are of each
+        self._kinds = kinds  # how many collisions there are of each
         # The last group and those that it is inside of, outermost first.
         self._groups: list[_Group] = []
-        self._found: list[Clash] = []
+        self._found: list[Collision] = []
         self._equal = self._case = self._normalization = self._folded = self._inside = self._inside_exact = 0
 
     def totals(self) -> Totals:
@@ -428,13 +428,13 @@ class _Reading:
             *(self._folded, self._inside, self._inside_exact),
         )
 
-    def found(self) -> list[Clash]:
-        """Return the clashes since the last time."""
+    def found(self) -> list[Collision]:
+        """Return the collisions since the last time."""
         found, self._found = self._found, []
         return found
 
     def take(self, key: bytes, path: bytes, count: int, numbers: tuple[int, ...]) -> None:
-        """Take in the next spelling, and note the clashes that it ends."""
+        """Take in the next spelling, and note the collisions that it ends."""
         groups = self._groups
         group = groups[-1] if groups else None
         if group is None or group.key != key:
@@ -479,7 +479,7 @@ class _Reading:
                     self._inside_exact += one.count
 
     def _end_group(self, group: _Group) -> None:
-        """Count a group, and note the clashes in it; not again where others that were inside it came since."""
+        """Count a group, and note the collisions in it; not again where others that were inside it came since."""
         if group.ended or group.count == 1:
             return
         group.ended = True
@@ -508,7 +508,7 @@ class _Reading:
             self._note(kind, group.count, list(islice(named, self._first)), False)
 
     def _end_inside(self, outer: _Group) -> None:
-        """Note the clash of a group with what is inside it."""
+        """Note the collision of a group with what is inside it."""
         if outer.inner and self._wanted("inside"):
             path, one = next(iter(outer.spelled.items()))
             members = [(one.numbers[0], path), *outer.members]
@@ -521,7 +521,7 @@ class _Reading:
     def _note(self, kind: str, count: int, members: list[tuple[int, bytes]], exact: bool) -> None:
         labels = self._labels
         named = [Member(number, path.decode("utf-8", "surrogateescape"), labels[number]) for number, path in members]
-        self._found.append(Clash(kind, count, tuple(named), exact))
+        self._found.append(Collision(kind, count, tuple(named), exact))
 
 
 def _is_inside(key: bytes, outer: bytes) -> bool:

@@ -49,17 +49,17 @@ class PathLengths:
             self._counted.add(piece, nulls)
 
     @property
-    def octets(self) -> Histogram:
+    def path_bytes(self) -> Histogram:
         """Octets of paths."""
         return tuple(self._counted.histogram(_PATH_OCTETS))
 
     @property
-    def units(self) -> Histogram:
+    def path_units(self) -> Histogram:
         """UTF-16 units of paths."""
         return tuple(self._counted.histogram(_PATH_UNITS))
 
     @property
-    def segment_octets(self) -> Histogram:
+    def segment_bytes(self) -> Histogram:
         """Octets of segments, each as often as it is in a path."""
         return tuple(self._counted.histogram(_SEGMENT_OCTETS))
 
@@ -69,7 +69,7 @@ class PathLengths:
         return tuple(self._counted.histogram(_SEGMENT_UNITS))
 
     @property
-    def last_octets(self) -> Histogram:
+    def last_bytes(self) -> Histogram:
         """Octets of the last segments of paths."""
         return tuple(self._counted.histogram(_LAST_OCTETS))
 

@@ -29,7 +29,7 @@ from pressmark._kernels.tables import WINDOWS_RESERVED
 from pressmark.errors import PathError, quoted
 from pressmark.paths.batches import Texts, pieces
 
-__all__ = ["PROFILES", "Profile", "Refusal", "Refusals", "advice", "refusal", "refusals"]
+__all__ = ["PROFILES", "NameViolation", "NameViolations", "Profile", "advice", "name_violation", "name_violations"]
 
 _CONTROLS = frozenset(map(chr, range(0x20)))
 # Superscript digits are digits to Windows, here and only here.
@@ -46,8 +46,8 @@ class Profile:
     """What one kind of system refuses; a limit that is None is none.
 
     :ivar name: as in :data:`PROFILES`
-    :ivar segment_octets: how long a segment may be
-    :ivar path_octets: how long a path may be with all in front of it
+    :ivar segment_bytes: how long a segment may be
+    :ivar path_bytes: how long a path may be with all in front of it
     :ivar segment_units: how long a segment may be in units of UTF-16
     :ivar path_units: how long a path may be with all in front of it, in units of UTF-16
     :ivar with_nul: whether the path's limit counts the NUL behind it
@@ -58,8 +58,8 @@ class Profile:
     """
 
     name: str
-    segment_octets: int | None = None
-    path_octets: int | None = None
+    segment_bytes: int | None = None
+    path_bytes: int | None = None
     segment_units: int | None = None
     path_units: int | None = None
     with_nul: bool = False
@@ -74,9 +74,7 @@ PROFILES: Mapping[str, Profile] = MappingProxyType(
     {
         profile.name: profile
         for profile in (
-            Profile(
-                "unix", segment_octets=255, path_octets=4096, with_nul=True, characters=frozenset("\0"), text=False
-            ),
+            Profile("unix", segment_bytes=255, path_bytes=4096, with_nul=True, characters=frozenset("\0"), text=False),
             Profile(
                 "windows",
                 segment_units=255,
@@ -93,14 +91,14 @@ PROFILES: Mapping[str, Profile] = MappingProxyType(
                 characters=_CONTROLS | frozenset("\\"),
                 endings=frozenset("."),
             ),
-            Profile("s3", path_octets=1024, characters=frozenset("\0")),
+            Profile("s3", path_bytes=1024, characters=frozenset("\0")),
             Profile("all"),
         )
     }
 )
 
 
-class Refusal(NamedTuple):
+class NameViolation(NamedTuple):
     """One path that is refused.
 
     :ivar number: its place in the column
@@ -113,7 +111,7 @@ class Refusal(NamedTuple):
     reason: str
 
 
-class Refusals(NamedTuple):
+class NameViolations(NamedTuple):
     """What a profile refuses of a column.
 
     :ivar count: how many paths
@@ -122,22 +120,22 @@ class Refusals(NamedTuple):
     """
 
     count: int  # type: ignore[assignment]  # not the method of tuples
-    first: tuple[Refusal, ...]
+    first: tuple[NameViolation, ...]
     advised: int
 
 
-def refusal(path: str | bytes, profile: str, *, root_length: int = 0) -> str | None:
+def name_violation(path: str | bytes, profile: str, *, root_length: int = 0) -> str | None:
     """Return why systems of a profile refuse ``path``, on one line that names the segment; None where they do not.
 
     :param root_length: octets of the directory that the path will be in, without a slash at its end; 0 for none
     :raises ValueError: there is no such profile, or the length is negative
     :raises PathError: the path has a lone surrogate that stands for no octet
 
-    >>> refusal("ark/aux.txt", "windows")
+    >>> name_violation("ark/aux.txt", "windows")
     "segment 'aux.txt': the name of a device"
     """
     profiles = _profiles(profile, root_length)
-    return _refusal(_octets(path), profiles, root_length)
+    return _violation(_encoded(path), profiles, root_length)
 
 
 def advice(path: str | bytes) -> str | None:
@@ -145,25 +143,25 @@ def advice(path: str | bytes) -> str | None:
 
     A segment that begins with ``-`` looks like an option to many commands.
     """
-    for segment in _octets(path).split(b"/"):
+    for segment in _encoded(path).split(b"/"):
         if segment.startswith(b"-"):
             return f"segment {quoted(segment)}: begins with '-', as options of commands do"
     return None
 
 
-def refusals(paths: Texts, profile: str, *, root_length: int = 0, first: int = 20) -> Refusals:
+def name_violations(paths: Texts, profile: str, *, root_length: int = 0, first: int = 20) -> NameViolations:
     """Return how many of ``paths`` systems of a profile refuse, and the first of them. Nulls are passed over.
 
-    :param root_length: as for :func:`refusal`
+    :param root_length: as for :func:`name_violation`
     :param first: how many to name
-    :raises ValueError: as for :func:`refusal`
-    :raises PathError: as for :func:`refusal`
+    :raises ValueError: as for :func:`name_violation`
+    :raises PathError: as for :func:`name_violation`
     """
     profiles = _profiles(profile, root_length)
     kernels = _kernels.active
     look, certain = _look(profile, root_length)
     count = advised = number = 0
-    named: list[Refusal] = []
+    named: list[NameViolation] = []
     for piece, nulls in pieces(kernels, paths):
         found, dashes = kernels.questionable(piece, *look)
         advised += dashes
@@ -176,13 +174,13 @@ def refusals(paths: Texts, profile: str, *, root_length: int = 0, first: int = 2
                 count += 1
                 continue
             path = piece[index]
-            reason = _refusal(path, profiles, root_length)
+            reason = _violation(path, profiles, root_length)
             if reason is not None:
                 count += 1
                 if len(named) < first:
-                    named.append(Refusal(number + index, path.decode("utf-8", "surrogateescape"), reason))
+                    named.append(NameViolation(number + index, path.decode("utf-8", "surrogateescape"), reason))
         number += len(piece)
-    return Refusals(count, tuple(named), advised)
+    return NameViolations(count, tuple(named), advised)
 
 
 def _profiles(name: str, root_length: int) -> list[Profile]:
@@ -193,7 +191,7 @@ def _profiles(name: str, root_length: int) -> list[Profile]:
     return [one for one in PROFILES.values() if one.name != "all"] if name == "all" else [PROFILES[name]]
 
 
-def _octets(path: str | bytes) -> bytes:
+def _encoded(path: str | bytes) -> bytes:
     if isinstance(path, bytes):
         return path
     try:
@@ -202,24 +200,24 @@ def _octets(path: str | bytes) -> bytes:
         raise PathError(path, None, f"the lone surrogate at {error.start} stands for no octet") from None
 
 
-def _refusal(path: bytes, profiles: Sequence[Profile], root_length: int) -> str | None:
+def _violation(path: bytes, profiles: Sequence[Profile], root_length: int) -> str | None:
     if not path:
         return "the path is empty"
     for profile in profiles:
-        reason = _refusal_by(path, profile, root_length)
+        reason = _violation_of(path, profile, root_length)
         if reason is not None:
             return reason if len(profiles) == 1 else f"{reason} ({profile.name})"
     return None
 
 
-def _refusal_by(path: bytes, profile: Profile, root_length: int) -> str | None:
+def _violation_of(path: bytes, profile: Profile, root_length: int) -> str | None:
     for segment in path.split(b"/"):
-        reason = _segment_refusal(segment, profile)
+        reason = _segment_violation(segment, profile)
         if reason is not None:
             return f"segment {quoted(segment)}: {reason}"
     before = root_length + 1 if root_length else 0
     for limit, length, unit in (
-        (profile.path_octets, len(path), "octets"),
+        (profile.path_bytes, len(path), "octets"),
         (profile.path_units, _units(path), "UTF-16 units"),
     ):
         if limit is not None and before + length + profile.with_nul > limit:
@@ -229,12 +227,12 @@ def _refusal_by(path: bytes, profile: Profile, root_length: int) -> str | None:
     return None
 
 
-def _segment_refusal(segment: bytes, profile: Profile) -> str | None:
+def _segment_violation(segment: bytes, profile: Profile) -> str | None:
     """Return what is wrong with one segment."""
     if segment in (b"", b".", b".."):
         return "it is no name" if segment else "it is empty"
-    if profile.segment_octets is not None and len(segment) > profile.segment_octets:
-        return f"{len(segment)} octets; the limit is {profile.segment_octets}"
+    if profile.segment_bytes is not None and len(segment) > profile.segment_bytes:
+        return f"{len(segment)} octets; the limit is {profile.segment_bytes}"
     text = segment.decode("utf-8", "surrogateescape")
     if profile.text and any("\udc80" <= character <= "\udcff" for character in text):
         return "it is not UTF-8"
@@ -296,8 +294,8 @@ def _filter(profile: Profile, root_length: int) -> tuple[bytes, int, int]:
         # Whether they are UTF-8, and which device has a superscript digit, is for the look at the text.
         for octet in range(0x80, 0x100):
             classes[octet] |= _REFUSED
-    segment = min(limit for limit in (profile.segment_octets, profile.segment_units, _UNLIMITED) if limit is not None)
-    path = min(limit for limit in (profile.path_octets, profile.path_units, _UNLIMITED) if limit is not None)
+    segment = min(limit for limit in (profile.segment_bytes, profile.segment_units, _UNLIMITED) if limit is not None)
+    path = min(limit for limit in (profile.path_bytes, profile.path_units, _UNLIMITED) if limit is not None)
     before = root_length + 1 if root_length else 0
     return bytes(classes), segment, max(path - before - profile.with_nul, 0)
 

@@ -8,8 +8,8 @@ import stat
 from collections.abc import Callable, Iterator, Mapping
 
 from pressmark.fixity import Outcome
-from pressmark.fixity.copying import Event, Job, copy_files
-from pressmark.fixity.outcomes import failure
+from pressmark.fixity.copying import CopyTask, Event, copy_files
+from pressmark.fixity.outcomes import failed_outcome
 from pressmark.fs.entries import DirectoryEntry, scan
 from pressmark.fs.file_errors import kind_of_error, kind_of_mode, message_of
 from pressmark.fs.names import decode_fs, encode_fs
@@ -70,11 +70,11 @@ def copy_source(
     """
     names: list[bytes] = []
 
-    def jobs() -> Iterator[Job]:
+    def jobs() -> Iterator[CopyTask]:
         os.mkdir(target)
         for name, path in _files(source, target, links == "follow"):
             names.append(name)
-            yield Job(path, os.path.join(target, name))
+            yield CopyTask(path, os.path.join(target, name))
 
     count = 0
     copies = copy_files(jobs(), algorithms or _CHEAPEST, mode=mode, threads=threads, links=links, on_event=on_event)
@@ -140,7 +140,7 @@ def source_tree(
         entries = scan(path, follow=follow)
     except OSError as error:
         number = error.errno or 0
-        raise Unreadable(failure(path, kind_of_error(number, path), number)) from None
+        raise Unreadable(failed_outcome(path, kind_of_error(number, path), number)) from None
     identity = (status.st_dev, status.st_ino)
     if identity in above:
         raise Refused("source", f"{decode_fs(path)}: {message_of('directory-loop')}; leave it out")

@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Sequence
 from time import sleep
 
-from pressmark.fs.locks import take
+from pressmark.fs.locks import lock_descriptor
 from pressmark.fs.names import encode_fs
 from pressmark.fs.run_directories import LOCK, leftovers
 from pressmark.reports import Problem
@@ -62,7 +62,7 @@ def await_turn(folder: bytes) -> None:
         except OSError:
             return
         try:
-            take(descriptor)
+            lock_descriptor(descriptor)
             return
         except BlockingIOError:
             pass

@@ -37,7 +37,7 @@ from pressmark.bagit.creation.tag_writer import Manifests, write_tag_files
 from pressmark.bagit.paths import PAYLOAD, normal_key
 from pressmark.bagit.walk import walk
 from pressmark.errors import BagError
-from pressmark.fixity.copying import Job, copy_files, keep_status
+from pressmark.fixity.copying import CopyTask, copy_files, keep_status
 from pressmark.fs.durable import can_flush_filesystem, exists, flush_directory, flush_filesystem
 from pressmark.fs.names import is_inside
 from pressmark.fs.staging import StagingDirectory
@@ -196,7 +196,7 @@ def _build(
     detector = ChangeDetector()
     paths: deque[bytes] = deque()  # those that are under way
 
-    def jobs() -> Iterator[Job]:
+    def jobs() -> Iterator[CopyTask]:
         for path, job in _jobs(sources, data, links):
             paths.append(path)
             yield job
@@ -222,11 +222,11 @@ def _build(
     return bag
 
 
-def _jobs(sources: Sequence[_Source], data: bytes, links: str) -> Iterator[tuple[bytes, Job]]:
+def _jobs(sources: Sequence[_Source], data: bytes, links: str) -> Iterator[tuple[bytes, CopyTask]]:
     """Give each file's path in the payload and what is to be done; directories are made as they are come by."""
     for source in sources:
         if source.base is None:
-            yield source.prefix, Job(os.path.realpath(source.path), os.path.join(data, source.prefix))
+            yield source.prefix, CopyTask(os.path.realpath(source.path), os.path.join(data, source.prefix))
             continue
         if source.prefix:
             os.mkdir(os.path.join(data, source.prefix))
@@ -235,7 +235,7 @@ def _jobs(sources: Sequence[_Source], data: bytes, links: str) -> Iterator[tuple
             if found.kind == "directory":
                 os.mkdir(target)
             elif found.kind == "file":
-                yield source.prefix + found.path, Job(os.path.join(source.base.path, found.path), target)
+                yield source.prefix + found.path, CopyTask(os.path.join(source.base.path, found.path), target)
 
 
 def _again(sources: Sequence[_Source], data: bytes, links: str) -> Iterator[tuple[bytes, os.stat_result]]:

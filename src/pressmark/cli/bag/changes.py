@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from pressmark.bagit.changes.events import Noticed, Stage
 from pressmark.cli.bag.options import problem_text
-from pressmark.cli.common.file_progress import Tally
+from pressmark.cli.common.file_progress import FileProgress
 from pressmark.errors import BagError
 from pressmark.fixity import Ledger, Progress
 from pressmark.fixity.copying import Copying
@@ -28,7 +28,7 @@ STAGES = {
 
 
 class Listener:
-    """Receives the events of a run on a bag: progress for the tally, a line for each problem.
+    """Receives the events of a run on a bag: progress for the reporter, a line for each problem.
 
     :param on_problem: called with what was noticed; without it, that is a line on standard error
 
@@ -37,32 +37,32 @@ class Listener:
     :ivar read: what was read last
     """
 
-    def __init__(self, tally: Tally, on_problem: Callable[[Problem], object] | None = None) -> None:
+    def __init__(self, reporter: FileProgress, on_problem: Callable[[Problem], object] | None = None) -> None:
         self.mode = ""
         self.moved = False
         self.read = Progress(0, 0, 0)
         self._expected: int | None = None
-        self._tally = tally
+        self._reporter = reporter
         self._on_problem = on_problem or self._say
 
     def __call__(self, event: object) -> None:
         if isinstance(event, Stage):
             self.moved |= event.name in ("move", "recover")
             self._expected = event.bytes
-            self._tally.stage(STAGES[event.name], event.bytes)
+            self._reporter.stage(STAGES[event.name], event.bytes)
         elif isinstance(event, Noticed):
             self._on_problem(event.problem)
         elif isinstance(event, Copying):
             self.mode = event.mode
             if event.mode != "copy":
                 # Links and clones are made in no time; what takes long is reading.
-                self._tally.stage(STAGES["hash"], self._expected)
+                self._reporter.stage(STAGES["hash"], self._expected)
         elif isinstance(event, Progress):
             self.read = event
-            self._tally.on_event(event)
+            self._reporter.on_event(event)
 
     def _say(self, problem: Problem) -> None:
-        (self._tally.fail if problem.severity == ERROR else self._tally.tell)(problem_text(problem))
+        (self._reporter.fail if problem.severity == ERROR else self._reporter.report)(problem_text(problem))
 
 
 def how_far(directory: bytes, ledger: Ledger | None) -> str:

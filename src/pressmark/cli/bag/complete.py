@@ -13,10 +13,10 @@ from pressmark.cli.bag.changes import Listener
 from pressmark.cli.bag.options import BAG, JSON, bag_endings, refuse_missing
 from pressmark.cli.bag.problems import Problems
 from pressmark.cli.common.console import Failure, Interrupted
-from pressmark.cli.common.file_progress import Tally, counted, rate, shown_bytes
+from pressmark.cli.common.file_progress import FileProgress, format_bytes, format_count, format_rate
 from pressmark.cli.common.files import open_sink
 from pressmark.cli.common.fixity_options import PROGRESS
-from pressmark.cli.common.progress import manner_of
+from pressmark.cli.common.progress import progress_mode
 from pressmark.reports import Report
 
 __all__ = ["complete_command"]
@@ -117,7 +117,9 @@ def complete_command(
     with contextlib.ExitStack() as stack:
         sink = stack.enter_context(open_sink(None, None))
         problems = Problems(sink, as_json, go_on=True)
-        tally = stack.enter_context(Tally(manner_of(progress, sink), None, problems.flush, transient=True))
+        reporter = stack.enter_context(
+            FileProgress(progress_mode(progress, sink), None, problems.flush, transient=True)
+        )
         begin = time.monotonic()
         try:
             with bag_endings():
@@ -133,14 +135,14 @@ def complete_command(
                     timeout=timeout,
                     certificates=certificates,
                     verify=verify,
-                    on_event=Listener(tally),
+                    on_event=Listener(reporter),
                     on_problem=problems.write,
                 )
         except KeyboardInterrupt:
             raise Interrupted("interrupted; the same call goes on where it stopped") from None
         problems.summarize(report)
         problems.flush()
-        tally.tell(_verdict(bag, report, time.monotonic() - begin))
+        reporter.report(_verdict(bag, report, time.monotonic() - begin))
     return 0 if report.ok else Failure.exit_code
 
 
@@ -149,11 +151,11 @@ def _verdict(bag: bytes, report: Report, seconds: float) -> str:
     pieces = []
     if counts["files"]:
         size = counts["bytes"]
-        told = [f"{counted(counts['files'], 'file')} downloaded", shown_bytes(size), *rate(size, seconds)]
+        told = [f"{format_count(counts['files'], 'file')} downloaded", format_bytes(size), *format_rate(size, seconds)]
         pieces.append(", ".join(told))
     if counts["present"]:
-        pieces.append(f"{counted(counts['present'], 'file')} of fetch.txt there before")
+        pieces.append(f"{format_count(counts['present'], 'file')} of fetch.txt there before")
     if counts["failed"]:
-        pieces.append(f"{counted(counts['failed'], 'file')} not to be had")
+        pieces.append(f"{format_count(counts['failed'], 'file')} not to be had")
     state = "nothing is left to be fetched" if report.ok else "not complete"
     return f"{os.fsdecode(bag)}: {state}: {'; '.join(pieces) or 'fetch.txt lists no file'}"

@@ -14,7 +14,7 @@ from pressmark.cli.bag.changes import Listener, how_far
 from pressmark.cli.bag.elements import given_elements, info_options
 from pressmark.cli.bag.options import bag_endings, refuse_inside, refuse_missing
 from pressmark.cli.common.console import CallError, Failure, Interrupted
-from pressmark.cli.common.file_progress import Tally, counted, rate, shown_bytes
+from pressmark.cli.common.file_progress import FileProgress, format_bytes, format_count, format_rate
 from pressmark.cli.common.files import open_sink
 from pressmark.cli.common.fixity_options import (
     ALGORITHM,
@@ -22,10 +22,10 @@ from pressmark.cli.common.fixity_options import (
     PROGRESS,
     READ,
     THREADS,
-    chosen_algorithms,
-    opened_ledger,
+    open_ledger,
+    parse_algorithms,
 )
-from pressmark.cli.common.progress import manner_of
+from pressmark.cli.common.progress import progress_mode
 from pressmark.errors import LedgerError
 from pressmark.fixity.copying import MODES
 
@@ -117,7 +117,7 @@ def create_command(
     Without -a the checksums are SHA-512. Payload-Oxum is written by itself, and so are Bagging-Date, Bag-Size and
     Bag-Software-Agent where they are not given.
     """
-    names = chosen_algorithms(algorithms) or ("sha512",)
+    names = parse_algorithms(algorithms) or ("sha512",)
     elements = given_elements(settings, info_file)
     if destination is None:
         if len(sources) > 1:
@@ -130,12 +130,12 @@ def create_command(
     refuse_missing(sources, directories=destination is None)
     refuse_missing(tag_files)
     with contextlib.ExitStack() as stack:
-        journal = opened_ledger(ledger, names, sources)
+        journal = open_ledger(ledger, names, sources)
         if journal is not None:
             stack.enter_context(journal)
         sink = stack.enter_context(open_sink(None, None))
-        tally = stack.enter_context(Tally(manner_of(progress, sink), None, transient=True))
-        listener = Listener(tally)
+        reporter = stack.enter_context(FileProgress(progress_mode(progress, sink), None, transient=True))
+        listener = Listener(reporter)
         begin = time.monotonic()
         try:
             with bag_endings():
@@ -154,24 +154,24 @@ def create_command(
                     on_event=listener,
                 )
         except Failure:
-            if not tally.failed:
+            if not reporter.failed:
                 raise
             # Each reason was listed; the error itself only has the first few.
             place = os.fsdecode(destination or sources[0])
             raise Failure(
-                f"{place}: no bag was made: {counted(tally.failed, 'problem')}; nothing was changed"
+                f"{place}: no bag was made: {format_count(reporter.failed, 'problem')}; nothing was changed"
             ) from None
         except LedgerError as error:
             raise Failure(str(error)) from None
         except KeyboardInterrupt:
             raise Interrupted(how_far(destination or sources[0], journal)) from None
-        tally.tell(_report(bag, listener.mode, time.monotonic() - begin))
+        reporter.report(_report(bag, listener.mode, time.monotonic() - begin))
     return 0
 
 
 def _report(bag: Bag, mode: str, seconds: float) -> str:
     octets, files = read_oxum(bag.info.get("Payload-Oxum") or "") or (0, 0)
-    pieces = [counted(files, "file"), shown_bytes(octets), *rate(octets, seconds)]
+    pieces = [format_count(files, "file"), format_bytes(octets), *format_rate(octets, seconds)]
     if mode in COPIES:
         pieces.append(COPIES[mode])
     return f"{os.fsdecode(bag.path)}: it is a bag now: {', '.join(pieces)}; {', '.join(bag.algorithms)}"

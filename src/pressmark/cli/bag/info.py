@@ -12,7 +12,7 @@ import click
 from pressmark.bagit import Bag
 from pressmark.cli.bag.options import BAG, bag_endings
 from pressmark.cli.common.console import one_line
-from pressmark.cli.common.file_progress import counted, shown_bytes
+from pressmark.cli.common.file_progress import format_bytes, format_count
 
 __all__ = ["info_command"]
 
@@ -67,7 +67,7 @@ def _lines(about: dict[str, Any]) -> Iterator[str]:
         ("payload", _payload(about["payload_oxum"])),
     ]
     if about["fetch"]:
-        rows.append(("in fetch.txt", counted(about["fetch"], "file")))
+        rows.append(("in fetch.txt", format_count(about["fetch"], "file")))
     width = max(len(label) for label, _ in rows) + 2
     for label, text in rows:
         yield f"{label:{width}}{one_line(text)}"
@@ -83,4 +83,4 @@ def _payload(oxum: str | None) -> str:
     size, _, files = oxum.partition(".")
     if not (size.isascii() and size.isdigit() and files.isascii() and files.isdigit()):
         return oxum
-    return f"{counted(int(files), 'file')}, {shown_bytes(int(size))} (Payload-Oxum {oxum})"
+    return f"{format_count(int(files), 'file')}, {format_bytes(int(size))} (Payload-Oxum {oxum})"

@@ -15,10 +15,10 @@ from pressmark.cli.bag.elements import given_elements, info_options
 from pressmark.cli.bag.options import BAG, JSON, bag_endings, refuse_inside, refuse_missing
 from pressmark.cli.bag.problems import Problems
 from pressmark.cli.common.console import CallError, Failure, Interrupted
-from pressmark.cli.common.file_progress import Tally, counted, rate, shown_bytes
+from pressmark.cli.common.file_progress import FileProgress, format_bytes, format_count, format_rate
 from pressmark.cli.common.files import open_sink
-from pressmark.cli.common.fixity_options import LEDGER, PROGRESS, READ, THREADS, chosen_algorithms, opened_ledger
-from pressmark.cli.common.progress import manner_of
+from pressmark.cli.common.fixity_options import LEDGER, PROGRESS, READ, THREADS, open_ledger, parse_algorithms
+from pressmark.cli.common.progress import progress_mode
 from pressmark.errors import BagInvalidError, LedgerError, quoted
 
 __all__ = ["update_command"]
@@ -110,7 +110,7 @@ def update_command(
     for word in accepted:
         if word not in ACCEPTED:
             raise CallError(f"--accept {quoted(word)}: expected {', '.join(ACCEPTED)}")
-    added, dropped = chosen_algorithms(add), [name for names in drop for name in names.split(",")]
+    added, dropped = parse_algorithms(add), [name for names in drop for name in names.split(",")]
     if metadata_only and (added or accepted or rewrite or ledger):
         raise CallError("--metadata-only goes with --info, --remove-info and --drop-algorithm: the payload is not read")
     refuse_missing([bag], directories=True)
@@ -120,13 +120,15 @@ def update_command(
         journal = None
         if ledger is not None:
             names = algorithms_to_read(Bag.open(bag), add=added, drop=dropped)
-            journal = opened_ledger(ledger, names, [bag])
+            journal = open_ledger(ledger, names, [bag])
         if journal is not None:
             stack.enter_context(journal)
         sink = stack.enter_context(open_sink(None, None))
         problems = Problems(sink, as_json, go_on=True)
-        tally = stack.enter_context(Tally(manner_of(progress, sink), None, problems.flush, transient=True))
-        listener = Listener(tally, problems.write)
+        reporter = stack.enter_context(
+            FileProgress(progress_mode(progress, sink), None, problems.flush, transient=True)
+        )
+        listener = Listener(reporter, problems.write)
         begin = time.monotonic()
         failure: Failure | None = None
         try:
@@ -154,7 +156,7 @@ def update_command(
         problems.flush()
         if failure is not None:
             raise failure
-        tally.tell(_report(updated, listener, time.monotonic() - begin))
+        reporter.report(_report(updated, listener, time.monotonic() - begin))
     return 0
 
 
@@ -163,7 +165,11 @@ def _report(bag: Bag, listener: Listener, seconds: float) -> str:
     pieces = []
     if listener.read.files:
         size = listener.read.bytes
-        pieces = [f"{counted(listener.read.files, 'file')} verified", shown_bytes(size), *rate(size, seconds)]
+        pieces = [
+            f"{format_count(listener.read.files, 'file')} verified",
+            format_bytes(size),
+            *format_rate(size, seconds),
+        ]
     return (
         f"{os.fsdecode(bag.path)}: {'; '.join([state, *filter(None, [', '.join(pieces)]), ', '.join(bag.algorithms)])}"
     )

@@ -17,11 +17,11 @@ from pressmark.bagit.report import BagReport
 from pressmark.cli.bag.options import JSON, refuse_inside, refuse_missing
 from pressmark.cli.bag.problems import Problems
 from pressmark.cli.common.console import CallError, Failure, Interrupted, say
-from pressmark.cli.common.file_progress import Tally, counted, rate, shown_bytes
+from pressmark.cli.common.file_progress import FileProgress, format_bytes, format_count, format_rate
 from pressmark.cli.common.files import open_sink
-from pressmark.cli.common.fixity_options import LEDGER, PROGRESS, READ, THREADS, how_to_go_on, opened_ledger
-from pressmark.cli.common.program import give_up_stdout
-from pressmark.cli.common.progress import manner_of
+from pressmark.cli.common.fixity_options import LEDGER, PROGRESS, READ, THREADS, interruption_message, open_ledger
+from pressmark.cli.common.program import discard_stdout
+from pressmark.cli.common.progress import progress_mode
 from pressmark.cli.common.worker_options import job_options
 from pressmark.errors import BagError, LedgerError
 from pressmark.fixity.outcomes import Outcome
@@ -151,56 +151,60 @@ def validate_command(
 
         # Without checksums next to nothing is read, and sizes say nothing of how long it takes.
         sized = files if level == "full" else None
-        tally = stack.enter_context(Tally(manner_of(progress, sink), sized, problems.flush, transient=True))
+        reporter = stack.enter_context(
+            FileProgress(progress_mode(progress, sink), sized, problems.flush, transient=True)
+        )
         try:
             rules: dict[str, Any] = {"level": level, "lenient": lenient, "links": links}
             if workers is None:
                 how = {"threads": threads, "read": read, "ledger": journal, "profile": chosen}
-                reports = _validated(bags, {**rules, **how}, problems, tally)
+                reports = _validated(bags, {**rules, **how}, problems, reporter)
             else:
                 from pressmark.cli.bag.validate_by_workers import validate_by_workers  # few commands have workers
 
                 rules["profile"] = None if profile is None else os.path.abspath(profile)
-                reports = validate_by_workers(workers, bags, rules, problems, tally)
+                reports = validate_by_workers(workers, bags, rules, problems, reporter)
             for bag, report, seconds in reports:
                 if isinstance(report, BagError):
                     # It was there a moment ago: an item that failed, not a wrong call.
                     failed += 1
-                    tally.fail(str(report))
+                    reporter.fail(str(report))
                     continue
                 failed += not report.ok
                 counts.update(report.counts)
                 problems.summarize(report)
                 problems.flush()
                 # What is in a ledger was not read.
-                tally.tell(_verdict(bag, level, report, None if journal else seconds))
+                reporter.report(_verdict(bag, level, report, None if journal else seconds))
             if several:
                 problems.report.counts.update(counts)
                 problems.summarize(problems.report, of_bag=False, bags=len(bags), failed=failed)
                 problems.flush()
         except BrokenPipeError:
-            give_up_stdout()
+            discard_stdout()
             return Failure.exit_code if failed or not problems.report.ok else 0
         except LedgerError as error:
             raise Failure(str(error)) from None
         except KeyboardInterrupt:
-            raise Interrupted(how_to_go_on(journal)) from None
+            raise Interrupted(interruption_message(journal)) from None
     if several:
-        say(f"{counted(len(bags), 'bag')}, {failed} of them {VERDICTS[level][1]}")
+        say(f"{format_count(len(bags), 'bag')}, {failed} of them {VERDICTS[level][1]}")
     return Failure.exit_code if failed else 0
 
 
-def _validated(bags: tuple[bytes, ...], how: dict[str, Any], problems: Problems, tally: Tally) -> Iterator[_Validated]:
+def _validated(
+    bags: tuple[bytes, ...], how: dict[str, Any], problems: Problems, reporter: FileProgress
+) -> Iterator[_Validated]:
     """Validate bags one after another, and write their problems as they are found."""
     for bag in bags:
         problems.begin(bag)
         begin = time.monotonic()
         try:
-            report = validate(bag, **how, keep=0, on_event=tally.on_event, on_problem=problems.write)
+            report = validate(bag, **how, keep=0, on_event=reporter.on_event, on_problem=problems.write)
         except BagError as error:
             yield bag, error, None
             continue
-        tally.next_run()
+        reporter.next_run()
         yield bag, report, time.monotonic() - begin
 
 
@@ -212,16 +216,16 @@ def _opened(ledger: str | None, bag: bytes) -> Ledger | None:
         algorithms = BagTags.open(bag).algorithms
     except BagError:
         return None  # its validation says why
-    return opened_ledger(ledger, algorithms, [bag]) if algorithms else None
+    return open_ledger(ledger, algorithms, [bag]) if algorithms else None
 
 
 def _verdict(bag: bytes, level: str, report: Report, seconds: float | None) -> str:
     """Return what is said of a bag in the end; ``seconds`` that its reading took, where that means something."""
     well, not_well = VERDICTS[level]
     summary = report.summary()
-    pieces = [counted(summary[f"{word}s"], word) for word in ("error", "warning") if summary[f"{word}s"]]
+    pieces = [format_count(summary[f"{word}s"], word) for word in ("error", "warning") if summary[f"{word}s"]]
     size = report.counts["bytes"]
-    pieces += [counted(report.counts["files"], "file"), shown_bytes(size)]
+    pieces += [format_count(report.counts["files"], "file"), format_bytes(size)]
     if level == "full" and seconds is not None:
-        pieces += rate(size, seconds)
+        pieces += format_rate(size, seconds)
     return f"{os.fsdecode(bag)}: {well if report.ok else not_well}: {', '.join(pieces)}"

@@ -11,7 +11,7 @@ from typing import Any
 from pressmark.bagit.job import ValidateBags
 from pressmark.bagit.report import BagReport
 from pressmark.cli.bag.problems import Problems
-from pressmark.cli.common.file_progress import Tally
+from pressmark.cli.common.file_progress import FileProgress
 from pressmark.cli.common.workers import Workers
 from pressmark.errors import BagError
 from pressmark.fixity import Progress
@@ -22,7 +22,7 @@ __all__ = ["validate_by_workers"]
 
 
 def validate_by_workers(
-    workers: Workers, bags: tuple[bytes, ...], rules: dict[str, Any], problems: Problems, tally: Tally
+    workers: Workers, bags: tuple[bytes, ...], rules: dict[str, Any], problems: Problems, reporter: FileProgress
 ) -> Iterator[tuple[bytes, BagReport | BagError, None]]:
     """Have ``bags`` validated by workers, and write their problems, bag by bag.
 
@@ -35,7 +35,7 @@ def validate_by_workers(
     def count(receipt: Receipt) -> None:
         nonlocal done
         done = Progress(done.files + receipt.n, done.bytes + receipt.bytes, done.failed + receipt.errors)
-        tally.on_event(done)
+        reporter.on_event(done)
 
     paths = [os.fsdecode(os.path.abspath(bag)) for bag in bags]
     work = workers.run(job, lambda folder: job.plan(folder, bags), paths, None, count)

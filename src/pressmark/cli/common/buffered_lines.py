@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pressmark.cli.common.files import Sink
-from pressmark.cli.common.program import give_up_stdout
+from pressmark.cli.common.program import discard_stdout
 
 __all__ = ["BufferedLines"]
 
@@ -42,5 +42,5 @@ class BufferedLines:
             except BrokenPipeError:
                 if not self._go_on:
                     raise
-                give_up_stdout()
+                discard_stdout()
                 self._sink = None

@@ -16,11 +16,11 @@ __all__ = [
     "PROGRESS",
     "READ",
     "THREADS",
-    "chosen_algorithms",
-    "how_to_go_on",
-    "opened_ledger",
+    "interruption_message",
+    "open_ledger",
+    "output_files",
+    "parse_algorithms",
     "run_options",
-    "temporaries",
 ]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -72,25 +72,25 @@ def run_options(function: Function) -> Function:
     return function
 
 
-def chosen_algorithms(given: Sequence[str]) -> tuple[str, ...]:
+def parse_algorithms(given: Sequence[str]) -> tuple[str, ...]:
     """Return the official names of what ``-a`` was given; none where it was not."""
     names = [name for part in given for name in part.split(",")]
     return fixity.algorithm_names(names) if names else ()
 
 
-def opened_ledger(path: str | None, algorithms: Sequence[str], roots: Sequence[str | bytes]) -> fixity.Ledger | None:
+def open_ledger(path: str | None, algorithms: Sequence[str], roots: Sequence[str | bytes]) -> fixity.Ledger | None:
     """Open the ledger ``path``, where one is wanted."""
     return None if path is None else fixity.Ledger(path, algorithms, roots)
 
 
-def how_to_go_on(ledger: fixity.Ledger | None) -> str:
+def interruption_message(ledger: fixity.Ledger | None) -> str:
     """Return the last words of an interrupted run."""
     if ledger is None:
         return "interrupted; it begins anew next time (with --ledger FILE it would go on)"
     return f"interrupted; the same call goes on from {ledger.name}"
 
 
-def temporaries(output: str | None) -> Iterator[tuple[int, int]]:
+def output_files(output: str | None) -> Iterator[tuple[int, int]]:
     """Give device and inode of what a run writes, and an interrupted one left, where ``output`` is or will be."""
     if output is None or output == "-":
         return

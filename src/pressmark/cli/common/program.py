@@ -12,10 +12,10 @@ from typing import Any
 import click
 
 from pressmark.cli.common.console import PROGRAM, CallError, Failure, Interrupted, cause, say
-from pressmark.cli.common.signals import like_ctrl_c
+from pressmark.cli.common.signals import signals_as_ctrl_c
 from pressmark.errors import LayoutConfigError, PressmarkError
 
-__all__ = ["Commands", "Program", "give_up_stdout"]
+__all__ = ["Commands", "Program", "discard_stdout"]
 
 
 class Commands(click.Group):
@@ -66,7 +66,7 @@ class Program(Commands):
 
     def main(self, *args: Any, standalone_mode: bool = True, **extra: Any) -> Any:
         """Run the command line and exit with its status; without ``standalone_mode`` return the status."""
-        with like_ctrl_c() as ending:
+        with signals_as_ctrl_c() as ending:
             try:
                 # The name is fixed, so that "python -m pressmark" talks like "pressmark".
                 extra.update(prog_name=PROGRAM, standalone_mode=False)
@@ -85,7 +85,7 @@ class Program(Commands):
         return status or 0
 
 
-def give_up_stdout() -> None:
+def discard_stdout() -> None:
     """Point stdout at nothing, so that what it still holds cannot fail again when the interpreter ends."""
     with contextlib.suppress(AttributeError, OSError, ValueError):
         nothing = os.open(os.devnull, os.O_WRONLY)
@@ -99,11 +99,11 @@ def _endings() -> Iterator[None]:
     try:
         yield
     except BrokenPipeError:
-        give_up_stdout()
+        discard_stdout()
         raise click.exceptions.Exit(0) from None
     except OSError as error:
         # Streams of items name themselves; what names nothing is the printing of tables and help.
-        give_up_stdout()
+        discard_stdout()
         name = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else "<stdout>"
         raise Failure(f"{name}: {cause(error)}") from None
     except KeyboardInterrupt:

@@ -7,7 +7,7 @@ import signal
 from collections.abc import Callable, Iterator
 from types import FrameType
 
-__all__ = ["Ending", "like_ctrl_c", "told_of_ctrl_c"]
+__all__ = ["Ending", "on_ctrl_c", "signals_as_ctrl_c"]
 
 # What "kill", "timeout" and a system that goes down send, and what a terminal sends when it is closed.
 _NAMES = ("SIGTERM", "SIGHUP")
@@ -30,7 +30,7 @@ class Ending:
 
 
 @contextlib.contextmanager
-def like_ctrl_c() -> Iterator[Ending]:
+def signals_as_ctrl_c() -> Iterator[Ending]:
     """Turn those signals into a :class:`KeyboardInterrupt` until the block ends."""
     ending = Ending()
     before = {}
@@ -48,7 +48,7 @@ def like_ctrl_c() -> Iterator[Ending]:
 
 
 @contextlib.contextmanager
-def told_of_ctrl_c(tell: Callable[[], object]) -> Iterator[None]:
+def on_ctrl_c(tell: Callable[[], object]) -> Iterator[None]:
     """Call ``tell`` when Ctrl-C is pressed, before it is what it always is, until the block ends."""
 
     def handler(_number: int, _frame: FrameType | None) -> None:

@@ -12,11 +12,11 @@ from typing import Any
 
 from pressmark import jobs
 from pressmark.cli.common.console import CallError, Failure, Interrupted, say
-from pressmark.cli.common.signals import told_of_ctrl_c
+from pressmark.cli.common.signals import on_ctrl_c
 from pressmark.errors import JobError
 from pressmark.jobs import Chunk, Job, Receipt, Summary, WorkFolder
 
-__all__ = ["Workers", "dask_cluster", "ending_soon"]
+__all__ = ["Workers", "dask_cluster", "report_stopping"]
 
 Plan = Callable[[str], Iterable[Chunk]]
 OnReceipt = Callable[[Receipt], object]
@@ -32,7 +32,7 @@ def dask_cluster(address: str | None, scheduler_file: str | None) -> Iterator[An
         yield client
 
 
-def ending_soon() -> None:
+def report_stopping() -> None:
     """Answer the first Ctrl-C of a run whose parts at work are waited for."""
     say("stopping when the running parts are done; press Ctrl-C again to stop now")
 
@@ -109,7 +109,7 @@ class Workers:
         try:
             with dask_cluster(self._address, self._scheduler_file) as client:
                 work = self._work_folder(folder, job, plan, inputs)
-                with told_of_ctrl_c(ending_soon):
+                with on_ctrl_c(report_stopping):
                     summary = self._summary(job, work, client, on_receipt)
         except KeyboardInterrupt:
             raise Interrupted("interrupted" if work is None else f"interrupted; {again}") from None

@@ -9,7 +9,7 @@ import click
 from pressmark import migrate
 from pressmark.cli.common.console import Failure, Interrupted
 from pressmark.cli.common.files import open_sink
-from pressmark.cli.common.progress import manner_of
+from pressmark.cli.common.progress import progress_mode
 from pressmark.cli.migrate.calls import Call
 from pressmark.cli.migrate.options import given_options, migrate_options
 from pressmark.cli.migrate.output import Lines
@@ -53,13 +53,13 @@ def migrate_command(context: click.Context, /, **call: Any) -> int:
     of the same kind and layout already. SOURCE stays as it is, unless --move is given.
     """
     asked = Call(call, given_options(context, call))
-    with store_endings(), open_sink(None, None) as sink, Watch(manner_of(call["progress"], sink)) as watch:
+    with store_endings(), open_sink(None, None) as sink, Watch(progress_mode(call["progress"], sink)) as watch:
         lines = Lines(sink, call["as_json"], call["everything"])
         try:
             return asked.go(lines, watch)
         except KeyboardInterrupt:
             watch.hide()
-            raise Interrupted(asked.how_to_go_on(watch)) from None
+            raise Interrupted(asked.interruption_message(watch)) from None
         except JobError as error:
             # Once objects are at work, it is not the call that was wrong.
             if watch.phase in ("", "plan"):

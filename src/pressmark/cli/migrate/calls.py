@@ -10,11 +10,11 @@ from typing import Any
 
 from pressmark import migrate
 from pressmark.cli.common.console import CallError, Failure, say
-from pressmark.cli.common.file_progress import counted, shown_bytes
-from pressmark.cli.common.progress import duration
-from pressmark.cli.common.signals import told_of_ctrl_c
+from pressmark.cli.common.file_progress import format_bytes, format_count
+from pressmark.cli.common.progress import format_duration
+from pressmark.cli.common.signals import on_ctrl_c
 from pressmark.cli.common.worker_options import check_workers
-from pressmark.cli.common.workers import dask_cluster, ending_soon
+from pressmark.cli.common.workers import dask_cluster, report_stopping
 from pressmark.cli.migrate.options import asked_for, refuse_mixed
 from pressmark.cli.migrate.output import Lines
 from pressmark.cli.migrate.watch import Watch
@@ -112,7 +112,7 @@ class Call:
         how = "" if self._verb == "verify_again" else " with --resume"
         return f"run the same command{how} to continue"
 
-    def how_to_go_on(self, watch: Watch) -> str:
+    def interruption_message(self, watch: Watch) -> str:
         """Return the last words of a call that was interrupted."""
         if self._work is None or migrate.state(self._work) in ("none", "planned"):
             return "interrupted; nothing was written to the destination"
@@ -201,7 +201,7 @@ class Call:
         lines.summary({"ok": False, "refused": count, "reason": error.reason, "refused_path": error.refused})
         if not count:
             return CallError(str(error))
-        what = f"{counted(count, 'reason')}, each on standard output and in {error.refused}"
+        what = f"{format_count(count, 'reason')}, each on standard output and in {error.refused}"
         return CallError(f"{self._destination}: refused, and nothing was written there: {what}")
 
     def _planned(self, plan: migrate.Plan, lines: Lines) -> int:
@@ -213,8 +213,8 @@ class Call:
                 lines.entry(entry)
         lines.summary({"ok": True, "dry_run": True, **plan.summary()})
         pieces = [
-            f"{counted(plan.objects, 'object')} would be migrated by {plan.mode}",
-            f"{counted(plan.files, 'file')}, {shown_bytes(plan.bytes)}",
+            f"{format_count(plan.objects, 'object')} would be migrated by {plan.mode}",
+            f"{format_count(plan.files, 'file')}, {format_bytes(plan.bytes)}",
         ]
         for number, what in (
             (plan.invalid, "left out as not proper"),
@@ -230,7 +230,7 @@ class Call:
 
     def _run(self, plan: migrate.Plan, lines: Lines, watch: Watch) -> int:
         self._work = plan.work
-        with self._workers(plan) as workers, told_of_ctrl_c(lambda: _report_end(watch)):
+        with self._workers(plan) as workers, on_ctrl_c(lambda: _report_end(watch)):
             how: dict[str, Any] = {
                 "max_errors": self._call["max_errors"],
                 "on_event": watch.on_event,
@@ -246,7 +246,7 @@ class Call:
         plan = self._finished()
         self._work = plan.work
         migrate.refuse_others(plan, self._asked(plan))
-        with self._workers(plan) as workers, told_of_ctrl_c(lambda: _report_end(watch)):
+        with self._workers(plan) as workers, on_ctrl_c(lambda: _report_end(watch)):
             run = migrate.verify(plan, max_errors=self._call["max_errors"], on_event=watch.on_event, **workers)
         return self._end(run, lines, watch)
 
@@ -291,13 +291,15 @@ class Call:
     def _last_words(self, run: migrate.Run, summary: Summary, busy: float, unseen: int) -> Iterator[str]:
         statuses = ", ".join(f"{run.by_status[one]:,} {one}" for one in migrate.STATUSES if one in run.by_status)
         read = " read again" if self._verb == "verify_again" else ""
-        pieces = [f"{counted(run.objects, 'object')}{read}{f': {statuses}' if statuses else ''}"]
+        pieces = [f"{format_count(run.objects, 'object')}{read}{f': {statuses}' if statuses else ''}"]
         by = f" by {', '.join(run.by_mode)}" if run.by_mode and not read else ""
-        pieces.append(f"{counted(run.files, 'file')}, {shown_bytes(run.bytes)}{by}")
+        pieces.append(f"{format_count(run.files, 'file')}, {format_bytes(run.bytes)}{by}")
         if run.noted:
-            pieces.append(f"{counted(run.noted, 'object')} not migrated whole")
+            pieces.append(f"{format_count(run.noted, 'object')} not migrated whole")
         if busy >= 1:
-            pieces.append(f"{duration(busy)}, {run.objects / busy:,.0f} objects/s, {shown_bytes(run.bytes / busy)}/s")
+            pieces.append(
+                f"{format_duration(busy)}, {run.objects / busy:,.0f} objects/s, {format_bytes(run.bytes / busy)}/s"
+            )
         yield f"{self._destination}: {'; '.join(pieces)}"
         for failed in run.failed:
             yield f"chunk {failed.chunk} failed: {failed.reason}"
@@ -319,7 +321,7 @@ class Call:
 
 def _report_end(watch: Watch) -> None:
     watch.hide()
-    ending_soon()
+    report_stopping()
 
 
 def _option(name: str) -> str:

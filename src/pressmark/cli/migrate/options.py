@@ -12,7 +12,7 @@ import click
 from pressmark import migrate, stores
 from pressmark.cli.common.console import CallError
 from pressmark.cli.common.file_formats import CRLF_OPTION
-from pressmark.cli.common.fixity_options import PROGRESS, chosen_algorithms
+from pressmark.cli.common.fixity_options import PROGRESS, parse_algorithms
 from pressmark.cli.common.worker_options import worker_options
 from pressmark.cli.store.options import layout_of
 from pressmark.paths import PROFILES
@@ -218,7 +218,7 @@ def given_options(context: click.Context, call: Mapping[str, Any]) -> dict[str, 
 
     given = {name: call[name] for name in _SAME if said(name)}
     if said("algorithms"):
-        given["algorithms"] = chosen_algorithms(call["algorithms"])
+        given["algorithms"] = parse_algorithms(call["algorithms"])
     for name in ("layout", "source_layout"):
         layout = layout_of(call[name])
         if layout is not None:

@@ -6,8 +6,8 @@ import time
 from types import TracebackType
 
 from pressmark.cli.common.console import say
-from pressmark.cli.common.file_progress import counted, shown_bytes
-from pressmark.cli.common.progress import DISPLAY_AFTER, LOG_EVERY, Display, Manner, duration
+from pressmark.cli.common.file_progress import format_bytes, format_count
+from pressmark.cli.common.progress import DISPLAY_AFTER, LOG_EVERY, Display, ProgressMode, format_duration
 from pressmark.migrate import GOOD, Progress
 
 __all__ = ["PHASES", "Watch", "text_of"]
@@ -32,7 +32,7 @@ class Watch:
     :ivar last: the last event
     """
 
-    def __init__(self, manner: Manner) -> None:
+    def __init__(self, manner: ProgressMode) -> None:
         self.phase = ""
         self.last: Progress | None = None
         self._manner = manner
@@ -64,9 +64,9 @@ class Watch:
             self.phase, self._since = event.phase, now
             self._first = event if event.of_objects is not None else Progress(event.phase, 0, 0)
         self.last = event
-        if self._manner is Manner.NONE or now - self._begin < DISPLAY_AFTER:
+        if self._manner is ProgressMode.NONE or now - self._begin < DISPLAY_AFTER:
             return
-        if self._manner is Manner.LOG:
+        if self._manner is ProgressMode.LOG:
             if now >= self._next_log:
                 self._next_log = now + LOG_EVERY
                 say(text_of(event, self._first, now - self._since))
@@ -85,17 +85,17 @@ def text_of(event: Progress, first: Progress, seconds: float) -> str:
     objects, size = event.objects - first.objects, event.bytes - first.bytes
     text = f"{PHASES[event.phase]}: "
     if event.of_objects is None:
-        text += f"{counted(event.objects, 'object')}, {shown_bytes(event.bytes)}"
+        text += f"{format_count(event.objects, 'object')}, {format_bytes(event.bytes)}"
     else:
-        text += f"{event.objects:,} of {counted(event.of_objects, 'object')}"
-        text += f", {shown_bytes(event.bytes)} of {shown_bytes(event.of_bytes or 0)}"
+        text += f"{event.objects:,} of {format_count(event.of_objects, 'object')}"
+        text += f", {format_bytes(event.bytes)} of {format_bytes(event.of_bytes or 0)}"
     if seconds > 0 and objects:
         text += f", {objects / seconds:,.0f} objects/s"
         if size:
-            text += f", {shown_bytes(size / seconds)}/s"
+            text += f", {format_bytes(size / seconds)}/s"
         left = _left(event, objects, size, seconds)
         if left is not None:
-            text += f", {duration(left)} left"
+            text += f", {format_duration(left)} left"
     failed = sum(count for status, count in event.by_status.items() if status not in _WELL)
     return f"{text}, {failed:,} failed" if failed else text
 

@@ -9,11 +9,11 @@ import click
 
 from pressmark.cli.bag.problems import Problems
 from pressmark.cli.common.console import Failure, Interrupted, say
-from pressmark.cli.common.file_progress import Tally, counted
+from pressmark.cli.common.file_progress import FileProgress, format_count
 from pressmark.cli.common.files import open_sink
 from pressmark.cli.common.fixity_options import THREADS
-from pressmark.cli.common.program import give_up_stdout
-from pressmark.cli.common.progress import manner_of
+from pressmark.cli.common.program import discard_stdout
+from pressmark.cli.common.progress import progress_mode
 from pressmark.cli.common.worker_options import job_options
 from pressmark.cli.store.options import JSON, as_files, layout_of, opened, store_endings, store_options
 from pressmark.fixity import Progress
@@ -71,9 +71,9 @@ def check_command(
         store = opened(path, kind, layout, identifiers, undeclared=True)
         with open_sink(None, None) as sink:
             problems = Problems(sink, as_json)
-            tally = Tally(manner_of(progress, sink), None, problems.flush, transient=True, noun="object")
+            reporter = FileProgress(progress_mode(progress, sink), None, problems.flush, transient=True, noun="object")
             try:
-                with tally:
+                with reporter:
                     if workers is not None:
                         workers.refuse((threads, "--threads: each worker has one thread;"))
                         chosen = layout_of(layout)
@@ -91,20 +91,20 @@ def check_command(
                                 "ignore": ignore,
                             },
                             problems,
-                            tally,
+                            reporter,
                         )
                     else:
                         report = store.check(
                             digests=digests,
                             threads=threads or None,
-                            on_event=lambda event: tally.on_event(as_files(event)),
+                            on_event=lambda event: reporter.on_event(as_files(event)),
                             on_problem=problems.write,
                             ignore=ignore,
                         )
                 problems.summarize(report)
                 problems.flush()
             except BrokenPipeError:
-                give_up_stdout()
+                discard_stdout()
                 return 0 if problems.report.ok else Failure.exit_code
             except KeyboardInterrupt:
                 raise Interrupted("interrupted") from None
@@ -112,7 +112,9 @@ def check_command(
     return 0 if report.ok else Failure.exit_code
 
 
-def _shared(workers: Workers, path: bytes, options: dict[str, Any], problems: Problems, tally: Tally) -> Report:
+def _shared(
+    workers: Workers, path: bytes, options: dict[str, Any], problems: Problems, reporter: FileProgress
+) -> Report:
     """Have the store checked by workers, write its problems, and return the report."""
     from pressmark.stores.job import CheckStore, joined_report
 
@@ -122,7 +124,7 @@ def _shared(workers: Workers, path: bytes, options: dict[str, Any], problems: Pr
     def count(receipt: Receipt) -> None:
         nonlocal done
         done = Progress(done.files + receipt.n, done.bytes + receipt.bytes, done.failed + receipt.errors)
-        tally.on_event(done)
+        reporter.on_event(done)
 
     return joined_report(job, workers.run(job, job.plan, [], None, count), problems.write)
 
@@ -130,11 +132,11 @@ def _shared(workers: Workers, path: bytes, options: dict[str, Any], problems: Pr
 def verdict(report: Report) -> str:
     """Return what is said of a store in the end."""
     summary = report.summary()
-    pieces = [counted(report.counts.get("objects", 0), "object")]
+    pieces = [format_count(report.counts.get("objects", 0), "object")]
     improper = report.counts.get("objects", 0) - report.counts.get("proper", report.counts.get("objects", 0))
     if improper:
         pieces.append(f"{improper:,} of them not proper")
-    pieces += [counted(summary[f"{word}s"], word) for word in ("error", "warning") if summary[f"{word}s"]]
+    pieces += [format_count(summary[f"{word}s"], word) for word in ("error", "warning") if summary[f"{word}s"]]
     if not report.problems:
         pieces.append("no problem")
     return ", ".join(pieces)

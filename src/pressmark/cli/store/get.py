@@ -8,9 +8,9 @@ import os
 import click
 
 from pressmark.cli.common.console import CallError, Failure, Interrupted, cause, say
-from pressmark.cli.common.file_progress import Tally, counted
+from pressmark.cli.common.file_progress import FileProgress, format_count
 from pressmark.cli.common.files import open_sink
-from pressmark.cli.common.progress import manner_of
+from pressmark.cli.common.progress import progress_mode
 from pressmark.cli.store.options import JSON, opened, store_endings, store_options
 from pressmark.cli.store.output import Objects
 from pressmark.errors import BagError, ObjectError, PressmarkError, quoted
@@ -70,7 +70,7 @@ def get_command(
             raise CallError(f"{os.fsdecode(destination)}: {what}")
         with (
             open_sink(None, None) as sink,
-            Tally(manner_of(progress, sink), None, transient=True),
+            FileProgress(progress_mode(progress, sink), None, transient=True),
             contextlib.ExitStack() as stack,
         ):
             objects = Objects(sink, None, True, False)
@@ -109,5 +109,5 @@ def get_command(
                 objects.write_json({"summary": {"ok": True, **counts}})
                 objects.flush()
     more = f", {len(empty):,} empty director{'y' if len(empty) == 1 else 'ies'}" if empty else ""
-    say(f"{os.fsdecode(destination)}: {counted(len(files), 'file')}{more}")
+    say(f"{os.fsdecode(destination)}: {format_count(len(files), 'file')}{more}")
     return 0

@@ -9,10 +9,10 @@ import click
 
 from pressmark.cli.bag.options import problem_text
 from pressmark.cli.common.console import Failure, Interrupted, say
-from pressmark.cli.common.file_progress import Tally, counted
+from pressmark.cli.common.file_progress import FileProgress, format_count
 from pressmark.cli.common.files import open_sink
 from pressmark.cli.common.fixity_options import THREADS
-from pressmark.cli.common.progress import manner_of
+from pressmark.cli.common.progress import progress_mode
 from pressmark.cli.store.options import JSON, as_files, opened, store_endings, store_options
 from pressmark.cli.store.output import Objects
 from pressmark.reports import Problem, Report
@@ -60,8 +60,8 @@ def ls_command(
     with store_endings():
         store = opened(path, kind, layout, identifiers)
         with open_sink(None, None) as sink:
-            tally = Tally(manner_of(progress, sink), None, transient=True, noun="object")
-            objects = Objects(sink, tally, as_json, null)
+            reporter = FileProgress(progress_mode(progress, sink), None, transient=True, noun="object")
+            objects = Objects(sink, reporter, as_json, null)
             failed = 0
 
             def found(problem: Problem) -> None:
@@ -71,9 +71,9 @@ def ls_command(
                 if as_json:
                     objects.write_json(problem.record())
                 elif problem.severity == "error":
-                    tally.tell(problem_text(problem))
+                    reporter.report(problem_text(problem))
 
-            with tally:
+            with reporter:
                 try:
                     for record in store.objects(threads=threads or None, on_problem=found, ignore=ignore):
                         counts["objects"] += 1
@@ -81,7 +81,7 @@ def ls_command(
                         failed += record.id is None and as_json
                         objects.write(record)
                         if counts["objects"] % TELL_EVERY == 0:
-                            tally.on_event(as_files(Progress(counts["objects"], 0)))
+                            reporter.on_event(as_files(Progress(counts["objects"], 0)))
                 except KeyboardInterrupt:
                     objects.flush()
                     raise Interrupted("interrupted") from None
@@ -92,11 +92,11 @@ def ls_command(
                 objects.flush()
     failed += objects.unwritten
     improper = counts["objects"] - counts["proper"]
-    text = f"{os.fsdecode(path)}: {counted(counts['objects'], 'object')}"
+    text = f"{os.fsdecode(path)}: {format_count(counts['objects'], 'object')}"
     if improper:
         text += f", {improper:,} of them not proper"
     if beside.problems:
-        text += f", {counted(len(beside.problems), 'problem')} besides"
+        text += f", {format_count(len(beside.problems), 'problem')} besides"
     if improper or beside.problems:
         text += '; "pressmark store check" tells'
     say(text)

@@ -122,7 +122,7 @@ def store_endings() -> Iterator[None]:
 
 
 def as_files(event: object) -> object:
-    """Return a store's progress as a tally takes it."""
+    """Return a store's progress as a reporter takes it."""
     return Progress(event.objects, 0, event.problems) if isinstance(event, stores.Progress) else event
 
 

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from pressmark.cli.common.buffered_lines import BufferedLines
-from pressmark.cli.common.file_progress import Tally
+from pressmark.cli.common.file_progress import FileProgress
 from pressmark.cli.common.files import Sink
 from pressmark.errors import quoted
 from pressmark.stores import StoreObject
@@ -25,11 +25,18 @@ class Objects:
     """
 
     def __init__(
-        self, sink: Sink, tally: Tally | None, as_json: bool, null: bool, *, go_on: bool = False, done: str = ""
+        self,
+        sink: Sink,
+        reporter: FileProgress | None,
+        as_json: bool,
+        null: bool,
+        *,
+        go_on: bool = False,
+        done: str = "",
     ) -> None:
         self.unwritten = 0
         self._lines = BufferedLines(sink, go_on=go_on)
-        self._tally = tally
+        self._reporter = reporter
         self._as_json = as_json
         self._done = f"it is {done}, but " if done else ""
         self._end = b"\0" if null else b"\n"
@@ -58,8 +65,8 @@ class Objects:
 
     def _fail(self, text: str) -> None:
         self.unwritten += 1
-        if self._tally is not None:
-            self._tally.fail(text)
+        if self._reporter is not None:
+            self._reporter.fail(text)
 
 
 def _octets(text: str) -> bytes:

@@ -10,9 +10,9 @@ import click
 from pressmark.cli.bag.options import refuse_missing
 from pressmark.cli.common.console import CallError, Failure, Interrupted, say
 from pressmark.cli.common.file_formats import CRLF_OPTION
-from pressmark.cli.common.file_progress import Tally, counted
+from pressmark.cli.common.file_progress import FileProgress, format_count
 from pressmark.cli.common.files import open_lines, open_sink
-from pressmark.cli.common.progress import manner_of
+from pressmark.cli.common.progress import progress_mode
 from pressmark.cli.store.options import JSON, as_files, opened, pairs_of, store_endings, store_options
 from pressmark.cli.store.output import Objects
 from pressmark.errors import IdentifierError, ObjectError, quoted
@@ -100,37 +100,39 @@ def put_command(
     with store_endings():
         store = opened(path, kind, layout, identifiers, ignore)
         with open_sink(None, None) as sink:
-            tally = Tally(manner_of(progress, sink), None, transient=True, noun="object")
-            objects = Objects(sink, tally, as_json, null, go_on=True, done="stored")
+            reporter = FileProgress(progress_mode(progress, sink), None, transient=True, noun="object")
+            objects = Objects(sink, reporter, as_json, null, go_on=True, done="stored")
             items = _listed(listed, null, crlf) if listed is not None else iter([(identifier or "", _source(sources))])
-            with tally:
+            with reporter:
                 try:
                     for one, source in items:
                         if isinstance(source, Failure):
                             failed += 1
-                            tally.fail(source.message)
+                            reporter.fail(source.message)
                             continue
                         try:
                             record = store.put(one, source, replace=replace, mode=mode, links=links)  # type: ignore[arg-type]
                         except (ObjectError, IdentifierError) as error:
                             failed += 1
-                            tally.fail(str(error))
+                            reporter.fail(str(error))
                             continue
                         stored += 1
                         objects.write(record)
                         for found in record.problems:
                             warned += 1
-                            tally.tell(f"{quoted(record.id or '')}: {found.severity} {found.kind}: {found.message}")
-                        tally.on_event(as_files(Progress(stored, failed)))
+                            reporter.report(
+                                f"{quoted(record.id or '')}: {found.severity} {found.kind}: {found.message}"
+                            )
+                        reporter.on_event(as_files(Progress(stored, failed)))
                 except KeyboardInterrupt:
                     objects.flush()
-                    raise Interrupted(f"interrupted after {counted(stored, 'object')}") from None
+                    raise Interrupted(f"interrupted after {format_count(stored, 'object')}") from None
                 if as_json:
                     counts = {"stored": stored, "failed": failed, "warnings": warned}
                     objects.write_json({"summary": {"ok": not failed, **counts}})
                 objects.flush()
     if warned:
-        say(f"{os.fsdecode(path)}: {counted(stored, 'object')} stored, {counted(warned, 'warning')}")
+        say(f"{os.fsdecode(path)}: {format_count(stored, 'object')} stored, {format_count(warned, 'warning')}")
     return Failure.exit_code if failed or objects.unwritten else 0
 
 

@@ -9,9 +9,9 @@ import click
 
 from pressmark.cli.bag.problems import Problems
 from pressmark.cli.common.console import Failure, Interrupted, one_line, say
-from pressmark.cli.common.file_progress import Tally
+from pressmark.cli.common.file_progress import FileProgress
 from pressmark.cli.common.files import open_sink
-from pressmark.cli.common.progress import manner_of
+from pressmark.cli.common.progress import progress_mode
 from pressmark.cli.store.check import verdict
 from pressmark.cli.store.options import JSON, as_files, opened, store_endings, store_options
 from pressmark.stores import Changed
@@ -63,12 +63,12 @@ def repair_command(
         store = opened(path, kind, layout, identifiers)
         with open_sink(None, None) as sink:
             problems = Problems(sink, as_json, go_on=True)
-            tally = Tally(manner_of(progress, sink), None, problems.flush, transient=True, noun="object")
+            reporter = FileProgress(progress_mode(progress, sink), None, problems.flush, transient=True, noun="object")
 
             def told(event: object) -> None:
                 nonlocal done
                 if not isinstance(event, Changed):
-                    tally.on_event(as_files(event))
+                    reporter.on_event(as_files(event))
                     return
                 done += 1
                 names = [os.fsdecode(name) for name in event.names]
@@ -80,7 +80,7 @@ def repair_command(
                 problems.write_line(line.encode())
 
             try:
-                with tally:
+                with reporter:
                     report = store.repair(dry_run=dry_run, on_event=told, ignore=ignore)
             except KeyboardInterrupt:
                 problems.flush()

@@ -8,9 +8,9 @@ import click
 
 from pressmark.cli.common.console import CallError, Failure, Interrupted, say
 from pressmark.cli.common.file_formats import CRLF_OPTION
-from pressmark.cli.common.file_progress import Tally, counted
+from pressmark.cli.common.file_progress import FileProgress, format_count
 from pressmark.cli.common.files import open_lines, open_sink
-from pressmark.cli.common.progress import manner_of
+from pressmark.cli.common.progress import progress_mode
 from pressmark.cli.store.options import JSON, as_files, opened, pairs_of, store_endings, store_options
 from pressmark.cli.store.output import Objects
 from pressmark.errors import IdentifierError, ObjectError
@@ -67,26 +67,26 @@ def rm_command(
     with store_endings():
         store = opened(path, kind, layout, identifiers, ignore)
         with open_sink(None, None) as sink:
-            tally = Tally(manner_of(progress, sink), None, transient=True, noun="object")
+            reporter = FileProgress(progress_mode(progress, sink), None, transient=True, noun="object")
             items: Iterator[str | bytes] = _listed(listed, null, crlf) if listed is not None else iter(removed)
-            with tally:
+            with reporter:
                 try:
                     for one in items:
                         try:
                             store.delete(one)
                         except (ObjectError, IdentifierError) as error:
                             failed += 1
-                            tally.fail(str(error))
+                            reporter.fail(str(error))
                             continue
                         done += 1
-                        tally.on_event(as_files(Progress(done, failed)))
+                        reporter.on_event(as_files(Progress(done, failed)))
                 except KeyboardInterrupt:
-                    raise Interrupted(f"interrupted after {counted(done, 'object')}") from None
+                    raise Interrupted(f"interrupted after {format_count(done, 'object')}") from None
             if as_json:
                 objects = Objects(sink, None, True, False)
                 objects.write_json({"summary": {"ok": not failed, "removed": done, "failed": failed}})
                 objects.flush()
-    say(f"{counted(done, 'object')} removed")
+    say(f"{format_count(done, 'object')} removed")
     return Failure.exit_code if failed else 0
 
 

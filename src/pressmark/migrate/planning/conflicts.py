@@ -16,7 +16,7 @@ from pressmark.errors import quoted
 from pressmark.fs.atomic import new_file
 from pressmark.fs.names import encode_fs, is_case_insensitive
 from pressmark.migrate.options import Options, existing
-from pressmark.paths import PathIndex, folded, refusals
+from pressmark.paths import PathIndex, folded, name_violations
 from pressmark.reports import ERROR, WARNING, Kind
 
 __all__ = ["KINDS", "Collisions", "ConflictMember", "Fault", "Names", "PlanConflicts", "folds", "lack_of_space"]
@@ -159,7 +159,7 @@ class Names:
         if self.folds:
             faults = [self._folded(paths) for paths in objects]
         every = list(chain.from_iterable(objects))
-        refused = refusals(every, self._profile, root_length=self._root_length, first=len(every))
+        refused = name_violations(every, self._profile, root_length=self._root_length, first=len(every))
         if refused.first:
             ends = list(accumulate(map(len, objects)))
             for found in reversed(refused.first):
@@ -216,7 +216,7 @@ class Collisions:
 
         :param folding: whether the target system takes names for equal that differ in case or normalisation
         """
-        for collision in self._index.clashes(first=_LISTED):
+        for collision in self._index.collisions(first=_LISTED):
             members = []
             for member in collision.members:
                 identifier, source = json.loads(member.label)

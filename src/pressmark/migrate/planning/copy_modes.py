@@ -6,7 +6,7 @@ import os
 import tempfile
 
 from pressmark.errors import BagError
-from pressmark.fixity.copying import Job, copy_files
+from pressmark.fixity.copying import CopyTask, copy_files
 from pressmark.migrate.options import Options, existing
 
 __all__ = ["mode_of"]
@@ -36,6 +36,6 @@ def _can_clone(options: Options, folder: str) -> bool | None:
         with open(one, "wb") as file:
             file.write(bytes(_BLOCK))
         try:
-            return all(found.ok for found in copy_files([Job(one, other)], ("xxh3-64",), mode="reflink"))
+            return all(found.ok for found in copy_files([CopyTask(one, other)], ("xxh3-64",), mode="reflink"))
         except (BagError, OSError):
             return False

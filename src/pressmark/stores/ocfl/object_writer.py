@@ -19,8 +19,8 @@ from pressmark import _kernels
 from pressmark.errors import IdentifierError, quoted
 from pressmark.fixity import Outcome, algorithm_name
 from pressmark.fixity.algorithms import ALGORITHMS
-from pressmark.fixity.copying import Copying, Job, copy_file, copy_files
-from pressmark.fixity.hasher import Manner
+from pressmark.fixity.copying import Copying, CopyTask, copy_file, copy_files
+from pressmark.fixity.hasher import OpenOptions
 from pressmark.fs.durable import walk
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.layouts import Layout
@@ -64,7 +64,7 @@ DEEPEST = 400
 _EXTENSIONS = b"extensions"
 _CONTENT = b"/v1/" + encode_fs(CONTENT_DIRECTORY)
 _SHA512 = "sha512"
-_SMALL = Manner(follow=False)
+_SMALL = OpenOptions(follow=False)
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
 
@@ -108,7 +108,7 @@ class Manners:
     copied: set[int] = field(default_factory=set)
     used: str | None = None
 
-    def copy(self, jobs: Iterator[Job], algorithms: tuple[str, ...]) -> Generator[Outcome, None, None]:
+    def copy(self, jobs: Iterator[CopyTask], algorithms: tuple[str, ...]) -> Generator[Outcome, None, None]:
         """Copy files, and give their outcomes in order."""
         first = list(islice(jobs, FEW))
         if not first:
@@ -120,7 +120,7 @@ class Manners:
             mode = "copy"
         if mode == "copy" and len(first) < FEW:
             self.used = mode
-            manner = Manner(self.links == "follow")
+            manner = OpenOptions(self.links == "follow")
             for job in first:
                 yield copy_file(job, algorithms, manner)
             return
@@ -493,7 +493,7 @@ class _Copied:
             _rmdir(os.path.join(base, encode_fs(below)))
         _rmdir(base)
 
-    def _jobs(self, source: Source | Files, top: bytes, folder: str, follow: bool) -> Iterator[Job]:
+    def _jobs(self, source: Source | Files, top: bytes, folder: str, follow: bool) -> Iterator[CopyTask]:
         base = top + b"/" + encode_fs(folder)
         made = False
         for name, path in _files(source, top, follow, self.dropped):
@@ -511,7 +511,7 @@ class _Copied:
                     self._folders.add(parent)
                     parent = parent.rpartition("/")[0]
             self._names.append((logical, f"{folder}/{content}", target))
-            yield Job(path, target)
+            yield CopyTask(path, target)
 
     def _content_path(self, logical: str) -> str:
         assert self._content_paths is not None

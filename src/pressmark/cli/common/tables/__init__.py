@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from pressmark.cli.common.console import CallError, Failure
 from pressmark.cli.common.file_formats import Files, Kind
 from pressmark.cli.common.files import Source, checked_list
-from pressmark.cli.common.progress import Progress
+from pressmark.cli.common.line_progress import LineProgress
 from pressmark.cli.common.tables.columns import ColumnSpec
 from pressmark.cli.common.tables.mapper import Mapper
 from pressmark.layouts import LineCounts
@@ -39,7 +39,7 @@ class Block(Protocol):
         """Make the results, and note what has none in ``faults``."""
 
     def number(self, index: int) -> int:
-        """Return the number of a row in messages, counted from 1."""
+        """Return the number of a row in messages, format_count from 1."""
 
     def item(self, index: int) -> bytes | str:
         """Return what to show of a row that fails."""
@@ -79,7 +79,7 @@ def pass_table(
     source: Source,
     data: Any,
     sink: Any,
-    told: Progress,
+    reporter: LineProgress,
 ) -> LineCounts:
     """Read the table ``source``, and write it with the result of its wanted column as the new last one.
 
@@ -94,7 +94,7 @@ def pass_table(
         for block in reader.blocks():
             block.map(mapper)
             writer.check(block)
-            counts = _pass_block(block, writer, on_error, mapper, source, told, counts)
+            counts = _pass_block(block, writer, on_error, mapper, source, reporter, counts)
         writer.finish()
     except BaseException:
         writer.abandon()
@@ -114,7 +114,13 @@ def table_column(kind: Kind, wanted: ColumnSpec, source: Source, data: Any) -> A
 
 
 def _pass_block(
-    block: Block, writer: Writer, on_error: str, mapper: Mapper, source: Source, told: Progress, counts: LineCounts
+    block: Block,
+    writer: Writer,
+    on_error: str,
+    mapper: Mapper,
+    source: Source,
+    reporter: LineProgress,
+    counts: LineCounts,
 ) -> LineCounts:
     failed = sorted(block.faults)
     stop = None
@@ -129,12 +135,12 @@ def _pass_block(
             failed = [index for index in failed if index < stop]
     writer.write(block, kept)
     for index in failed:
-        told.on_failure(mapper.error(block.item(index), block.number(index), block.faults[index]))
+        reporter.on_failure(mapper.error(block.item(index), block.number(index), block.faults[index]))
     if stop is not None:
         error = mapper.error(block.item(stop), block.number(stop), block.faults[stop])
-        raise Failure(told.failure_text(error))
+        raise Failure(reporter.failure_text(error))
     counts = LineCounts(counts.items + len(block), counts.failed + len(failed), source.bytes_read, counts.bytes_written)
-    told.on_progress(counts)
+    reporter.on_progress(counts)
     return counts
 
 
