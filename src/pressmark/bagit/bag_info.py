@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from pressmark.bagit.encodings import UTF8, Line, LineReader, find_charset, undecodable
 from pressmark.bagit.problems import problem
-from pressmark.bagit.versions import breach, holds
+from pressmark.bagit.versions import applies, judge_violation
 from pressmark.errors import quoted
 from pressmark.reports import Problem
 
@@ -272,7 +272,7 @@ def _read_element(
         what = "a blank line" if not text.strip(_BLANKS) else f"no label, colon and value: {quoted(text)}"
         problems.append(problem("info-malformed", name, f"line {number}: {what}"))
         return None, ""
-    if holds("labels-tight", version):
+    if applies("labels-tight", version):
         if stripped != label:
             reason = f"white space around the label {quoted(stripped)}"
             problems.append(problem("info-whitespace", name, f"line {number}: {reason}"))
@@ -310,7 +310,7 @@ def check_elements(info: BagInfo, name: bytes = NAME, version: tuple[int, int] =
         values = info.all(label)
         if repeated is not None and len(values) > 1:
             rule = "oxum-once" if repeated == "oxum-repeated" else "elements-once"
-            problems += breach(rule, version, problem(repeated, name, f"{label} is there {len(values)} times"))
+            problems += judge_violation(rule, version, problem(repeated, name, f"{label} is there {len(values)} times"))
         for value in values:
             if label == "Payload-Oxum" and read_oxum(value) is None:
                 problems.append(problem("oxum-malformed", name, found=value))
@@ -320,7 +320,7 @@ def check_elements(info: BagInfo, name: bytes = NAME, version: tuple[int, int] =
                     problem("element-malformed", name, f"{label} is not {form}: {quoted(value)}", found=value)
                 )
     if info.all("Bag-Count") and not info.all("Bag-Group-Identifier"):
-        problems += breach("elements-once", version, problem("element-alone", name))
+        problems += judge_violation("elements-once", version, problem("element-alone", name))
     return problems
 
 

@@ -17,7 +17,7 @@ from pressmark.bagit.bagit_txt import Declaration, read_declaration
 from pressmark.bagit.manifest_format import REGISTERED, bag_name, is_normalized, official_name, split_manifest_name
 from pressmark.bagit.paths import FETCH_TXT, PAYLOAD
 from pressmark.bagit.problems import problem
-from pressmark.bagit.versions import breach, holds
+from pressmark.bagit.versions import applies, judge_violation
 from pressmark.errors import BagError
 from pressmark.reports import Problem
 
@@ -30,7 +30,7 @@ __all__ = [
     "ManifestFile",
     "is_described",
     "open_listing",
-    "survey",
+    "read_tag_files",
 ]
 
 # What bag-info.txt was called up to version 0.95.
@@ -93,7 +93,7 @@ class BagTags:
         """
         problems: list[Problem] = []
         with BagDirectory(path) as base:
-            bag, _ = survey(base, problems)
+            bag, _ = read_tag_files(base, problems)
         for found in problems:
             if found.kind == "declaration-missing":
                 raise BagError(bag.path, "there is no bagit.txt in it; name a bag's base directory")
@@ -142,7 +142,7 @@ def is_described(name: bytes) -> bool:
     return name in _DESCRIBED or split_manifest_name(name) is not None
 
 
-def survey(base: BagFiles, problems: list[Problem]) -> tuple[BagTags, frozenset[bytes]]:
+def read_tag_files(base: BagFiles, problems: list[Problem]) -> tuple[BagTags, frozenset[bytes]]:
     """Read what the tag files in the base directory say of a bag, and add what is wrong with them to ``problems``.
 
     Manifests and fetch.txt are only found, not read. What cannot be opened because of what it is (a link that leads
@@ -158,7 +158,7 @@ def survey(base: BagFiles, problems: list[Problem]) -> tuple[BagTags, frozenset[
         problems += found
     elif declarations.NAME not in names:
         problems.append(problem("declaration-missing", declarations.NAME))
-    of_old = PACKAGE_INFO in names and not holds("bag-info", declaration.version)
+    of_old = PACKAGE_INFO in names and not applies("bag-info", declaration.version)
     info_name = PACKAGE_INFO if of_old else infos.NAME
     info = BagInfo(encoding=declaration.encoding)
     data = _content(base, info_name, infos.INFO_LIMIT, names, problems)
@@ -192,7 +192,7 @@ def open_listing(
     :param problems: what is wrong with the manifests' lines is added, too
     """
     # Most of what is asked of a bag is answered without its manifests.
-    from pressmark.bagit.manifest_index import Listing, Source
+    from pressmark.bagit.manifest_index import Listing, ManifestSource
 
     left = list(manifests)
     while True:
@@ -200,7 +200,7 @@ def open_listing(
         for manifest in left:
             file = open_tag_file(base, manifest.name, problems)
             if file is not None:
-                sources.append(Source(manifest.name, manifest.algorithm, file))
+                sources.append(ManifestSource(manifest.name, manifest.algorithm, file))
         try:
             listing = Listing(sources, bag.encoding, bag.version, tag=tag, lenient=lenient)
         except BagError as error:
@@ -244,5 +244,5 @@ def _manifest(name: bytes, given: str, version: tuple[int, int], problems: list[
         problems.append(problem("algorithm-name", name, expected=expected or None))
     if bag_name(given) not in REGISTERED:
         unregistered = problem("algorithm-unregistered", name, algorithm=official or given)
-        problems += breach("algorithms-registered", version, unregistered)
+        problems += judge_violation("algorithms-registered", version, unregistered)
     return ManifestFile(name, official or given, official is not None)

@@ -1,7 +1,7 @@
 """Text tag files (section 2.3): character sets, byte-order marks, and lines, whatever their length and their ends.
 
 Lines end with LF, CR or CRLF **after** decoding: in UTF-16 these are units of two bytes. Nothing else ends a line
-(never ``str.splitlines``). Files are read in blocks, and a line of more than :data:`LIMIT` bytes is skipped, so memory
+(never ``str.splitlines``). Files are read in blocks, and lines longer than :data:`LINE_LIMIT` are skipped, so memory
 is bounded.
 """
 
@@ -18,10 +18,10 @@ from pressmark.bagit.problems import problem
 from pressmark.errors import quoted
 from pressmark.reports import Problem
 
-__all__ = ["LIMIT", "UTF8", "Charset", "Line", "LineReader", "find_charset", "place_of", "undecodable"]
+__all__ = ["LINE_LIMIT", "UTF8", "Charset", "Line", "LineReader", "find_charset", "line_location", "undecodable"]
 
 # No path of any system comes near it: 256 times what a Unix path may hold.
-LIMIT = 1 << 20  # 1 MiB
+LINE_LIMIT = 1 << 20  # 1 MiB
 # How much is read at a time.
 BLOCK = 256 << 10  # 256 KiB
 
@@ -254,7 +254,7 @@ class LineReader:
                     self._found.append(problem("line-unterminated", self._name))
                     self.position = len(self.block)
                 return
-            if len(self.block) - self.position > LIMIT:
+            if len(self.block) - self.position > LINE_LIMIT:
                 self._skip()
                 return
             self.fill()
@@ -263,7 +263,7 @@ class LineReader:
 
     def _give(self, end: int) -> None:
         self.number += 1
-        if end - self.position > LIMIT:
+        if end - self.position > LINE_LIMIT:
             self._too_long(end - self.position)
         else:
             self._found.append(Line(self.number, self.base + self.position, self.block[self.position : end]))
@@ -289,12 +289,12 @@ class LineReader:
             problem(
                 "line-too-long",
                 self._name,
-                f"line {self.number} has {length} bytes, more than {LIMIT}; it was not read",
+                f"line {self.number} has {length} bytes, more than {LINE_LIMIT}; it was not read",
             )
         )
 
 
-def place_of(name: bytes, line: int) -> str:
+def line_location(name: bytes, line: int) -> str:
     """Return where a line is, in words: the file's name on one line, and the line's number."""
     text = name.decode("utf-8", "replace")
     return f"{text if text.isprintable() else quoted(name)}, line {line}"

@@ -12,16 +12,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import BinaryIO, NamedTuple
 
-from pressmark.bagit.encodings import UTF8, Charset, Line, LineReader, find_charset, place_of, undecodable
+from pressmark.bagit.encodings import UTF8, Charset, Line, LineReader, find_charset, line_location, undecodable
 from pressmark.bagit.manifest_format import official_name
-from pressmark.bagit.paths import BELOW_PAYLOAD, PAYLOAD, canonical, decode_path, fault_of, has_raw_percent
+from pressmark.bagit.paths import BELOW_PAYLOAD, PAYLOAD, canonical, decode_path, has_raw_percent, why_unsafe
 from pressmark.bagit.problems import problem
-from pressmark.bagit.versions import breach, holds
+from pressmark.bagit.versions import applies, judge_violation
 from pressmark.errors import quoted
 from pressmark.fixity.algorithms import ALGORITHMS
 from pressmark.reports import SEVERITIES, Problem
 
-__all__ = ["PATH_SHOWN", "ManifestEntry", "ManifestForm", "digest_digits", "read_manifest", "unescaped"]
+__all__ = ["PATH_LIMIT", "ManifestEntry", "ManifestForm", "digest_digits", "read_manifest", "unescaped"]
 
 _TAG_MANIFEST = re.compile(rb"tagmanifest-[^/]*\.txt")
 
@@ -32,7 +32,7 @@ _ESCAPE = re.compile(rb"\\([\\nr])")
 _UNESCAPED = {b"\\": b"\\", b"n": b"\n", b"r": b"\r"}
 
 # A problem's path is cut here: a path of 1 MiB in each of a million problems is nothing to keep.
-PATH_SHOWN = 4096
+PATH_LIMIT = 4096
 
 
 def digest_digits(algorithm: str) -> int:
@@ -120,8 +120,8 @@ class ManifestForm:
         return problem(kind, self.name, f"line {line.number}: {message}", severity=severity, algorithm=self.algorithm)
 
     def _of_path(self, kind: str, path: bytes, line: Line, reason: str = "") -> Problem:
-        message = f"{place_of(self.name, line.number)}{reason and ': '}{reason}"
-        return problem(kind, path[:PATH_SHOWN], message, algorithm=self.algorithm)
+        message = f"{line_location(self.name, line.number)}{reason and ': '}{reason}"
+        return problem(kind, path[:PATH_LIMIT], message, algorithm=self.algorithm)
 
     def _digest(self, line: Line, checksum: bytes, path: bytes, problems: list[Problem]) -> str:
         digits = self.digits
@@ -135,9 +135,9 @@ class ManifestForm:
     def _path(self, line: Line, text: bytes, escaped: bool, problems: list[Problem]) -> bytes | None:
         """Return the path that the text stands for, if it may be looked for at all."""
         if has_raw_percent(text):
-            problems += breach("percent-encoded", self.version, self._of_path("percent-raw", text, line))
+            problems += judge_violation("percent-encoded", self.version, self._of_path("percent-raw", text, line))
         path = decode_path(unescaped(text) if escaped else text, self.version)
-        fault = fault_of(path) or fault_of(canonical(path)[0])
+        fault = why_unsafe(path) or why_unsafe(canonical(path)[0])
         if fault is not None:
             problems.append(self._of_path("path-unsafe", path, line, fault))
             return None
@@ -156,7 +156,7 @@ class ManifestForm:
     def _fault_of_tag_file(self, path: bytes) -> str | None:
         if path.startswith(BELOW_PAYLOAD):
             return "tag-manifest-payload"
-        listed = _TAG_MANIFEST.fullmatch(path) and holds("tag-manifests-unlisted", self.version)
+        listed = _TAG_MANIFEST.fullmatch(path) and applies("tag-manifests-unlisted", self.version)
         return "tag-manifest-itself" if listed else None
 
 

@@ -13,14 +13,14 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from pressmark.bagit.bag_directory import STAGING, BagFiles, FileEntry
-from pressmark.bagit.paths import clash_key
+from pressmark.bagit.paths import collision_key
 from pressmark.bagit.problems import problem
 from pressmark.reports import Problem
 
 if TYPE_CHECKING:
     from pressmark.bagit.hash_index import HashIndex
 
-__all__ = ["LINKS", "Found", "walk"]
+__all__ = ["LINKS", "BagEntry", "walk"]
 
 LINKS = ("inside", "trusted")
 # Names of a directory that are held and sorted together. A directory that has more is given in several sorted runs, so
@@ -31,7 +31,7 @@ TOGETHER = 1 << 16
 LINKED = 1 << 20  # names
 
 
-class Found(NamedTuple):
+class BagEntry(NamedTuple):
     """What the walk came by.
 
     :ivar path: relative to the base directory, by the names of links where it came through one
@@ -48,7 +48,7 @@ class Found(NamedTuple):
     fault: Problem | None = None
 
 
-def walk(base: BagFiles, *, links: str = "inside") -> Iterator[Found]:
+def walk(base: BagFiles, *, links: str = "inside") -> Iterator[BagEntry]:
     """Give every file and directory below ``base``, directories before what is in them.
 
     Names of a directory come by their octets, directories among files. What an interrupted change left behind is
@@ -69,7 +69,7 @@ class _Walk:
         self._trusted = trusted
         self._linked = LINKED
 
-    def found(self) -> Iterator[Found]:
+    def found(self) -> Iterator[BagEntry]:
         """Go through all directories, each whole before the next name of the one above it."""
         status = self._base.status(b"")
         # Directories that are being gone through: only a link, or a mount, can lead back to one of them.
@@ -93,14 +93,14 @@ class _Walk:
                 continue
             identity = (status.st_dev, status.st_ino)
             if identity in above:
-                yield Found(found.path, found.real, "", fault=problem("link-loop", found.path))
+                yield BagEntry(found.path, found.real, "", fault=problem("link-loop", found.path))
                 continue
             yield found
             above.append(identity)
             linked.append(linked[-1] or found.fault is not None)
             levels.append(self._names(found.path, found.real, linked[-1]))
 
-    def _names(self, path: bytes, real: bytes | None, linked: bool) -> Iterator[Found]:
+    def _names(self, path: bytes, real: bytes | None, linked: bool) -> Iterator[BagEntry]:
         """Give what is in one directory."""
         prefix = path + b"/" if path else b""
         below = real + b"/" if real else real
@@ -114,11 +114,11 @@ class _Walk:
                         self._linked -= 1
                         if self._linked < 0:
                             if self._linked == -1:
-                                yield Found(prefix + name, None, "", fault=problem("links-too-many", prefix + name))
+                                yield BagEntry(prefix + name, None, "", fault=problem("links-too-many", prefix + name))
                             return
                     yield self._one(prefix + name, None if below is None else below + name, kind, size)
-                    if not seen.add(clash_key(name)):
-                        yield Found(prefix + name, None, "", fault=problem("name-clash", prefix + name))
+                    if not seen.add(collision_key(name)):
+                        yield BagEntry(prefix + name, None, "", fault=problem("name-clash", prefix + name))
         except OSError as error:
             yield _unreadable(path, error)
 
@@ -141,43 +141,45 @@ class _Walk:
         except OSError:  # it went away, or the file system fails
             return name, "unreadable", -1
 
-    def _one(self, path: bytes, real: bytes | None, kind: str, size: int) -> Found:
+    def _one(self, path: bytes, real: bytes | None, kind: str, size: int) -> BagEntry:
         """Return what a name in a directory stands for."""
         if kind == "file":
-            return Found(path, real, kind, size)
+            return BagEntry(path, real, kind, size)
         if kind == "link":
             return self._link(path, real)
         if path == STAGING:
-            return Found(path, real, "", fault=problem("change-unfinished", path))
+            return BagEntry(path, real, "", fault=problem("change-unfinished", path))
         if kind == "directory":
-            return Found(path, real, kind)
-        return Found(path, real, "", fault=problem(f"file-{kind}", path))
+            return BagEntry(path, real, kind)
+        return BagEntry(path, real, "", fault=problem(f"file-{kind}", path))
 
-    def _link(self, path: bytes, real: bytes | None) -> Found:
+    def _link(self, path: bytes, real: bytes | None) -> BagEntry:
         """Return what a link stands for."""
         target = self._base.resolve(real) if real is not None else None
         if target is None or (target.kind == "outside" and self._trusted):
             return self._trusted_link(path)
         if target.kind in ("file", "directory") and target.status is not None:
             note = problem("link-inside", path, found=os.fsdecode(target.path))
-            return Found(path, target.path, target.kind, target.status.st_size if target.kind == "file" else -1, note)
-        return Found(path, real, "", fault=problem(_LINK_KINDS[target.kind], path))
+            return BagEntry(
+                path, target.path, target.kind, target.status.st_size if target.kind == "file" else -1, note
+            )
+        return BagEntry(path, real, "", fault=problem(_LINK_KINDS[target.kind], path))
 
-    def _trusted_link(self, path: bytes) -> Found:
+    def _trusted_link(self, path: bytes) -> BagEntry:
         full = os.path.join(self._base.path, path)
         message = "a symbolic link that leads outside of the bag; it was followed, because links are trusted"
         note = problem("link-outside", path, message, severity="warning")
         try:
             status = os.stat(full)
         except OSError:
-            return Found(path, None, "", fault=problem("link-dangling", path))
+            return BagEntry(path, None, "", fault=problem("link-dangling", path))
         if stat.S_ISREG(status.st_mode):
-            return Found(path, None, "file", status.st_size, note)
+            return BagEntry(path, None, "file", status.st_size, note)
         if stat.S_ISDIR(status.st_mode):
-            return Found(path, None, "directory", fault=note)
-        return Found(path, None, "", fault=problem("file-special", path))
+            return BagEntry(path, None, "directory", fault=note)
+        return BagEntry(path, None, "", fault=problem("file-special", path))
 
-    def _status(self, found: Found) -> os.stat_result:
+    def _status(self, found: BagEntry) -> os.stat_result:
         if found.real is None:
             return os.stat(os.path.join(self._base.path, found.path))
         return self._base.status(found.real)
@@ -219,5 +221,5 @@ _LINK_KINDS = {
 }
 
 
-def _unreadable(path: bytes, error: OSError) -> Found:
-    return Found(path, None, "", fault=problem("file-unreadable", path, error.strerror or str(error)))
+def _unreadable(path: bytes, error: OSError) -> BagEntry:
+    return BagEntry(path, None, "", fault=problem("file-unreadable", path, error.strerror or str(error)))
