@@ -175,7 +175,7 @@ def test_a_line_may_be_endless(encoding: str) -> None:
     tracemalloc.stop()
     assert isinstance(problem, Problem)
     assert problem.kind == "line-too-long"
-    assert f"line 1 has {length} bytes" in problem.message
+    assert f"line 1 is {length} bytes" in problem.message
     assert isinstance(line, Line)
     assert (line.number, charset(encoding).decode(line.data)) == (2, "next")
     assert nothing is None

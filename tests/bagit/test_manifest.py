@@ -194,7 +194,7 @@ def test_nothing_else_happens(data: bytes, encoding: str, tag: bool) -> None:
 
 def test_an_unknown_encoding() -> None:
     """Only a real character set is one."""
-    with pytest.raises(ValueError, match="encoding='rot13': not known"):
+    with pytest.raises(ValueError, match="encoding='rot13': unknown"):
         read_manifest(io.BytesIO(), b"M", "md5", "rot13")
 
 

@@ -1,7 +1,7 @@
-"""The walk: every file of a bag, found in one go through its directories, never by what a manifest says.
+"""Walk the files of a bag.
 
-Directories are entered by descriptors, symbolic links are looked at one by one. A link to something in the bag is
-followed, with a warning; one that leads out is a problem and nothing there is touched, unless the caller trusts it.
+Directories are entered by descriptor, and each symbolic link is resolved. A link to a file or directory of the bag is
+followed, with a warning. A link that leads outside is a problem and is not followed unless the caller trusts links.
 """
 
 from __future__ import annotations
@@ -23,22 +23,20 @@ if TYPE_CHECKING:
 __all__ = ["LINKS", "BagEntry", "walk"]
 
 LINKS = ("inside", "trusted")
-# Names of a directory that are held and sorted together. A directory that has more is given in several sorted runs, so
-# that memory does not grow with it.
+# Number of names that are sorted at once. A larger directory is returned in several sorted runs, to bound memory.
 TOGETHER = 1 << 16
-# Directories that links lead to can hold each other many times over: with two links a level, a thousand files become
-# as many as one likes. No bag needs more than this.
+# Limit for names below links: links to directories can multiply files without bound, with two links on each level.
 LINKED = 1 << 20  # names
 
 
 class BagEntry(NamedTuple):
-    """What the walk came by.
+    """A file or directory of a bag.
 
-    :ivar path: relative to the base directory, by the names of links where it came through one
-    :ivar real: the same without links; :data:`None` where a trusted link led out of the bag
-    :ivar kind: ``file`` or ``directory``; empty for what can be neither read nor entered, and ``fault`` says why
-    :ivar size: bytes of a file; -1 of anything else
-    :ivar fault: what is wrong with it, or only to be noted
+    :ivar path: relative to the base directory, including the names of links
+    :ivar real: the path without links; :data:`None` if a trusted link led out of the bag
+    :ivar kind: ``file`` or ``directory``; empty if it can be neither read nor entered, as ``fault`` explains
+    :ivar size: of a file, in bytes; else -1
+    :ivar fault: its problem, which can be a warning; :data:`None` if it has none
     """
 
     path: bytes
@@ -49,12 +47,12 @@ class BagEntry(NamedTuple):
 
 
 def walk(base: BagFiles, *, links: str = "inside") -> Iterator[BagEntry]:
-    """Give every file and directory below ``base``, directories before what is in them.
+    """Yield every file and directory below ``base``, each directory before its content.
 
-    Names of a directory come by their octets, directories among files. What an interrupted change left behind is
-    reported and not entered.
+    The names of a directory are sorted by their bytes, directories among files. The leftovers of an interrupted change
+    are reported but not entered.
 
-    :param links: ``"inside"`` follows those that stay in the bag, ``"trusted"`` all of them
+    :param links: ``"inside"`` follows links that stay in the bag, ``"trusted"`` all links
     """
     return _Walk(base, links == "trusted").found()
 
@@ -70,9 +68,9 @@ class _Walk:
         self._linked = LINKED
 
     def found(self) -> Iterator[BagEntry]:
-        """Go through all directories, each whole before the next name of the one above it."""
+        """Yield all entries, depth first."""
         status = self._base.status(b"")
-        # Directories that are being gone through: only a link, or a mount, can lead back to one of them.
+        # The open directories: only a link or a mount can lead back to one of them.
         above: list[Identity] = [(status.st_dev, status.st_ino)]
         levels = [self._names(b"", b"", linked=False)]
         linked = [False]
@@ -101,7 +99,7 @@ class _Walk:
             levels.append(self._names(found.path, found.real, linked[-1]))
 
     def _names(self, path: bytes, real: bytes | None, linked: bool) -> Iterator[BagEntry]:
-        """Give what is in one directory."""
+        """Yield the entries of one directory."""
         prefix = path + b"/" if path else b""
         below = real + b"/" if real else real
         facts = self._facts(path, real)
@@ -123,7 +121,7 @@ class _Walk:
             yield _unreadable(path, error)
 
     def _facts(self, path: bytes, real: bytes | None) -> Iterator[Fact]:
-        """Give the names in a directory, with what each is and how long."""
+        """Yield the names in a directory with their types and sizes."""
         if real is not None:
             yield from map(self._fact, self._base.scan(real))
             return
@@ -138,11 +136,11 @@ class _Walk:
             if entry.is_file(follow_symlinks=False):
                 return name, "file", entry.stat(follow_symlinks=False).st_size
             return name, "directory" if entry.is_dir(follow_symlinks=False) else "special", -1
-        except OSError:  # it went away, or the file system fails
+        except OSError:  # deleted meanwhile, or the file system fails
             return name, "unreadable", -1
 
     def _one(self, path: bytes, real: bytes | None, kind: str, size: int) -> BagEntry:
-        """Return what a name in a directory stands for."""
+        """Return the entry of a name."""
         if kind == "file":
             return BagEntry(path, real, kind, size)
         if kind == "link":
@@ -154,7 +152,7 @@ class _Walk:
         return BagEntry(path, real, "", fault=problem(f"file-{kind}", path))
 
     def _link(self, path: bytes, real: bytes | None) -> BagEntry:
-        """Return what a link stands for."""
+        """Return the entry of a symbolic link."""
         target = self._base.resolve(real) if real is not None else None
         if target is None or (target.kind == "outside" and self._trusted):
             return self._trusted_link(path)
@@ -167,7 +165,7 @@ class _Walk:
 
     def _trusted_link(self, path: bytes) -> BagEntry:
         full = os.path.join(self._base.path, path)
-        message = "a symbolic link that leads outside of the bag; it was followed, because links are trusted"
+        message = "symbolic link out of the bag; followed because links are trusted"
         note = problem("link-outside", path, message, severity="warning")
         try:
             status = os.stat(full)
@@ -186,14 +184,14 @@ class _Walk:
 
 
 class _Seen:
-    """What a directory's names look like to a file system that ignores case and normalization."""
+    """The names of a directory, as a file system that ignores case and normalization distinguishes them."""
 
     def __init__(self) -> None:
         self._keys: set[bytes] = set()
         self._many: HashIndex | None = None
 
     def add(self, key: bytes) -> bool:
-        """Note a key, and return whether it is new."""
+        """Add a key, and return whether it is new."""
         if self._many is None:
             if key in self._keys:
                 return False
