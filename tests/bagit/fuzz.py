@@ -31,8 +31,8 @@ from pressmark.bagit.encodings import find_charset
 from pressmark.bagit.fetch.fetch_txt import FetchEntry, fetch_line, is_absolute_uri, read_fetch
 from pressmark.bagit.manifest import ManifestEntry, read_manifest
 from pressmark.bagit.manifest_format import manifest_line
-from pressmark.bagit.manifest_index import Listing, Source
-from pressmark.bagit.paths import canonical, fault_of
+from pressmark.bagit.manifest_index import Listing, ManifestSource
+from pressmark.bagit.paths import canonical, why_unsafe
 from pressmark.bagit.problems import KINDS
 from pressmark.reports import Problem
 from support.implementations import implementations_to_test, use
@@ -134,7 +134,7 @@ class Fuzzer:
                 entries.append(found)
         self.known(problems)
         for entry in entries:
-            assert fault_of(entry.path) is None, entry
+            assert why_unsafe(entry.path) is None, entry
             assert canonical(entry.path) == (entry.path, False), entry
             assert entry.path.startswith(b"data/") != tag, entry
         # It is written for 1.0, where tag manifests are not listed.
@@ -165,7 +165,7 @@ class Fuzzer:
         asked = [*expected, *(grammar.path() for _ in range(5))]
         answers = []
         for implementation in implementations_to_test():
-            sources = [Source(name, algorithm, io.BytesIO(content)) for algorithm, content in data.items()]
+            sources = [ManifestSource(name, algorithm, io.BytesIO(content)) for algorithm, content in data.items()]
             with use(implementation), Listing(sources, encoding, version, tag=tag) as made:
                 self.known(made.problems)
                 assert dict(made.entries()) == expected
@@ -173,7 +173,7 @@ class Fuzzer:
                 answers.append(
                     (
                         made.problems,
-                        list(made.clashes()),
+                        list(made.collisions()),
                         [made.find(path, mark=True) for path in asked[::2]],
                         [made.find_respelled(path) for path in asked],
                         list(made.unmarked()),
@@ -213,7 +213,7 @@ class Fuzzer:
         good = []
         for entry in found:
             if isinstance(entry, FetchEntry):
-                assert fault_of(entry.path) is None, entry
+                assert why_unsafe(entry.path) is None, entry
                 assert entry.path.startswith(b"data/"), entry
                 assert canonical(entry.path) == (entry.path, False), entry
                 if is_absolute_uri(entry.url):

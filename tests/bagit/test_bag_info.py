@@ -149,9 +149,9 @@ def test_encodings() -> None:
     little, kinds = parse("A: 1\n".encode("utf-16-le").join([b"\xff\xfe", b""]), encoding="UTF-16")
     little.add("B", "2")
     assert (little.to_bytes(), kinds) == (b"\xff\xfe" + "A: 1\nB: 2\n".encode("utf-16-le"), [])
-    with pytest.raises(ValueError, match="is no text of ISO-8859-1"):
+    with pytest.raises(ValueError, match="cannot be encoded in ISO-8859-1"):
         BagInfo(encoding="ISO-8859-1").add("A", "\u4e00")
-    with pytest.raises(ValueError, match="encoding='rot13': not known"):
+    with pytest.raises(ValueError, match="encoding='rot13': unknown"):
         BagInfo(encoding="rot13")
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pressmark.bagit import encodings as text
-from pressmark.bagit.encodings import LIMIT, UTF8, Charset, Line, LineReader, find_charset
+from pressmark.bagit.encodings import LINE_LIMIT, UTF8, Charset, Line, LineReader, find_charset
 from pressmark.reports import Problem
 
 NAME = b"tag.txt"
@@ -175,22 +175,24 @@ def test_a_line_may_be_endless(encoding: str) -> None:
     tracemalloc.stop()
     assert isinstance(problem, Problem)
     assert problem.kind == "line-too-long"
-    assert f"line 1 has {length} bytes" in problem.message
+    assert f"line 1 is {length} bytes" in problem.message
     assert isinstance(line, Line)
     assert (line.number, charset(encoding).decode(line.data)) == (2, "next")
     assert nothing is None
-    assert peak < 8 * LIMIT
+    assert peak < 8 * LINE_LIMIT
 
 
-@pytest.mark.parametrize("length", [LIMIT - 1, LIMIT, LIMIT + 1, LIMIT + text.BLOCK, 2 * LIMIT])
+@pytest.mark.parametrize(
+    "length", [LINE_LIMIT - 1, LINE_LIMIT, LINE_LIMIT + 1, LINE_LIMIT + text.BLOCK, 2 * LINE_LIMIT]
+)
 @pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r", b""])
 def test_the_longest_line(length: int, end: bytes) -> None:
     """A line of the limit is read, a longer one is skipped, however it ends."""
     data = b"first\n" + b"x" * length + end + (b"last\n" if end else b"")
     lines, kinds = read(data)
-    long_ones = [] if length > LIMIT else [b"x" * length]
+    long_ones = [] if length > LINE_LIMIT else [b"x" * length]
     assert [line.data for line in lines] == [b"first", *long_ones, *([b"last"] if end else [])]
-    assert kinds == ["line-too-long"] * (length > LIMIT) + ["line-unterminated"] * (not end)
+    assert kinds == ["line-too-long"] * (length > LINE_LIMIT) + ["line-unterminated"] * (not end)
     if end:
         assert lines[-1].number == 3
 

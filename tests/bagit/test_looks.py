@@ -200,5 +200,5 @@ def test_a_fetch_file_that_cannot_be_seen(tmp_path: Path, monkeypatch: pytest.Mo
         return whole(self, path)
 
     monkeypatch.setattr(BagDirectory, "status", stale)
-    with pytest.raises(BagError, match="the system refuses"):
+    with pytest.raises(BagError, match="the operating system denies access"):
         len(bag.fetch)

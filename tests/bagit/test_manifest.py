@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from pressmark.bagit.manifest import ManifestEntry, digest_digits, read_manifest
 from pressmark.bagit.manifest_format import REGISTERED, bag_name, is_normalized, manifest_line, official_name
-from pressmark.bagit.paths import canonical, fault_of
+from pressmark.bagit.paths import canonical, why_unsafe
 from pressmark.bagit.problems import KINDS
 from pressmark.fixity import ALGORITHMS
 from pressmark.reports import Problem
@@ -38,7 +38,7 @@ names = st.binary(min_size=1, max_size=12) | st.lists(
 @given(st.lists(names.map(b"data/%b".__mod__)))
 def test_every_name_comes_back(paths: list[bytes]) -> None:
     """What is written is read: any name that a file of the payload can have."""
-    paths = [path for path in paths if not fault_of(path) and canonical(path) == (path, False) and path[-1:] != b"/"]
+    paths = [path for path in paths if not why_unsafe(path) and canonical(path) == (path, False) and path[-1:] != b"/"]
     entries, kinds = read(b"".join(manifest_line(MD5, path) for path in paths))
     assert entries == [ManifestEntry(path, MD5, number) for number, path in enumerate(paths, 1)]
     assert set(kinds) <= {"undecodable"}
@@ -175,7 +175,7 @@ def test_problems_say_where() -> None:
     data = M + b"  data/x\n\n" + M + b"  ../x\n"
     blank, unsafe = [one for one in read_manifest(io.BytesIO(data), b"M", "md5") if isinstance(one, Problem)]
     assert (blank.path, blank.algorithm, blank.message) == (b"M", "md5", "line 2: a blank line")
-    assert (unsafe.path, unsafe.message) == (b"../x", "M, line 3: it holds a segment '..'")
+    assert (unsafe.path, unsafe.message) == (b"../x", "M, line 3: path contains a '..' segment")
 
 
 @given(
@@ -188,13 +188,13 @@ def test_nothing_else_happens(data: bytes, encoding: str, tag: bool) -> None:
     for more in (b"", M + b"  data/", M + b" ", b"\n"):
         entries, kinds = read(more + data, encoding=encoding, tag=tag)
         assert set(kinds) <= set(KINDS)
-        assert all(fault_of(entry.path) is None for entry in entries)
+        assert all(why_unsafe(entry.path) is None for entry in entries)
         assert all(entry.path.startswith(b"data/") != tag for entry in entries)
 
 
 def test_an_unknown_encoding() -> None:
     """Only a real character set is one."""
-    with pytest.raises(ValueError, match="encoding='rot13': not known"):
+    with pytest.raises(ValueError, match="encoding='rot13': unknown"):
         read_manifest(io.BytesIO(), b"M", "md5", "rot13")
 
 

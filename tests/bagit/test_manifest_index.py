@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from pressmark.bagit import manifest_index
 from pressmark.bagit.manifest import ManifestEntry, read_manifest
 from pressmark.bagit.manifest_format import manifest_line
-from pressmark.bagit.manifest_index import Listed, Listing, RespelledEntry, Source
+from pressmark.bagit.manifest_index import ListedFile, Listing, ManifestSource, RespelledEntry
 from pressmark.errors import BagError
 from pressmark.reports import Problem
 from support.implementations import Implementation, use
@@ -32,7 +32,7 @@ def digest(number: int, algorithm: str = "md5") -> str:
 def listing(*manifests: bytes, version: tuple[int, int] = (1, 0), encoding: str = "UTF-8", **options: bool) -> Listing:
     """Return the listing of manifests in memory: the first of md5, the second of sha1, the third of sha256."""
     sources = [
-        Source(b"manifest-%b.txt" % name.encode(), name, io.BytesIO(data))
+        ManifestSource(b"manifest-%b.txt" % name.encode(), name, io.BytesIO(data))
         for name, data in zip(("md5", "sha1", "sha256"), manifests, strict=False)
     ]
     return Listing(sources, encoding, version, **options)
@@ -101,7 +101,7 @@ def test_it_is_a_dictionary(
         for algorithm, content in zip(algorithms, data, strict=True):
             file = Trickle(content)
             file.few = few
-            sources.append(Source(b"M", algorithm, file))
+            sources.append(ManifestSource(b"M", algorithm, file))
         with use(implementation), Listing(sources, "UTF-8", version, tag=tag) as made:
             for source in sources:
                 source.file.few = 0  # type: ignore[attr-defined]
@@ -131,7 +131,7 @@ def test_it_begins_empty() -> None:
         assert (len(made), bool(made), made.problems, list(made.entries())) == (0, False, [], [])
         assert made.find(b"data/x") == {}
         assert made.find_respelled(b"data/x") is None
-        assert list(made.clashes()) == []
+        assert list(made.collisions()) == []
 
 
 def test_several_manifests() -> None:
@@ -141,9 +141,9 @@ def test_several_manifests() -> None:
     made = listing(first, second)
     assert made.algorithms == ("md5", "sha1")
     assert list(made.entries()) == [
-        Listed(b"data/a", {"md5": digest(1), "sha1": digest(1, "sha1")}),
-        Listed(b"data/b", {"md5": digest(2)}),
-        Listed(b"data/c", {"sha1": digest(3, "sha1")}),
+        ListedFile(b"data/a", {"md5": digest(1), "sha1": digest(1, "sha1")}),
+        ListedFile(b"data/b", {"md5": digest(2)}),
+        ListedFile(b"data/c", {"sha1": digest(3, "sha1")}),
     ]
     assert len(made) == 3
     assert made.find(b"data/a", mark=True) == {"md5": digest(1), "sha1": digest(1, "sha1")}
@@ -221,15 +221,15 @@ def test_clashes() -> None:
     names = ["a", "A", "b", "\u00c9", "e\u0301", "E\u0301", "c/D", "C/d", "x", "\u212a", "k", "\u1e9e", "SS"]
     data = "".join(f"{digest(1)}  data/{name}\n" for name in names).encode()
     made = listing(data)
-    pairs = [(one.decode()[5:], other.decode()[5:]) for one, other in made.clashes()]
+    pairs = [(one.decode()[5:], other.decode()[5:]) for one, other in made.collisions()]
     assert pairs == [
         *(("a", "A"), ("\u00c9", "e\u0301"), ("\u00c9", "E\u0301"), ("c/D", "C/d"), ("k", "\u212a")),
         ("\u1e9e", "SS"),
     ]
     two = listing(manifest_line(digest(1), b"data/A"), data.replace(digest(1).encode(), digest(1, "sha1").encode()))
-    assert (b"data/a", b"data/A") in set(two.clashes())
-    assert len(list(two.clashes())) == len(pairs)
-    assert list(listing(data.lower().replace("\u1e9e".encode(), b"z")).clashes())
+    assert (b"data/a", b"data/A") in set(two.collisions())
+    assert len(list(two.collisions())) == len(pairs)
+    assert list(listing(data.lower().replace("\u1e9e".encode(), b"z")).collisions())
 
 
 @pytest.mark.parametrize("encoding", ["UTF-16", "UTF-16LE", "UTF-32BE", "GB18030", "ISO-8859-1", "IBM037"])
@@ -240,13 +240,15 @@ def test_other_encodings(encoding: str) -> None:
     data = "".join(f"{digest(number)}  {name}\n" for number, name in enumerate(names)).encode(codec)
     made = listing(data, encoding=encoding)
     assert made.problems == []
-    assert list(made.entries()) == [Listed(name.encode(), {"md5": digest(number)}) for number, name in enumerate(names)]
+    assert list(made.entries()) == [
+        ListedFile(name.encode(), {"md5": digest(number)}) for number, name in enumerate(names)
+    ]
     assert made.find(names[-1].encode()) == {"md5": digest(499)}
 
 
 def test_lines_lie_across_blocks() -> None:
     """Lines of every length are found where blocks of the file meet, and very long ones over many blocks."""
-    lengths = [*range(1, 300, 3), 5000, 20_000, 200_000, 1000, manifest_index.LIMIT - 60]
+    lengths = [*range(1, 300, 3), 5000, 20_000, 200_000, 1000, manifest_index.LINE_LIMIT - 60]
     paths = [b"data/%d/" % number + b"x" * length for number, length in enumerate(lengths)]
     data = b"".join(manifest_line(digest(number), path) for number, path in enumerate(paths))
     for content in (data, data.replace(b"\n", b"\r\n"), data.replace(b"\n", b"\r"), data[:-1]):
@@ -280,7 +282,7 @@ def test_a_changed_manifest_is_noticed(tmp_path: Path) -> None:
     content = b"".join(manifest_line(digest(n), b"data/%d" % n) for n in range(2000))
     for change in (b"", content[:-1], content + b"x", content.replace(b"data/1", b"data/2")):
         path.write_bytes(content)
-        with open(path, "rb") as file, Listing([Source(b"manifest-md5.txt", "md5", file)]) as made:
+        with open(path, "rb") as file, Listing([ManifestSource(b"manifest-md5.txt", "md5", file)]) as made:
             assert made.find(b"data/0") == {"md5": digest(0)}
             path.write_bytes(change)
             os.utime(path, ns=(1, 1))
@@ -303,7 +305,7 @@ def test_a_growing_manifest_is_noticed(tmp_path: Path) -> None:
     path = tmp_path / "manifest-md5.txt"
     path.write_bytes(manifest_line(digest(1), b"data/a"))
     with pytest.raises(BagError, match="it was changed while it was in use"):
-        Listing([Source(b"manifest-md5.txt", "md5", Growing(path))])
+        Listing([ManifestSource(b"manifest-md5.txt", "md5", Growing(path))])
 
 
 class Broken(io.BytesIO):
@@ -315,7 +317,7 @@ def test_what_cannot_be_read(tmp_path: Path) -> None:
     """An error of the system is ours, with the manifest's name; every file is closed."""
     good = io.BytesIO()
     with pytest.raises(BagError, match=r"^'manifest-sha1\.txt': cannot be read: Input/output error$"):
-        Listing([Source(b"M", "md5", good), Source(b"manifest-sha1.txt", "sha1", Broken())])
+        Listing([ManifestSource(b"M", "md5", good), ManifestSource(b"manifest-sha1.txt", "sha1", Broken())])
     assert good.closed
     with pytest.raises(ValueError, match="encoding='zip': not known"):
         Listing([], "zip")
@@ -330,7 +332,7 @@ def test_without_pread(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(manifest_index, "_HAS_PREAD", False)
     path = tmp_path / "manifest-md5.txt"
     path.write_bytes(b"".join(manifest_line(digest(n), b"data/%d" % n) for n in range(2000)))
-    with open(path, "rb") as file, Listing([Source(b"M", "md5", file)]) as made:
+    with open(path, "rb") as file, Listing([ManifestSource(b"M", "md5", file)]) as made:
         assert made.find(b"data/1999") == {"md5": digest(1999)}
         assert made.find(b"data/0") == {"md5": digest(0)}
         assert len(list(made.entries())) == 2000
@@ -367,7 +369,7 @@ def test_endless_lines_of_nothing(line: bytes, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(manifest_index, "PROBLEMS_LIMIT", 100)
     count = 5_000 if len(line) > 1 else 20_000 if line == b"\n" else 20_000_000
     tracemalloc.start()
-    made = Listing([Source(b"M", "md5", Lines(count, line))])  # type: ignore[arg-type]
+    made = Listing([ManifestSource(b"M", "md5", Lines(count, line))])  # type: ignore[arg-type]
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert len(made) == (b"data/" in line)
@@ -403,8 +405,8 @@ def test_memory_of_many_lines(tmp_path: Path, implementation: Implementation) ->
 def test_a_stream_of_entries(tmp_path: Path) -> None:
     """Entries come lazily, in the order of the lines."""
     content = b"".join(manifest_line(digest(n), b"data/%d" % n) for n in range(1000))
-    entries: Iterator[Listed] = listing(content).entries()
-    assert next(entries) == Listed(b"data/0", {"md5": digest(0)})
+    entries: Iterator[ListedFile] = listing(content).entries()
+    assert next(entries) == ListedFile(b"data/0", {"md5": digest(0)})
     assert [int(path[5:]) for path, _ in entries] == list(range(1, 1000))
     file: BinaryIO = io.BytesIO(content)
     assert next(iter(read_manifest(file, b"M", "md5"))) == ManifestEntry(b"data/0", digest(0), 1)

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from pressmark.bagit.paths import (
     canonical,
-    clash_key,
+    collision_key,
     decode_path,
     encode_path,
-    fault_of,
     has_raw_percent,
     normal_key,
-    readings,
+    possible_paths,
+    why_unsafe,
 )
 
 paths = st.binary(max_size=30) | st.lists(
@@ -31,7 +31,7 @@ def test_every_path_comes_back(path: bytes) -> None:
     assert decode_path(text) == path
     assert not set(text) & set(b"\r\n")
     assert not has_raw_percent(text)
-    assert readings(text)[0] == path
+    assert possible_paths(text)[0] == path
 
 
 @pytest.mark.parametrize(
@@ -53,10 +53,10 @@ def test_only_three_octets_are_decoded(text: bytes, path: bytes) -> None:
 def test_percent_signs_before_1_0() -> None:
     """Up to 0.97 only line ends were encoded; what others wrote is tried all the same."""
     assert decode_path(b"%25%0A", (0, 97)) == b"%25\n"
-    assert readings(b"a%25%0A", (0, 97)) == (b"a%25\n", b"a%25%0A", b"a%\n")
-    assert readings(b"a%25%0A", (1, 0)) == (b"a%\n", b"a%25%0A", b"a%25\n")
-    assert readings(b"a%20", (1, 0)) == (b"a%20",)
-    assert readings(b"a", (1, 0)) == (b"a",)
+    assert possible_paths(b"a%25%0A", (0, 97)) == (b"a%25\n", b"a%25%0A", b"a%\n")
+    assert possible_paths(b"a%25%0A", (1, 0)) == (b"a%\n", b"a%25%0A", b"a%25\n")
+    assert possible_paths(b"a%20", (1, 0)) == (b"a%20",)
+    assert possible_paths(b"a", (1, 0)) == (b"a",)
 
 
 UNSAFE = [
@@ -69,7 +69,7 @@ UNSAFE = [
 @pytest.mark.parametrize("path", UNSAFE, ids=ascii)
 def test_what_leads_out_of_a_bag(path: bytes) -> None:
     """Each has a reason, in words without the path."""
-    assert fault_of(path)
+    assert why_unsafe(path)
 
 
 @pytest.mark.parametrize(
@@ -82,13 +82,13 @@ def test_what_leads_out_of_a_bag(path: bytes) -> None:
 )
 def test_what_stays_in_a_bag(path: bytes) -> None:
     """Odd names are names."""
-    assert fault_of(path) is None
+    assert why_unsafe(path) is None
 
 
 @given(st.lists(st.sampled_from([b"..", b".", b"", b"a", b"~", b"C:", b"\\", b"\0"]), max_size=6).map(b"/".join))
 def test_no_harmless_looking_path_leads_out(path: bytes) -> None:
     """Whatever is not refused stays beneath where it is looked for, segment by segment."""
-    if fault_of(path) is None:
+    if why_unsafe(path) is None:
         path, _ = canonical(path)
         assert path
         assert not path.startswith(b"/")
@@ -113,7 +113,7 @@ def test_no_harmless_looking_path_leads_out(path: bytes) -> None:
     ],
 )
 def test_canonical(path: bytes, found: bytes) -> None:
-    """Needless segments go; the slash that says it is a directory stays."""
+    """Needless segments go; the slash that says is a directory stays."""
     assert canonical(path) == (found, found != path)
     assert canonical(found) == (found, False)
 
@@ -125,14 +125,14 @@ def test_keys() -> None:
     assert len(forms) == 2
     assert len(set(map(normal_key, forms))) == 1
     cases = forms | {form.decode().lower().encode() for form in forms}
-    assert len(set(map(clash_key, cases))) == 1
+    assert len(set(map(collision_key, cases))) == 1
     assert len(set(map(normal_key, cases))) == 2
     assert normal_key(b"data/\xff\xc3") == b"data/\xff\xc3"
-    assert clash_key(b"data/A\xff") == clash_key(b"data/a\xff") != clash_key(b"data/a\xfe")
+    assert collision_key(b"data/A\xff") == collision_key(b"data/a\xff") != collision_key(b"data/a\xfe")
 
 
 @given(st.binary(max_size=20))
 def test_keys_are_their_own_keys(path: bytes) -> None:
     """A key's key is itself."""
     assert normal_key(normal_key(path)) == normal_key(path)
-    assert clash_key(clash_key(path)) == clash_key(path)
+    assert collision_key(collision_key(path)) == collision_key(path)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pressmark.bagit import KINDS, Bag, update, validate
-from pressmark.bagit.versions import RULES, VERSIONS, VersionRule, breach
+from pressmark.bagit.versions import RULES, VERSIONS, VersionRule, judge_violation
 from pressmark.errors import BagInvalidError
 from pressmark.reports import Problem
 from support.implementations import Implementation
@@ -198,7 +198,7 @@ def test_a_manifest_that_is_named_with_the_other_form(tmp_path: Path) -> None:
 def test_breaches_that_are_none() -> None:
     """What is no rule of a version is no problem in it."""
     found = Problem("tag-manifest-omission", "error", "2.2.1", b"x")
-    assert breach("tag-manifest-complete", (1, 0), found) == [found]
-    assert breach("tag-manifest-complete", (0, 97), found) == []
+    assert judge_violation("tag-manifest-complete", (1, 0), found) == [found]
+    assert judge_violation("tag-manifest-complete", (0, 97), found) == []
     again = Problem("path-duplicate", "error", "2.1.3", b"x")
-    assert breach("listed-once", (0, 93), again) == [again._replace(severity="warning")]
+    assert judge_violation("listed-once", (0, 93), again) == [again._replace(severity="warning")]

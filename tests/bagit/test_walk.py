@@ -10,7 +10,7 @@ import pytest
 from pressmark.bagit import bag_directory as bases
 from pressmark.bagit import walk as payload
 from pressmark.bagit.bag_directory import BagDirectory, ResolvedPath
-from pressmark.bagit.walk import Found, walk
+from pressmark.bagit.walk import BagEntry, walk
 from pressmark.errors import BagError
 
 from .watching import watched
@@ -31,7 +31,7 @@ def found(root: Path, links: str = "inside") -> list[str]:
         return [_short(one) for one in walk(base, links=links)]
 
 
-def _short(one: Found) -> str:
+def _short(one: BagEntry) -> str:
     text = os.fsdecode(one.path)
     if one.kind == "directory":
         text += "/"
@@ -90,9 +90,9 @@ def test_many_names_in_a_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_clashes(tmp_path: Path) -> None:
     """Names of one directory that differ only in case or normalization are told, after the second of them."""
     make(tmp_path, "a/B", "a/b", "A/B", "c/straße", "c/STRASSE", "\u00e9", "e\u0301", "k", "\u212a")
-    clashes = [path for path in found(tmp_path) if "clash" in path]
+    collisions = [path for path in found(tmp_path) if "clash" in path]
     expected = ["a", "a/b", "c/straße", "\u00e9", "\u212a"]
-    assert sorted(clashes) == sorted(f"{path}: warning name-clash" for path in expected)
+    assert sorted(collisions) == sorted(f"{path}: warning name-clash" for path in expected)
 
 
 @posix

@@ -113,7 +113,7 @@ def test_without_a_subcommand_there_is_help(run: Run) -> None:
         (["bag", "create", "files", "--info", "Contact"], "--info 'Contact': expected LABEL=VALUE"),
         (
             ["bag", "create", "files", "--info", "a:b=c"],
-            "--info 'a:b=c': label 'a:b': it holds a colon or a line break",
+            "--info 'a:b=c': label 'a:b': label contains a colon or a line break",
         ),
         (
             ["bag", "create", "files", "--info", "Payload-Oxum=1.1"],
@@ -128,13 +128,13 @@ def test_without_a_subcommand_there_is_help(run: Run) -> None:
         (["bag", "validate", "bag", "bag", "--ledger", "l"], "--ledger: it is for one bag; .*"),
         (["bag", "validate", "bag", "--ledger", "bag/l"], "--ledger bag/l: it is in bag; keep it elsewhere"),
         (["bag", "validate", "bag", "--profile", "nowhere"], "nowhere: No such file or directory"),
-        (["bag", "info", "files"], "'files': there is no bagit.txt in it; name a bag's base directory"),
+        (["bag", "info", "files"], "'files': bagit.txt not found; name the base directory of a bag"),
         (["bag", "info", "nowhere"], "'nowhere': No such file or directory"),
         (
             ["bag", "update", "bag", "--metadata-only", "--rewrite"],
             "--metadata-only goes with --info, --remove-info and --drop-algorithm: the payload is not read",
         ),
-        (["bag", "update", "files", "--rewrite"], "'files': there is no bagit.txt in it; name a bag's base directory"),
+        (["bag", "update", "files", "--rewrite"], "'files': bagit.txt not found; name the base directory of a bag"),
         (
             ["bag", "update", "bag", "--accept", "all"],
             "--accept 'all': expected added, removed, changed, tag-files",
@@ -143,7 +143,7 @@ def test_without_a_subcommand_there_is_help(run: Run) -> None:
             ["bag", "update", "bag", "--drop-algorithm", "sha512"],
             "'bag': it would have no payload manifest any more; .*",
         ),
-        (["bag", "complete", "files"], "'files': there is no bagit.txt in it; name a bag's base directory"),
+        (["bag", "complete", "files"], "'files': bagit.txt not found; name the base directory of a bag"),
     ],
     ids=lambda value: " ".join(value[1:]) if isinstance(value, list) else "",
 )
@@ -243,7 +243,7 @@ def test_a_template_that_is_none(run: Run, files: Path, tmp_path: Path) -> None:
     (tmp_path / "info").write_bytes(b"Contact-Name: A\nnonsense\n")
     done = run("bag", "create", "files", "--info-file", "info")
     assert (done.stderr.decode(), done.returncode) == (
-        "pressmark: info: line 2: no label, colon and value: 'nonsense'\n",
+        "pressmark: info: line 2: expected a label, a colon and a value: 'nonsense'\n",
         2,
     )
     assert not (files / "data").exists()

@@ -1,4 +1,4 @@
-"""Bags after the BagIt File Packaging Format 1.0 (draft-kunze-bagit-17): made, checked, changed and completed.
+"""Create, validate, update and complete bags: the BagIt File Packaging Format 1.0 (draft-kunze-bagit-17).
 
 >>> import pressmark
 >>> info = pressmark.bagit.BagInfo([("Contact-Name", "Jane Doe")])
@@ -36,7 +36,7 @@ __all__ = [
     "validate",
 ]
 
-# Each name's module, imported when the name is first asked for: who validates need not wait for what creates.
+# The module of each name, imported on first use: validating does not load what creating needs.
 _MODULES = {
     "Bag": "bag",
     "BagInfo": "bag_info",
@@ -52,7 +52,7 @@ _MODULES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import a part of the package when it is first asked for."""
+    """Import a public name of the package on first use."""
     if name in _MODULES:
         found = getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
         globals()[name] = found

@@ -1,8 +1,8 @@
-"""A bag's base directory, opened: the one way to what is in it, and no way to what is not.
+"""The base directory of a bag: opens files inside it, and nothing outside.
 
-Everything is opened relative to a descriptor of the base directory, one name at a time, and never through a symbolic
-link, so that nobody who exchanges a directory for a link meanwhile can lead us out. A link is read, and where it leads
-is found out by words alone until that is known to be inside: what lies outside is not even looked at.
+Each path is opened one name at a time, relative to a descriptor of the base directory and never through a symbolic
+link, so that a directory that is replaced by a link cannot lead outside. The targets of links are resolved by name
+until they are known to be inside; nothing outside is accessed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pressmark.reports import Problem
 
 __all__ = ["LINKS", "STAGING", "BagDirectory", "BagFiles", "FileEntry", "ResolvedPath", "open_tag_file"]
 
-# Should a named pipe take a file's place after it was looked at, opening it must not block.
+# If a named pipe replaces a file after the check, opening it must not block.
 _FLAGS = (
     os.O_RDONLY
     | getattr(os, "O_CLOEXEC", 0)
@@ -31,10 +31,10 @@ _FLAGS = (
     | getattr(os, "O_NOCTTY", 0)
     | getattr(os, "O_NONBLOCK", 0)
 )
-# What a change of a bag is made in; it is no part of the bag.
+# The hidden directory of a change; not part of the bag.
 STAGING = b".pressmark-bag"
-LINKS = 40  # that one path may lead through, as in Linux
-# What the system says of a name that is not there, or leads nowhere.
+LINKS = 40  # symbolic links in one path, as in Linux
+# Errors for names that do not exist.
 _NOT_THERE = (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG)
 
 
@@ -57,12 +57,12 @@ class _ByName(OpenBeneathByName):
 
 
 class ResolvedPath(NamedTuple):
-    """Where a path leads.
+    """The result of resolving a path.
 
-    :ivar kind: ``file``, ``directory`` or ``special``, which are inside; or ``outside``, ``dangling``, ``loop``, or
+    :ivar kind: ``file``, ``directory`` or ``special`` inside the bag; ``outside``, ``dangling``, ``loop``, or
         ``unreadable``
-    :ivar path: without any link, relative to the base directory; what is meant is the base itself where it is empty
-    :ivar status: of what is there; :data:`None` where nothing was looked at
+    :ivar path: the path without links, relative to the base directory; empty for the base directory itself
+    :ivar status: of the file or directory; :data:`None` if it was not accessed
     """
 
     kind: str
@@ -71,54 +71,54 @@ class ResolvedPath(NamedTuple):
 
 
 class FileEntry(Protocol):
-    """A name in a directory, as :func:`os.scandir` gives it."""
+    """An entry of a directory, with the methods of :class:`os.DirEntry`."""
 
     @property
     def name(self) -> str:
-        """The name itself."""
+        """The file name."""
 
     def is_symlink(self) -> bool:
-        """Return whether it is a symbolic link."""
+        """Return whether the entry is a symbolic link."""
 
     def is_file(self, *, follow_symlinks: bool = True) -> bool:
-        """Return whether it is a regular file."""
+        """Return whether the entry is a regular file."""
 
     def is_dir(self, *, follow_symlinks: bool = True) -> bool:
-        """Return whether it is a directory."""
+        """Return whether the entry is a directory."""
 
     def stat(self, *, follow_symlinks: bool = True) -> os.stat_result:
-        """Return its status."""
+        """Return the status of the entry."""
 
 
 class BagFiles(Protocol):
-    """The files of a bag, in a directory or in an archive; :class:`BagDirectory` describes the methods."""
+    """The files of a bag in a directory or in an archive. :class:`BagDirectory` documents the methods."""
 
     path: bytes
 
     def open(self, path: bytes) -> BinaryIO:
-        """Open a regular file of the bag for reading."""
+        """Open a regular file for reading."""
 
     def scan(self, path: bytes) -> Iterator[FileEntry]:
-        """Give the entries of a directory of the bag."""
+        """Yield the entries of a directory."""
 
     def status(self, path: bytes) -> os.stat_result:
-        """Return the status of what is at ``path``, of a link its own."""
+        """Return the status of ``path``; a symbolic link is not followed."""
 
     def resolve(self, path: bytes) -> ResolvedPath:
-        """Return where ``path`` leads."""
+        """Resolve the links in ``path``."""
 
     def why_unreadable(self, path: bytes, real: bytes | None) -> OSError | None:
-        """Return the error of opening a file that the walk has found; :data:`None` where it is readable."""
+        """Return the error of opening a file for reading; :data:`None` if it is readable."""
 
 
 class BagDirectory:
-    """The base directory of a bag, opened; a context manager.
+    """The open base directory of a bag; a context manager.
 
-    :param path: a directory, or a symbolic link to one: who names it means it
+    :param path: a directory, or a symbolic link to one
 
-    :ivar path: as it was given, in bytes
-    :ivar beneath: what arguments of that name want, to read files below it
-    :raises BagError: it is no directory, or does not open
+    :ivar path: the given path, in bytes
+    :ivar beneath: the open directory, for arguments of this name
+    :raises BagError: ``path`` is not a directory, or cannot be opened
     """
 
     def __init__(self, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
@@ -126,13 +126,13 @@ class BagDirectory:
         self._opened = ExitStack()
         try:
             if not stat.S_ISDIR(os.stat(self.path).st_mode):
-                raise BagError(self.path, "it is not a directory; name the bag's base directory")
-            # Without links, so that what a link in the bag says can be compared with it word by word.
+                raise BagError(self.path, "not a directory; name the base directory of a bag")
+            # Without links, so that the targets of links can be compared with it name by name.
             self._real = tuple(_names(os.path.realpath(self.path).replace(os.fsencode(os.sep), b"/")))
             self.beneath: Directory = self._opened.enter_context(open_directory(self.path))
         except OSError as error:
             raise BagError(self.path, error.strerror or str(error)) from None
-        except ValueError as error:  # a NUL, or a str that stands for no bytes
+        except ValueError as error:  # a NUL, or a str that cannot be encoded
             raise BagError(self.path, str(error)) from None
         self._way = _ByDescriptor(self.beneath) if isinstance(self.beneath, int) else _ByName(self.beneath)
         self._opened.push(self._way)
@@ -146,28 +146,28 @@ class BagDirectory:
         self.close()
 
     def close(self) -> None:
-        """Give back the descriptors."""
+        """Close all descriptors."""
         self._opened.close()
 
     def open(self, path: bytes) -> BinaryIO:
-        """Open a regular file of the bag for reading.
+        """Open a regular file for reading.
 
-        :param path: relative to the base directory, with no link on its way and none at its end
-        :raises OSError: it is not there, is no regular file, or there is a link on the way
+        :param path: relative to the base directory, without symbolic links
+        :raises OSError: the file does not exist, is not a regular file, or its path contains a symbolic link
         """
         descriptor = self._way.open(path, _FLAGS)
         try:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                raise OSError(errno.EINVAL, "it is not a regular file")
+                raise OSError(errno.EINVAL, "not a regular file")
             return os.fdopen(descriptor, "rb")
         except BaseException:
             os.close(descriptor)
             raise
 
     def why_unreadable(self, path: bytes, real: bytes | None) -> OSError | None:
-        """Return the error of opening a file that the walk has found; :data:`None` where it is readable.
+        """Return the error of opening a file for reading; :data:`None` if it is readable.
 
-        :param real: its path without links; :data:`None` where a trusted link leads out of the bag
+        :param real: the path without links; :data:`None` if a trusted link leads out of the bag
         """
         if real is None:
             return why_unreadable(os.path.join(self.path, path))
@@ -179,29 +179,29 @@ class BagDirectory:
         return None
 
     def scan(self, path: bytes) -> Iterator[os.DirEntry[str]]:
-        """Give the entries of a directory of the bag, in no order; each is good until the next is asked for.
+        """Yield the entries of a directory, unordered; each is valid until the next one.
 
         :param path: relative to the base directory, without links; empty for the base directory
-        :raises OSError: it does not open, or cannot be read
+        :raises OSError: the directory cannot be opened or read
         """
         with self._way.names(path) as entries:
             yield from entries
 
     def status(self, path: bytes) -> os.stat_result:
-        """Return the status of what is at ``path``, of a link its own; of the base directory for the empty path.
+        """Return the status of ``path``; a symbolic link is not followed. The empty path is the base directory.
 
-        :raises OSError: it is not there, or there is a link on the way
+        :raises OSError: ``path`` does not exist, or contains a symbolic link
         """
         return self._way.stat_directory(path)
 
     def resolve(self, path: bytes) -> ResolvedPath:
-        """Return where ``path`` leads, with links followed as long as they stay in the bag.
+        """Resolve the links in ``path``, as long as they stay in the bag.
 
-        A link may leave the bag by ``..`` or by an absolute path and come back, along the very names of the base
-        directory; where it turns elsewhere it is ``outside``, and nothing there is touched.
+        A link may leave the bag by ``..`` or by an absolute path and return along the names of the base directory. Any
+        other path is ``outside``, and is not accessed.
         """
         waiting = _names(path)[::-1]
-        # The names that were passed: those of the base directory first, then those below it.
+        # The names so far: those of the base directory, then those below it.
         passed = list(self._real)
         depth = len(passed)
         links = 0
@@ -221,7 +221,7 @@ class BagDirectory:
             except OSError as error:
                 if error.errno in _NOT_THERE:
                     return ResolvedPath("dangling")
-                if error.errno != errno.EINVAL:  # what readlink says of all that is no link
+                if error.errno != errno.EINVAL:  # not a link
                     return ResolvedPath("unreadable")
                 passed.append(name)
                 continue
@@ -244,15 +244,16 @@ class BagDirectory:
 
 
 def open_tag_file(base: BagFiles, name: bytes, problems: list[Problem]) -> BinaryIO | None:
-    """Open a tag file in the base directory; :data:`None` where it is none that can be, or is refused.
+    """Open a tag file in the base directory; return :data:`None` if it is not a readable file.
 
-    :param problems: what the operating system refuses is added, and a directory, with which the walk finds no fault
+    :param problems: receives errors of the operating system, and the problem of a directory of that name, which the
+        walk does not report
     """
     target = base.resolve(name)
     if target.kind == "directory":
-        problems.append(problem("file-unreadable", name, "it is a directory"))
-    elif target.kind == "unreadable":  # which must not pass for a bag without it
-        problems.append(problem("file-unreadable", name, "the system refuses to look at it"))
+        problems.append(problem("file-unreadable", name, "is a directory"))
+    elif target.kind == "unreadable":  # not the same as a missing file
+        problems.append(problem("file-unreadable", name, "the operating system denies access"))
     if target.kind != "file":
         return None
     try:

@@ -1,4 +1,4 @@
-"""Bag metadata, bag-info.txt (section 2.2.2): elements in order, repeats kept, bytes that nobody changes untouched.
+"""Bag metadata, bag-info.txt (section 2.2.2): ordered, with repeated elements; unchanged elements keep their bytes.
 
 >>> info, problems = BagInfo.parse(b"Contact-Name: Jane\\r\\nContact-Name: Joe\\r\\n")
 >>> info.set("bagging-date", "2008-01-15")
@@ -7,7 +7,7 @@
 >>> info.to_bytes()
 b'Contact-Name: Jane\\r\\nContact-Name: Joe\\r\\nBagging-Date: 2008-01-15\\r\\n'
 
-A value that is folded over several lines reads as one, with a blank where each fold was.
+A value that is folded over several lines is returned as one line, with a space for each fold.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from typing import NamedTuple
 
 from pressmark.bagit.encodings import UTF8, Line, LineReader, find_charset, undecodable
 from pressmark.bagit.problems import problem
-from pressmark.bagit.versions import breach, holds
+from pressmark.bagit.versions import applies, judge_violation
 from pressmark.errors import quoted
 from pressmark.reports import Problem
 
 __all__ = ["INFO_LIMIT", "LINE_LENGTH", "NAME", "RESERVED", "BagInfo", "check_elements", "read_oxum"]
 
 NAME = b"bag-info.txt"
-# Written for people to read: whoever reads the file should refuse one that is larger.
+# The file is for people; readers should refuse a larger one.
 INFO_LIMIT = 16 << 20  # 16 MiB
-# In characters; recommended for lines.
+# Recommended line length, in characters.
 LINE_LENGTH = 79
 
 # Reserved labels as section 2.2.2 spells them, and the problem of repeating one where it should not be.
@@ -52,13 +52,13 @@ RESERVED: dict[str, str | None] = {
 _RESERVED = {label.lower(): label for label in RESERVED}
 
 _BLANKS = " \t"
-# Where a long line may be folded: at one blank alone, for a fold reads as one.
+# Long lines are folded at single spaces only, because a fold is read as one space.
 _FOLDS = re.compile(r"(?<![ \t]) (?![ \t])")
 _BROKEN = re.compile(r"[ \t]*(?:\r\n|\r|\n)[ \t\r\n]*")
 
 
 class _Piece(NamedTuple):
-    """What stands in the file: an element with its folded lines and their ends, or a line that is none."""
+    """A part of the file: an element with its folded lines and their line ends, or a malformed line."""
 
     data: bytes
     label: str | None = None
@@ -66,20 +66,20 @@ class _Piece(NamedTuple):
 
 
 class BagInfo:
-    """The metadata elements of a bag, in the order of the file.
+    """The metadata elements of a bag, in file order.
 
-    Labels are found whatever their case where they are reserved, otherwise as they are spelled.
+    Reserved labels match in any case, other labels exactly.
 
     :param encoding: the character set that bagit.txt names
-    :raises ValueError: the encoding is not known
+    :raises ValueError: the encoding is unknown
     """
 
     def __init__(self, elements: Iterable[tuple[str, str]] = (), encoding: str = UTF8.name) -> None:
         charset = find_charset(encoding)
         if charset is None:
-            raise ValueError(f"encoding={encoding!r}: not known")
+            raise ValueError(f"encoding={encoding!r}: unknown")
         self._charset = charset
-        # UTF-16 without a byte order begins with a mark.
+        # UTF-16 without a stated byte order starts with a byte-order mark.
         self._mark = charset.marks[0][0] if charset.needs_mark else b""
         self._end = charset.encode("\n")
         self._pieces: list[_Piece] = []
@@ -90,11 +90,12 @@ class BagInfo:
     def parse(
         cls, data: bytes, encoding: str = UTF8.name, version: tuple[int, int] = (1, 0), *, name: bytes = NAME
     ) -> tuple[BagInfo, list[Problem]]:
-        """Read bag-info.txt, and say what is wrong with its lines; its elements' values are for :func:`check_elements`.
+        """Read bag-info.txt; return its elements and the problems of its lines. :func:`check_elements` checks the
+        values.
 
-        :param data: all of the file; a caller who reads one should stop at :data:`INFO_LIMIT`
-        :param name: the file's path, in problems
-        :raises ValueError: the encoding is not known
+        :param data: the whole file; callers should read at most :data:`INFO_LIMIT` bytes
+        :param name: path of the file, for problems
+        :raises ValueError: the encoding is unknown
         """
         info = cls(encoding=encoding)
         return info, info._read(data, version, name)
@@ -107,24 +108,24 @@ class BagInfo:
 
     @property
     def elements(self) -> list[tuple[str, str]]:
-        """All elements in their order: label and value."""
+        """All elements in order, as pairs of label and value."""
         return [(piece.label, piece.value) for piece in self._pieces if piece.label is not None]
 
     def get(self, label: str, default: str | None = None) -> str | None:
-        """Return the value of the first element that is called ``label``."""
+        """Return the value of the first element with the label."""
         return next(iter(self.all(label)), default)
 
     def all(self, label: str) -> list[str]:
-        """Return the values of all elements that are called ``label``."""
+        """Return the values of all elements with the label."""
         key = _key(label)
         return [piece.value for piece in self._pieces if piece.label is not None and _key(piece.label) == key]
 
     def set(self, label: str, value: str) -> None:
-        """Give ``label`` this one value: in the place of the first element called so, or at the end.
+        """Set the only value of a label, at the position of its first element or at the end.
 
-        Nothing changes, not even a byte, where it has just this value.
+        If the label already has only this value, no byte changes.
 
-        :raises ValueError: the label or value is none that can be written
+        :raises ValueError: the label or value cannot be written
         """
         key = _key(label)
         places = [index for index, piece in enumerate(self._pieces) if piece.label and _key(piece.label) == key]
@@ -138,11 +139,11 @@ class BagInfo:
             del self._pieces[index]
 
     def add(self, label: str, value: str) -> None:
-        """Append an element, whether there is one of that label or not.
+        """Append an element, even if the label exists.
 
-        Line breaks in the value become folds. A long value is folded, where it has blanks, to lines of 79 characters.
+        Line breaks in the value become folds. Long values are folded at spaces to lines of 79 characters.
 
-        :raises ValueError: the label or value is none that can be written
+        :raises ValueError: the label or value cannot be written
         """
         piece = self._piece(_RESERVED.get(label.lower(), label), value)
         if self._pieces:
@@ -152,7 +153,7 @@ class BagInfo:
         self._pieces.append(piece)
 
     def remove(self, label: str) -> int:
-        """Take away all elements that are called ``label``, and return how many they were."""
+        """Remove all elements with the label, and return their number."""
         key = _key(label)
         kept = [piece for piece in self._pieces if piece.label is None or _key(piece.label) != key]
         removed = len(self._pieces) - len(kept)
@@ -160,7 +161,7 @@ class BagInfo:
         return removed
 
     def to_bytes(self) -> bytes:
-        """Return the file: what was read and not changed is there as it was."""
+        """Return the content of the file; unchanged elements keep their original bytes."""
         return b"".join([self._mark if self._pieces else b"", *(piece.data for piece in self._pieces)])
 
     def _piece(self, label: str, value: str) -> _Piece:
@@ -173,7 +174,7 @@ class BagInfo:
         try:
             data = b"".join(self._charset.encode(line) + self._end for line in _folded(f"{label}: {value}"))
         except UnicodeEncodeError:
-            raise ValueError(f"{label}: {quoted(value)} is no text of {self._charset.name}") from None
+            raise ValueError(f"{label}: {quoted(value)} cannot be encoded in {self._charset.name}") from None
         return _Piece(data, label, value)
 
     # --- reading
@@ -192,7 +193,7 @@ class BagInfo:
                 problems.append(found)
                 continue
             lines.append(found)
-        # Where each line's end is, its own bytes and the next line's beginning say.
+        # The end of a line follows from its own bytes and the start of the next line.
         starts = [line.offset for line in lines] + [len(data)]
         pieces: list[tuple[int, str | None, list[str]]] = []
         for line, after in zip(lines, starts[1:], strict=True):
@@ -216,28 +217,28 @@ class BagInfo:
             value = " ".join(filter(None, values))
             self._pieces.append(_Piece(data[offset:after], label, value))
         if not pieces and data:
-            # A mark alone stays, and so does what is no whole unit of the character set.
+            # Keep a byte-order mark without text, and an incomplete unit of the character set.
             self._pieces.append(_Piece(data[begun:]))
         if long_lines:
             message = (
-                f"{len(long_lines)} lines have more than {LINE_LENGTH} characters, the first is line {long_lines[0]}"
+                f"{len(long_lines)} lines are longer than {LINE_LENGTH} characters; the first is line {long_lines[0]}"
             )
             problems.append(problem("info-long-line", name, message))
         return problems
 
 
 def _key(label: str) -> str:
-    # Only reserved names are the same in any case.
+    # Only reserved labels are case-insensitive.
     lower = label.lower()
     return lower if lower in _RESERVED else label
 
 
 def _fault_of_label(label: str) -> str | None:
     if not label:
-        return "it is empty"
+        return "label is empty"
     if any(character in label for character in ":\r\n"):
-        return "it holds a colon or a line break"
-    return "it begins or ends with white space" if label != label.strip() else None
+        return "label contains a colon or a line break"
+    return "label starts or ends with white space" if label != label.strip() else None
 
 
 def _one_line(value: str) -> str:
@@ -245,10 +246,10 @@ def _one_line(value: str) -> str:
 
 
 def _folded(line: str) -> list[str]:
-    """Return a line's folded lines: none longer than it must be, for want of blanks."""
+    """Return the folded lines of a line; a line without spaces stays long."""
     lines = []
     indent = ""
-    # The blank after the colon is no place for a fold: a label needs some value on its line.
+    # Not at the space after the colon: the line of a label must contain some of its value.
     first = line.index(":") + 2
     while len(indent) + len(line) > LINE_LENGTH:
         best = None
@@ -269,22 +270,22 @@ def _read_element(
     label, colon, rest = text.partition(":")
     stripped, value = label.strip(), rest.strip(_BLANKS)
     if not colon or not stripped:
-        what = "a blank line" if not text.strip(_BLANKS) else f"no label, colon and value: {quoted(text)}"
+        what = "a blank line" if not text.strip(_BLANKS) else f"expected a label, a colon and a value: {quoted(text)}"
         problems.append(problem("info-malformed", name, f"line {number}: {what}"))
         return None, ""
-    if holds("labels-tight", version):
+    if applies("labels-tight", version):
         if stripped != label:
             reason = f"white space around the label {quoted(stripped)}"
             problems.append(problem("info-whitespace", name, f"line {number}: {reason}"))
         elif not rest.startswith((" ", "\t")) or (rest[1:2] and rest[1] in _BLANKS):
-            reason = f"not just one blank after the colon of {quoted(stripped)}"
+            reason = f"expected a single space after the colon of {quoted(stripped)}"
             problems.append(problem("info-whitespace", name, f"line {number}: {reason}"))
     elif label.lstrip() != label:
         problems.append(problem("info-whitespace", name, f"line {number}: the label {quoted(stripped)} is indented"))
     return stripped, value
 
 
-# --- what elements must be ----------------------------------------------------------------------------------------
+# --- values of elements -------------------------------------------------------------------------------------------
 
 _OXUM = re.compile(r"([0-9]{1,30})\.([0-9]{1,30})")
 _SIZE = re.compile(r"~? ?[0-9]*[.,]?[0-9]+(?:[.,][0-9]+)* ?(?:[KMGTPEZY]i?)?B(?:ytes?)?", re.IGNORECASE)
@@ -292,25 +293,25 @@ _COUNT = re.compile(r"[0-9]+ of (?:[0-9]+|\?)")
 
 
 def read_oxum(value: str) -> tuple[int, int] | None:
-    """Return the octets and streams of a Payload-Oxum; :data:`None` where it is malformed."""
+    """Return the number of bytes and files in a Payload-Oxum; :data:`None` if it is malformed."""
     found = _OXUM.fullmatch(value)
     return None if found is None else (int(found[1]), int(found[2]))
 
 
 def check_elements(info: BagInfo, name: bytes = NAME, version: tuple[int, int] = (1, 0)) -> list[Problem]:
-    """Return what is wrong with the values of reserved elements, and with their number.
+    """Return the problems of values and repetitions of reserved elements.
 
-    Whether Payload-Oxum is what the payload adds up to is for the validation to say.
+    Whether Payload-Oxum matches the payload is checked by the validation.
 
-    :param name: the file's path, in problems
-    :param version: the bag's
+    :param name: path of the file, for problems
+    :param version: of the bag
     """
     problems = []
     for label, repeated in RESERVED.items():
         values = info.all(label)
         if repeated is not None and len(values) > 1:
             rule = "oxum-once" if repeated == "oxum-repeated" else "elements-once"
-            problems += breach(rule, version, problem(repeated, name, f"{label} is there {len(values)} times"))
+            problems += judge_violation(rule, version, problem(repeated, name, f"{label} occurs {len(values)} times"))
         for value in values:
             if label == "Payload-Oxum" and read_oxum(value) is None:
                 problems.append(problem("oxum-malformed", name, found=value))
@@ -320,12 +321,12 @@ def check_elements(info: BagInfo, name: bytes = NAME, version: tuple[int, int] =
                     problem("element-malformed", name, f"{label} is not {form}: {quoted(value)}", found=value)
                 )
     if info.all("Bag-Count") and not info.all("Bag-Group-Identifier"):
-        problems += breach("elements-once", version, problem("element-alone", name))
+        problems += judge_violation("elements-once", version, problem("element-alone", name))
     return problems
 
 
 def _malformed(label: str, value: str) -> str | None:
-    """Return the form that a value should have and has not."""
+    """Return the expected form of a malformed value; :data:`None` if it is well-formed."""
     if label == "Bagging-Date":
         try:
             return None if str(datetime.date.fromisoformat(value)) == value else "a date, YYYY-MM-DD"

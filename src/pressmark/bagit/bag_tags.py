@@ -1,6 +1,6 @@
-"""What the tag files of a bag say of it.
+"""The content of a bag's tag files.
 
-The payload is not looked at when a bag is opened, and its manifests are read when they are first asked for.
+Opening a bag does not access its payload; manifests are read on first use.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pressmark.bagit.bagit_txt import Declaration, read_declaration
 from pressmark.bagit.manifest_format import REGISTERED, bag_name, is_normalized, official_name, split_manifest_name
 from pressmark.bagit.paths import FETCH_TXT, PAYLOAD
 from pressmark.bagit.problems import problem
-from pressmark.bagit.versions import breach, holds
+from pressmark.bagit.versions import applies, judge_violation
 from pressmark.errors import BagError
 from pressmark.reports import Problem
 
@@ -30,21 +30,21 @@ __all__ = [
     "ManifestFile",
     "is_described",
     "open_listing",
-    "survey",
+    "read_tag_files",
 ]
 
-# What bag-info.txt was called up to version 0.95.
+# The name of bag-info.txt up to version 0.95.
 PACKAGE_INFO = b"package-info.txt"
 
 _DESCRIBED = (declarations.NAME, infos.NAME, PACKAGE_INFO, FETCH_TXT)
 
 
 class ManifestFile(NamedTuple):
-    """A payload manifest or tag manifest, by its name.
+    """A payload manifest or tag manifest, known by its file name.
 
-    :ivar name: of the file, in the base directory
-    :ivar algorithm: the official name of its algorithm, or an unknown one as it stands in the manifest's name
-    :ivar known: whether the fixity engine has that algorithm
+    :ivar name: the file name, in the base directory
+    :ivar algorithm: the official name of its algorithm; if unknown, as the file name spells it
+    :ivar known: whether the algorithm is available
     """
 
     name: bytes
@@ -55,13 +55,13 @@ class ManifestFile(NamedTuple):
 class BagTags:
     """A bag as its tag files describe it; :meth:`open` reads them.
 
-    :ivar path: the base directory, as it was given, in bytes
+    :ivar path: the base directory, as given, in bytes
     :ivar version: major and minor number of the BagIt version
-    :ivar encoding: of its tag files, as bagit.txt spells it
-    :ivar info: the elements of bag-info.txt; none where there is no such file
-    :ivar info_name: what that file is called: package-info.txt in bags up to version 0.95 that have one
-    :ivar manifests: its payload manifests, by their names
-    :ivar tag_manifests: its tag manifests, by their names
+    :ivar encoding: of the tag files, as bagit.txt spells it
+    :ivar info: the elements of bag-info.txt; empty if there is no such file
+    :ivar info_name: name of that file: package-info.txt in some bags up to version 0.95
+    :ivar manifests: the payload manifests, sorted by name
+    :ivar tag_manifests: the tag manifests, sorted by name
     """
 
     def __init__(
@@ -86,17 +86,17 @@ class BagTags:
 
     @classmethod
     def open(cls, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> Self:
-        """Open the bag in a directory; its payload is not read.
+        """Open the bag in a directory. The payload is not read.
 
         :param path: the base directory
-        :raises BagError: it is no directory, has no bagit.txt, or a tag file in it cannot be read
+        :raises BagError: the directory does not exist, has no bagit.txt, or contains an unreadable tag file
         """
         problems: list[Problem] = []
         with BagDirectory(path) as base:
-            bag, _ = survey(base, problems)
+            bag, _ = read_tag_files(base, problems)
         for found in problems:
             if found.kind == "declaration-missing":
-                raise BagError(bag.path, "there is no bagit.txt in it; name a bag's base directory")
+                raise BagError(bag.path, "bagit.txt not found; name the base directory of a bag")
             if found.kind == "file-unreadable":
                 raise BagError(os.path.join(bag.path, found.path), found.message)
         declaration = Declaration(bag.version, bag.encoding)
@@ -104,17 +104,17 @@ class BagTags:
 
     @property
     def algorithms(self) -> tuple[str, ...]:
-        """Official names of the algorithms of its payload manifests, sorted; those that are not known are left out."""
+        """Official names of the known algorithms of the payload manifests, sorted."""
         return tuple(sorted({manifest.algorithm for manifest in self.manifests if manifest.known}))
 
     @property
     def tag_algorithms(self) -> tuple[str, ...]:
-        """The same of its tag manifests."""
+        """Official names of the known algorithms of the tag manifests, sorted."""
         return tuple(sorted({manifest.algorithm for manifest in self.tag_manifests if manifest.known}))
 
     @property
     def payload(self) -> Listing:
-        """What its payload manifests list, read when it is first asked for.
+        """The files that the payload manifests list; read on first use.
 
         :raises BagError: a manifest cannot be read
         """
@@ -131,24 +131,24 @@ class BagTags:
 
     @property
     def fetch(self) -> FetchList:
-        """What its fetch.txt lists; going through it raises :class:`BagError` where it cannot be read."""
+        """The entries of fetch.txt. Iteration raises :class:`BagError` if the file cannot be read."""
         from pressmark.bagit.fetch.fetch_txt import FetchList  # most bags have no fetch.txt
 
         return FetchList(self.path, self.encoding, self.version)
 
 
 def is_described(name: bytes) -> bool:
-    """Return whether the draft gives a meaning to a file of this name in the base directory."""
+    """Return whether the draft defines the meaning of a file of this name in the base directory."""
     return name in _DESCRIBED or split_manifest_name(name) is not None
 
 
-def survey(base: BagFiles, problems: list[Problem]) -> tuple[BagTags, frozenset[bytes]]:
-    """Read what the tag files in the base directory say of a bag, and add what is wrong with them to ``problems``.
+def read_tag_files(base: BagFiles, problems: list[Problem]) -> tuple[BagTags, frozenset[bytes]]:
+    """Read the tag files in the base directory of a bag, and add their problems to ``problems``.
 
-    Manifests and fetch.txt are only found, not read. What cannot be opened because of what it is (a link that leads
-    out, a named pipe) is for the walk to report.
+    Manifests and fetch.txt are not read. Files that cannot be opened because of their type, such as named pipes and
+    links that lead outside, are reported by the walk.
 
-    :return: the bag, and which of ``data`` and the tag files that the draft describes are there
+    :return: the bag, and the names of ``data`` and of the tag files that the draft describes, if they exist
     """
     names = _names(base, problems)
     declaration = Declaration()
@@ -158,12 +158,12 @@ def survey(base: BagFiles, problems: list[Problem]) -> tuple[BagTags, frozenset[
         problems += found
     elif declarations.NAME not in names:
         problems.append(problem("declaration-missing", declarations.NAME))
-    of_old = PACKAGE_INFO in names and not holds("bag-info", declaration.version)
+    of_old = PACKAGE_INFO in names and not applies("bag-info", declaration.version)
     info_name = PACKAGE_INFO if of_old else infos.NAME
     info = BagInfo(encoding=declaration.encoding)
     data = _content(base, info_name, infos.INFO_LIMIT, names, problems)
     if data is not None and len(data) > infos.INFO_LIMIT:
-        message = f"it has more than {infos.INFO_LIMIT} bytes; it was not read"
+        message = f"larger than {infos.INFO_LIMIT} bytes; not read"
         problems.append(problem("info-too-long", info_name, message))
     elif data is not None:
         info, found = BagInfo.parse(data, declaration.encoding, declaration.version, name=info_name)
@@ -187,12 +187,12 @@ def open_listing(
     tag: bool = False,
     lenient: bool = False,
 ) -> Listing:
-    """Read manifests of one kind; those that cannot be read are left out, and ``problems`` says why.
+    """Read the manifests of one kind, except unreadable ones.
 
-    :param problems: what is wrong with the manifests' lines is added, too
+    :param problems: receives the problems of the manifests and of their lines
     """
-    # Most of what is asked of a bag is answered without its manifests.
-    from pressmark.bagit.manifest_index import Listing, Source
+    # Most operations do not need the manifests.
+    from pressmark.bagit.manifest_index import Listing, ManifestSource
 
     left = list(manifests)
     while True:
@@ -200,7 +200,7 @@ def open_listing(
         for manifest in left:
             file = open_tag_file(base, manifest.name, problems)
             if file is not None:
-                sources.append(Source(manifest.name, manifest.algorithm, file))
+                sources.append(ManifestSource(manifest.name, manifest.algorithm, file))
         try:
             listing = Listing(sources, bag.encoding, bag.version, tag=tag, lenient=lenient)
         except BagError as error:
@@ -213,7 +213,7 @@ def open_listing(
 
 
 def _names(base: BagFiles, problems: list[Problem]) -> frozenset[bytes]:
-    """Return those names in the base directory that the draft gives a meaning."""
+    """Return the names in the base directory that the draft describes."""
     try:
         names = map(os.fsencode, (entry.name for entry in base.scan(b"")))
         return frozenset(name for name in names if name == PAYLOAD or is_described(name))
@@ -223,7 +223,7 @@ def _names(base: BagFiles, problems: list[Problem]) -> frozenset[bytes]:
 
 
 def _content(base: BagFiles, name: bytes, limit: int, names: frozenset[bytes], problems: list[Problem]) -> bytes | None:
-    """Return the first ``limit`` bytes of a tag file and one more; :data:`None` where there are none to be read."""
+    """Return the first ``limit + 1`` bytes of a tag file; :data:`None` if it does not exist or cannot be read."""
     file = open_tag_file(base, name, problems) if name in names else None
     if file is None:
         return None
@@ -236,7 +236,7 @@ def _content(base: BagFiles, name: bytes, limit: int, names: frozenset[bytes], p
 
 
 def _manifest(name: bytes, given: str, version: tuple[int, int], problems: list[Problem]) -> ManifestFile:
-    """Return what a manifest's name says of it."""
+    """Return the manifest of a file name, and check the name."""
     official = official_name(given)
     if not is_normalized(given):
         wanted = bag_name(official or given)
@@ -244,5 +244,5 @@ def _manifest(name: bytes, given: str, version: tuple[int, int], problems: list[
         problems.append(problem("algorithm-name", name, expected=expected or None))
     if bag_name(given) not in REGISTERED:
         unregistered = problem("algorithm-unregistered", name, algorithm=official or given)
-        problems += breach("algorithms-registered", version, unregistered)
+        problems += judge_violation("algorithms-registered", version, unregistered)
     return ManifestFile(name, official or given, official is not None)

@@ -1,4 +1,4 @@
-"""The bag declaration, bagit.txt (section 2.1.1): the bag's version, and the character set of its tag files.
+"""The bag declaration, bagit.txt (section 2.1.1): the version of the bag and the character set of its tag files.
 
 >>> read_declaration(b"BagIt-Version: 1.0\\nTag-File-Character-Encoding: UTF-8\\n")
 (Declaration(version=(1, 0), encoding='UTF-8'), [])
@@ -20,7 +20,7 @@ __all__ = ["DECLARATION_LIMIT", "NAME", "Declaration", "declaration_bytes", "rea
 
 NAME = b"bagit.txt"
 
-# Two lines need no more; of a file that has more, only so much is looked at.
+# Two lines fit easily; the rest of a longer file is ignored.
 DECLARATION_LIMIT = 64 << 10  # 64 KiB
 
 _VERSION_LABEL = "BagIt-Version"
@@ -30,10 +30,10 @@ _VERSION = re.compile(r"([0-9]{1,9})\.([0-9]{1,9})")
 
 
 class Declaration(NamedTuple):
-    """What bagit.txt says.
+    """The content of bagit.txt.
 
     :ivar version: major and minor number
-    :ivar encoding: the character set of all other tag files, as it is spelled there; one that is known here
+    :ivar encoding: the character set of all other tag files, as spelled there
     """
 
     version: tuple[int, int] = (1, 0)
@@ -41,19 +41,19 @@ class Declaration(NamedTuple):
 
 
 def declaration_bytes(declaration: Declaration = Declaration()) -> bytes:  # noqa: B008, an immutable tuple
-    """Return bagit.txt."""
+    """Return the content of bagit.txt as bytes."""
     major, minor = declaration.version
     return f"{_VERSION_LABEL}: {major}.{minor}\n{_ENCODING_LABEL}: {declaration.encoding}\n".encode()
 
 
 def read_declaration(data: bytes) -> tuple[Declaration, list[Problem]]:
-    """Read bagit.txt, and say what is wrong with it; what cannot be read is taken to be 1.0 and UTF-8.
+    """Read bagit.txt and return its content and its problems; unreadable values default to 1.0 and UTF-8.
 
-    :param data: the file's bytes, at least the first :data:`DECLARATION_LIMIT`
+    :param data: the bytes of the file, at least the first :data:`DECLARATION_LIMIT`
     """
     if len(data) > DECLARATION_LIMIT:
         declaration, _ = read_declaration(data[:DECLARATION_LIMIT])
-        return declaration, [_malformed(f"it has more than {DECLARATION_LIMIT} bytes, where two lines are required")]
+        return declaration, [_malformed(f"more than {DECLARATION_LIMIT} bytes; expected two lines")]
     problems = []
     reader = LineReader(io.BytesIO(data), UTF8, NAME)
     lines = []
@@ -66,7 +66,7 @@ def read_declaration(data: bytes) -> tuple[Declaration, list[Problem]]:
     for label, line in zip((_VERSION_LABEL, _ENCODING_LABEL), lines, strict=False):
         values[label] = _value(label, line, problems)
     if len(lines) != 2:
-        problems.append(_malformed(f"it has {len(lines)} lines, where two are required"))
+        problems.append(_malformed(f"{len(lines)} lines; expected two"))
     version = _read_version(values.get(_VERSION_LABEL), problems)
     return Declaration(version, _read_encoding(values.get(_ENCODING_LABEL), problems)), problems
 
@@ -76,12 +76,12 @@ def _malformed(message: str) -> Problem:
 
 
 def _of_the_declaration(found: Problem) -> Problem:
-    """The declaration is UTF-8 by itself, so its byte-order mark has a section of its own."""
+    """Return a problem with the section for bagit.txt, which has its own rule on byte-order marks."""
     return found._replace(section="2.1.1") if found.kind == "bom" else found
 
 
 def _value(label: str, line: bytes, problems: list[Problem]) -> str | None:
-    """Return the value that a line has for the label; :data:`None` where there is nothing like it."""
+    """Return the value of a line with the given label; :data:`None` if the line has another label."""
     try:
         text = line.decode("utf-8")
     except UnicodeDecodeError:
@@ -89,12 +89,12 @@ def _value(label: str, line: bytes, problems: list[Problem]) -> str | None:
         return None
     found = _ELEMENT.fullmatch(text)
     if found is None or found[1].strip(" \t").lower() != label.lower():
-        problems.append(_malformed(f"{quoted(text)}, where '{label}: …' is required"))
+        problems.append(_malformed(f"{quoted(text)}; expected '{label}: …'"))
         return None
     if found[1].strip(" \t") != label:
-        problems.append(problem("declaration-label", NAME, f"the label {quoted(found[1])} is not spelled '{label}'"))
+        problems.append(problem("declaration-label", NAME, f"label {quoted(found[1])}; expected '{label}'"))
     if text != f"{found[1].strip()}: {found[2]}":
-        problems.append(_malformed(f"{quoted(text)}, where one blank is required, after the colon"))
+        problems.append(_malformed(f"{quoted(text)}; expected a single space after the colon"))
     return found[2]
 
 
@@ -103,7 +103,7 @@ def _read_version(value: str | None, problems: list[Problem]) -> tuple[int, int]
         return Declaration().version
     found = _VERSION.fullmatch(value)
     if found is None:
-        problems.append(_malformed(f"the version {quoted(value)} is not two numbers with a full stop between them"))
+        problems.append(_malformed(f"malformed version {quoted(value)}; expected two numbers separated by a full stop"))
         return Declaration().version
     version = int(found[1]), int(found[2])
     if version not in VERSIONS:
@@ -116,7 +116,7 @@ def _read_encoding(value: str | None, problems: list[Problem]) -> str:
         return UTF8.name
     charset = find_charset(value)
     if charset is None:
-        problems.append(problem("encoding-unknown", NAME, f"the character encoding {quoted(value)} is not known"))
+        problems.append(problem("encoding-unknown", NAME, f"unknown character encoding {quoted(value)}"))
         return UTF8.name
     if not charset.is_utf8:
         problems.append(problem("encoding-not-utf8", NAME, found=value))

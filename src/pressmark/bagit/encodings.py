@@ -1,8 +1,8 @@
-"""Text tag files (section 2.3): character sets, byte-order marks, and lines, whatever their length and their ends.
+"""Text tag files (section 2.3): character sets, byte-order marks, and lines of any length.
 
-Lines end with LF, CR or CRLF **after** decoding: in UTF-16 these are units of two bytes. Nothing else ends a line
-(never ``str.splitlines``). Files are read in blocks, and a line of more than :data:`LIMIT` bytes is skipped, so memory
-is bounded.
+Lines end with LF, CR or CRLF **after** decoding: in UTF-16 these are units of two bytes. Nothing else ends a line, so
+``str.splitlines`` is not used. Files are read in blocks, and lines longer than :data:`LINE_LIMIT` are skipped, so
+memory is bounded.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from pressmark.bagit.problems import problem
 from pressmark.errors import quoted
 from pressmark.reports import Problem
 
-__all__ = ["LIMIT", "UTF8", "Charset", "Line", "LineReader", "find_charset", "place_of", "undecodable"]
+__all__ = ["LINE_LIMIT", "UTF8", "Charset", "Line", "LineReader", "find_charset", "line_location", "undecodable"]
 
-# No path of any system comes near it: 256 times what a Unix path may hold.
-LIMIT = 1 << 20  # 1 MiB
-# How much is read at a time.
+# 256 times the maximum length of a Unix path.
+LINE_LIMIT = 1 << 20  # 1 MiB
+# Bytes to read at a time.
 BLOCK = 256 << 10  # 256 KiB
 
 
@@ -31,13 +31,13 @@ BLOCK = 256 << 10  # 256 KiB
 
 @dataclass(frozen=True)
 class Charset:
-    """A character set, and how its lines are found without decoding them.
+    """A character set, with a search for line ends that does not decode.
 
     :ivar name: as the bag declaration spells it
-    :ivar codec: Python's name for it
-    :ivar unit: bytes of its smallest unit: 1, 2 or 4
-    :ivar marks: byte-order marks that a file may begin with, and the codec that each one means
-    :ivar needs_mark: whether a file without one cannot be told big-endian from little-endian
+    :ivar codec: the name of the Python codec
+    :ivar unit: bytes per unit: 1, 2 or 4
+    :ivar marks: byte-order marks that a file may start with, and the codec of each
+    :ivar needs_mark: whether the byte order is unknown without a mark
     """
 
     name: str
@@ -50,7 +50,7 @@ class Charset:
     _feeds: bytes = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        # EBCDIC has its line ends elsewhere; nobody else has, but asking costs nothing.
+        # Only EBCDIC has other line ends.
         feeds, returns = "\n".encode(self.codec), "\r".encode(self.codec)
         object.__setattr__(self, "_feeds", feeds)
         object.__setattr__(self, "_returns", returns)
@@ -58,44 +58,44 @@ class Charset:
 
     @property
     def is_utf8(self) -> bool:
-        """Whether it is UTF-8: then text needs no decoding, only a check."""
+        """Whether it is UTF-8, which needs only a check, no decoding."""
         return self.codec == "utf-8"
 
     def decode(self, data: bytes) -> str:
-        """Return the text of ``data``, without a byte-order mark.
+        """Decode ``data``, which has no byte-order mark.
 
-        :raises UnicodeDecodeError: it is no text of this character set
+        :raises UnicodeDecodeError: ``data`` is invalid in this character set
         """
         return data.decode(self.codec)
 
     def encode(self, text: str) -> bytes:
-        """Return ``text`` in this character set, without a byte-order mark.
+        """Encode ``text``, without a byte-order mark.
 
-        :raises UnicodeEncodeError: it holds a character that the set lacks
+        :raises UnicodeEncodeError: the character set lacks a character of ``text``
         """
         return text.encode(self.codec)
 
     def to_utf8(self, line: bytes) -> bytes:
-        """Return a line in UTF-8; in UTF-8 the line as it is, valid or not.
+        """Return a line in UTF-8. A line in UTF-8 is returned unchanged, even if invalid.
 
-        :raises UnicodeDecodeError: it is no text of this character set, or holds an encoded line end (UTF-7 can)
+        :raises UnicodeDecodeError: the line is invalid, or contains an encoded line end, as UTF-7 allows
         """
         if self.is_utf8:
             return line
         text = self.decode(line)
         if "\n" in text or "\r" in text:
-            raise UnicodeDecodeError(self.codec, line, 0, len(line), "a line end inside of a line")
+            raise UnicodeDecodeError(self.codec, line, 0, len(line), "a line end inside a line")
         try:
             return text.encode("utf-8")
         except UnicodeEncodeError as error:
-            # UTF-7 lets lone surrogates through.
+            # UTF-7 can encode unpaired surrogates.
             raise UnicodeDecodeError(self.codec, line, 0, len(line), error.reason) from None
 
     def find_end(self, block: bytes, start: int, whole: bool) -> tuple[int, int] | None:
-        """Return where the line that begins at ``start`` ends, and where the next one begins.
+        """Return the end of the line at ``start``, and the start of the next line.
 
-        :param whole: nothing follows the block, so that a CR at its end is no half CRLF
-        :returns: :data:`None` where the line's end is not in the block
+        :param whole: the block ends the file, so that a CR at its end is not the start of a CRLF
+        :returns: :data:`None` if the block does not contain the end of the line
         """
         position = start
         while (found := self._ends.search(block, position)) is not None:
@@ -118,8 +118,8 @@ UTF8 = Charset("UTF-8", "utf-8", 1, ((codecs.BOM_UTF8, "utf-8"),))
 _UTF16 = ((codecs.BOM_UTF16_BE, "utf-16-be"), (codecs.BOM_UTF16_LE, "utf-16-le"))
 _UTF32 = ((codecs.BOM_UTF32_BE, "utf-32-be"), (codecs.BOM_UTF32_LE, "utf-32-le"))
 
-# Python's names of the character sets that are registered. What else it calls an encoding is none (rot13, idna,
-# unicode_escape), or differs from one Windows to the next (mbcs, oem).
+# Python's names of registered character sets. Its other codecs are not character sets (rot13, idna, unicode_escape),
+# or depend on the Windows system (mbcs, oem).
 _CHARSETS = re.compile(
     r"ascii|utf-(?:7|8|16|16-[bl]e|32|32-[bl]e)|iso8859-[0-9]+|cp[0-9]+|koi8-[ru]|mac-roman|tis-620|kz1048|ptcp154"
     r"|big5|big5hkscs|euc-(?:jp|kr)|gb2312|gbk|gb18030|hz|iso2022-(?:jp|jp-2|kr)|shift-jis"
@@ -128,7 +128,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:()+-]{0,39}")
 
 
 def find_charset(name: str) -> Charset | None:
-    """Return the character set that is registered under ``name``; :data:`None` when none is known here."""
+    """Return the character set registered under ``name``; :data:`None` if it is unknown."""
     if not _NAME.fullmatch(name):
         return None
     try:
@@ -154,11 +154,11 @@ def find_charset(name: str) -> Charset | None:
 
 
 class Line(NamedTuple):
-    """One line of a tag file.
+    """A line of a tag file.
 
     :ivar number: counted from 1
     :ivar offset: of its first byte in the file
-    :ivar data: its bytes, without its end
+    :ivar data: its bytes, without the line end
     """
 
     number: int
@@ -167,20 +167,20 @@ class Line(NamedTuple):
 
 
 class LineReader:
-    """Reads a tag file in blocks, and gives its lines and what is wrong with them.
+    """Reads a tag file in blocks, and returns its lines and problems.
 
-    Whoever can take in many lines of a block at once looks at :attr:`block`, tells :meth:`advance` how far that went,
-    and asks :meth:`line` for the next.
+    A caller that processes many lines at once reads them from :attr:`block`, reports its progress to :meth:`advance`,
+    and calls :meth:`line` for the next line.
 
-    :param file: binary, at its beginning
+    :param file: a binary file, at its start
     :param charset: of the text
-    :param name: the file's path in problems
-    :ivar charset: the character set, its byte order known once the file has begun
-    :ivar block: what has been read and not been given back
-    :ivar position: in the block, where the next line begins
-    :ivar base: where the block begins in the file, in bytes
-    :ivar number: how many lines came before
-    :ivar final: whether the file ends with the block
+    :param name: path of the file, for problems
+    :ivar charset: the character set, with its byte order once the file has been read
+    :ivar block: bytes that were read but not consumed
+    :ivar position: of the next line in the block
+    :ivar base: offset of the block in the file, in bytes
+    :ivar number: number of lines before the position
+    :ivar final: whether the block ends the file
     """
 
     def __init__(self, file: BinaryIO, charset: Charset, name: bytes) -> None:
@@ -206,10 +206,12 @@ class LineReader:
         if self.charset.needs_mark and self.block:
             self._found.append(
                 problem(
-                    "bom-missing", self._name, f"no byte-order mark: {self.charset.name} needs one; name its LE or BE"
+                    "bom-missing",
+                    self._name,
+                    f"missing byte-order mark for {self.charset.name}; add it or declare the LE or BE variant",
                 )
             )
-            # A line of a tag file begins with ASCII: its first unit has the zeros where the great half is.
+            # Tag files start with ASCII, so the position of the zeros in the first unit shows the byte order.
             if self.block[0] != 0 and not any(self.block[1 : self.charset.unit]):
                 self._in_order(self.charset.codec.replace("-be", "-le"))
 
@@ -217,13 +219,13 @@ class LineReader:
         if self.charset.needs_mark:
             self._in_order(codec)
         else:
-            yield problem("bom", self._name, f"begins with a byte-order mark, which {self.charset.name} must not have")
+            yield problem("bom", self._name, f"byte-order mark not allowed for {self.charset.name}")
 
     def _in_order(self, codec: str) -> None:
         self.charset = Charset(self.charset.name, codec, self.charset.unit)
 
     def fill(self) -> None:
-        """Read on: drop what lies before the position, and add a block; the last one makes :attr:`final` true."""
+        """Drop the consumed bytes and read the next block; at the end of the file, set :attr:`final`."""
         data = self._file.read(BLOCK)
         self.base += self.position
         self.block = self.block[self.position :] + data
@@ -231,17 +233,17 @@ class LineReader:
         self.final = not data
 
     def advance(self, position: int, lines: int) -> None:
-        """Say that so many lines up to the position were taken in by someone else."""
+        """Record that the caller consumed ``lines`` lines up to ``position``."""
         self.position = position
         self.number += lines
 
     @property
     def pending(self) -> bool:
-        """Whether :meth:`line` has something to give without looking for a line's end."""
+        """Whether :meth:`line` can return without searching for a line end."""
         return bool(self._found)
 
     def line(self) -> Line | Problem | None:
-        """Return the next line, or something that is wrong; :data:`None` at the end."""
+        """Return the next line or problem; :data:`None` at the end."""
         if not self._found:
             self._read()
         return self._found.popleft() if self._found else None
@@ -254,7 +256,7 @@ class LineReader:
                     self._found.append(problem("line-unterminated", self._name))
                     self.position = len(self.block)
                 return
-            if len(self.block) - self.position > LIMIT:
+            if len(self.block) - self.position > LINE_LIMIT:
                 self._skip()
                 return
             self.fill()
@@ -263,13 +265,13 @@ class LineReader:
 
     def _give(self, end: int) -> None:
         self.number += 1
-        if end - self.position > LIMIT:
+        if end - self.position > LINE_LIMIT:
             self._too_long(end - self.position)
         else:
             self._found.append(Line(self.number, self.base + self.position, self.block[self.position : end]))
 
     def _skip(self) -> None:
-        """Skip a line that is too long, keeping none of it."""
+        """Skip a line that is too long, without keeping it in memory."""
         self.number += 1
         begun = self.base + self.position
         while (ends := self.charset.find_end(self.block, self.position, self.final)) is None:
@@ -277,7 +279,7 @@ class LineReader:
                 ends = (len(self.block), len(self.block))
                 self._found.append(problem("line-unterminated", self._name))
                 break
-            # All but the last two units, which may be half of a line's end. Whole units are dropped, to stay aligned.
+            # Keep the last two units, which can be half of a line end. Drop whole units to stay aligned.
             held = len(self.block) - self.position
             self.position += max(0, held - held % self.charset.unit - 2 * self.charset.unit)
             self.fill()
@@ -289,18 +291,18 @@ class LineReader:
             problem(
                 "line-too-long",
                 self._name,
-                f"line {self.number} has {length} bytes, more than {LIMIT}; it was not read",
+                f"line {self.number} is {length} bytes long, more than {LINE_LIMIT}; not read",
             )
         )
 
 
-def place_of(name: bytes, line: int) -> str:
-    """Return where a line is, in words: the file's name on one line, and the line's number."""
+def line_location(name: bytes, line: int) -> str:
+    """Return the location of a line for messages: the file name and the line number."""
     text = name.decode("utf-8", "replace")
     return f"{text if text.isprintable() else quoted(name)}, line {line}"
 
 
 def undecodable(line: Line, charset: Charset, name: bytes, error: UnicodeDecodeError) -> Problem:
-    """Return the problem that a line is not text of the character set."""
+    """Return the problem of a line that is invalid in the character set."""
     found = quoted(line.data[error.start : error.start + 8])
     return problem("undecodable", name, f"line {line.number} is not {charset.name}: {found}")

@@ -1,4 +1,4 @@
-"""Numbers found by path, at some 24 bytes each and without the paths themselves."""
+"""Numbers indexed by path, at about 24 bytes each; paths are not kept."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ _MASK = (1 << 64) - 1
 
 
 class HashIndex:
-    """A table of numbers by fingerprints of paths, which are 64 bits of a hash that differs from run to run.
+    """A table of numbers by fingerprints of paths: 64 bits of a hash that differs between runs.
 
-    Two paths with one fingerprint are so rare that the words of a problem may rest on it, and nothing else does.
+    Collisions of fingerprints are so rare that the wording of a problem may depend on the table, but nothing else does.
     """
 
     def __init__(self) -> None:
@@ -24,13 +24,13 @@ class HashIndex:
         return self._used
 
     def put(self, path: bytes, number: int) -> None:
-        """Remember the number of a path; the last one counts."""
+        """Set the number of a path."""
         if 3 * self._used >= 2 * len(self._keys):
             self._grow()
         self._set(_fingerprint(path), number)
 
     def get(self, path: bytes) -> int | None:
-        """Return the number of a path; :data:`None` where none is known."""
+        """Return the number of a path; :data:`None` if it has none."""
         key = _fingerprint(path)
         slot = self._slot(key)
         return self._values[slot] if self._keys[slot] == key else None
@@ -42,7 +42,7 @@ class HashIndex:
         self._values[slot] = number
 
     def _slot(self, key: int) -> int:
-        """Return where ``key`` is, or would be."""
+        """Return the position of ``key``, or the free position for it."""
         mask = len(self._keys) - 1
         slot = key & mask
         while self._keys[slot] not in (0, key):

@@ -1,4 +1,4 @@
-"""Validating bags, in chunks."""
+"""Validate many bags in chunks."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ BAGS = 20
 
 @dataclass(frozen=True)
 class ValidateBags:
-    """Reports of bags, wherever they are: a line a bag, with its problems.
+    """Validates bags anywhere on disk; the output is one JSON line per bag, with its problems.
 
-    The statuses are ``valid`` (of level ``full`` only), ``passed``, ``invalid`` and ``unreadable``.
+    The statuses are ``valid`` (level ``full`` only), ``passed``, ``invalid`` and ``unreadable``.
 
-    :ivar level: ``full``, ``complete`` or ``oxum``, as :meth:`pressmark.bagit.Bag.validate` has them
-    :ivar lenient: take blank lines in manifests for warnings
-    :ivar links: follow symbolic links that stay ``inside`` of the bag, or ``trusted`` ones, which are all
-    :ivar profile: the file of a BagIt Profile to check against, absolute; :data:`None` for none
+    :ivar level: ``full``, ``complete`` or ``oxum``, as in :meth:`pressmark.bagit.Bag.validate`
+    :ivar lenient: report blank lines in manifests as warnings
+    :ivar links: follow symbolic links that stay ``inside`` the bag, or all ``trusted`` ones
+    :ivar profile: absolute path of a BagIt Profile to check; :data:`None` for none
     """
 
     level: str = "full"
@@ -48,14 +48,14 @@ class ValidateBags:
             raise ValueError(f"links={self.links!r}: expected {' or '.join(LINKS)}")
 
     def parameters(self) -> dict[str, Any]:
-        """Return what decides its output, as in JSON."""
-        # Later parameters count where they are given: runs that were begun without them can be resumed.
+        """Return the parameters that determine the output, as JSON values."""
+        # Parameters of later versions count only if they are set, so that runs of earlier versions can be resumed.
         later = {"links": "inside", "profile": None}
         return {name: value for name, value in asdict(self).items() if name not in later or value != later[name]}
 
     @property
     def key(self) -> str:
-        """What it does."""
+        """The key of the job."""
         return job_key("validate-bags", self.parameters())
 
     def plan(
@@ -65,12 +65,12 @@ class ValidateBags:
         count: int = BAGS,
         nbytes: int = BYTES,
     ) -> Iterator[Chunk]:
-        """Give chunks of bags, in their order.
+        """Yield chunks of bags, in the given order.
 
-        :param folder: the work folder, where the listing is written
-        :param bags: their directories
-        :param count: how many make a chunk
-        :param nbytes: how many bytes of files right in their payload directories make a chunk
+        :param folder: the work folder, which receives the listing
+        :param bags: directories of the bags
+        :param count: maximum number of bags in a chunk
+        :param nbytes: maximum number of bytes of files directly in the payload directories of a chunk
         """
         return write_listing(folder, LISTING, "bags", _listed(bags), count, nbytes)
 
@@ -106,7 +106,7 @@ class ValidateBags:
     def _profile(self) -> Any:
         if self.profile is None:
             return None
-        # Here and not above: few validations need what a profile needs.
+        # Imported here because few validations have a profile.
         from pressmark.bagit.profile.profile import Profile
 
         return Profile.load(self.profile)
@@ -119,7 +119,7 @@ def _listed(bags: Iterable[Any]) -> Iterator[ListingLine]:
 
 
 def _size(path: str) -> int:
-    """Return what a look into the payload directory shows: a whole walk would take as long as some validations."""
+    """Return the size of the files directly in the payload directory: a full walk can take as long as a validation."""
     try:
         with os.scandir(os.path.join(path, "data")) as entries:
             return sum(entry.stat(follow_symlinks=False).st_size for entry in entries)

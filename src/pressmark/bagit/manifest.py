@@ -12,41 +12,41 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import BinaryIO, NamedTuple
 
-from pressmark.bagit.encodings import UTF8, Charset, Line, LineReader, find_charset, place_of, undecodable
+from pressmark.bagit.encodings import UTF8, Charset, Line, LineReader, find_charset, line_location, undecodable
 from pressmark.bagit.manifest_format import official_name
-from pressmark.bagit.paths import BELOW_PAYLOAD, PAYLOAD, canonical, decode_path, fault_of, has_raw_percent
+from pressmark.bagit.paths import BELOW_PAYLOAD, PAYLOAD, canonical, decode_path, has_raw_percent, why_unsafe
 from pressmark.bagit.problems import problem
-from pressmark.bagit.versions import breach, holds
+from pressmark.bagit.versions import applies, judge_violation
 from pressmark.errors import quoted
 from pressmark.fixity.algorithms import ALGORITHMS
 from pressmark.reports import SEVERITIES, Problem
 
-__all__ = ["PATH_SHOWN", "ManifestEntry", "ManifestForm", "digest_digits", "read_manifest", "unescaped"]
+__all__ = ["PATH_LIMIT", "ManifestEntry", "ManifestForm", "digest_digits", "read_manifest", "unescaped"]
 
 _TAG_MANIFEST = re.compile(rb"tagmanifest-[^/]*\.txt")
 
-# Greedy blanks: a name cannot begin with one.
+# Greedy: a name cannot start with a space or tab.
 _LINE = re.compile(rb"(\\?)([^ \t]+)([ \t]+)(.*)", re.DOTALL)
 _HEX = re.compile(rb"[0-9A-Fa-f]+")
 _ESCAPE = re.compile(rb"\\([\\nr])")
 _UNESCAPED = {b"\\": b"\\", b"n": b"\n", b"r": b"\r"}
 
-# A problem's path is cut here: a path of 1 MiB in each of a million problems is nothing to keep.
-PATH_SHOWN = 4096
+# Longer paths are cut in problems, to bound memory.
+PATH_LIMIT = 4096
 
 
 def digest_digits(algorithm: str) -> int:
-    """Return how many hex digits a checksum of the algorithm has; 0 when it is unknown."""
+    """Return the number of hex digits of a checksum of the algorithm; 0 if it is unknown."""
     official = official_name(algorithm)
     return 0 if official is None else 2 * ALGORITHMS[official].size
 
 
 class ManifestEntry(NamedTuple):
-    """One line of a manifest that lists a file.
+    """A line of a manifest that lists a file.
 
-    :ivar path: relative to the bag's base directory, decoded, without needless segments
-    :ivar digest: the checksum in lower-case hex; empty where what stands there is none, which was reported: the file is
-        listed, and cannot be verified
+    :ivar path: relative to the base directory of the bag, decoded and normalized
+    :ivar digest: the checksum in lower-case hex; empty if it is malformed, which is reported: the file is listed but
+        cannot be verified
     :ivar line: its number, counted from 1
     """
 
@@ -56,20 +56,20 @@ class ManifestEntry(NamedTuple):
 
 
 def unescaped(text: bytes) -> bytes:
-    """Undo what md5sum does to a name in a line that begins with a backslash (6.1.3)."""
+    """Undo the escapes of md5sum in a line that starts with a backslash (6.1.3)."""
     return _ESCAPE.sub(lambda found: _UNESCAPED[found[1]], text)
 
 
 @dataclass(frozen=True)
 class ManifestForm:
-    """How the lines of one manifest are to be read.
+    """How to read the lines of a manifest.
 
-    :ivar name: its path, in problems
-    :ivar algorithm: the official name of its algorithm, or an unknown one as it stands in the manifest's name
+    :ivar name: path of the manifest, for problems
+    :ivar algorithm: official name of its algorithm; if unknown, as the file name spells it
     :ivar charset: of its text
-    :ivar version: the bag's
+    :ivar version: of the bag
     :ivar tag: whether it is a tag manifest
-    :ivar lenient: blank lines are warnings
+    :ivar lenient: report blank lines as warnings
     """
 
     name: bytes
@@ -81,11 +81,11 @@ class ManifestForm:
 
     @cached_property
     def digits(self) -> int:
-        """How many hex digits a checksum has; 0 where nobody knows."""
+        """Number of hex digits of a checksum; 0 if unknown."""
         return digest_digits(self.algorithm)
 
     def read(self, line: Line) -> tuple[ManifestEntry | None, bytes, list[Problem]]:
-        """Return what a line lists, its path as it stands there (in UTF-8, nothing decoded), and its problems."""
+        """Return the entry of a line, its path as written (in UTF-8, not decoded), and its problems."""
         problems: list[Problem] = []
         try:
             data = self.charset.to_utf8(line.data)
@@ -95,7 +95,7 @@ class ManifestForm:
             problems.append(undecodable(line, self.charset, self.name, error)._replace(algorithm=self.algorithm))
             if not self.charset.is_utf8:
                 return None, b"", problems
-            # The file may have just these octets for its name.
+            # A file name may consist of these bytes.
             data = line.data
         found = _LINE.fullmatch(data)
         if not data.strip(b" \t"):
@@ -103,13 +103,15 @@ class ManifestForm:
             problems.append(self._problem("line-blank", line, "a blank line", severity))
             return None, b"", problems
         if found is None or not found[4]:
-            problems.append(self._problem("line-malformed", line, f"no checksum, blanks and path: {quoted(data)}"))
+            problems.append(
+                self._problem("line-malformed", line, f"expected a checksum, spaces and a path: {quoted(data)}")
+            )
             return None, b"", problems
         backslash, checksum, blanks, text = found.groups()
         if backslash:
-            problems.append(self._problem("md5sum-mark", line, "a backslash before the checksum, as md5sum writes it"))
+            problems.append(self._problem("md5sum-mark", line, "backslash before the checksum (md5sum format)"))
         if text.startswith(b"*") and (blanks == b" " or not self.tag):
-            problems.append(self._problem("md5sum-mark", line, "an asterisk before the path, as md5sum writes it"))
+            problems.append(self._problem("md5sum-mark", line, "asterisk before the path (md5sum format)"))
             text = text[1:]
         path = self._path(line, text, bool(backslash), problems)
         if path is None:
@@ -120,24 +122,26 @@ class ManifestForm:
         return problem(kind, self.name, f"line {line.number}: {message}", severity=severity, algorithm=self.algorithm)
 
     def _of_path(self, kind: str, path: bytes, line: Line, reason: str = "") -> Problem:
-        message = f"{place_of(self.name, line.number)}{reason and ': '}{reason}"
-        return problem(kind, path[:PATH_SHOWN], message, algorithm=self.algorithm)
+        message = f"{line_location(self.name, line.number)}{reason and ': '}{reason}"
+        return problem(kind, path[:PATH_LIMIT], message, algorithm=self.algorithm)
 
     def _digest(self, line: Line, checksum: bytes, path: bytes, problems: list[Problem]) -> str:
         digits = self.digits
         if _HEX.fullmatch(checksum) and (len(checksum) == digits or not digits):
             return checksum.decode("ascii").lower()
         wanted = f"{digits} hex digits" if digits else "hex digits"
-        fault = self._of_path("checksum-malformed", path, line, f"the checksum is not {wanted}: {quoted(checksum)}")
+        fault = self._of_path(
+            "checksum-malformed", path, line, f"malformed checksum {quoted(checksum)}; expected {wanted}"
+        )
         problems.append(fault)
         return ""
 
     def _path(self, line: Line, text: bytes, escaped: bool, problems: list[Problem]) -> bytes | None:
-        """Return the path that the text stands for, if it may be looked for at all."""
+        """Return the decoded path, if it is safe and of the right kind."""
         if has_raw_percent(text):
-            problems += breach("percent-encoded", self.version, self._of_path("percent-raw", text, line))
+            problems += judge_violation("percent-encoded", self.version, self._of_path("percent-raw", text, line))
         path = decode_path(unescaped(text) if escaped else text, self.version)
-        fault = fault_of(path) or fault_of(canonical(path)[0])
+        fault = why_unsafe(path) or why_unsafe(canonical(path)[0])
         if fault is not None:
             problems.append(self._of_path("path-unsafe", path, line, fault))
             return None
@@ -156,7 +160,7 @@ class ManifestForm:
     def _fault_of_tag_file(self, path: bytes) -> str | None:
         if path.startswith(BELOW_PAYLOAD):
             return "tag-manifest-payload"
-        listed = _TAG_MANIFEST.fullmatch(path) and holds("tag-manifests-unlisted", self.version)
+        listed = _TAG_MANIFEST.fullmatch(path) and applies("tag-manifests-unlisted", self.version)
         return "tag-manifest-itself" if listed else None
 
 
@@ -174,27 +178,27 @@ def read_manifest(
     tag: bool = False,
     lenient: bool = False,
 ) -> Iterator[ManifestEntry | Problem]:
-    """Read a manifest from its binary stream: yield its entries and, before the entry concerned, what is wrong.
+    """Read a manifest from a binary stream: yield its entries, each after its problems.
 
-    Memory is bounded, whatever the file holds. :class:`pressmark.bagit.manifest_index.Listing` finds repeated entries.
+    Memory is bounded. :class:`pressmark.bagit.manifest_index.Listing` finds repeated entries.
 
-    :param name: the manifest's path, in problems
-    :param algorithm: the official name, or an unknown one as it stands in the manifest's name
+    :param name: path of the manifest, for problems
+    :param algorithm: official name; if unknown, as the file name spells it
     :param encoding: the character set that bagit.txt names
     :param tag: whether it is a tag manifest
-    :param lenient: blank lines are warnings
-    :raises ValueError: the encoding is not known
+    :param lenient: report blank lines as warnings
+    :raises ValueError: the encoding is unknown
     """
     charset = find_charset(encoding)
     if charset is None:
-        raise ValueError(f"encoding={encoding!r}: not known")
+        raise ValueError(f"encoding={encoding!r}: unknown")
     return _entries(LineReader(file, charset, name), name, algorithm, version, tag, lenient)
 
 
 def _entries(
     reader: LineReader, name: bytes, algorithm: str, version: tuple[int, int], tag: bool, lenient: bool
 ) -> Iterator[ManifestEntry | Problem]:
-    # The reader knows the byte order of what it reads.
+    # The reader has detected the byte order.
     form = ManifestForm(name, algorithm, reader.charset, version, tag, lenient)
     while (found := reader.line()) is not None:
         if isinstance(found, Line):

@@ -32,15 +32,23 @@ from typing import Any, BinaryIO, NamedTuple
 
 from pressmark import _kernels
 from pressmark._kernels.tables import LineStatus
-from pressmark.bagit.encodings import LIMIT, UTF8, Line, LineReader, find_charset, place_of
-from pressmark.bagit.manifest import PATH_SHOWN, ManifestEntry, ManifestForm, unescaped
-from pressmark.bagit.paths import BELOW_PAYLOAD, clash_key, decode_path, encode_path, normal_key, readings
+from pressmark.bagit.encodings import LINE_LIMIT, UTF8, Line, LineReader, find_charset, line_location
+from pressmark.bagit.manifest import PATH_LIMIT, ManifestEntry, ManifestForm, unescaped
+from pressmark.bagit.paths import BELOW_PAYLOAD, collision_key, decode_path, encode_path, normal_key, possible_paths
 from pressmark.bagit.problems import problem
-from pressmark.bagit.versions import breach
+from pressmark.bagit.versions import judge_violation
 from pressmark.errors import BagError
 from pressmark.reports import Problem
 
-__all__ = ["PROBLEMS_LIMIT", "IndexedManifest", "Listed", "Listing", "RespelledEntry", "Source", "path_index"]
+__all__ = [
+    "PROBLEMS_LIMIT",
+    "IndexedManifest",
+    "ListedFile",
+    "Listing",
+    "ManifestSource",
+    "RespelledEntry",
+    "path_index",
+]
 
 # Of each kind in each manifest; what is more is counted.
 PROBLEMS_LIMIT = 100_000
@@ -59,7 +67,7 @@ _AFTER = (b"\n", b"\r", b"")
 _BLANKS = (b" ", b"\t")
 
 
-class Source(NamedTuple):
+class ManifestSource(NamedTuple):
     """One manifest file.
 
     :ivar name: its path in the bag
@@ -72,7 +80,7 @@ class Source(NamedTuple):
     file: BinaryIO
 
 
-class Listed(NamedTuple):
+class ListedFile(NamedTuple):
     """A file that is listed.
 
     :ivar path: as it is listed, decoded
@@ -89,7 +97,7 @@ class RespelledEntry(NamedTuple):
 
     :ivar kind: of the problem: ``percent-raw``, ``md5sum-mark``, ``name-normalized``
     :ivar path: as it is listed, decoded
-    :ivar digests: as of :class:`Listed`
+    :ivar digests: as of :class:`ListedFile`
     """
 
     kind: str
@@ -116,7 +124,7 @@ class Listing:
 
     def __init__(
         self,
-        sources: Iterable[Source],
+        sources: Iterable[ManifestSource],
         encoding: str = UTF8.name,
         version: tuple[int, int] = (1, 0),
         *,
@@ -219,7 +227,7 @@ class Listing:
         :param known: algorithms of manifests that are not asked
         """
         asked = [manifest for manifest in self._manifests if manifest.algorithm not in known]
-        return self._spelled(path, asked, mark) or self._normalized(path, asked, mark)
+        return self._find_spelling(path, asked, mark) or self._normalized(path, asked, mark)
 
     def find_normalized(self, path: bytes, *, mark: bool = True) -> RespelledEntry | None:
         """Return which unmarked name is the same in Unicode's normalization form C (6.1.1.3).
@@ -237,11 +245,11 @@ class Listing:
                 hits.append((manifest, place))
         return self._respelled("name-normalized", hits, mark)
 
-    def _spelled(self, path: bytes, asked: list[IndexedManifest], mark: bool) -> RespelledEntry | None:
+    def _find_spelling(self, path: bytes, asked: list[IndexedManifest], mark: bool) -> RespelledEntry | None:
         """Find an unmarked line by what may have become of its path on its way from line to index."""
         if b"%" in path or b"\n" in path or b"\r" in path:
             others = {decode_path(path, self._version), decode_path(encode_path(path), self._version)} - {path}
-            hits = self._hits(asked, others, lambda text: path in readings(text, self._version))
+            hits = self._hits(asked, others, lambda text: path in possible_paths(text, self._version))
             found = self._respelled("percent-raw", hits, mark)
             if found is not None:
                 return found
@@ -253,7 +261,7 @@ class Listing:
     def _hits(
         asked: list[IndexedManifest], others: set[bytes], fits: Callable[[bytes], bool]
     ) -> list[tuple[IndexedManifest, int]]:
-        places = [(manifest, manifest.spelled(others, fits)) for manifest in asked]
+        places = [(manifest, manifest.find_spelling(others, fits)) for manifest in asked]
         return [(manifest, place) for manifest, place in places if place is not None]
 
     def _respelled(self, kind: str, hits: list[tuple[IndexedManifest, int]], mark: bool) -> RespelledEntry | None:
@@ -270,7 +278,7 @@ class Listing:
         assert listed is not None
         return RespelledEntry(kind, listed, digests)
 
-    def entries(self) -> Iterator[Listed]:
+    def entries(self) -> Iterator[ListedFile]:
         """Yield every file that is listed, once, in the order of the manifests and their lines."""
         for number, manifest in enumerate(self._manifests):
             for place in range(len(manifest.index)):
@@ -278,7 +286,7 @@ class Listing:
                 if listed is not None:
                     yield listed
 
-    def unmarked(self) -> Iterator[Listed]:
+    def unmarked(self) -> Iterator[ListedFile]:
         """Yield every file that is listed and not marked, once, in the order of the manifests and their lines."""
         for number, manifest in enumerate(self._manifests):
             place = -1
@@ -287,7 +295,7 @@ class Listing:
                 if listed is not None:
                     yield listed
 
-    def _listed(self, number: int, manifest: IndexedManifest, place: int) -> Listed | None:
+    def _listed(self, number: int, manifest: IndexedManifest, place: int) -> ListedFile | None:
         """Return what the line lists; :data:`None` where a manifest before lists it as well."""
         path, _, digest = manifest.read(place)
         digests = {manifest.algorithm: digest}
@@ -298,9 +306,9 @@ class Listing:
                     if other < number:
                         return None
                     digests[another.algorithm] = found[1]
-        return Listed(path, digests)
+        return ListedFile(path, digests)
 
-    def clashes(self) -> Iterator[tuple[bytes, bytes]]:
+    def collisions(self) -> Iterator[tuple[bytes, bytes]]:
         """Yield pairs of names that differ only in case or Unicode normalization (6.1.1).
 
         Each name is in one pair at most as the second. Memory is that of the index of those names that are not ASCII in
@@ -314,7 +322,7 @@ class Listing:
                 path, _, _ = manifest.read(place)
                 if any(earlier.find(path) is not None for earlier in self._manifests[:number]):
                     continue
-                key = clash_key(path)
+                key = collision_key(path)
                 other = self._of_key(keys, key)
                 if other is None:
                     # A name that is its own key is in no list of those that fold.
@@ -327,17 +335,17 @@ class Listing:
         for found in keys.find(key):
             place, number = divmod(keys.line(found), len(self._manifests))
             path: bytes = self._manifests[number].read(place)[0]
-            if clash_key(path) == key:
+            if collision_key(path) == key:
                 return path
         return None
 
 
 def path_index(digits: int = 0) -> Any:
     """Return an empty index of paths; its scan takes in no line unless the checksums' number of digits is said."""
-    return _kernels.active.ManifestIndex(digits, BELOW_PAYLOAD, LIMIT, os.urandom(8))
+    return _kernels.active.ManifestIndex(digits, BELOW_PAYLOAD, LINE_LIMIT, os.urandom(8))
 
 
-class _Problems:
+class _BoundedProblems:
     """The problems of one manifest, no more of a kind than the limit."""
 
     def __init__(self, name: bytes, algorithm: str) -> None:
@@ -393,7 +401,7 @@ class IndexedManifest:
         # Tag manifests have rules of their own, and other character sets must be decoded: no line of theirs is plain.
         self._plain = form.charset.is_utf8 and not form.tag and self._digits > 0
         self.index = path_index(self._digits if self._plain else 0)
-        self._problems = _Problems(form.name, form.algorithm)
+        self._problems = _BoundedProblems(form.name, form.algorithm)
         try:
             self._scan()
         except OSError as error:
@@ -413,7 +421,7 @@ class IndexedManifest:
             if self._plain and not reader.pending:
                 position, lines, status = self.index.scan(reader.block, reader.position, reader.base, reader.final)
                 reader.advance(position, lines)
-                if status == LineStatus.MORE and not reader.final and len(reader.block) - position <= LIMIT:
+                if status == LineStatus.MORE and not reader.final and len(reader.block) - position <= LINE_LIMIT:
                     reader.fill()
                     continue
             found = reader.line()
@@ -442,11 +450,11 @@ class IndexedManifest:
         self.index.add(entry.path, found.offset, not (plain and self._form.charset.is_utf8))
 
     def _duplicate(self, line: Line, entry: ManifestEntry, digest: str) -> list[Problem]:
-        message = f"{place_of(self._form.name, line.number)}: listed before"
-        path = entry.path[:PATH_SHOWN]
+        message = f"{line_location(self._form.name, line.number)}: listed before"
+        path = entry.path[:PATH_LIMIT]
         if digest == entry.digest:
             again = problem("path-duplicate", path, message, algorithm=self.algorithm)
-            return breach("listed-once", self._form.version, again)
+            return judge_violation("listed-once", self._form.version, again)
         message += ", with another checksum"
         # One of the two is wrong, in any version.
         found = problem("path-duplicate", path, message, algorithm=self.algorithm, expected=digest, found=entry.digest)
@@ -489,7 +497,7 @@ class IndexedManifest:
         path = data[digits + (2 if data[digits + 1 : digits + 2] in _BLANKS else 1) :]
         return path, path, data[:digits].decode("latin-1").lower()
 
-    def spelled(self, others: Iterable[bytes], fits: Callable[[bytes], bool]) -> int | None:
+    def find_spelling(self, others: Iterable[bytes], fits: Callable[[bytes], bool]) -> int | None:
         """Return the place of the first unmarked line that lists one of the other paths, and whose text fits."""
         for other in others:
             found = self.find(other)
@@ -539,7 +547,7 @@ class IndexedManifest:
             ends = find_end(data, 0, whole)
             if ends is not None or whole:
                 return Line(0, offset, data[: ends[0]] if ends else data)
-            if size > LIMIT:
+            if size > LINE_LIMIT:
                 raise self._changed()
             size *= 4
 

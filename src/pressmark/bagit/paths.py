@@ -1,6 +1,6 @@
-"""File paths in manifests and fetch files: the one place that knows how they are written and which are dangerous.
+"""Paths in manifests and fetch files: how they are encoded, and which are unsafe.
 
-Paths are bytes, relative to the bag's base directory, with ``/`` between segments, as the file system has them.
+Paths are bytes, relative to the base directory of the bag, with ``/`` between segments.
 
 >>> encode_path(b"data/50% of\\nall")
 b'data/50%25 of%0Aall'
@@ -11,20 +11,20 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from pressmark.bagit.versions import RULES, VERSIONS, holds
+from pressmark.bagit.versions import RULES, VERSIONS, applies
 
 __all__ = [
     "BELOW_PAYLOAD",
     "FETCH_TXT",
     "PAYLOAD",
     "canonical",
-    "clash_key",
+    "collision_key",
     "decode_path",
     "encode_path",
-    "fault_of",
     "has_raw_percent",
     "normal_key",
-    "readings",
+    "possible_paths",
+    "why_unsafe",
 ]
 
 PAYLOAD = b"data"
@@ -37,42 +37,42 @@ _RAW_PERCENT = re.compile(rb"%(?!25|0[ADad])")
 
 
 def encode_path(path: bytes, version: tuple[int, int] = (1, 0)) -> bytes:
-    """Return a path as a manifest or fetch file has it (2.1.3): CR, LF and (from 1.0 on) ``%`` encoded, only those."""
+    """Return a path as manifests and fetch files contain it (2.1.3): with CR, LF and (since 1.0) ``%`` encoded."""
     if b"%" not in path and b"\n" not in path and b"\r" not in path:
         return path
-    if holds("percent-encoded", version):
+    if applies("percent-encoded", version):
         path = path.replace(b"%", b"%25")
     return path.replace(b"\r", b"%0D").replace(b"\n", b"%0A")
 
 
 def decode_path(text: bytes, version: tuple[int, int] = (1, 0)) -> bytes:
-    """Return the path that ``text`` stands for: ``%25`` (from 1.0 on), ``%0A``, ``%0D`` decoded, once, in either case.
+    """Return the path that ``text`` encodes: ``%25`` (since 1.0), ``%0A`` and ``%0D`` are decoded once, in either case.
 
-    Anything else after a percent sign stands for itself.
+    Other percent signs are literal.
     """
     if b"%" not in text:
         return text
-    pattern = _ENCODED if holds("percent-encoded", version) else _ENCODED_LINE_END
+    pattern = _ENCODED if applies("percent-encoded", version) else _ENCODED_LINE_END
     return pattern.sub(lambda found: bytes([int(found[1], 16)]), text)
 
 
 def has_raw_percent(text: bytes) -> bool:
-    """Return whether a percent sign in ``text`` is none of those that :func:`decode_path` decodes."""
+    """Return whether ``text`` contains a percent sign that :func:`decode_path` does not decode."""
     return b"%" in text and _RAW_PERCENT.search(text) is not None
 
 
-def readings(text: bytes, version: tuple[int, int] = (1, 0)) -> tuple[bytes, ...]:
-    """Return all paths that ``text`` may stand for, each once, the right one first.
+def possible_paths(text: bytes, version: tuple[int, int] = (1, 0)) -> tuple[bytes, ...]:
+    """Return all paths that ``text`` may encode, the correct one first.
 
-    Writers that encode no percent sign, or did so before 1.0, are many: which file is there decides.
+    Many tools encode no percent signs, or encoded them before 1.0: the file that exists decides.
     """
     if b"%" not in text:
         return (text,)
-    other = VERSIONS[0] if holds("percent-encoded", version) else RULES["percent-encoded"].since
+    other = VERSIONS[0] if applies("percent-encoded", version) else RULES["percent-encoded"].since
     return tuple(dict.fromkeys((decode_path(text, version), text, decode_path(text, other))))
 
 
-# --- what may lead out of a bag -----------------------------------------------------------------------------------
+# --- unsafe paths -------------------------------------------------------------------------------------------------
 
 _HOME = re.compile(rb"~(?:[A-Za-z_][A-Za-z0-9_-]*)?(?:/|\Z)")
 _DRIVE = re.compile(rb"[A-Za-z]:")
@@ -80,40 +80,40 @@ _UP = re.compile(rb"(?:\A|/)\.\.(?:/|\Z)")
 _UP_BY_BACKSLASH = re.compile(rb"(?:\A|[/\\])\.\.(?:[/\\]|\Z)")
 
 
-def fault_of(path: bytes) -> str | None:
-    r"""Return why ``path`` leads, or on some system might lead, outside of the bag (5.1), or :data:`None`.
+def why_unsafe(path: bytes) -> str | None:
+    r"""Return why ``path`` leads outside the bag (5.1), or might do so on some system; :data:`None` if it is safe.
 
-    Purely lexical: the empty path, ``.``, a NUL, an absolute path, a segment ``..`` (where ``\`` separates too), a home
-    directory (``~`` or ``~name`` as first segment; ``~$name.docx`` is none), a drive letter, and what Windows calls
-    namespaces (``\\?\``) or network paths.
+    The check is purely lexical. Unsafe are: the empty path, ``.``, a NUL, an absolute path, a segment ``..`` (also
+    between backslashes), a home directory (``~`` or ``~name`` as first segment, but not ``~$name.docx``), a drive
+    letter, and the namespaces (``\\?\``) and network paths of Windows.
     """
     if not path:
-        return "it is empty"
+        return "empty path"
     first = path[0]
     if first == 0x2F:
-        return "it is absolute"
+        return "absolute path"
     if first == 0x7E and _HOME.match(path):
-        return "it begins with a home directory"
+        return "path starts with a home directory"
     if first == 0x5C:
-        return "it begins with a backslash, which makes it absolute on Windows"
+        return "path starts with a backslash, which makes it absolute on Windows"
     if path[1:2] == b":" and _DRIVE.match(path):
-        return "it begins with a drive letter"
+        return "path starts with a drive letter"
     if b".." in path:
         if _UP.search(path):
-            return "it holds a segment '..'"
+            return "path contains a '..' segment"
         if b"\\" in path and _UP_BY_BACKSLASH.search(path):
-            return "it holds a segment '..' where a backslash separates"
+            return "path contains a '..' segment between backslashes"
     if b"\0" in path:
-        return "it holds a NUL"
+        return "path contains a NUL"
     if first == 0x2E and not canonical(path)[0]:
-        return "it is the base directory itself"
+        return "path is the base directory itself"
     return None
 
 
 def canonical(path: bytes) -> tuple[bytes, bool]:
-    """Return ``path`` without segments ``.`` and doubled slashes, and whether that changed it.
+    """Return ``path`` without ``.`` segments and repeated slashes, and whether it was changed.
 
-    A slash at its end stays: it says that the path is a directory's.
+    A trailing slash is kept: it marks a directory.
     """
     if b"//" not in path and b"./" not in path and not path.endswith((b"/.", b".")):
         return path, False
@@ -125,18 +125,20 @@ def canonical(path: bytes) -> tuple[bytes, bool]:
     return found, found != path
 
 
-# --- names that some systems take for the same --------------------------------------------------------------------
+# --- names that some file systems do not distinguish --------------------------------------------------------------
 
 
 def normal_key(path: bytes) -> bytes:
-    """Return ``path`` in Unicode normalization form C (6.1.1.3); octets that are not UTF-8 stay as they are."""
+    """Return ``path`` in Unicode normalization form C (6.1.1.3); bytes that are not UTF-8 are kept."""
     if path.isascii():
         return path
     return unicodedata.normalize("NFC", path.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
 
 
-def clash_key(path: bytes) -> bytes:
-    """Return what is equal for names that differ only in case or normalization (Unicode's canonical caseless match)."""
+def collision_key(path: bytes) -> bytes:
+    """Return a key that is equal for names that differ only in case or normalization (Unicode canonical caseless
+    match).
+    """
     if path.isascii():
         return path.lower()
     text = unicodedata.normalize("NFD", path.decode("utf-8", "surrogateescape"))

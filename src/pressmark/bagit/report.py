@@ -1,4 +1,4 @@
-"""The report on a bag: bounded, and readable as missing, changed and untracked files."""
+"""The report of a validation, bounded in memory."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pressmark.reports import ERROR, Problem, Report
 
 __all__ = ["KEEP", "BagReport"]
 
-# A problem takes about half a kilobyte.
+# At about half a kilobyte each.
 KEEP = 100_000
 
 _MISSING = frozenset(("file-missing", "file-not-fetched"))
@@ -21,11 +21,11 @@ _UNTRACKED = frozenset(("file-unlisted",))
 
 @dataclass
 class BagReport(Report):
-    """All that a validation found; of more problems than :attr:`keep`, the first, and how many there were of each kind.
+    """The problems that a validation found. Beyond :attr:`keep` problems, only their number of each kind is kept.
 
-    :ivar level: how thorough it was: ``oxum``, ``complete`` or ``full``; only a full one says that a bag is valid
-    :ivar keep: how many problems are kept
-    :ivar tally: how many problems there were, by kind and severity
+    :ivar level: thoroughness: ``oxum``, ``complete`` or ``full``; only a full validation can call a bag valid
+    :ivar keep: maximum number of problems to keep
+    :ivar tally: number of problems by kind and severity
     """
 
     level: str = "full"
@@ -34,17 +34,17 @@ class BagReport(Report):
 
     @property
     def ok(self) -> bool:
-        """Whether nothing worse than warnings was found."""
+        """Whether there are no errors."""
         return self._errors() == 0
 
     @property
     def missing(self) -> list[bytes]:
-        """Files that a manifest lists and that are not there."""
+        """Files that a manifest lists and that do not exist."""
         return list(self._paths(_MISSING))
 
     @property
     def changed(self) -> list[bytes]:
-        """Files that do not have their checksums."""
+        """Files with a wrong checksum."""
         return list(self._paths(_CHANGED))
 
     @property
@@ -53,14 +53,14 @@ class BagReport(Report):
         return list(self._paths(_UNTRACKED))
 
     def add(self, problems: Iterable[Problem]) -> None:
-        """Count more problems, and keep them while there is room."""
+        """Count problems, and keep them up to the limit."""
         for problem in problems:
             self.tally[problem.kind, problem.severity] += 1
             if len(self.problems) < self.keep:
                 self.problems.append(problem)
 
     def summary(self) -> dict[str, Any]:
-        """Return the last line of a report in JSON; ``omitted`` says how many problems were counted and not kept."""
+        """Return the summary of a report as JSON values; ``omitted`` is the number of problems that were not kept."""
         errors, total = self._errors(), self.tally.total()
         kinds: Counter[str] = Counter()
         for (kind, _), number in self.tally.items():
@@ -81,5 +81,5 @@ class BagReport(Report):
         return sum(number for (_, severity), number in self.tally.items() if severity == ERROR)
 
     def _paths(self, kinds: frozenset[str]) -> Iterator[bytes]:
-        # A file may have several checksums that are all wrong.
+        # A file can have several wrong checksums.
         return iter(dict.fromkeys(problem.path for problem in self.problems if problem.kind in kinds))

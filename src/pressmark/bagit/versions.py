@@ -1,8 +1,8 @@
-"""What the versions of BagIt rule differently, as data: a bag is judged by the rules of its own version.
+"""The rules that differ between versions of BagIt, as data: a bag is checked by the rules of its own version.
 
-Rules that are not listed here are the same in all versions, or older versions leave them open.
+All other rules are the same in all versions, or left open by older versions.
 
->>> holds("tag-manifest-complete", (1, 0)), holds("tag-manifest-complete", (0, 97))
+>>> applies("tag-manifest-complete", (1, 0)), applies("tag-manifest-complete", (0, 97))
 (True, False)
 """
 
@@ -12,20 +12,20 @@ from typing import NamedTuple
 
 from pressmark.reports import WARNING, Problem
 
-__all__ = ["RULES", "VERSIONS", "VersionRule", "breach", "holds"]
+__all__ = ["RULES", "VERSIONS", "VersionRule", "applies", "judge_violation"]
 
-#: All versions that were published, in their order.
+#: All published versions, in order.
 VERSIONS = ((0, 93), (0, 94), (0, 95), (0, 96), (0, 97), (1, 0))
 
 
 class VersionRule(NamedTuple):
-    """A rule that does not hold in all versions.
+    """A rule that some versions do not have.
 
-    :ivar since: the first version in which it holds
+    :ivar since: the first version with the rule
     :ivar words: the rule
-    :ivar before: what holds in older versions
-    :ivar kinds: of the problems of a bag that breaks it
-    :ivar severity: of these problems in older versions; :data:`None` where they are no problems there
+    :ivar before: what older versions say
+    :ivar kinds: kinds of problems of a bag that violates the rule
+    :ivar severity: of these problems in older versions; :data:`None` if older versions have no such problem
     """
 
     since: tuple[int, int]
@@ -107,14 +107,14 @@ RULES = {
 }
 
 
-def holds(rule: str, version: tuple[int, int]) -> bool:
-    """Return whether a rule of :data:`RULES` holds in bags of a version."""
+def applies(rule: str, version: tuple[int, int]) -> bool:
+    """Return whether a rule of :data:`RULES` applies to bags of a version."""
     return version >= RULES[rule].since
 
 
-def breach(rule: str, version: tuple[int, int], found: Problem) -> list[Problem]:
-    """Return the problem of a bag that breaks a rule, as grave as in its version; none where it is none there."""
-    if holds(rule, version):
+def judge_violation(rule: str, version: tuple[int, int], found: Problem) -> list[Problem]:
+    """Return the problem of a violated rule with its severity in the bag's version; empty if that version allows it."""
+    if applies(rule, version):
         return [found]
     severity = RULES[rule].severity
     return [found._replace(severity=severity)] if severity is not None else []

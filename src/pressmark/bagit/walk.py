@@ -1,7 +1,7 @@
-"""The walk: every file of a bag, found in one go through its directories, never by what a manifest says.
+"""Walk the files of a bag.
 
-Directories are entered by descriptors, symbolic links are looked at one by one. A link to something in the bag is
-followed, with a warning; one that leads out is a problem and nothing there is touched, unless the caller trusts it.
+Directories are entered by descriptor, and each symbolic link is resolved. A link to a file or directory of the bag is
+followed, with a warning. A link that leads outside is a problem and is not followed unless the caller trusts links.
 """
 
 from __future__ import annotations
@@ -13,32 +13,30 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from pressmark.bagit.bag_directory import STAGING, BagFiles, FileEntry
-from pressmark.bagit.paths import clash_key
+from pressmark.bagit.paths import collision_key
 from pressmark.bagit.problems import problem
 from pressmark.reports import Problem
 
 if TYPE_CHECKING:
     from pressmark.bagit.hash_index import HashIndex
 
-__all__ = ["LINKS", "Found", "walk"]
+__all__ = ["LINKS", "BagEntry", "walk"]
 
 LINKS = ("inside", "trusted")
-# Names of a directory that are held and sorted together. A directory that has more is given in several sorted runs, so
-# that memory does not grow with it.
+# Number of names that are sorted at once. A larger directory is returned in several sorted runs, to bound memory.
 TOGETHER = 1 << 16
-# Directories that links lead to can hold each other many times over: with two links a level, a thousand files become
-# as many as one likes. No bag needs more than this.
+# Limit for names below links: links to directories can multiply files without bound, with two links on each level.
 LINKED = 1 << 20  # names
 
 
-class Found(NamedTuple):
-    """What the walk came by.
+class BagEntry(NamedTuple):
+    """A file or directory of a bag.
 
-    :ivar path: relative to the base directory, by the names of links where it came through one
-    :ivar real: the same without links; :data:`None` where a trusted link led out of the bag
-    :ivar kind: ``file`` or ``directory``; empty for what can be neither read nor entered, and ``fault`` says why
-    :ivar size: bytes of a file; -1 of anything else
-    :ivar fault: what is wrong with it, or only to be noted
+    :ivar path: relative to the base directory, including the names of links
+    :ivar real: the path without links; :data:`None` if a trusted link led out of the bag
+    :ivar kind: ``file`` or ``directory``; empty if it can be neither read nor entered, as ``fault`` explains
+    :ivar size: of a file, in bytes; else -1
+    :ivar fault: its problem, which can be a warning; :data:`None` if it has none
     """
 
     path: bytes
@@ -48,13 +46,13 @@ class Found(NamedTuple):
     fault: Problem | None = None
 
 
-def walk(base: BagFiles, *, links: str = "inside") -> Iterator[Found]:
-    """Give every file and directory below ``base``, directories before what is in them.
+def walk(base: BagFiles, *, links: str = "inside") -> Iterator[BagEntry]:
+    """Yield every file and directory below ``base``, each directory before its content.
 
-    Names of a directory come by their octets, directories among files. What an interrupted change left behind is
-    reported and not entered.
+    The names of a directory are sorted by their bytes, directories among files. The leftovers of an interrupted change
+    are reported but not entered.
 
-    :param links: ``"inside"`` follows those that stay in the bag, ``"trusted"`` all of them
+    :param links: ``"inside"`` follows links that stay in the bag, ``"trusted"`` all links
     """
     return _Walk(base, links == "trusted").found()
 
@@ -69,10 +67,10 @@ class _Walk:
         self._trusted = trusted
         self._linked = LINKED
 
-    def found(self) -> Iterator[Found]:
-        """Go through all directories, each whole before the next name of the one above it."""
+    def found(self) -> Iterator[BagEntry]:
+        """Yield all entries, depth first."""
         status = self._base.status(b"")
-        # Directories that are being gone through: only a link, or a mount, can lead back to one of them.
+        # The open directories: only a link or a mount can lead back to one of them.
         above: list[Identity] = [(status.st_dev, status.st_ino)]
         levels = [self._names(b"", b"", linked=False)]
         linked = [False]
@@ -93,15 +91,15 @@ class _Walk:
                 continue
             identity = (status.st_dev, status.st_ino)
             if identity in above:
-                yield Found(found.path, found.real, "", fault=problem("link-loop", found.path))
+                yield BagEntry(found.path, found.real, "", fault=problem("link-loop", found.path))
                 continue
             yield found
             above.append(identity)
             linked.append(linked[-1] or found.fault is not None)
             levels.append(self._names(found.path, found.real, linked[-1]))
 
-    def _names(self, path: bytes, real: bytes | None, linked: bool) -> Iterator[Found]:
-        """Give what is in one directory."""
+    def _names(self, path: bytes, real: bytes | None, linked: bool) -> Iterator[BagEntry]:
+        """Yield the entries of one directory."""
         prefix = path + b"/" if path else b""
         below = real + b"/" if real else real
         facts = self._facts(path, real)
@@ -114,16 +112,16 @@ class _Walk:
                         self._linked -= 1
                         if self._linked < 0:
                             if self._linked == -1:
-                                yield Found(prefix + name, None, "", fault=problem("links-too-many", prefix + name))
+                                yield BagEntry(prefix + name, None, "", fault=problem("links-too-many", prefix + name))
                             return
                     yield self._one(prefix + name, None if below is None else below + name, kind, size)
-                    if not seen.add(clash_key(name)):
-                        yield Found(prefix + name, None, "", fault=problem("name-clash", prefix + name))
+                    if not seen.add(collision_key(name)):
+                        yield BagEntry(prefix + name, None, "", fault=problem("name-clash", prefix + name))
         except OSError as error:
             yield _unreadable(path, error)
 
     def _facts(self, path: bytes, real: bytes | None) -> Iterator[Fact]:
-        """Give the names in a directory, with what each is and how long."""
+        """Yield the names in a directory with their types and sizes."""
         if real is not None:
             yield from map(self._fact, self._base.scan(real))
             return
@@ -138,60 +136,62 @@ class _Walk:
             if entry.is_file(follow_symlinks=False):
                 return name, "file", entry.stat(follow_symlinks=False).st_size
             return name, "directory" if entry.is_dir(follow_symlinks=False) else "special", -1
-        except OSError:  # it went away, or the file system fails
+        except OSError:  # deleted meanwhile, or the file system fails
             return name, "unreadable", -1
 
-    def _one(self, path: bytes, real: bytes | None, kind: str, size: int) -> Found:
-        """Return what a name in a directory stands for."""
+    def _one(self, path: bytes, real: bytes | None, kind: str, size: int) -> BagEntry:
+        """Return the entry of a name."""
         if kind == "file":
-            return Found(path, real, kind, size)
+            return BagEntry(path, real, kind, size)
         if kind == "link":
             return self._link(path, real)
         if path == STAGING:
-            return Found(path, real, "", fault=problem("change-unfinished", path))
+            return BagEntry(path, real, "", fault=problem("change-unfinished", path))
         if kind == "directory":
-            return Found(path, real, kind)
-        return Found(path, real, "", fault=problem(f"file-{kind}", path))
+            return BagEntry(path, real, kind)
+        return BagEntry(path, real, "", fault=problem(f"file-{kind}", path))
 
-    def _link(self, path: bytes, real: bytes | None) -> Found:
-        """Return what a link stands for."""
+    def _link(self, path: bytes, real: bytes | None) -> BagEntry:
+        """Return the entry of a symbolic link."""
         target = self._base.resolve(real) if real is not None else None
         if target is None or (target.kind == "outside" and self._trusted):
             return self._trusted_link(path)
         if target.kind in ("file", "directory") and target.status is not None:
             note = problem("link-inside", path, found=os.fsdecode(target.path))
-            return Found(path, target.path, target.kind, target.status.st_size if target.kind == "file" else -1, note)
-        return Found(path, real, "", fault=problem(_LINK_KINDS[target.kind], path))
+            return BagEntry(
+                path, target.path, target.kind, target.status.st_size if target.kind == "file" else -1, note
+            )
+        return BagEntry(path, real, "", fault=problem(_LINK_KINDS[target.kind], path))
 
-    def _trusted_link(self, path: bytes) -> Found:
+    def _trusted_link(self, path: bytes) -> BagEntry:
         full = os.path.join(self._base.path, path)
-        message = "a symbolic link that leads outside of the bag; it was followed, because links are trusted"
+        message = "symbolic link out of the bag; followed because links are trusted"
         note = problem("link-outside", path, message, severity="warning")
         try:
             status = os.stat(full)
         except OSError:
-            return Found(path, None, "", fault=problem("link-dangling", path))
+            return BagEntry(path, None, "", fault=problem("link-dangling", path))
         if stat.S_ISREG(status.st_mode):
-            return Found(path, None, "file", status.st_size, note)
+            return BagEntry(path, None, "file", status.st_size, note)
         if stat.S_ISDIR(status.st_mode):
-            return Found(path, None, "directory", fault=note)
-        return Found(path, None, "", fault=problem("file-special", path))
+            return BagEntry(path, None, "directory", fault=note)
+        return BagEntry(path, None, "", fault=problem("file-special", path))
 
-    def _status(self, found: Found) -> os.stat_result:
+    def _status(self, found: BagEntry) -> os.stat_result:
         if found.real is None:
             return os.stat(os.path.join(self._base.path, found.path))
         return self._base.status(found.real)
 
 
 class _Seen:
-    """What a directory's names look like to a file system that ignores case and normalization."""
+    """The names of a directory, as a file system that ignores case and normalization distinguishes them."""
 
     def __init__(self) -> None:
         self._keys: set[bytes] = set()
         self._many: HashIndex | None = None
 
     def add(self, key: bytes) -> bool:
-        """Note a key, and return whether it is new."""
+        """Add a key, and return whether it is new."""
         if self._many is None:
             if key in self._keys:
                 return False
@@ -219,5 +219,5 @@ _LINK_KINDS = {
 }
 
 
-def _unreadable(path: bytes, error: OSError) -> Found:
-    return Found(path, None, "", fault=problem("file-unreadable", path, error.strerror or str(error)))
+def _unreadable(path: bytes, error: OSError) -> BagEntry:
+    return BagEntry(path, None, "", fault=problem("file-unreadable", path, error.strerror or str(error)))

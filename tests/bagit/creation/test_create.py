@@ -23,7 +23,7 @@ from fixity.conftest import environment
 from pressmark.bagit.bag import create
 from pressmark.bagit.bag_directory import STAGING
 from pressmark.bagit.changes.bag_transaction import BagTransaction
-from pressmark.bagit.changes.events import Event, Noticed, Stage
+from pressmark.bagit.changes.events import Event, Notice, Stage
 from pressmark.bagit.creation.tag_writer import bag_size
 from pressmark.bagit.validation.validate import validate
 from pressmark.errors import AlgorithmError, BagError
@@ -176,7 +176,7 @@ def test_empty_directories(way: Callable[..., Path], tmp_path: Path) -> None:
     events: list[Event] = []
     bag = way(source, on_event=events.append)
     assert all((bag / "data" / name).is_dir() for name in ("empty", "sub/empty", "z/y/x"))
-    noticed = [event.problem for event in events if isinstance(event, Noticed)]
+    noticed = [event.problem for event in events if isinstance(event, Notice)]
     assert [(found.kind, found.severity, found.path) for found in noticed] == [
         ("directory-empty", "warning", b"empty"),
         ("directory-empty", "warning", b"sub/empty"),
@@ -413,7 +413,7 @@ def test_what_is_no_payload(tmp_path: Path, what: str, kind: str, elsewhere: boo
     before = tree(source)
     names = sorted(os.listdir(source))
     events = refused("nothing was changed", source, tmp_path / "t" if elsewhere else None)
-    noticed = [event.problem for event in events if isinstance(event, Noticed)]
+    noticed = [event.problem for event in events if isinstance(event, Notice)]
     assert next(found.kind for found in noticed if found.severity == "error") == kind
     assert tree(source) == before
     assert sorted(os.listdir(source)) == names
@@ -428,7 +428,7 @@ def test_all_reasons_are_told(tmp_path: Path) -> None:
     for number in range(10):
         os.mkfifo(source / f"p{number}")
     events = refused("'p0': .*; 'p1': .*; 'p2': .*; and 7 more$", source)
-    assert len([event for event in events if isinstance(event, Noticed)]) == 10
+    assert len([event for event in events if isinstance(event, Notice)]) == 10
 
 
 def test_case_clashes(way: Callable[..., Path], tmp_path: Path) -> None:
@@ -436,7 +436,7 @@ def test_case_clashes(way: Callable[..., Path], tmp_path: Path) -> None:
     source = make(tmp_path / "s", (b"a", b"A", b"\xc3\xa9", b"\xc3\x89"))
     events: list[Event] = []
     bag = way(source, on_event=events.append)
-    noticed = [event.problem for event in events if isinstance(event, Noticed)]
+    noticed = [event.problem for event in events if isinstance(event, Notice)]
     assert {(found.kind, found.severity) for found in noticed} == {("name-clash", "warning")}
     assert len(noticed) == 2
     assert flaws(bag) == []

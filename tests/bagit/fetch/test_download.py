@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from pressmark.bagit.fetch import download as downloads
-from pressmark.bagit.fetch.addresses import fault_of_address
-from pressmark.bagit.fetch.download import Download, Downloader, Terms
-from pressmark.bagit.fetch.urls import shown_url
+from pressmark.bagit.fetch.addresses import why_not_public
+from pressmark.bagit.fetch.download import Download, Downloader, DownloadPolicy
+from pressmark.bagit.fetch.urls import redacted_url
 from pressmark.errors import BagError
 from support.processes import run_python
 
@@ -52,14 +52,16 @@ def digests(body: bytes) -> dict[str, str]:
     return {"sha512": hashlib.sha512(body).hexdigest(), "md5": hashlib.md5(body).hexdigest()}
 
 
-def terms(**changes: Any) -> Terms:
-    """Terms under which this machine may be asked, and no test waits for long."""
-    return Terms(**{"allow_http": True, "allow_private": True, "pause": 0.001, "timeout": 30.0, "retries": 2} | changes)
+def policy(**changes: Any) -> DownloadPolicy:
+    """DownloadPolicy under which this machine may be asked, and no test waits for long."""
+    return DownloadPolicy(
+        **{"allow_http": True, "allow_private": True, "pause": 0.001, "timeout": 30.0, "retries": 2} | changes
+    )
 
 
 def fetch(folder: Path, url: str, body: bytes = BODY, *, length: int | None = -1, **changes: Any) -> Download:
     """Download to ``folder/part`` and move what is whole to ``folder/whole``; of the length that ``body`` has."""
-    downloader = Downloader(terms(**changes))
+    downloader = Downloader(policy(**changes))
     try:
         given = len(body) if length == -1 else length
         found = downloader.download(url, os.fsencode(folder), b"part", given, digests(body))
@@ -98,7 +100,7 @@ def test_the_directory_may_be_a_descriptor(server: Server, tmp_path: Path) -> No
     (tmp_path / "before").mkdir()
     descriptor = os.open(tmp_path / "before", os.O_RDONLY)
     (tmp_path / "before").rename(tmp_path / "after")
-    downloader = Downloader(terms())
+    downloader = Downloader(policy())
     try:
         url = server.answer("/file", whole(BODY))
         assert downloader.download(url, descriptor, b"part", None, digests(BODY)).kind is None
@@ -111,7 +113,7 @@ def test_the_directory_may_be_a_descriptor(server: Server, tmp_path: Path) -> No
 def test_bytes_are_counted(server: Server, tmp_path: Path) -> None:
     """Whoever asks is told of every read."""
     url = server.answer("/file", whole(LARGE))
-    downloader = Downloader(terms())
+    downloader = Downloader(policy())
     sizes: list[int] = []
     downloader.download(url, os.fsencode(tmp_path), b"part", len(LARGE), digests(LARGE), sizes.append)
     downloader.close()
@@ -136,7 +138,7 @@ def test_connections_are_used_again(server: Server, tmp_path: Path) -> None:
         handler.send(200, {}, BODY)
 
     url = server.answer("/file", answer)
-    downloader = Downloader(terms())
+    downloader = Downloader(policy())
     for number in range(5):
         name = b"%d" % number
         assert downloader.download(url, os.fsencode(tmp_path), name, len(BODY), digests(BODY)).kind is None
@@ -236,7 +238,7 @@ def test_nothing_is_asked_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ur
 )
 def test_addresses_are_known_for_what_they_are(address: str, fault: str | None) -> None:
     """Every range that is not everybody's is named, also where it is written as one of the other version."""
-    assert fault_of_address(address) == fault
+    assert why_not_public(address) == fault
 
 
 def resolving(monkeypatch: pytest.MonkeyPatch, **answers: list[list[str]]) -> list[str]:
@@ -377,11 +379,11 @@ def test_credentials_stay_with_their_origin(tmp_path: Path, server: Server) -> N
 
 def test_urls_are_shown_without_secrets() -> None:
     """What a URL says of users, and its query, is for the server alone."""
-    assert shown_url("https://me:secret@example.org/a?key=secret#x") == "'https://example.org/a?…'"
-    assert shown_url("https://a:b@c@example.org") == "'https://example.org'"
-    assert shown_url("https:me:secret@example.org") == "'https:example.org'"
-    assert shown_url("https://example.org/a@b") == "'https://example.org/a@b'"
-    assert shown_url("nothing\n") == r"'nothing\n'"
+    assert redacted_url("https://me:secret@example.org/a?key=secret#x") == "'https://example.org/a?…'"
+    assert redacted_url("https://a:b@c@example.org") == "'https://example.org'"
+    assert redacted_url("https:me:secret@example.org") == "'https:example.org'"
+    assert redacted_url("https://example.org/a@b") == "'https://example.org/a@b'"
+    assert redacted_url("nothing\n") == r"'nothing\n'"
 
 
 # --- lengths
@@ -392,7 +394,7 @@ def test_no_more_is_taken_than_was_announced(tmp_path: Path, server: Server, ann
     """What is longer than it may be is left as soon as that is known, and nothing of it stays."""
     answer = whole(LARGE) if announced else drip(1 << 16, 0)
     taken: list[int] = []
-    downloader = Downloader(terms())
+    downloader = Downloader(policy())
     url = server.answer("/file", answer)
     found = downloader.download(url, os.fsencode(tmp_path), b"part", 100_000, digests(BODY), taken.append)
     downloader.close()
@@ -673,7 +675,7 @@ def test_nonsense_is_a_failure(tmp_path: Path, server: Server, raw: bytes) -> No
 def test_all_ends_within_a_moment(tmp_path: Path, server: Server, answer: Any) -> None:
     """Whatever a download waits for, it ends when the run does; and what comes after has ended already."""
     url = server.answer("/file", answer)
-    downloader = Downloader(terms(timeout=60))
+    downloader = Downloader(policy(timeout=60))
     found: list[Download] = []
 
     def work() -> None:
@@ -839,7 +841,7 @@ def test_encrypted_connections_end_as_well(tmp_path: Path, answer: Any) -> None:
     with serving(context=certificates.context) as server:
         url = server.answer("/file", answer)
         assert fetch(folder, url, length=None, timeout=0.3, retries=0, **trusting).kind == "failed"
-        downloader = Downloader(terms(**trusting))
+        downloader = Downloader(policy(**trusting))
         timer = threading.Timer(0.2, downloader.cancel)
         timer.start()
         begun = time.monotonic()
@@ -854,7 +856,7 @@ def test_certificates_that_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "empty.pem").write_bytes(b"")
     for name, words in (("nothing.pem", "No such file or directory"), ("empty.pem", "no certificates can be read")):
         with pytest.raises(BagError, match=words):
-            Downloader(terms(certificates=str(tmp_path / name)))
+            Downloader(policy(certificates=str(tmp_path / name)))
 
 
 # --- urllib3
@@ -866,7 +868,7 @@ def test_urllib3_is_asked_for_in_one_line() -> None:
         "import sys; sys.modules['urllib3'] = None\n"
         "from pressmark.bagit.fetch import download as downloads\n"
         "from pressmark.errors import BagError\n"
-        "try: downloads.Downloader(downloads.Terms())\n"
+        "try: downloads.Downloader(downloads.DownloadPolicy())\n"
         "except BagError as error: print(error)"
     )
     assert run.stdout == "'fetch.txt': fetching files needs urllib3: pip install pressmark[fetch]\n", run.stderr

@@ -36,12 +36,12 @@ names = st.binary(min_size=1, max_size=12).map(lambda name: name.replace(b"\0", 
 )
 def test_entries_come_back(entries: list[tuple[str, int | None, bytes]]) -> None:
     """What is written is read: any URL, any length, any name that is a path of a file."""
-    from pressmark.bagit.paths import canonical, fault_of
+    from pressmark.bagit.paths import canonical, why_unsafe
 
     kept = [
         FetchEntry(*entry)
         for entry in entries
-        if fault_of(entry[2]) is None and canonical(entry[2]) == (entry[2], False) and entry[2][-1:] != b"/"
+        if why_unsafe(entry[2]) is None and canonical(entry[2]) == (entry[2], False) and entry[2][-1:] != b"/"
     ]
     found, kinds = read(b"".join(map(fetch_line, kept)))
     assert [entry._replace(line=0) for entry in found] == kept

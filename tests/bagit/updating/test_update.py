@@ -16,7 +16,7 @@ from pressmark.bagit import bag_directory as base_module
 from pressmark.bagit.bag import Bag, create, update
 from pressmark.bagit.bag_directory import BagDirectory
 from pressmark.bagit.changes.bag_transaction import BagTransaction
-from pressmark.bagit.changes.events import Event, Noticed, Stage
+from pressmark.bagit.changes.events import Event, Notice, Stage
 from pressmark.bagit.updating.update import algorithms_to_read
 from pressmark.bagit.validation.validate import validate
 from pressmark.errors import AlgorithmError, BagError, BagInvalidError
@@ -58,7 +58,7 @@ def test_a_manifest_that_cannot_be_read(tmp_path: Path) -> None:
     bag = sketched(tmp_path / "b")
     (bag / "manifest-sha512.txt").unlink()
     (bag / "manifest-sha512.txt").mkdir()
-    error = refused("it is a directory", bag)
+    error = refused("is a directory", bag)
     name = b"manifest-sha512.txt"
     assert kinds(error) == [("file-unreadable", name), ("file-missing", name)]
     assert "added" not in str(error)
@@ -217,7 +217,7 @@ def test_payload_that_was_changed(implementation: Implementation, tmp_path: Path
     assert [line.split(b"  ")[1] for line in lines] == [
         *(b"data/0", b"data/2", b"data/3", b"data/4", b"data/5", b"data/new %25%0A"),
     ]
-    noticed = [event.problem for event in events if isinstance(event, Noticed)]
+    noticed = [event.problem for event in events if isinstance(event, Notice)]
     assert {found.severity for found in noticed} == {"warning"}
     assert {found.kind for found in noticed} >= {"file-unlisted", "file-missing", "checksum-mismatch"}
 
@@ -515,7 +515,7 @@ def test_tag_files_that_cannot_be_looked_at(
         return whole(self, path)
 
     monkeypatch.setattr(BagDirectory if call == "status" else base_module._ByDescriptor, call, stale)
-    refused(f"{name.decode()}.*the system refuses to look at it", bag, info={"X": "y"})
+    refused(f"{name.decode()}.*the operating system denies access", bag, info={"X": "y"})
     assert not validate(bag).ok
 
 

@@ -73,9 +73,9 @@ def test_names_of_which_a_disk_holds_one(implementation: Implementation, tmp_pat
     (folder / "data" / "a.txt").unlink()
     report = validate(folder)
     assert where(report) >= {("file-missing", "data/a.txt")}
-    clashes = [found for found in report.problems if found.kind == "name-clash"]
-    assert [os.fsdecode(found.path).lower() for found in clashes] == ["data/a.txt"]
-    assert clashes[0].severity == "warning"
+    collisions = [found for found in report.problems if found.kind == "name-clash"]
+    assert [os.fsdecode(found.path).lower() for found in collisions] == ["data/a.txt"]
+    assert collisions[0].severity == "warning"
 
 
 def test_valid(implementation: Implementation, tmp_path: Path) -> None:

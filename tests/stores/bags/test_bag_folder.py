@@ -632,16 +632,16 @@ def test_replaced_while_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     write(tmp_path, {"given/a": b"a", "f.txt": b"data"})
     folder.put("a/b", tmp_path / "given")
     place = os.fsencode(folder.get("a/b").bag_path)
-    surveyed = reader.survey
+    surveyed = reader.read_tag_files
 
     def replaced(base: Any, problems: list[Any]) -> Any:
-        monkeypatch.setattr(reader, "survey", surveyed)
+        monkeypatch.setattr(reader, "read_tag_files", surveyed)
         os.rename(place, tmp_path / "gone")
         BagFolder(folder.root).put("a/b", tmp_path / "f.txt")
         shutil.rmtree(tmp_path / "gone")
         return surveyed(base, problems)
 
-    monkeypatch.setattr(reader, "survey", replaced)
+    monkeypatch.setattr(reader, "read_tag_files", replaced)
     assert data(folder, "a/b") == {"f.txt": b"data"}
 
 
@@ -762,7 +762,7 @@ def test_a_bag_that_cannot_be_looked_at(
             lambda: folder.put("abc", tmp_path / "f.txt", replace=True),
         ]
         for change in changes:
-            with pytest.raises(ObjectError, match=r"Stale file handle|it is a directory") as caught:
+            with pytest.raises(ObjectError, match=r"Stale file handle|is a directory") as caught:
                 change()
             assert caught.value.kind in ("unreadable", "io-error")
         assert [one.id for one in folder.objects()] == [None, "b/c"]

@@ -23,9 +23,9 @@ from pressmark.bagit.manifest_format import official_name, split_manifest_name
 from pressmark.bagit.paths import PAYLOAD
 from pressmark.bagit.problems import problem
 from pressmark.bagit.report import KEEP, BagReport
-from pressmark.bagit.validation.payload import Match, Matching
-from pressmark.bagit.validation.tag_files import Say, Structure
-from pressmark.bagit.validation.validate import LEVELS, check_files, judge
+from pressmark.bagit.validation.payload import FileMatcher, Match
+from pressmark.bagit.validation.tag_files import ReportProblems, TagFiles
+from pressmark.bagit.validation.validate import LEVELS, check_files, compare_digests
 from pressmark.errors import ArchiveError, quoted
 from pressmark.fixity import Outcome, Progress
 from pressmark.fixity.algorithms import ALGORITHMS
@@ -73,7 +73,7 @@ def validate_archive(
         raise ValueError(f"level={level!r}: expected {', '.join(LEVELS)}")
     report = BagReport(level=level, keep=keep)
 
-    def say(problems: Iterable[Problem]) -> None:
+    def report_problems(problems: Iterable[Problem]) -> None:
         problems = list(problems)
         report.add(problems)
         if on_problem is not None:
@@ -86,24 +86,33 @@ def validate_archive(
         if level == "full" and threads != 1:
             pool = stack.enter_context(ThreadPoolExecutor(min(threads or _THREADS, _THREADS)))
         try:
-            members = _collected(archive, level, pool, on_event, say, stack)
+            members = _collected(archive, level, pool, on_event, report_problems, stack)
         except ArchiveError as error:
             if archive.has_changed():
-                say([problem("file-changing", b"", "the archive changed while it was read; check it again")])
+                report_problems(
+                    [problem("file-changing", b"", "the archive changed while it was read; check it again")]
+                )
             else:
-                say([problem(error.kind, b"", error.reason)])
+                report_problems([problem(error.kind, b"", error.reason)])
             return report
         if archive.has_changed():
-            say([problem("file-changing", b"", "the archive changed while it was read; check it again")])
+            report_problems([problem("file-changing", b"", "the archive changed while it was read; check it again")])
         if archive.extra:
             message = f"{archive.extra} bytes before or behind the archive belong to no member"
-            say([problem("archive-extra", b"", message)])
+            report_problems([problem("archive-extra", b"", message)])
         if members.top is None:
             message = "there is not exactly one directory at its top; pack the bag's directory itself, and nothing else"
-            say([problem("archive-malformed", b"", message)])
+            report_problems([problem("archive-malformed", b"", message)])
         else:
             bag = ArchivedBag(archive.path, members.table, members.top)
-            check_files(bag, report, say, _Reading(bag, members, say), lenient=lenient, on_event=on_event)
+            check_files(
+                bag,
+                report,
+                report_problems,
+                _Verifier(bag, members, report_problems),
+                lenient=lenient,
+                on_event=on_event,
+            )
     return report
 
 
@@ -112,7 +121,7 @@ def _collected(
     level: str,
     pool: ThreadPoolExecutor | None,
     on_event: Callable[[Event], object] | None,
-    say: Say,
+    report_problems: ReportProblems,
     stack: ExitStack,
 ) -> _Members:
     """Read the archive, so that all digests are there that the manifests need."""
@@ -123,7 +132,7 @@ def _collected(
         listed = (clean_name(member.name)[0].split(b"/") for member in archive.members())
         names = _algorithms(parts[1] for parts in listed if len(parts) == 2)
     members = _Members(stack.enter_context(MemberTable(archive)), names, pool, on_event)
-    members.collect(archive, say)
+    members.collect(archive, report_problems)
     needed = members.lacking()
     if level == "full" and needed:
         members = _Members(stack.enter_context(MemberTable(archive)), needed, pool, on_event)
@@ -166,7 +175,7 @@ class _Members:
         self._used: tuple[set[int], set[int]] = (set(), set())
         self._has_links = False
 
-    def collect(self, archive: Archive, say: Say) -> None:
+    def collect(self, archive: Archive, report_problems: ReportProblems) -> None:
         """Take in all members, and say which cannot be unpacked.
 
         :raises ArchiveError: the archive is damaged, or exceeds a limit
@@ -178,7 +187,7 @@ class _Members:
             if fault is None:
                 fault = "it is the directory that holds everything" if not name else self._take(archive, name, member)
             if fault is not None:
-                say([problem("archive-member", b"", f"{quoted(member.name)}: {fault}")])
+                report_problems([problem("archive-member", b"", f"{quoted(member.name)}: {fault}")])
         # Only now is it known how many files they may list.
         archive.check_tag_files(self._manifests, self._kept)
         tops = list(islice(self.table.names(), 2))
@@ -290,20 +299,20 @@ class _Members:
         return found
 
 
-class _Reading:
+class _Verifier:
     """The comparison of the digests of an archive's members with the manifests."""
 
-    def __init__(self, bag: ArchivedBag, members: _Members, say: Say) -> None:
+    def __init__(self, bag: ArchivedBag, members: _Members, report_problems: ReportProblems) -> None:
         self._bag = bag
         self._members = members
-        self._say = say
+        self._report_problems = report_problems
 
-    def run(self, structure: Structure, matching: Matching, stack: ExitStack) -> None:
+    def run(self, tag_files: TagFiles, matcher: FileMatcher, stack: ExitStack) -> None:
         """Compare the checksums of all files that are listed, and say which do not have theirs."""
-        bag = structure.bag
-        for match in matching.matches():
+        bag = tag_files.bag
+        for match in matcher.matches():
             known = bag.algorithms if match.of_payload else bag.tag_algorithms
-            judge(structure, match, self._outcome(match, known), self._say)
+            compare_digests(tag_files, match, self._outcome(match, known), self._report_problems)
 
     def _outcome(self, match: Match, known: Sequence[str]) -> Outcome:
         node = self._bag.file(match.path if match.real is None else match.real)

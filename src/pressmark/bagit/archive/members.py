@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import BinaryIO, NoReturn
 
-from pressmark.bagit.paths import canonical, fault_of
+from pressmark.bagit.paths import canonical, why_unsafe
 from pressmark.errors import ArchiveError, BagError
 
 __all__ = ["BLOCK", "ArchiveFile", "Limits", "Member", "clean_name"]
@@ -175,10 +175,10 @@ def clean_name(name: bytes) -> tuple[bytes, str | None]:
     """
     if name.rstrip(b"/") in (b".", b"") and name:
         return (b"", None) if name.startswith(b".") else (name, "it is absolute")
-    fault = fault_of(name)
+    fault = why_unsafe(name)
     if fault is None:
         name = canonical(name)[0].rstrip(b"/")
-        fault = fault_of(name)
+        fault = why_unsafe(name)
     if fault is None:
         try:
             os.fsdecode(name)

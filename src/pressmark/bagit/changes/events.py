@@ -10,7 +10,7 @@ from pressmark.reports import Problem
 if TYPE_CHECKING:
     from pressmark.fixity.copying import Copying
 
-__all__ = ["Event", "Noticed", "Stage"]
+__all__ = ["Event", "Notice", "Stage"]
 
 
 class Stage(NamedTuple):
@@ -27,10 +27,10 @@ class Stage(NamedTuple):
     bytes: int | None = None
 
 
-class Noticed(NamedTuple):
+class Notice(NamedTuple):
     """An event: something is worth a warning, or, with the severity ``error``, is why the run will be refused."""
 
     problem: Problem
 
 
-Event: TypeAlias = "Stage | Noticed | Copying | Finished | Progress"
+Event: TypeAlias = "Stage | Notice | Copying | Finished | Progress"

@@ -29,11 +29,11 @@ from pressmark.bagit.creation.preflight import (
     ChangeDetector,
     Listener,
     Preflight,
-    fault_of_name,
     record_outcomes,
     refuse_bag,
+    why_unlistable,
 )
-from pressmark.bagit.creation.tag_writer import Manifests, write_tag_files
+from pressmark.bagit.creation.tag_writer import ManifestWriter, write_tag_files
 from pressmark.bagit.paths import PAYLOAD, normal_key
 from pressmark.bagit.walk import walk
 from pressmark.errors import BagError
@@ -105,7 +105,7 @@ def create_elsewhere(
                 return
             _empty(hidden)
             preflight = _preflight(sources, options, destination, on_event)
-            preflight.settle(paths[0])
+            preflight.raise_if_refused(paths[0])
             if mode == "copy" and (free := shutil.disk_usage(parent).free) < preflight.bytes:
                 raise BagError(destination, f"{preflight.bytes} bytes are needed, the disk has {free} left")
             bag = _build(hidden.inside, sources, options, mode, preflight, on_event)
@@ -143,7 +143,7 @@ def _opened(paths: Sequence[bytes], several: bool, nested: bool, stack: contextl
             name = os.path.basename(os.path.abspath(path))
             if normal_key(name) in taken:
                 raise BagError(path, "two sources have this name; rename one, or bag a directory that holds both")
-            if reason := fault_of_name(name):
+            if reason := why_unlistable(name):
                 raise BagError(path, reason)
             taken.add(normal_key(name))
             prefix = name + b"/" if is_directory else name
@@ -172,9 +172,9 @@ def _preflight(sources: Sequence[_Source], options: CreateOptions, destination: 
     preflight = Preflight(options.links, on_event)
     for source in sources:
         if source.base is None:
-            preflight.look_at_file(source.path, source.status.st_size)
+            preflight.check_file(source.path, source.status.st_size)
         else:
-            preflight.look(source.base, into)
+            preflight.check_directory(source.base, into)
     return preflight
 
 
@@ -192,7 +192,7 @@ def _build(
     data = os.path.join(bag, PAYLOAD)
     os.makedirs(data)
     os.mkdir(tags)
-    links = preflight.reach(in_place=False)
+    links = preflight.links_to_follow(in_place=False)
     detector = ChangeDetector()
     paths: deque[bytes] = deque()  # those that are under way
 
@@ -210,14 +210,14 @@ def _build(
         links=options.links,
         on_event=on_event,
     )
-    with contextlib.closing(copies), Manifests(tags, options.algorithms) as manifests:
+    with contextlib.closing(copies), ManifestWriter(tags, options.algorithms) as manifests:
         outcomes = ((paths.popleft(), outcome) for outcome in copies)
-        octets, files = record_outcomes(outcomes, manifests, detector, preflight)
-    preflight.settle(sources[0].path)
-    on_event(Stage("check", files, octets))
+        nbytes, files = record_outcomes(outcomes, manifests, detector, preflight)
+    preflight.raise_if_refused(sources[0].path)
+    on_event(Stage("check", files, nbytes))
     detector.compare(sources[0].path, _again(sources, data, links))
     on_event(Stage("tag"))
-    for name in write_tag_files(tags, options, octets, files):
+    for name in write_tag_files(tags, options, nbytes, files):
         os.rename(os.path.join(tags, name), os.path.join(bag, name))
     return bag
 

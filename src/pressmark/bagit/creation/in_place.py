@@ -26,7 +26,7 @@ from pressmark.bagit.creation.preflight import (
     record_outcomes,
     refuse_bag,
 )
-from pressmark.bagit.creation.tag_writer import Manifests, write_tag_files
+from pressmark.bagit.creation.tag_writer import ManifestWriter, write_tag_files
 from pressmark.errors import BagError
 from pressmark.fixity.ledger import Ledger
 from pressmark.fixity.outcomes import Outcome
@@ -65,8 +65,8 @@ def create_in_place(
             on_event(Stage("examine"))
             preflight = Preflight(options.links, on_event)
             with refusing(path, "nothing was changed"):
-                preflight.look(base)
-                preflight.settle(path)
+                preflight.check_directory(base)
+                preflight.raise_if_refused(path)
                 names = _stage(base, transaction.new, options, ledger, preflight, on_event)
                 away = [name for name in os.listdir(where) if name != STAGING]
             on_event(Stage("move"))
@@ -98,7 +98,7 @@ def _stage(
     on_event: Listener,
 ) -> list[bytes]:
     """Write all tag files for what is in ``base`` to ``new``, and return the names there."""
-    links = preflight.reach(in_place=True)
+    links = preflight.links_to_follow(in_place=True)
     on_event(Stage("hash", preflight.files, preflight.bytes))
     detector = ChangeDetector()
     paths: deque[bytes] = deque()  # those that are under way
@@ -121,12 +121,12 @@ def _stage(
         for outcome in outcomes:
             yield paths.popleft(), outcome
 
-    with Manifests(new, options.algorithms) as manifests:
-        octets, files = record_outcomes(hashed(), manifests, detector, preflight)
-    preflight.settle(base.path)
+    with ManifestWriter(new, options.algorithms) as manifests:
+        nbytes, files = record_outcomes(hashed(), manifests, detector, preflight)
+    preflight.raise_if_refused(base.path)
     on_event(Stage("tag"))
-    names = write_tag_files(new, options, octets, files)
-    on_event(Stage("check", files, octets))
+    names = write_tag_files(new, options, nbytes, files)
+    on_event(Stage("check", files, nbytes))
     statuses = ((found.path, base.status(real_path(found))) for found in payload_files(base, links))
     detector.compare(base.path, statuses)
     return names

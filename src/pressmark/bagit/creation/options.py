@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 from pressmark.bagit.bag_directory import STAGING
 from pressmark.bagit.bag_info import BagInfo
 from pressmark.bagit.changes.refusals import refusing
-from pressmark.bagit.paths import FETCH_TXT, PAYLOAD, canonical, fault_of, normal_key
+from pressmark.bagit.paths import FETCH_TXT, PAYLOAD, canonical, normal_key, why_unsafe
 from pressmark.errors import BagError
 from pressmark.fixity.algorithms import algorithm_names
 
-__all__ = ["CreateOptions", "Elements", "Path", "elements_of", "tag_files_of"]
+__all__ = ["CreateOptions", "Elements", "Path", "checked_elements", "checked_tag_files"]
 
 Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 Elements = Mapping[str, str | Iterable[str]] | Iterable[tuple[str, str]]
@@ -35,7 +35,7 @@ class CreateOptions(NamedTuple):
     date: datetime.date
 
     @classmethod
-    def of(
+    def from_arguments(
         cls,
         algorithms: Iterable[str] | str,
         info: Elements | None,
@@ -48,7 +48,7 @@ class CreateOptions(NamedTuple):
         """Check the arguments of :func:`pressmark.bagit.create`."""
         if links not in LINKS:
             raise ValueError(f"links={links!r}: expected {', '.join(LINKS)}")
-        names, elements, files = algorithm_names(algorithms), elements_of(info), tag_files_of(tag_files)
+        names, elements, files = algorithm_names(algorithms), checked_elements(info), checked_tag_files(tag_files)
         return cls(names, elements, links, files, threads, read, date or datetime.date.today())
 
     def request(self, **more: Any) -> dict[str, Any]:
@@ -59,7 +59,7 @@ class CreateOptions(NamedTuple):
         return {"command": "create", **request, **more}
 
 
-def elements_of(info: Elements | None) -> list[tuple[str, str]]:
+def checked_elements(info: Elements | None) -> list[tuple[str, str]]:
     """Return the elements of bag-info.txt as pairs."""
     if info is None:
         return []
@@ -72,7 +72,7 @@ def elements_of(info: Elements | None) -> list[tuple[str, str]]:
     return pairs
 
 
-def tag_files_of(given: Mapping[str, Path] | Iterable[Path]) -> list[tuple[bytes, bytes]]:
+def checked_tag_files(given: Mapping[str, Path] | Iterable[Path]) -> list[tuple[bytes, bytes]]:
     """Return of each tag file its path in the bag, and where it is."""
     if isinstance(given, Mapping):
         files = [(os.fsencode(path), os.fsencode(where)) for path, where in given.items()]
@@ -80,7 +80,7 @@ def tag_files_of(given: Mapping[str, Path] | Iterable[Path]) -> list[tuple[bytes
         files = [(os.path.basename(os.fsencode(where)), os.fsencode(where)) for where in given]
     seen: set[bytes] = set()
     for path, where in files:
-        if reason := _tag_fault(path):
+        if reason := _why_not_a_tag_file(path):
             raise BagError(path, f"no tag file can be called so: {reason}")
         if normal_key(path) in seen:
             raise BagError(path, "two tag files would have this path; name another for one of them")
@@ -91,11 +91,11 @@ def tag_files_of(given: Mapping[str, Path] | Iterable[Path]) -> list[tuple[bytes
     return files
 
 
-def _tag_fault(path: bytes) -> str | None:
+def _why_not_a_tag_file(path: bytes) -> str | None:
     first, _, rest = path.partition(b"/")
     if path.endswith(b"/") or b"//" in path or not _is_text(path):
         return "it is no path of a file in UTF-8"
-    if fault := fault_of(path):
+    if fault := why_unsafe(path):
         return fault
     # Else ./bagit.txt would pass for another file than bagit.txt.
     if canonical(path)[1]:

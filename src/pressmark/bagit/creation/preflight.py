@@ -7,12 +7,12 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator
 
 from pressmark.bagit.bag_directory import STAGING, BagDirectory
-from pressmark.bagit.changes.events import Event, Noticed
+from pressmark.bagit.changes.events import Event, Notice
 from pressmark.bagit.changes.refusals import RUN_AGAIN, refusing
-from pressmark.bagit.creation.tag_writer import Manifests
-from pressmark.bagit.paths import PAYLOAD, fault_of, normal_key
+from pressmark.bagit.creation.tag_writer import ManifestWriter
+from pressmark.bagit.paths import PAYLOAD, normal_key, why_unsafe
 from pressmark.bagit.problems import problem
-from pressmark.bagit.walk import Found, walk
+from pressmark.bagit.walk import BagEntry, walk
 from pressmark.errors import BagError
 from pressmark.fixity.outcomes import Outcome
 from pressmark.fs.durable import exists
@@ -24,11 +24,11 @@ __all__ = [
     "ChangeDetector",
     "Listener",
     "Preflight",
-    "fault_of_name",
     "payload_files",
     "real_path",
     "record_outcomes",
     "refuse_bag",
+    "why_unlistable",
 ]
 
 Listener = Callable[[Event], object]
@@ -57,15 +57,15 @@ class Preflight:
     def refuse(self, found: Problem) -> None:
         """Note one reason to make no bag."""
         self.refused += 1
-        self._on_event(Noticed(found._replace(severity="error")))
+        self._on_event(Notice(found._replace(severity="error")))
         if len(self._reasons) < NAMED:
             self._reasons.append(str(BagError(found.path, found.message)))
 
     def warn(self, found: Problem) -> None:
         """Note what makes a bag that some will not like."""
-        self._on_event(Noticed(found._replace(severity="warning")))
+        self._on_event(Notice(found._replace(severity="warning")))
 
-    def settle(self, source: bytes) -> None:
+    def raise_if_refused(self, source: bytes) -> None:
         """Refuse to go on where there was a reason.
 
         :raises BagError: there was
@@ -74,7 +74,7 @@ class Preflight:
             more = f"; and {self.refused - NAMED} more" if self.refused > NAMED else ""
             raise BagError(source, f"no bag was made, nothing was changed: {'; '.join(self._reasons)}{more}")
 
-    def look(self, base: BagDirectory, into: bytes | None = None) -> None:
+    def check_directory(self, base: BagDirectory, into: bytes | None = None) -> None:
         """Go through the directory ``base``.
 
         :param into: the real path that the bag will have; :data:`None` where it is made in place
@@ -83,7 +83,7 @@ class Preflight:
         in_place = into is None
         device = base.status(b"").st_dev
         folder: bytes | None = None
-        for found in walk(base, links=self.reach(in_place)):
+        for found in walk(base, links=self.links_to_follow(in_place)):
             if found.path == STAGING and in_place:
                 continue
             if folder is not None and not found.path.startswith(folder + b"/"):
@@ -100,22 +100,22 @@ class Preflight:
         if folder is not None:
             self.warn(problem("directory-empty", folder))
 
-    def reach(self, in_place: bool) -> str:
+    def links_to_follow(self, in_place: bool) -> str:
         """Return which links a walk is to follow: those that lead out can only be copied."""
         return "trusted" if self._links == "follow" and not in_place else "inside"
 
-    def look_at_file(self, path: bytes, size: int) -> None:
+    def check_file(self, path: bytes, size: int) -> None:
         """Take up a source that is a file."""
         self.files += 1
         self.bytes += size
         if not _is_readable(path):
             self.refuse(problem("file-unreadable", path))
 
-    def _passes(self, base: BagDirectory, found: Found, in_place: bool, device: int) -> bool:
+    def _passes(self, base: BagDirectory, found: BagEntry, in_place: bool, device: int) -> bool:
         """Return whether a file or directory can be in a bag."""
         fault = found.fault
         if fault is not None and fault.kind == "name-clash":
-            self._clash(base, found)
+            self._report_collision(base, found)
             return False  # it was counted already
         if fault is not None and fault.kind.startswith("link-") and fault.kind != "link-loop":
             if self._links == "refuse":
@@ -130,7 +130,7 @@ class Preflight:
             return False
         if fault is not None:
             self.warn(fault)
-        if reason := fault_of_name(found.path):
+        if reason := why_unlistable(found.path):
             self.refuse(problem("path-unsafe", found.path, reason))
             return False
         full = os.path.join(base.path, found.path)
@@ -149,7 +149,7 @@ class Preflight:
                 self.refuse(problem("file-unreadable", found.path, "the directory must be writable to be moved"))
         return True
 
-    def _clash(self, base: BagDirectory, found: Found) -> None:
+    def _report_collision(self, base: BagDirectory, found: BagEntry) -> None:
         """Refuse names that are the same once normalized, warn of such as differ only in case (6.1.1.3)."""
         above, _, name = found.path.rpartition(b"/")
         others = os.listdir(os.path.join(base.path, above))
@@ -162,17 +162,17 @@ class Preflight:
             self.warn(problem("name-clash", found.path, message))
 
 
-def fault_of_name(path: bytes) -> str | None:
+def why_unlistable(path: bytes) -> str | None:
     """Return why no manifest can list ``path`` below ``data/``; :data:`None` when it can."""
     try:
         path.decode()
     except UnicodeDecodeError:
         return "the name is not UTF-8; rename it"
-    reason = fault_of(b"%b/%b" % (PAYLOAD, path))
+    reason = why_unsafe(b"%b/%b" % (PAYLOAD, path))
     return f"no manifest may list it, because {reason}; rename it" if reason else None
 
 
-def payload_files(base: BagDirectory, links: str) -> Iterator[Found]:
+def payload_files(base: BagDirectory, links: str) -> Iterator[BagEntry]:
     """Give the files of ``base`` that will be payload.
 
     :param links: as for :func:`~pressmark.bagit.walk.walk`
@@ -228,7 +228,7 @@ class ChangeDetector:
             raise BagError(os.path.join(folder, first or b""), f"{CHANGED_MEANWHILE}; {RUN_AGAIN}")
 
 
-def real_path(found: Found) -> bytes:
+def real_path(found: BagEntry) -> bytes:
     """Return where a file is, relative to the base directory and without links; it was found without leaving that."""
     assert found.real is not None
     return found.real
@@ -256,13 +256,13 @@ def refuse_bag(path: bytes, nested: bool) -> None:
 
 
 def record_outcomes(
-    outcomes: Iterable[tuple[bytes, Outcome]], manifests: Manifests, detector: ChangeDetector, preflight: Preflight
+    outcomes: Iterable[tuple[bytes, Outcome]], manifests: ManifestWriter, detector: ChangeDetector, preflight: Preflight
 ) -> tuple[int, int]:
     """Write what was hashed into the manifests, and return how many bytes and files it was.
 
     :param outcomes: each with the path in the payload
     """
-    octets = files = 0
+    nbytes = files = 0
     for path, outcome in outcomes:
         if outcome.digests is None or outcome.size is None or outcome.mtime_ns is None:
             kind = "file-changing" if outcome.kind == "changed-while-read" else "file-unreadable"
@@ -270,6 +270,6 @@ def record_outcomes(
             continue
         manifests.add(b"%b/%b" % (PAYLOAD, path), outcome.digests)
         detector.add(path, outcome.size, outcome.mtime_ns)
-        octets += outcome.size
+        nbytes += outcome.size
         files += 1
-    return octets, files
+    return nbytes, files

@@ -19,7 +19,7 @@ from pressmark.fixity.pool import hash_files
 from pressmark.version import __version__
 
 __all__ = [
-    "Manifests",
+    "ManifestWriter",
     "bag_size",
     "write_tag_files",
     "write_tag_manifests",
@@ -30,7 +30,7 @@ AGENT = f"Pressmark {__version__}"
 UNITS = ("B", "KB", "MB", "GB", "TB", "PB", "EB")
 
 
-class Manifests:
+class ManifestWriter:
     """New manifests, one an algorithm, to which files are added; a context manager.
 
     :param folder: where they are written; they are not there yet
@@ -60,7 +60,7 @@ class Manifests:
                     file.write(charset.marks[0][0])
             self._stack = stack.pop_all()
 
-    def __enter__(self) -> Manifests:
+    def __enter__(self) -> ManifestWriter:
         return self
 
     def __exit__(
@@ -102,14 +102,14 @@ def write_tag_manifests(
     :raises BagError: one cannot be read
     """
     outcomes = hash_files([where for _path, where in files], algorithms)
-    with Manifests(folder, algorithms, charset, version, tag=True) as manifests:
+    with ManifestWriter(folder, algorithms, charset, version, tag=True) as manifests:
         for (path, _where), outcome in zip(files, outcomes, strict=True):
             if outcome.digests is None:
                 raise BagError(outcome.path, outcome.message)
             manifests.add(path, outcome.digests)
 
 
-def write_tag_files(folder: bytes, options: CreateOptions, octets: int, files: int) -> list[bytes]:
+def write_tag_files(folder: bytes, options: CreateOptions, nbytes: int, files: int) -> list[bytes]:
     """Write all tag files but the payload manifests, which are there, and return the names of all in ``folder``.
 
     :param folder: nothing but tag files is in it
@@ -122,8 +122,8 @@ def write_tag_files(folder: bytes, options: CreateOptions, octets: int, files: i
     given = {label.lower() for label, _value in options.info}
     for label, value in (
         ("Bagging-Date", options.date.isoformat()),
-        ("Bag-Size", bag_size(octets)),
-        ("Payload-Oxum", f"{octets}.{files}"),
+        ("Bag-Size", bag_size(nbytes)),
+        ("Payload-Oxum", f"{nbytes}.{files}"),
         ("Bag-Software-Agent", AGENT),
     ):
         if label.lower() not in given:
@@ -145,13 +145,13 @@ def write_tag_files(folder: bytes, options: CreateOptions, octets: int, files: i
     return [*names, b"bagit.txt"]
 
 
-def bag_size(octets: int) -> str:
+def bag_size(nbytes: int) -> str:
     """Return a size as people read it (Bag-Size, 2.2.2), in powers of 1000.
 
     >>> bag_size(42_600_000_000)
     '42.6 GB'
     """
-    size = float(octets)
+    size = float(nbytes)
     for unit in UNITS:
         if size < 999.95 or unit == UNITS[-1]:
             break

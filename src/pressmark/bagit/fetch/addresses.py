@@ -12,7 +12,7 @@ from __future__ import annotations
 import socket
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 
-__all__ = ["fault_of_address", "resolve"]
+__all__ = ["resolve", "why_not_public"]
 
 _V4 = tuple(
     (IPv4Network(network), what)
@@ -58,10 +58,10 @@ _V6_OVER_V4 = (
 )
 
 
-def fault_of_address(address: str) -> str | None:
+def why_not_public(address: str) -> str | None:
     """Return why ``address`` is not one that is routed for all; :data:`None` where it is.
 
-    >>> fault_of_address("::ffff:127.0.0.1")
+    >>> why_not_public("::ffff:127.0.0.1")
     'loopback'
 
     :param address: as :func:`socket.getaddrinfo` gives it, with or without a zone

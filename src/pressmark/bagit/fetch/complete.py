@@ -29,13 +29,13 @@ from pressmark.bagit.bag_tags import BagTags
 from pressmark.bagit.changes.bag_transaction import BagTransaction
 from pressmark.bagit.changes.events import Event, Stage
 from pressmark.bagit.changes.refusals import refusing
-from pressmark.bagit.fetch.download import NO_SPACE, Download, Downloader, Terms
+from pressmark.bagit.fetch.download import NO_SPACE, Download, Downloader, DownloadPolicy
 from pressmark.bagit.fetch.fetch_txt import FetchEntry, read_fetch
 from pressmark.bagit.fetch.partial import BLOCK, Directory
 from pressmark.bagit.paths import FETCH_TXT
 from pressmark.bagit.problems import problem
 from pressmark.bagit.report import BagReport
-from pressmark.bagit.versions import holds
+from pressmark.bagit.versions import applies
 from pressmark.errors import BagError
 from pressmark.fixity.algorithms import ALGORITHMS
 from pressmark.fixity.outcomes import Outcome
@@ -109,7 +109,7 @@ def complete(
         raise ValueError(f"timeout={timeout}: expected more than 0")
     if maximum is not None and maximum < 0:
         raise ValueError(f"maximum={maximum}: expected 0 or more")
-    terms = Terms(
+    policy = DownloadPolicy(
         allow_http=allow_http,
         allow_file=allow_file,
         allow_private=allow_private,
@@ -127,7 +127,7 @@ def complete(
         if is_changing:
             # What an interrupted change had decided comes first: it may be about manifests or fetch.txt.
             change = ending.enter_context(BagTransaction(path))
-        run = _Run(BagTags.open(path), terms, threads, verify, change is not None, ending, on_event, on_problem)
+        run = _Run(BagTags.open(path), policy, threads, verify, change is not None, ending, on_event, on_problem)
         return run.report()
 
 
@@ -154,7 +154,7 @@ class _Run:
     def __init__(
         self,
         bag: BagTags,
-        terms: Terms,
+        policy: DownloadPolicy,
         threads: int,
         verify: bool,
         locked: bool,
@@ -163,7 +163,7 @@ class _Run:
         on_problem: Callable[[Problem], object] | None,
     ) -> None:
         self._bag = bag
-        self._terms = terms
+        self._policy = policy
         self._threads = threads
         self._verify = verify
         self._ending = ending
@@ -309,7 +309,7 @@ class _Run:
                 path = again.path
             found.update(again.digests)
             problems.append(problem(again.kind, path, f"fetch.txt, line {entry.line} has another spelling of it"))
-        everywhere = holds("listed-everywhere", self._bag.version)
+        everywhere = applies("listed-everywhere", self._bag.version)
         missing = self._manifests - found.keys() if found and everywhere else set()
         if not found or missing:
             reason = f"it is not in the manifest of {', '.join(sorted(missing))}" if missing else "it is in no manifest"
@@ -326,7 +326,7 @@ class _Run:
     def _begin(self, fetching: bool) -> None:
         """Make ready for the first job: a bag in which everything is there is not even written to."""
         if fetching and self._downloader is None:
-            self._downloader = Downloader(self._terms)
+            self._downloader = Downloader(self._policy)
             self._ending.callback(self._downloader.close)
         if fetching and self._places is None:
             self._ending.enter_context(BagTransaction(self._bag.path))

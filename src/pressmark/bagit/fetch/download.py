@@ -28,8 +28,8 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import SplitResult, unquote_to_bytes, urljoin
 
-from pressmark.bagit.fetch.addresses import fault_of_address, resolve
-from pressmark.bagit.fetch.download_errors import Failure
+from pressmark.bagit.fetch.addresses import resolve, why_not_public
+from pressmark.bagit.fetch.download_errors import DownloadError
 from pressmark.bagit.fetch.partial import (
     BLOCK,
     OPEN_FLAGS,
@@ -39,14 +39,14 @@ from pressmark.bagit.fetch.partial import (
     remove_partial,
     validator_of,
 )
-from pressmark.bagit.fetch.urls import Place, encoded, place_of, shown_url, split_url
+from pressmark.bagit.fetch.urls import ParsedUrl, encoded, parse_url, redacted_url, split_url
 from pressmark.errors import BagError, quoted
 from pressmark.version import __version__
 
 if TYPE_CHECKING:
     from urllib3 import BaseHTTPResponse, HTTPConnectionPool
 
-__all__ = ["NO_SPACE", "Download", "Downloader", "Terms"]
+__all__ = ["NO_SPACE", "Download", "DownloadPolicy", "Downloader"]
 
 REDIRECTS = 10
 # A server that gives less than this in so many times the time after which silence is an error is as good as silent.
@@ -65,7 +65,7 @@ _CONTENT_RANGE = re.compile(r"bytes ([0-9]{1,18})-([0-9]{1,18})/([0-9]{1,18}|\*)
 
 
 @dataclass(frozen=True)
-class Terms:
+class DownloadPolicy:
     """What is allowed, and how patient to be.
 
     :ivar allow_http: unencrypted HTTP, of the URLs and of what they redirect to
@@ -148,7 +148,7 @@ class Downloader:
     :raises BagError: urllib3 is not there, or the certificates to trust cannot be read
     """
 
-    def __init__(self, terms: Terms) -> None:
+    def __init__(self, policy: DownloadPolicy) -> None:
         try:
             import urllib3
         except ModuleNotFoundError as error:
@@ -156,8 +156,8 @@ class Downloader:
                 raise
             raise BagError("fetch.txt", "fetching files needs urllib3: pip install pressmark[fetch]") from None
         self._urllib3 = urllib3
-        self._terms = terms
-        self._hosts = frozenset(host.lower().rstrip(".").strip("[]") for host in terms.allow_hosts)
+        self._policy = policy
+        self._hosts = frozenset(host.lower().rstrip(".").strip("[]") for host in policy.allow_hosts)
         self._ended = threading.Event()
         self._lock = threading.Lock()
         self._pools: dict[tuple[str, str, int, str], HTTPConnectionPool] = {}
@@ -166,11 +166,11 @@ class Downloader:
         self._watchman: threading.Thread | None = None
         self._closed = threading.Event()
         self._context: ssl.SSLContext | None = None
-        if terms.certificates is not None:
+        if policy.certificates is not None:
             try:
-                self._context = ssl.create_default_context(cafile=terms.certificates)
+                self._context = ssl.create_default_context(cafile=policy.certificates)
             except OSError as error:
-                raise BagError(terms.certificates, f"no certificates can be read from it: {_words(error)}") from None
+                raise BagError(policy.certificates, f"no certificates can be read from it: {_words(error)}") from None
 
     def cancel(self) -> None:
         """End all downloads within a moment; each is an outcome of kind ``cancelled``."""
@@ -208,7 +208,7 @@ class Downloader:
         :param expected: official name of each algorithm to lower-case hex
         :param on_bytes: called with the number of bytes of each read, in this thread
         """
-        limit = self._terms.maximum if length is None else length
+        limit = self._policy.maximum if length is None else length
         part = None
         try:
             with PartialFile(directory, name, url, expected, length, self._ended.is_set) as part:
@@ -227,11 +227,11 @@ class Downloader:
                     if not spliced:
                         break
             remove_partial(directory, name)
-            reason = f"{shown_url(url)} does not have the checksums that it should have"
+            reason = f"{redacted_url(url)} does not have the checksums that it should have"
             if part.encoding != "identity":
                 reason += f"; the server sent it in the encoding {quoted(part.encoding)}, unasked"
             return Download("mismatch", reason, size, digests)
-        except Failure as failure:
+        except DownloadError as failure:
             if part is not None and failure.kind in ("refused", "too-long"):
                 remove_partial(directory, name)
             return Download(failure.kind, failure.reason, part.size if part else 0, {})
@@ -255,16 +255,16 @@ class Downloader:
                 finally:
                     self._watches.pop(threading.get_ident(), None)
                 return
-            except Failure as failure:
+            except DownloadError as failure:
                 if self._ended.is_set():
-                    raise Failure("cancelled", "the run was ended") from None
+                    raise DownloadError("cancelled", "the run was ended") from None
                 if part.size - before >= RESUMABLE:
                     tries = 0
-                if not failure.again or tries >= self._terms.retries:
+                if not failure.again or tries >= self._policy.retries:
                     raise
-                pause = min(self._terms.pause * 2**tries, LONGEST_PAUSE)
+                pause = min(self._policy.pause * 2**tries, LONGEST_PAUSE)
                 if self._ended.wait(pause if failure.wait is None else failure.wait):
-                    raise Failure("cancelled", "the run was ended") from None
+                    raise DownloadError("cancelled", "the run was ended") from None
                 tries += 1
                 if part.size and part.validator is None:
                     part.restart()
@@ -274,13 +274,13 @@ class Downloader:
     ) -> None:
         """Follow ``url`` to an answer, and take from it what is missing of the part."""
         if self._ended.is_set():
-            raise Failure("cancelled", "the run was ended")
+            raise DownloadError("cancelled", "the run was ended")
         parts = split_url(url)
         if parts.scheme == "file":
             self._read_file(url, parts, part, limit, on_bytes)
             return
         self._check_scheme(url, parts, None)
-        place = place_of(url, parts)
+        place = parse_url(url, parts)
         passed = {url}
         authorization = place.authorization
         for _ in range(REDIRECTS + 1):
@@ -291,54 +291,60 @@ class Downloader:
                     return
                 onward = response.headers.get("Location")
                 if onward is None:
-                    raise Failure("failed", f"{shown_url(place.url)} redirects to nowhere")
+                    raise DownloadError("failed", f"{redacted_url(place.url)} redirects to nowhere")
             finally:
                 self._let_go(response)
             # What follows the # is for the reader, and would come back with every turn of a circle.
             onward = urljoin(place.url, encoded(onward)).partition("#")[0]
             if onward in passed:
-                raise Failure("failed", f"{shown_url(place.url)} redirects in a circle")
+                raise DownloadError("failed", f"{redacted_url(place.url)} redirects in a circle")
             passed.add(onward)
             parts = split_url(onward)
             self._check_scheme(onward, parts, place)
-            following = place_of(onward, parts)
+            following = parse_url(onward, parts)
             # Credentials go to nobody but the origin that they were given for.
             authorization = following.authorization or (authorization if following.origin == place.origin else None)
             place = following
-        raise Failure("failed", f"{shown_url(url)} redirects more than {REDIRECTS} times")
+        raise DownloadError("failed", f"{redacted_url(url)} redirects more than {REDIRECTS} times")
 
-    def _check_scheme(self, url: str, parts: SplitResult, before: Place | None) -> None:
-        if parts.scheme == "https" or (parts.scheme == "http" and self._terms.allow_http):
+    def _check_scheme(self, url: str, parts: SplitResult, before: ParsedUrl | None) -> None:
+        if parts.scheme == "https" or (parts.scheme == "http" and self._policy.allow_http):
             return
-        what = shown_url(url) if before is None else f"{shown_url(before.url)} redirects to {shown_url(url)}, which"
+        what = (
+            redacted_url(url)
+            if before is None
+            else f"{redacted_url(before.url)} redirects to {redacted_url(url)}, which"
+        )
         if parts.scheme == "http":
-            raise Failure("refused", f"{what} is not encrypted; allow HTTP if you trust the way to it")
+            raise DownloadError("refused", f"{what} is not encrypted; allow HTTP if you trust the way to it")
         if not parts.scheme:
-            raise Failure("refused", f"{what} has no scheme; it should begin with https:")
-        raise Failure("refused", f"{what} has the scheme {quoted(parts.scheme)}; only https is fetched")
+            raise DownloadError("refused", f"{what} has no scheme; it should begin with https:")
+        raise DownloadError("refused", f"{what} has the scheme {quoted(parts.scheme)}; only https is fetched")
 
-    def _addresses(self, place: Place) -> list[str]:
+    def _addresses(self, place: ParsedUrl) -> list[str]:
         """Return the addresses of a host, all of which may be connected to."""
         try:
             addresses = resolve(place.host, place.port)
         except socket.gaierror as error:
             again = error.errno == socket.EAI_AGAIN
-            raise Failure("failed", f"the host {quoted(place.host)} is not known: {error.strerror}", again) from None
+            raise DownloadError(
+                "failed", f"the host {quoted(place.host)} is not known: {error.strerror}", again
+            ) from None
         except (OSError, UnicodeError) as error:
-            raise Failure("failed", f"the host {quoted(place.host)} is not known: {error}") from None
-        if not self._terms.allow_private and place.host.rstrip(".") not in self._hosts:
+            raise DownloadError("failed", f"the host {quoted(place.host)} is not known: {error}") from None
+        if not self._policy.allow_private and place.host.rstrip(".") not in self._hosts:
             for address in addresses:
-                fault = fault_of_address(address)
+                fault = why_not_public(address)
                 # One is enough: a name that leads to both kinds is no mistake of its owner.
                 if fault is not None:
-                    raise Failure(
+                    raise DownloadError(
                         "refused",
                         f"the host {quoted(place.host)} has the address {address}, which is {fault}; "
                         "allow the host if you trust it",
                     )
         return addresses
 
-    def _ask(self, place: Place, authorization: str | None, part: PartialFile) -> BaseHTTPResponse:
+    def _ask(self, place: ParsedUrl, authorization: str | None, part: PartialFile) -> BaseHTTPResponse:
         """Send the request, and return the answer without its body."""
         default = 443 if place.scheme == "https" else 80
         host = f"[{place.host}]" if ":" in place.host else place.host
@@ -354,8 +360,8 @@ class Downloader:
         if part.size and part.validator is not None:
             headers["Range"] = f"bytes={part.size}-"
             headers["If-Range"] = part.validator[1]
-        timeout = self._urllib3.Timeout(connect=min(self._terms.timeout, CONNECT_TIMEOUT), read=self._terms.timeout)
-        last: Failure | None = None
+        timeout = self._urllib3.Timeout(connect=min(self._policy.timeout, CONNECT_TIMEOUT), read=self._policy.timeout)
+        last: DownloadError | None = None
         for address in self._addresses(place):
             if self._ended.is_set():
                 break
@@ -374,36 +380,36 @@ class Downloader:
                         decode_content=False,
                     )
                 except (self._urllib3.exceptions.NewConnectionError, self._urllib3.exceptions.ConnectTimeoutError):
-                    last = Failure("failed", f"{shown_url(place.url)}: no connection to {address}", again=True)
-        raise last or Failure("failed", f"the host {quoted(place.host)} has no address")
+                    last = DownloadError("failed", f"{redacted_url(place.url)}: no connection to {address}", again=True)
+        raise last or DownloadError("failed", f"the host {quoted(place.host)} has no address")
 
     @contextlib.contextmanager
-    def _failures(self, place: Place) -> Any:
+    def _failures(self, place: ParsedUrl) -> Any:
         """Turn what a connection may do into a failure of ours."""
         try:
             yield
-        except Failure:
+        except DownloadError:
             raise
         except (self._urllib3.exceptions.HTTPError, http.client.HTTPException, OSError, ValueError) as error:
             raise self._failure(error, place) from None
 
-    def _failure(self, error: Exception, place: Place) -> Failure:
-        where = shown_url(place.url)
+    def _failure(self, error: Exception, place: ParsedUrl) -> DownloadError:
+        where = redacted_url(place.url)
         if self._too_slow():
             return self._slowness(place)
         if isinstance(error, self._urllib3.exceptions.SSLError):
             cause = error.args[0] if error.args else error
             if isinstance(cause, ssl.SSLCertVerificationError):
-                return Failure("failed", f"{where}: its certificate is not accepted: {cause.verify_message}")
-            return Failure("failed", f"{where}: TLS fails: {_words(cause)}", again=True)
+                return DownloadError("failed", f"{where}: its certificate is not accepted: {cause.verify_message}")
+            return DownloadError("failed", f"{where}: TLS fails: {_words(cause)}", again=True)
         if isinstance(error, self._urllib3.exceptions.TimeoutError):
-            return Failure("failed", f"{where}: nothing came for {self._terms.timeout:g} seconds", again=True)
-        return Failure("failed", f"{where}: {_words(error)}", again=True)
+            return DownloadError("failed", f"{where}: nothing came for {self._policy.timeout:g} seconds", again=True)
+        return DownloadError("failed", f"{where}: {_words(error)}", again=True)
 
-    def _slowness(self, place: Place) -> Failure:
-        return Failure("failed", f"{shown_url(place.url)}: it comes too slowly", again=True)
+    def _slowness(self, place: ParsedUrl) -> DownloadError:
+        return DownloadError("failed", f"{redacted_url(place.url)}: it comes too slowly", again=True)
 
-    def _pool(self, place: Place, address: str) -> HTTPConnectionPool:
+    def _pool(self, place: ParsedUrl, address: str) -> HTTPConnectionPool:
         """Return the connections to a host under one of its addresses."""
         key = (*place.origin, address)
         with self._lock:
@@ -415,7 +421,7 @@ class Downloader:
             self._pools[key] = pool  # the last that was used
             return pool
 
-    def _new_pool(self, place: Place, address: str) -> HTTPConnectionPool:
+    def _new_pool(self, place: ParsedUrl, address: str) -> HTTPConnectionPool:
         made: HTTPConnectionPool
         if place.scheme == "http":
             made = self._urllib3.HTTPConnectionPool(address, place.port, maxsize=CONNECTIONS)
@@ -449,10 +455,10 @@ class Downloader:
             if self._watchman is None:
                 self._watchman = threading.Thread(target=self._keep_watch, name="pressmark-watch", daemon=True)
                 self._watchman.start()
-        self._watches[threading.get_ident()] = _Watch(connection, monotonic() + PATIENCE * self._terms.timeout)
+        self._watches[threading.get_ident()] = _Watch(connection, monotonic() + PATIENCE * self._policy.timeout)
 
     def _keep_watch(self) -> None:
-        while not self._closed.wait(min(1.0, self._terms.timeout / 4)):
+        while not self._closed.wait(min(1.0, self._policy.timeout / 4)):
             now = monotonic()
             for watch in list(self._watches.values()):
                 if now > watch.deadline:
@@ -463,7 +469,7 @@ class Downloader:
         """Note that enough has come on this thread's connection."""
         watch = self._watches.get(threading.get_ident())
         if watch is not None:
-            watch.deadline = monotonic() + PATIENCE * self._terms.timeout
+            watch.deadline = monotonic() + PATIENCE * self._policy.timeout
 
     def _too_slow(self) -> bool:
         """Return whether this thread's connection was ended because not enough came."""
@@ -484,7 +490,7 @@ class Downloader:
     def _take(
         self,
         response: BaseHTTPResponse,
-        place: Place,
+        place: ParsedUrl,
         part: PartialFile,
         length: int | None,
         limit: int | None,
@@ -501,25 +507,25 @@ class Downloader:
         else:
             if response.status == 416 and part.size:
                 part.restart()
-                raise Failure("failed", f"{shown_url(place.url)}: the file has changed", again=True, wait=0)
+                raise DownloadError("failed", f"{redacted_url(place.url)}: the file has changed", again=True, wait=0)
             raise _refusal(response, place)
         if limit is not None and whole is not None and whole > limit:
-            raise Failure("too-long", f"{shown_url(place.url)} has {whole} bytes, and may have {limit}")
+            raise DownloadError("too-long", f"{redacted_url(place.url)} has {whole} bytes, and may have {limit}")
         self._read_body(response, place, part, limit, on_bytes)
         # What was ended by us looks like an end of the answer, too.
         if self._ended.is_set():
-            raise Failure("cancelled", "the run was ended")
+            raise DownloadError("cancelled", "the run was ended")
         if self._too_slow():
             raise self._slowness(place)
         part.encoding = response.headers.get("Content-Encoding", "identity")
         # Where nobody said how long the answer would be, its end and a broken connection look the same.
         if part.size < (whole if whole is not None else length or 0):
-            raise Failure("failed", f"{shown_url(place.url)}: the connection was closed too early", again=True)
+            raise DownloadError("failed", f"{redacted_url(place.url)}: the connection was closed too early", again=True)
 
     def _read_body(
         self,
         response: BaseHTTPResponse,
-        place: Place,
+        place: ParsedUrl,
         part: PartialFile,
         limit: int | None,
         on_bytes: Callable[[int], object],
@@ -533,7 +539,9 @@ class Downloader:
             if not data:
                 return
             if limit is not None and part.size + len(data) > limit:
-                raise Failure("too-long", f"{shown_url(place.url)} has more bytes than the {limit} that it may have")
+                raise DownloadError(
+                    "too-long", f"{redacted_url(place.url)} has more bytes than the {limit} that it may have"
+                )
             part.write(data)
             on_bytes(len(data))
             given += len(data)
@@ -541,7 +549,7 @@ class Downloader:
                 given = 0
                 self._renew()
 
-    def _check_range(self, response: BaseHTTPResponse, place: Place, part: PartialFile) -> int | None:
+    def _check_range(self, response: BaseHTTPResponse, place: ParsedUrl, part: PartialFile) -> int | None:
         """Return how long the whole file is; the answer must be the rest of the very file of which there is a part."""
         found = _CONTENT_RANGE.fullmatch(response.headers.get("Content-Range", ""))
         same = validator_of(response.headers)
@@ -553,7 +561,9 @@ class Downloader:
         )
         if not fits:
             part.restart()
-            raise Failure("failed", f"{shown_url(place.url)}: the answer is not the part that was asked for", True, 0)
+            raise DownloadError(
+                "failed", f"{redacted_url(place.url)}: the answer is not the part that was asked for", True, 0
+            )
         assert found is not None
         return None if found[3] == "*" else int(found[3])
 
@@ -561,25 +571,29 @@ class Downloader:
         self, url: str, parts: SplitResult, part: PartialFile, limit: int | None, on_bytes: Callable[[int], object]
     ) -> None:
         """Take a file of this machine."""
-        if not self._terms.allow_file:
-            raise Failure("refused", f"{shown_url(url)} is a file of this machine; allow files if you trust the bag")
+        if not self._policy.allow_file:
+            raise DownloadError(
+                "refused", f"{redacted_url(url)} is a file of this machine; allow files if you trust the bag"
+            )
         if parts.netloc not in ("", "localhost"):
-            raise Failure("refused", f"{shown_url(url)} is a file of another machine")
+            raise DownloadError("refused", f"{redacted_url(url)} is a file of another machine")
         part.restart()
         path = unquote_to_bytes(parts.path)
         try:
             descriptor = os.open(path, os.O_RDONLY | OPEN_FLAGS)
         except (OSError, ValueError) as error:
-            raise Failure("failed", f"{shown_url(url)}: {_words(error)}") from None
+            raise DownloadError("failed", f"{redacted_url(url)}: {_words(error)}") from None
         try:
             status = os.fstat(descriptor)
             if not stat.S_ISREG(status.st_mode):
-                raise Failure("refused", f"{shown_url(url)} is no regular file")
+                raise DownloadError("refused", f"{redacted_url(url)} is no regular file")
             if limit is not None and status.st_size > limit:
-                raise Failure("too-long", f"{shown_url(url)} has {status.st_size} bytes, and may have {limit}")
+                raise DownloadError("too-long", f"{redacted_url(url)} has {status.st_size} bytes, and may have {limit}")
             while data := _read(descriptor, url):
                 if limit is not None and part.size + len(data) > limit:
-                    raise Failure("too-long", f"{shown_url(url)} has more bytes than the {limit} that it may have")
+                    raise DownloadError(
+                        "too-long", f"{redacted_url(url)} has more bytes than the {limit} that it may have"
+                    )
                 part.write(data)
                 on_bytes(len(data))
         finally:
@@ -590,7 +604,7 @@ def _read(descriptor: int, url: str) -> bytes:
     try:
         return os.read(descriptor, BLOCK)
     except OSError as error:
-        raise Failure("failed", f"{shown_url(url)}: {_words(error)}") from None
+        raise DownloadError("failed", f"{redacted_url(url)}: {_words(error)}") from None
 
 
 def _length_of(response: BaseHTTPResponse) -> int | None:
@@ -598,17 +612,17 @@ def _length_of(response: BaseHTTPResponse) -> int | None:
     return response.length_remaining if isinstance(response.length_remaining, int) else None
 
 
-def _refusal(response: BaseHTTPResponse, place: Place) -> Failure:
+def _refusal(response: BaseHTTPResponse, place: ParsedUrl) -> DownloadError:
     """Return what an answer that has no file in it means."""
     try:
         status = f"{response.status} {http.HTTPStatus(response.status).phrase}"
     except ValueError:
         status = str(response.status)
-    reason = f"{shown_url(place.url)}: the server answers {status}"
+    reason = f"{redacted_url(place.url)}: the server answers {status}"
     wait = _retry_after(response.headers)
     if wait is not None and wait > LONGEST_RETRY_AFTER:
-        return Failure("failed", f"{reason}, and to come again in {wait:.0f} seconds")
-    return Failure("failed", reason, response.status in _AGAIN, wait)
+        return DownloadError("failed", f"{reason}, and to come again in {wait:.0f} seconds")
+    return DownloadError("failed", reason, response.status in _AGAIN, wait)
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:

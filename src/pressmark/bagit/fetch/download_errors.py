@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-__all__ = ["Failure"]
+__all__ = ["DownloadError"]
 
 
-class Failure(Exception):
+class DownloadError(Exception):
     """A request that came to nothing.
 
     :ivar again: whether another try may do better

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple
 
 from pressmark.bagit.bag_directory import BagDirectory, open_tag_file
-from pressmark.bagit.encodings import UTF8, Charset, Line, LineReader, find_charset, place_of, undecodable
-from pressmark.bagit.manifest import PATH_SHOWN
+from pressmark.bagit.encodings import UTF8, Charset, Line, LineReader, find_charset, line_location, undecodable
+from pressmark.bagit.manifest import PATH_LIMIT
 from pressmark.bagit.paths import (
     BELOW_PAYLOAD,
     FETCH_TXT,
@@ -21,11 +21,11 @@ from pressmark.bagit.paths import (
     canonical,
     decode_path,
     encode_path,
-    fault_of,
     has_raw_percent,
+    why_unsafe,
 )
 from pressmark.bagit.problems import problem
-from pressmark.bagit.versions import holds
+from pressmark.bagit.versions import applies
 from pressmark.errors import BagError, quoted
 from pressmark.reports import SEVERITIES, Problem
 
@@ -184,10 +184,10 @@ def _read(
     def fault(kind: str, reason: str, severity: str | None = None) -> None:
         problems.append(problem(kind, name, f"line {line.number}: {reason}", severity=severity, section="2.2.3"))
 
-    def fault_of_path(kind: str, path: bytes, reason: str = "") -> None:
-        message = f"{place_of(name, line.number)}{reason and ': '}{reason}"
+    def report_path(kind: str, path: bytes, reason: str = "") -> None:
+        message = f"{line_location(name, line.number)}{reason and ': '}{reason}"
         section = "5.1" if kind == "path-unsafe" else "2.2.3"
-        problems.append(problem(kind, path[:PATH_SHOWN], message, section=section))
+        problems.append(problem(kind, path[:PATH_LIMIT], message, section=section))
 
     try:
         data = charset.to_utf8(line.data)
@@ -213,21 +213,21 @@ def _read(
         else:
             length = int(number[1] or b"0")
     text = found[3]
-    if holds("percent-encoded", version) and has_raw_percent(text):
-        fault_of_path("percent-raw", text)
+    if applies("percent-encoded", version) and has_raw_percent(text):
+        report_path("percent-raw", text)
     path = decode_path(text, version)
-    reason = fault_of(path) or fault_of(canonical(path)[0])
+    reason = why_unsafe(path) or why_unsafe(canonical(path)[0])
     if reason is not None:
-        fault_of_path("path-unsafe", path, reason)
+        report_path("path-unsafe", path, reason)
         return None
     path, changed = canonical(path)
     if changed:
-        fault_of_path("path-not-canonical", path, f"written {quoted(text)}")
+        report_path("path-not-canonical", path, f"written {quoted(text)}")
     if not path.startswith(BELOW_PAYLOAD):
-        fault_of_path("path-directory" if path == PAYLOAD else "fetch-tag-file", path)
+        report_path("path-directory" if path == PAYLOAD else "fetch-tag-file", path)
         return None
     if path.endswith(b"/"):
-        fault_of_path("path-directory", path)
+        report_path("path-directory", path)
         return None
     url = found[1].decode("utf-8", "surrogateescape")
     if not is_absolute_uri(url):

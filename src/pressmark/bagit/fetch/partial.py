@@ -11,7 +11,7 @@ import stat
 from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
 
-from pressmark.bagit.fetch.download_errors import Failure
+from pressmark.bagit.fetch.download_errors import DownloadError
 from pressmark.bagit.fetch.urls import URL_LENGTH
 from pressmark.fixity.algorithms import ALGORITHMS, Hasher
 
@@ -115,7 +115,7 @@ class PartialFile:
         :raises OSError: the disk is full, or fails
         """
         if self._cancelled():
-            raise Failure("cancelled", "the run was ended")
+            raise DownloadError("cancelled", "the run was ended")
         view = memoryview(data)
         while view:
             # What was written counts even if the rest was not: the file and the digests must stay of one length.
@@ -173,7 +173,7 @@ class PartialFile:
         self._hashers = {name: ALGORITHMS[name].make(1) for name in self._algorithms}
         while data := os.read(self._descriptor, BLOCK):
             if self._cancelled():
-                raise Failure("cancelled", "the run was ended")
+                raise DownloadError("cancelled", "the run was ended")
             for hasher in self._hashers.values():
                 hasher.update(data)
             self.size += len(data)

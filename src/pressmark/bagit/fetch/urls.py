@@ -7,15 +7,15 @@ from base64 import b64encode
 from typing import NamedTuple
 from urllib.parse import SplitResult, quote, unquote, urlsplit
 
-from pressmark.bagit.fetch.download_errors import Failure
+from pressmark.bagit.fetch.download_errors import DownloadError
 from pressmark.errors import quoted
 
-__all__ = ["URL_LENGTH", "Place", "encoded", "place_of", "shown_url", "split_url"]
+__all__ = ["URL_LENGTH", "ParsedUrl", "encoded", "parse_url", "redacted_url", "split_url"]
 
 URL_LENGTH = 1 << 16  # no server takes a longer one
 
 
-class Place(NamedTuple):
+class ParsedUrl(NamedTuple):
     """A URL, taken apart once, so that nobody reads it in another way."""
 
     scheme: str
@@ -31,10 +31,10 @@ class Place(NamedTuple):
         return self.scheme, self.host, self.port
 
 
-def shown_url(url: str) -> str:
+def redacted_url(url: str) -> str:
     """Return ``url`` for a message: without user, password and fragment, and without what its query says.
 
-    >>> shown_url("https://me:secret@example.org/a.tif?signature=abc")
+    >>> redacted_url("https://me:secret@example.org/a.tif?signature=abc")
     "'https://example.org/a.tif?…'"
     """
     scheme, colon, rest = url.partition("#")[0].partition(":")
@@ -45,13 +45,15 @@ def shown_url(url: str) -> str:
 
 def split_url(url: str) -> SplitResult:
     if len(url) > URL_LENGTH:
-        raise Failure("refused", f"the URL has more than {URL_LENGTH} characters")
+        raise DownloadError("refused", f"the URL has more than {URL_LENGTH} characters")
     if not all(character >= "!" and character != "\x7f" for character in url):
-        raise Failure("refused", f"{shown_url(url)} has a blank or a control character in it; encode it as %20")
+        raise DownloadError(
+            "refused", f"{redacted_url(url)} has a blank or a control character in it; encode it as %20"
+        )
     try:
         return urlsplit(url)
     except ValueError as error:
-        raise Failure("refused", f"{shown_url(url)} is no URL: {error}") from None
+        raise DownloadError("refused", f"{redacted_url(url)} is no URL: {error}") from None
 
 
 def encoded(location: str) -> str:
@@ -59,15 +61,15 @@ def encoded(location: str) -> str:
     return quote(location.strip(" \t").encode("latin-1", "replace"), safe="".join(map(chr, range(0x21, 0x7F))))
 
 
-def place_of(url: str, parts: SplitResult) -> Place:
+def parse_url(url: str, parts: SplitResult) -> ParsedUrl:
     """Return where an ``http:`` or ``https:`` URL leads."""
     try:
         host, port = parts.hostname or "", parts.port
         host = host if host.isascii() else host.encode("idna").decode("ascii")
     except ValueError as error:
-        raise Failure("refused", f"{shown_url(url)} is no URL: {error}") from None
+        raise DownloadError("refused", f"{redacted_url(url)} is no URL: {error}") from None
     if not re.fullmatch(r"[a-z0-9_.-]+|[0-9a-f:.]+", host) or host.strip(".") == "":
-        raise Failure("refused", f"{shown_url(url)} names no host")
+        raise DownloadError("refused", f"{redacted_url(url)} names no host")
     authorization = None
     if parts.username is not None:
         pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
@@ -76,4 +78,4 @@ def place_of(url: str, parts: SplitResult) -> Place:
     if parts.query:
         target += "?" + quote(parts.query, safe="/%:=&~+!$,;'@()*[]?")
     port = (443 if parts.scheme == "https" else 80) if port is None else port
-    return Place(parts.scheme, host, port, target, authorization, url)
+    return ParsedUrl(parts.scheme, host, port, target, authorization, url)

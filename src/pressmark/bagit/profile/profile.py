@@ -32,7 +32,7 @@ from pressmark.bagit.bag_directory import BagDirectory
 from pressmark.bagit.bag_tags import BagTags, ManifestFile
 from pressmark.bagit.fetch.fetch_txt import is_absolute_uri
 from pressmark.bagit.manifest_format import bag_name, official_name
-from pressmark.bagit.paths import BELOW_PAYLOAD, FETCH_TXT, PAYLOAD, fault_of
+from pressmark.bagit.paths import BELOW_PAYLOAD, FETCH_TXT, PAYLOAD, why_unsafe
 from pressmark.bagit.problems import problem
 from pressmark.bagit.walk import walk
 from pressmark.errors import ProfileError, quoted, quoted_value
@@ -262,19 +262,19 @@ class Profile:
         payload_files = _matcher(self.payload_files_allowed)
         if tag_files is None and payload_files is None and not self.data_empty:
             return
-        files = octets = 0
+        files = nbytes = 0
         for found in walk(base):
             if found.kind != "file":
                 continue
             if found.path.startswith(BELOW_PAYLOAD):
                 files += 1
-                octets += max(0, found.size)
+                nbytes += max(0, found.size)
                 if payload_files is not None and not payload_files(found.path):
                     yield problem("profile-payload-file-forbidden", found.path)
             elif tag_files is not None and not _DESCRIBED.fullmatch(found.path) and not tag_files(found.path):
                 yield problem("profile-tag-file-forbidden", found.path)
-        if self.data_empty and (files > 1 or octets):
-            yield problem("profile-data-not-empty", PAYLOAD, f"it has {files} files with {octets} bytes in all")
+        if self.data_empty and (files > 1 or nbytes):
+            yield problem("profile-data-not-empty", PAYLOAD, f"it has {files} files with {nbytes} bytes in all")
 
 
 def _check_element(bag: BagTags, element: Element) -> Iterator[Problem]:
@@ -463,7 +463,7 @@ class _Reader:
 
     def _paths(self, name: str, paths: tuple[str, ...] | None) -> None:
         for path in paths or ():
-            fault = fault_of(os.fsencode(path))
+            fault = why_unsafe(os.fsencode(path))
             if fault is None and path.startswith("data/") != name.startswith("Payload"):
                 fault = "it is a payload file" if name.startswith("Tag") else "it is not in data/"
             if fault is not None:

@@ -18,14 +18,14 @@ from pressmark.bagit import bag_info as infos
 from pressmark.bagit import bagit_txt as declaration
 from pressmark.bagit.bag_directory import BagDirectory, open_tag_file
 from pressmark.bagit.bag_info import BagInfo
-from pressmark.bagit.bag_tags import BagTags, ManifestFile, open_listing, survey
+from pressmark.bagit.bag_tags import BagTags, ManifestFile, open_listing, read_tag_files
 from pressmark.bagit.bagit_txt import Declaration, declaration_bytes
 from pressmark.bagit.changes.bag_transaction import BagTransaction, is_decided
-from pressmark.bagit.changes.events import Event, Noticed, Stage
+from pressmark.bagit.changes.events import Event, Notice, Stage
 from pressmark.bagit.changes.refusals import refusing
-from pressmark.bagit.creation.options import Elements, elements_of
-from pressmark.bagit.creation.preflight import fault_of_name, real_path
-from pressmark.bagit.creation.tag_writer import Manifests, bag_size, write_tag_manifests
+from pressmark.bagit.creation.options import Elements, checked_elements
+from pressmark.bagit.creation.preflight import real_path, why_unlistable
+from pressmark.bagit.creation.tag_writer import ManifestWriter, bag_size, write_tag_manifests
 from pressmark.bagit.encodings import UTF8, find_charset
 from pressmark.bagit.fetch.fetch_txt import FetchEntry, fetch_line, read_fetch
 from pressmark.bagit.manifest_format import bag_name, manifest_name, official_name
@@ -33,7 +33,7 @@ from pressmark.bagit.manifest_index import Listing
 from pressmark.bagit.paths import BELOW_PAYLOAD, FETCH_TXT
 from pressmark.bagit.problems import problem
 from pressmark.bagit.report import BagReport
-from pressmark.bagit.walk import Found, walk
+from pressmark.bagit.walk import BagEntry, walk
 from pressmark.errors import BagError, BagInvalidError
 from pressmark.fixity.algorithms import algorithm_names
 from pressmark.fixity.ledger import Ledger
@@ -85,7 +85,7 @@ def algorithms_to_read(
     drop: Iterable[str] | str = (),
 ) -> tuple[str, ...]:
     """Return which algorithms an update with these arguments computes: old ones are verified, new ones written."""
-    options = UpdateOptions.of(algorithms, add, drop, None, True, (), False, None)
+    options = UpdateOptions.from_arguments(algorithms, add, drop, None, True, (), False, None)
     return tuple(dict.fromkeys((*bag.algorithms, *options.target(bag))))
 
 
@@ -102,7 +102,7 @@ class UpdateOptions(NamedTuple):
     date: datetime.date | None
 
     @classmethod
-    def of(
+    def from_arguments(
         cls,
         algorithms: Iterable[str] | str | None,
         add: Iterable[str] | str,
@@ -169,7 +169,7 @@ def _changes(info: Elements | Mapping[str, str | Iterable[str] | None] | None) -
         values = changes.setdefault(label, [])
         if value is not None:
             values += [value] if isinstance(value, str) else value
-    elements_of([(label, value) for label, values in changes.items() for value in values])
+    checked_elements([(label, value) for label, values in changes.items() for value in values])
     if any(label.lower() == "payload-oxum" for label in changes):
         raise ValueError("Payload-Oxum is computed; omit it")
     return list(changes.items())
@@ -214,15 +214,15 @@ class _Update:
         self._refused = False
         self._hints: dict[str, None] = {}  # what the caller could accept, in order
         self._respelled: dict[bytes, Mapping[str, str]] = {}  # checksums of tag files listed under another spelling
-        self._listed_manifests: list[Found] = []  # tag manifests that another lists, as they may before 1.0
+        self._listed_manifests: list[BagEntry] = []  # tag manifests that another lists, as they may before 1.0
         self._rewrite = options.rewrite
-        self._octets = self._streams = 0
+        self._nbytes = self._nfiles = 0
         self._unread = False  # whether a payload manifest could not be read
         self._holes = 0  # files of fetch.txt that are not there
         self._changed = False  # whether payload was taken over that the manifests do not list so
         self._linked: dict[bytes, bytes] = {}  # links to files beside bagit.txt, and which those are
         problems: list[Problem] = []
-        self._bag, self._names = survey(base, problems)
+        self._bag, self._names = read_tag_files(base, problems)
         for found in problems:
             self._note(found, found.kind in FATAL)
         self._target = options.target(self._bag)
@@ -251,7 +251,7 @@ class _Update:
         self._refused |= fatal
         found = found._replace(severity="error" if fatal else "warning")
         self._report.add([found])
-        self._on_event(Noticed(found))
+        self._on_event(Notice(found))
 
     def _judge(self, found: Problem, word: str) -> None:
         """Take up a problem that is none where the caller accepts it under ``word``."""
@@ -300,13 +300,13 @@ class _Update:
         raised = self._options.payload and self._bag.version < VERSION
         self._rewrite |= raised or any(manifest_name(one.algorithm) != one.name for one in manifests if one.known)
 
-    def _examine(self) -> tuple[list[Found], Iterator[_Job]]:
+    def _examine(self) -> tuple[list[BagEntry], Iterator[_Job]]:
         """Walk through the bag; return the tag files that are there, and the payload files to be read."""
-        tag_files: list[Found] = []
-        added: list[Found] = []
+        tag_files: list[BagEntry] = []
+        added: list[BagEntry] = []
         # Files that are listed under another spelling, or are behind links: what to list them as, and where they are.
         aside: dict[bytes, tuple[bytes, bytes]] = {}
-        unlisted: list[Found] = []
+        unlisted: list[BagEntry] = []
         strays: list[bytes] = []
         for found in walk(self._base):
             if found.fault is not None and found.fault.kind != "change-unfinished":
@@ -348,10 +348,10 @@ class _Update:
             self._judge(problem("file-missing", listed.path), "tag-files")
         return tag_files, self._jobs(aside, added, missing, holes)
 
-    def _note_added(self, found: Found) -> None:
+    def _note_added(self, found: BagEntry) -> None:
         if not self._unread:  # otherwise nobody knows what is listed
             self._judge(problem("file-unlisted", found.path), "added")
-        if reason := fault_of_name(found.path.removeprefix(BELOW_PAYLOAD)):
+        if reason := why_unlistable(found.path.removeprefix(BELOW_PAYLOAD)):
             self._note(problem("path-unsafe", found.path, reason), True)
 
     def _note_missing(self, holes: Collection[bytes]) -> None:
@@ -386,7 +386,7 @@ class _Update:
     def _jobs(
         self,
         aside: Mapping[bytes, tuple[bytes, bytes]],
-        added: Iterable[Found],
+        added: Iterable[BagEntry],
         missing: Collection[bytes],
         holes: Collection[bytes],
     ) -> Iterator[_Job]:
@@ -421,7 +421,7 @@ class _Update:
             ledger=self._ledger,
             beneath=self._base.beneath,
         )
-        with Manifests(self._new, self._target, self._charset) as manifests:
+        with ManifestWriter(self._new, self._target, self._charset) as manifests:
 
             def write(job: _Job, digests: Mapping[str, str] | None) -> None:
                 self._rewrite |= len(job.digests) < len(self._bag.algorithms)
@@ -445,8 +445,8 @@ class _Update:
             kind = "file-changing" if outcome.kind == "changed-while-read" else "file-unreadable"
             self._note(problem(kind, job.path, outcome.message), True)
             return None
-        self._octets += outcome.size or 0
-        self._streams += 1
+        self._nbytes += outcome.size or 0
+        self._nfiles += 1
         if not self._verify(job.path, job.digests, outcome.digests, "changed"):
             self._changed = True
         return outcome.digests
@@ -459,7 +459,7 @@ class _Update:
             self._judge(mismatch, word)
         return not wrong
 
-    def _verify_tag_files(self, tag_files: Collection[Found]) -> None:
+    def _verify_tag_files(self, tag_files: Collection[BagEntry]) -> None:
         """Compare tag files with the tag manifests."""
         names = self._bag.tag_algorithms
         if not names:
@@ -476,7 +476,7 @@ class _Update:
 
     # --- what is written ----------------------------------------------------------------------------------------------
 
-    def _stage(self, tag_files: Iterable[Found]) -> None:
+    def _stage(self, tag_files: Iterable[BagEntry]) -> None:
         """Write the other tag files, and make the change."""
         old = {one.name for one in (*self._bag.manifests, *self._bag.tag_manifests)}
         if self._options.payload:
@@ -561,10 +561,10 @@ class _Update:
             info.set("Bagging-Date", self._options.date.isoformat())
         if self._options.payload and not self._holes:
             if info.get("Payload-Oxum") is not None:
-                info.set("Payload-Oxum", f"{self._octets}.{self._streams}")
+                info.set("Payload-Oxum", f"{self._nbytes}.{self._nfiles}")
             given = any(label.lower() == "bag-size" for label, _values in self._options.info)
             if self._changed and not given and info.get("Bag-Size") is not None:
-                info.set("Bag-Size", bag_size(self._octets))
+                info.set("Bag-Size", bag_size(self._nbytes))
         after = info.to_bytes()
         if after != before:
             self._write(infos.NAME, after)

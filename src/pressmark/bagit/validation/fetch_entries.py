@@ -8,7 +8,7 @@ from pressmark.bagit.bag_directory import BagFiles, open_tag_file
 from pressmark.bagit.bag_tags import BagTags
 from pressmark.bagit.fetch.fetch_txt import FetchEntry, read_fetch
 from pressmark.bagit.hash_index import HashIndex
-from pressmark.bagit.manifest import PATH_SHOWN
+from pressmark.bagit.manifest import PATH_LIMIT
 from pressmark.bagit.manifest_index import Listing
 from pressmark.bagit.paths import FETCH_TXT
 from pressmark.bagit.problems import problem
@@ -54,7 +54,7 @@ class FetchEntries:
             if found.path in self:
                 # The specification does not forbid this, but does not say which URL and length apply.
                 message = f"fetch.txt, line {found.line}: listed before"
-                path = found.path[:PATH_SHOWN]
+                path = found.path[:PATH_LIMIT]
                 yield problem("path-duplicate", path, message, severity=WARNING, section="2.2.3")
             self._lengths.put(found.path, 0 if found.length is None else found.length + 1)
             listed = payload.find(found.path)
@@ -63,7 +63,7 @@ class FetchEntries:
                     listed.update(again.digests)
             if (reason := lacking(listed)) is not None:
                 message = f"fetch.txt, line {found.line}: {reason}"
-                yield problem("fetch-unlisted", found.path[:PATH_SHOWN], message)
+                yield problem("fetch-unlisted", found.path[:PATH_LIMIT], message)
 
 
 def _lines(base: BagFiles, bag: BagTags, lenient: bool) -> Iterator[FetchEntry | Problem]:

@@ -8,19 +8,19 @@ from time import monotonic
 from typing import NamedTuple
 
 from pressmark.bagit.bag_tags import ManifestFile
-from pressmark.bagit.manifest import PATH_SHOWN
+from pressmark.bagit.manifest import PATH_LIMIT
 from pressmark.bagit.manifest_index import Listing
 from pressmark.bagit.paths import BELOW_PAYLOAD, PAYLOAD
 from pressmark.bagit.problems import problem
-from pressmark.bagit.validation.tag_files import Say, Structure, lacking
-from pressmark.bagit.versions import breach
-from pressmark.bagit.walk import Found, walk
+from pressmark.bagit.validation.tag_files import ReportProblems, TagFiles, lacking
+from pressmark.bagit.versions import judge_violation
+from pressmark.bagit.walk import BagEntry, walk
 from pressmark.errors import quoted
 from pressmark.fixity.pool import PROGRESS_EVERY, Event, Progress
 from pressmark.fs.disk_queue import DiskQueue
 from pressmark.reports import Problem
 
-__all__ = ["Match", "Matching"]
+__all__ = ["FileMatcher", "Match"]
 
 
 class Match(NamedTuple):
@@ -41,7 +41,7 @@ class Match(NamedTuple):
         return self.path.startswith(BELOW_PAYLOAD)
 
 
-class Matching:
+class FileMatcher:
     """One walk through a bag.
 
     :param links: as of :func:`pressmark.bagit.walk.walk`
@@ -52,28 +52,28 @@ class Matching:
     :ivar tag_files: how many other files
     """
 
-    def __init__(self, structure: Structure, links: str, say: Say) -> None:
-        self._structure = structure
-        self._payload = structure.payload
-        self._tags = structure.tags
+    def __init__(self, tag_files: TagFiles, links: str, report_problems: ReportProblems) -> None:
+        self._tag_files = tag_files
+        self._payload = tag_files.payload
+        self._tags = tag_files.tags
         self._links = links
-        self._say = say
-        self.octets = self.streams = self.tag_files = 0
+        self._report_problems = report_problems
+        self.nbytes = self.nfiles = self.tag_files = 0
 
     def counts(self) -> dict[str, int]:
         """Return what was looked at, for a report."""
-        return {"files": self.streams, "bytes": self.octets, "tag_files": self.tag_files}
+        return {"files": self.nfiles, "bytes": self.nbytes, "tag_files": self.tag_files}
 
     def run(self, on_event: Callable[[Event], object] | None) -> None:
         """Go through all files and read none."""
         next_progress = monotonic() + PROGRESS_EVERY
-        matches = self.matches() if self._structure.level != "oxum" else self._found()
+        matches = self.matches() if self._tag_files.level != "oxum" else self._found()
         for found in matches:
             if isinstance(found, Match):
                 self._check_readable(found.path, found.real)
             if on_event is not None and monotonic() >= next_progress:
                 next_progress = monotonic() + PROGRESS_EVERY
-                on_event(Progress(self.streams + self.tag_files, 0, 0))
+                on_event(Progress(self.nfiles + self.tag_files, 0, 0))
 
     def matches(self) -> Iterator[Match]:
         """Give each file that a manifest lists, with its checksums, and say what is wrong with the others.
@@ -94,7 +94,7 @@ class Matching:
                     else:
                         strays.add((path, found.real))
                 elif digests and found.kind == "directory":
-                    self._say([problem("path-directory", path)])
+                    self._report_problems([problem("path-directory", path)])
             for path, real in strays:
                 again = self._everywhere(path)
                 if again:
@@ -104,15 +104,15 @@ class Matching:
 
     def _check_readable(self, path: bytes, real: bytes | None) -> None:
         """Report a file that cannot be read, where nobody reads it."""
-        base = self._structure.base
+        base = self._tag_files.base
         error = base.why_unreadable(path, real)
-        if error is None or isinstance(error, FileNotFoundError) or path in self._structure.unreadable:
+        if error is None or isinstance(error, FileNotFoundError) or path in self._tag_files.unreadable:
             return
-        self._say([problem("file-unreadable", path, error.strerror or str(error))])
+        self._report_problems([problem("file-unreadable", path, error.strerror or str(error))])
 
     def check_missing(self) -> None:
         """Say what is listed and was not found, when all files have been given."""
-        bag, fetched = self._structure.bag, self._structure.fetched
+        bag, fetched = self._tag_files.bag, self._tag_files.fetched
         for listing, manifests in ((self._payload, bag.manifests), (self._tags, bag.tag_manifests)):
             names = {manifest.algorithm: os.fsdecode(manifest.name) for manifest in manifests}
             missing = False
@@ -120,11 +120,11 @@ class Matching:
                 missing = True
                 where = ", ".join(names[algorithm] for algorithm in listed.digests)
                 # No file has a longer path, and a million of them would be too much to keep.
-                path = listed.path[:PATH_SHOWN]
+                path = listed.path[:PATH_LIMIT]
                 if listing is self._payload and fetched is not None and listed.path in fetched:
-                    self._say([problem("file-not-fetched", path)])
+                    self._report_problems([problem("file-not-fetched", path)])
                 else:
-                    self._say([problem("file-missing", path, f"it is in {where}, and not there")])
+                    self._report_problems([problem("file-missing", path, f"it is in {where}, and not there")])
             if missing:
                 self._explain_missing(listing)
 
@@ -133,21 +133,21 @@ class Matching:
 
         Where both are there, the walk has said so.
         """
-        for first, second in listing.clashes():
+        for first, second in listing.collisions():
             if not (listing.is_marked(first) and listing.is_marked(second)):
                 message = f"its name and {quoted(first)} differ only in case or normalization; some disks hold just one"
-                self._say([problem("name-clash", second[:PATH_SHOWN], message)])
+                self._report_problems([problem("name-clash", second[:PATH_LIMIT], message)])
 
-    def _found(self) -> Iterator[Found]:
+    def _found(self) -> Iterator[BagEntry]:
         """Walk, count, and say what the walk has to say."""
-        fetched = self._structure.fetched
-        for found in walk(self._structure.base, links=self._links):
+        fetched = self._tag_files.fetched
+        for found in walk(self._tag_files.base, links=self._links):
             if found.fault is not None:
-                self._say([self._judged(found.fault)])
+                self._report_problems([self._judged(found.fault)])
             if found.kind == "file":
                 if found.path.startswith(BELOW_PAYLOAD):
-                    self.streams += 1
-                    self.octets += found.size
+                    self.nfiles += 1
+                    self.nbytes += found.size
                     if fetched is not None:
                         self._check_length(found.path, found.size, fetched.length(found.path))
                 else:
@@ -159,7 +159,7 @@ class Matching:
 
         Also where links are trusted, none is followed to what says how the bag is to be read.
         """
-        if fault.kind == "link-outside" and fault.path in self._structure.names - {PAYLOAD}:
+        if fault.kind == "link-outside" and fault.path in self._tag_files.names - {PAYLOAD}:
             return problem("link-outside", fault.path)
         return fault
 
@@ -169,17 +169,17 @@ class Matching:
     def _check_length(self, path: bytes, size: int, length: int | None) -> None:
         if length is not None and length != size:
             message = f"it has {size} bytes, and fetch.txt says {length}"
-            self._say([problem("fetch-length", path, message, expected=str(length), found=str(size))])
+            self._report_problems([problem("fetch-length", path, message, expected=str(length), found=str(size))])
 
     def _compare_lists(self, path: bytes, digests: Mapping[str, str]) -> None:
         """Check that a file is in all manifests that should have it."""
-        bag = self._structure.bag
+        bag = self._tag_files.bag
         if path.startswith(BELOW_PAYLOAD):
-            if not self._structure.is_everywhere(digests):
-                self._say([problem("file-not-everywhere", path, lacking(bag.manifests, digests))])
+            if not self._tag_files.is_everywhere(digests):
+                self._report_problems([problem("file-not-everywhere", path, lacking(bag.manifests, digests))])
         elif len(digests) < len(set(self._tags.algorithms)) and not self._is_unlisted_rightly(path):
             differ = problem("tag-manifests-differ", path, lacking(bag.tag_manifests, digests))
-            self._say(breach("tag-manifests-alike", bag.version, differ))
+            self._report_problems(judge_violation("tag-manifests-alike", bag.version, differ))
 
     def _everywhere(self, path: bytes) -> Mapping[str, str]:
         """Return the checksums of a file in all manifests, also those that have another spelling of its name."""
@@ -191,7 +191,7 @@ class Matching:
                 names = (os.fsdecode(one.name) for one in self._manifests(path) if one.algorithm in again.digests)
                 message += f" in {', '.join(names)}"
             expected, found = os.fsdecode(again.path), os.fsdecode(path)
-            self._say([problem(again.kind, path, message, expected=expected, found=found)])
+            self._report_problems([problem(again.kind, path, message, expected=expected, found=found)])
             digests.update(again.digests)
         if digests:
             self._compare_lists(path, digests)
@@ -203,15 +203,15 @@ class Matching:
         # Where there is no manifest at all, that was said once.
         if path.startswith(BELOW_PAYLOAD):
             if self._payload.algorithms:
-                self._say([problem("file-unlisted", path)])
+                self._report_problems([problem("file-unlisted", path)])
         elif self._tags.algorithms and not self._is_unlisted_rightly(path):
-            self._say([problem("tag-file-unlisted", path)])
+            self._report_problems([problem("tag-file-unlisted", path)])
 
     def _is_unlisted_rightly(self, path: bytes) -> bool:
         """Return whether tag manifests may or must lack a tag file, or more than a warning was said of it."""
-        bag = self._structure.bag
+        bag = self._tag_files.bag
         return any(manifest.name == path for manifest in (*bag.manifests, *bag.tag_manifests))
 
     def _manifests(self, path: bytes) -> tuple[ManifestFile, ...]:
-        bag = self._structure.bag
+        bag = self._tag_files.bag
         return bag.manifests if path.startswith(BELOW_PAYLOAD) else bag.tag_manifests

@@ -9,22 +9,22 @@ from typing import TYPE_CHECKING
 
 from pressmark.bagit.bag_directory import BagFiles
 from pressmark.bagit.bag_info import read_oxum
-from pressmark.bagit.bag_tags import ManifestFile, open_listing, survey
+from pressmark.bagit.bag_tags import ManifestFile, open_listing, read_tag_files
 from pressmark.bagit.manifest_index import Listing
 from pressmark.bagit.paths import FETCH_TXT, PAYLOAD
 from pressmark.bagit.problems import problem
-from pressmark.bagit.versions import breach, holds
+from pressmark.bagit.versions import applies, judge_violation
 from pressmark.reports import ERROR, WARNING, Problem
 
 if TYPE_CHECKING:
     from pressmark.bagit.validation.fetch_entries import FetchEntries
 
-__all__ = ["Say", "Structure", "lacking"]
+__all__ = ["ReportProblems", "TagFiles", "lacking"]
 
-Say = Callable[[Iterable[Problem]], None]
+ReportProblems = Callable[[Iterable[Problem]], None]
 
 
-class Structure:
+class TagFiles:
     """The tag files of a bag, read and checked.
 
     :param level: ``oxum``, ``complete`` or ``full``; at ``oxum`` manifests and fetch.txt are left alone
@@ -40,23 +40,25 @@ class Structure:
     :ivar unreadable: tag files that could not be read, which was said
     """
 
-    def __init__(self, base: BagFiles, level: str, lenient: bool, say: Say, stack: ExitStack) -> None:
+    def __init__(
+        self, base: BagFiles, level: str, lenient: bool, report_problems: ReportProblems, stack: ExitStack
+    ) -> None:
         self.base = base
         self.level = level
         self._lenient = lenient
-        self._say = say
+        self._report_problems = report_problems
         self.fetched: FetchEntries | None = None
         problems: list[Problem] = []
-        self.bag, self.names = survey(base, problems)
+        self.bag, self.names = read_tag_files(base, problems)
         self.unreadable = {one.path for one in problems if one.kind == "file-unreadable"}
-        say(problems)
+        report_problems(problems)
         if PAYLOAD not in self.names or base.resolve(PAYLOAD).kind in ("file", "special"):
-            say([problem("payload-directory-missing", PAYLOAD)])
+            report_problems([problem("payload-directory-missing", PAYLOAD)])
         everything = level != "oxum"
         if everything:
             self._check_manifests()
         self.payload = self._listing(self.bag.manifests if everything else (), stack, tag=False)
-        everywhere = holds("listed-everywhere", self.bag.version)
+        everywhere = applies("listed-everywhere", self.bag.version)
         self._manifests_needed = max(1, len(set(self.payload.algorithms))) if everywhere else 1
         self.tags = self._listing(self.bag.tag_manifests if everything else (), stack, tag=True)
         if everything:
@@ -71,40 +73,44 @@ class Structure:
         """
         return len(digests) >= self._manifests_needed
 
-    def check_oxum(self, octets: int, streams: int) -> None:
+    def check_oxum(self, nbytes: int, nfiles: int) -> None:
         """Compare Payload-Oxum with what the payload adds up to (2.2.2)."""
         values = self.bag.info.all("Payload-Oxum")
         if not values and self.level == "oxum":
-            self._say([problem("oxum-missing", self.bag.info_name)])
-        found = f"{octets}.{streams}"
+            self._report_problems([problem("oxum-missing", self.bag.info_name)])
+        found = f"{nbytes}.{nfiles}"
         for value in dict.fromkeys(values):
             # One that is malformed is among the problems already.
-            if read_oxum(value) not in (None, (octets, streams)):
+            if read_oxum(value) not in (None, (nbytes, nfiles)):
                 message = f"Payload-Oxum is {value}, the payload adds up to {found}"
-                self._say([problem("oxum-mismatch", self.bag.info_name, message, expected=value, found=found)])
+                self._report_problems(
+                    [problem("oxum-mismatch", self.bag.info_name, message, expected=value, found=found)]
+                )
 
     def _listing(self, manifests: tuple[ManifestFile, ...], stack: ExitStack, *, tag: bool) -> Listing:
         problems: list[Problem] = []
         listing = open_listing(self.base, self.bag, manifests, problems, tag=tag, lenient=self._lenient)
         self.unreadable.update(one.path for one in problems if one.kind == "file-unreadable")
-        self._say(problems)
+        self._report_problems(problems)
         return stack.enter_context(listing)
 
     def _check_manifests(self) -> None:
         """Check which manifests there are (2.1.3, 2.2.1), and whether their checksums can be verified (3)."""
         manifests, tag_manifests = self.bag.manifests, self.bag.tag_manifests
         if not manifests:
-            self._say([problem("payload-manifest-missing", b"")])
+            self._report_problems([problem("payload-manifest-missing", b"")])
         severity = ERROR if self.level == "full" else WARNING
         for kind in (manifests, tag_manifests):
             known: dict[str, bytes] = {}
             for manifest in kind:
                 algorithm = manifest.algorithm
                 if not manifest.known:
-                    self._say([problem("algorithm-unknown", manifest.name, severity=severity, algorithm=algorithm)])
+                    self._report_problems(
+                        [problem("algorithm-unknown", manifest.name, severity=severity, algorithm=algorithm)]
+                    )
                 if algorithm in known:
                     message = f"{os.fsdecode(known[algorithm])} has the same algorithm under another name"
-                    self._say([problem("algorithm-repeated", manifest.name, message, algorithm=algorithm)])
+                    self._report_problems([problem("algorithm-repeated", manifest.name, message, algorithm=algorithm)])
                 known[algorithm] = manifest.name
         of_payload = {manifest.algorithm for manifest in manifests}
         of_tags = {manifest.algorithm for manifest in tag_manifests}
@@ -112,7 +118,7 @@ class Structure:
             expected, found = (", ".join(sorted(names)) for names in (of_payload, of_tags))
             message = f"tag manifests have {found}, payload manifests {expected}"
             differ = problem("tag-manifest-algorithms", b"", message, expected=expected, found=found)
-            self._say(breach("tag-manifests-alike", self.bag.version, differ))
+            self._report_problems(judge_violation("tag-manifests-alike", self.bag.version, differ))
 
     def _check_tag_manifests(self) -> None:
         """Check that each tag manifest lists every payload manifest (2.2.1)."""
@@ -123,7 +129,7 @@ class Structure:
                 if tag_manifest.algorithm in self.tags.algorithms and tag_manifest.algorithm not in listed:
                     message = f"it does not list {os.fsdecode(manifest.name)}"
                     omission = problem("tag-manifest-omission", tag_manifest.name, message)
-                    self._say(breach("tag-manifest-complete", self.bag.version, omission))
+                    self._report_problems(judge_violation("tag-manifest-complete", self.bag.version, omission))
 
     def _check_fetch(self) -> None:
         from pressmark.bagit.validation.fetch_entries import FetchEntries  # most bags have no fetch.txt
@@ -135,7 +141,7 @@ class Structure:
         for found in self.fetched.read(self.base, self.bag, self.payload, lacking_in, self._lenient):
             if found.kind == "file-unreadable":
                 self.unreadable.add(found.path)
-            self._say([found])
+            self._report_problems([found])
 
 
 def lacking(manifests: Sequence[ManifestFile], digests: Mapping[str, str]) -> str:

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Protocol
 from pressmark.bagit.bag_directory import BagDirectory, BagFiles
 from pressmark.bagit.problems import problem
 from pressmark.bagit.report import KEEP, BagReport
-from pressmark.bagit.validation.payload import Match, Matching
-from pressmark.bagit.validation.tag_files import Say, Structure
+from pressmark.bagit.validation.payload import FileMatcher, Match
+from pressmark.bagit.validation.tag_files import ReportProblems, TagFiles
 from pressmark.bagit.walk import LINKS
 from pressmark.errors import BagError, LedgerError
 from pressmark.fixity.outcomes import Outcome
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     AnyLedger = Ledger | str | bytes | os.PathLike[str]
 
-__all__ = ["LEVELS", "Reading", "check_files", "judge", "validate"]
+__all__ = ["LEVELS", "Verifier", "check_files", "compare_digests", "validate"]
 
 LEVELS = ("oxum", "complete", "full")
 # What became of a file after the walk had found it; all else is unreadable.
@@ -88,7 +88,7 @@ def validate(
         raise ValueError(f"links={links!r}: expected {' or '.join(LINKS)}")
     report = BagReport(level=level, keep=keep)
 
-    def say(problems: Iterable[Problem]) -> None:
+    def report_problems(problems: Iterable[Problem]) -> None:
         problems = list(problems)
         report.add(problems)
         if on_problem is not None:
@@ -96,68 +96,70 @@ def validate(
                 on_problem(one)
 
     with BagDirectory(path) as base:
-        reading = _Reading(base, links == "trusted", threads, read, ledger, on_event, say)
-        structure = check_files(base, report, say, reading, lenient=lenient, links=links, on_event=on_event)
+        verifier = _Verifier(base, links == "trusted", threads, read, ledger, on_event, report_problems)
+        tag_files = check_files(
+            base, report, report_problems, verifier, lenient=lenient, links=links, on_event=on_event
+        )
         if profile is not None:
-            say(profile.check(structure.bag))
+            report_problems(profile.check(tag_files.bag))
     return report
 
 
-class Reading(Protocol):
+class Verifier(Protocol):
     """How a full validation comes by the checksums of files."""
 
-    def run(self, structure: Structure, matching: Matching, stack: ExitStack) -> None:
+    def run(self, tag_files: TagFiles, matcher: FileMatcher, stack: ExitStack) -> None:
         """Compare the checksums of all files that are listed, and say which do not have theirs."""
 
 
 def check_files(
     base: BagFiles,
     report: BagReport,
-    say: Say,
-    reading: Reading,
+    report_problems: ReportProblems,
+    verifier: Verifier,
     *,
     lenient: bool = False,
     links: str = "inside",
     on_event: Callable[[Event], object] | None = None,
-) -> Structure:
+) -> TagFiles:
     """Check the files of a bag, wherever they are, at the level of the report; see :func:`validate`.
 
     :param reading: what a full validation has the checksums from
     """
     with ExitStack() as stack:
-        structure = Structure(base, report.level, lenient, say, stack)
-        matching = Matching(structure, links, say)
+        tag_files = TagFiles(base, report.level, lenient, report_problems, stack)
+        matcher = FileMatcher(tag_files, links, report_problems)
         try:
             if report.level == "full":
-                reading.run(structure, matching, stack)
+                verifier.run(tag_files, matcher, stack)
             else:
-                matching.run(on_event)
+                matcher.run(on_event)
             if report.level != "oxum":
-                matching.check_missing()
+                matcher.check_missing()
         except BagError as error:
             # A manifest that was read once, and cannot be read again now: the run has lost its ground.
-            say([problem("file-changing", os.fsencode(error.path), error.reason)])
-        report.counts.update(matching.counts())
-        structure.check_oxum(matching.octets, matching.streams)
-    return structure
+            report_problems([problem("file-changing", os.fsencode(error.path), error.reason)])
+        report.counts.update(matcher.counts())
+        tag_files.check_oxum(matcher.nbytes, matcher.nfiles)
+    return tag_files
 
 
-def judge(structure: Structure, match: Match, outcome: Outcome, say: Say) -> None:
+def compare_digests(tag_files: TagFiles, match: Match, outcome: Outcome, report_problems: ReportProblems) -> None:
     """Compare the digests of a file with those that are listed."""
     if outcome.digests is None:
         kind = _KINDS.get(str(outcome.kind), "file-unreadable")
-        if kind != "file-unreadable" or match.path not in structure.unreadable:
-            say([problem(kind, match.path, outcome.message)])
+        if kind != "file-unreadable" or match.path not in tag_files.unreadable:
+            report_problems([problem(kind, match.path, outcome.message)])
         return
     for algorithm, expected in match.digests.items():
         found = outcome.digests.get(algorithm)
         if expected and found is not None and found != expected:
             message = f"its {algorithm} is {found}, expected {expected}"
             one = problem("checksum-mismatch", match.path, message, algorithm=algorithm, expected=expected, found=found)
-            say([one])
+            report_problems([one])
 
 
-class _Reading:
+class _Verifier:
     """The reading of files, and the comparison of their checksums.
 
     Payload files and tag files are read in one run where their manifests have the same algorithms. Otherwise the
@@ -173,7 +175,7 @@ class _Reading:
         read: str,
         ledger: AnyLedger | None,
         on_event: Callable[[Event], object] | None,
-        say: Say,
+        report_problems: ReportProblems,
     ) -> None:
         self._base = base
         self._trusted = trusted
@@ -181,7 +183,7 @@ class _Reading:
         self._read = read
         self._given = ledger
         self._on_event = on_event
-        self._say = say
+        self._report_problems = report_problems
         self._names: tuple[str, ...] = ()
         self._tag_names: tuple[str, ...] = ()
         self._ledger: Ledger | None = None
@@ -205,16 +207,16 @@ class _Reading:
         self._names = ledger.algorithms
         self._ledger = ledger
 
-    def run(self, structure: Structure, matching: Matching, stack: ExitStack) -> None:
+    def run(self, tag_files: TagFiles, matcher: FileMatcher, stack: ExitStack) -> None:
         """Read all files that are listed, and say which do not have their checksums."""
-        self._structure = structure
-        self._names, self._tag_names = structure.bag.algorithms, structure.bag.tag_algorithms
+        self._tag_files = tag_files
+        self._names, self._tag_names = tag_files.bag.algorithms, tag_files.bag.tag_algorithms
         self._use(self._given, stack)
         together = set(self._names) == set(self._tag_names)
         with DiskQueue[Match]() as later:
 
             def first() -> Iterator[Match]:
-                for match in matching.matches():
+                for match in matcher.matches():
                     if together or match.of_payload:
                         yield match
                     else:
@@ -248,7 +250,7 @@ class _Reading:
             beneath=None if self._trusted else self._base.beneath,
         )
         for outcome in outcomes:
-            judge(self._structure, waiting.popleft(), outcome, self._say)
+            compare_digests(self._tag_files, waiting.popleft(), outcome, self._report_problems)
 
     def _path(self, match: Match) -> bytes:
         """Return what a file is read by: beneath the base directory, or by its whole path where links are trusted."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
-from pressmark.bagit.changes.events import Noticed, Stage
+from pressmark.bagit.changes.events import Notice, Stage
 from pressmark.cli.bag.options import problem_text
 from pressmark.cli.common.file_progress import FileProgress
 from pressmark.errors import BagError
@@ -13,7 +13,7 @@ from pressmark.fixity import Ledger, Progress
 from pressmark.fixity.copying import Copying
 from pressmark.reports import ERROR, Problem
 
-__all__ = ["Listener", "how_far"]
+__all__ = ["Listener", "interruption_message"]
 
 STAGES = {
     "examine": "looking at all names",
@@ -50,7 +50,7 @@ class Listener:
             self.moved |= event.name in ("move", "recover")
             self._expected = event.bytes
             self._reporter.stage(STAGES[event.name], event.bytes)
-        elif isinstance(event, Noticed):
+        elif isinstance(event, Notice):
             self._on_problem(event.problem)
         elif isinstance(event, Copying):
             self.mode = event.mode
@@ -65,7 +65,7 @@ class Listener:
         (self._reporter.fail if problem.severity == ERROR else self._reporter.report)(problem_text(problem))
 
 
-def how_far(directory: bytes, ledger: Ledger | None) -> str:
+def interruption_message(directory: bytes, ledger: Ledger | None) -> str:
     """Return the last words of an interrupted change of a directory."""
     from pressmark.bagit.changes.bag_transaction import is_decided  # only an interruption needs it
 

@@ -10,7 +10,7 @@ import click
 
 from pressmark.bagit import complete
 from pressmark.cli.bag.changes import Listener
-from pressmark.cli.bag.options import BAG, JSON, bag_endings, refuse_missing
+from pressmark.cli.bag.options import BAG, JSON, bag_errors, refuse_missing
 from pressmark.cli.bag.problems import Problems
 from pressmark.cli.common.console import Failure, Interrupted
 from pressmark.cli.common.file_progress import FileProgress, format_bytes, format_count, format_rate
@@ -122,7 +122,7 @@ def complete_command(
         )
         begin = time.monotonic()
         try:
-            with bag_endings():
+            with bag_errors():
                 report = complete(
                     bag,
                     threads=threads,

@@ -10,9 +10,9 @@ import click
 
 from pressmark.bagit import Bag, create
 from pressmark.bagit.bag_info import read_oxum
-from pressmark.cli.bag.changes import Listener, how_far
-from pressmark.cli.bag.elements import given_elements, info_options
-from pressmark.cli.bag.options import bag_endings, refuse_inside, refuse_missing
+from pressmark.cli.bag.changes import Listener, interruption_message
+from pressmark.cli.bag.elements import info_options, parse_elements
+from pressmark.cli.bag.options import bag_errors, refuse_inside, refuse_missing
 from pressmark.cli.common.console import CallError, Failure, Interrupted
 from pressmark.cli.common.file_progress import FileProgress, format_bytes, format_count, format_rate
 from pressmark.cli.common.files import open_sink
@@ -118,7 +118,7 @@ def create_command(
     Bag-Software-Agent where they are not given.
     """
     names = parse_algorithms(algorithms) or ("sha512",)
-    elements = given_elements(settings, info_file)
+    elements = parse_elements(settings, info_file)
     if destination is None:
         if len(sources) > 1:
             raise CallError("several SOURCE need -o DESTINATION, the directory to make the bag in")
@@ -138,7 +138,7 @@ def create_command(
         listener = Listener(reporter)
         begin = time.monotonic()
         try:
-            with bag_endings():
+            with bag_errors():
                 bag = create(
                     sources[0] if len(sources) == 1 else sources,
                     destination,
@@ -164,7 +164,7 @@ def create_command(
         except LedgerError as error:
             raise Failure(str(error)) from None
         except KeyboardInterrupt:
-            raise Interrupted(how_far(destination or sources[0], journal)) from None
+            raise Interrupted(interruption_message(destination or sources[0], journal)) from None
         reporter.report(_report(bag, listener.mode, time.monotonic() - begin))
     return 0
 

@@ -13,13 +13,13 @@ from pressmark.cli.common.console import CallError
 from pressmark.cli.common.files import open_source
 from pressmark.errors import quoted
 
-__all__ = ["given_elements", "info_options"]
+__all__ = ["info_options", "parse_elements"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def info_options(meaning: str) -> Callable[[Function], Function]:
-    """Add ``--info``, with its ``meaning``, and ``--info-file``; :func:`given_elements` takes what they give."""
+    """Add ``--info``, with its ``meaning``, and ``--info-file``; :func:`parse_elements` takes what they give."""
 
     def added(function: Function) -> Function:
         for decorator in (
@@ -38,7 +38,7 @@ def info_options(meaning: str) -> Callable[[Function], Function]:
     return added
 
 
-def given_elements(settings: Sequence[str], file: str | None) -> list[tuple[str, str]]:
+def parse_elements(settings: Sequence[str], file: str | None) -> list[tuple[str, str]]:
     """Return the elements of ``file`` and, after them, of ``settings``, each ``label=value``."""
     elements = [] if file is None else _read(file)
     for setting in settings:

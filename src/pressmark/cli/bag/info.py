@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from pressmark.bagit import Bag
-from pressmark.cli.bag.options import BAG, bag_endings
+from pressmark.cli.bag.options import BAG, bag_errors
 from pressmark.cli.common.console import one_line
 from pressmark.cli.common.file_progress import format_bytes, format_count
 
@@ -34,9 +34,9 @@ def info_command(bag: bytes, as_json: bool) -> None:
 
     Nothing is checked: "pressmark bag validate" does that.
     """
-    with bag_endings():
+    with bag_errors():
         opened = Bag.open(bag)
-        about = described(opened)
+        about = describe(opened)
     if as_json:
         click.echo(json.dumps(about))
     else:
@@ -44,7 +44,7 @@ def info_command(bag: bytes, as_json: bool) -> None:
             click.echo(line)
 
 
-def described(bag: Bag) -> dict[str, Any]:
+def describe(bag: Bag) -> dict[str, Any]:
     """Return all that a bag says of itself, as ``--json`` prints it."""
     return {
         "path": os.fsdecode(bag.path),

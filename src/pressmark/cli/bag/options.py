@@ -14,7 +14,7 @@ from pressmark.errors import BagError, BagInvalidError
 from pressmark.fs.names import is_inside
 from pressmark.reports import Problem
 
-__all__ = ["BAG", "JSON", "bag_endings", "problem_text", "refuse_inside", "refuse_missing"]
+__all__ = ["BAG", "JSON", "bag_errors", "problem_text", "refuse_inside", "refuse_missing"]
 
 BAG = click.argument("bag", metavar="BAG", type=click.Path(path_type=bytes))
 JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object a problem, and last a summary.")
@@ -44,7 +44,7 @@ def refuse_inside(ledger: str | None, directory: bytes) -> None:
 
 
 @contextlib.contextmanager
-def bag_endings() -> Iterator[None]:
+def bag_errors() -> Iterator[None]:
     """Tell what could not be read or written from what the call got wrong; a bag that is not valid passes."""
     try:
         yield

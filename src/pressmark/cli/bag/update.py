@@ -10,9 +10,9 @@ import click
 
 from pressmark.bagit import Bag, update
 from pressmark.bagit.updating.update import ACCEPTED, algorithms_to_read
-from pressmark.cli.bag.changes import Listener, how_far
-from pressmark.cli.bag.elements import given_elements, info_options
-from pressmark.cli.bag.options import BAG, JSON, bag_endings, refuse_inside, refuse_missing
+from pressmark.cli.bag.changes import Listener, interruption_message
+from pressmark.cli.bag.elements import info_options, parse_elements
+from pressmark.cli.bag.options import BAG, JSON, bag_errors, refuse_inside, refuse_missing
 from pressmark.cli.bag.problems import Problems
 from pressmark.cli.common.console import CallError, Failure, Interrupted
 from pressmark.cli.common.file_progress import FileProgress, format_bytes, format_count, format_rate
@@ -104,7 +104,7 @@ def update_command(
     are what it mends, takes over as --accept says, or leaves as it is.
     """
     info: dict[str, list[str] | None] = dict.fromkeys(removed)
-    for label, value in given_elements(settings, info_file):
+    for label, value in parse_elements(settings, info_file):
         info[label] = [*(info.get(label) or []), value]
     accepted = [word for words in accept for word in words.split(",")]
     for word in accepted:
@@ -116,7 +116,7 @@ def update_command(
     refuse_missing([bag], directories=True)
     refuse_inside(ledger, bag)
     with contextlib.ExitStack() as stack:
-        stack.enter_context(bag_endings())
+        stack.enter_context(bag_errors())
         journal = None
         if ledger is not None:
             names = algorithms_to_read(Bag.open(bag), add=added, drop=dropped)
@@ -150,7 +150,7 @@ def update_command(
         except LedgerError as error:
             raise Failure(str(error)) from None
         except KeyboardInterrupt:
-            raise Interrupted(how_far(bag, journal)) from None
+            raise Interrupted(interruption_message(bag, journal)) from None
         problems.report.counts.update(files=listener.read.files, bytes=listener.read.bytes)
         problems.summarize(problems.report, updated=listener.moved)
         problems.flush()

@@ -9,9 +9,9 @@ from typing import Any, Literal
 
 from pressmark.bagit.bag import create as create_bag
 from pressmark.bagit.bag_directory import STAGING, BagDirectory
-from pressmark.bagit.bag_tags import survey
-from pressmark.bagit.changes.events import Noticed
-from pressmark.bagit.creation.preflight import fault_of_name
+from pressmark.bagit.bag_tags import read_tag_files
+from pressmark.bagit.changes.events import Notice
+from pressmark.bagit.creation.preflight import why_unlistable
 from pressmark.errors import BagError, IdentifierError, ObjectError, StoreError
 from pressmark.fixity import Outcome
 from pressmark.fs.atomic import replace_file
@@ -183,7 +183,7 @@ class BagFolder(BagFolderReader):
             info = archives.describe(path).info
             return self._identified(os.path.join(os.path.dirname(place), stem), info, place)[0]
         with BagDirectory(path) as base:
-            bag, _ = survey(base, [])
+            bag, _ = read_tag_files(base, [])
         return self._identified(place, bag.info, place)[0]
 
     def _put(
@@ -279,7 +279,7 @@ class BagFolder(BagFolderReader):
         refused_for: set[str] = set()
 
         def note(event: object) -> None:
-            if isinstance(event, Noticed) and event.problem.severity == "error":
+            if isinstance(event, Notice) and event.problem.severity == "error":
                 refused_for.add(event.problem.kind)
             elif on_event is not None:
                 on_event(event)
@@ -296,7 +296,7 @@ class BagFolder(BagFolderReader):
                 refuse_within(given, new)
                 # Whoever names a link means what it leads to.
                 one = given if is_directory(given) else [given]
-                fault = None if one is given else fault_of_name(os.path.basename(given))
+                fault = None if one is given else why_unlistable(os.path.basename(given))
                 if fault is not None:
                     raise Refused("bad-name", f"{decode_fs(given)}: {fault}")
                 create_bag(one, new, self._algorithms, info, mode=mode, links=links, nested=True, on_event=note)

@@ -33,7 +33,7 @@ from typing import ClassVar, Literal
 from pressmark.bagit.bag import Bag
 from pressmark.bagit.bag_directory import BagDirectory
 from pressmark.bagit.bag_info import BagInfo
-from pressmark.bagit.bag_tags import survey
+from pressmark.bagit.bag_tags import read_tag_files
 from pressmark.errors import BagError, IdentifierError, LayoutConfigError, ObjectError, PathError, StoreError
 from pressmark.fs.durable import exists, is_directory
 from pressmark.fs.entries import DirectoryEntry, scan
@@ -389,7 +389,7 @@ class BagFolderReader(Store):
             problems: list[Problem] = []
             try:
                 with BagDirectory(path) as base:
-                    bag, _ = survey(base, problems)
+                    bag, _ = read_tag_files(base, problems)
                     if _leads_to(path, base.status(b"")):
                         break  # else another run has replaced it, and removed what was being read
             except BagError as error:
