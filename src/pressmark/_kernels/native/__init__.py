@@ -20,6 +20,7 @@ from pressmark._kernels.native._digests import (
     Engine,
     best_level,
     copy_small,
+    copy_small_tree,
     lane_count,
     lane_level,
     level,
@@ -29,7 +30,6 @@ from pressmark._kernels.native._digests import (
     supported,
     use_level,
     write_small,
-    write_small_object,
 )
 from pressmark._kernels.native._mapping import (
     CleanPathMap,
@@ -100,6 +100,7 @@ __all__ = [
     "beginning",
     "beyond_ascii",
     "copy_small",
+    "copy_small_tree",
     "describe_schema",
     "export_array",
     "export_schema",
@@ -113,7 +114,6 @@ __all__ = [
     "sha_extensions",
     "supported",
     "write_small",
-    "write_small_object",
 ]
 
 NAME = "native"

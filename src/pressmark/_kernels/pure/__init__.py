@@ -20,12 +20,12 @@ from pressmark._kernels.pure.direct import DirectMap
 from pressmark._kernels.pure.files import (
     Engine,
     copy_small,
+    copy_small_tree,
     lane_count,
     lane_level,
     move_object,
     sha_extensions,
     write_small,
-    write_small_object,
 )
 from pressmark._kernels.pure.hashed import HashAndIdMap, HashAndIdUnmap, HashedMap
 from pressmark._kernels.pure.manifest_index import ManifestIndex
@@ -74,6 +74,7 @@ __all__ = [
     "beginning",
     "beyond_ascii",
     "copy_small",
+    "copy_small_tree",
     "describe_schema",
     "export_array",
     "export_schema",
@@ -87,7 +88,6 @@ __all__ = [
     "sha_extensions",
     "supported",
     "write_small",
-    "write_small_object",
 ]
 
 NAME = "pure"
