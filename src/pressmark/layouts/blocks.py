@@ -9,7 +9,7 @@ from time import thread_time
 from typing import Any, NamedTuple
 
 from pressmark import _kernels
-from pressmark._kernels.tables import Fault
+from pressmark._kernels.tables import ErrorCode
 from pressmark.arrow import (
     ArrowArrayExportable,
     ArrowStreamExportable,
@@ -78,7 +78,7 @@ def map_block(layout: Layout, block: Block) -> MappedBlock:
     """Return the paths of a block under a layout."""
     door = layout._mapping()
     begin = thread_time()
-    results, faults = door.kernel(block.column.piece)
+    results, faults = door.kernel(block.column.batch)
     seconds = thread_time() - begin
     null = set(block.column.nulls)
     # Nulls were packed empty: what the kernel says of them is beside the point.
@@ -96,7 +96,7 @@ def failure_reason(layout: Layout, block: Block, failure: tuple[int, int, int]) 
 
 def starting_with(column: PackedColumn, octets: bytes) -> list[int]:
     """Return the ascending indices of the items that begin with ``octets``."""
-    found: list[int] = column.kernels.beginning(column.piece, octets)
+    found: list[int] = column.kernels.starts_with(column.batch, octets)
     return found
 
 
@@ -149,7 +149,7 @@ def identifier_blocks(
 def _of_lines(source: Any, delimiter: bytes) -> Iterator[Block]:
     kernels = _kernels.active
     for block, _, _ in cut_blocks(source, delimiter, kernels.DirectMap().limit):
-        yield Block(PackedColumn(kernels, kernels.Packed.from_lines(block, delimiter)), {})
+        yield Block(PackedColumn(kernels, kernels.ByteColumn.from_lines(block, delimiter)), {})
 
 
 def _of_texts(texts: Iterable[Any]) -> Iterator[Block]:
@@ -157,11 +157,11 @@ def _of_texts(texts: Iterable[Any]) -> Iterator[Block]:
     iterator = iter(texts)
     number = 0
     for items in _gathered(iterator):
-        piece, faults = kernels.Packed.from_texts(items)
+        piece, faults = kernels.ByteColumn.from_texts(items)
         wrong: dict[int, IdentifierError] = {}
         for index, code, position in faults:
             item = items[index]
-            if code == Fault.NOT_TEXT:
+            if code == ErrorCode.NOT_TEXT:
                 raise TypeError(f"identifier {number + index}: expected str or bytes, not {type(item).__name__}")
             reason = f"the lone surrogate at {position} stands for no octet"
             wrong[index] = IdentifierError(item, number + index, reason)

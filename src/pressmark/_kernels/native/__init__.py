@@ -32,6 +32,7 @@ from pressmark._kernels.native._digests import (
     write_small,
 )
 from pressmark._kernels.native._mapping import (
+    ByteColumn,
     CleanPathMap,
     CleanPathUnmap,
     DifferentialMap,
@@ -41,7 +42,6 @@ from pressmark._kernels.native._mapping import (
     HashAndIdUnmap,
     HashedMap,
     NTupleOmitPrefixMap,
-    Packed,
     PairtreeClean,
     PairtreeMap,
     PairtreeUnclean,
@@ -57,10 +57,10 @@ from pressmark._kernels.native._paths import (
     PathMerge,
     PathSorter,
     PathTree,
-    beginning,
     beyond_ascii,
-    questionable,
     scan_pairtree,
+    starts_with,
+    suspicious,
 )
 from pressmark.errors import PressmarkError
 
@@ -69,6 +69,7 @@ __all__ = [
     "NAME",
     "RELEASES_GIL",
     "Array",
+    "ByteColumn",
     "Chunk",
     "CleanPathMap",
     "CleanPathUnmap",
@@ -82,7 +83,6 @@ __all__ = [
     "HashedMap",
     "ManifestIndex",
     "NTupleOmitPrefixMap",
-    "Packed",
     "PairtreeClean",
     "PairtreeMap",
     "PairtreeUnclean",
@@ -97,7 +97,6 @@ __all__ = [
     "VitroEncodeFilename",
     "VitroMap",
     "VitroUnmap",
-    "beginning",
     "beyond_ascii",
     "copy_small",
     "copy_small_tree",
@@ -109,10 +108,11 @@ __all__ = [
     "lane_level",
     "map_part",
     "move_object",
-    "questionable",
     "scan_pairtree",
     "sha_extensions",
+    "starts_with",
     "supported",
+    "suspicious",
     "write_small",
 ]
 

@@ -218,9 +218,9 @@ cdef extern from "digests/worker.h":
     ctypedef struct pm_worker:
         pm_lane *lane
 
-    ctypedef int (*pm_beside)(void *, pm_worker *, uint32_t, uint32_t) noexcept nogil
+    ctypedef int (*pm_extra_hashers)(void *, pm_worker *, uint32_t, uint32_t) noexcept nogil
 
-    int pm_engine_work(pm_engine *, pm_beside, void *, int64_t *) noexcept nogil
+    int pm_engine_work(pm_engine *, pm_extra_hashers, void *, int64_t *) noexcept nogil
 
 
 def lane_count(str algorithm not None):
@@ -326,7 +326,7 @@ cdef class Engine:
         """
         cdef int64_t ticket = -1
         cdef int status
-        cdef pm_beside function = NULL
+        cdef pm_extra_hashers function = NULL
         cdef _Beside beside = _Beside.__new__(_Beside)
         if self.serials:
             beside.engine = self
