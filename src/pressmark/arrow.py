@@ -500,9 +500,9 @@ class StringColumn:
         for chunk in self._chunks:
             start = 0
             while start < len(chunk):
-                piece, nulls = chunk.packed(start, items, octets)
+                piece, nulls = chunk.byte_column(start, items, octets)
                 start += len(piece)
-                yield (piece if kernels is self._kernels else kernels.Packed.from_buffers(*piece.buffers())), nulls
+                yield (piece if kernels is self._kernels else kernels.ByteColumn.from_buffers(*piece.buffers())), nulls
 
     def to_list(self) -> list[str | None]:
         """Return all items as a list."""
@@ -550,29 +550,29 @@ class PackedColumn:
     """A block of strings and nulls in one buffer, as the kernels take it: for many that are passed on and forgotten.
 
     :ivar kernels: whose block it is
-    :ivar piece: the items; nulls are empty
+    :ivar batch: the items; nulls are empty
     :ivar nulls: the ascending indices of nulls
     """
 
-    __slots__ = ("kernels", "nulls", "piece")
+    __slots__ = ("batch", "kernels", "nulls")
 
-    def __init__(self, kernels: ModuleType, piece: Any, nulls: Sequence[int] = ()) -> None:
+    def __init__(self, kernels: ModuleType, batch: Any, nulls: Sequence[int] = ()) -> None:
         self.kernels = kernels
-        self.piece = piece
+        self.batch = batch
         self.nulls = list(nulls)
 
     def __len__(self) -> int:
-        return len(self.piece)
+        return len(self.batch)
 
     def __getitem__(self, index: int) -> bytes:
         """Return the octets of one item, which is within."""
-        item: bytes = self.piece[index]
+        item: bytes = self.batch[index]
         return item
 
     def packed(self, kernels: ModuleType, items: int, octets: int) -> Iterator[tuple[Any, list[int]]]:
         """Yield it as a whole, whatever its size: see :meth:`StringColumn.packed`."""
         if len(self):
-            piece = self.piece if kernels is self.kernels else kernels.Packed.from_buffers(*self.piece.buffers())
+            piece = self.batch if kernels is self.kernels else kernels.ByteColumn.from_buffers(*self.batch.buffers())
             yield piece, self.nulls
 
 

@@ -110,7 +110,7 @@ BAD = {
         "from pressmark._kernels import native",
         {"_kernels.pure.text -> _kernels.native"},
     ),
-    "relative": ("_kernels.pure.text", "from ..native import packed", {"_kernels.pure.text -> _kernels.native"}),
+    "relative": ("_kernels.pure.text", "from ..native import _mapping", {"_kernels.pure.text -> _kernels.native"}),
     "errors import": ("errors", "from pressmark.version import __version__", {"errors -> version"}),
     "the package": ("layouts.new", "import pressmark", {"layouts.new -> pressmark"}),
     "from a package": ("layouts", "from .. import cli", {"layouts -> cli"}),
@@ -123,7 +123,7 @@ BAD = {
     ),
 }
 GOOD = {
-    "tables": ("layouts.new", "from pressmark._kernels.tables import Fault"),
+    "tables": ("layouts.new", "from pressmark._kernels.tables import ErrorCode"),
     "own package": ("layouts.new", "from pressmark.layouts.base import Layout\nfrom .batch import BoundKernel"),
     "commands": ("cli.new", "from pressmark.layouts import Layout"),
     "others": ("errors", "import pressmarks\nfrom pressmark_tools import cli\nimport os"),

@@ -29,10 +29,10 @@ def sorter_of(implementation: Implementation, paths: list[bytes], number: int = 
 
 def add(implementation: Implementation, sorter, paths: list[bytes], number: int, skip: tuple[int, ...] = ()) -> None:
     kernels = implementation.kernels
-    packed = kernels.Packed.from_texts(paths)[0]
+    packed = kernels.ByteColumn.from_texts(paths)[0]
     beyond = kernels.beyond_ascii(packed)
     assert beyond == [index for index, path in enumerate(paths) if not path.isascii()]
-    sorter.add(packed, kernels.Packed.from_texts([fold(paths[index]) for index in beyond])[0], number, skip)
+    sorter.add(packed, kernels.ByteColumn.from_texts([fold(paths[index]) for index in beyond])[0], number, skip)
 
 
 def blocks(sorter, size: int) -> Iterator[bytes]:
@@ -244,6 +244,6 @@ def test_questionable(
     bad = [index for index, path in enumerate(paths) if is_bad(path)]
     advised = sum(any(segment and classes[segment[0]] & 4 for segment in path.split(b"/")) for path in paths)
     for implementation in implementations:
-        packed = implementation.kernels.Packed.from_texts(paths)[0]
-        found = implementation.kernels.questionable(packed, classes, longest_segment, longest_path, devices)
+        packed = implementation.kernels.ByteColumn.from_texts(paths)[0]
+        found = implementation.kernels.suspicious(packed, classes, longest_segment, longest_path, devices)
         assert found == (bad, advised)

@@ -32,9 +32,9 @@ def together(work):
     assert not failures, failures
 
 def packed(number, turn):
-    return kernels.Packed.from_texts([b"part %d/%d/%d" % (number, turn, item) for item in range(200)])[0]
+    return kernels.ByteColumn.from_texts([b"part %d/%d/%d" % (number, turn, item) for item in range(200)])[0]
 
-empty = kernels.Packed.from_texts([])[0]
+empty = kernels.ByteColumn.from_texts([])[0]
 """
 
 SORTER = """
@@ -64,7 +64,7 @@ LENGTHS = """
 def add(lengths, number):
     for turn in range(ROUNDS):
         # Lengths beyond the table are kept one by one, in memory that grows.
-        long = kernels.Packed.from_texts([b"x" * (5000 + item) for item in range(50)])[0]
+        long = kernels.ByteColumn.from_texts([b"x" * (5000 + item) for item in range(50)])[0]
         lengths.add(long, [])
         lengths.add(packed(number, turn), [])
         lengths.histogram(0)
@@ -118,7 +118,7 @@ def steps(merge, tree):
     while True:
         run, spellings = merge.step(2)
         found += spellings
-        tree.leaves(), tree.levels(), tree.fans(), tree.largest(), tree.samples()
+        tree.leaves(), tree.levels(), tree.fan_out(), tree.largest(), tree.samples()
         if run != -2:
             return found
 
@@ -134,7 +134,8 @@ for merge in (alone, shared):
 assert alone.step(10) == shared.step(10)
 tree.end()
 shared_tree.end()
-assert (tree.leaves(), tree.levels(), tree.fans()) == (shared_tree.leaves(), shared_tree.levels(), shared_tree.fans())
+for one in ("leaves", "levels", "fan_out"):
+    assert getattr(tree, one)() == getattr(shared_tree, one)()
 """
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pressmark._kernels.tables import DIGESTS, MAX_IDENTIFIER_BYTES, MAX_PATH_BYTES, Fault
+from pressmark._kernels.tables import DIGESTS, MAX_IDENTIFIER_BYTES, MAX_PATH_BYTES, ErrorCode
 from pressmark.layouts import Layout
 from support.implementations import Implementation, use
 from support.outcomes import agree, kernel_results, naive_identifiers, naive_paths
@@ -224,8 +224,8 @@ def test_a_mebibyte_passes_and_one_byte_more_does_not(twins: Twins, word: str) -
     for implementation in twins:
         _, _, faults = raw(implementation, sample(word), items, back=False)
         codes = {index: code for index, code, _ in faults}
-        assert Fault.TOO_LONG not in (codes.get(0), codes.get(1))
-        assert codes[2] == codes[3] == Fault.TOO_LONG
+        assert ErrorCode.TOO_LONG not in (codes.get(0), codes.get(1))
+        assert codes[2] == codes[3] == ErrorCode.TOO_LONG
 
 
 @pytest.mark.slow_under_sanitizers
@@ -243,8 +243,8 @@ def test_paths_may_have_eight_mebibytes(twins: Twins, word: str) -> None:
     compare(twins, sample(word), paths, back=True)
     _, _, faults = raw(twins[0], sample(word), paths, back=True)
     codes = {index: code for index, code, _ in faults}
-    assert Fault.TOO_LONG not in (codes.get(0), codes.get(1), codes.get(2))
-    assert codes[3] == Fault.TOO_LONG
+    assert ErrorCode.TOO_LONG not in (codes.get(0), codes.get(1), codes.get(2))
+    assert codes[3] == ErrorCode.TOO_LONG
 
 
 @pytest.mark.parametrize("word", CONFIGURATIONS)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import naive
 from pressmark import IdentifierError, PathError
-from pressmark._kernels.tables import Fault
+from pressmark._kernels.tables import ErrorCode
 from strategies import LAYOUT_NAMES, REVERSIBLE_LAYOUT_NAMES, configs, identifiers, paths
 from support.implementations import Implementation, use
 from support.outcomes import KINDS, agree, kernel_results, naive_identifiers, naive_paths, outcome
@@ -99,5 +99,11 @@ def test_every_kind_of_refusal_has_a_word() -> None:
     documented = set(re.findall(r"^([a-z0-9-]+) {2,}", inspect.getdoc(naive.Refused) or "", re.MULTILINE))
     assert set(KINDS.values()) == documented
     # These never come from a mapping: they are the doors' own, and concern what a specification does not know.
-    doors = {Fault.NOT_TEXT, Fault.SURROGATE, Fault.TOO_LONG, Fault.HOLDS_DELIMITER, Fault.HOLDS_SEPARATOR}
-    assert set(Fault) - set(KINDS) == doors
+    doors = {
+        ErrorCode.NOT_TEXT,
+        ErrorCode.SURROGATE,
+        ErrorCode.TOO_LONG,
+        ErrorCode.HOLDS_DELIMITER,
+        ErrorCode.HOLDS_SEPARATOR,
+    }
+    assert set(ErrorCode) - set(KINDS) == doors

@@ -8,34 +8,34 @@ from typing import Any
 
 import naive.by_name
 from naive import Refused
-from pressmark._kernels.tables import Fault
+from pressmark._kernels.tables import ErrorCode
 from pressmark.layouts.batch import BoundKernel
 from support.implementations import NATIVE, PURE, use
 
 # The words in which tests/vectors and tests/naive say why something is refused, for every code of a kernel.
 KINDS = {
-    Fault.EMPTY: "empty",
-    Fault.EMPTY_PATH: "empty",
-    Fault.NOT_UTF8: "not-utf8",
-    Fault.NOT_ASCII: "not-ascii",
-    Fault.PREFIX_MISSING: "prefix",
-    Fault.BEYOND_LATIN1: "character",
-    Fault.DELIMITER_AT_END: "delimiter-at-end",
-    Fault.WRONG_LENGTH: "length",
-    Fault.ABSOLUTE: "segment",
-    Fault.SEGMENT_EMPTY: "segment",
-    Fault.SEGMENT_DOT: "segment",
-    Fault.SEGMENT_DOTDOT: "segment",
-    Fault.NUL: "nul",
-    Fault.FALLBACK_TOO_LONG: "too-long",
-    Fault.BAD_COMPONENT: "malformed",
-    Fault.BAD_CHARACTER: "malformed",
-    Fault.BAD_ESCAPE: "malformed",
-    Fault.UNKNOWN_PREFIX: "malformed",
-    Fault.STRAY_TILDE: "malformed",
-    Fault.NOT_CANONICAL: "not-canonical",
-    Fault.TRUNCATED: "truncated",
-    Fault.IS_FALLBACK: "fallback",
+    ErrorCode.EMPTY: "empty",
+    ErrorCode.EMPTY_PATH: "empty",
+    ErrorCode.NOT_UTF8: "not-utf8",
+    ErrorCode.NOT_ASCII: "not-ascii",
+    ErrorCode.PREFIX_MISSING: "prefix",
+    ErrorCode.BEYOND_LATIN1: "character",
+    ErrorCode.DELIMITER_AT_END: "delimiter-at-end",
+    ErrorCode.WRONG_LENGTH: "length",
+    ErrorCode.ABSOLUTE: "segment",
+    ErrorCode.SEGMENT_EMPTY: "segment",
+    ErrorCode.SEGMENT_DOT: "segment",
+    ErrorCode.SEGMENT_DOTDOT: "segment",
+    ErrorCode.NUL: "nul",
+    ErrorCode.FALLBACK_TOO_LONG: "too-long",
+    ErrorCode.BAD_COMPONENT: "malformed",
+    ErrorCode.BAD_CHARACTER: "malformed",
+    ErrorCode.BAD_ESCAPE: "malformed",
+    ErrorCode.UNKNOWN_PREFIX: "malformed",
+    ErrorCode.STRAY_TILDE: "malformed",
+    ErrorCode.NOT_CANONICAL: "not-canonical",
+    ErrorCode.TRUNCATED: "truncated",
+    ErrorCode.IS_FALLBACK: "fallback",
 }
 
 
@@ -65,7 +65,7 @@ def kernel_results(bound: BoundKernel, items: Sequence[str | bytes]) -> list[byt
     results: list[bytes | str] = [column[index] for index in range(len(column))]
     for index, code, _position in faults:
         assert results[index] == b""
-        results[index] = KINDS[Fault(code)]
+        results[index] = KINDS[ErrorCode(code)]
     return results
 
 

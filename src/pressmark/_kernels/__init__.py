@@ -4,7 +4,7 @@
 ``auto`` (the default) falls back to pure only where our own extension is not installed. An extension that is
 there and fails to load is an error: a broken build must be seen, not survived at a thirtieth of the speed.
 
-Kernels are total: they get packed bytes, return packed bytes and a list of faults, and raise nothing of their own.
+Kernels are total: they get packed bytes, return packed bytes and a list of errors, and raise nothing of their own.
 All checking of arguments and all messages are in the shared code above them.
 """
 

@@ -1,4 +1,4 @@
-"""Every character class, substitution, digest name, limit and fault code: once, for both twins.
+"""Every character class, substitution, digest name, limit and error code: once, for both twins.
 
 The C tables in ``native/shared/tables.h`` are generated from this module by ``ci/tables``; a stale copy fails CI.
 Nothing here asks the interpreter about Unicode (no ``isspace``, ``\\W``, ``lower``, ``unicodedata``):
@@ -18,12 +18,12 @@ MAX_IDENTIFIER_BYTES = 1 << 20
 # followed by a separator) still fits.
 MAX_PATH_BYTES = 8 << 20
 
-# --- faults -------------------------------------------------------------------------------------------------
+# --- errors -------------------------------------------------------------------------------------------------
 # A kernel raises nothing: it reports (index, code, position) and the shared code above words the error.
 # Position is the offset in bytes that each comment names, or -1.
 
 
-class Fault(enum.IntEnum):
+class ErrorCode(enum.IntEnum):
     """Why a kernel gave no result for an item, and what its position counts."""
 
     EMPTY = 1  # the identifier (or what is left of it) is empty; -1

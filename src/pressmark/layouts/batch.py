@@ -7,7 +7,7 @@ from itertools import islice
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from pressmark._kernels.tables import Fault
+from pressmark._kernels.tables import ErrorCode
 from pressmark.errors import IdentifierError, PathError
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ class BoundKernel:
 
     def __init__(self, kernels: ModuleType, kernel: Any, error: type[IdentifierError | PathError], layout: Any) -> None:
         self.kernels = kernels
-        self.packed = kernels.Packed
+        self.packed = kernels.ByteColumn
         self.releases_gil = kernels.RELEASES_GIL
         self.kernel = kernel
         self.error = error
@@ -57,7 +57,7 @@ class BoundKernel:
             packed, faults = self._run(sequence, start, start + BLOCK_ITEMS)
             texts = packed.to_texts()
             for index, code, position in faults:
-                if code == Fault.NOT_TEXT or on_error == "raise":
+                if code == ErrorCode.NOT_TEXT or on_error == "raise":
                     raise self.error_of(sequence[start + index], len(results) + index, code, position)
                 texts[index] = None
             results += texts
@@ -92,12 +92,12 @@ class BoundKernel:
             # These were packed as empty items, so the kernel's codes for them do not count.
             known = {index for index, _, _ in unpackable}
             faults = sorted(unpackable + [fault for fault in faults if fault[0] not in known])
-            results = results.emptied(known)
+            results = results.blanked(known)
         return results, faults
 
     def error_of(self, item: Any, index: int | None, code: int, position: int) -> Exception:
         """Return the exception for the error code of ``item``."""
-        if code == Fault.NOT_TEXT:
+        if code == ErrorCode.NOT_TEXT:
             place = "" if index is None else f" {index}"
             return TypeError(f"{self.error.what}{place}: expected str or bytes, not {type(item).__name__}")
         from pressmark.layouts.messages import reason

@@ -9,7 +9,7 @@ from time import thread_time
 from typing import Any, NamedTuple
 
 from pressmark import _kernels
-from pressmark._kernels.tables import Fault
+from pressmark._kernels.tables import ErrorCode
 from pressmark.arrow import (
     ArrowArrayExportable,
     ArrowStreamExportable,
@@ -79,7 +79,7 @@ def map_block(layout: Layout, block: Block) -> MappedBlock:
     """Return the paths of a block under a layout."""
     bound = layout._mapping()
     begin = thread_time()
-    results, faults = bound.kernel(block.column.piece)
+    results, faults = bound.kernel(block.column.batch)
     seconds = thread_time() - begin
     null = set(block.column.nulls)
     # Nulls were packed as empty items, so the kernel's codes for them do not count.
@@ -97,7 +97,7 @@ def failure_reason(layout: Layout, block: Block, failure: tuple[int, int, int]) 
 
 def starting_with(column: PackedColumn, octets: bytes) -> list[int]:
     """Return the ascending indices of the items that start with ``octets``."""
-    found: list[int] = column.kernels.beginning(column.piece, octets)
+    found: list[int] = column.kernels.starts_with(column.batch, octets)
     return found
 
 
@@ -148,7 +148,7 @@ def identifier_blocks(
 def _of_lines(source: Any, delimiter: bytes) -> Iterator[Block]:
     kernels = _kernels.active
     for block, _, _ in cut_blocks(source, delimiter, kernels.DirectMap().limit):
-        yield Block(PackedColumn(kernels, kernels.Packed.from_lines(block, delimiter)), {})
+        yield Block(PackedColumn(kernels, kernels.ByteColumn.from_lines(block, delimiter)), {})
 
 
 def _of_texts(texts: Iterable[Any]) -> Iterator[Block]:
@@ -156,11 +156,11 @@ def _of_texts(texts: Iterable[Any]) -> Iterator[Block]:
     iterator = iter(texts)
     number = 0
     for items in _gathered(iterator):
-        piece, faults = kernels.Packed.from_texts(items)
+        piece, faults = kernels.ByteColumn.from_texts(items)
         wrong: dict[int, IdentifierError] = {}
         for index, code, position in faults:
             item = items[index]
-            if code == Fault.NOT_TEXT:
+            if code == ErrorCode.NOT_TEXT:
                 raise TypeError(f"identifier {number + index}: expected str or bytes, not {type(item).__name__}")
             reason = f"unpaired surrogate at index {position}"
             wrong[index] = IdentifierError(item, number + index, reason)

@@ -5,45 +5,45 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pressmark._kernels.tables import ASCII_FIRST, ASCII_LAST, MAX_IDENTIFIER_BYTES, MAX_PATH_BYTES, Fault
+from pressmark._kernels.tables import ASCII_FIRST, ASCII_LAST, MAX_IDENTIFIER_BYTES, MAX_PATH_BYTES, ErrorCode
 from pressmark.errors import quoted
 
 __all__ = ["reason"]
 
 _FIXED: dict[int, str] = {
-    Fault.EMPTY: "it is empty",
-    Fault.EMPTY_PATH: "the path is empty",
-    Fault.TOO_LONG: (f"it is too long: identifiers may have {MAX_IDENTIFIER_BYTES} bytes, paths {MAX_PATH_BYTES}"),
-    Fault.ABSOLUTE: "the path begins with '/'",
-    Fault.IS_FALLBACK: "a fallback path holds only a digest of its identifier",
-    Fault.HOLDS_DELIMITER: "the result holds the delimiter of the stream; delimit by NUL instead (-0)",
-    Fault.HOLDS_SEPARATOR: "a TAB in it would make three columns of two; give one column, or delimit by NUL (-0)",
+    ErrorCode.EMPTY: "it is empty",
+    ErrorCode.EMPTY_PATH: "the path is empty",
+    ErrorCode.TOO_LONG: (f"it is too long: identifiers may have {MAX_IDENTIFIER_BYTES} bytes, paths {MAX_PATH_BYTES}"),
+    ErrorCode.ABSOLUTE: "the path begins with '/'",
+    ErrorCode.IS_FALLBACK: "a fallback path holds only a digest of its identifier",
+    ErrorCode.HOLDS_DELIMITER: "the result holds the delimiter of the stream; delimit by NUL instead (-0)",
+    ErrorCode.HOLDS_SEPARATOR: "a TAB in it would make three columns of two; give one column, or delimit by NUL (-0)",
 }
 
 _AT_POSITION: dict[int, str] = {
-    Fault.SEGMENT_EMPTY: "an empty segment at offset {} of the path",
-    Fault.SEGMENT_DOT: "a segment '.' at offset {} of the path",
-    Fault.SEGMENT_DOTDOT: "a segment '..' at offset {} of the path",
-    Fault.NUL: "a NUL at offset {} of the path",
-    Fault.BAD_COMPONENT: (
+    ErrorCode.SEGMENT_EMPTY: "an empty segment at offset {} of the path",
+    ErrorCode.SEGMENT_DOT: "a segment '.' at offset {} of the path",
+    ErrorCode.SEGMENT_DOTDOT: "a segment '..' at offset {} of the path",
+    ErrorCode.NUL: "a NUL at offset {} of the path",
+    ErrorCode.BAD_COMPONENT: (
         "the component at offset {} has not two characters (or, at the end, one or two), as a ppath's must have"
     ),
-    Fault.STRAY_TILDE: "a '~' at offset {} of the joined components, where neither prefix nor guard can be",
-    Fault.NOT_CANONICAL: "no identifier has this path (it goes wrong at offset {})",
-    Fault.TRUNCATED: "its name of {} bytes was cut short: the whole identifier is not in it",
+    ErrorCode.STRAY_TILDE: "a '~' at offset {} of the joined components, where neither prefix nor guard can be",
+    ErrorCode.NOT_CANONICAL: "no identifier has this path (it goes wrong at offset {})",
+    ErrorCode.TRUNCATED: "its name of {} bytes was cut short: the whole identifier is not in it",
 }
 
 
 def reason(code: int, position: int, item: str | bytes, layout: Any) -> str:
     """Return one line that says why ``item`` has no result under ``layout``."""
-    if code == Fault.SURROGATE and isinstance(item, str):
+    if code == ErrorCode.SURROGATE and isinstance(item, str):
         return f"the lone surrogate U+{ord(item[position]):04X} at character {position} stands for no byte"
     octets = item.encode("utf-8", "surrogateescape") if isinstance(item, str) else item
     if code in _AT_POSITION:
         return _AT_POSITION[code].format(position)
     if code in _WORDED:
         return _WORDED[code](position, octets, layout)
-    if code == Fault.EMPTY and octets:
+    if code == ErrorCode.EMPTY and octets:
         return "nothing is left of it behind the prefix"
     return _FIXED[code]
 
@@ -94,14 +94,14 @@ def _unknown_prefix(_position: int, octets: bytes, layout: Any) -> str:
 
 
 _WORDED: dict[int, Callable[[int, bytes, Any], str]] = {
-    Fault.NOT_UTF8: _not_utf8,
-    Fault.NOT_ASCII: _not_ascii,
-    Fault.PREFIX_MISSING: _prefix_missing,
-    Fault.BEYOND_LATIN1: _beyond_latin1,
-    Fault.DELIMITER_AT_END: _delimiter_at_end,
-    Fault.WRONG_LENGTH: _wrong_length,
-    Fault.FALLBACK_TOO_LONG: _fallback_too_long,
-    Fault.BAD_CHARACTER: _bad_character,
-    Fault.BAD_ESCAPE: _bad_escape,
-    Fault.UNKNOWN_PREFIX: _unknown_prefix,
+    ErrorCode.NOT_UTF8: _not_utf8,
+    ErrorCode.NOT_ASCII: _not_ascii,
+    ErrorCode.PREFIX_MISSING: _prefix_missing,
+    ErrorCode.BEYOND_LATIN1: _beyond_latin1,
+    ErrorCode.DELIMITER_AT_END: _delimiter_at_end,
+    ErrorCode.WRONG_LENGTH: _wrong_length,
+    ErrorCode.FALLBACK_TOO_LONG: _fallback_too_long,
+    ErrorCode.BAD_CHARACTER: _bad_character,
+    ErrorCode.BAD_ESCAPE: _bad_escape,
+    ErrorCode.UNKNOWN_PREFIX: _unknown_prefix,
 }

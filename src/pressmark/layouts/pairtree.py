@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import Any
 
 from pressmark import _kernels
-from pressmark._kernels.tables import WINDOWS_RESERVED, Fault
+from pressmark._kernels.tables import WINDOWS_RESERVED, ErrorCode
 from pressmark.errors import IdentifierError, LayoutConfigError, PathError, quoted, quoted_value
 from pressmark.layouts.base import NAME_MAX, Layout
 from pressmark.layouts.batch import BoundKernel
@@ -148,7 +148,7 @@ class Pairtree(Layout):
         try:
             octets = path.encode("utf-8", "surrogateescape") if isinstance(path, str) else path
         except UnicodeEncodeError as error:
-            raise bound.error_of(path, None, Fault.SURROGATE, error.start) from None
+            raise bound.error_of(path, None, ErrorCode.SURROGATE, error.start) from None
         components = [(match[0], match.start()) for match in re.finditer(rb"[^/]+", octets)]
         roots = [number for number, (component, _) in enumerate(components) if component == b"pairtree_root"]
         if roots:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from types import ModuleType
 from typing import Any
 
-from pressmark._kernels.tables import Fault
+from pressmark._kernels.tables import ErrorCode
 from pressmark.arrow import PackedColumn, StringColumn
 from pressmark.errors import PathError
 
@@ -31,10 +31,10 @@ def pieces(kernels: ModuleType, texts: Texts) -> Iterator[tuple[Any, list[int]]]
         return
     items = texts if isinstance(texts, (list, tuple)) else list(texts)
     for start in range(0, len(items), ITEMS):
-        piece, faults = kernels.Packed.from_texts(items, start, start + ITEMS)
+        piece, faults = kernels.ByteColumn.from_texts(items, start, start + ITEMS)
         for index, code, position in faults:
             item = items[start + index]
-            if code == Fault.SURROGATE:
+            if code == ErrorCode.SURROGATE:
                 raise PathError(item, start + index, f"the lone surrogate at {position} stands for no octet")
             raise TypeError(f"item {start + index}: expected str or bytes, not {type(item).__name__}")
         yield piece, []

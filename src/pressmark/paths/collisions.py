@@ -231,7 +231,7 @@ class PathIndex:
     def _take(self, piece: Any, nulls: list[int]) -> None:
         kernels = self._kernels
         others = [folded(piece[index]) for index in kernels.beyond_ascii(piece)]
-        self._sorter.add(piece, kernels.Packed.from_texts(others)[0], self._count, nulls)
+        self._sorter.add(piece, kernels.ByteColumn.from_texts(others)[0], self._count, nulls)
         self._count += len(piece)
         self._paths += len(piece) - len(nulls)
         if self._sorter.octets() >= self._memory:

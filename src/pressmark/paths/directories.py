@@ -12,9 +12,10 @@ class Tree(NamedTuple):
 
     :ivar levels: how many there are at each depth, from 1 on
     :ivar leaves: how many of them are paths themselves; different ones are counted
-    :ivar fans: ascending pairs: a number of directories from 1 on, and how many directories (the root too) hold so many
-    :ivar firsts: ascending pairs: a number of different paths, and in how many directories directly below the root so
-        many are; the path of such a directory itself is one of them
+    :ivar fan_out: ascending pairs: a number of child directories, and how many directories (including the root) have
+        that many
+    :ivar top_level: ascending pairs: a number of distinct paths, and how many directories directly below the root
+        contain that many; the path of the directory itself counts as one
     :ivar largest: the directories that hold the most, the largest first, then by path: pairs of path and number; the
         path of the root is empty, and one of more than 4096 octets is left out
     :ivar samples: nested samples of the paths, all of them first, each about half of the one before, down to none: how
@@ -23,8 +24,8 @@ class Tree(NamedTuple):
 
     levels: tuple[int, ...]
     leaves: int
-    fans: tuple[tuple[int, int], ...]
-    firsts: tuple[tuple[int, int], ...]
+    fan_out: tuple[tuple[int, int], ...]
+    top_level: tuple[tuple[int, int], ...]
     largest: tuple[tuple[str, int], ...]
     samples: tuple[tuple[int, int, int], ...]
 
@@ -39,8 +40,8 @@ class Tree(NamedTuple):
         return cls(
             tuple(counted.levels()),
             counted.leaves(),
-            tuple(counted.fans()),
-            tuple(counted.firsts()),
+            tuple(counted.fan_out()),
+            tuple(counted.top_level()),
             tuple((path.decode("utf-8", "surrogateescape"), entries) for path, entries in counted.largest()),
             tuple(counted.samples()),
         )

@@ -163,10 +163,10 @@ def name_violations(paths: Texts, profile: str, *, root_length: int = 0, first: 
     count = advised = number = 0
     named: list[NameViolation] = []
     for piece, nulls in pieces(kernels, paths):
-        found, dashes = kernels.questionable(piece, *look)
+        found, dashes = kernels.suspicious(piece, *look)
         advised += dashes
         skipped = set(nulls)
-        refused = set(kernels.questionable(piece, *certain)[0]) if found else ()
+        refused = set(kernels.suspicious(piece, *certain)[0]) if found else ()
         for index in found:
             if index in skipped:
                 continue

@@ -20,7 +20,7 @@ def scanned(
     implementation: Implementation, root: bytes, paths: list[bytes], follow: bool = True, budget: int = 1000
 ) -> tuple[list[tuple[bytes, bytes]], list[bytes]]:
     kernels = implementation.kernels
-    packed, _ = kernels.Packed.from_texts(paths)
+    packed, _ = kernels.ByteColumn.from_texts(paths)
     places, names, rest = kernels.scan_pairtree(root, packed, follow, budget)
     assert len(places) == len(names)
     return [(places[index], names[index]) for index in range(len(places))], [rest[n] for n in range(len(rest))]

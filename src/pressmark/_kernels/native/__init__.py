@@ -20,6 +20,7 @@ from pressmark._kernels.native._digests import (
     Engine,
     best_level,
     copy_small,
+    copy_small_tree,
     lane_count,
     lane_level,
     level,
@@ -29,9 +30,9 @@ from pressmark._kernels.native._digests import (
     supported,
     use_level,
     write_small,
-    write_small_object,
 )
 from pressmark._kernels.native._mapping import (
+    ByteColumn,
     CleanPathMap,
     CleanPathUnmap,
     DifferentialMap,
@@ -41,7 +42,6 @@ from pressmark._kernels.native._mapping import (
     HashAndIdUnmap,
     HashedMap,
     NTupleOmitPrefixMap,
-    Packed,
     PairtreeClean,
     PairtreeMap,
     PairtreeUnclean,
@@ -57,10 +57,10 @@ from pressmark._kernels.native._paths import (
     PathMerge,
     PathSorter,
     PathTree,
-    beginning,
     beyond_ascii,
-    questionable,
     scan_pairtree,
+    starts_with,
+    suspicious,
 )
 from pressmark.errors import PressmarkError
 
@@ -69,6 +69,7 @@ __all__ = [
     "NAME",
     "RELEASES_GIL",
     "Array",
+    "ByteColumn",
     "Chunk",
     "CleanPathMap",
     "CleanPathUnmap",
@@ -82,7 +83,6 @@ __all__ = [
     "HashedMap",
     "ManifestIndex",
     "NTupleOmitPrefixMap",
-    "Packed",
     "PairtreeClean",
     "PairtreeMap",
     "PairtreeUnclean",
@@ -97,9 +97,9 @@ __all__ = [
     "VitroEncodeFilename",
     "VitroMap",
     "VitroUnmap",
-    "beginning",
     "beyond_ascii",
     "copy_small",
+    "copy_small_tree",
     "describe_schema",
     "export_array",
     "export_schema",
@@ -108,12 +108,12 @@ __all__ = [
     "lane_level",
     "map_part",
     "move_object",
-    "questionable",
     "scan_pairtree",
     "sha_extensions",
+    "starts_with",
     "supported",
+    "suspicious",
     "write_small",
-    "write_small_object",
 ]
 
 NAME = "native"

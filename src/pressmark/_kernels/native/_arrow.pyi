@@ -1,7 +1,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from pressmark._kernels.native._mapping import Kernel, Packed
+from pressmark._kernels.native._mapping import ByteColumn, Kernel
 
 __all__ = [
     "Array",
@@ -49,7 +49,7 @@ class Chunk:
     def is_utf8(self) -> bool: ...
     def item(self, index: int) -> bytes | None: ...
     def to_list(self) -> list[str | None]: ...
-    def packed(self, start: int, items: int, octets: int) -> tuple[Packed, list[int]]: ...
+    def byte_column(self, start: int, items: int, octets: int) -> tuple[ByteColumn, list[int]]: ...
 
 def map_part(
     kernel: Kernel, source: Source, start: int, stop: int, nullify: bool, keep: bool

@@ -5,6 +5,7 @@ __all__ = [
     "Engine",
     "best_level",
     "copy_small",
+    "copy_small_tree",
     "hexdigest_function",
     "lane_count",
     "lane_level",
@@ -15,7 +16,6 @@ __all__ = [
     "supported",
     "use_level",
     "write_small",
-    "write_small_object",
 ]
 
 def level() -> str: ...
@@ -50,15 +50,7 @@ class Engine:
 
 def copy_small(source: bytes, target: bytes, flags: int) -> tuple[Any, ...] | None: ...
 def write_small(paths: list[bytes], contents: list[bytes | None]) -> bool | tuple[int, int]: ...
-def write_small_object(
-    above: bytes,
-    name: bytes,
-    place: bytes,
-    folders: tuple[bytes, ...],
-    parts: tuple[bytes, ...],
-    pieces: tuple[bytes, ...],
-    identifier: bytes,
-    device: int,
-    flags: int,
+def copy_small_tree(
+    above: bytes, name: bytes, folders: tuple[bytes, ...], device: int, flags: int
 ) -> tuple[int, list[tuple[bytes, str, int]]] | None: ...
 def move_object(old: bytes, base: bytes, place: bytes, signs: tuple[bytes, ...]) -> bool: ...

@@ -15,13 +15,13 @@ cdef extern from "mapping/kernel.h":
         int64_t *offsets
         int64_t count
 
-    ctypedef struct pm_fault:
+    ctypedef struct pm_error:
         int64_t index
         int64_t position
         int32_t code
 
-    ctypedef struct pm_faults:
-        pm_fault *list
+    ctypedef struct pm_errors:
+        pm_error *list
         int64_t count
         int64_t capacity
 
@@ -40,7 +40,7 @@ cdef extern from "mapping/kernel.h":
     bint pm_is_ascii(const uint8_t *, int64_t) noexcept nogil
 
 
-cdef class Packed:
+cdef class ByteColumn:
     cdef pm_column column
 
 
@@ -48,7 +48,7 @@ cdef class Kernel:
     cdef pm_map_item function
     cdef const void *parameters
     cdef readonly int64_t limit
-    cdef int run(self, const pm_column *source, pm_column *out, pm_faults *faults) noexcept nogil
+    cdef int run(self, const pm_column *source, pm_column *out, pm_errors *errors) noexcept nogil
 
 
 cdef class Inverse(Kernel):

@@ -15,26 +15,26 @@ from pressmark._kernels.pure.arrow import (
     map_part,
 )
 from pressmark._kernels.pure.clean_path import CleanPathMap, CleanPathUnmap
+from pressmark._kernels.pure.column import ByteColumn
 from pressmark._kernels.pure.digests import supported
 from pressmark._kernels.pure.direct import DirectMap
 from pressmark._kernels.pure.files import (
     Engine,
     copy_small,
+    copy_small_tree,
     lane_count,
     lane_level,
     move_object,
     sha_extensions,
     write_small,
-    write_small_object,
 )
 from pressmark._kernels.pure.hashed import HashAndIdMap, HashAndIdUnmap, HashedMap
 from pressmark._kernels.pure.manifest_index import ManifestIndex
 from pressmark._kernels.pure.omit_prefix import DifferentialMap, FlatOmitPrefixMap, NTupleOmitPrefixMap
-from pressmark._kernels.pure.packed import Packed
 from pressmark._kernels.pure.pairtree import PairtreeClean, PairtreeMap, PairtreeUnclean, PairtreeUnmap
 from pressmark._kernels.pure.pairtree_scan import scan_pairtree
-from pressmark._kernels.pure.path_lengths import PathLengths, beginning
-from pressmark._kernels.pure.path_sort import PathMerge, PathSorter, beyond_ascii, questionable
+from pressmark._kernels.pure.path_lengths import PathLengths, starts_with
+from pressmark._kernels.pure.path_sort import PathMerge, PathSorter, beyond_ascii, suspicious
 from pressmark._kernels.pure.path_tree import PathTree
 from pressmark._kernels.pure.vitro import VitroDecodeFilename, VitroEncodeFilename, VitroMap, VitroUnmap
 
@@ -43,6 +43,7 @@ __all__ = [
     "NAME",
     "RELEASES_GIL",
     "Array",
+    "ByteColumn",
     "Chunk",
     "CleanPathMap",
     "CleanPathUnmap",
@@ -56,7 +57,6 @@ __all__ = [
     "HashedMap",
     "ManifestIndex",
     "NTupleOmitPrefixMap",
-    "Packed",
     "PairtreeClean",
     "PairtreeMap",
     "PairtreeUnclean",
@@ -71,9 +71,9 @@ __all__ = [
     "VitroEncodeFilename",
     "VitroMap",
     "VitroUnmap",
-    "beginning",
     "beyond_ascii",
     "copy_small",
+    "copy_small_tree",
     "describe_schema",
     "export_array",
     "export_schema",
@@ -82,12 +82,12 @@ __all__ = [
     "lane_level",
     "map_part",
     "move_object",
-    "questionable",
     "scan_pairtree",
     "sha_extensions",
+    "starts_with",
     "supported",
+    "suspicious",
     "write_small",
-    "write_small_object",
 ]
 
 NAME = "pure"

@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from pressmark._kernels.pure.column import Inverse, Kernel, KernelError
 from pressmark._kernels.pure.digests import hexdigest_function
-from pressmark._kernels.pure.packed import Inverse, Kernel, Refusal
 from pressmark._kernels.pure.text import checked_path
 from pressmark._kernels.tables import (
     CLEAN_DANGEROUS,
@@ -16,7 +16,7 @@ from pressmark._kernels.tables import (
     CLEAN_WHITESPACE,
     MAX_IDENTIFIER_BYTES,
     MAX_PATH_BYTES,
-    Fault,
+    ErrorCode,
 )
 
 __all__ = ["CleanPathMap", "CleanPathUnmap"]
@@ -121,7 +121,7 @@ class CleanPathMap(Kernel):
             segments.append(digest[start : start + p.max_path_segment_len])
         path = b"/".join(segments)
         if len(path) > p.max_pathname_len:
-            raise Refusal(Fault.FALLBACK_TOO_LONG, len(path))
+            raise KernelError(ErrorCode.FALLBACK_TOO_LONG, len(path))
         return path
 
 
@@ -134,9 +134,9 @@ class _CleanPathDecode(Kernel):
 
     def map(self, item: bytes) -> bytes:
         if not item:
-            raise Refusal(Fault.EMPTY_PATH)
+            raise KernelError(ErrorCode.EMPTY_PATH)
         if self.fallback_shape.fullmatch(item):
-            raise Refusal(Fault.IS_FALLBACK)
+            raise KernelError(ErrorCode.IS_FALLBACK)
         # An encoded surrogate is no character; what stands for it cannot map back, so the path is refused.
         return _ENCODED.sub(lambda match: chr(int(match[1], 16)).encode("utf-8", "surrogatepass"), item)
 

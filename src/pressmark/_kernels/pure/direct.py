@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pressmark._kernels.pure.packed import Kernel
+from pressmark._kernels.pure.column import Kernel
 from pressmark._kernels.pure.text import checked_path, decode_utf8
 from pressmark._kernels.tables import MAX_IDENTIFIER_BYTES
 

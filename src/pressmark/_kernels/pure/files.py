@@ -15,12 +15,12 @@ from typing import Any
 __all__ = [
     "Engine",
     "copy_small",
+    "copy_small_tree",
     "lane_count",
     "lane_level",
     "move_object",
     "sha_extensions",
     "write_small",
-    "write_small_object",
 ]
 
 
@@ -134,18 +134,8 @@ def write_small(paths: list[bytes], contents: list[bytes | None]) -> bool:
     return False
 
 
-def write_small_object(
-    above: bytes,
-    name: bytes,
-    place: bytes,
-    folders: tuple[bytes, ...],
-    parts: tuple[bytes, ...],
-    pieces: tuple[bytes, ...],
-    identifier: bytes,
-    device: int,
-    flags: int,
-) -> None:
-    """Return nothing: this object is not for this twin, and nothing was made."""
+def copy_small_tree(above: bytes, name: bytes, folders: tuple[bytes, ...], device: int, flags: int) -> None:
+    """Return nothing: this implementation leaves the directory to the shared code."""
 
 
 def move_object(old: bytes, base: bytes, place: bytes, signs: tuple[bytes, ...]) -> bool:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from pressmark._kernels.pure.column import Inverse, Kernel, KernelError
 from pressmark._kernels.pure.digests import hexdigest_function
-from pressmark._kernels.pure.packed import Inverse, Kernel, Refusal
 from pressmark._kernels.pure.text import decode_utf8, unescape
 from pressmark._kernels.tables import (
     ENCAPSULATION_LONGEST,
     ENCAPSULATION_SAFE,
     MAX_IDENTIFIER_BYTES,
     MAX_PATH_BYTES,
-    Fault,
+    ErrorCode,
 )
 
 __all__ = ["HashAndIdMap", "HashAndIdUnmap", "HashedMap"]
@@ -47,7 +47,7 @@ class HashAndIdMap(_Tuples):
 
     def map(self, item: bytes) -> bytes:
         if not item:
-            raise Refusal(Fault.EMPTY)
+            raise KernelError(ErrorCode.EMPTY)
         text = decode_utf8(item)
         rest = self.without_prefix(item, text) if self.delimiters else item
         digest = self.hexdigest(rest)
@@ -77,7 +77,7 @@ class HashedMap(_Tuples):
 
     def map(self, item: bytes) -> bytes:
         if not item:
-            raise Refusal(Fault.EMPTY)
+            raise KernelError(ErrorCode.EMPTY)
         decode_utf8(item)
         digest = self.hexdigest(item)
         return b"/".join([*self.tuples(digest), digest[self.name_start :]])
@@ -91,15 +91,15 @@ class _EncapsulationDecode(Kernel):
 
     def map(self, item: bytes) -> bytes:
         if not item:
-            raise Refusal(Fault.EMPTY_PATH)
+            raise KernelError(ErrorCode.EMPTY_PATH)
         start = item.rfind(b"/") + 1
         name = item[start:]
         if len(name) > ENCAPSULATION_LONGEST:
-            raise Refusal(Fault.TRUNCATED, len(name))
+            raise KernelError(ErrorCode.TRUNCATED, len(name))
         try:
             return unescape(name, b"%")
-        except Refusal as refusal:
-            raise Refusal(refusal.code, start + refusal.position) from None
+        except KernelError as error:
+            raise KernelError(error.code, start + error.position) from None
 
 
 class HashAndIdUnmap(Inverse):

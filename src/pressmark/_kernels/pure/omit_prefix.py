@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pressmark._kernels.pure.packed import Kernel, Refusal
+from pressmark._kernels.pure.column import Kernel, KernelError
 from pressmark._kernels.pure.text import checked_path, decode_utf8
-from pressmark._kernels.tables import ASCII_FIRST, ASCII_LAST, MAX_IDENTIFIER_BYTES, Fault
+from pressmark._kernels.tables import ASCII_FIRST, ASCII_LAST, MAX_IDENTIFIER_BYTES, ErrorCode
 
 __all__ = ["DifferentialMap", "FlatOmitPrefixMap", "NTupleOmitPrefixMap"]
 
@@ -18,7 +18,7 @@ _LOWER = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ", b"abcdefghijklmnopqrstuv
 def _check_ascii(identifier: bytes) -> None:
     outside = identifier.translate(None, _ASCII)
     if outside:
-        raise Refusal(Fault.NOT_ASCII, identifier.index(outside[0]))
+        raise KernelError(ErrorCode.NOT_ASCII, identifier.index(outside[0]))
 
 
 class _OmitPrefix(Kernel):
@@ -30,13 +30,13 @@ class _OmitPrefix(Kernel):
 
     def without_prefix(self, identifier: bytes) -> bytes:
         if not identifier:
-            raise Refusal(Fault.EMPTY)
+            raise KernelError(ErrorCode.EMPTY)
         found = identifier.translate(_LOWER).rfind(self.delimiter)
         if found < 0:
             return identifier
         end = found + len(self.delimiter)
         if end == len(identifier):
-            raise Refusal(Fault.DELIMITER_AT_END, found)
+            raise KernelError(ErrorCode.DELIMITER_AT_END, found)
         return identifier[end:]
 
 
@@ -80,7 +80,7 @@ class DifferentialMap(_OmitPrefix):
         _check_ascii(item)
         rest = self.without_prefix(item)
         if len(rest) != sum(self.sizes):
-            raise Refusal(Fault.WRONG_LENGTH, len(rest))
+            raise KernelError(ErrorCode.WRONG_LENGTH, len(rest))
         segments, start = [], 0
         for size in self.sizes:
             segments.append(rest[start : start + size])

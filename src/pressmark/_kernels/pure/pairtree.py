@@ -6,7 +6,7 @@ import re
 from functools import cache
 from struct import Struct
 
-from pressmark._kernels.pure.packed import Kernel, Refusal
+from pressmark._kernels.pure.column import Kernel, KernelError
 from pressmark._kernels.pure.text import unescape
 from pressmark._kernels.tables import (
     COMMON_FROM,
@@ -15,7 +15,7 @@ from pressmark._kernels.tables import (
     MAX_PATH_BYTES,
     PAIRTREE_CLEANED,
     PAIRTREE_HEX,
-    Fault,
+    ErrorCode,
 )
 
 __all__ = ["PairtreeClean", "PairtreeMap", "PairtreeUnclean", "PairtreeUnmap"]
@@ -63,9 +63,9 @@ class PairtreeMap(Kernel):
             if item.startswith(self.prefix):
                 item = item[len(self.prefix) :]
             elif self.prefix_required and item:
-                raise Refusal(Fault.PREFIX_MISSING)
+                raise KernelError(ErrorCode.PREFIX_MISSING)
         if not item:
-            raise Refusal(Fault.EMPTY)
+            raise KernelError(ErrorCode.EMPTY)
         cleaned = _cleaned(item)
         return b"/".join(_pairs(len(cleaned)).unpack(cleaned))
 
@@ -79,13 +79,13 @@ class PairtreeUnmap(Kernel):
 
     def map(self, item: bytes) -> bytes:
         if not item:
-            raise Refusal(Fault.EMPTY_PATH)
+            raise KernelError(ErrorCode.EMPTY_PATH)
         components = item.removesuffix(b"/").split(b"/")
         last = len(components) - 1
         start = 0
         for index, component in enumerate(components):
             if not (len(component) == 2 or (len(component) == 1 and index == last)):
-                raise Refusal(Fault.BAD_COMPONENT, start)
+                raise KernelError(ErrorCode.BAD_COMPONENT, start)
             start += len(component) + 1
         cleaned = b"".join(components)
         uncleanable = cleaned.translate(None, _CLEANED)
@@ -93,11 +93,11 @@ class PairtreeUnmap(Kernel):
         try:
             # An escape that a stranger cuts short is reported where it begins, before the stranger.
             identifier = _uncleaned(cleaned)
-        except Refusal as refusal:
-            if refusal.position < stranger:
-                raise Refusal(refusal.code, _in_path(refusal.position)) from None
+        except KernelError as error:
+            if error.position < stranger:
+                raise KernelError(error.code, _in_path(error.position)) from None
         if uncleanable:
-            raise Refusal(Fault.BAD_CHARACTER, _in_path(stranger))
+            raise KernelError(ErrorCode.BAD_CHARACTER, _in_path(stranger))
         return self.prefix + identifier
 
 

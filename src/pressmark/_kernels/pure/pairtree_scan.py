@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 
-from pressmark._kernels.pure.packed import Packed
+from pressmark._kernels.pure.column import ByteColumn
 
 __all__ = ["scan_pairtree"]
 
@@ -19,7 +19,9 @@ _RESERVED = b"pairtree"
 _SURELY_LONG = 9
 
 
-def scan_pairtree(root: bytes, paths: Packed, follow: bool, budget: int) -> tuple[Packed, Packed, Packed]:
+def scan_pairtree(
+    root: bytes, paths: ByteColumn, follow: bool, budget: int
+) -> tuple[ByteColumn, ByteColumn, ByteColumn]:
     """Look through directories of a Pairtree and those below them, in the order of octets.
 
     :param root: the directory that the paths are relative to
@@ -46,7 +48,7 @@ def scan_pairtree(root: bytes, paths: Packed, follow: bool, budget: int) -> tupl
             names.append(name)
         below.sort(reverse=True)
         stack += [b"%s/%s" % (path, child) for child in below]
-    return Packed(places), Packed(names), Packed(stack[::-1])
+    return ByteColumn(places), ByteColumn(names), ByteColumn(stack[::-1])
 
 
 def _look(directory: bytes, is_morty: bool, follow: bool) -> tuple[bytes, list[bytes]] | None:

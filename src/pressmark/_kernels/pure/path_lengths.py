@@ -10,10 +10,10 @@ from collections import Counter
 from collections.abc import Sequence
 from threading import Lock
 
-from pressmark._kernels.pure.packed import Packed
+from pressmark._kernels.pure.column import ByteColumn
 from pressmark._kernels.pure.serialized import serialized
 
-__all__ = ["PathLengths", "beginning"]
+__all__ = ["PathLengths", "starts_with"]
 
 # The measures, by number.
 PATH_OCTETS, PATH_UNITS, SEGMENT_OCTETS, SEGMENT_UNITS, DEPTH, LAST_OCTETS = range(6)
@@ -37,7 +37,7 @@ class PathLengths:
         self._window: set[bytes] = set()
 
     @serialized
-    def add(self, paths: Packed, skip: Sequence[int]) -> None:
+    def add(self, paths: ByteColumn, skip: Sequence[int]) -> None:
         """Take in paths.
 
         :param skip: the ascending indices of items that are no paths
@@ -83,6 +83,6 @@ class PathLengths:
         return self._paths, self._shared, self._parents
 
 
-def beginning(items: Packed, octets: bytes) -> list[int]:
+def starts_with(items: ByteColumn, octets: bytes) -> list[int]:
     """Return the ascending indices of the items that begin with ``octets``."""
     return [index for index, item in enumerate(items.items) if item.startswith(octets)]

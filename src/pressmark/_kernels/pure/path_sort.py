@@ -25,10 +25,10 @@ from struct import Struct
 from threading import Lock
 from typing import Protocol
 
-from pressmark._kernels.pure.packed import Packed
+from pressmark._kernels.pure.column import ByteColumn
 from pressmark._kernels.pure.serialized import serialized
 
-__all__ = ["PathMerge", "PathSorter", "beyond_ascii", "questionable"]
+__all__ = ["PathMerge", "PathSorter", "beyond_ascii", "suspicious"]
 
 # The number of the run that it needs, and the spellings so far: key, path, how many there are, the first numbers.
 Spelling = tuple[bytes, bytes, int, tuple[int, ...]]
@@ -54,7 +54,7 @@ def read_path(written: bytes) -> bytes:
     return re.sub(rb"\x02([\x02\x03])", lambda pair: b"\0" if pair[1] == b"\2" else b"\2", written).translate(_READ)
 
 
-def beyond_ascii(paths: Packed) -> list[int]:
+def beyond_ascii(paths: ByteColumn) -> list[int]:
     """Return the ascending indices of the items that are not ASCII."""
     return [index for index, path in enumerate(paths.items) if not path.isascii()]
 
@@ -69,7 +69,7 @@ class PathSorter:
         self._taken = 0
 
     @serialized
-    def add(self, paths: Packed, folded: Packed, number: int, skip: Sequence[int]) -> None:
+    def add(self, paths: ByteColumn, folded: ByteColumn, number: int, skip: Sequence[int]) -> None:
         """Take in paths, numbered from ``number`` on.
 
         :param folded: for each path that is not ASCII, in order, what it folds to
@@ -225,8 +225,8 @@ def _records(block: bytes) -> Iterator[bytes]:
 REFUSED, NOT_LAST, ADVISED_FIRST = 1, 2, 4
 
 
-def questionable(
-    paths: Packed, classes: bytes, longest_segment: int, longest_path: int, devices: bool
+def suspicious(
+    paths: ByteColumn, classes: bytes, longest_segment: int, longest_path: int, devices: bool
 ) -> tuple[list[int], int]:
     """Return the indices of the paths that have to be looked at, and how many begin a segment with an advised octet.
 

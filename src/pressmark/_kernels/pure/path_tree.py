@@ -177,12 +177,12 @@ class PathTree:
         return self._leaves
 
     @serialized
-    def fans(self) -> list[tuple[int, int]]:
+    def fan_out(self) -> list[tuple[int, int]]:
         """Return ascending pairs: a number of directories from 1 on, and how many (the root too) hold so many."""
         return sorted(self._fans.items())
 
     @serialized
-    def firsts(self) -> list[tuple[int, int]]:
+    def top_level(self) -> list[tuple[int, int]]:
         """Return ascending pairs: a number of different paths, and in how many directories below the root so many are.
 
         The path of such a directory itself is one of them.

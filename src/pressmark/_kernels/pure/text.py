@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from pressmark._kernels.pure.packed import Refusal
-from pressmark._kernels.tables import Fault
+from pressmark._kernels.pure.column import KernelError
+from pressmark._kernels.tables import ErrorCode
 
 HEX_PAIR = re.compile(rb"[0-9A-Fa-f]{2}")
 OCTETS = [bytes([octet]) for octet in range(256)]
@@ -17,7 +17,7 @@ def decode_utf8(item: bytes) -> str:
     try:
         return item.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise Refusal(Fault.NOT_UTF8, error.start) from None
+        raise KernelError(ErrorCode.NOT_UTF8, error.start) from None
 
 
 def unescape(text: bytes, mark: bytes, back: bytes | None = None, spelled: Sequence[bytes] = OCTETS) -> bytes:
@@ -30,7 +30,7 @@ def unescape(text: bytes, mark: bytes, back: bytes | None = None, spelled: Seque
     result, position = [first.translate(back)], len(first)
     for piece in rest:
         if not HEX_PAIR.match(piece):
-            raise Refusal(Fault.BAD_ESCAPE, position)
+            raise KernelError(ErrorCode.BAD_ESCAPE, position)
         result += [spelled[int(piece[:2], 16)], piece[2:].translate(back)]
         position += 1 + len(piece)
     return b"".join(result)
@@ -39,17 +39,17 @@ def unescape(text: bytes, mark: bytes, back: bytes | None = None, spelled: Seque
 def checked_path(path: bytes) -> bytes:
     """Return ``path`` unless it is empty or absolute, or a segment is empty, ``.`` or ``..``, or holds a NUL."""
     if not path:
-        raise Refusal(Fault.EMPTY_PATH)
+        raise KernelError(ErrorCode.EMPTY_PATH)
     if path.startswith(b"/"):
-        raise Refusal(Fault.ABSOLUTE, 0)
+        raise KernelError(ErrorCode.ABSOLUTE, 0)
     start = 0
     for segment in path.split(b"/"):
         if segment in _BAD_SEGMENTS:
-            raise Refusal(_BAD_SEGMENTS[segment], start)
+            raise KernelError(_BAD_SEGMENTS[segment], start)
         if b"\0" in segment:
-            raise Refusal(Fault.NUL, start + segment.index(b"\0"))
+            raise KernelError(ErrorCode.NUL, start + segment.index(b"\0"))
         start += len(segment) + 1
     return path
 
 
-_BAD_SEGMENTS = {b"": Fault.SEGMENT_EMPTY, b".": Fault.SEGMENT_DOT, b"..": Fault.SEGMENT_DOTDOT}
+_BAD_SEGMENTS = {b"": ErrorCode.SEGMENT_EMPTY, b".": ErrorCode.SEGMENT_DOT, b"..": ErrorCode.SEGMENT_DOTDOT}

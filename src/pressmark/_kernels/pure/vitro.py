@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pressmark._kernels.pure.packed import Inverse, Kernel, Refusal
+from pressmark._kernels.pure.column import Inverse, Kernel, KernelError
 from pressmark._kernels.pure.text import decode_utf8, unescape
 from pressmark._kernels.tables import (
     COMMON_FROM,
@@ -15,7 +15,7 @@ from pressmark._kernels.tables import (
     MAX_PATH_BYTES,
     VITRO_HEX,
     WINDOWS_RESERVED,
-    Fault,
+    ErrorCode,
 )
 
 __all__ = ["VitroDecodeFilename", "VitroEncodeFilename", "VitroMap", "VitroUnmap"]
@@ -43,7 +43,7 @@ def _latin1(text: str, before: int) -> bytes:
     try:
         return text.encode("latin-1")
     except UnicodeEncodeError as error:
-        raise Refusal(Fault.BEYOND_LATIN1, before + len(text[: error.start].encode())) from None
+        raise KernelError(ErrorCode.BEYOND_LATIN1, before + len(text[: error.start].encode())) from None
 
 
 def _reserved(name: bytes) -> bool:
@@ -68,7 +68,7 @@ class VitroMap(Kernel):
 
     def map(self, item: bytes) -> bytes:
         if not item:
-            raise Refusal(Fault.EMPTY)
+            raise KernelError(ErrorCode.EMPTY)
         text = decode_utf8(item)
         mark, before = b"", 0
         for prefix, namespace in self.namespaces:
@@ -89,19 +89,19 @@ class _VitroDecode(Kernel):
 
     def map(self, item: bytes) -> bytes:
         if not item:
-            raise Refusal(Fault.EMPTY_PATH)
+            raise KernelError(ErrorCode.EMPTY_PATH)
         encoded = b"".join(map(_unguarded, item.split(b"/")))
         namespace, start = b"", 0
         if encoded[1:2] == b"~":
             if encoded[:1] not in self.namespaces:
-                raise Refusal(Fault.UNKNOWN_PREFIX, 0)
+                raise KernelError(ErrorCode.UNKNOWN_PREFIX, 0)
             namespace, start = self.namespaces[encoded[:1]], 2
         if b"~" in encoded[start:]:
-            raise Refusal(Fault.STRAY_TILDE, encoded.index(b"~", start))
+            raise KernelError(ErrorCode.STRAY_TILDE, encoded.index(b"~", start))
         try:
             remainder = unescape(encoded[start:], b"^", _COMMON_BACK)
-        except Refusal as refusal:
-            raise Refusal(refusal.code, start + refusal.position) from None
+        except KernelError as error:
+            raise KernelError(error.code, start + error.position) from None
         return namespace + remainder.decode("latin-1").encode()
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 __all__ = [
@@ -20,7 +20,6 @@ __all__ = [
     "first_version",
     "head_state",
     "inventory_bytes",
-    "inventory_pieces",
     "inventory_type",
     "logical_files",
     "read_inventory",
@@ -28,7 +27,6 @@ __all__ = [
     "sidecar_bytes",
     "sidecar_digest",
     "sidecar_name",
-    "text_octets",
 ]
 
 INVENTORY = "inventory.json"
@@ -163,30 +161,6 @@ def first_version(
         "manifest": manifest,
         "versions": {"v1": block},
     }
-
-
-def inventory_pieces(document: Mapping[str, Any], changing: Sequence[str]) -> tuple[bytes, ...] | None:
-    """Return what stays the same in inventories that differ only in some texts, in the order in which these come.
-
-    :param changing: what stands for these texts in ``document``
-    :return: one piece more than there are texts; :data:`None` where one of them is found elsewhere as well
-    """
-    rest = inventory_bytes(document)
-    found = []
-    for text in changing:
-        piece, _, rest = rest.partition(text.encode())
-        found.append(piece)
-    if any(text.encode() in piece for piece in (*found, rest) for text in changing):
-        return None
-    return (*found, rest)
-
-
-def text_octets(value: str) -> bytes:
-    """Return a text as it stands in an inventory between its quotation marks.
-
-    :raises UnicodeEncodeError: it has lone surrogates
-    """
-    return _encode_text(value)[1:-1].encode()
 
 
 # The encoders of C, which cannot indent; only objects are broken into lines, and there are few of them.

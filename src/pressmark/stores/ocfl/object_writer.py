@@ -32,11 +32,9 @@ from pressmark.stores.ocfl.inventory import (
     content_directory,
     first_version,
     inventory_bytes,
-    inventory_pieces,
     logical_files,
     sidecar_bytes,
     sidecar_name,
-    text_octets,
 )
 from pressmark.stores.ocfl.inventory_rules import path_fault, version_number
 from pressmark.stores.store import Path, Source
@@ -220,7 +218,7 @@ def write_small_object(
     provenance: Provenance,
     device: int,
 ) -> WrittenSmall | None:
-    """Write version 1 of an object of a few small files, with SHA-512, by one call of a kernel.
+    """Write version 1 of an object of a few small files, with SHA-512, which one call of a kernel copies.
 
     What :func:`write_object` does, where that is nothing out of the ordinary.
 
@@ -231,17 +229,10 @@ def write_small_object(
     :return: :data:`None` where it is for :func:`write_object`, which says what is wrong with it if anything is; what
         was made of ``top`` is for the caller to remove
     """
-    user = None if provenance.user is None else tuple(provenance.user.items())
-    pieces = _pieces(version, provenance.created or now(), provenance.message, user)
-    try:
-        called = text_octets(identifier)
-    except UnicodeEncodeError:
-        return None
-    if pieces is None:
+    if os.path.lexists(place):
         return None
     folders = (top, top + b"/v1", top + _CONTENT)
-    parts = _parts(_SHA512, version)
-    found = _kernels.active.write_small_object(above, name, place, folders, parts, pieces, called, device, _SMALL.flags)
+    found = _kernels.active.copy_small_tree(above, name, folders, device, _SMALL.flags)
     if found is None:
         return None
     changed, files = found
@@ -250,27 +241,14 @@ def write_small_object(
     for file, digest, size in files:
         digests[file.decode()] = digest
         total += size
-    return WrittenSmall(digests, total, changed)
-
-
-@lru_cache(maxsize=16)
-def _pieces(
-    version: str, created: str, message: str | None, user: tuple[tuple[str, str], ...] | None
-) -> tuple[bytes, ...] | None:
-    """Return what all inventories have in common that are written in one second, for the kernel."""
-    identifier, *files = (f"<pressmark:{number}>" for number in range(5))
-    digests, paths = files[:2], files[2:]
-    manifest = {digest: [f"{_CONTENT[1:].decode()}/{path}"] for digest, path in zip(digests, paths, strict=True)}
-    state = {digest: [path] for digest, path in zip(digests, paths, strict=True)}
-    block = Provenance(created, message, None if user is None else dict(user)).block(state)
-    document = first_version(identifier, version, _SHA512, manifest, block)
-    each = [one for pair in zip(digests, paths, strict=True) for one in pair]
-    found = inventory_pieces(document, [identifier, *each, *each])
-    if found is None:
+    content = _CONTENT[1:].decode()
+    manifest = {digest: [f"{content}/{file}"] for file, digest in digests.items()}
+    state = {digest: [file] for file, digest in digests.items()}
+    try:
+        _finish(top, first_version(identifier, version, _SHA512, manifest, provenance.block(state)), version)
+    except (OSError, UnicodeEncodeError):
         return None
-    start, first, path, following, same_path, then, state_path, state_following, _same, end = found
-    assert path == same_path
-    return start, first, path, following, then, state_path, state_following, end
+    return WrittenSmall(digests, total, changed)
 
 
 def write_version(

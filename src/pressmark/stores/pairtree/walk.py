@@ -234,7 +234,7 @@ class Walk:
                 places = places[1:]
                 budget -= 1
                 continue
-            packed, _ = self._kernels.Packed.from_texts(places[:plain])
+            packed, _ = self._kernels.ByteColumn.from_texts(places[:plain])
             found, names, rest = self._kernels.scan_pairtree(self._root, packed, self._follow, budget)
             left = rest.to_texts()
             # How many it has read it does not say: at least those that it was given, if none is left.

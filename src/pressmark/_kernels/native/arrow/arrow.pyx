@@ -15,11 +15,11 @@ from libc.string cimport memcpy, memset
 
 from pressmark._kernels.native._mapping cimport (
     Kernel,
-    Packed,
+    ByteColumn,
     pm_column,
     pm_copy_items,
-    pm_fault,
-    pm_faults,
+    pm_error,
+    pm_errors,
     pm_free_column,
     pm_is_ascii,
 )
@@ -86,7 +86,7 @@ cdef extern from "arrow/export.h":
     int pm_bit(const uint8_t *, int64_t) noexcept nogil
     void pm_drop_borrowed(pm_borrowed *) noexcept nogil
     void pm_drop_chunk(pm_chunk *) noexcept nogil
-    pm_chunk *pm_result_chunk(pm_column *, const pm_chunk *, const pm_faults *, int, pm_fault *) noexcept nogil
+    pm_chunk *pm_result_chunk(pm_column *, const pm_chunk *, const pm_errors *, int, pm_error *) noexcept nogil
     int pm_chunk_is_utf8(const pm_chunk *) noexcept nogil
     pm_chunk *pm_new_concatenation(pm_chunk **, int64_t) noexcept nogil
     void pm_copy_chunk(pm_chunk *, const pm_chunk *, int64_t, int64_t) noexcept nogil
@@ -422,13 +422,13 @@ cdef class Chunk:
             PyList_SET_ITEM(texts, index, text)
         return texts
 
-    def packed(self, Py_ssize_t start, Py_ssize_t items, int64_t octets):
+    def byte_column(self, Py_ssize_t start, Py_ssize_t items, int64_t octets):
         """Return a copy of the items from ``start``, which is within, on, and the indices in it of nulls.
 
         :param items: how many at most
         :param octets: how many bytes of them at most; a single item may have more
         """
-        cdef Packed packed = Packed.__new__(Packed)
+        cdef ByteColumn packed = ByteColumn.__new__(ByteColumn)
         cdef pm_column *column = &self.chunk.column
         cdef Py_ssize_t index, stop = start + 1, end = min(column.count, start + items)
         cdef list nulls = []
@@ -453,29 +453,29 @@ cdef Chunk _wrap(pm_chunk *chunk):
 def map_part(Kernel kernel not None, Source source not None, int64_t start, int64_t stop, bint nullify, bint keep):
     """Map the items from ``start`` to ``stop`` of ``source``.
 
-    :param nullify: let items with a fault become null
+    :param nullify: let items with a error become null
     :param keep: return the items too
-    :return: the results; the items or None; and None, or the first fault of an item that is no null as
+    :return: the results; the items or None; and None, or the first error of an item that is no null as
         ``(its index in the part, code, position, the item)``
     """
     cdef pm_chunk *items
     cdef pm_chunk *results = NULL
     cdef pm_column made
-    cdef pm_faults faults
-    cdef pm_fault found
+    cdef pm_errors errors
+    cdef pm_error found
     cdef int status = -1
     memset(&made, 0, sizeof(made))
-    memset(&faults, 0, sizeof(faults))
+    memset(&errors, 0, sizeof(errors))
     memset(&found, 0, sizeof(found))
     with nogil:
         items = pm_gather(&source.source, start, stop)
         if items != NULL:
-            status = kernel.run(&items.column, &made, &faults)
+            status = kernel.run(&items.column, &made, &errors)
             if status >= 0:
-                results = pm_result_chunk(&made, items, &faults, nullify, &found)
+                results = pm_result_chunk(&made, items, &errors, nullify, &found)
         if results == NULL:
             pm_free_column(&made)
-        free(faults.list)
+        free(errors.list)
         if results == NULL or not keep and found.code == 0:
             pm_drop_chunk(items)
             items = NULL

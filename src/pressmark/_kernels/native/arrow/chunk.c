@@ -69,15 +69,15 @@ uint8_t *pm_new_validity(int64_t count)
     return bits;
 }
 
-pm_chunk *pm_result_chunk(pm_column *made, const pm_chunk *source, const pm_faults *faults, int nullify,
-                          pm_fault *found)
+pm_chunk *pm_result_chunk(pm_column *made, const pm_chunk *source, const pm_errors *errors, int nullify,
+                          pm_error *found)
 {
     int64_t count = made->count;
     pm_chunk *chunk = pm_new_chunk();
     found->code = 0;
     if (chunk == NULL)
         return NULL;
-    if (source->validity != NULL || (nullify && faults->count > 0)) {
+    if (source->validity != NULL || (nullify && errors->count > 0)) {
         chunk->validity = pm_new_validity(count);
         if (chunk->validity == NULL) {
             pm_drop_chunk(chunk);
@@ -87,15 +87,15 @@ pm_chunk *pm_result_chunk(pm_column *made, const pm_chunk *source, const pm_faul
             memcpy(chunk->validity, source->validity, (size_t)((count + 7) >> 3));
     }
     chunk->null_count = source->null_count;
-    for (int64_t number = 0; number < faults->count; number++) {
-        const pm_fault *fault = &faults->list[number];
-        if (chunk->validity != NULL && !pm_bit(chunk->validity, fault->index))
+    for (int64_t number = 0; number < errors->count; number++) {
+        const pm_error *error = &errors->list[number];
+        if (chunk->validity != NULL && !pm_bit(chunk->validity, error->index))
             continue;
         if (!nullify) {
-            *found = *fault;
+            *found = *error;
             break;
         }
-        pm_clear_bit(chunk->validity, fault->index);
+        pm_clear_bit(chunk->validity, error->index);
         chunk->null_count++;
     }
     chunk->column = *made;

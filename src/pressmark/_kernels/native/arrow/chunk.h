@@ -54,11 +54,11 @@ void pm_copy_bits(uint8_t *out, const uint8_t *bits, int64_t first, int64_t coun
 int64_t pm_count_nulls(const uint8_t *bits, int64_t count);
 /* A bitmap of `count` ones, or NULL. */
 uint8_t *pm_new_validity(int64_t count);
-/* Makes a chunk of what a kernel made of `source`, taking over the column. With `nullify`, items with a fault become
- * null; otherwise the first fault of an item that is no null goes to *found. NULL: no memory; `made` is then still the
+/* Makes a chunk of what a kernel made of `source`, taking over the column. With `nullify`, items with a error become
+ * null; otherwise the first error of an item that is no null goes to *found. NULL: no memory; `made` is then still the
  * caller's. */
-pm_chunk *pm_result_chunk(pm_column *made, const pm_chunk *source, const pm_faults *faults, int nullify,
-                          pm_fault *found);
+pm_chunk *pm_result_chunk(pm_column *made, const pm_chunk *source, const pm_errors *errors, int nullify,
+                          pm_error *found);
 int pm_chunk_is_utf8(const pm_chunk *chunk);
 /* A chunk with room for all of `chunks`, its validity complete, its items to be copied by pm_copy_chunk. */
 pm_chunk *pm_new_concatenation(pm_chunk *const *chunks, int64_t chunk_count);

@@ -94,7 +94,7 @@ void pm_engine_beneath(pm_engine *engine, int directory)
 {
     engine->beneath = directory;
 #if PM_FILES_IN_LANES
-    /* Asked once, of a path that is always there: what a file's own refusal says is not to be confused with this. */
+    /* Asked once, of a path that is always there: what a file's own error says is not to be confused with this. */
     const int there = pm_resolve(directory, ".", PM_PATH_ONLY | O_DIRECTORY | O_CLOEXEC);
     engine->resolves = there >= 0;
     if (there >= 0)

@@ -13,6 +13,7 @@ __all__ = [
     "Engine",
     "best_level",
     "copy_small",
+    "copy_small_tree",
     "hexdigest_function",
     "lane_count",
     "lane_level",
@@ -23,7 +24,6 @@ __all__ = [
     "supported",
     "use_level",
     "write_small",
-    "write_small_object",
 ]
 
 
@@ -218,9 +218,9 @@ cdef extern from "digests/worker.h":
     ctypedef struct pm_worker:
         pm_lane *lane
 
-    ctypedef int (*pm_beside)(void *, pm_worker *, uint32_t, uint32_t) noexcept nogil
+    ctypedef int (*pm_extra_hashers)(void *, pm_worker *, uint32_t, uint32_t) noexcept nogil
 
-    int pm_engine_work(pm_engine *, pm_beside, void *, int64_t *) noexcept nogil
+    int pm_engine_work(pm_engine *, pm_extra_hashers, void *, int64_t *) noexcept nogil
 
 
 def lane_count(str algorithm not None):
@@ -326,7 +326,7 @@ cdef class Engine:
         """
         cdef int64_t ticket = -1
         cdef int status
-        cdef pm_beside function = NULL
+        cdef pm_extra_hashers function = NULL
         cdef _Beside beside = _Beside.__new__(_Beside)
         if self.serials:
             beside.engine = self
@@ -532,145 +532,75 @@ def write_small(list paths not None, list contents not None):
     return True
 
 
-# --- small objects ------------------------------------------------------------------------------------------
+# --- small trees --------------------------------------------------------------------------------------------
 
 
-cdef extern from "digests/small_objects.h":
-    ctypedef struct pm_object:
+cdef extern from "digests/small_trees.h":
+    ctypedef struct pm_small_tree:
         int64_t count
         int64_t changed
         int64_t *offsets
         const char **files
         uint8_t *data
         uint8_t *digests
-    ctypedef struct pm_piece:
-        const char *octets
-        size_t size
-    enum:
-        PM_PIECES
-    int pm_object_read(pm_object *, const char *, const char *, int64_t, int) nogil
-    int pm_object_is_plain(const pm_object *) nogil
-    int pm_object_write(const pm_object *, const char *) nogil
-    size_t pm_object_inventory_size(const pm_object *, const pm_piece *, size_t) nogil
-    size_t pm_object_inventory(const pm_object *, const pm_piece *, const char *, size_t, char *) nogil
-    int pm_object_put(const char *, const char *, const char *, size_t) nogil
-    int pm_object_is_there(const char *) nogil
-    int pm_object_move(const char *, const char *, const char *, const char *const *, int) nogil
+    int pm_small_tree_read(pm_small_tree *, const char *, const char *, int64_t, int) nogil
+    int pm_small_tree_is_plain(const pm_small_tree *) nogil
+    int pm_small_tree_write(const pm_small_tree *, const char *) nogil
+    int pm_move_new(const char *, const char *, const char *, const char *const *, int) nogil
 
 
-cdef int _written(
-    pm_object *found, int sha512, const char *const *folders, const char *const *parts, size_t ending, size_t said,
-    const pm_piece *pieces, const char *identifier, size_t octets
-) noexcept nogil:
-    """Write what was read; return whether that could be done."""
-    cdef int64_t offsets[2]
-    cdef uint8_t digest[64]
-    cdef char *inventory
-    cdef char *sidecar
-    cdef size_t size
-    cdef int i, done = 0
-    digest_column(sha512, found.data, found.offsets, found.count, found.digests)
-    if not pm_object_is_plain(found):
-        return 0
-    for i in range(3):
-        if pm_small_new(folders[i], NULL, 0):
-            return 0
-    if not pm_object_write(found, folders[2]):
-        return 0
-    size = pm_object_inventory_size(found, pieces, octets)
-    inventory = <char *>malloc(size + 128 + ending)
-    if inventory is NULL:
-        return 0
-    size = pm_object_inventory(found, pieces, identifier, octets, inventory)
-    offsets[0] = 0
-    offsets[1] = <int64_t>size
-    digest_column(sha512, <const uint8_t *>inventory, offsets, 1, digest)
-    sidecar = inventory + size
-    pm_put_hex(<uint8_t *>sidecar, digest, 0, 128)
-    for i in range(<int>ending):
-        sidecar[128 + i] = parts[2][i]
-    # The declaration last: without it nothing is an object.
-    done = (
-        pm_object_put(folders[1], parts[0], inventory, size)
-        and pm_object_put(folders[1], parts[1], sidecar, 128 + ending)
-        and pm_object_put(folders[0], parts[0], inventory, size)
-        and pm_object_put(folders[0], parts[1], sidecar, 128 + ending)
-        and pm_object_put(folders[0], parts[3], parts[4], said)
-    )
-    free(inventory)
-    return done
+def copy_small_tree(bytes above not None, bytes name not None, tuple folders not None, int64_t device, int flags):
+    """Copy a directory of a few small files, with their permission bits and times, and compute their SHA-512.
 
+    Nothing is copied if the directory contains anything but small regular files and directories of them, if a file name
+    is not printable ASCII, or if two files have the same content.
 
-def write_small_object(
-    bytes above not None, bytes name not None, bytes place not None, tuple folders not None, tuple parts not None,
-    tuple pieces not None, bytes identifier not None, int64_t device, int flags
-):
-    """Write version 1 of an OCFL object of a few small files, with SHA-512 (sections 3.1 to 3.7).
-
-    :param above: the directory that has nothing in it but the object's
-    :param name: of the object's directory
-    :param place: where it is to be in the end: where anything is there, nothing is written
-    :param folders: to be made: the object's, its version's and its content's
-    :param parts: names of inventory and sidecar, with a slash before each, what is behind the digest in a sidecar; name
-        of the declaration, with a slash, and its content
-    :param pieces: of the inventory: before and behind the identifier, between a digest and its path in the manifest,
-        between a path and the next digest, before the state, then likewise, and the end
-    :param identifier: as it stands in the inventory
-    :param device: that the files are on; any where it is negative
+    :param above: the parent directory, which contains nothing else
+    :param name: the directory's name
+    :param folders: the directories to create, parents first; the files are copied into the last one
+    :param device: the device of the files; any if negative
     :param flags: for opening files
-    :return: :data:`None` where it is not for this, and what was made of the folders is for the caller to remove; else
-        the latest change of a file, of content or status, in nanoseconds, and of each, in the order of their names:
-        name, digest in hex, size
+    :return: :data:`None` if the directory was not copied; the caller removes what exists of the folders. Otherwise the
+        latest change of content or status of a file in nanoseconds, and for each file, sorted by name: its name, its
+        SHA-512 in hex, and its size
     """
-    cdef const char *folder[3]
-    cdef const char *part[5]
-    cdef pm_piece piece[PM_PIECES]
+    cdef const char *created[8]
     cdef const char *here = above
     cdef const char *directory = name
-    cdef const char *there = place
-    cdef const char *called = identifier
-    cdef size_t octets = len(identifier), ending, said
-    cdef int sha512 = algorithm_number("sha512")
-    cdef int64_t i
+    cdef int sha512 = algorithm_number("sha512"), count = len(folders), i
     cdef bint done
     cdef bytes one
-    cdef pm_object *found
-    if len(folders) != 3 or len(parts) != 5 or len(pieces) != PM_PIECES:
-        raise ValueError("folders, parts or pieces are missing")
-    for one in (above, name, place, *folders, parts[0], parts[1], parts[3]):
+    cdef pm_small_tree *tree
+    if not 1 <= count <= 8:
+        raise ValueError("one to eight folders")
+    for one in (above, name, *folders):
         if b"\0" in one:
             return None
     if b"/" in name:
         return None
-    for i in range(3):
+    for i in range(count):
         one = folders[i]
-        folder[i] = one
-    for i in range(5):
-        one = parts[i]
-        part[i] = one
-    for i in range(PM_PIECES):
-        one = pieces[i]
-        piece[i].octets = one
-        piece[i].size = len(one)
-    ending, said = len(parts[2]), len(parts[4])
-    found = <pm_object *>malloc(sizeof(pm_object))
-    if found is NULL:
+        created[i] = one
+    tree = <pm_small_tree *>malloc(sizeof(pm_small_tree))
+    if tree is NULL:
         raise MemoryError
     try:
         with nogil:
-            done = (
-                not pm_object_is_there(there)
-                and pm_object_read(found, here, directory, device, flags)
-                and _written(found, sha512, folder, part, ending, said, piece, called, octets)
-            )
+            done = pm_small_tree_read(tree, here, directory, device, flags)
+            if done:
+                digest_column(sha512, tree.data, tree.offsets, tree.count, tree.digests)
+                done = pm_small_tree_is_plain(tree)
+            for i in range(count):
+                done = done and pm_small_new(created[i], NULL, 0) == 0
+            done = done and pm_small_tree_write(tree, created[count - 1])
         if not done:
             return None
-        files = []
-        for i in range(found.count):
-            files.append((<bytes>found.files[i], _hex(&found.digests[64 * i], 64), found.offsets[i + 1] - found.offsets[i]))
-        return found.changed, files
+        return tree.changed, [
+            (<bytes>tree.files[i], _hex(&tree.digests[64 * i], 64), tree.offsets[i + 1] - tree.offsets[i])
+            for i in range(tree.count)
+        ]
     finally:
-        free(found)
+        free(tree)
 
 
 def move_object(bytes old not None, bytes base not None, bytes place not None, tuple signs not None):
@@ -694,5 +624,5 @@ def move_object(bytes old not None, bytes base not None, bytes place not None, t
         sign = signs[i]
         names[i] = sign
     with nogil:
-        done = pm_object_move(here, above, there, names, count)
+        done = pm_move_new(here, above, there, names, count)
     return done

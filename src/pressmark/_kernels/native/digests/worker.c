@@ -348,7 +348,7 @@ static int pm_worker_finish(pm_worker *worker, uint32_t ended)
 
 /* One round: take files, read, compute, hand over. Returns 1 to go on, 0 with a serial ticket, -1 when the engine is closed,
  * -2 where memory is short or `beside` gave up. */
-static int pm_worker_round(pm_worker *worker, pm_beside beside, void *context, int *claimed, int64_t *ticket)
+static int pm_worker_round(pm_worker *worker, pm_extra_hashers beside, void *context, int *claimed, int64_t *ticket)
 {
     pm_engine *engine = worker->engine;
     uint32_t opened;
@@ -392,7 +392,7 @@ static int pm_worker_round(pm_worker *worker, pm_beside beside, void *context, i
     return 1;
 }
 
-int pm_engine_work(pm_engine *engine, pm_beside beside, void *context, int64_t *ticket)
+int pm_engine_work(pm_engine *engine, pm_extra_hashers beside, void *context, int64_t *ticket)
 {
     pm_worker worker;
     int status, claimed = 0;
@@ -413,7 +413,7 @@ int pm_engine_work(pm_engine *engine, pm_beside beside, void *context, int64_t *
 #else /* not PM_FILES_IN_LANES */
 
 /* Waits for a serial file (0, and its ticket), or until the engine is closed (-1). */
-int pm_engine_work(pm_engine *engine, pm_beside beside, void *context, int64_t *ticket)
+int pm_engine_work(pm_engine *engine, pm_extra_hashers beside, void *context, int64_t *ticket)
 {
     int status = -1;
     (void)beside;

@@ -44,10 +44,10 @@ typedef struct pm_worker {
 
 /* What algorithms without lanes do with the same data: called for lanes with fresh data, and for lanes that end with
  * digests. Returns -1 to give up. */
-typedef int (*pm_beside)(void *context, pm_worker *worker, uint32_t fresh, uint32_t ended);
+typedef int (*pm_extra_hashers)(void *context, pm_worker *worker, uint32_t fresh, uint32_t ended);
 
 /* Works until there is a serial file to be computed elsewhere (0, and its ticket) or the engine is closed (-1); -2 where memory
  * is short or `beside` gave up. */
-int pm_engine_work(pm_engine *engine, pm_beside beside, void *context, int64_t *ticket);
+int pm_engine_work(pm_engine *engine, pm_extra_hashers beside, void *context, int64_t *ticket);
 
 #endif

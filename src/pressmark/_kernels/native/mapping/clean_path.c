@@ -27,7 +27,7 @@ static inline int pm_put_fallback(const pm_clean_path *p, const uint8_t *hashed,
     work->out->size = end - work->out->data;
     if (work->out->size - before > p->max_pathname_len) {
         work->position = work->out->size - before;
-        return PM_FAULT_FALLBACK_TOO_LONG;
+        return PM_ERROR_FALLBACK_TOO_LONG;
     }
     return 0;
 }
@@ -269,9 +269,9 @@ int pm_clean_path_decode(const void *parameters, const uint8_t *item, int64_t le
 {
     const pm_clean_path *p = (const pm_clean_path *)parameters;
     if (length == 0)
-        return PM_FAULT_EMPTY_PATH;
+        return PM_ERROR_EMPTY_PATH;
     if (pm_is_fallback(p, item, length))
-        return PM_FAULT_IS_FALLBACK;
+        return PM_ERROR_IS_FALLBACK;
     if (pm_reserve(work->out, length) < 0)
         return PM_NO_MEMORY;
     uint8_t *out = work->out->data + work->out->size;

@@ -61,7 +61,7 @@ static inline int pm_put_hashed_path(const pm_hashed *p, const uint8_t *item, in
     return 0;
 }
 
-int pm_map_hashed_column(const pm_hashed *p, int64_t limit, const pm_column *in, pm_column *out, pm_faults *faults)
+int pm_map_hashed_column(const pm_hashed *p, int64_t limit, const pm_column *in, pm_column *out, pm_errors *errors)
 {
     uint8_t digests[PM_HASHED_BLOCK * PM_LARGEST_DIGEST];
     int64_t kept_offsets[PM_HASHED_BLOCK + 1];
@@ -85,11 +85,11 @@ int pm_map_hashed_column(const pm_hashed *p, int64_t limit, const pm_column *in,
             const uint8_t *item = data + offsets[number];
             int64_t length = offsets[number + 1] - offsets[number];
             work.position = -1;
-            codes[number] = length > limit ? PM_FAULT_TOO_LONG
-                            : length == 0  ? PM_FAULT_EMPTY
+            codes[number] = length > limit ? PM_ERROR_TOO_LONG
+                            : length == 0  ? PM_ERROR_EMPTY
                                            : pm_check_utf8(item, length, &work.position);
             if (codes[number] != 0) {
-                status = pm_add_fault(faults, first + number, codes[number], work.position);
+                status = pm_add_error(errors, first + number, codes[number], work.position);
                 length = 0;
             } else if (p->delimiters_count > 0) {
                 int64_t start = pm_prefix_end(p, item, length);
@@ -124,13 +124,13 @@ int pm_encapsulation_decode(const void *parameters, const uint8_t *item, int64_t
 {
     (void)parameters;
     if (length == 0)
-        return PM_FAULT_EMPTY_PATH;
+        return PM_ERROR_EMPTY_PATH;
     int64_t start = length;
     while (start > 0 && item[start - 1] != '/')
         start--;
     if (length - start > PM_ENCAPSULATION_LONGEST) {
         work->position = length - start;
-        return PM_FAULT_TRUNCATED;
+        return PM_ERROR_TRUNCATED;
     }
     if (pm_reserve(work->out, length - start) < 0)
         return PM_NO_MEMORY;
@@ -143,7 +143,7 @@ int pm_encapsulation_decode(const void *parameters, const uint8_t *item, int64_t
         int value = pm_hex_pair(item + position + 1, length - position - 1);
         if (value < 0) {
             work->position = position;
-            return PM_FAULT_BAD_ESCAPE;
+            return PM_ERROR_BAD_ESCAPE;
         }
         *out++ = (uint8_t)value;
         position += 2;

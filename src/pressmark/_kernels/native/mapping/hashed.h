@@ -23,7 +23,7 @@ typedef struct {
 } pm_hashed;
 
 /* As pm_map_column, with the digests of many items computed together. */
-int pm_map_hashed_column(const pm_hashed *p, int64_t limit, const pm_column *in, pm_column *out, pm_faults *faults);
+int pm_map_hashed_column(const pm_hashed *p, int64_t limit, const pm_column *in, pm_column *out, pm_errors *errors);
 /* The loose half of 0003's inverse: the last segment, percent-decoded. */
 int pm_encapsulation_decode(const void *parameters, const uint8_t *item, int64_t length, pm_work *work);
 

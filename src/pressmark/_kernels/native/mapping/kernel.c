@@ -1,7 +1,7 @@
 #include "kernel.h"
 
 int pm_map_column(pm_map_item map, const void *parameters, int64_t limit, const pm_column *in, pm_column *out,
-                  pm_faults *faults)
+                  pm_errors *errors)
 {
     /* Separators add half as much again to most identifiers, escapes a little. Too much costs nothing, for memory is not
      * there until it is touched; too little costs a copy into pages that must all be touched again. */
@@ -17,10 +17,10 @@ int pm_map_column(pm_map_item map, const void *parameters, int64_t limit, const 
         int64_t length = in->offsets[index + 1] - in->offsets[index];
         int64_t before = out->bytes.size;
         work.position = -1;
-        status = length > limit ? PM_FAULT_TOO_LONG : map(parameters, item, length, &work);
+        status = length > limit ? PM_ERROR_TOO_LONG : map(parameters, item, length, &work);
         if (status > 0) {
             out->bytes.size = before;
-            status = pm_add_fault(faults, index, status, work.position);
+            status = pm_add_error(errors, index, status, work.position);
         }
         pm_end_item(out);
     }
@@ -40,7 +40,7 @@ static int64_t pm_first_difference(const uint8_t *one, int64_t one_length, const
 }
 
 int pm_check_inverse(const pm_column *paths, const pm_column *identifiers, const pm_column *again,
-                     const pm_faults *decoding, pm_column *out, pm_faults *faults)
+                     const pm_errors *decoding, pm_column *out, pm_errors *errors)
 {
     if (pm_new_column(out, identifiers->count, identifiers->bytes.size) < 0)
         return PM_NO_MEMORY;
@@ -52,10 +52,10 @@ int pm_check_inverse(const pm_column *paths, const pm_column *identifiers, const
         int64_t canonical_length = again->offsets[index + 1] - again->offsets[index];
         int status = 0;
         if (next < decoding->count && decoding->list[next].index == index) {
-            status = pm_add_fault(faults, index, decoding->list[next].code, decoding->list[next].position);
+            status = pm_add_error(errors, index, decoding->list[next].code, decoding->list[next].position);
             next++;
         } else if (path_length != canonical_length || memcmp(path, canonical, (size_t)path_length) != 0) {
-            status = pm_add_fault(faults, index, PM_FAULT_NOT_CANONICAL,
+            status = pm_add_error(errors, index, PM_ERROR_NOT_CANONICAL,
                                   pm_first_difference(path, path_length, canonical, canonical_length));
         } else {
             int64_t start = identifiers->offsets[index];

@@ -10,13 +10,13 @@ typedef struct {
     int64_t index;
     int64_t position;
     int32_t code;
-} pm_fault;
+} pm_error;
 
 typedef struct {
-    pm_fault *list;
+    pm_error *list;
     int64_t count;
     int64_t capacity;
-} pm_faults;
+} pm_errors;
 
 /* What a kernel works with besides its item: where results go, buffers to build them in (kept between items, so that a
  * batch allocates a handful of times), and where it says which byte was wrong. */
@@ -26,28 +26,28 @@ typedef struct {
     int64_t position;
 } pm_work;
 
-/* Appends the result for item[0 .. length) to work->out and returns 0, or returns a fault's code with work->position set;
+/* Appends the result for item[0 .. length) to work->out and returns 0, or returns a error's code with work->position set;
  * what it had appended by then is dropped. PM_NO_MEMORY stops the batch. */
 typedef int (*pm_map_item)(const void *parameters, const uint8_t *item, int64_t length, pm_work *work);
 
-static inline int pm_add_fault(pm_faults *faults, int64_t index, int code, int64_t position)
+static inline int pm_add_error(pm_errors *errors, int64_t index, int code, int64_t position)
 {
-    if (pm_reserve_items(&faults->list, &faults->capacity, faults->count + 1, sizeof(pm_fault)) < 0)
+    if (pm_reserve_items(&errors->list, &errors->capacity, errors->count + 1, sizeof(pm_error)) < 0)
         return PM_NO_MEMORY;
-    pm_fault *fault = &faults->list[faults->count++];
-    fault->index = index;
-    fault->position = position;
-    fault->code = code;
+    pm_error *error = &errors->list[errors->count++];
+    error->index = index;
+    error->position = position;
+    error->code = code;
     return 0;
 }
 
-/* Maps every item of `in`; an item without a result is empty in `out` and has a fault. Returns 0 or PM_NO_MEMORY. */
+/* Maps every item of `in`; an item without a result is empty in `out` and has a error. Returns 0 or PM_NO_MEMORY. */
 int pm_map_column(pm_map_item map, const void *parameters, int64_t limit, const pm_column *in, pm_column *out,
-                  pm_faults *faults);
+                  pm_errors *errors);
 
-/* Accepts identifiers[i] only where again[i] equals paths[i]: the strict half of an inverse. `faults` holds those of the
+/* Accepts identifiers[i] only where again[i] equals paths[i]: the strict half of an inverse. `errors` holds those of the
  * decoding, in order; the result is a new list, in order. */
 int pm_check_inverse(const pm_column *paths, const pm_column *identifiers, const pm_column *again,
-                     const pm_faults *decoding, pm_column *out, pm_faults *faults);
+                     const pm_errors *decoding, pm_column *out, pm_errors *errors);
 
 #endif

@@ -246,7 +246,7 @@ cdef extern from "mapping/hashed.h":
         const pm_delimiter *delimiters
         int64_t delimiters_count
 
-    int pm_map_hashed_column(const pm_hashed *, int64_t, const pm_column *, pm_column *, pm_faults *) noexcept nogil
+    int pm_map_hashed_column(const pm_hashed *, int64_t, const pm_column *, pm_column *, pm_errors *) noexcept nogil
     int pm_encapsulation_decode(const void *, const uint8_t *, int64_t, pm_work *) noexcept nogil
 
 
@@ -263,8 +263,8 @@ cdef class _Tuples(Kernel):
         self.hashed.number_of_tuples = number_of_tuples
         self.limit = PM_MAX_IDENTIFIER_BYTES
 
-    cdef int run(self, const pm_column *source, pm_column *out, pm_faults *faults) noexcept nogil:
-        return pm_map_hashed_column(&self.hashed, self.limit, source, out, faults)
+    cdef int run(self, const pm_column *source, pm_column *out, pm_errors *errors) noexcept nogil:
+        return pm_map_hashed_column(&self.hashed, self.limit, source, out, errors)
 
 
 cdef class HashAndIdMap(_Tuples):

@@ -30,7 +30,7 @@ __all__ = [
     "Inverse",
     "Kernel",
     "NTupleOmitPrefixMap",
-    "Packed",
+    "ByteColumn",
     "PairtreeClean",
     "PairtreeMap",
     "PairtreeUnclean",
@@ -76,14 +76,14 @@ cdef extern from "mapping/kernel.h":
     int64_t PM_MAX_IDENTIFIER_BYTES
     int64_t PM_MAX_PATH_BYTES
     enum:
-        PM_FAULT_NOT_TEXT
-        PM_FAULT_SURROGATE
+        PM_ERROR_NOT_TEXT
+        PM_ERROR_SURROGATE
     const uint8_t pm_lower[256]
     const uint8_t pm_clean_dangerous[256]
     uint8_t *pm_put_utf8(uint8_t *, uint32_t) noexcept nogil
-    int pm_map_column(pm_map_item, const void *, int64_t, const pm_column *, pm_column *, pm_faults *) noexcept nogil
-    int pm_check_inverse(const pm_column *, const pm_column *, const pm_column *, const pm_faults *,
-                         pm_column *, pm_faults *) noexcept nogil
+    int pm_map_column(pm_map_item, const void *, int64_t, const pm_column *, pm_column *, pm_errors *) noexcept nogil
+    int pm_check_inverse(const pm_column *, const pm_column *, const pm_column *, const pm_errors *,
+                         pm_column *, pm_errors *) noexcept nogil
 
 
 cdef extern from "mapping/lines.h":
@@ -94,7 +94,7 @@ cdef extern from "mapping/lines.h":
 # --- columns ------------------------------------------------------------------------------------------------
 
 
-cdef class Packed:
+cdef class ByteColumn:
     """A column of byte strings: one contiguous buffer and int64 offsets, as Arrow's ``large_binary``."""
 
     # The column is all zeros until one of the constructors below makes it, once; afterwards it never changes,
@@ -110,7 +110,7 @@ cdef class Packed:
         Of the list or tuple ``texts``, the items from ``start`` to ``stop``. What cannot be packed is packed empty and
         reported.
         """
-        cdef Packed packed = Packed.__new__(Packed)
+        cdef ByteColumn packed = ByteColumn.__new__(ByteColumn)
         # Without a GIL another thread may change a list under our hands: take a copy of the part there.
         cdef object items = texts[start:stop] if GIL_DISABLED else texts
         cdef Py_ssize_t first = 0 if GIL_DISABLED else start
@@ -118,7 +118,7 @@ cdef class Packed:
         cdef Py_ssize_t position
         cdef pm_column *column = &packed.column
         cdef PyObject *item
-        cdef list faults = []
+        cdef list errors = []
         # Identifiers of two or three dozen bytes are the rule; the buffer grows where they are longer.
         if pm_new_column(column, count, 32 * count) < 0:
             raise MemoryError
@@ -131,19 +131,19 @@ cdef class Packed:
                 else:
                     position = _append_utf8(&column.bytes, item)
                     if position >= 0:
-                        faults.append((index, PM_FAULT_SURROGATE, position))
+                        errors.append((index, PM_ERROR_SURROGATE, position))
             elif PyBytes_Check(item):
                 if pm_append(&column.bytes, PyBytes_AS_STRING(item), PyBytes_GET_SIZE(item)) < 0:
                     raise MemoryError
             else:
-                faults.append((index, PM_FAULT_NOT_TEXT, -1))
+                errors.append((index, PM_ERROR_NOT_TEXT, -1))
             pm_end_item(column)
-        return packed, faults
+        return packed, errors
 
     @classmethod
     def from_lines(cls, bytes block not None, bytes delimiter not None):
         """Cut ``block`` at every ``delimiter`` (one byte); the last item may lack it."""
-        cdef Packed packed = Packed.__new__(Packed)
+        cdef ByteColumn packed = ByteColumn.__new__(ByteColumn)
         cdef const uint8_t *data = block
         cdef int64_t size = len(block)
         cdef uint8_t octet = delimiter[0]
@@ -157,7 +157,7 @@ cdef class Packed:
     @classmethod
     def from_buffers(cls, bytes data not None, const int64_t[::1] offsets not None):
         """Take ``data`` and its ``array('q')`` of n + 1 ascending offsets."""
-        cdef Packed packed = Packed.__new__(Packed)
+        cdef ByteColumn packed = ByteColumn.__new__(ByteColumn)
         cdef Py_ssize_t count = offsets.shape[0] - 1
         cdef Py_ssize_t index
         cdef const uint8_t *start = data
@@ -199,7 +199,7 @@ cdef class Packed:
             PyList_SET_ITEM(texts, index, text)
         return texts
 
-    def to_lines(self, bytes delimiter not None, skip=(), Packed before=None):
+    def to_lines(self, bytes delimiter not None, skip=(), ByteColumn before=None):
         """Return every item followed by ``delimiter``, without those whose (ascending) index is in ``skip``.
 
         With ``before``, each line is its item, a TAB, and the item here.
@@ -226,9 +226,9 @@ cdef class Packed:
         finally:
             free(out.data)
 
-    def emptied(self, indices):
+    def blanked(self, indices):
         """Return the same column with the items at ``indices`` empty."""
-        cdef Packed packed = Packed.__new__(Packed)
+        cdef ByteColumn packed = ByteColumn.__new__(ByteColumn)
         cdef pm_column *column = &self.column
         cdef set chosen = set(indices)
         cdef Py_ssize_t index
@@ -244,7 +244,7 @@ cdef class Packed:
             pm_end_item(&packed.column)
         return packed
 
-    def holding(self, bytes octet not None):
+    def indices_containing(self, bytes octet not None):
         """Return the ascending indices of the items that hold ``octet``."""
         cdef pm_column *column = &self.column
         cdef list found = []
@@ -304,33 +304,33 @@ cdef Py_ssize_t _append_utf8(pm_bytes *out, PyObject *text) except -2:
 
 
 cdef class Kernel:
-    """One mapping with its parameters compiled in: called with a batch, returns a batch and the faults.
+    """One mapping with its parameters compiled in: called with a batch, returns a batch and the errors.
 
     A subclass sets the C function, its parameters and the limit; an item without a result is empty in the batch
     returned.
     """
 
-    cdef int run(self, const pm_column *source, pm_column *out, pm_faults *faults) noexcept nogil:
-        return pm_map_column(self.function, self.parameters, self.limit, source, out, faults)
+    cdef int run(self, const pm_column *source, pm_column *out, pm_errors *errors) noexcept nogil:
+        return pm_map_column(self.function, self.parameters, self.limit, source, out, errors)
 
-    def __call__(self, Packed packed not None):
-        cdef Packed result = Packed.__new__(Packed)
-        cdef pm_faults faults
+    def __call__(self, ByteColumn packed not None):
+        cdef ByteColumn result = ByteColumn.__new__(ByteColumn)
+        cdef pm_errors errors
         cdef int status
         cdef int64_t number
-        faults.list = NULL
-        faults.count = faults.capacity = 0
+        errors.list = NULL
+        errors.count = errors.capacity = 0
         with nogil:
-            status = self.run(&packed.column, &result.column, &faults)
+            status = self.run(&packed.column, &result.column, &errors)
         try:
             if status < 0:
                 raise MemoryError
             return result, [
-                (faults.list[number].index, faults.list[number].code, faults.list[number].position)
-                for number in range(faults.count)
+                (errors.list[number].index, errors.list[number].code, errors.list[number].position)
+                for number in range(errors.count)
             ]
         finally:
-            free(faults.list)
+            free(errors.list)
 
 
 cdef class Inverse(Kernel):
@@ -341,9 +341,9 @@ cdef class Inverse(Kernel):
         self.map_again = map_again
         self.limit = decode.limit
 
-    cdef int run(self, const pm_column *source, pm_column *out, pm_faults *faults) noexcept nogil:
+    cdef int run(self, const pm_column *source, pm_column *out, pm_errors *errors) noexcept nogil:
         cdef pm_column identifiers, again
-        cdef pm_faults decoding, mapping
+        cdef pm_errors decoding, mapping
         cdef int status
         identifiers.bytes.data = again.bytes.data = NULL
         identifiers.offsets = again.offsets = NULL
@@ -353,7 +353,7 @@ cdef class Inverse(Kernel):
         if status >= 0:
             status = self.map_again.run(&identifiers, &again, &mapping)
         if status >= 0:
-            status = pm_check_inverse(source, &identifiers, &again, &decoding, out, faults)
+            status = pm_check_inverse(source, &identifiers, &again, &decoding, out, errors)
         pm_free_column(&identifiers)
         pm_free_column(&again)
         free(decoding.list)

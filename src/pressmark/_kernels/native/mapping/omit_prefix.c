@@ -6,7 +6,7 @@
 static inline int pm_without_prefix(const pm_omit_prefix *p, const uint8_t **item, int64_t *length, pm_work *work)
 {
     if (*length == 0)
-        return PM_FAULT_EMPTY;
+        return PM_ERROR_EMPTY;
     for (int64_t start = *length - p->delimiter_length; start >= 0; start--) {
         int64_t matched = 0;
         while (matched < p->delimiter_length && pm_lower[(*item)[start + matched]] == p->delimiter[matched])
@@ -16,7 +16,7 @@ static inline int pm_without_prefix(const pm_omit_prefix *p, const uint8_t **ite
         int64_t end = start + p->delimiter_length;
         if (end == *length) {
             work->position = start;
-            return PM_FAULT_DELIMITER_AT_END;
+            return PM_ERROR_DELIMITER_AT_END;
         }
         *item += end;
         *length -= end;
@@ -30,7 +30,7 @@ static inline int pm_check_ascii(const uint8_t *item, int64_t length, pm_work *w
     for (int64_t position = 0; position < length; position++) {
         if (item[position] < PM_ASCII_FIRST || item[position] > PM_ASCII_LAST) {
             work->position = position;
-            return PM_FAULT_NOT_ASCII;
+            return PM_ERROR_NOT_ASCII;
         }
     }
     return 0;
@@ -92,7 +92,7 @@ int pm_differential_map(const void *parameters, const uint8_t *item, int64_t len
         total += p->sizes[number];
     if (length != total) {
         work->position = length;
-        return PM_FAULT_WRONG_LENGTH;
+        return PM_ERROR_WRONG_LENGTH;
     }
     for (int64_t number = 0; number < p->sizes_count; number++) {
         if ((number > 0 && pm_append(work->out, "/", 1) < 0)

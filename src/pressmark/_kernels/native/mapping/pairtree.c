@@ -24,11 +24,11 @@ int pm_pairtree_map(const void *parameters, const uint8_t *item, int64_t length,
             item += p->prefix_length;
             length -= p->prefix_length;
         } else if (p->prefix_required && length > 0) {
-            return PM_FAULT_PREFIX_MISSING;
+            return PM_ERROR_PREFIX_MISSING;
         }
     }
     if (length == 0)
-        return PM_FAULT_EMPTY;
+        return PM_ERROR_EMPTY;
     /* At worst every octet becomes three, and every two of those get a separator; the cleaned text is built behind that. */
     int64_t longest = 3 * length + 3 * length / 2 + 1 + PM_PAIRTREE_SLACK;
     if (pm_reserve(work->out, longest + 3 * length + 2) < 0)
@@ -49,7 +49,7 @@ int pm_pairtree_unmap(const void *parameters, const uint8_t *item, int64_t lengt
 {
     const pm_pairtree *p = (const pm_pairtree *)parameters;
     if (length == 0)
-        return PM_FAULT_EMPTY_PATH;
+        return PM_ERROR_EMPTY_PATH;
     if (item[length - 1] == '/')
         length--;
     for (int64_t start = 0; start <= length;) {
@@ -57,7 +57,7 @@ int pm_pairtree_unmap(const void *parameters, const uint8_t *item, int64_t lengt
         int64_t end = slash != NULL ? slash - item : length;
         if (end - start != 2 && !(end - start == 1 && end == length)) {
             work->position = start;
-            return PM_FAULT_BAD_COMPONENT;
+            return PM_ERROR_BAD_COMPONENT;
         }
         start = end + 1;
     }
@@ -77,11 +77,11 @@ int pm_pairtree_unmap(const void *parameters, const uint8_t *item, int64_t lengt
                 digits[ahead] = PM_AT(offset + 1 + ahead);
             int value = pm_hex_pair(digits, left);
             if (value < 0)
-                return PM_FAULT_BAD_ESCAPE;
+                return PM_ERROR_BAD_ESCAPE;
             *out++ = (uint8_t)value;
             offset += 2;
         } else if (!pm_pairtree_cleaned[octet]) {
-            return PM_FAULT_BAD_CHARACTER;
+            return PM_ERROR_BAD_CHARACTER;
         } else {
             *out++ = pm_common_back[octet];
         }
@@ -115,7 +115,7 @@ int pm_pairtree_unclean(const void *parameters, const uint8_t *item, int64_t len
         int value = pm_hex_pair(item + position + 1, length - position - 1);
         if (value < 0) {
             work->position = position;
-            return PM_FAULT_BAD_ESCAPE;
+            return PM_ERROR_BAD_ESCAPE;
         }
         *out++ = (uint8_t)value;
         position += 2;

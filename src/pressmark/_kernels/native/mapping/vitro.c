@@ -31,7 +31,7 @@ static inline int pm_vitro_encode(const uint8_t *common, const uint8_t *text, in
         int size = pm_decode_utf8(text + position, length - position, &character);
         if (character > 0xFF) {
             work->position = before + position;
-            return PM_FAULT_BEYOND_LATIN1;
+            return PM_ERROR_BEYOND_LATIN1;
         }
         if (common[character])
             *out++ = common[character];
@@ -47,7 +47,7 @@ int pm_vitro_map(const void *parameters, const uint8_t *item, int64_t length, pm
 {
     const pm_vitro *p = (const pm_vitro *)parameters;
     if (length == 0)
-        return PM_FAULT_EMPTY;
+        return PM_ERROR_EMPTY;
     int status = pm_check_utf8(item, length, &work->position);
     if (status != 0)
         return status;
@@ -98,7 +98,7 @@ static inline int pm_vitro_unescape(const uint8_t *back, int latin1, const uint8
             int value = pm_hex_pair(text + position + 1, length - position - 1);
             if (value < 0) {
                 work->position = before + position;
-                return PM_FAULT_BAD_ESCAPE;
+                return PM_ERROR_BAD_ESCAPE;
             }
             out = pm_put_utf8(out, (uint8_t)value);
             position += 2;
@@ -116,7 +116,7 @@ int pm_vitro_decode(const void *parameters, const uint8_t *item, int64_t length,
 {
     const pm_vitro *p = (const pm_vitro *)parameters;
     if (length == 0)
-        return PM_FAULT_EMPTY_PATH;
+        return PM_ERROR_EMPTY_PATH;
     pm_bytes *encoded = &work->scratch[0];
     encoded->size = 0;
     if (pm_reserve(encoded, length) < 0)
@@ -136,7 +136,7 @@ int pm_vitro_decode(const void *parameters, const uint8_t *item, int64_t length,
             number++;
         if (number == p->count) {
             work->position = 0;
-            return PM_FAULT_UNKNOWN_PREFIX;
+            return PM_ERROR_UNKNOWN_PREFIX;
         }
         if (pm_append(work->out, p->namespaces[number].namespace_, p->namespaces[number].length) < 0)
             return PM_NO_MEMORY;
@@ -147,7 +147,7 @@ int pm_vitro_decode(const void *parameters, const uint8_t *item, int64_t length,
     const uint8_t *tilde = left > 0 ? memchr(text, '~', (size_t)left) : NULL;
     if (tilde != NULL) {
         work->position = tilde - encoded->data;
-        return PM_FAULT_STRAY_TILDE;
+        return PM_ERROR_STRAY_TILDE;
     }
     return pm_vitro_unescape(pm_common_back, 1, text, left, before, work);
 }

@@ -8,7 +8,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcmp, memcpy
 
-from pressmark._kernels.native._mapping cimport Packed, pm_bytes, pm_column, pm_free_bytes, pm_is_ascii
+from pressmark._kernels.native._mapping cimport ByteColumn, pm_bytes, pm_column, pm_free_bytes, pm_is_ascii
 
 from pressmark._kernels.tables import LineStatus
 
@@ -18,9 +18,9 @@ __all__ = [
     "PathMerge",
     "PathSorter",
     "PathTree",
-    "beginning",
+    "starts_with",
     "beyond_ascii",
-    "questionable",
+    "suspicious",
     "scan_pairtree",
 ]
 
@@ -50,8 +50,8 @@ cdef extern from "paths/tree.h":
         int64_t *levels
         int64_t level_count
         int64_t leaves
-        pm_holding fans
-        pm_holding firsts
+        pm_holding fan_out
+        pm_holding top_level
         pm_large *largest
         int64_t largest_count
         int64_t *sampled
@@ -84,7 +84,7 @@ cdef class PathTree:
         pm_tree_free(&self.tree)
 
     def __init__(self):
-        if self.tree.fans.table != NULL:
+        if self.tree.fan_out.table != NULL:
             raise ValueError("made already")
         if pm_tree_init(&self.tree) < 0:
             raise MemoryError
@@ -108,18 +108,18 @@ cdef class PathTree:
         with self.lock:
             return self.tree.leaves
 
-    def fans(self):
+    def fan_out(self):
         """Return ascending pairs: a number of directories from 1 on, and how many (the root too) hold so many."""
         with self.lock:
-            return _held(&self.tree.fans)
+            return _held(&self.tree.fan_out)
 
-    def firsts(self):
+    def top_level(self):
         """Return ascending pairs: a number of different paths, and in how many directories below the root so many are.
 
         The path of such a directory itself is one of them.
         """
         with self.lock:
-            return _held(&self.tree.firsts)
+            return _held(&self.tree.top_level)
 
     def largest(self):
         """Return the directories that hold the most, the largest first, then by path: pairs of path and entries."""
@@ -212,7 +212,7 @@ cdef class PathSorter:
     def __init__(self):
         pass
 
-    def add(self, Packed paths not None, Packed folded not None, uint64_t number, skip):
+    def add(self, ByteColumn paths not None, ByteColumn folded not None, uint64_t number, skip):
         """Take in paths, numbered from ``number`` on.
 
         :param folded: for each path that is not ASCII, in order, what it folds to
@@ -336,10 +336,10 @@ cdef class PathMerge:
 
 
 cdef extern from "paths/systems.h":
-    int64_t pm_questionable(const pm_column *, const uint8_t *, int64_t, int64_t, int, int64_t *, int64_t *) noexcept nogil
+    int64_t pm_suspicious(const pm_column *, const uint8_t *, int64_t, int64_t, int, int64_t *, int64_t *) noexcept nogil
 
 
-def beyond_ascii(Packed paths not None):
+def beyond_ascii(ByteColumn paths not None):
     """Return the ascending indices of the items that are not ASCII."""
     cdef const pm_column *column = &paths.column
     cdef Py_ssize_t index
@@ -353,7 +353,7 @@ def beyond_ascii(Packed paths not None):
     ]
 
 
-def beginning(Packed items not None, bytes octets not None):
+def starts_with(ByteColumn items not None, bytes octets not None):
     """Return the ascending indices of the items that begin with ``octets``."""
     cdef const pm_column *column = &items.column
     cdef const char *data = octets
@@ -368,7 +368,7 @@ def beginning(Packed items not None, bytes octets not None):
     return found
 
 
-def questionable(Packed paths not None, bytes classes not None, int64_t longest_segment, int64_t longest_path, bint devices):
+def suspicious(ByteColumn paths not None, bytes classes not None, int64_t longest_segment, int64_t longest_path, bint devices):
     """Return the indices of the paths that have to be looked at, and how many begin a segment with an advised octet.
 
     To be looked at are paths that are too long or have a segment that is empty, ``.``, ``..``, too long, holds a
@@ -390,7 +390,7 @@ def questionable(Packed paths not None, bytes classes not None, int64_t longest_
         raise MemoryError
     try:
         with nogil:
-            count = pm_questionable(column, table, longest_segment, longest_path, devices, found, &advised)
+            count = pm_suspicious(column, table, longest_segment, longest_path, devices, found, &advised)
         return [found[index] for index in range(count)], advised
     finally:
         free(found)
@@ -429,7 +429,7 @@ cdef class PathLengths:
         if pm_lengths_init(&self.lengths) < 0:
             raise MemoryError
 
-    def add(self, Packed paths not None, skip):
+    def add(self, ByteColumn paths not None, skip):
         """Take in paths.
 
         :param skip: the ascending indices of items that are no paths
@@ -634,7 +634,7 @@ cdef extern from "paths/pairtree_scan.h":
     int pm_scan_pairtree(const char *, const pm_column *, int, int64_t, pm_column *, pm_column *, pm_column *) nogil
 
 
-def scan_pairtree(bytes root not None, Packed paths not None, bint follow, int64_t budget):
+def scan_pairtree(bytes root not None, ByteColumn paths not None, bint follow, int64_t budget):
     """Look through directories of a Pairtree and those below them, in the order of octets.
 
     :param root: the directory that the paths are relative to
@@ -644,9 +644,9 @@ def scan_pairtree(bytes root not None, Packed paths not None, bint follow, int64
     :return: in order, the paths of objects and of directories deferred; for each the name of the directory that ends
         it, empty for those deferred; and, to be looked through after them, the paths that were not read
     """
-    cdef Packed places = Packed.__new__(Packed)
-    cdef Packed names = Packed.__new__(Packed)
-    cdef Packed rest = Packed.__new__(Packed)
+    cdef ByteColumn places = ByteColumn.__new__(ByteColumn)
+    cdef ByteColumn names = ByteColumn.__new__(ByteColumn)
+    cdef ByteColumn rest = ByteColumn.__new__(ByteColumn)
     cdef const char *top = root
     cdef int64_t most = max(budget, 0)
     cdef int status

@@ -19,7 +19,7 @@ static inline int pm_begins_as_device(const uint8_t *segment, int64_t length)
 }
 
 /* Whether a path has to be looked at; `*advised` is counted up where a segment begins as it had better not. */
-static int pm_is_questionable(const uint8_t *path, int64_t length, const uint8_t *classes, int64_t longest_segment,
+static int pm_is_suspicious(const uint8_t *path, int64_t length, const uint8_t *classes, int64_t longest_segment,
                               int64_t longest_path, int devices, int64_t *advised)
 {
     int bad = length > longest_path, first = 0;
@@ -44,14 +44,14 @@ static int pm_is_questionable(const uint8_t *path, int64_t length, const uint8_t
     return bad || (seen & PM_REFUSED);
 }
 
-int64_t pm_questionable(const pm_column *paths, const uint8_t *classes, int64_t longest_segment, int64_t longest_path,
+int64_t pm_suspicious(const pm_column *paths, const uint8_t *classes, int64_t longest_segment, int64_t longest_path,
                         int devices, int64_t *found, int64_t *advised)
 {
     int64_t count = 0;
     for (int64_t index = 0; index < paths->count; index++) {
         const uint8_t *path = paths->bytes.data + paths->offsets[index];
         int64_t length = paths->offsets[index + 1] - paths->offsets[index];
-        if (pm_is_questionable(path, length, classes, longest_segment, longest_path, devices, advised))
+        if (pm_is_suspicious(path, length, classes, longest_segment, longest_path, devices, advised))
             found[count++] = index;
     }
     return count;

@@ -5,7 +5,7 @@
 #include "../shared/column.h"
 
 /* Writes the indices of the paths to be looked at into `found`, which has room for all, and returns how many they are. */
-int64_t pm_questionable(const pm_column *paths, const uint8_t *classes, int64_t longest_segment, int64_t longest_path,
+int64_t pm_suspicious(const pm_column *paths, const uint8_t *classes, int64_t longest_segment, int64_t longest_path,
                         int devices, int64_t *found, int64_t *advised);
 
 #endif

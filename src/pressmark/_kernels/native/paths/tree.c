@@ -23,11 +23,11 @@ static void pm_holding_free(pm_holding *holding)
 
 int pm_tree_init(pm_tree *tree)
 {
-    tree->fans.table = (int64_t *)calloc(PM_TREE_ENTRIES + 1, sizeof(int64_t));
-    tree->firsts.table = (int64_t *)calloc(PM_TREE_ENTRIES + 1, sizeof(int64_t));
+    tree->fan_out.table = (int64_t *)calloc(PM_TREE_ENTRIES + 1, sizeof(int64_t));
+    tree->top_level.table = (int64_t *)calloc(PM_TREE_ENTRIES + 1, sizeof(int64_t));
     tree->depths = (pm_depth *)calloc(16, sizeof(pm_depth));
     tree->room = 16;
-    if (tree->fans.table == NULL || tree->firsts.table == NULL || tree->depths == NULL || pm_reserve(&tree->path, 256) < 0 ||
+    if (tree->fan_out.table == NULL || tree->top_level.table == NULL || tree->depths == NULL || pm_reserve(&tree->path, 256) < 0 ||
         pm_reserve(&tree->key, 256) < 0)
         return PM_NO_MEMORY;
     tree->depths[0].current = -1;
@@ -51,8 +51,8 @@ void pm_tree_free(pm_tree *tree)
         pm_free_bytes(&tree->largest[index].path);
     free(tree->depths);
     free(tree->levels);
-    pm_holding_free(&tree->fans);
-    pm_holding_free(&tree->firsts);
+    pm_holding_free(&tree->fan_out);
+    pm_holding_free(&tree->top_level);
     pm_free_bytes(&tree->path);
     pm_free_bytes(&tree->key);
     pm_free_bytes(&tree->named);
@@ -140,7 +140,7 @@ static int pm_tree_done(pm_tree *tree, int64_t depth, int64_t which, int64_t ent
 {
     if (entries == 0)
         return 0;
-    if (pm_holding_add(&tree->fans, entries) < 0)
+    if (pm_holding_add(&tree->fan_out, entries) < 0)
         return PM_NO_MEMORY;
     if ((tree->largest_count == PM_TREE_LARGEST && entries < tree->largest[0].entries) ||
         pm_tree_size(tree, depth, which) > PM_TREE_NAME)
@@ -159,7 +159,7 @@ static int pm_tree_leave(pm_tree *tree, int64_t depth)
     for (; tree->top > depth; tree->top--) {
         pm_depth *level = &tree->depths[tree->top];
         if (level->current < 0) {
-            if (tree->top == 1 && pm_holding_add(&tree->firsts, level->paths) < 0)
+            if (tree->top == 1 && pm_holding_add(&tree->top_level, level->paths) < 0)
                 return PM_NO_MEMORY;
             if (pm_tree_done(tree, tree->top, -1, level->entries) < 0)
                 return PM_NO_MEMORY;
@@ -168,7 +168,7 @@ static int pm_tree_leave(pm_tree *tree, int64_t depth)
         level->spelled[level->current].entries = level->entries;
         level->spelled[level->current].paths = level->paths;
         for (int64_t which = 0; which < level->spelled_count; which++) {
-            if (tree->top == 1 && pm_holding_add(&tree->firsts, level->spelled[which].paths) < 0)
+            if (tree->top == 1 && pm_holding_add(&tree->top_level, level->spelled[which].paths) < 0)
                 return PM_NO_MEMORY;
             if (pm_tree_done(tree, tree->top, which, level->spelled[which].entries) < 0)
                 return PM_NO_MEMORY;

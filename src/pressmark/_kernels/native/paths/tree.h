@@ -63,8 +63,8 @@ typedef struct {
     int64_t level_count;
     int64_t level_room;
     int64_t leaves;
-    pm_holding fans;   /* directories in a directory */
-    pm_holding firsts; /* paths in a directory directly below the root */
+    pm_holding fan_out;   /* directories in a directory */
+    pm_holding top_level; /* paths in a directory directly below the root */
     pm_large largest[PM_TREE_LARGEST]; /* the least of them first: a heap */
     int64_t largest_count;
     pm_bytes named; /* room to write a path in */

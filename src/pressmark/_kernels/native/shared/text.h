@@ -67,11 +67,11 @@ static inline int64_t pm_invalid_utf8(const uint8_t *text, int64_t length)
     return -1;
 }
 
-/* Returns 0 for UTF-8, otherwise PM_FAULT_NOT_UTF8 with *position set. */
+/* Returns 0 for UTF-8, otherwise PM_ERROR_NOT_UTF8 with *position set. */
 static inline int pm_check_utf8(const uint8_t *text, int64_t length, int64_t *position)
 {
     *position = pm_invalid_utf8(text, length);
-    return *position < 0 ? 0 : PM_FAULT_NOT_UTF8;
+    return *position < 0 ? 0 : PM_ERROR_NOT_UTF8;
 }
 
 /* Writes a code point as UTF-8, surrogates included. */
@@ -122,31 +122,31 @@ static inline int pm_hex_pair(const uint8_t *text, int64_t length)
     return pm_hex_value[text[0]] << 4 | pm_hex_value[text[1]];
 }
 
-/* 0 for a path that may be returned; otherwise a fault, its position counted from path[0]: an empty or absolute path, a
+/* 0 for a path that may be returned; otherwise a error, its position counted from path[0]: an empty or absolute path, a
  * segment that is empty, "." or "..", a NUL. */
 static inline int pm_check_path(const uint8_t *path, int64_t length, int64_t *position)
 {
     *position = -1;
     if (length == 0)
-        return PM_FAULT_EMPTY_PATH;
+        return PM_ERROR_EMPTY_PATH;
     *position = 0;
     if (path[0] == '/')
-        return PM_FAULT_ABSOLUTE;
+        return PM_ERROR_ABSOLUTE;
     for (int64_t start = 0; start <= length;) {
         const uint8_t *slash = start < length ? memchr(path + start, '/', (size_t)(length - start)) : NULL;
         int64_t end = slash != NULL ? slash - path : length;
         int64_t size = end - start;
         *position = start;
         if (size == 0)
-            return PM_FAULT_SEGMENT_EMPTY;
+            return PM_ERROR_SEGMENT_EMPTY;
         if (size == 1 && path[start] == '.')
-            return PM_FAULT_SEGMENT_DOT;
+            return PM_ERROR_SEGMENT_DOT;
         if (size == 2 && path[start] == '.' && path[start + 1] == '.')
-            return PM_FAULT_SEGMENT_DOTDOT;
+            return PM_ERROR_SEGMENT_DOTDOT;
         const uint8_t *nul = memchr(path + start, 0, (size_t)size);
         if (nul != NULL) {
             *position = nul - path;
-            return PM_FAULT_NUL;
+            return PM_ERROR_NUL;
         }
         start = end + 1;
     }

@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import Any
 
 from pressmark._kernels.pure.arrow.capsules import Description, is_capsule
-from pressmark._kernels.pure.packed import Kernel, Packed
+from pressmark._kernels.pure.column import ByteColumn, Kernel
 
 __all__ = [
     "Array",
@@ -192,7 +192,7 @@ class Chunk:
         """Return the items as ``str``, octets that are not UTF-8 as surrogates of ``os.fsdecode``, nulls as None."""
         return [None if item is None else item.decode("utf-8", "surrogateescape") for item in self.items]
 
-    def packed(self, start: int, items: int, octets: int) -> tuple[Packed, list[int]]:
+    def byte_column(self, start: int, items: int, octets: int) -> tuple[ByteColumn, list[int]]:
         """Return a copy of the items from ``start``, which is within, on, and the indices in it of nulls.
 
         :param items: how many at most
@@ -208,7 +208,7 @@ class Chunk:
             if item is None:
                 nulls.append(len(taken))
             taken.append(item or b"")
-        return Packed(taken), nulls
+        return ByteColumn(taken), nulls
 
 
 def map_part(
@@ -216,19 +216,19 @@ def map_part(
 ) -> tuple[Chunk, Chunk | None, tuple[int, int, int, bytes] | None]:
     """Map the items from ``start`` to ``stop`` of ``source``.
 
-    :param nullify: let items with a fault become null
+    :param nullify: let items with a error become null
     :param keep: return the items too
-    :return: the results; the items or None; and None, or the first fault of an item that is no null as
+    :return: the results; the items or None; and None, or the first error of an item that is no null as
         ``(its index in the part, code, position, the item)``
     """
     items = source.items[start:stop]
-    packed = Packed([b"" if item is None else item for item in items])
-    results, faults = kernel(packed)
+    packed = ByteColumn([b"" if item is None else item for item in items])
+    results, errors = kernel(packed)
     made: list[bytes | None] = [
         None if item is None else result for item, result in zip(items, results.items, strict=True)
     ]
     kept = Chunk(items) if keep else None
-    for index, code, position in faults:
+    for index, code, position in errors:
         item = items[index]
         if item is None:
             continue

@@ -13,7 +13,7 @@
 /* Messages of more blocks than this are set aside: in a window there would seldom be a full set of them. */
 #define GROUPED_BLOCKS 8
 /* Set aside at most, before they are done: many, since towards the end of each turn lanes run empty. */
-#define ASIDE 2048
+#define LEFTOVERS 2048
 
 typedef struct {
     const pm_kernel *kernel;
@@ -22,8 +22,8 @@ typedef struct {
     const uint8_t *end;
     const int64_t *offsets;
     uint8_t *out;
-    int64_t aside[ASIDE];
-    size_t aside_count;
+    int64_t leftovers[LEFTOVERS];
+    size_t leftover_count;
 } packed_column;
 
 /* Prepares lane for message number `message`: whole blocks where they lie, then the padded rest out of the lane's buffer. */
@@ -50,7 +50,7 @@ static pm_cursor begin_message(pm_bank *bank, unsigned lane, const packed_column
 }
 
 /* The messages set aside: each lane takes the next one as soon as its own has ended. */
-static void digest_aside(packed_column *column, pm_level level, pm_algorithm algorithm)
+static void digest_leftovers(packed_column *column, pm_level level, pm_algorithm algorithm)
 {
     pm_bank bank;
     pm_cursor cursors[PM_MAXIMUM_LANES];
@@ -62,9 +62,9 @@ static void digest_aside(packed_column *column, pm_level level, pm_algorithm alg
     uint32_t free_lanes = ((uint32_t)1 << column->kernel->lanes) - 1;
     do {
         for (unsigned lane = 0; free_lanes >> lane; lane++) {
-            if (!(free_lanes >> lane & 1) || next == column->aside_count)
+            if (!(free_lanes >> lane & 1) || next == column->leftover_count)
                 continue;
-            messages[lane] = column->aside[next++];
+            messages[lane] = column->leftovers[next++];
             cursors[lane] = begin_message(&bank, lane, column, messages[lane]);
             live |= (uint32_t)1 << lane;
         }
@@ -73,8 +73,8 @@ static void digest_aside(packed_column *column, pm_level level, pm_algorithm alg
         for (unsigned lane = 0; free_lanes >> lane; lane++)
             if (free_lanes >> lane & 1)
                 pm_bank_extract(&bank, lane, column->out + (size_t)messages[lane] * column->facts->digest_size);
-    } while (live || next < column->aside_count);
-    column->aside_count = 0;
+    } while (live || next < column->leftover_count);
+    column->leftover_count = 0;
 }
 
 /* Runs full sets of messages with equal block counts; returns how many members it has done. */
@@ -111,7 +111,7 @@ static void digest_window(packed_column *column, int64_t first, size_t count)
         for (size_t i = 0; i < count; i++)
             members[i] = (uint16_t)i;
         for (size_t i = digest_sets(column, first, members, count, 1); i < count; i++)
-            column->aside[column->aside_count++] = first + (int64_t)i;
+            column->leftovers[column->leftover_count++] = first + (int64_t)i;
         return;
     }
 
@@ -133,7 +133,7 @@ static void digest_window(packed_column *column, int64_t first, size_t count)
         if (class <= GROUPED_BLOCKS)
             i += digest_sets(column, first, members + i, starts[class + 1] - i, class);
         for (; i < starts[class + 1]; i++)
-            column->aside[column->aside_count++] = first + members[i];
+            column->leftovers[column->leftover_count++] = first + members[i];
     }
 }
 
@@ -148,13 +148,13 @@ void pm_digest_column(pm_level level, pm_algorithm algorithm, const uint8_t *dat
     column.end = column.data + offsets[count];
     column.offsets = offsets;
     column.out = out;
-    column.aside_count = 0;
+    column.leftover_count = 0;
     for (int64_t first = 0; first < count; first += WINDOW) {
         const size_t size = (size_t)(count - first < WINDOW ? count - first : WINDOW);
         digest_window(&column, first, size);
-        if (column.aside_count > ASIDE - WINDOW)
-            digest_aside(&column, level, algorithm);
+        if (column.leftover_count > LEFTOVERS - WINDOW)
+            digest_leftovers(&column, level, algorithm);
     }
-    if (column.aside_count)
-        digest_aside(&column, level, algorithm);
+    if (column.leftover_count)
+        digest_leftovers(&column, level, algorithm);
 }

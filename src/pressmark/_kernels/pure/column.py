@@ -7,24 +7,24 @@ from array import array
 from collections.abc import Iterable, Sequence
 from itertools import accumulate, pairwise
 
-from pressmark._kernels.tables import Fault
+from pressmark._kernels.tables import ErrorCode
 
-__all__ = ["Inverse", "Kernel", "Packed", "Refusal"]
+__all__ = ["ByteColumn", "Inverse", "Kernel", "KernelError"]
 
-# (index of the item, why, where): see tables.Fault.
-FaultTuple = tuple[int, int, int]
+# (index of the item, why, where): see tables.ErrorCode.
+ItemError = tuple[int, int, int]
 
 
-class Refusal(Exception):
+class KernelError(Exception):
     """Inside the pure kernels: this item has no result. It never leaves :meth:`Kernel.__call__`."""
 
-    def __init__(self, code: Fault, position: int = -1) -> None:
+    def __init__(self, code: ErrorCode, position: int = -1) -> None:
         super().__init__(code, position)
         self.code = code
         self.position = position
 
 
-class Packed:
+class ByteColumn:
     """A column of byte strings: one contiguous buffer and int64 offsets, as Arrow's ``large_binary``.
 
     The pure twin keeps the items themselves and joins them only when the buffers are asked for.
@@ -38,31 +38,31 @@ class Packed:
     @classmethod
     def from_texts(
         cls, texts: Sequence[str | bytes], start: int = 0, stop: int = sys.maxsize
-    ) -> tuple[Packed, list[FaultTuple]]:
+    ) -> tuple[ByteColumn, list[ItemError]]:
         """Pack ``str`` (as UTF-8, surrogates of ``os.fsdecode`` as their bytes) and ``bytes`` (as they are).
 
         Of the list or tuple ``texts``, the items from ``start`` to ``stop``. What cannot be packed is packed empty and
         reported.
         """
         items: list[bytes] = []
-        faults: list[FaultTuple] = []
+        errors: list[ItemError] = []
         for index, text in enumerate(texts[start:stop]):
             if isinstance(text, str):
                 try:
                     item = text.encode("utf-8", "surrogateescape")
                 except UnicodeEncodeError as error:
                     item = b""
-                    faults.append((index, Fault.SURROGATE, error.start))
+                    errors.append((index, ErrorCode.SURROGATE, error.start))
             elif isinstance(text, bytes):
                 item = text
             else:
                 item = b""
-                faults.append((index, Fault.NOT_TEXT, -1))
+                errors.append((index, ErrorCode.NOT_TEXT, -1))
             items.append(item)
-        return cls(items), faults
+        return cls(items), errors
 
     @classmethod
-    def from_lines(cls, block: bytes, delimiter: bytes) -> Packed:
+    def from_lines(cls, block: bytes, delimiter: bytes) -> ByteColumn:
         """Cut ``block`` at every ``delimiter`` (one byte); the last item may lack it."""
         items = block.split(delimiter)
         if not items[-1]:
@@ -70,7 +70,7 @@ class Packed:
         return cls(items)
 
     @classmethod
-    def from_buffers(cls, data: bytes, offsets: array[int]) -> Packed:
+    def from_buffers(cls, data: bytes, offsets: array[int]) -> ByteColumn:
         """Take ``data`` and its ``array('q')`` of n + 1 ascending offsets."""
         return cls([bytes(data[start:end]) for start, end in pairwise(offsets)])
 
@@ -82,7 +82,7 @@ class Packed:
         """Return the items as ``str``; octets that are not UTF-8 as the surrogates of ``os.fsdecode``."""
         return [item.decode("utf-8", "surrogateescape") for item in self.items]
 
-    def to_lines(self, delimiter: bytes, skip: Iterable[int] = (), before: Packed | None = None) -> bytes:
+    def to_lines(self, delimiter: bytes, skip: Iterable[int] = (), before: ByteColumn | None = None) -> bytes:
         """Return every item followed by ``delimiter``, without those whose (ascending) index is in ``skip``.
 
         With ``before``, each line is its item, a TAB, and the item here.
@@ -95,12 +95,12 @@ class Packed:
             lines = [line for index, line in enumerate(lines) if index not in dropped]
         return delimiter.join([*lines, b""])
 
-    def emptied(self, indices: Iterable[int]) -> Packed:
+    def blanked(self, indices: Iterable[int]) -> ByteColumn:
         """Return the same column with the items at ``indices`` empty."""
         chosen = set(indices)
-        return Packed([b"" if index in chosen else item for index, item in enumerate(self.items)])
+        return ByteColumn([b"" if index in chosen else item for index, item in enumerate(self.items)])
 
-    def holding(self, octet: bytes) -> list[int]:
+    def indices_containing(self, octet: bytes) -> list[int]:
         """Return the ascending indices of the items that hold ``octet``."""
         return [index for index, item in enumerate(self.items) if octet in item]
 
@@ -112,7 +112,7 @@ class Packed:
 
 
 class Kernel:
-    """One mapping with its parameters compiled in: called with a batch, returns a batch and the faults.
+    """One mapping with its parameters compiled in: called with a batch, returns a batch and the errors.
 
     A subclass says how one item maps; an item without a result is empty in the batch returned.
     """
@@ -123,19 +123,19 @@ class Kernel:
     def map(self, item: bytes) -> bytes:
         raise NotImplementedError
 
-    def __call__(self, packed: Packed) -> tuple[Packed, list[FaultTuple]]:
+    def __call__(self, packed: ByteColumn) -> tuple[ByteColumn, list[ItemError]]:
         results: list[bytes] = []
-        faults: list[FaultTuple] = []
+        errors: list[ItemError] = []
         map_item, append, limit = self.map, results.append, self.limit
         for item in packed.items:
             try:
                 if len(item) > limit:
-                    raise Refusal(Fault.TOO_LONG)
+                    raise KernelError(ErrorCode.TOO_LONG)
                 append(map_item(item))
-            except Refusal as refusal:
-                faults.append((len(results), refusal.code, refusal.position))
+            except KernelError as error:
+                errors.append((len(results), error.code, error.position))
                 append(b"")
-        return Packed(results), faults
+        return ByteColumn(results), errors
 
 
 class Inverse:
@@ -146,16 +146,16 @@ class Inverse:
         self.map_again = map_again
         self.limit = decode.limit
 
-    def __call__(self, packed: Packed) -> tuple[Packed, list[FaultTuple]]:
-        identifiers, faults = self.decode(packed)
-        refused = {index for index, _, _ in faults}
+    def __call__(self, packed: ByteColumn) -> tuple[ByteColumn, list[ItemError]]:
+        identifiers, errors = self.decode(packed)
+        refused = {index for index, _, _ in errors}
         again, _ = self.map_again(identifiers)
         for index, (path, canonical) in enumerate(zip(packed.items, again.items, strict=True)):
             if path != canonical and index not in refused:
                 identifiers.items[index] = b""
-                faults.append((index, Fault.NOT_CANONICAL, _first_difference(path, canonical)))
-        faults.sort()
-        return identifiers, faults
+                errors.append((index, ErrorCode.NOT_CANONICAL, _first_difference(path, canonical)))
+        errors.sort()
+        return identifiers, errors
 
 
 def _first_difference(one: bytes, other: bytes) -> int:

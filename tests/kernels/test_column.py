@@ -1,4 +1,4 @@
-"""Packed columns: what goes in comes out, in every form that a column takes."""
+"""Columns of byte strings: what goes in comes out, in every form that a column accepts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pressmark._kernels.tables import Fault
+from pressmark._kernels.tables import ErrorCode
 from strategies import identifiers, texts
 from support.implementations import Implementation
 from support.outcomes import twin_outcome
@@ -27,7 +27,7 @@ COLUMNS = (
 
 
 def packed_of(implementation: Implementation, items: list[bytes]):
-    packed, faults = implementation.kernels.Packed.from_texts(items)
+    packed, faults = implementation.kernels.ByteColumn.from_texts(items)
     assert faults == []
     return packed
 
@@ -42,7 +42,7 @@ def test_a_column_keeps_its_items(implementation: Implementation, items: list[by
     assert packed.to_texts() == [item.decode("utf-8", "surrogateescape") for item in items]
     assert data == b"".join(items)
     assert (offsets.typecode, offsets.tolist()) == ("q", list(accumulate(map(len, items), initial=0)))
-    again = implementation.kernels.Packed.from_buffers(data, offsets)
+    again = implementation.kernels.ByteColumn.from_buffers(data, offsets)
     assert again.buffers() == (data, offsets)
     with pytest.raises(IndexError):
         packed[len(items)]
@@ -50,14 +50,14 @@ def test_a_column_keeps_its_items(implementation: Implementation, items: list[by
 
 def test_buffers_may_begin_anywhere(implementation: Implementation) -> None:
     """Offsets need not begin at 0, nor end at the end of the data: Arrow's slices do neither."""
-    packed = implementation.kernels.Packed.from_buffers(b"abcdef", array("q", [2, 3, 3, 5]))
+    packed = implementation.kernels.ByteColumn.from_buffers(b"abcdef", array("q", [2, 3, 3, 5]))
     assert [packed[index] for index in range(3)] == [b"c", b"", b"de"]
 
 
 @pytest.mark.parametrize("delimiter", [b"\n", b"\0", b"/", b"\xff"])
 def test_lines_are_cut_and_joined(implementation: Implementation, delimiter: bytes) -> None:
     """A block is cut at its delimiters alone, and joined again to the same, with or without the last."""
-    packed_type = implementation.kernels.Packed
+    packed_type = implementation.kernels.ByteColumn
     for items in ([], [b""], [b"", b""], [b"a", b"", b"bc"], [b"a\r", b"\t"], [b"x" * 5000] * 3):
         block = b"".join(item + delimiter for item in items)
         packed = packed_type.from_lines(block, delimiter)
@@ -79,27 +79,27 @@ def test_lines_may_be_left_out_and_paired(implementation: Implementation) -> Non
         one.to_lines(b"\n", (), packed_of(implementation, [b"a"]))
 
 
-def test_items_may_be_emptied_and_searched(implementation: Implementation) -> None:
-    """``emptied`` leaves a column of the same length; ``holding`` names each item with an octet in it once."""
+def test_items_may_be_blanked_and_searched(implementation: Implementation) -> None:
+    """``blanked`` keeps the length of a column; ``indices_containing`` returns each item with a byte once."""
     packed = packed_of(implementation, [b"a", b"xx", b"", b"bx", b"x"])
-    assert packed.holding(b"x") == [1, 3, 4]
-    assert packed.holding(b"\0") == []
-    emptied = packed.emptied({1, 4})
-    assert [emptied[index] for index in range(5)] == [b"a", b"", b"", b"bx", b""]
+    assert packed.indices_containing(b"x") == [1, 3, 4]
+    assert packed.indices_containing(b"\0") == []
+    blanked = packed.blanked({1, 4})
+    assert [blanked[index] for index in range(5)] == [b"a", b"", b"", b"bx", b""]
     assert [packed[index] for index in range(5)] == [b"a", b"xx", b"", b"bx", b"x"]
-    assert packed_of(implementation, []).holding(b"x") == []
+    assert packed_of(implementation, []).indices_containing(b"x") == []
 
 
 def test_what_cannot_be_packed_is_reported(implementation: Implementation) -> None:
     """A surrogate that stands for no byte is reported with its index, a wrong type as one; both are packed empty."""
-    packed, faults = implementation.kernels.Packed.from_texts(
+    packed, faults = implementation.kernels.ByteColumn.from_texts(
         ["a", "b\ud800", None, "\udcff", 5, "\u00e9\U0001f350\udfff"]
     )
     assert faults == [
-        (1, Fault.SURROGATE, 1),
-        (2, Fault.NOT_TEXT, -1),
-        (4, Fault.NOT_TEXT, -1),
-        (5, Fault.SURROGATE, 2),
+        (1, ErrorCode.SURROGATE, 1),
+        (2, ErrorCode.NOT_TEXT, -1),
+        (4, ErrorCode.NOT_TEXT, -1),
+        (5, ErrorCode.SURROGATE, 2),
     ]
     assert [packed[index] for index in range(6)] == [b"a", b"", b"", b"\xff", b"", b""]
 
@@ -112,10 +112,10 @@ def test_columns_are_alike(
     from pressmark import _kernels
 
     def forms() -> tuple[object, ...]:
-        packed, faults = _kernels.active.Packed.from_texts(items)
+        packed, faults = _kernels.active.ByteColumn.from_texts(items)
         block = packed.to_lines(octet)
-        cut = _kernels.active.Packed.from_lines(block[:-1], octet)
+        cut = _kernels.active.ByteColumn.from_lines(block[:-1], octet)
         data, offsets = packed.buffers()
-        return faults, block, cut.buffers(), data, offsets, packed.to_texts(), packed.holding(octet)
+        return faults, block, cut.buffers(), data, offsets, packed.to_texts(), packed.indices_containing(octet)
 
     assert twin_outcome(forms)[0] == "ok"

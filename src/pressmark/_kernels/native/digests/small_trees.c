@@ -1,0 +1,207 @@
+#include "small_trees.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+int pm_small_tree_is_plain(const pm_small_tree *tree)
+{
+    for (size_t i = 0; i < tree->named; i++) {
+        const unsigned char octet = (unsigned char)tree->names[i];
+        if (octet && (octet < 0x20 || octet > 0x7e || octet == '"' || octet == '\\')) return 0;
+    }
+    for (int64_t i = 0; i < tree->count; i++)
+        for (int64_t j = 0; j < i; j++)
+            if (!memcmp(tree->digests + 64 * i, tree->digests + 64 * j, 64)) return 0;
+    return 1;
+}
+
+#ifndef _WIN32
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#ifdef __APPLE__
+#define PM_SMALL_CTIME(status) ((status).st_ctimespec)
+#else
+#define PM_SMALL_CTIME(status) ((status).st_ctim)
+#endif
+
+#ifdef __linux__
+#define PM_NOREPLACE 1 /* linux/fs.h */
+extern int renameat2(int, const char *, int, const char *, unsigned) __attribute__((weak));
+#endif
+
+static int pm_compare_names(const void *one, const void *other)
+{
+    return strcmp(*(const char *const *)one, *(const char *const *)other);
+}
+
+#define PM_OPEN_FOLDER (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+
+static int pm_is_dots(const char *name)
+{
+    return name[0] == '.' && (!name[1] || (name[1] == '.' && !name[2]));
+}
+
+/* Note the names of all files of an open directory, with what is before them in path. Return 0 where that is not for
+ * this: a link, a device, an empty directory, too much of it, or what cannot be listed. */
+static int pm_small_tree_list(pm_small_tree *tree, DIR *directory, char *path, size_t length, int depth)
+{
+    struct dirent *entry;
+    int found = 0;
+    while ((errno = 0, entry = readdir(directory))) {
+        const size_t size = length + strlen(entry->d_name) + 1;
+        if (pm_is_dots(entry->d_name)) continue;
+        found = 1;
+        if (size + 1 > PM_TREE_PATH) return 0;
+        memcpy(path + length, entry->d_name, size - length);
+        if (entry->d_type == DT_DIR && depth < PM_TREE_DEPTH) {
+            const int folder = openat(dirfd(directory), entry->d_name, PM_OPEN_FOLDER);
+            DIR *below = folder < 0 ? NULL : fdopendir(folder);
+            int fine = 0;
+            if (below) {
+                path[size - 1] = '/';
+                fine = pm_small_tree_list(tree, below, path, size, depth + 1);
+                closedir(below);
+            } else if (folder >= 0) {
+                close(folder);
+            }
+            if (!fine) return 0;
+        } else if (entry->d_type == DT_REG) {
+            if (tree->count == PM_TREE_FILES || tree->named + size > PM_TREE_NAMES) return 0;
+            memcpy(tree->names + tree->named, path, size); /* with its zero */
+            tree->files[tree->count++] = tree->names + tree->named;
+            tree->named += size;
+        } else {
+            return 0;
+        }
+    }
+    return !errno && found;
+}
+
+/* Read the files whose names were noted; return 0 where that is not for this. */
+static int pm_small_tree_read_files(pm_small_tree *tree, int directory, int64_t device, int flags)
+{
+    qsort(tree->files, (size_t)tree->count, sizeof *tree->files, pm_compare_names);
+    for (int64_t i = 0; i < tree->count; i++) {
+        struct stat *before = &tree->statuses[i];
+        uint8_t *data = tree->data + tree->offsets[i];
+        int64_t ctime;
+        pm_small small;
+        if (tree->offsets[i] > PM_TREE_BYTES) return 0;
+        if (pm_small_read_at(directory, tree->files[i], flags, before, data, &small) != PM_SMALL_DONE) return 0;
+        if (device >= 0 && (int64_t)before->st_dev != device) return 0;
+        ctime = PM_SMALL_NS(PM_SMALL_CTIME(*before));
+        if (small.mtime_ns > tree->changed) tree->changed = small.mtime_ns;
+        if (ctime > tree->changed) tree->changed = ctime;
+        tree->offsets[i + 1] = tree->offsets[i] + small.size;
+    }
+    return 1;
+}
+
+int pm_small_tree_read(pm_small_tree *tree, const char *above, const char *name, int64_t device, int flags)
+{
+    char path[PM_TREE_PATH];
+    struct dirent *entry;
+    DIR *outer = opendir(above), *inner = NULL;
+    int folder = -1, fine;
+    if (!outer) return 0;
+    while ((errno = 0, entry = readdir(outer)))
+        if (!pm_is_dots(entry->d_name) && strcmp(entry->d_name, name)) break;
+    fine = !entry && !errno;
+    if (fine) folder = openat(dirfd(outer), name, PM_OPEN_FOLDER);
+    if (folder >= 0 && !(inner = fdopendir(folder))) close(folder);
+    if (inner) {
+        tree->count = tree->changed = tree->offsets[0] = 0;
+        tree->named = 0;
+        fine = pm_small_tree_list(tree, inner, path, 0, 1) && pm_small_tree_read_files(tree, folder, device, flags);
+        closedir(inner);
+    }
+    closedir(outer);
+    return inner && fine;
+}
+
+int pm_small_tree_write(const pm_small_tree *tree, const char *directory)
+{
+    char path[PM_TREE_PATH];
+    const size_t length = strlen(directory);
+    if (length + 1 >= sizeof path) return 0;
+    memcpy(path, directory, length);
+    path[length] = '/';
+    for (int64_t i = 0; i < tree->count; i++) {
+        const size_t octets = strlen(tree->files[i]);
+        if (length + 1 + octets >= sizeof path) return 0;
+        memcpy(path + length + 1, tree->files[i], octets + 1);
+        for (char *slash = strchr(path + length + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+            int there;
+            *slash = 0;
+            there = !mkdir(path, 0777) || errno == EEXIST; /* made for a file before */
+            *slash = '/';
+            if (!there) return 0;
+        }
+        if (pm_small_write_like(path, &tree->statuses[i], tree->data + tree->offsets[i],
+                                tree->offsets[i + 1] - tree->offsets[i]))
+            return 0;
+    }
+    return 1;
+}
+
+static int pm_is_there(const char *path)
+{
+    struct stat status;
+    return !lstat(path, &status) || (errno != ENOENT && errno != ENOTDIR);
+}
+
+int pm_move_new(const char *old, const char *base, const char *place, const char *const *signs, int count)
+{
+#ifdef __linux__
+    char path[PM_TREE_PATH];
+    const size_t length = strlen(base), more = strlen(place);
+    struct stat status;
+    char *slash;
+    if (!renameat2 || length + 1 + more >= sizeof path) return 0;
+    memcpy(path, base, length);
+    path[length] = '/';
+    memcpy(path + length + 1, place, more + 1);
+    for (slash = strchr(path + length + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = 0;
+        if (mkdir(path, 0777)) {
+            if (errno != EEXIST || lstat(path, &status) || !S_ISDIR(status.st_mode)) return 0;
+            for (int i = 0; i < count; i++) {
+                /* The rest of the path is put back afterwards. */
+                const size_t at = (size_t)(slash - path), octets = strlen(signs[i]);
+                if (at + octets >= sizeof path) return 0;
+                memcpy(slash, signs[i], octets + 1);
+                if (pm_is_there(path)) return 0;
+                memcpy(path + length + 1, place, more + 1);
+                *slash = 0;
+            }
+        }
+        *slash = '/';
+    }
+    return renameat2(AT_FDCWD, old, AT_FDCWD, path, PM_NOREPLACE) == 0;
+#else
+    (void)old, (void)base, (void)place, (void)signs, (void)count;
+    return 0;
+#endif
+}
+#else
+int pm_small_tree_read(pm_small_tree *tree, const char *above, const char *name, int64_t device, int flags)
+{
+    (void)tree, (void)above, (void)name, (void)device, (void)flags;
+    return 0;
+}
+int pm_small_tree_write(const pm_small_tree *tree, const char *directory)
+{
+    (void)tree, (void)directory;
+    return 0;
+}
+int pm_move_new(const char *old, const char *base, const char *place, const char *const *signs, int count)
+{
+    (void)old, (void)base, (void)place, (void)signs, (void)count;
+    return 0;
+}
+#endif
+
