@@ -13,7 +13,7 @@ from pressmark.migrate.planning.entry import Entry
 from pressmark.migrate.planning.measure import measure
 from pressmark.migrate.planning.targets import Targets
 from pressmark.migrate.rows import Row
-from pressmark.migrate.transfer import transfer_chunk
+from pressmark.migrate.transfer.object_transfer import transfer_chunk
 from pressmark.stores import Store
 
 #: What an object holds: names and bytes.
