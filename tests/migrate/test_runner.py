@@ -551,6 +551,16 @@ def test_objects_arrive_under_other_identifiers(pairtree: Path, tmp_path: Path) 
 # --- verification -----------------------------------------------------------------------------------------------------
 
 
+def test_verification_of_an_ocfl_object_that_was_there_already(pairtree: Path, tmp_path: Path) -> None:
+    """The digest of a row is that of the newest version, however the row came about."""
+    migrate.run(to_ocfl(pairtree, tmp_path / "first"), threads=True)
+    for status in ("ok", "exists_same"):
+        plan = planned(tmp_path / "first", tmp_path / "second", to="ocfl", layout="0004")
+        run = migrate.run(plan, threads=True)
+        assert run.by_status == {status: 12}
+        assert migrate.verify(plan, threads=True).by_status == {status: 12}
+
+
 def test_verification_finds_what_was_damaged(pairtree: Path, tmp_path: Path) -> None:
     plan = to_ocfl(pairtree, tmp_path / "root")
     migrate.run(plan, threads=True)
