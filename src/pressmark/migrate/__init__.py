@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pressmark.migrate.options import COPY_MODES, IMPROPER, LINKS, VERIFICATIONS, Options, make_options
     from pressmark.migrate.phases import PHASES, Progress
     from pressmark.migrate.planning.catch_up import catch_up
-    from pressmark.migrate.planning.entry import Entry
+    from pressmark.migrate.planning.entry import PlanEntry
     from pressmark.migrate.planning.plan import Plan, refuse_others
     from pressmark.migrate.planning.planner import plan
     from pressmark.migrate.reporting.report import report
@@ -39,9 +39,9 @@ __all__ = [
     "SOURCE_KEPT",
     "STATUSES",
     "VERIFICATIONS",
-    "Entry",
     "Options",
     "Plan",
+    "PlanEntry",
     "Progress",
     "Row",
     "Run",
@@ -68,7 +68,7 @@ _MODULES = {
     "options": ("COPY_MODES", "IMPROPER", "LINKS", "VERIFICATIONS", "Options", "make_options"),
     "phases": ("PHASES", "Progress"),
     "planning.catch_up": ("catch_up",),
-    "planning.entry": ("Entry",),
+    "planning.entry": ("PlanEntry",),
     "planning.plan": ("Plan", "refuse_others"),
     "planning.planner": ("plan",),
     "reporting.report": ("report",),

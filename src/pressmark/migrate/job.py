@@ -12,7 +12,7 @@ from pressmark.jobs.listing import chunk_lines
 from pressmark.jobs.receipts import Receipt
 from pressmark.jobs.workdir import WorkFolder, job_key
 from pressmark.migrate.options import Options
-from pressmark.migrate.planning.entry import Entry
+from pressmark.migrate.planning.entry import PlanEntry
 from pressmark.migrate.rows import GOOD, SOURCE_KEPT, Row
 
 __all__ = ["Migrate", "Remove", "Verify"]
@@ -43,7 +43,7 @@ class _Job:
 class Migrate(_Job):
     """Objects of a plan into the destination: a row each in ``<chunk>.jsonl``.
 
-    The lines of a chunk are those of :class:`~pressmark.migrate.planning.entry.Entry`, from ``start`` to ``stop`` in
+    The lines of a chunk are those of :class:`~pressmark.migrate.planning.entry.PlanEntry`, from ``start`` to ``stop`` in
     bytes.
     """
 
@@ -57,7 +57,7 @@ class Migrate(_Job):
         from pressmark.migrate.transfer.object_transfer import transfer_chunk
 
         started = monotonic()
-        rows = transfer_chunk(self.options, map(Entry.parse, chunk_lines(work, chunk)))
+        rows = transfer_chunk(self.options, map(PlanEntry.parse, chunk_lines(work, chunk)))
         return _of_rows(self, chunk, work, started, rows, _undone(rows))
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from pressmark.errors import ObjectError, PressmarkError
 from pressmark.fs.names import encode_fs
 from pressmark.migrate.options import TREES, Options
-from pressmark.migrate.planning.entry import Entry
+from pressmark.migrate.planning.entry import PlanEntry
 from pressmark.migrate.rows import GOOD, SOURCE_KEPT, Row
 from pressmark.migrate.transfer.content import Content, File, changed_at, empty_text, list_tree
 from pressmark.migrate.transfer.failures import TransferError, failure_of
@@ -75,7 +75,7 @@ def _remove(options: Options, row: Row, source: Store, destination: Store, reade
             raise
 
 
-def _check_left_out(options: Options, destination: Store, entry: Entry, content: Content) -> None:
+def _check_left_out(options: Options, destination: Store, entry: PlanEntry, content: Content) -> None:
     """Check that the destination has everything of an object.
 
     :raises TransferError: something was not migrated
@@ -91,7 +91,7 @@ def _check_left_out(options: Options, destination: Store, entry: Entry, content:
         raise TransferError("kept", "left-out", what)
 
 
-def _empty_in(destination: Store, entry: Entry) -> set[bytes]:
+def _empty_in(destination: Store, entry: PlanEntry) -> set[bytes]:
     """Return the empty directories of an object of the destination; of a bag with and without ``data/``."""
     found = locate_target(destination, entry)
     bag = bag_directory(destination, found)
@@ -102,7 +102,7 @@ def _empty_in(destination: Store, entry: Entry) -> set[bytes]:
     return {one for name, _path in empty for one in (name, name.removeprefix(b"data/"))}
 
 
-def _is_found(source: Store, entry: Entry) -> bool:
+def _is_found(source: Store, entry: PlanEntry) -> bool:
     """Return whether the identifier of an object leads to its path in the source.
 
     :raises IdentifierError: the layout cannot map the identifier
@@ -122,7 +122,7 @@ def _is_found(source: Store, entry: Entry) -> bool:
         return False
 
 
-def _is_gone(source: Store, entry: Entry) -> bool:
+def _is_gone(source: Store, entry: PlanEntry) -> bool:
     try:
         source.locate(entry.record())
     except ObjectError as error:

@@ -7,7 +7,7 @@ import json
 import re
 from typing import Any, NamedTuple
 
-from pressmark.migrate.planning.entry import Entry
+from pressmark.migrate.planning.entry import PlanEntry
 
 __all__ = ["GOOD", "SOURCE_KEPT", "STATUSES", "Facts", "Row"]
 
@@ -100,9 +100,9 @@ class Row(NamedTuple):
         """Return it as it stands in JSON."""
         return self._asdict()
 
-    def entry(self) -> Entry:
+    def entry(self) -> PlanEntry:
         """Return the plan's entry of the object, without its encapsulation."""
-        return Entry(self.id, self.source_id, self.source, self.target, None, self.files, self.bytes, self.changed)
+        return PlanEntry(self.id, self.source_id, self.source, self.target, None, self.files, self.bytes, self.changed)
 
     def line(self) -> builtins.bytes:
         """Return the row as a line of JSON; lone surrogates, which stand for octets, are escaped."""

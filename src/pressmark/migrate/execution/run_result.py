@@ -13,7 +13,7 @@ from pressmark import jobs
 from pressmark.errors import JobError
 from pressmark.fs.atomic import OutputFile, Replacement
 from pressmark.fs.names import encode_fs
-from pressmark.migrate.planning.entry import Entry
+from pressmark.migrate.planning.entry import PlanEntry
 from pressmark.migrate.planning.plan import Plan
 from pressmark.migrate.rows import GOOD, SOURCE_KEPT, Row
 from pressmark.migrate.workdir import ENTRIES, KNOWN, REMAINING
@@ -195,7 +195,7 @@ def write_remaining(plan: Plan, work: jobs.WorkFolder, rows: str | None) -> None
             for chunk in work.remaining():
                 entries.seek(chunk.start)
                 while entries.tell() < chunk.stop:
-                    yield encode_fs(Entry.parse(entries.readline()).source_id)
+                    yield encode_fs(PlanEntry.parse(entries.readline()).source_id)
 
     end = b"\0" if any(b"\n" in one or one.endswith(b"\r") for one in remaining()) else b"\n"
     path = os.path.join(plan.work, REMAINING)

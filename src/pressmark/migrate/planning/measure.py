@@ -10,7 +10,7 @@ from typing import NamedTuple
 from pressmark.errors import ObjectError
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.migrate.options import Options
-from pressmark.migrate.planning.entry import Entry
+from pressmark.migrate.planning.entry import PlanEntry
 from pressmark.migrate.transfer.content import Content, File, content_of
 from pressmark.migrate.transfer.failures import TransferError
 from pressmark.migrate.transfer.reading import ContentReader, bag_directory
@@ -85,7 +85,7 @@ def _files(
         return _below(top), None
     if is_bag or isinstance(found, OcflObject):
         identifier = record.id or ""
-        entry = Entry(identifier, identifier, record.path, "", record.encapsulation, 0, 0, 0)
+        entry = PlanEntry(identifier, identifier, record.path, "", record.encapsulation, 0, 0, 0)
         content = ContentReader(options, store).content(entry)
     else:
         content = content_of(found)

@@ -17,7 +17,7 @@ from pressmark.fs.atomic import replace_file
 from pressmark.fs.owners import UntrustedError, require_shared
 from pressmark.migrate.object_digest import sha256_of
 from pressmark.migrate.options import Options
-from pressmark.migrate.planning.entry import Entry
+from pressmark.migrate.planning.entry import PlanEntry
 from pressmark.migrate.workdir import ENTRIES, MAP, PLAN, REFUSED
 
 __all__ = ["Plan", "refuse_others", "utc_now", "write_record"]
@@ -62,11 +62,11 @@ class Plan:
     seconds: float = 0.0
     before: str | None = None
 
-    def entries(self) -> Iterator[Entry]:
+    def entries(self) -> Iterator[PlanEntry]:
         """Give every object, in the order in which they are migrated."""
         with open(os.path.join(self.work, ENTRIES), "rb") as lines:
             for line in lines:
-                yield Entry.parse(line)
+                yield PlanEntry.parse(line)
 
     def new_ids(self) -> Iterator[tuple[str, str]] | None:
         """Give what the map says that it was made with, old and new identifiers; :data:`None` where it had no map.

@@ -31,7 +31,7 @@ from pressmark.migrate.planning.conflicts import (
     PlanConflicts,
     folds,
 )
-from pressmark.migrate.planning.entry import Entry
+from pressmark.migrate.planning.entry import PlanEntry
 from pressmark.migrate.planning.file_system import lack_of_space, mode_of
 from pressmark.migrate.planning.measure import Measure, measure
 from pressmark.migrate.planning.plan import Plan, write_record
@@ -413,7 +413,7 @@ class _Planning:
             self.conflicts.add(kind, [ConflictMember(record.id, record.path, path or None)], why)
         if examined.target is None or examined.whole is None:
             return None
-        line = Entry(
+        line = PlanEntry(
             *(examined.identifier, record.id, record.path, examined.target, record.encapsulation),
             *(size.files, size.bytes, size.changed),
         ).line()

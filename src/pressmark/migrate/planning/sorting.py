@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import closing
 
 from pressmark.fs.atomic import OutputFile
-from pressmark.migrate.planning.entry import Entry
+from pressmark.migrate.planning.entry import PlanEntry
 
 __all__ = ["sort_by_size"]
 
@@ -22,7 +22,7 @@ def sort_by_size(path: str, on_entry: Callable[[int, int, int], object]) -> str:
         base.execute("BEGIN")
         at = 0
         for line in entries:
-            base.execute("INSERT INTO entries VALUES (?, ?, ?)", (Entry.parse(line).bytes, at, len(line)))
+            base.execute("INSERT INTO entries VALUES (?, ?, ?)", (PlanEntry.parse(line).bytes, at, len(line)))
             at += len(line)
         rows = base.execute("SELECT at, length, size FROM entries ORDER BY size DESC, at")
         with OutputFile(path) as lines:

@@ -22,7 +22,7 @@ from pressmark.migrate.object_digest import (
 )
 from pressmark.migrate.options import Options
 from pressmark.migrate.planning.conflicts import NameRules
-from pressmark.migrate.planning.entry import Entry
+from pressmark.migrate.planning.entry import PlanEntry
 from pressmark.migrate.planning.targets import Targets
 from pressmark.migrate.transfer.content import Content, File, newest
 from pressmark.migrate.transfer.failures import TransferError
@@ -58,7 +58,7 @@ class Direction(ABC):
     def __exit__(self, *_error: object) -> None:
         return None
 
-    def prepare(self, entries: Sequence[Entry]) -> None:
+    def prepare(self, entries: Sequence[PlanEntry]) -> None:
         """Compute for all entries of the chunk what would take longer one by one."""
         return None
 
@@ -79,11 +79,11 @@ class Direction(ABC):
         """Return the number of waiting objects."""
         return 0
 
-    def prune(self, entries: Iterator[Entry]) -> None:
+    def prune(self, entries: Iterator[PlanEntry]) -> None:
         """Remove empty directories above objects that are no longer in the source, if the kind requires it."""
         return None
 
-    def content(self, entry: Entry) -> Content:
+    def content(self, entry: PlanEntry) -> Content:
         """Return the content of an object, after checking its names.
 
         :raises ObjectError: the object does not exist, or cannot be read
@@ -93,7 +93,7 @@ class Direction(ABC):
         self.check_names(entry, content.files)
         return content
 
-    def check_names(self, entry: Entry, files: Iterable[File]) -> None:
+    def check_names(self, entry: PlanEntry, files: Iterable[File]) -> None:
         """Check the names of the files against the target system: they may have changed since the plan.
 
         :raises TransferError: a name is not allowed
@@ -108,7 +108,7 @@ class Direction(ABC):
             kind, path, why = fault
             raise TransferError("refused_name", kind, f"{path!r}: {why}")
 
-    def source_path(self, entry: Entry) -> bytes:
+    def source_path(self, entry: PlanEntry) -> bytes:
         """Return the absolute path of an object in the source."""
         return os.path.join(os.path.abspath(os.fsencode(self.source.root)), encode_fs(entry.source))
 
@@ -134,13 +134,13 @@ class Direction(ABC):
         compare(read, content.known)
         return read
 
-    def read_target(self, entry: Entry) -> list[FileDigests]:
+    def read_target(self, entry: PlanEntry) -> list[FileDigests]:
         """Read the object at the path of the new one: see :func:`pressmark.migrate.transfer.target.read_target`."""
         from pressmark.migrate.transfer.target import read_target
 
         return read_target(self.destination, entry)
 
-    def digest_of(self, _entry: Entry, read: FileDigests) -> str:
+    def digest_of(self, _entry: PlanEntry, read: FileDigests) -> str:
         """Return the digest of an object of the source.
 
         :param read: its digests, by :meth:`read_source`

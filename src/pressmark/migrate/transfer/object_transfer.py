@@ -13,7 +13,7 @@ from pressmark.fs.durable import can_flush_filesystem, flush_filesystem
 from pressmark.fs.locks import host
 from pressmark.fs.names import encode_fs
 from pressmark.migrate.options import Options
-from pressmark.migrate.planning.entry import Entry
+from pressmark.migrate.planning.entry import PlanEntry
 from pressmark.migrate.rows import Row
 from pressmark.migrate.transfer.content import all_files, changed_at
 from pressmark.migrate.transfer.direction import Direction
@@ -41,7 +41,7 @@ _DIRECTIONS = {
 }
 
 
-def transfer_chunk(options: Options, entries: Iterable[Entry]) -> list[Row]:
+def transfer_chunk(options: Options, entries: Iterable[PlanEntry]) -> list[Row]:
     """Migrate objects, and return a row for each, in their order.
 
     :raises StoreError: the source or the destination cannot be used
@@ -77,7 +77,7 @@ class Transfer:
         self._full: Failure | None = None
         self._host = host()
 
-    def run(self, entries: Iterable[Entry]) -> list[Row]:
+    def run(self, entries: Iterable[PlanEntry]) -> list[Row]:
         """Transfer objects, and return their rows once everything is on the disk."""
         items = []
         entries = list(entries)
@@ -182,7 +182,7 @@ class Transfer:
         item.status, item.verify, item.mode = "ok", "moved", "rename"
         return True
 
-    def _perhaps_moved(self, entry: Entry, failure: Failure) -> Failure:
+    def _perhaps_moved(self, entry: PlanEntry, failure: Failure) -> Failure:
         """Add to the failure of an object missing from the source whether the destination has its identifier."""
         try:
             self._destination.get(entry.id)
@@ -191,7 +191,7 @@ class Transfer:
         what = "the destination has an object with this identifier, possibly the only copy, that differs from the plan"
         return failure._replace(message=f"{failure.message}; {what}; compare it with a backup")
 
-    def _is_as_planned(self, entry: Entry) -> bool:
+    def _is_as_planned(self, entry: PlanEntry) -> bool:
         """Return whether the object in the destination is the planned one: renaming a directory keeps the times in it.
 
         :raises ObjectError: the destination has no such object

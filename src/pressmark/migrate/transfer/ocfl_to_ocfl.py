@@ -20,7 +20,7 @@ from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.fs.removal import remove_tree
 from pressmark.migrate.object_digest import ALGORITHM, FileDigests, object_digest, read_files
 from pressmark.migrate.options import Options
-from pressmark.migrate.planning.entry import Entry
+from pressmark.migrate.planning.entry import PlanEntry
 from pressmark.migrate.transfer.content import Content, all_files
 from pressmark.migrate.transfer.direction import CopyRecorder
 from pressmark.migrate.transfer.failures import TransferError, status_of_problem
@@ -95,7 +95,7 @@ class OcflToOcfl(BulkDirection):
         self.items.append(item)
         return False
 
-    def _is_sound(self, entry: Entry, path: bytes) -> bool:
+    def _is_sound(self, entry: PlanEntry, path: bytes) -> bool:
         """Return whether an object is valid by a quick check; otherwise the full check decides.
 
         The quick check covers the most frequent objects: one version, and nothing beside it.
@@ -167,7 +167,7 @@ class OcflToOcfl(BulkDirection):
                 remove_tree(room)
             raise
 
-    def _algorithms(self, entry: Entry, path: bytes) -> tuple[str, ...]:
+    def _algorithms(self, entry: PlanEntry, path: bytes) -> tuple[str, ...]:
         try:
             document = read_inventory(_read(path + b"/" + _INVENTORY))
         except (FileNotFoundError, NotADirectoryError):
@@ -177,14 +177,14 @@ class OcflToOcfl(BulkDirection):
         algorithm = document.get("digestAlgorithm")
         return (ALGORITHM, algorithm) if algorithm == "sha256" else (ALGORITHM,)
 
-    def _missing(self, entry: Entry) -> ObjectError:
+    def _missing(self, entry: PlanEntry) -> ObjectError:
         return ObjectError(self.source.root, entry.source_id, "missing", f"there is no object at {entry.source!r}")
 
-    def read_target(self, entry: Entry) -> list[FileDigests]:
+    def read_target(self, entry: PlanEntry) -> list[FileDigests]:
         files = all_files(self.destination, entry.id, entry.target)
         return [read_files((decode_fs(name), path) for name, path in files)]
 
-    def digest_of(self, entry: Entry, read: FileDigests) -> str:
+    def digest_of(self, entry: PlanEntry, read: FileDigests) -> str:
         """Return the digest of the newest version, whatever else the object contains."""
         try:
             return _newest_digest(self.source_path(entry), read.digests)
@@ -222,7 +222,7 @@ class OcflToOcfl(BulkDirection):
             return False
         return True
 
-    def prune(self, entries: Iterator[Entry]) -> None:
+    def prune(self, entries: Iterator[PlanEntry]) -> None:
         """Remove empty directories above objects that are no longer in the source."""
         with self._workshop.lock():
             for above in sorted({os.path.dirname(encode_fs(entry.source)) for entry in entries}):
@@ -231,7 +231,7 @@ class OcflToOcfl(BulkDirection):
                     prune_empty_parents(self._from, above)
 
 
-def _checked(entry: Entry, directory: bytes, root_version: str) -> Any:
+def _checked(entry: PlanEntry, directory: bytes, root_version: str) -> Any:
     """Check an object against the specification.
 
     :raises TransferError: the object is invalid

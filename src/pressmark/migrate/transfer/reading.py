@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 from pressmark.fixity import ALGORITHMS
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.migrate.options import Options
-from pressmark.migrate.planning.entry import Entry
+from pressmark.migrate.planning.entry import PlanEntry
 from pressmark.migrate.transfer.content import (
     Content,
     File,
@@ -56,7 +56,7 @@ class ContentReader:
         self._unwrap = options.to != "bags"
         self._all_files = options.verbatim and options.to == "ocfl"
 
-    def content(self, entry: Entry) -> Content:
+    def content(self, entry: PlanEntry) -> Content:
         """Return the content of an object.
 
         :raises ObjectError: the object does not exist, or cannot be read
@@ -82,7 +82,7 @@ class ContentReader:
         seen = [(path, status_of(path)) for _name, path in content.files] if len(content.files) > 1 else []
         return content._replace(seen=seen)
 
-    def encapsulated(self, entry: Entry) -> tuple[bytes, bytes]:
+    def encapsulated(self, entry: PlanEntry) -> tuple[bytes, bytes]:
         """Return the directory of an object of a Pairtree and the name of its encapsulating directory, by the plan.
 
         Both are empty without an encapsulating directory, and for a source of another kind.
@@ -92,7 +92,7 @@ class ContentReader:
         return self._base + b"/" + encode_fs(entry.source), encode_fs(entry.encapsulation)
 
     @staticmethod
-    def _alone(entry: Entry, place: bytes, name: bytes) -> bytes | None:
+    def _alone(entry: PlanEntry, place: bytes, name: bytes) -> bytes | None:
         """Return the encapsulating directory if nothing else is beside it, :data:`None` otherwise."""
         try:
             beside = os.listdir(place)
@@ -106,7 +106,7 @@ class ContentReader:
                 return None
         return place + b"/" + name if name in beside else None
 
-    def _tree(self, entry: Entry, top: bytes, encapsulation: str | None) -> Content:
+    def _tree(self, entry: PlanEntry, top: bytes, encapsulation: str | None) -> Content:
         files: list[File] = []
         empty: list[File] = []
         seen = [(top, status_of(top))]
@@ -129,7 +129,7 @@ class ContentReader:
                 if os.path.islink(path):
                     raise link_error(path)
 
-    def _of_bag(self, entry: Entry, path: bytes) -> Content:
+    def _of_bag(self, entry: PlanEntry, path: bytes) -> Content:
         from pressmark.migrate.transfer.bag_content import check_bag, with_manifests
 
         check_bag(path)

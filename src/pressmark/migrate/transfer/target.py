@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.migrate.object_digest import FileDigests, compare, read_files, with_known
-from pressmark.migrate.planning.entry import Entry
+from pressmark.migrate.planning.entry import PlanEntry
 from pressmark.migrate.transfer.content import all_files
 from pressmark.migrate.transfer.failures import TransferError
 from pressmark.migrate.transfer.reading import bag_directory
@@ -21,7 +21,7 @@ __all__ = ["has_recorded_digests", "locate_target", "read_target", "target_files
 _Digests = Mapping[str, Mapping[str, str]]
 
 
-def locate_target(store: Store, entry: Entry) -> StoredObject:
+def locate_target(store: Store, entry: PlanEntry) -> StoredObject:
     """Return an object of the destination.
 
     :raises ObjectError: the object does not exist
@@ -29,7 +29,7 @@ def locate_target(store: Store, entry: Entry) -> StoredObject:
     return store.locate(StoreObject(entry.id, entry.target, True, None, ()))
 
 
-def target_files(store: Store, entry: Entry) -> list[tuple[str, bytes]]:
+def target_files(store: Store, entry: PlanEntry) -> list[tuple[str, bytes]]:
     """Return the files of an object of the destination: of a bag all files, tag files included.
 
     :raises ObjectError: the object does not exist
@@ -37,7 +37,7 @@ def target_files(store: Store, entry: Entry) -> list[tuple[str, bytes]]:
     return _files_of(store, entry, locate_target(store, entry))[0]
 
 
-def _files_of(store: Store, entry: Entry, found: StoredObject) -> tuple[list[tuple[str, bytes]], _Digests]:
+def _files_of(store: Store, entry: PlanEntry, found: StoredObject) -> tuple[list[tuple[str, bytes]], _Digests]:
     if isinstance(found, OcflObject):
         algorithm = str(found.inventory.get("digestAlgorithm"))
         known = {name: digest.lower() for name, _content, digest in logical_files(found.inventory)}
@@ -47,7 +47,7 @@ def _files_of(store: Store, entry: Entry, found: StoredObject) -> tuple[list[tup
     return list(found.files()), {}
 
 
-def read_target(store: Store, entry: Entry, *, thorough: bool = False) -> list[FileDigests]:
+def read_target(store: Store, entry: PlanEntry, *, thorough: bool = False) -> list[FileDigests]:
     """Read an object of the destination, and return its digests as an object of the source.
 
     A bag has two candidates: the bag itself, and its payload.
@@ -74,7 +74,7 @@ def read_target(store: Store, entry: Entry, *, thorough: bool = False) -> list[F
     return [read] if payload is None else [read, payload]
 
 
-def has_recorded_digests(store: Store, entry: Entry) -> bool:
+def has_recorded_digests(store: Store, entry: PlanEntry) -> bool:
     """Return whether an object of the destination has an inventory or manifests to be compared with.
 
     :raises ObjectError: the object does not exist

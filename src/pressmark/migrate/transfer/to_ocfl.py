@@ -11,7 +11,7 @@ from pressmark.fs.durable import can_flush_filesystem
 from pressmark.fs.names import encode_fs
 from pressmark.migrate.object_digest import ALGORITHM, object_digest
 from pressmark.migrate.options import Options
-from pressmark.migrate.planning.entry import Entry
+from pressmark.migrate.planning.entry import PlanEntry
 from pressmark.migrate.transfer.content import Content, check_unchanged
 from pressmark.migrate.transfer.direction import Direction
 from pressmark.migrate.transfer.in_flight import InFlight
@@ -41,11 +41,11 @@ class BulkDirection(Direction):
     def __exit__(self, *error: Any) -> None:
         self.bulk_writer.__exit__(*error)
 
-    def prepare(self, entries: Sequence[Entry]) -> None:
+    def prepare(self, entries: Sequence[PlanEntry]) -> None:
         identifiers = [entry.id for entry in entries]
         self.places = dict(zip(identifiers, self.destination.places(identifiers), strict=True))
 
-    def check_place_free(self, entry: Entry) -> None:
+    def check_place_free(self, entry: PlanEntry) -> None:
         """Check the path of an object before anything is written; an empty directory there is allowed.
 
         :raises ObjectError: the path is occupied
