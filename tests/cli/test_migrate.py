@@ -26,7 +26,7 @@ from pressmark.cli.migrate.output import refusal_text, row_text
 from pressmark.cli.migrate.watch import Watch, text_of
 from pressmark.errors import JobError, ReportError
 from pressmark.migrate import Progress
-from pressmark.migrate.execution import merge
+from pressmark.migrate.execution import run_result
 from pressmark.migrate.execution import verify as verifying
 
 from .conftest import COMMAND, Call, environment
@@ -224,7 +224,7 @@ def test_refusals_name_all_sides() -> None:
         (["books", "root", "--catch-up"], "no finished run; --catch-up needs one"),
         (["books", "root", "--verify-again"], "no finished run; --verify-again needs one"),
         (["none", "root", *OCFL], "'none': it is not there"),
-        (["books", "books/inside", *OCFL], "the destination is inside of the source; name another one"),
+        (["books", "books/inside", *OCFL], "the destination is inside the source; name another destination"),
         (["books", "root", *OCFL, "--copy-mode", "hardlink"], "OCFL forbids hard links (E090)"),
         (["books", "root", *OCFL, "--ids", "none"], "none"),
         (["books", "root", "--to", "ocfl", "--layout", "0099"], "0099"),
@@ -309,7 +309,7 @@ def test_empty_directories_are_not_dropped_in_silence(call: Call, books: Path) -
     assert (last["summary"]["ok"], last["summary"]["noted"]) == (True, 1)
     result = call("migrate", "books", "moved", *OCFL, "--move")
     assert (result.exit_code, place.exists()) == (1, True)
-    assert "source was kept" in result.stdout
+    assert "source kept" in result.stdout
     assert "--drop-empty-directories" in result.stdout
     result = call("migrate", "books", "moved", *OCFL, "--move", "--drop-empty-directories", "--work", "again")
     assert (result.exit_code, os.listdir(books / "pairtree_root")) == (0, [])
@@ -439,7 +439,7 @@ def test_a_work_folder_that_cannot_be_written(call: Call, monkeypatch: pytest.Mo
         result = call("migrate", "books", "root", *OCFL)
         assert (result.exit_code, result.stderr) == (1, "pressmark: 'work': No space left on device\n")
     with monkeypatch.context() as patched:
-        patched.setattr(merge, "write_rows", unmerged)
+        patched.setattr(run_result, "write_rows", unmerged)
         result = call("migrate", "books", "root", *OCFL)
     assert result.exit_code == 1
     ending = "root.migration': No space left on device; the run needs read and write access; run the same command"

@@ -18,8 +18,8 @@ from pathlib import Path
 from migrate.samples import Files, held, make
 from pressmark import migrate, stores
 from pressmark.errors import PressmarkError
-from pressmark.migrate import transfer
 from pressmark.migrate.rows import GOOD, Row
+from pressmark.migrate.transfer import object_transfer as transfer
 
 GIVEN: dict[str, Files] = {name: {"one": name.encode() * 9} for name in ("aa1", "bb2", "bbx")}
 

@@ -14,8 +14,8 @@ import sys
 from pathlib import Path
 
 from migrate.samples import entries
-from pressmark.migrate import transfer
 from pressmark.migrate.options import Options
+from pressmark.migrate.transfer import object_transfer as transfer
 
 
 def main() -> None:

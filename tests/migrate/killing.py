@@ -14,7 +14,7 @@ from pathlib import Path
 
 from migrate.samples import entries
 from pressmark.migrate.options import Options
-from pressmark.migrate.transfer import transfer_chunk
+from pressmark.migrate.transfer.object_transfer import transfer_chunk
 
 
 def main() -> None:

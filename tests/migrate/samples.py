@@ -9,11 +9,11 @@ from typing import Any
 
 from pressmark import layout, stores
 from pressmark.migrate.options import Options
-from pressmark.migrate.planning.entry import Entry
+from pressmark.migrate.planning.entry import PlanEntry
 from pressmark.migrate.planning.measure import measure
 from pressmark.migrate.planning.targets import Targets
 from pressmark.migrate.rows import Row
-from pressmark.migrate.transfer import transfer_chunk
+from pressmark.migrate.transfer.object_transfer import transfer_chunk
 from pressmark.stores import Store
 
 #: What an object holds: names and bytes.
@@ -109,14 +109,14 @@ def options(source: Store, to: str, folder: Path, **more: Any) -> Options:
     return Options(os.path.abspath(source.root), source.kind, os.path.abspath(folder), to, **more)
 
 
-def entries(chosen: Options, only: Iterable[str] | None = None) -> list[Entry]:
+def entries(chosen: Options, only: Iterable[str] | None = None) -> list[PlanEntry]:
     """Return a plan: every object under its own identifier."""
     source = chosen.open_source()
     records = [one for one in source.objects() if one.id is not None and (only is None or one.id in only)]
     places = Targets(chosen).places([str(one.id) for one in records])
     sizes = [measure(source, one, chosen)[0] for one in records]
     return [
-        Entry(
+        PlanEntry(
             *(str(one.id), str(one.id), one.path, str(place[0]), one.encapsulation),
             *(size.files, size.bytes, size.changed),
         )

@@ -19,8 +19,8 @@ import pressmark
 from pressmark import stores
 from pressmark.fixity import Outcome, copying
 from pressmark.fs.moves import exchange
-from pressmark.migrate import transfer
 from pressmark.migrate.rows import GOOD, Row
+from pressmark.migrate.transfer import object_transfer as transfer
 from pressmark.stores import Store
 from pressmark.stores.bags.bag_folder import BagFolder
 from pressmark.stores.ocfl import object_writer as ocfl_writer
@@ -267,7 +267,7 @@ def test_a_file_that_an_inventory_names_and_the_object_lacks(tmp_path: Path, to:
 
 def test_what_is_gone_or_linked(tmp_path: Path) -> None:
     """Objects that were removed since the plan, and symbolic links, which are refused or followed."""
-    from pressmark.migrate.transfer import transfer_chunk
+    from pressmark.migrate.transfer.object_transfer import transfer_chunk
 
     from .samples import entries
 

@@ -20,19 +20,12 @@ import pytest
 from pressmark import layout, migrate
 from pressmark.errors import JobError, MigrationError, ReportError
 from pressmark.migrate.planning.plan import write_record
-from pressmark.migrate.reporting import (
-    FIRST,
-    FORMATS,
-    WAYS_OUT,
-    Outcome,
-    Summary,
-    check_report,
-    format_of,
-    outcome_of,
-    summarize,
-)
+from pressmark.migrate.reporting.formats import FORMATS, format_of
+from pressmark.migrate.reporting.outcome import Outcome, outcome_of
 from pressmark.migrate.reporting.page import page_text, verdict_of
-from pressmark.migrate.reporting.summary import Clock
+from pressmark.migrate.reporting.remedies import WAYS_OUT
+from pressmark.migrate.reporting.report import check_report
+from pressmark.migrate.reporting.summary import FIRST, Clock, Summary, summarize
 from pressmark.migrate.rows import Row
 
 from .stores_to_migrate import made

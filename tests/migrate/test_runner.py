@@ -17,14 +17,13 @@ import pytest
 from pressmark import migrate, stores
 from pressmark.errors import JobError, MigrationError, StoreError
 from pressmark.migrate import previous_runs as history
-from pressmark.migrate import run_folder
-from pressmark.migrate.execution import merge
+from pressmark.migrate import workdir
 from pressmark.migrate.execution import move as moving
 from pressmark.migrate.execution import run as running
+from pressmark.migrate.execution import run_result
 from pressmark.migrate.planning.planner import make_plan
 from pressmark.migrate.rows import SOURCE_KEPT
-from pressmark.migrate.transfer import direction as way
-from pressmark.migrate.transfer import ocfl_to_ocfl as relayout
+from pressmark.migrate.transfer import direction, ocfl_to_ocfl
 from pressmark.stores.ocfl import bulk_writer as ocfl_bulk_writer
 
 from .stores_to_migrate import contents, layout_or_none, listed, made
@@ -145,7 +144,7 @@ def test_a_run_is_resumed_and_not_begun_again(pairtree: Path, tmp_path: Path) ->
     assert migrate.state(plan.work) == "begun"
     with pytest.raises(MigrationError, match="not finished; resume it"):
         migrate.run(plan, threads=True)
-    with pytest.raises(MigrationError, match="begun; if it is not finished resume it"):
+    with pytest.raises(MigrationError, match="has begun; resume it"):
         to_ocfl(pairtree, tmp_path / "root")
     with pytest.raises(MigrationError, match="not finished"):
         migrate.verify(plan, threads=True)
@@ -184,11 +183,11 @@ def test_a_chunk_that_is_done_but_has_no_receipt(pairtree: Path, tmp_path: Path)
     ("where", "step"),
     [
         (moving, "merge_rows"),
-        (merge, "write_rows"),
-        (running, "remove_sources"),
-        (running, "merge_removal"),
+        (run_result, "write_rows"),
+        (moving, "_remove_sources"),
+        (moving, "_merge_removal"),
         (moving, "write_rows"),
-        (running, "prune_source"),
+        (moving, "_prune_source"),
         (running, "write_remaining"),
         (running, "write_record"),
     ],
@@ -280,7 +279,7 @@ def test_a_destination_that_was_not_made_whole(pairtree: Path, tmp_path: Path) -
 def test_a_destination_that_became_another(pairtree: Path, tmp_path: Path) -> None:
     plan = to_ocfl(pairtree, tmp_path / "root")
     stores.create("ocfl", tmp_path / "root", layout_or_none("0004"))
-    with pytest.raises(MigrationError, match="one store has one layout"):
+    with pytest.raises(MigrationError, match="name another destination"):
         migrate.run(plan, threads=True)
     shutil.rmtree(tmp_path / "root")
     (tmp_path / "root").mkdir()
@@ -384,7 +383,7 @@ def test_a_move_leaves_directories_that_may_not_be_removed(
         raise PermissionError(13, os.strerror(13))
 
     monkeypatch.setattr(moving, "prune_empty_parents", refuse)
-    monkeypatch.setattr(relayout, "prune_empty_parents", refuse)
+    monkeypatch.setattr(ocfl_to_ocfl, "prune_empty_parents", refuse)
     layout = "0004" if to == "ocfl" else None
     run = migrate.run(planned(source, tmp_path / "root", to=to, layout=layout, move=True), threads=True)
     assert run.ok
@@ -447,14 +446,14 @@ def test_a_work_folder_may_be_moved(pairtree: Path, tmp_path: Path) -> None:
 
 def test_a_source_that_changed_is_kept(pairtree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plan = planned(pairtree, tmp_path / "root", to="bags", move=True)
-    remove = running.remove_sources
+    remove = moving._remove_sources
     file = next((pairtree / "pairtree_root").rglob("ark+=13030=b07x/one.txt"))
 
     def changing(*arguments: Any) -> Any:
         file.write_bytes(b"changed since")
         return remove(*arguments)
 
-    monkeypatch.setattr(running, "remove_sources", changing)
+    monkeypatch.setattr(moving, "_remove_sources", changing)
     run = migrate.run(plan, threads=True)
     assert run.by_status == {"ok": 12}
     assert (run.kept, run.ok, run.exit_code) == (1, False, 1)
@@ -471,7 +470,7 @@ def test_a_move_keeps_what_changes_while_it_is_compared(
     """A file that is changed after it was read, and before the object's end: the removal must see that."""
     migrate.run(to_ocfl(pairtree, tmp_path / "root", ids=IDS[:1]), threads=True)
     file = Path(os.fsdecode(dict(stores.open(pairtree).get(IDS[0]).files())["one.txt"]))
-    read = way.read_files
+    read = direction.read_files
 
     def slow(*arguments: Any) -> Any:
         found = read(*arguments)
@@ -479,7 +478,7 @@ def test_a_move_keeps_what_changes_while_it_is_compared(
             file.write_bytes(b"2")
         return found
 
-    monkeypatch.setattr(way, "read_files", slow)
+    monkeypatch.setattr(direction, "read_files", slow)
     run = migrate.run(to_ocfl(pairtree, tmp_path / "root", ids=IDS[:1], move=True), threads=True)
     assert (run.by_status, run.kept) == ({"exists_same": 1}, 1)
     assert file.read_bytes() == b"2"
@@ -550,6 +549,16 @@ def test_objects_arrive_under_other_identifiers(pairtree: Path, tmp_path: Path) 
 
 
 # --- verification -----------------------------------------------------------------------------------------------------
+
+
+def test_verification_of_an_ocfl_object_that_was_there_already(pairtree: Path, tmp_path: Path) -> None:
+    """The digest of a row is that of the newest version, however the row came about."""
+    migrate.run(to_ocfl(pairtree, tmp_path / "first"), threads=True)
+    for status in ("ok", "exists_same"):
+        plan = planned(tmp_path / "first", tmp_path / "second", to="ocfl", layout="0004")
+        run = migrate.run(plan, threads=True)
+        assert run.by_status == {status: 12}
+        assert migrate.verify(plan, threads=True).by_status == {status: 12}
 
 
 def test_verification_finds_what_was_damaged(pairtree: Path, tmp_path: Path) -> None:
@@ -649,7 +658,7 @@ def test_catching_up_again(pairtree: Path, tmp_path: Path) -> None:
     assert again.by_status == {"ok": 11, "digest_mismatch": 1}
     Path(first.work).rename(tmp_path / "away")
     for call in (migrate.verify, migrate.catch_up):
-        with pytest.raises(MigrationError, match="bring that folder back"):
+        with pytest.raises(MigrationError, match="is missing, the work folder of the run"):
             call(third)
 
 
@@ -661,9 +670,9 @@ def test_rows_of_earlier_runs_are_hashed_once(pairtree: Path, tmp_path: Path, mo
     migrate.run(second, threads=True)
     hashed: list[str] = []
 
-    def noted(plan: migrate.Plan) -> tuple[str, str]:
-        hashed.append(plan.work)
-        return run_folder.finished_rows(plan)
+    def noted(work: str) -> tuple[str, str]:
+        hashed.append(work)
+        return workdir.finished_rows(work)
 
     monkeypatch.setattr(history, "finished_rows", noted)
     assert history.migrated_rows(second)[2] == 12
@@ -675,7 +684,7 @@ def test_rows_of_earlier_runs_that_cannot_be_put_together(pairtree: Path, tmp_pa
     migrate.run(first, threads=True)
     second = migrate.catch_up(first)
     migrate.run(second, threads=True)
-    Path(second.work, f"{history.MIGRATED}.new").mkdir()
+    Path(second.work, f"{workdir.MIGRATED}.new").mkdir()
     with pytest.raises(JobError, match="needs read and write access"):
         migrate.verify(second, threads=True)
 
@@ -801,7 +810,7 @@ def test_a_root_that_objects_are_moved_out_of_has_nothing_empty(
 
     monkeypatch.setattr(ocfl_bulk_writer.BulkWriter, "_move_in", looking)
     if busy:  # another run is moving something in the source: it is pruned when that is done
-        monkeypatch.setattr(relayout.Relayout, "_try_turn", lambda _self: False)
+        monkeypatch.setattr(ocfl_to_ocfl.OcflToOcfl, "_try_lock", lambda _self: False)
     run = migrate.run(planned(source, tmp_path / "root", 12, to="ocfl", layout="0004", move=True), threads=True)
     assert run.ok
     assert len(seen) == len(IDS)

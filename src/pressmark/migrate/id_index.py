@@ -10,18 +10,13 @@ from itertools import islice
 from types import TracebackType
 
 from pressmark.fs.names import decode_fs, encode_fs
+from pressmark.migrate.workdir import SCRATCH
 
-__all__ = ["IdentifierIndex", "is_index"]
+__all__ = ["IdentifierIndex"]
 
 # Identifiers that are asked for in one statement.
 _AT_ONCE = 500
-_AFFIXES = (".tmp", "identifiers-")
 _CACHE = -65536  # KiB, negative as SQLite wants them
-
-
-def is_index(name: str) -> bool:
-    """Return whether a killed process may have left a file of this name."""
-    return name.endswith(_AFFIXES[0]) and name.startswith(_AFFIXES[1])
 
 
 class IdentifierIndex:
@@ -34,7 +29,7 @@ class IdentifierIndex:
     """
 
     def __init__(self, folder: str) -> None:
-        descriptor, self._path = tempfile.mkstemp(*_AFFIXES, dir=folder)
+        descriptor, self._path = tempfile.mkstemp(SCRATCH[1], SCRATCH[0], folder)
         os.close(descriptor)
         # The file is one process's alone: no lock, which network file systems get wrong, and nothing to recover.
         self._base = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False)

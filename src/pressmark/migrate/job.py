@@ -12,11 +12,8 @@ from pressmark.jobs.listing import chunk_lines
 from pressmark.jobs.receipts import Receipt
 from pressmark.jobs.workdir import WorkFolder, job_key
 from pressmark.migrate.options import Options
-from pressmark.migrate.planning.entry import Entry
-from pressmark.migrate.remove import removed
-from pressmark.migrate.reread import verified
+from pressmark.migrate.planning.entry import PlanEntry
 from pressmark.migrate.rows import GOOD, SOURCE_KEPT, Row
-from pressmark.migrate.transfer import transfer_chunk
 
 __all__ = ["Migrate", "Remove", "Verify"]
 
@@ -46,8 +43,8 @@ class _Job:
 class Migrate(_Job):
     """Objects of a plan into the destination: a row each in ``<chunk>.jsonl``.
 
-    The lines of a chunk are those of :class:`~pressmark.migrate.planning.entry.Entry`, from ``start`` to ``stop`` in
-    bytes.
+    The lines of a chunk are those of :class:`~pressmark.migrate.planning.entry.PlanEntry`, from ``start`` to ``stop``
+    in bytes.
     """
 
     kind = "migrate"
@@ -57,8 +54,10 @@ class Migrate(_Job):
 
         :raises StoreError: source or destination cannot be used
         """
+        from pressmark.migrate.transfer.object_transfer import transfer_chunk
+
         started = monotonic()
-        rows = transfer_chunk(self.options, map(Entry.parse, chunk_lines(work, chunk)))
+        rows = transfer_chunk(self.options, map(PlanEntry.parse, chunk_lines(work, chunk)))
         return _of_rows(self, chunk, work, started, rows, _undone(rows))
 
 
@@ -80,9 +79,11 @@ class Verify(_Job):
 
         :raises StoreError: the destination cannot be used
         """
+        from pressmark.migrate.reread import verify_object
+
         started = monotonic()
         store = self.options.open_destination()
-        rows = [verified(store, Row.parse(line)) for line in chunk_lines(work, chunk)]
+        rows = [verify_object(store, Row.parse(line)) for line in chunk_lines(work, chunk)]
         return _of_rows(self, chunk, work, started, rows, _undone(rows))
 
 
@@ -100,9 +101,11 @@ class Remove(_Job):
 
         :raises StoreError: source or destination cannot be used
         """
+        from pressmark.migrate.remove import remove_sources
+
         started = monotonic()
-        rows = list(removed(self.options, (Row.parse(line) for line in chunk_lines(work, chunk))))
-        # What did not arrive is not what went wrong here.
+        rows = list(remove_sources(self.options, map(Row.parse, chunk_lines(work, chunk))))
+        # Objects that failed to arrive are no errors of the removal.
         kept = sum(row.error_code == SOURCE_KEPT for row in rows)
         return _of_rows(self, chunk, work, started, rows, kept)
 

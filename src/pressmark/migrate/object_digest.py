@@ -1,7 +1,4 @@
-"""The digest of a whole object: the same for the same names and bytes, in whichever kind of store they lie.
-
-And that of a file of a work folder, by which a run knows that it is as it was written.
-"""
+"""The digest of a whole object, which depends on the names and bytes of its files and not on the store around them."""
 
 from __future__ import annotations
 
@@ -10,70 +7,100 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from pressmark.errors import JobError
-from pressmark.fixity import Outcome, hash_file
-from pressmark.fixity.manifests import manifest_line
+from pressmark.fixity import hash_file
 from pressmark.fs.names import encode_fs
+from pressmark.stores.object_sources import Refused
 
-__all__ = ["ALGORITHM", "Read", "object_digest", "read_files", "sha256_of"]
+__all__ = ["ALGORITHM", "FileDigests", "compare", "mismatch", "object_digest", "read_files", "sha256_of", "with_known"]
 
-#: Of the files, and of the whole.
+#: The algorithm of the digests of files, and of whole objects.
 ALGORITHM = "sha512"
 
 
 def object_digest(digests: Mapping[str, str]) -> str:
     """Return the digest of an object, in hex.
 
-    It is the SHA-512 of what ``sha512sum`` prints for the object's files, by the octets of their names: digest, two
-    blanks, name, line feed, with names escaped as ``sha512sum`` does.
+    It is the SHA-512 of the output of ``sha512sum`` for the object's files in the byte order of their names: digest,
+    two spaces, name, line feed, with names escaped as ``sha512sum`` does.
 
     :param digests: SHA-512 of each file, in hex, by its name within the object
     """
-    lines = []
+    whole = hashlib.sha512(usedforsecurity=False)
     for name, digest in sorted([(encode_fs(name), digest) for name, digest in digests.items()]):
         if b"\\" in name or b"\n" in name or b"\r" in name:
-            outcome = Outcome(name, {ALGORITHM: digest}, None, None, None)
-            lines.append(manifest_line(outcome, "coreutils"))
+            whole.update(_escaped_line(name, digest))
         else:
-            lines.append(b"%b  %b\n" % (digest.encode(), name))
-    return hashlib.sha512(b"".join(lines), usedforsecurity=False).hexdigest()
+            whole.update(b"%b  %b\n" % (digest.encode(), name))
+    return whole.hexdigest()
 
 
-class Read(NamedTuple):
-    """Files that were read.
+def _escaped_line(name: bytes, digest: str) -> bytes:
+    from pressmark.fixity.manifests import manifest_line
+    from pressmark.fixity.outcomes import Outcome
 
-    :ivar digests: of each file by its name, by algorithms
+    return manifest_line(Outcome(name, {ALGORITHM: digest}, None, None, None), "coreutils")
+
+
+class FileDigests(NamedTuple):
+    """The digests of the files of an object.
+
+    :ivar digests: by name, then by algorithm
     """
 
     digests: dict[str, dict[str, str]]
 
     @property
     def whole(self) -> str:
-        """The digest of the object that these files are."""
+        """The digest of the object."""
         return object_digest({name: found[ALGORITHM] for name, found in self.digests.items()})
 
-    def below(self, folder: str) -> Read | None:
-        """Return what is in ``folder``, under shorter names; :data:`None` where nothing is."""
+    def below(self, folder: str) -> FileDigests | None:
+        """Return the files in ``folder``, by their names there; :data:`None` if it contains no file."""
         found = {name.removeprefix(folder): one for name, one in self.digests.items() if name.startswith(folder)}
-        return Read(found) if found else None
+        return FileDigests(found) if found else None
 
 
-def read_files(files: Iterable[tuple[str, bytes]], algorithms: tuple[str, ...] = (ALGORITHM,)) -> Read:
-    """Read files, each once.
+def read_files(files: Iterable[tuple[str, bytes]], algorithms: tuple[str, ...] = (ALGORITHM,)) -> FileDigests:
+    """Read and hash files, each once.
 
     :param files: names within the object, and paths
-    :param algorithms: among them :data:`ALGORITHM`
-    :raises FileError: one cannot be read, or changed meanwhile
+    :param algorithms: with :data:`ALGORITHM` among them
+    :raises FileError: a file cannot be read, or changed while it was read
     """
-    return Read({name: hash_file(path, algorithms, threads=1, links="refuse") for name, path in files})
+    return FileDigests({name: hash_file(path, algorithms, threads=1, links="refuse") for name, path in files})
+
+
+def with_known(known: Mapping[str, object]) -> tuple[str, ...]:
+    """Return :data:`ALGORITHM` and the algorithms of recorded digests."""
+    return tuple(dict.fromkeys((ALGORITHM, *known)))
+
+
+def compare(read: FileDigests, known: Mapping[str, Mapping[str, str]], where: str = "the source") -> None:
+    """Compare digests with recorded ones.
+
+    :param known: recorded digests, by algorithm and name
+    :param where: the store that recorded them
+    :raises Refused: of kind ``mismatch``
+    """
+    for algorithm, block in known.items():
+        for name, expected in block.items():
+            found = read.digests.get(name, {}).get(algorithm)
+            if found != expected:
+                raise mismatch(name, algorithm, found, expected, where)
+
+
+def mismatch(name: str, algorithm: str, found: str | None, expected: str, where: str = "the source") -> Refused:
+    """Return the error for a file whose digest differs from the recorded one."""
+    return Refused("mismatch", f"{name!r}: its {algorithm} is {found}, not {expected} as recorded in {where}")
 
 
 def sha256_of(path: str) -> str:
     """Return the SHA-256 of a file of the work folder, in hex.
 
-    :raises JobError: it cannot be read
+    :raises JobError: the file cannot be read
     """
     try:
         with open(path, "rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
-        raise JobError(path, f"it cannot be read ({error.strerror}), and the run needs it") from error
+        raise JobError(path, f"cannot be read ({error.strerror}); the run needs it") from error

@@ -1,4 +1,4 @@
-"""The options of a migration: from where, to where, and how; completed, and checked against what is there."""
+"""The options of a migration, completed and checked against source and destination."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import json
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from pressmark import stores
 from pressmark.errors import MigrationError, StoreError
@@ -17,10 +17,9 @@ from pressmark.layouts import Layout, Pairtree, Vitro, layout_from_config
 from pressmark.layouts import layout as layout_by_name
 from pressmark.paths import PROFILES
 from pressmark.stores import Store
-from pressmark.stores.bags.bag_folder import BagFolder
-from pressmark.stores.ocfl.declarations import VERSIONS
-from pressmark.stores.ocfl.layout_files import refused_layout
-from pressmark.stores.vitro.namespaces import with_declared
+
+if TYPE_CHECKING:
+    from pressmark.stores.bags.bag_folder import BagFolder
 
 __all__ = [
     "COPY_MODES",
@@ -37,43 +36,42 @@ COPY_MODES = ("auto", "rename", "reflink", "copy", "hardlink")
 VERIFICATIONS = ("none", "copy", "reread")
 IMPROPER = ("skip", "take", "refuse")
 LINKS = ("refuse", "follow")
-#: The directory of a source that its objects are in, and that layouts do not name.
+#: The directory in a source that contains all objects, and that layouts do not name.
 TREES = {"pairtree": b"pairtree_root", "vitro": b"file_storage_root"}
 
-# What is said when a store is made, and read from it afterwards.
+# Options for creating a store; an existing store records them.
 _CREATION = {
     "pairtree": {"prefix"},
     "vitro": {"namespaces"},
     "ocfl": {"version", "description"},
     "bags": {"identifiers"},
 }
-# A store of these kinds takes an object of its own kind as it is, by moving its directory.
+# Stores of these kinds accept the directory of an object from a store of the same kind.
 _VERBATIM = frozenset({"pairtree", "ocfl", "bags"})
 
 
 @dataclass(frozen=True)
 class Options:
-    """Everything that decides what a migration does; picklable, and the same in JSON.
+    """The options of a migration; picklable, with an exact representation in JSON.
 
-    :ivar source: the source's directory, absolute
+    :ivar source: absolute path of the source
     :ivar source_kind: one of :data:`pressmark.stores.KINDS`
-    :ivar source_options: for opening it
-    :ivar source_layout: an OCFL ``config.json`` mapping that places the source's objects instead of its own
-    :ivar destination: the destination's directory, absolute
-    :ivar to: its kind
-    :ivar layout: the ``config.json`` mapping of the destination's layout; :data:`None` where the kind has only one
-    :ivar destination_options: for creating and opening it: ``prefix``, ``namespaces``, ``version``, …
+    :ivar source_options: for opening the source
+    :ivar source_layout: an OCFL ``config.json`` mapping that replaces the layout of the source
+    :ivar destination: absolute path of the destination
+    :ivar to: the kind of the destination
+    :ivar layout: the ``config.json`` mapping of the destination's layout; :data:`None` if the kind has only one
+    :ivar destination_options: for creating and opening the destination: ``prefix``, ``namespaces``, ``version``, …
     :ivar copy_mode: one of :data:`COPY_MODES`
-    :ivar verify: ``none``, ``copy``: compare what was copied with what is known, ``reread``: and read it again
+    :ivar verify: ``none``; ``copy``: compare digests while copying; ``reread``: also read the destination again
     :ivar move: remove sources after verification
-    :ivar replace: objects that are there and different
-    :ivar profile: whose rules names must keep, see :mod:`pressmark.paths`
+    :ivar replace: replace existing objects with different content
+    :ivar profile: the naming rules of the target system, see :mod:`pressmark.paths`
     :ivar links: symbolic links in objects: ``refuse`` or ``follow``
-    :ivar algorithms: of a folder of bags
-    :ivar improper: objects of the source that are not as its specification says: ``skip`` them and report them as
-        ``source_invalid``, ``take`` them where they can be read, or ``refuse`` to start
-    :ivar drop_empty_directories: with ``move``, remove sources although the destination has no place for their empty
-        directories
+    :ivar algorithms: digest algorithms of new bags
+    :ivar improper: invalid source objects: ``skip`` them and report them as ``source_invalid``, ``take`` the readable
+        ones, or ``refuse`` to start
+    :ivar drop_empty_directories: with ``move``, remove sources with empty directories that the destination cannot hold
     """
 
     source: str
@@ -95,67 +93,71 @@ class Options:
     drop_empty_directories: bool = False
 
     def record(self) -> dict[str, Any]:
-        """Return them as they stand in JSON."""
-        return asdict(self)
+        """Return the JSON object of the options.
+
+        Options added after format 1 of work folders are absent at their defaults: keys of earlier runs stay valid.
+        """
+        record = asdict(self)
+        if not self.drop_empty_directories:
+            del record["drop_empty_directories"]
+        return {**record, "algorithms": list(self.algorithms)}
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Options:
         """Return the options of a JSON object.
 
-        :raises TypeError: it is none
+        :raises TypeError: a key is missing or unknown
         """
         return cls(**{**record, "algorithms": tuple(record["algorithms"])})
 
-    def text(self) -> str:
-        """Return them as one line, the same for the same options."""
-        return json.dumps(self.record(), sort_keys=True)
-
     @property
     def verbatim(self) -> bool:
-        """Whether the destination takes objects of the source as they are, directory by directory."""
+        """Whether the destination stores the directories of source objects unchanged."""
         return self.source_kind == self.to and self.to in _VERBATIM
 
     def same_file_system(self) -> bool:
-        """Return whether source and destination, or what is to hold it, are on one file system.
+        """Return whether source and destination are on one file system.
 
-        :raises OSError: the source cannot be looked at
+        :raises OSError: the source cannot be read
         """
         return os.stat(self.source).st_dev == os.stat(existing(self.destination)).st_dev
 
     def renames(self) -> bool:
-        """Return whether objects are moved by renaming them: no byte of them goes anywhere.
+        """Return whether objects are moved by renaming their directories.
 
-        ``auto`` does so where sources are to be removed and the destination takes them as they are.
+        ``auto`` renames if sources are to be removed and the destination stores objects unchanged.
 
-        :raises OSError: the source cannot be looked at
+        :raises OSError: the source cannot be read
         """
         if self.copy_mode == "auto":
             return self.move and self.verbatim and self.same_file_system()
         return self.copy_mode == "rename"
 
     def destination_layout(self) -> Layout | None:
-        """Return the destination's layout, if one was given."""
+        """Return the destination's layout; :data:`None` without the option."""
         return None if self.layout is None else layout_from_config(self.layout)
 
     def places(self) -> Layout | None:
-        """Return what maps identifiers to places in a destination that is made as these options say.
+        """Return the layout of a destination created with these options.
 
-        :data:`None` for a folder of bags that are called by their cleaned identifiers.
+        :data:`None` for a folder of bags that are named by their cleaned identifiers.
 
         :raises StoreError: a namespace cannot be declared
         """
         layout = self.destination_layout()
-        said = self.destination_options
+        given_options = self.destination_options
         if self.to == "pairtree":
             given = layout if isinstance(layout, Pairtree) else Pairtree()
             return Pairtree(
-                said.get("prefix") or given.prefix,
-                said.get("encapsulation", given.encapsulation),
+                given_options.get("prefix") or given.prefix,
+                given_options.get("encapsulation", given.encapsulation),
                 given.prefix_required,
             )
         if self.to == "vitro":
+            from pressmark.stores.vitro.namespaces import with_declared
+
             named = dict(layout.namespaces) if isinstance(layout, Vitro) else {}
-            return Vitro(with_declared(os.fsencode(self.destination), named, said.get("namespaces", ())))
+            return Vitro(with_declared(os.fsencode(self.destination), named, given_options.get("namespaces", ())))
         return layout
 
     def open_source(self) -> Store:
@@ -167,18 +169,18 @@ class Options:
         return stores.open(self.source, self.source_kind, **layout, **self.source_options)
 
     def open_destination(self, **options: Any) -> Store:
-        """Open the destination, which is there.
+        """Open the existing destination.
 
-        :param options: of the kind's class, instead of those that were given
-        :raises StoreError: it is not there, or cannot be read
+        :param options: of the kind's class; they override ``destination_options``
+        :raises StoreError: the destination does not exist, or cannot be read
         """
         return stores.open(self.destination, self.to, **{**self._opening(), **options})
 
     def create_destination(self, **options: Any) -> Store:
-        """Make the destination, or open it where it is there already.
+        """Create the destination, or open an existing one.
 
-        :param options: of the kind's class, for opening it
-        :raises StoreError: it cannot be made, or is there and places objects otherwise
+        :param options: of the kind's class, for opening
+        :raises StoreError: the destination cannot be created, or exists with another layout
         """
         if self.destination_is_there():
             store = self.open_destination(**options)
@@ -186,14 +188,14 @@ class Options:
             if why is not None:
                 raise StoreError(self.destination, why)
             return store
-        said = {key: value for key, value in self.destination_options.items() if key in _CREATION[self.to]}
+        given = {key: value for key, value in self.destination_options.items() if key in _CREATION[self.to]}
         layout = self.destination_layout()
-        return stores.create(self.to, self.destination, layout, **said, **{**self._opening(), **options})
+        return stores.create(self.to, self.destination, layout, **given, **{**self._opening(), **options})
 
     def destination_is_there(self) -> bool:
-        """Return whether the destination is a store already, and not a directory that is empty or not there.
+        """Return whether the destination is a store; an empty or missing directory is not.
 
-        :raises StoreError: it is there and no store of the kind
+        :raises StoreError: the directory contains something other than a store of the kind
         """
         try:
             empty = not os.listdir(self.destination)
@@ -210,16 +212,14 @@ class Options:
             found = stores.kind_of(self.destination)
         except StoreError as error:
             if self._is_unfinished():
-                return False  # made by a run that was killed before it was done with that; creating goes on
+                return False  # a killed run was creating it; creation continues
             raise StoreError(self.destination, f"not empty, and not a store: {error.reason}") from None
         if found != self.to:
-            raise StoreError(
-                self.destination, f"it is a store of kind {found}, not {self.to}; name another destination"
-            )
+            raise StoreError(self.destination, f"a store of kind {found}, not {self.to}; name another destination")
         return True
 
     def _is_unfinished(self) -> bool:
-        """Return whether there is nothing but what creating a store writes before it becomes one."""
+        """Return whether the directory contains only files that are written while a store is created."""
         names = set(os.listdir(self.destination))
         first = {
             "pairtree": {"pairtree_version0_1", "pairtree_prefix"},
@@ -230,17 +230,16 @@ class Options:
         return names <= first[self.to]
 
     def unknown(self) -> str | None:
-        """Return which options source or destination do not have, :data:`None` where they have all."""
+        """Return the first unknown option of source or destination; :data:`None` if all are known."""
         sides: tuple[tuple[str, str, set[str], set[str]], ...] = (
             ("source", self.source_kind, {*self.source_options, *(["layout"] if self.source_layout else [])}, set()),
             ("destination", self.to, set(self.destination_options), _CREATION[self.to]),
         )
-        for name, kind, said, more in sides:
+        for name, kind, given, more in sides:
             known = set(inspect.signature(stores.store_class(kind)).parameters) - {"path", "root"} | more
-            if strangers := sorted(said - known):
-                what = "no layout of its own" if strangers[0] == "layout" else f"no option {strangers[0]!r}"
-                options = ", ".join(sorted(known))
-                return f"a {name} of kind {kind} takes {what}; there are {options}"
+            if unknown := sorted(given - known):
+                option = "source_layout" if unknown[0] == "layout" else f"option {unknown[0]!r}"
+                return f"{option} is unknown for a {name} of kind {kind}; known options: {', '.join(sorted(known))}"
         return None
 
     def _opening(self) -> dict[str, Any]:
@@ -256,9 +255,9 @@ class Options:
         return opening
 
     def difference(self, store: Store) -> str | None:
-        """Return why a destination that is there places objects otherwise than these options say, or :data:`None`.
+        """Return how an existing destination contradicts these options; :data:`None` if it does not.
 
-        :raises StoreError: it is only read
+        :raises StoreError: the destination is read-only
         """
         store.refuse_changes()
         if self.to == "pairtree":
@@ -267,23 +266,26 @@ class Options:
             assert isinstance(found, Pairtree)
             if wanted.prefix == found.prefix:
                 return None
-            return f"it has the prefix {found.prefix!r}, not {wanted.prefix!r}; give that one, or another destination"
+            return (
+                f"its prefix is {found.prefix!r}, not {wanted.prefix!r}; use that prefix, or name another destination"
+            )
         if self.to == "vitro":
             wanted, found = self.places(), store.layout
             assert isinstance(wanted, Vitro)
             assert isinstance(found, Vitro)
             if set(dict(wanted.namespaces).values()) <= set(dict(found.namespaces).values()):
                 return None
-            return "it does not have all the namespaces; declare them there first, or name another destination"
-        if isinstance(store, BagFolder):
-            said = self.destination_options.get("identifiers", store.identifiers)
-            if said != store.identifiers:
-                return f"its identifiers come from {store.identifiers!r}, not {said!r}; name another destination"
+            return "it lacks some of the namespaces; declare them there first, or name another destination"
+        if self.to == "bags":
+            own = cast("BagFolder", store).identifiers
+            given = self.destination_options.get("identifiers", own)
+            if given != own:
+                return f"its identifiers come from {own!r}, not {given!r}; name another destination"
         layout = self.destination_layout()
         if layout is None or layout == store.layout:
             return None
-        is_laid_out = "none" if store.layout is None else json.dumps(store.layout.config())
-        return f"its layout is {is_laid_out}, not {json.dumps(layout.config())}; one store has one layout: name another"
+        own = "none" if store.layout is None else json.dumps(store.layout.config())
+        return f"its layout is {own}, not {json.dumps(layout.config())}; name another destination"
 
 
 def make_options(
@@ -306,12 +308,14 @@ def make_options(
     improper: str = "skip",
     drop_empty_directories: bool = False,
 ) -> Options:
-    """Return the options of a migration, completed and compared with each other and with what is there.
+    """Return the options of a migration, completed and checked against each other, source and destination.
 
-    :raises MigrationError: they do not go together
-    :raises StoreError: the source is no store, or the destination cannot be one
-    :raises LayoutConfigError: a layout is refused
-    :raises ValueError: an option has no such value
+    See :class:`Options` for the parameters.
+
+    :raises MigrationError: options contradict each other
+    :raises StoreError: the source is not a store, or the destination cannot be one
+    :raises LayoutConfigError: a layout is invalid
+    :raises ValueError: the value of an option is unknown
     """
     for name, value, known in (
         ("to", to, stores.KINDS),
@@ -362,52 +366,55 @@ def _config(layout: Layout | str | Mapping[str, Any] | None) -> dict[str, Any] |
 
 
 def _completed(options: Options) -> Options:
-    """Add what a destination that is there says of itself."""
+    """Add the layout of an existing destination."""
     if not options.destination_is_there():
         return options
     store = options.open_destination()
     why = options.difference(store)
     if why is not None:
-        raise MigrationError(options.source, options.destination, f"the destination is there already, and {why}")
+        raise MigrationError(options.source, options.destination, f"the destination exists, and {why}")
     if options.layout is None and store.layout is not None:
         options = dataclasses.replace(options, layout=store.layout.config())
     return options
 
 
 def _contradiction(options: Options) -> str | None:
-    """Return why options do not go together, :data:`None` where they do."""
+    """Return how options contradict each other; :data:`None` if they do not."""
     source, destination = (os.path.realpath(path) for path in (options.source, options.destination))
     if source == destination:
-        return "source and destination are one directory; name another destination"
+        return "source and destination are the same directory; name another destination"
     if is_inside(destination, source):
-        return "the destination is inside of the source; name another one"
+        return "the destination is inside the source; name another destination"
     if is_inside(source, destination):
-        return "the source is inside of the destination; name another one"
+        return "the source is inside the destination; name another destination"
     if options.to == "ocfl" and options.layout is None:
-        return "an OCFL storage root needs a layout; give one, such as 0003-hash-and-id-n-tuple-storage-layout"
+        return "an OCFL storage root needs a layout; name one, such as 0003-hash-and-id-n-tuple-storage-layout"
     layout = options.destination_layout()
     if layout is not None and options.to in ("pairtree", "vitro") and layout.name != options.to:
         return f"a destination of kind {options.to} has the layout {options.to}, not {layout.name}"
     if layout is not None and options.to == "ocfl":
+        from pressmark.stores.ocfl.declarations import VERSIONS
+        from pressmark.stores.ocfl.layout_files import refused_layout
+
         why = refused_layout(layout, options.destination_options.get("version", VERSIONS[0]))
         if why is not None:
             return why
     mode = options.copy_mode
     if mode == "hardlink" and options.to == "ocfl":
-        return "OCFL forbids hard links (E090); take copy, reflink or auto"
+        return "OCFL forbids hard links (E090); use copy mode copy, reflink or auto"
     if mode == "rename" and not options.verbatim:
-        return f"objects of kind {options.source_kind} are converted to {options.to}, not renamed; use copy or auto"
+        return f"rename cannot convert {options.source_kind} objects to {options.to}; use copy mode copy or auto"
     if mode == "rename" and not options.move:
-        return "renaming takes the objects out of the source: ask for that with move, or take another copy mode"
+        return "rename removes the objects from the source; add move, or use another copy mode"
     if mode in ("rename", "hardlink", "reflink") and not options.same_file_system():
-        return f"{mode} works within one file system, and source and destination are on two; take copy or auto"
+        return f"{mode} works only within one file system; use copy mode copy or auto"
     if options.move and options.verify == "none" and not options.renames():
-        return "sources are removed after verification only; ask for verify copy or reread, or do not move"
+        return "move requires verification; use verify copy or reread"
     return None
 
 
 def existing(path: str) -> str:
-    """Return a path, or the nearest directory above it that is there."""
+    """Return a path, or the nearest existing directory above it."""
     path = os.path.abspath(path)
     while not os.path.isdir(path):
         above = os.path.dirname(path)

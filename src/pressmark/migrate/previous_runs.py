@@ -1,4 +1,4 @@
-"""Runs that stand on each other: a catch-up goes by what the run before it has done, which may be a catch-up, too."""
+"""Chains of runs: a catch-up continues the run before it, which may be a catch-up itself."""
 
 from __future__ import annotations
 
@@ -11,40 +11,38 @@ from pressmark.fs.atomic import Replacement
 from pressmark.migrate.id_index import IdentifierIndex
 from pressmark.migrate.planning.plan import Plan
 from pressmark.migrate.rows import GOOD, Row
-from pressmark.migrate.run_folder import finished_rows
+from pressmark.migrate.workdir import MIGRATED, finished_rows
 
 __all__ = ["migrated_rows", "runs"]
 
-#: The rows of all that a chain of runs has migrated.
-MIGRATED = "migrated.jsonl"
-# What is in the destination, by an earlier run's row.
-_THERE = GOOD | {"unverified"}
+# Statuses of objects that an earlier run has stored in the destination.
+_STORED = GOOD | {"unverified"}
 
 
 def runs(plan: Plan) -> Iterator[Plan]:
-    """Give a plan, that of the run that it caught up with, and so on; the first run comes last.
+    """Yield a plan, the plan of the run that it caught up with, and so on to the first run.
 
-    :raises MigrationError: the work folder of one of them is gone
+    :raises MigrationError: the work folder of a run is missing
     """
     yield plan
     while plan.before is not None:
         folder = os.path.normpath(os.path.join(plan.work, plan.before))
         if not os.path.isdir(folder):
-            what = f"the run in {plan.work} caught up with the one in {folder}, which is gone: bring that folder back"
+            what = f"{folder} is missing, the work folder of the run that {plan.work} caught up with; restore it"
             raise MigrationError(plan.options.source, plan.options.destination, what)
         plan = Plan.open(folder)
         yield plan
 
 
 def migrated_rows(plan: Plan) -> tuple[str, str, int]:
-    """Return a file with a row for each object that a run and those before it have migrated, and its SHA-256 in hex.
+    """Return a file with the newest row of each object that a chain of runs has migrated, and its SHA-256 in hex.
 
-    All rows of the run itself are in it, and of the others what no later one has a row for: so many are added.
+    The file contains all rows of the run itself. The third value is the number of rows from earlier runs.
 
-    :raises MigrationError: the work folder of an earlier run is gone
-    :raises JobError: rows are not as their run has written them
+    :raises MigrationError: the work folder of an earlier run is missing
+    :raises JobError: rows were changed after their run wrote them
     """
-    (path, digest), *before = map(finished_rows, runs(plan))
+    (path, digest), *before = (finished_rows(run.work) for run in runs(plan))
     if not before:
         return path, digest, 0
     paths = [path, *(earlier for earlier, _digest in before)]
@@ -68,10 +66,10 @@ def migrated_rows(plan: Plan) -> tuple[str, str, int]:
 
 
 def _lines(paths: list[str]) -> Iterator[tuple[bytes, bool]]:
-    """Give the rows of runs, the newest run's first, and whether they are that run's own."""
+    """Yield the rows of runs, the newest run first, and whether they are from the newest run."""
     for number, path in enumerate(paths):
         own = number == 0
         with open(path, "rb") as lines:
             for line in lines:
-                if own or Row.facts(line).status in _THERE:
+                if own or Row.facts(line).status in _STORED:
                     yield line, own

@@ -1,29 +1,26 @@
-"""Objects that are in the destination, read again and compared with the rows of a migration."""
+"""Objects of the destination, read again and compared with the rows of a migration."""
 
 from __future__ import annotations
 
 from pressmark.errors import PressmarkError
 from pressmark.migrate.object_digest import ALGORITHM
-from pressmark.migrate.planning.entry import Entry
 from pressmark.migrate.rows import GOOD, Row
-from pressmark.migrate.transfer.direction import read_target, says_what_it_is
 from pressmark.migrate.transfer.failures import failure_of
+from pressmark.migrate.transfer.target import has_recorded_digests, read_target
 from pressmark.stores import Store
 from pressmark.stores.object_sources import Refused
 
-__all__ = ["verified"]
+__all__ = ["verify_object"]
 
 
-def verified(store: Store, row: Row) -> Row:
-    """Read the object of a row again, and return the row with what was found.
-
-    Rows of objects that did not arrive stay as they are.
+def verify_object(store: Store, row: Row) -> Row:
+    """Read the object of a row, and return the row with the result; rows of failed objects stay as they are.
 
     :param store: the destination
     """
     if row.status not in GOOD and row.status not in ("unverified", "digest_mismatch"):
         return row
-    entry = Entry(row.id, row.source_id, row.source, row.target, None, row.files, row.bytes, row.changed)
+    entry = row.entry()
     try:
         found = read_target(store, entry, thorough=True)
     except Refused as error:
@@ -31,28 +28,22 @@ def verified(store: Store, row: Row) -> Row:
     except (PressmarkError, OSError) as error:
         failure = failure_of(error)
         if failure.code == "missing":
-            return _failed(row, "copy_failed", "missing", "it is not in the destination any more")
-        return _failed(row, "unverified", failure.code, f"it cannot be read: {failure.message}")
+            return _failed(row, "copy_failed", "missing", "no longer in the destination")
+        return _failed(row, "unverified", failure.code, f"cannot be read: {failure.message}")
     if row.digest is None:
-        if not says_what_it_is(store, entry):
-            what = "it was moved unread, and nothing says what it must be"
-            return _failed(row, "unverified", "no-digest", what)
-        # What was read is what its inventory or its manifests say.
+        if not has_recorded_digests(store, entry):
+            return _failed(row, "unverified", "no-digest", "moved without reading it, and no digest is recorded")
+        # The object was compared with its inventory or its manifests.
         return _good(row)._replace(algorithm=ALGORITHM, digest=found[0].whole)
     if any(one.whole == row.digest for one in found):
         return _good(row)
-    return _failed(row, "digest_mismatch", "mismatch", "in the destination it is not what was copied")
+    return _failed(row, "digest_mismatch", "mismatch", "the object in the destination differs from the migrated one")
 
 
 def _good(row: Row) -> Row:
-    status = row.status if row.status in GOOD else "ok"
-    kept = row.status in GOOD  # a note that was there stays
-    return row._replace(
-        status=status,
-        verify="reread",
-        error_code=row.error_code if kept else None,
-        error=row.error if kept else None,
-    )
+    if row.status in GOOD:
+        return row._replace(verify="reread")  # with its note
+    return row._replace(status="ok", verify="reread", error_code=None, error=None)
 
 
 def _failed(row: Row, status: str, code: str, message: str) -> Row:

@@ -7,6 +7,8 @@ import json
 import re
 from typing import Any, NamedTuple
 
+from pressmark.migrate.planning.entry import PlanEntry
+
 __all__ = ["GOOD", "SOURCE_KEPT", "STATUSES", "Facts", "Row"]
 
 #: What can become of an object, and what that means.
@@ -97,6 +99,10 @@ class Row(NamedTuple):
     def record(self) -> dict[str, Any]:
         """Return it as it stands in JSON."""
         return self._asdict()
+
+    def entry(self) -> PlanEntry:
+        """Return the plan's entry of the object, without its encapsulation."""
+        return PlanEntry(self.id, self.source_id, self.source, self.target, None, self.files, self.bytes, self.changed)
 
     def line(self) -> builtins.bytes:
         """Return the row as a line of JSON; lone surrogates, which stand for octets, are escaped."""

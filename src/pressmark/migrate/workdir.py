@@ -1,34 +1,174 @@
-"""The work folder before anything is planned: whether it can be one, and held from then on."""
+"""The work folder of a migration: the names of its files, how far a run is, and how the folder is prepared.
+
+::
+
+    <work>/
+    ├── refused.jsonl     why the plan was refused; empty if it was not
+    ├── warnings.jsonl    warnings of the plan
+    ├── entries.jsonl     the planned objects, one a line: :class:`~pressmark.migrate.planning.entry.PlanEntry`
+    ├── known.jsonl       rows of the objects that the plan left out: ``source_missing``, ``source_invalid``
+    ├── map.jsonl         with a map: an old and a new identifier a line
+    ├── plan.json         the summary of the plan; written last
+    ├── run.json, …       the run of the chunks: :class:`pressmark.jobs.WorkFolder`
+    ├── begun.json        the run has begun; its plan is not replaced any more
+    ├── output/           the rows of each chunk
+    ├── copied.jsonl      with ``move``: all rows, before sources are removed
+    ├── removal/          with ``move``: the work folder of the removal
+    ├── rows.jsonl        all rows: first those of the plan, in its order, then those of the objects that it left out
+    ├── remaining.txt     identifiers of the objects that are not done: a list for another plan
+    ├── finished.json     how the run ended
+    ├── migrated.jsonl    of a catch-up: its rows, and the rows of earlier runs that it has no row for
+    └── verify-1/, …      work folders of verifications
+"""
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from contextlib import ExitStack
 from pathlib import Path
 
-from pressmark.errors import MigrationError
+from pressmark.errors import JobError, MigrationError
 from pressmark.fs.atomic import is_temporary
 from pressmark.fs.locks import is_owner_lock
 from pressmark.fs.names import is_inside
 from pressmark.fs.owners import UntrustedError, enter_shared
 from pressmark.jobs.workdir import LOCK, locked
-from pressmark.migrate.id_index import is_index
+from pressmark.migrate.object_digest import sha256_of
 from pressmark.migrate.options import Options
-from pressmark.migrate.planning.plan import BEGUN, PLANNED
 
-__all__ = ["prepare"]
+__all__ = [
+    "BEGUN",
+    "COPIED",
+    "ENTRIES",
+    "FINISHED",
+    "KNOWN",
+    "MAP",
+    "MIGRATED",
+    "PLAN",
+    "REFUSED",
+    "REMAINING",
+    "REMOVAL",
+    "ROWS",
+    "SCRATCH",
+    "VERIFICATION",
+    "WARNINGS",
+    "finished_folder",
+    "finished_rows",
+    "is_of_run",
+    "prepare",
+    "state",
+    "work_folder",
+]
 
-# The first files of a plan that are made.
-_FIRST = {"refused.jsonl", "warnings.jsonl"}
+REFUSED, WARNINGS = "refused.jsonl", "warnings.jsonl"
+ENTRIES, KNOWN, MAP, PLAN = "entries.jsonl", "known.jsonl", "map.jsonl", "plan.json"
+#: Exists from the beginning of the run: its plan must not be replaced any more.
+BEGUN = "begun.json"
+ROWS, COPIED, REMAINING, FINISHED, MIGRATED = (
+    *("rows.jsonl", "copied.jsonl", "remaining.txt", "finished.json"),
+    "migrated.jsonl",
+)
+#: The work folder of the removal of sources, and the prefix of the work folders of verifications.
+REMOVAL, VERIFICATION = "removal", "verify-"
+#: Prefix and suffix of temporary files and directories of a plan.
+SCRATCH = ("identifiers-", ".tmp")
+
+# The files that a plan creates first.
+_FIRST = {REFUSED, WARNINGS}
+# The files of a work folder before its run begins.
+_PLANNED = frozenset(
+    {
+        *(ENTRIES, f"{ENTRIES}.new", KNOWN, MAP, PLAN, f"{PLAN}.new", REFUSED, WARNINGS),
+        *("run.json", "plan.jsonl", "nonce", LOCK, "receipts", "output", f"{BEGUN}.new"),
+    }
+)
+_RUN = _PLANNED | {BEGUN, ROWS, COPIED, REMAINING, FINISHED}
+_SUBFOLDERS = frozenset({"receipts", "output"})
+
+_Name = str | os.PathLike[str]
+
+
+# --- which folder, and how far it is ----------------------------------------------------------------------------------
+
+
+def work_folder(destination: _Name, work: _Name | None = None) -> str:
+    """Return the work folder of the unfinished run, or else of the next run.
+
+    It is the first of ``<destination>.migration``, ``<destination>.migration-2`` and so on that has no finished run.
+
+    :param work: a path to use instead of ``<destination>.migration``
+    """
+    return _folders(destination, work)[-1]
+
+
+def finished_folder(destination: _Name, work: _Name | None = None) -> str | None:
+    """Return the work folder of the last finished run; :data:`None` if no run is finished.
+
+    :param work: as for :func:`work_folder`
+    """
+    *finished, _next = _folders(destination, work)
+    return finished[-1] if finished else None
+
+
+def _folders(destination: _Name, work: _Name | None) -> list[str]:
+    """Return the work folders of all finished runs, and the next one."""
+    base = os.path.abspath(f"{os.path.abspath(os.fspath(destination))}.migration" if work is None else os.fspath(work))
+    found = [base]
+    while state(found[-1]) == "finished":
+        found.append(f"{base}-{len(found) + 1}")
+    return found
+
+
+def state(work: _Name) -> str:
+    """Return how far a work folder is: ``none``, ``planned``, ``begun`` or ``finished``."""
+    folder = os.fspath(work)
+    for name, word in ((FINISHED, "finished"), (BEGUN, "begun"), (PLAN, "planned")):
+        if os.path.exists(os.path.join(folder, name)):
+            return word
+    return "none"
+
+
+def is_of_run(path: str, work: str) -> bool:
+    """Return whether a path belongs to a run or its plan.
+
+    :param work: the work folder of the next run, which may not exist yet
+    """
+    folder, name = os.path.split(os.path.realpath(path))
+    if os.path.basename(folder) in _SUBFOLDERS:
+        folder = os.path.dirname(folder)
+    elif name not in _RUN:
+        return False
+    return folder == os.path.realpath(work) or os.path.exists(os.path.join(folder, "run.json"))
+
+
+def finished_rows(work: str) -> tuple[str, str]:
+    """Return the file with all rows of a finished run, and its SHA-256 in hex.
+
+    :raises JobError: the file was changed after the run wrote it
+    """
+    path = os.path.join(work, ROWS)
+    found = sha256_of(path)
+    try:
+        with open(os.path.join(work, FINISHED), "rb") as file:
+            written = json.load(file)["rows_sha256"]
+    except (OSError, ValueError, KeyError, TypeError):
+        written = None
+    if found != written:
+        raise JobError(path, "changed since the run wrote it; resume the run to merge the rows again")
+    return path, found
+
+
+# --- before a plan ----------------------------------------------------------------------------------------------------
 
 
 def prepare(options: Options, folder: str, resources: ExitStack) -> None:
-    """Make the work folder, or clear away a plan that was not begun, and hold it as a run does.
+    """Create and lock the work folder; remove a plan whose run has not begun.
 
-    :param resources: it is held until these are closed
-    :raises MigrationError: it cannot be used
-    :raises JobError: somebody else is at work in it
+    :param resources: the lock is held until these are closed
+    :raises MigrationError: the folder cannot be used
+    :raises JobError: another process uses it
     """
 
     def refused(what: str) -> MigrationError:
@@ -36,34 +176,34 @@ def prepare(options: Options, folder: str, resources: ExitStack) -> None:
 
     for name, place in (("source", options.source), ("destination", options.destination)):
         if is_inside(folder, place):
-            raise refused(f"the work folder {folder} is inside of the {name}")
+            raise refused(f"the work folder {folder} is inside the {name}")
 
     def look() -> list[str]:
         names = os.listdir(folder)
         if BEGUN in names:
-            raise refused(f"{folder} holds a run that was begun; if it is not finished resume it")
-        # The names of a plan's files alone do not say that they are a plan's.
+            raise refused(f"the work folder {folder} contains a run that has begun; resume it if it is unfinished")
+        # The names of a plan's files alone do not prove that a plan wrote them.
         ours = set(names) >= _FIRST or _is_hardly_begun(folder, names)
         stranger = next((name for name in sorted(names) if not _is_of_plan(name, ours)), None)
         if stranger is not None:
-            raise refused(f"the work folder {folder} holds {stranger!r}, which is nothing of a plan")
+            raise refused(f"the work folder {folder} contains {stranger!r}, which belongs to no plan")
         return names
 
     try:
         enter_shared(folder)
-        look()  # before a lock is written beside what is somebody else's
+        look()  # before a lock is written beside somebody else's files
         resources.enter_context(locked(Path(folder, LOCK)))
-        # Those last without which the rest is nothing of a plan.
+        # The first files of a plan go last: without them the rest is not recognised as a plan.
         for name in sorted(look(), key=_FIRST.__contains__):
             if name == LOCK:
                 continue
             path = os.path.join(folder, name)
             if os.path.islink(path) or not os.path.isdir(path):
                 os.unlink(path)
-            elif is_index(name):
+            elif _is_scratch(name):
                 shutil.rmtree(path)
             else:
-                os.rmdir(path)  # before a run is begun, there is nothing in it
+                os.rmdir(path)  # empty until a run begins
     except UntrustedError as error:
         raise refused(f"the work folder {folder}: {error.reason}") from None
     except OSError as error:
@@ -71,11 +211,11 @@ def prepare(options: Options, folder: str, resources: ExitStack) -> None:
 
 
 def _is_hardly_begun(folder: str, names: list[str]) -> bool:
-    """Return whether a plan was killed when it had no more than its lock and the very first of its files.
+    """Return whether a plan was killed when it had written only its lock and its first files.
 
-    Those are the last that the next one clears away, too: then there is a lock, and they may hold something.
+    The next plan removes those last, too: then the folder has a lock, and the files may have content.
     """
-    paths = {name: os.path.join(folder, name) for name in names if not is_index(name)}
+    paths = {name: os.path.join(folder, name) for name in names if not _is_scratch(name)}
     if not paths.keys() <= {LOCK, *_FIRST}:
         return False
     lock = paths.pop(LOCK, None)
@@ -83,8 +223,12 @@ def _is_hardly_begun(folder: str, names: list[str]) -> bool:
 
 
 def _is_of_plan(name: str, ours: bool) -> bool:
-    """Return whether a plan, or one that was killed, may have left this in its work folder.
+    """Return whether a plan, finished or killed, may have left a file of this name.
 
-    :param ours: there is what every plan begins with
+    :param ours: the folder has the files that every plan creates first
     """
-    return is_index(name) or (ours and (name in PLANNED or is_temporary(name)))
+    return _is_scratch(name) or (ours and (name in _PLANNED or is_temporary(name)))
+
+
+def _is_scratch(name: str) -> bool:
+    return name.startswith(SCRATCH[0]) and name.endswith(SCRATCH[1])

@@ -141,7 +141,7 @@ def test_only_what_was_copied_is_removed(tmp_path: Path) -> None:
     before = tree(tmp_path / "source")
     [found] = run(Remove(chosen), tmp_path / "removal", [row.line()])
     assert found.error_code == "source_kept"
-    assert found.error == f"its source was kept: {row.source!r} is not where its identifier belongs; remove it by hand"
+    assert found.error == f"source kept: {row.source!r} is not the path of its identifier; remove it by hand"
     assert tree(tmp_path / "source") == before
 
 
@@ -160,7 +160,7 @@ def test_a_bag_in_one_file_is_removed_by_its_name(tmp_path: Path) -> None:
     wrong.with_name("other.tar").rename(right)
     misplaced = row._replace(source=str(wrong.relative_to(tmp_path / "source")), changed=wrong.stat().st_ctime_ns)
     [found] = run(Remove(chosen), tmp_path / "removal", [misplaced.line()])
-    assert "not where its identifier belongs" in str(found.error)
+    assert "not the path of its identifier" in str(found.error)
     assert right.exists()
     row = row._replace(changed=right.stat().st_ctime_ns)
     assert run(Remove(chosen), tmp_path / "again", [row.line()]) == [row]

@@ -21,10 +21,10 @@ from pressmark import migrate as migrate_module
 from pressmark.bagit.bag import Bag
 from pressmark.errors import ObjectError, StoreError
 from pressmark.migrate.object_digest import object_digest, read_files
-from pressmark.migrate.reread import verified
-from pressmark.migrate.transfer import transfer_chunk
+from pressmark.migrate.reread import verify_object
+from pressmark.migrate.transfer.bag_content import listed_digests
 from pressmark.migrate.transfer.failures import failure_of
-from pressmark.migrate.transfer.reading import listed_digests
+from pressmark.migrate.transfer.object_transfer import transfer_chunk
 from pressmark.stores.bags.bag_folder import BagFolder
 from pressmark.stores.ocfl.root import OcflRoot
 
@@ -211,7 +211,7 @@ def test_what_was_moved_is_read_where_that_is_asked_for(tmp_path: Path) -> None:
     assert (rows["aa"].status, rows["aa"].verify) == ("ok", "reread")
     assert rows["aa"].digest is not None
     assert rows["bb"].status == "digest_mismatch"
-    assert (rows["bb"].error or "").endswith("as the destination says")
+    assert (rows["bb"].error or "").endswith("as recorded in the destination")
 
 
 @pytest.mark.parametrize("later", [False, True])
@@ -227,7 +227,7 @@ def test_bags_that_were_moved_are_compared_with_their_manifests(tmp_path: Path, 
     if later:
         assert {row.verify for row in rows.values()} == {"moved"}
         (tmp_path / "root" / "cc" / "data" / "one").unlink()
-        rows = {identifier: verified(root, row) for identifier, row in rows.items()}
+        rows = {identifier: verify_object(root, row) for identifier, row in rows.items()}
     assert {row.id: row.status for row in rows.values()} == {
         "aa": "ok",
         "bb": "digest_mismatch",
@@ -272,7 +272,7 @@ def test_what_was_moved_is_known_again(tmp_path: Path, kind: str) -> None:
         one.id: "source_missing" if one.id == "aa" else "ok" for one in plan
     }
     # It may be the source's, changed after the plan and moved by the run that was killed.
-    assert "one is in the destination" in (rows["aa"].error or "")
+    assert "the destination has an object" in (rows["aa"].error or "")
     destination.delete("aa")
     (missing,) = [row for row in transfer_chunk(chosen, plan) if row.id == "aa"]
     assert (missing.status, "destination" in (missing.error or "")) == ("source_missing", False)

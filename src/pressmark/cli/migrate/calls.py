@@ -20,8 +20,9 @@ from pressmark.cli.migrate.output import Lines
 from pressmark.cli.migrate.watch import Watch
 from pressmark.errors import MigrationError, ReportError
 from pressmark.fs.names import is_inside
-from pressmark.migrate.reporting import Summary, check_report, outcome_of
-from pressmark.migrate.run_folder import is_of_run
+from pressmark.migrate.execution.run_result import remaining_path
+from pressmark.migrate.reporting.summary import Summary
+from pressmark.migrate.workdir import WARNINGS, is_of_run
 
 __all__ = ["Call"]
 
@@ -75,6 +76,8 @@ class Call:
 
     def _check_report(self, path: str) -> None:
         """Make sure that a report can be written, replaces nothing that is needed, and does not lie in a store."""
+        from pressmark.migrate.reporting.report import check_report
+
         for store in (self._source, self._destination):
             if is_inside(path, store):
                 raise CallError(f"--report {path}: it would lie in the store {store}; name a place outside of it")
@@ -308,7 +311,7 @@ class Call:
             yield f"the run is not finished: {why}; {self.again}"
         elif self._verb != "verify_again":
             left = summary.undone + summary.kept.objects - unseen
-            path = outcome_of(run).remaining_path
+            path = remaining_path(run.work)
             instead = " instead of --resume" if self._verb == "resume" else ""
             if path is not None:
                 # What a catch-up has not done the next one does; it takes no list.
@@ -338,4 +341,4 @@ def _kinds(plan: migrate.Plan) -> str:
 
 
 def _warnings(plan: migrate.Plan) -> str:
-    return os.path.join(plan.work, "warnings.jsonl")
+    return os.path.join(plan.work, WARNINGS)

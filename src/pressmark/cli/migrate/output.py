@@ -9,7 +9,7 @@ from pressmark.cli.common.buffered_lines import BufferedLines
 from pressmark.cli.common.console import one_line
 from pressmark.cli.common.files import Sink
 from pressmark.errors import quoted
-from pressmark.migrate import GOOD, STATUSES, Entry, Row
+from pressmark.migrate import GOOD, STATUSES, PlanEntry, Row
 
 __all__ = ["Lines", "refusal_text", "row_text"]
 
@@ -35,7 +35,7 @@ class Lines:
         if self._everything or row.status not in GOOD or row.error is not None:
             self._add(row.record() if self._as_json else row_text(row))
 
-    def entry(self, entry: Entry) -> None:
+    def entry(self, entry: PlanEntry) -> None:
         """Write what would be done with an object, if that is wanted."""
         if self._everything:
             text = f"{quoted(entry.source_id)}: {quoted(entry.source)} to {quoted(entry.target)}"

@@ -1,33 +1,51 @@
-"""The end of a move: sources removed, and the rows as they are then."""
+"""The end of a move: the sources of verified objects are removed, and the rows merged again."""
 
 from __future__ import annotations
 
 import os
 from contextlib import suppress
-from typing import Any
 
 from pressmark import jobs
 from pressmark.errors import JobError
 from pressmark.fs.moves import prune_empty_parents
 from pressmark.fs.names import encode_fs
-from pressmark.migrate.execution.merge import MergedRows, merge_rows, output_lines, write_rows
+from pressmark.migrate.execution.driver import Driver
 from pressmark.migrate.execution.row_chunks import make_folder, open_folder
-from pressmark.migrate.execution.worker_pool import ReceiptReporter, Workers
+from pressmark.migrate.execution.run_result import MergedRows, merge_rows, output_lines, write_rows
 from pressmark.migrate.job import Remove
 from pressmark.migrate.object_digest import sha256_of
 from pressmark.migrate.options import TREES
-from pressmark.migrate.phases import OnEvent
+from pressmark.migrate.phases import Progress
 from pressmark.migrate.planning.plan import Plan
 from pressmark.migrate.rows import GOOD, SOURCE_KEPT, Row
-from pressmark.migrate.run_folder import COPIED, REMOVAL, ROWS
+from pressmark.migrate.workdir import COPIED, REMOVAL, ROWS
 
-__all__ = ["copied_rows", "merge_removal", "prune_source", "remove_sources"]
+__all__ = ["move_sources"]
 
 
-def copied_rows(plan: Plan, work: jobs.WorkFolder) -> MergedRows:
-    """Write all rows, before sources are removed; once that has begun they stay as they are.
+def move_sources(
+    plan: Plan, driver: Driver, work: jobs.WorkFolder, summary: jobs.Summary
+) -> tuple[MergedRows, jobs.Summary, int]:
+    """Remove the sources, and the directories above them that became empty.
 
-    :raises JobError: they are not those that the removal began with
+    :param summary: of the chunks, all of which are done
+    :return: the rows, the summary with errors of the removal, and the number of removed empty directories
+    """
+    merged = _copied_rows(plan, work)
+    if merged.removable:
+        removal = _remove_sources(plan, driver)
+        summary = summary._replace(failed=removal.failed, stopped=removal.stopped)
+        if not removal.complete:
+            return merged, summary, 0
+    merged = _merge_removal(plan, merged)
+    driver.report(Progress("prune", merged.objects, merged.bytes, plan.objects, plan.bytes, merged.by_status))
+    return merged, summary, _prune_source(plan)
+
+
+def _copied_rows(plan: Plan, work: jobs.WorkFolder) -> MergedRows:
+    """Write all rows before the removal; once it has begun, they must not change.
+
+    :raises JobError: they changed
     """
     begun = open_folder(os.path.join(plan.work, REMOVAL))
     if begun is None:
@@ -43,19 +61,18 @@ def copied_rows(plan: Plan, work: jobs.WorkFolder) -> MergedRows:
     return merged
 
 
-def remove_sources(plan: Plan, workers: Workers, on_event: OnEvent, how: dict[str, Any]) -> jobs.Summary:
-    """Remove the sources of what is done and verified."""
+def _remove_sources(plan: Plan, driver: Driver) -> jobs.Summary:
     job = Remove(plan.options)
     folder = os.path.join(plan.work, REMOVAL)
     work = open_folder(folder) or make_folder(folder, job, os.path.join(plan.work, COPIED))
     with work.held():
-        return workers.drive(job, work, on_receipt=ReceiptReporter("remove", plan, work, on_event), **how)
+        return driver.drive(job, work, "remove", plan)
 
 
-def merge_removal(plan: Plan, before: MergedRows) -> MergedRows:
-    """Write the rows as they are after the removal.
+def _merge_removal(plan: Plan, before: MergedRows) -> MergedRows:
+    """Write the rows after the removal.
 
-    :param before: those that it was given
+    :param before: the rows before it
     """
     if not before.removable:
         os.replace(os.path.join(plan.work, before.name), os.path.join(plan.work, ROWS))
@@ -65,13 +82,13 @@ def merge_removal(plan: Plan, before: MergedRows) -> MergedRows:
     if work.summary().n != before.objects:
         raise JobError(str(work.path), "does not belong to this run; remove the folder and resume the run")
     merged = MergedRows(ROWS)
-    # The rows of what the plan left out are among them.
+    # They include the objects that the plan left out.
     write_rows(plan.work, merged, output_lines(work), None)
     return merged
 
 
-def prune_source(plan: Plan) -> int:
-    """Remove the directories of the source that are empty now, above the objects that went."""
+def _prune_source(plan: Plan) -> int:
+    """Remove empty directories of the source above migrated objects, and return their number."""
     root = os.fsencode(plan.options.source)
     tree = TREES.get(plan.options.source_kind, b"")
     if tree and os.path.basename(root) != tree:
@@ -82,7 +99,7 @@ def prune_source(plan: Plan) -> int:
             row = Row.parse(line)
             if row.status in GOOD and row.error_code != SOURCE_KEPT:
                 place = encode_fs(row.source)
-                # The objects are gone from the source: an empty directory that may not be removed undoes nothing.
+                # The objects are gone: an empty directory that must stay is no error.
                 with suppress(OSError):
                     pruned += len(prune_empty_parents(root, place.removeprefix(tree).lstrip(b"/") if tree else place))
     return pruned

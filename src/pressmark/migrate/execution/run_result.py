@@ -1,16 +1,24 @@
-"""How a run ended."""
+"""The rows of a run, merged into one file, and the result of the run."""
 
 from __future__ import annotations
 
+import hashlib
+import os
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from pressmark import jobs
+from pressmark.errors import JobError
+from pressmark.fs.atomic import OutputFile, Replacement
+from pressmark.fs.names import encode_fs
+from pressmark.migrate.planning.entry import PlanEntry
 from pressmark.migrate.planning.plan import Plan
-from pressmark.migrate.rows import GOOD, Row
+from pressmark.migrate.rows import GOOD, SOURCE_KEPT, Row
+from pressmark.migrate.workdir import ENTRIES, KNOWN, REMAINING
 
-__all__ = ["Run"]
+__all__ = ["MergedRows", "Run", "merge_rows", "output_lines", "remaining_path", "write_remaining", "write_rows"]
 
 
 @dataclass(frozen=True)
@@ -75,3 +83,128 @@ class Run:
         """Return it as it stands in JSON, without the plan."""
         record = {key: value for key, value in asdict(self).items() if key not in ("plan", "rows_path")}
         return {"ok": self.ok, "complete": self.complete, **record, "failed": [one._asdict() for one in self.failed]}
+
+
+class MergedRows:
+    """What a file of rows says, all together."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.sha256 = ""  # of the file, once it is written
+        self.objects = self.files = self.bytes = self.kept = self.noted = self.planned = 0
+        self.removable = False
+        self.by_status: Counter[str] = Counter()
+        self.by_mode: Counter[str] = Counter()
+
+    def add(self, line: bytes) -> None:
+        # Not as a Row: one process does this for all of them, while the others have nothing to do.
+        row = Row.facts(line)
+        self.objects += 1
+        self.by_status[row.status] += 1
+        if row.mode is not None:
+            self.by_mode[row.mode] += 1
+        if row.status in GOOD:
+            self.files += row.files
+            self.bytes += row.bytes
+            self.kept += row.error_code == SOURCE_KEPT
+            self.noted += row.noted
+            # What was renamed has no source any more.
+            self.removable = self.removable or row.verify != "moved"
+
+    @property
+    def all_done(self) -> bool:
+        """Whether nothing remains to be done with any of them."""
+        return not self.kept and not self.by_status.keys() - GOOD
+
+    def run(self, plan: Plan, summary: jobs.Summary, pruned: int, seconds: float, folder: str = "") -> Run:
+        return Run(
+            work=plan.work,
+            plan=plan,
+            objects=self.objects,
+            files=self.files,
+            bytes=self.bytes,
+            by_status=dict(sorted(self.by_status.items())),
+            by_mode=dict(sorted(self.by_mode.items())),
+            kept=self.kept,
+            noted=self.noted,
+            remaining=max(0, plan.objects - self.planned),
+            failed=summary.failed,
+            stopped=summary.stopped,
+            pruned=pruned,
+            seconds=seconds,
+            rows_path=os.path.join(folder or plan.work, self.name),
+        )
+
+
+def output_lines(work: jobs.WorkFolder) -> Iterator[bytes]:
+    """Give the rows of the chunks that are done, in the order of the plan.
+
+    :raises JobError: they are not those that the receipts are for, or cannot be read
+    """
+    for receipt in work.receipts():
+        if receipt.output is None:
+            continue
+        path = work.output_path(receipt.output)
+        try:
+            rows = path.read_bytes()  # of one chunk
+        except OSError as error:
+            raise JobError(str(path), f"cannot be read ({error.strerror}); the run needs it") from error
+        # Before any of them is given: they may be no rows at all.
+        if hashlib.sha256(rows).hexdigest() != receipt.sha256:
+            raise JobError(str(path), "changed since it was written; remove it and resume the run to repeat its chunk")
+        yield from rows.splitlines(keepends=True)
+
+
+def write_rows(folder: str, merged: MergedRows, lines: Iterator[bytes], known: str | None) -> None:
+    """Write a file of rows, atomically.
+
+    :param known: a file with the rows of objects that the plan left out
+    """
+    with OutputFile(os.path.join(folder, merged.name)) as file:
+        for line in lines:
+            merged.add(line)
+            file.write(line)
+        merged.planned = merged.objects
+        if known is not None:
+            with open(known, "rb") as more:
+                for line in more:
+                    merged.add(line)
+                    file.write(line)
+    merged.sha256 = file.sha256
+
+
+def merge_rows(plan: Plan, work: jobs.WorkFolder, name: str) -> MergedRows:
+    merged = MergedRows(name)
+    write_rows(plan.work, merged, output_lines(work), os.path.join(plan.work, KNOWN))
+    return merged
+
+
+def write_remaining(plan: Plan, work: jobs.WorkFolder, rows: str | None) -> None:
+    """Write the source's identifiers of what is not done; ended by NUL where one of them has a line end.
+
+    :param rows: the file of those that are not; :data:`None` where all of them are done
+    """
+
+    def remaining() -> Iterator[bytes]:
+        with open(os.devnull if rows is None else rows, "rb") as lines:
+            for line in lines:
+                row = Row.parse(line)
+                if (row.status not in GOOD or row.error_code == SOURCE_KEPT) and row.source_id:
+                    yield encode_fs(row.source_id)
+        with open(os.path.join(plan.work, ENTRIES), "rb") as entries:
+            for chunk in work.remaining():
+                entries.seek(chunk.start)
+                while entries.tell() < chunk.stop:
+                    yield encode_fs(PlanEntry.parse(entries.readline()).source_id)
+
+    end = b"\0" if any(b"\n" in one or one.endswith(b"\r") for one in remaining()) else b"\n"
+    path = os.path.join(plan.work, REMAINING)
+    with Replacement(path, part=f"{path}.new", durable=False) as file:
+        for one in remaining():
+            file.write(one + end)
+
+
+def remaining_path(work: str) -> str | None:
+    """Return the file with the identifiers of the objects that are not done; :data:`None` if all are."""
+    path = os.path.join(work, REMAINING)
+    return path if os.path.exists(path) and os.path.getsize(path) else None

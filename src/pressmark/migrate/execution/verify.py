@@ -1,45 +1,41 @@
-"""The verification of a finished run: everything that it migrated is read again in the destination."""
+"""The verification of a finished run: all migrated objects are read again in the destination."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from dataclasses import replace
 from itertools import count
 from time import monotonic
+from typing import Unpack
 
 from pressmark.errors import MigrationError
 from pressmark.jobs.workdir import work_errors
-from pressmark.migrate.execution.merge import MergedRows, output_lines, write_rows
+from pressmark.migrate.execution.driver import Driver, RunOptions
 from pressmark.migrate.execution.row_chunks import make_folder, open_folder
-from pressmark.migrate.execution.run_result import Run
-from pressmark.migrate.execution.worker_pool import ReceiptReporter, Workers
+from pressmark.migrate.execution.run_result import MergedRows, Run, output_lines, write_rows
 from pressmark.migrate.job import Verify
-from pressmark.migrate.phases import OnEvent
 from pressmark.migrate.planning.plan import Plan, utc_now, write_record
 from pressmark.migrate.previous_runs import migrated_rows
-from pressmark.migrate.run_folder import FINISHED, ROWS, VERIFICATION, state
+from pressmark.migrate.workdir import FINISHED, ROWS, VERIFICATION, state
 
-__all__ = ["verify_run"]
+__all__ = ["verify"]
 
 
-def verify_run(
-    plan: Plan,
-    workers: Workers,
-    *,
-    max_errors: int | None = None,
-    on_event: OnEvent | None = None,
-    stop: Callable[[], bool] | None = None,
-) -> Run:
-    """Read all that was migrated again in the destination, by the runs that this one caught up with, too, and compare.
+def verify(plan_or_work: Plan | str | os.PathLike[str], **how: Unpack[RunOptions]) -> Run:
+    """Read everything that a finished run has migrated, and the runs it caught up with, and compare it.
 
-    A verification that was interrupted is gone on with; one that is finished is begun again beside it.
+    An interrupted verification is resumed; after a finished one, another one starts.
 
-    :raises MigrationError: the run is not finished, or the work folder of one that it caught up with is gone
-    :raises JobError: it cannot go on, or the run's rows are damaged
+    :param plan_or_work: the plan of the run, or its work folder
+    :param how: see :class:`~pressmark.migrate.execution.driver.RunOptions`
+    :return: the verification, for :func:`pressmark.migrate.report`
+    :raises MigrationError: the run is not finished, or the work folder of an earlier run is missing
+    :raises JobError: the verification cannot continue, or rows are damaged
     """
+    plan, driver = Plan.of(plan_or_work), Driver(**how)
     if state(plan.work) != "finished":
-        raise _refused(plan, f"the run in {plan.work} is not finished; run or resume it first")
+        what = f"the run in {plan.work} is not finished; run or resume it first"
+        raise MigrationError(plan.options.source, plan.options.destination, what)
     started = monotonic()
     with work_errors(plan.work):
         rows, digest, earlier = migrated_rows(plan)
@@ -53,20 +49,14 @@ def verify_run(
         if work is None or work.parameters.get("rows") == digest:
             break
     work = work or make_folder(folder, job, rows)
-    report = on_event or (lambda _event: None)
     with work_errors(folder), work.held():
-        on_receipt = ReceiptReporter("verify", replace(plan, objects=plan.objects + earlier), work, report)
-        summary = workers.drive(job, work, on_receipt=on_receipt, max_errors=max_errors, stop=stop)
+        summary = driver.drive(job, work, "verify", replace(plan, objects=plan.objects + earlier))
         merged = MergedRows(ROWS)
         write_rows(folder, merged, output_lines(work), None)
         run = merged.run(plan, summary, 0, round(monotonic() - started, 3), folder)
-        # What the plan left out is among the rows.
+        # The rows include the objects that the plan left out.
         expected = plan.objects + plan.invalid + plan.missing + earlier
         run = replace(run, remaining=max(0, expected - run.objects))
         if run.complete:
             write_record(os.path.join(folder, FINISHED), {"at": utc_now(), **run.record()})
     return run
-
-
-def _refused(plan: Plan, what: str) -> MigrationError:
-    return MigrationError(plan.options.source, plan.options.destination, what)

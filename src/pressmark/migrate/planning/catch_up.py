@@ -1,88 +1,98 @@
-"""Two phases: copy while the old system is live, catch up with what was changed since, then switch.
+"""Catching up: a run while the old system is in use, then another one for everything that changed since.
 
-What is caught up with are objects that are new, that were not done, or whose number of files, size or time of change
-is not as the first run found it. Times are those of the newest change to a file's content or status. Objects that the
-first run gave other identifiers keep those.
+A catch-up migrates objects that are new, that were not done, or whose number of files, size or time of change differs
+from the first run. The time is that of the latest change of a file's content or status. Objects keep the identifiers
+that the first run gave them.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pressmark.errors import JobError, MigrationError
+from pressmark.jobs.workdir import work_errors
 from pressmark.migrate.id_index import IdentifierIndex
 from pressmark.migrate.object_digest import sha256_of
 from pressmark.migrate.options import make_options
-from pressmark.migrate.phases import OnEvent
-from pressmark.migrate.planning.id_map import IdentifierMap
 from pressmark.migrate.planning.measure import Measure
-from pressmark.migrate.planning.plan import ENTRIES, Plan
+from pressmark.migrate.planning.plan import Plan
 from pressmark.migrate.planning.planner import make_plan
 from pressmark.migrate.previous_runs import runs
 from pressmark.migrate.rows import GOOD, Row
-from pressmark.migrate.run_folder import finished_rows, state
+from pressmark.migrate.workdir import ENTRIES, finished_rows, state, work_folder
 
-__all__ = ["PreviousRuns", "plan_catch_up"]
+if TYPE_CHECKING:
+    from pressmark.migrate.phases import OnEvent
+    from pressmark.migrate.planning.id_map import IdentifierMap
 
-# Instead of a size, of an object that the run has taken out of the source: if there is one again, it is another one.
+__all__ = ["PreviousRuns", "catch_up"]
+
+# The size of an object that a run has moved: if the source has one again, it is another object.
 _MOVED = ""
 
 
-def plan_catch_up(
-    first: Plan,
-    work: str | os.PathLike[str],
+def catch_up(
+    before: Plan | str | os.PathLike[str],
     *,
-    new_ids: IdentifierMap | None,
-    threads: int | None,
-    on_event: OnEvent | None,
-    how: Mapping[str, Any],
+    work: str | os.PathLike[str] | None = None,
+    new_ids: IdentifierMap | None = None,
+    threads: int | None = None,
+    on_event: OnEvent | None = None,
+    **how: Any,
 ) -> Plan:
-    """Plan what was changed since a first run.
+    """Plan the migration of everything that changed in the source since a finished run.
 
-    :param first: its plan
-    :param new_ids: which identifiers objects get; :data:`None` for the first run's map, if it had one
-    :param how: options that are to differ
-    :raises MigrationError: it is not finished, or the plan is refused
-    :raises JobError: its rows or its entries are damaged
+    The run may have caught up with others: all of them count. Objects that are no longer in the source are warnings of
+    the kind ``gone``; the destination keeps them.
+
+    :param before: the plan or the work folder of the run
+    :param work: the new work folder; :data:`None` for :func:`work_folder`
+    :param new_ids: as for :func:`plan`; :data:`None` for the map of that run, if it had one
+    :param threads: as for :func:`plan`
+    :param on_event: as for :func:`plan`
+    :param how: options that differ from that run, such as ``move``; ``replace`` is on
+    :raises MigrationError: the plan is refused, the run is not finished, its map is damaged, or the work folder of an
+        earlier run is missing
+    :raises JobError: rows or entries of a run are damaged, or the work folder cannot be used
     """
+    first = Plan.of(before)
+    folder = work_folder(first.options.destination) if work is None else os.path.abspath(os.fspath(work))
     if state(first.work) != "finished":
         what = f"the run in {first.work} is not finished; run or resume it first"
         raise MigrationError(first.options.source, first.options.destination, what)
     options = make_options(**{**asdict(first.options), "replace": True, **how})
-    with IdentifierIndex(first.work) as index:
+    with work_errors(folder), IdentifierIndex(first.work) as index:
         return make_plan(
             options,
-            work,
+            folder,
             new_ids=new_ids,
             threads=threads,
-            wanted=PreviousRuns(first, index),
+            selection=PreviousRuns(first, index),
             before=first.work,
             on_event=on_event,
         )
 
 
 class PreviousRuns:
-    """What a run and those that it caught up with have done.
-
-    A plan's :class:`~pressmark.migrate.planning.planner.Selection`.
+    """The objects that a chain of runs has migrated: a :class:`~pressmark.migrate.planning.planner.Selection`.
 
     :param plan: of the last run, which is finished
-    :param index: empty; filled with what is done
-    :raises MigrationError: the work folder of an earlier run is gone
+    :param index: empty; filled with the migrated objects
+    :raises MigrationError: the work folder of an earlier run is missing
     :raises JobError: rows or entries are damaged
     """
 
     def __init__(self, plan: Plan, index: IdentifierIndex) -> None:
         self._plan = plan
         self._index = index
-        # The newest first: of an object that is there again, the first counts.
+        # The newest run first: the first row of an object counts.
         index.fill(item for run in runs(plan) for item in _sizes(run))
 
     def changed(self, identifiers: Sequence[str], sizes: Sequence[Measure]) -> list[bool]:
-        """Return of each object whether it is to be migrated again."""
+        """Return for each object whether to migrate it again."""
         before = self._index.ask(identifiers)
         return [
             known != _size(one.files, one.bytes, one.changed) or one.fault is not None
@@ -90,29 +100,27 @@ class PreviousRuns:
         ]
 
     def left_out(self, identifier: str) -> None:
-        """Take note of an object that is in the source, but cannot be migrated as it is."""
+        """Record an object that is in the source, but is left out because it is invalid."""
         self._index.ask([identifier])
 
     def new_ids(self) -> Iterator[tuple[str, str]] | None:
-        """Return the map of the run, if it had one.
+        """Return the map of the run; :data:`None` if it had none.
 
-        :raises MigrationError: it is damaged
+        :raises MigrationError: the map is damaged
         """
         return self._plan.new_ids()
 
     def gone(self) -> Iterator[str]:
-        """Give the identifiers of objects that were there and are not any more, once all were asked for."""
+        """Yield the identifiers of migrated objects that are no longer in the source, after all others."""
         for identifier, size in self._index.unasked():
             if size != _MOVED:
                 yield identifier
 
 
 def _sizes(plan: Plan) -> Iterator[tuple[str, str]]:
-    """Give identifiers of what a run has done, and what tells that it was not changed since.
+    """Yield the identifiers of objects that a run has migrated, with the sizes that detect later changes.
 
-    A run with ``move`` has done only what is not in its source any more.
-
-    :raises JobError: its rows or its entries are damaged
+    :raises JobError: rows or entries are damaged
     """
     path = os.path.join(plan.work, ENTRIES)
     if sha256_of(path) != plan.sha256:
@@ -131,7 +139,7 @@ def _sizes(plan: Plan) -> Iterator[tuple[str, str]]:
 
 
 def _done(plan: Plan) -> Iterator[str]:
-    path, _digest = finished_rows(plan)
+    path, _digest = finished_rows(plan.work)
     with open(path, "rb") as lines:
         for line in lines:
             row = Row.parse(line)

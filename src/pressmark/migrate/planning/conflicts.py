@@ -19,7 +19,7 @@ from pressmark.migrate.options import Options, existing
 from pressmark.paths import PathIndex, folded, name_violations
 from pressmark.reports import ERROR, WARNING, Kind
 
-__all__ = ["KINDS", "Collisions", "ConflictMember", "Fault", "Names", "PlanConflicts", "folds", "lack_of_space"]
+__all__ = ["KINDS", "Collisions", "ConflictMember", "Fault", "NameRules", "PlanConflicts", "folds"]
 
 #: Errors refuse a plan, warnings do not. Collisions by case or normalisation are errors where the destination's system
 #: takes such names for equal, and warnings elsewhere.
@@ -141,7 +141,7 @@ def _line(kind: str, members: Sequence[ConflictMember], count: int, message: str
     return f"{kind}: {names}{others}{at}: {message}"
 
 
-class Names:
+class NameRules:
     """What the target system takes as names: of objects' places and of the files in them.
 
     :param options: of the migration
@@ -226,26 +226,3 @@ class Collisions:
                 kind = "case"
             binds = folding or kind in ("equal", "inside")
             found.add(kind, members, count=collision.count, severity=ERROR if binds else WARNING)
-
-
-def lack_of_space(destination: str, blocks: int, files: int, directories: int) -> list[tuple[str, str]]:
-    """Return which of space and inodes the destination's file system has too little of: kind and message of each.
-
-    :param blocks: the bytes of the files, in blocks of 4 KiB; without what directories take
-    :param files: that are new
-    :param directories: that are new, at least
-    """
-    if not hasattr(os, "statvfs"):
-        return []
-    place = existing(destination)
-    status = os.statvfs(place)
-    found = []
-    free = status.f_bavail * status.f_frsize
-    if blocks > free:
-        what = f"{blocks} bytes are needed at least, and {free} are free; make room, or take another file system"
-        found.append(("space", f"{place}: {what}"))
-    # Some file systems make inodes as they need them, and say that there are none.
-    if status.f_files and files + directories > status.f_favail:
-        what = f"{files + directories} inodes are needed at least, and {status.f_favail} are free"
-        found.append(("inodes", f"{place}: {what}; take another file system"))
-    return found

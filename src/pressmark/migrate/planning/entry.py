@@ -8,13 +8,13 @@ from typing import NamedTuple
 
 from pressmark.stores import StoreObject
 
-__all__ = ["Entry"]
+__all__ = ["PlanEntry"]
 
 _encode = json.JSONEncoder(separators=(",", ":")).encode
 _decode = json.JSONDecoder().decode
 
 
-class Entry(NamedTuple):
+class PlanEntry(NamedTuple):
     """One object that is to be migrated.
 
     :ivar id: its identifier in the destination
@@ -41,7 +41,7 @@ class Entry(NamedTuple):
         return _encode(self._asdict()).encode() + b"\n"
 
     @classmethod
-    def parse(cls, line: builtins.bytes) -> Entry:
+    def parse(cls, line: builtins.bytes) -> PlanEntry:
         """Return the entry of a line.
 
         :raises ValueError: it is no line of a plan

@@ -1,25 +1,24 @@
-"""Objects of the source by identifier, as a walk would give them."""
+"""Source objects looked up by identifier, as a walk of the store yields them."""
 
 from __future__ import annotations
 
 import os
 
 from pressmark.errors import IdentifierError, ObjectError
-from pressmark.fs.names import decode_fs
+from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.migrate.rows import Row
 from pressmark.migrate.transfer.failures import status_of_problem
-from pressmark.reports import Problem
+from pressmark.migrate.transfer.reading import object_path
 from pressmark.stores import Store, StoredObject, StoreObject
-from pressmark.stores.bags.bag_folder_reader import BagObject
 from pressmark.stores.pairtree import dialects
 from pressmark.stores.pairtree.pairtree_store import PairtreeStore
 from pressmark.stores.problems import problem
 
-__all__ = ["looked_up", "missing"]
+__all__ = ["look_up", "missing"]
 
 
-def looked_up(store: Store, identifier: str) -> StoreObject | Row:
-    """Return an object's record, or the row that says why there is none."""
+def look_up(store: Store, identifier: str) -> StoreObject | Row:
+    """Return the record of an object, or a row that reports why it cannot be migrated."""
     try:
         found = store.get(identifier)
     except IdentifierError as error:
@@ -31,8 +30,7 @@ def looked_up(store: Store, identifier: str) -> StoreObject | Row:
         return Row(identifier, identifier, "", "", status, error_code=error.kind, error=error.reason)
     if isinstance(store, PairtreeStore):
         return _of_pairtree(store, identifier, found)
-    path = found.bag_path if isinstance(found, BagObject) else found.path
-    return StoreObject(identifier, _relative(store, path), True, None, ())
+    return StoreObject(identifier, _relative(store, object_path(store, found)), True, None, ())
 
 
 def missing(identifier: str, why: str) -> Row:
@@ -48,8 +46,7 @@ def _of_pairtree(store: PairtreeStore, identifier: str, found: StoredObject) -> 
     place, within = f"pairtree_root/{ppath}", _relative(store, found.path)
     if within != place:
         return StoreObject(identifier, place, True, within.removeprefix(f"{place}/"), ())
-    wrong: tuple[Problem, ...] = (problem("split-end", place.encode("utf-8", "surrogateescape")),)
-    return StoreObject(identifier, place, False, None, wrong)
+    return StoreObject(identifier, place, False, None, (problem("split-end", encode_fs(place)),))
 
 
 def _relative(store: Store, path: bytes) -> str:

@@ -1,4 +1,4 @@
-"""What objects are made of: how many files, how large, when they were changed, what they are called."""
+"""The size of objects: the number, bytes, names and latest change of their files."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import NamedTuple
 from pressmark.errors import ObjectError
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.migrate.options import Options
-from pressmark.migrate.planning.entry import Entry
+from pressmark.migrate.planning.entry import PlanEntry
+from pressmark.migrate.transfer.content import Content, File, content_of
 from pressmark.migrate.transfer.failures import TransferError
-from pressmark.migrate.transfer.reading import Content, Reader, content_of
+from pressmark.migrate.transfer.reading import ContentReader, bag_directory
 from pressmark.stores import Store, StoreObject
-from pressmark.stores.bags.bag_folder_reader import BagObject
 from pressmark.stores.ocfl.stored_object import OcflObject
 from pressmark.stores.store import object_errors
 
@@ -24,15 +24,15 @@ _BLOCK = 4096
 
 
 class Measure(NamedTuple):
-    """An object's size.
+    """The size of an object.
 
-    :ivar files: how many it has
-    :ivar bytes: they have together
-    :ivar changed: when the newest of them was changed last, in nanoseconds since 1970: content or status
-    :ivar blocks: the bytes that they take on a disk with blocks of 4 KiB
-    :ivar directories: that they are in
-    :ivar fault: why it cannot be read; :data:`None` where it can
-    :ivar left_out: what of it the destination has no place for; :data:`None` where all of it goes
+    :ivar files: number of files
+    :ivar bytes: of all files
+    :ivar changed: latest change of a file's content or status, in nanoseconds since 1970
+    :ivar blocks: bytes on a disk with blocks of 4 KiB
+    :ivar directories: number of directories with files
+    :ivar fault: why the object cannot be read; :data:`None` if it can
+    :ivar left_out: the parts that the destination has no place for; :data:`None` if it can hold everything
     """
 
     files: int
@@ -45,7 +45,7 @@ class Measure(NamedTuple):
 
 
 def measure(store: Store, record: StoreObject, options: Options) -> tuple[Measure, list[str]]:
-    """Return how large an object is, and what its files are called that the destination sees."""
+    """Return the size of an object, and the names of the files that the destination receives."""
     count = size = blocks = changed = 0
     names: list[str] = []
     directories = set()
@@ -69,39 +69,33 @@ def measure(store: Store, record: StoreObject, options: Options) -> tuple[Measur
 def _files(
     store: Store, record: StoreObject, options: Options
 ) -> tuple[Iterable[tuple[str, os.stat_result]], str | None]:
-    """Return name and status of each file of an object that is to be migrated, and what does not go with them."""
+    """Return name and status of each file to migrate, and the parts of the object that stay behind."""
     top = os.path.join(os.fsencode(store.root), encode_fs(record.path))
     if options.source_kind == "ocfl" and options.verbatim:
         return _below(top), None
     if record.encapsulation is not None:
-        empty: list[tuple[bytes, bytes]] = []
+        empty: list[File] = []
         files = list(_below(os.path.join(top, encode_fs(record.encapsulation)), empty))
-        # What links lead to is for the store to say.
-        if not any(_is_link(status) for _name, status in files):
+        # The store resolves links.
+        if not any(stat.S_ISLNK(status.st_mode) for _name, status in files):
             return files, Content([], {}, empty).left_out(options.to)
     found = store.locate(record)
-    if isinstance(found, BagObject) and not found.serialized and options.verbatim:
+    is_bag = bag_directory(store, found) is not None
+    if is_bag and options.verbatim:
         return _below(top), None
-    if isinstance(found, OcflObject) or (isinstance(found, BagObject) and not found.serialized):
-        # A bag that a migration has made around an object is unwrapped.
-        content = Reader(options, store).content(_entry(record))
+    if is_bag or isinstance(found, OcflObject):
+        identifier = record.id or ""
+        entry = PlanEntry(identifier, identifier, record.path, "", record.encapsulation, 0, 0, 0)
+        content = ContentReader(options, store).content(entry)
     else:
         content = content_of(found)
     return ((decode_fs(name), os.stat(path)) for name, path in content.files), content.left_out(options.to)
 
 
-def _entry(record: StoreObject) -> Entry:
-    return Entry(record.id or "", record.id or "", record.path, "", record.encapsulation, 0, 0, 0)
+def _below(top: bytes, empty: list[File] | None = None) -> Iterator[tuple[str, os.stat_result]]:
+    """Yield name and status of everything below a directory except directories.
 
-
-def _is_link(status: os.stat_result) -> bool:
-    return stat.S_ISLNK(status.st_mode)
-
-
-def _below(top: bytes, empty: list[tuple[bytes, bytes]] | None = None) -> Iterator[tuple[str, os.stat_result]]:
-    """Give everything below a directory that is none itself.
-
-    :param empty: names and paths of directories with nothing in them go there
+    :param empty: names and paths of empty directories are appended
     """
     left = [b""]
     while left:

@@ -1,47 +1,26 @@
-"""A plan that was made: every object with its place, and nothing written to the destination.
+"""A finished plan: every object with its path in the destination.
 
-::
-
-    <work>/
-    ├── entries.jsonl     an object a line, in the order of the source: :class:`pressmark.migrate.planning.entry.Entry`
-    ├── known.jsonl       rows of what is not done, known by now: ``source_missing``, ``source_invalid``
-    ├── map.jsonl         which identifiers objects get, where a map says so: an old and a new one a line
-    ├── refused.jsonl     why the plan is refused; empty where it is not
-    ├── warnings.jsonl    what is worth a look
-    ├── plan.json         how much it is; written last
-    └── run.json, …       of the run: :class:`pressmark.jobs.WorkFolder`
+:mod:`pressmark.migrate.workdir` lists the files of a plan.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
 from pressmark.errors import JobError, MigrationError
 from pressmark.fs.atomic import replace_file
 from pressmark.fs.owners import UntrustedError, require_shared
-from pressmark.jobs.workdir import LOCK
 from pressmark.migrate.object_digest import sha256_of
 from pressmark.migrate.options import Options
-from pressmark.migrate.planning.entry import Entry
+from pressmark.migrate.planning.entry import PlanEntry
+from pressmark.migrate.workdir import ENTRIES, MAP, PLAN, REFUSED
 
-__all__ = ["BEGUN", "ENTRIES", "KNOWN", "MAP", "PLAN", "PLANNED", "Plan", "refuse_others", "utc_now", "write_record"]
-
-ENTRIES, KNOWN, MAP, PLAN = "entries.jsonl", "known.jsonl", "map.jsonl", "plan.json"
-#: There since the run was begun: the plan must not be replaced any more.
-BEGUN = "begun.json"
-#: What is in a work folder before that.
-PLANNED = frozenset(
-    {
-        *(ENTRIES, f"{ENTRIES}.new", KNOWN, MAP, PLAN, f"{PLAN}.new", "refused.jsonl", "warnings.jsonl"),
-        *("run.json", "plan.jsonl", "nonce", LOCK, "receipts", "output", f"{BEGUN}.new"),
-    }
-)
+__all__ = ["Plan", "refuse_others", "utc_now", "write_record"]
 
 
 @dataclass(frozen=True)
@@ -83,11 +62,11 @@ class Plan:
     seconds: float = 0.0
     before: str | None = None
 
-    def entries(self) -> Iterator[Entry]:
+    def entries(self) -> Iterator[PlanEntry]:
         """Give every object, in the order in which they are migrated."""
         with open(os.path.join(self.work, ENTRIES), "rb") as lines:
             for line in lines:
-                yield Entry.parse(line)
+                yield PlanEntry.parse(line)
 
     def new_ids(self) -> Iterator[tuple[str, str]] | None:
         """Give what the map says that it was made with, old and new identifiers; :data:`None` where it had no map.
@@ -109,12 +88,17 @@ class Plan:
 
     def record(self) -> dict[str, Any]:
         """Return it as it stands in JSON."""
-        return {**dataclasses.asdict(self), "options": self.options.record()}
+        return {**asdict(self), "options": self.options.record()}
 
     def summary(self) -> dict[str, Any]:
         """Return how much it is, without what was asked for."""
         left_out = ("options", "sha256", "known_sha256", "map_sha256")
         return {key: value for key, value in self.record().items() if key not in left_out}
+
+    @classmethod
+    def of(cls, plan_or_work: Plan | str | os.PathLike[str]) -> Plan:
+        """Return a plan itself, or the plan in a work folder: see :meth:`open`."""
+        return plan_or_work if isinstance(plan_or_work, Plan) else cls.open(plan_or_work)
 
     @classmethod
     def open(cls, work: str | os.PathLike[str]) -> Plan:
@@ -129,7 +113,7 @@ class Plan:
                 record = json.load(file)
             return cls(**{**record, "work": folder, "options": Options.from_record(record["options"])})
         except FileNotFoundError:
-            refused = os.path.join(folder, "refused.jsonl")
+            refused = os.path.join(folder, REFUSED)
             what = f"it was refused; {refused} says why" if os.path.exists(refused) else "there is no plan in it"
             raise MigrationError("", folder, f"{what}: plan the migration first") from None
         except UntrustedError as error:
@@ -146,15 +130,15 @@ def _pairs(path: str) -> Iterator[tuple[str, str]]:
 
 
 def refuse_others(plan: Plan, options: Options) -> None:
-    """Refuse options that are not those of the plan.
+    """Refuse options that differ from those of the plan.
 
-    :raises MigrationError: they are not
+    :raises MigrationError: an option differs
     """
-    planned, asked = json.loads(plan.options.text()), json.loads(options.text())
-    differ = [name for name in planned if planned[name] != asked[name]]
+    planned, asked = (json.loads(json.dumps(asdict(one))) for one in (plan.options, options))
+    differ = [name for name in sorted(planned) if planned[name] != asked[name]]
     if differ:
-        said = ", ".join(f"{name} was {json.dumps(planned[name])}, not {json.dumps(asked[name])}" for name in differ)
-        what = f"{plan.work}: this migration was started with different options ({said})"
+        values = ", ".join(f"{name} was {json.dumps(planned[name])}, not {json.dumps(asked[name])}" for name in differ)
+        what = f"{plan.work}: this migration was started with different options ({values})"
         what += "; use the same options or start a new migration"
         raise MigrationError(plan.options.source, plan.options.destination, what)
 

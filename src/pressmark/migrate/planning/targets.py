@@ -1,34 +1,30 @@
-"""Where objects go: their places in the destination, and the paths that their files have there."""
+"""The paths of objects and of their files in the destination."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
 
-from pressmark.bagit.paths import normal_key
 from pressmark.errors import IdentifierError, quoted
 from pressmark.fs.names import encode_fs, is_utf8
 from pressmark.layouts import Pairtree, Vitro, layout_from_config
 from pressmark.migrate.options import Options
-from pressmark.stores.bags.bag_folder_reader import CONFIG, IDENTIFIER, REPLACED, can_be_said
-from pressmark.stores.bags.bag_folder_reader import WORKSHOP as BAGS_WORKSHOP
-from pressmark.stores.ocfl.layout_files import EXTENSIONS, LAYOUT
 
 __all__ = ["Place", "Targets"]
 
 _PAIRTREE, _VITRO = "pairtree_root", "file_storage_root"
-# Around what is put into an object that is made anew.
+# The directory of the content of a new object.
 _CONTENT = {"ocfl": "v1/content/", "bags": "data/", "pairtree": "", "vitro": ""}
 
-#: A place, or :data:`None`; then the kind of the refusal, and why.
+#: A path, or :data:`None`; then the kind of the conflict, and the reason.
 Place = tuple[str | None, str, str]
 
 
 class Targets:
-    """The places of a destination's objects.
+    """The paths of a destination's objects.
 
-    :raises StoreError: the destination cannot be made like this
-    :raises LayoutConfigError: its layout is refused
+    :raises StoreError: the destination cannot be created with these options
+    :raises LayoutConfigError: the layout is invalid
     """
 
     def __init__(self, options: Options) -> None:
@@ -40,14 +36,14 @@ class Targets:
         self._root = os.fsencode(options.destination)
 
     def places(self, identifiers: Sequence[str]) -> list[Place]:
-        """Return where objects go, relative to the destination's root."""
+        """Return the paths of objects, relative to the destination's root."""
         if self._layout is None:
             return [self._named(identifier) for identifier in identifiers]
         paths: list[str] | list[str | None] = self._layout.map_ids(identifiers, on_error="none")
         return [self._checked(one, path) for one, path in zip(identifiers, paths, strict=True)]
 
     def _named(self, identifier: str) -> Place:
-        """Return where a bag goes that is called by its cleaned identifier."""
+        """Return the path of a bag without a layout: its cleaned identifier."""
         try:
             name = Pairtree.clean(identifier)
         except IdentifierError as error:
@@ -68,53 +64,64 @@ class Targets:
             return f"{_PAIRTREE}/{path}", "", ""
         if self._kind == "vitro":
             return f"{_VITRO}/{path}", "", ""
-        if self._kind == "ocfl":
-            try:
-                identifier.encode()
-            except UnicodeEncodeError:
-                return None, "unmapped", "it is not UTF-8, and an OCFL inventory can hold no other"
-        elif not self._verbatim and not can_be_said(identifier) and not self._is_said_by(path, identifier):
-            return None, "unmapped", f"it cannot be written as an {IDENTIFIER}, on one line of text"
-        if self._reserved(encode_fs(path)):
-            return None, "reserved", f"its place {quoted(path)} is what the store has for itself; take another layout"
+        why = self._unstorable(identifier, path)
+        if why is not None:
+            return None, "unmapped", why
+        if self._is_reserved(encode_fs(path)):
+            what = f"the store reserves the path {quoted(path)} for itself; choose another layout"
+            return None, "reserved", what
         return path, "", ""
 
-    def _is_said_by(self, path: str, identifier: str) -> bool:
-        """Return whether a place says the identifier."""
-        layout = self._layout
-        return layout is not None and layout.reversible and layout.unmap_path(path) == identifier
-
-    def _reserved(self, place: bytes) -> bool:
-        names = place.split(b"/")
+    def _unstorable(self, identifier: str, path: str) -> str | None:
+        """Return why a store cannot record the identifier of an object."""
         if self._kind == "ocfl":
-            return names[0].lower() in (EXTENSIONS, LAYOUT) or names[0].startswith(b"0=")
-        return any(name in (CONFIG, BAGS_WORKSHOP) or name.endswith(REPLACED) for name in names)
+            is_text = is_utf8(encode_fs(identifier))
+            return None if is_text else "the identifier is not UTF-8, as an OCFL inventory requires"
+        if self._verbatim:
+            return None
+        from pressmark.migrate.planning.bag_targets import unstorable_identifier
+
+        return unstorable_identifier(identifier, path, self._layout)
+
+    def _is_reserved(self, path: bytes) -> bool:
+        if self._kind == "ocfl":
+            from pressmark.stores.ocfl.layout_files import EXTENSIONS, LAYOUT
+
+            first = path.partition(b"/")[0]
+            return first.lower() in (EXTENSIONS, LAYOUT) or first.startswith(b"0=")
+        from pressmark.migrate.planning.bag_targets import is_reserved
+
+        return is_reserved(path)
 
     def fault_of(self, names: Sequence[str]) -> tuple[str, str, str] | None:
-        """Return the first file of an object whose name no store of the kind takes, whatever the system: see ``KINDS``.
+        """Return the first file of an object whose name the kind of store does not allow on any system.
 
-        :return: the refusal's kind, the name, and why; :data:`None` where all are taken
+        :return: the kind of the conflict, the name, and the reason; :data:`None` if all names are allowed
         """
-        # Bags and OCFL objects are as they are, and so is a bag in another store.
-        if self._verbatim or self._kind not in ("ocfl", "bags") or (self._kind == "bags" and _is_bag(names)):
+        # Bags and OCFL objects are stored as they are.
+        if self._verbatim or self._kind not in ("ocfl", "bags"):
             return None
+        if self._kind == "bags":
+            from pressmark.migrate.planning.bag_targets import is_bag, same_in_manifest
+
+            if is_bag(names):
+                return None
         strange = [name for name in names if not name.isascii()]
         for name in strange:
             if not is_utf8(encode_fs(name)):
-                held = "an inventory" if self._kind == "ocfl" else "a manifest"
-                return "refused-name", name, f"the name is not UTF-8, and {held} can hold no other; rename it"
-        if self._kind == "bags":
-            return _same_in_manifest(strange)
-        return None
+                where = "an inventory" if self._kind == "ocfl" else "a manifest"
+                return "refused-name", name, f"the name is not UTF-8, as {where} requires; rename the file"
+        return same_in_manifest(strange) if self._kind == "bags" else None
 
     def whole(self, identifier: str, target: str, names: Sequence[str], encapsulation: str | None) -> str:
         """Return the path that an object has for itself: no other may be equal to it, above it or below it.
 
-        A Pairtree's ppaths, and the directories of a Vitro store, may lie in one another; what they end in may not.
+        The ppaths of a Pairtree and the directories of a Vitro store may be inside one another; the encapsulating
+        directories and the files at their ends may not.
 
-        :param target: its place
+        :param target: the object's path
         :param names: of its files
-        :param encapsulation: that it has, and keeps in a Pairtree
+        :param encapsulation: the name of its encapsulating directory, which it keeps in a Pairtree
         :raises IdentifierError: the object cannot be stored
         """
         if isinstance(self._layout, Pairtree) and self._kind == "pairtree":
@@ -124,9 +131,9 @@ class Targets:
         return target
 
     def files(self, names: Sequence[str]) -> Iterator[str]:
-        """Give the paths that files have below :meth:`whole`.
+        """Yield the paths of files below :meth:`whole`.
 
-        :param names: of an object's files; of one that goes as it is, all of them, with their directories
+        :param names: of an object's files; of an object that is stored as it is, with their directories
         :raises IdentifierError: a name cannot be stored
         """
         if self._kind == "vitro":
@@ -137,21 +144,3 @@ class Targets:
         inside = _CONTENT[self._kind]
         for name in names:
             yield inside + (name if self._content_paths is None else self._content_paths.map_id(name))
-
-
-def _is_bag(names: Sequence[str]) -> bool:
-    return "bagit.txt" in names and any(name.startswith("manifest-") for name in names)
-
-
-def _same_in_manifest(names: Sequence[str]) -> tuple[str, str, str] | None:
-    """Return the first of some paths that is another one's in Unicode's normalization form C (BagIt, 6.1.1.3)."""
-    seen: dict[bytes, str] = {}
-    for name in names:
-        path = name
-        while path and seen.get(normal_key(encode_fs(path))) != path:
-            other = seen.setdefault(normal_key(encode_fs(path)), path)
-            if other != path:
-                what = f"{quoted(other)} is the same name in a manifest, written otherwise in Unicode; rename one"
-                return "normalization", path, what
-            path = path.rpartition("/")[0]
-    return None

@@ -9,10 +9,9 @@ from dataclasses import dataclass
 
 from pressmark.errors import ReportError
 from pressmark.jobs import WorkFolder
-from pressmark.migrate.execution.merge import output_lines
-from pressmark.migrate.execution.run_result import Run
-from pressmark.migrate.planning.plan import KNOWN, Plan
-from pressmark.migrate.run_folder import REMAINING, ROWS, state
+from pressmark.migrate.execution.run_result import Run, output_lines, remaining_path
+from pressmark.migrate.planning.plan import Plan
+from pressmark.migrate.workdir import KNOWN, ROWS, WARNINGS, state
 
 __all__ = ["Outcome", "outcome_of"]
 
@@ -48,13 +47,12 @@ class Outcome:
 
     @property
     def remaining_path(self) -> str | None:
-        """The file with the identifiers of what is not done, if there are any."""
-        path = os.path.join(self.plan.work, REMAINING)
-        return path if os.path.exists(path) and os.path.getsize(path) else None
+        """The file with the identifiers of the objects that are not done; :data:`None` if all are."""
+        return remaining_path(self.plan.work)
 
     def warnings(self) -> Iterator[dict[str, object]]:
         """Give what the plan warns of."""
-        path = os.path.join(self.plan.work, "warnings.jsonl")
+        path = os.path.join(self.plan.work, WARNINGS)
         if os.path.exists(path):
             yield from map(json.loads, _lines(path))
 
@@ -70,7 +68,7 @@ def outcome_of(what: Run | Plan | str | os.PathLike[str]) -> Outcome:
             found = "finished" if what.complete else "begun"
             return Outcome(what.plan, found, what.rows_path, True, what.remaining)
         what = what.plan
-    plan = what if isinstance(what, Plan) else Plan.open(what)
+    plan = Plan.of(what)
     found = state(plan.work)
     rows = os.path.join(plan.work, ROWS)
     # Rows that an interrupted run has put together are old as soon as it goes on.

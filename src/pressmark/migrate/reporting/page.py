@@ -186,7 +186,7 @@ def _settings(options: Options) -> Iterator[tuple[str, str]]:
     yield "Layout of the destination", _layout(options.layout, own)
     record = options.record()
     for name, words in _OPTIONS.items():
-        value = record[name]
+        value = record.get(name, False)
         if name == "algorithms" and options.to != "bags":
             continue
         if isinstance(value, bool):

@@ -10,7 +10,7 @@ from typing import Any
 
 from pressmark.migrate.rows import GOOD, SOURCE_KEPT, STATUSES, Row
 
-__all__ = ["FIRST", "Clock", "Group", "Summary", "counted", "summarize"]
+__all__ = ["FIRST", "Clock", "Group", "Summary", "count_rows", "summarize"]
 
 #: So many rows of each status that is not good are kept.
 FIRST = 100
@@ -173,8 +173,8 @@ class Summary:
         }
 
 
-def counted(summary: Summary, lines: Iterable[bytes]) -> Iterator[tuple[bytes, Row]]:
-    """Give each line with its row, after it was counted.
+def count_rows(summary: Summary, lines: Iterable[bytes]) -> Iterator[tuple[bytes, Row]]:
+    """Give each line with its row, after it was count_rows.
 
     :param lines: a row each, as JSON
     :raises ValueError: a line is no row
@@ -193,6 +193,6 @@ def summarize(lines: Iterable[bytes]) -> Summary:
     :raises ValueError: a line is no row
     """
     summary = Summary()
-    for _ in counted(summary, lines):
+    for _ in count_rows(summary, lines):
         pass
     return summary

@@ -7,7 +7,7 @@ from functools import lru_cache
 from time import gmtime, monotonic, strftime, time
 
 from pressmark.migrate.object_digest import ALGORITHM
-from pressmark.migrate.planning.entry import Entry
+from pressmark.migrate.planning.entry import PlanEntry
 from pressmark.migrate.rows import Row
 from pressmark.migrate.transfer.failures import Failure
 
@@ -21,7 +21,7 @@ class InFlight:
     :ivar note: of what could not be kept, though the object is there
     """
 
-    entry: Entry
+    entry: PlanEntry
     status: str = "copy_failed"
     mode: str | None = None
     files: int = 0

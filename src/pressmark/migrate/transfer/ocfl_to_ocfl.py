@@ -1,7 +1,7 @@
-"""Objects of an OCFL storage root into another one as they are, with all their versions: moved, or copied.
+"""Objects of an OCFL storage root into another one with all their versions: moved or copied.
 
-An object that is moved is in one of the two roots at every moment. Directories above it that are empty then are removed
-before the next one is moved: OCFL has none (E073).
+A moved object is in one of the two roots at every moment. Before the next object is moved, directories above the moved
+one that became empty are removed: an OCFL storage root must not contain any (E073).
 """
 
 from __future__ import annotations
@@ -9,23 +9,23 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, suppress
 from typing import Any
 
 from pressmark.errors import ObjectError
-from pressmark.fs.durable import can_flush_filesystem
 from pressmark.fs.entries import scan
 from pressmark.fs.moves import prune_empty_parents
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.fs.removal import remove_tree
-from pressmark.migrate.object_digest import ALGORITHM, Read, object_digest, read_files
+from pressmark.migrate.object_digest import ALGORITHM, FileDigests, object_digest, read_files
 from pressmark.migrate.options import Options
-from pressmark.migrate.planning.entry import Entry
-from pressmark.migrate.transfer.direction import Copied, Way, all_files, changed_at, newest, place_of
+from pressmark.migrate.planning.entry import PlanEntry
+from pressmark.migrate.transfer.content import Content, all_files
+from pressmark.migrate.transfer.direction import CopyRecorder
 from pressmark.migrate.transfer.failures import TransferError, status_of_problem
 from pressmark.migrate.transfer.in_flight import InFlight
-from pressmark.migrate.transfer.reading import Content
+from pressmark.migrate.transfer.to_ocfl import BulkDirection
 from pressmark.stores import Store
 from pressmark.stores.object_sources import Refused, copy_source
 from pressmark.stores.ocfl.bulk_writer import Staged
@@ -43,79 +43,69 @@ from pressmark.stores.ocfl.object import check_object
 from pressmark.stores.ocfl.root import OcflRoot
 from pressmark.stores.store import object_errors
 
-__all__ = ["Relayout"]
+__all__ = ["OcflToOcfl"]
 
 _INVENTORY = encode_fs(INVENTORY)
 
 
-class Relayout(Way):
-    """Moves or copies whole objects, many at a time."""
+class OcflToOcfl(BulkDirection):
+    """Moves or copies whole objects."""
 
-    verbatim = True
     source: OcflRoot
-    destination: OcflRoot
 
     def __init__(self, options: Options, source: Store, destination: OcflRoot) -> None:
         super().__init__(options, source, destination)
-        self._base = os.fsencode(destination.root)
         self._from = os.path.abspath(os.fsencode(source.root))
-        self._bulk_writer = destination.bulk_writer(flush_places=not can_flush_filesystem())
-        self._items: list[InFlight] = []
-        self._places: dict[str, bytes | None] = {}
         self._renames = options.renames()
-        self._turn = ExitStack()
-        self._is_our_turn = False
+        # The lock of the source, held while a batch of objects is moved.
+        self._lock = ExitStack()
+        self._has_lock = False
         self._stack = ExitStack()
 
-    def __enter__(self) -> Relayout:
-        self._stack.enter_context(self._bulk_writer)
+    def __enter__(self) -> OcflToOcfl:
+        self._stack.enter_context(self.bulk_writer)
         if self._renames:
-            self._shop = self._stack.enter_context(self.source.workshop())
+            self._workshop = self._stack.enter_context(self.source.workshop())
         return self
 
     def __exit__(self, *error: Any) -> None:
         self._stack.__exit__(*error)
 
-    def prepare(self, entries: Sequence[Entry]) -> None:
-        identifiers = [entry.id for entry in entries]
-        self._places = dict(zip(identifiers, self.destination.places(identifiers), strict=True))
-
     def begin(self, item: InFlight, replace: bool = False) -> bool:
         entry = item.entry
         if entry.id != entry.source_id:
-            what = f"its inventories say {entry.source_id!r}, so it cannot go as it is under another identifier"
-            raise TransferError("refused_name", "id-in-inventory", f"{what}; leave it out of the mapping")
+            what = f"its inventories contain the identifier {entry.source_id!r}, which cannot be changed"
+            raise TransferError("refused_name", "id-in-inventory", f"{what}; omit it from the map")
         if replace:
-            what = f"another one is at {entry.target!r}, and objects with their versions replace none; remove it first"
+            what = (
+                f"another object is at {entry.target!r}, and objects with versions cannot be replaced; remove it first"
+            )
             raise TransferError("exists_different", "exists", what)
-        if os.path.lexists(os.path.join(self._base, encode_fs(entry.target))):
-            self.destination.check_place_free(entry.id, encode_fs(entry.target))
+        self.check_place_free(entry)
         if self.target_names is not None:
             self.check_names(entry, all_files(self.source, entry.source_id, entry.source))
-        path = place_of(self.source, entry)
+        path = self.source_path(entry)
         if self._renames:
             if not self._is_sound(entry, path):
                 _checked(entry, path, self.destination.version)
             item.files, item.bytes, item.mode = entry.files, entry.bytes, "rename"
-            self._bulk_writer.adopt(entry.id, path, self._places.get(entry.id))
+            self.bulk_writer.adopt(entry.id, path, self.places.get(entry.id))
         else:
             self._copy(item, path)
-        self._items.append(item)
+        self.items.append(item)
         return False
 
-    def _is_sound(self, entry: Entry, path: bytes) -> bool:
-        """Return whether an object is as it should be, as far as a quick look tells; if not, look closely.
+    def _is_sound(self, entry: PlanEntry, path: bytes) -> bool:
+        """Return whether an object is valid by a quick check; otherwise the full check decides.
 
-        Of the many objects with one version, and nothing in them but that, everything is looked at that says so.
+        The quick check covers the most frequent objects: one version, and nothing beside it.
         """
         with object_errors(self.source.root, entry.source_id):
             try:
                 names = set(os.listdir(path))
                 data = _read(path + b"/" + _INVENTORY)
             except (FileNotFoundError, NotADirectoryError):
-                raise ObjectError(
-                    self.source.root, entry.source_id, "missing", f"there is no object at {entry.source!r}"
-                ) from None
+                raise self._missing(entry) from None
             try:
                 document = read_inventory(data)
                 algorithm, head = document["digestAlgorithm"], encode_fs(document["head"])
@@ -142,12 +132,12 @@ class Relayout(Way):
             return sorted(found) == contents and _read(version + b"/" + _INVENTORY) == data
 
     def _copy(self, item: InFlight, path: bytes) -> None:
-        """Copy an object aside, and compare all that was copied with its inventories."""
+        """Copy an object aside, and compare all copied files with its inventories."""
         entry = item.entry
         if self.options.move:
-            item.changed = newest(all_files(self.source, entry.source_id, entry.source))
-        room = self._bulk_writer.new_path()
-        copied = Copied(item, Content([], {}, []))
+            self.record_changed(item, self.reader.content(entry))
+        room = self.bulk_writer.new_path()
+        copied = CopyRecorder(item, Content([], {}, []))
         digests: dict[bytes, dict[str, str]] = {}
 
         def note(name: bytes, outcome: Any) -> None:
@@ -166,97 +156,85 @@ class Relayout(Way):
                 for algorithm, expected in file.digests.items():
                     found = digests[file.path].get(algorithm)
                     if found is not None and found != expected.lower():
-                        what = (
-                            f"{decode_fs(file.path)}: its {algorithm} is {found}, not {expected} as the inventory says"
+                        where = f"{decode_fs(file.path)}: its {algorithm} is {found}"
+                        raise TransferError(
+                            "digest_mismatch", "mismatch", f"{where}, not {expected} as in the inventory"
                         )
-                        raise TransferError("digest_mismatch", "mismatch", what)
-            document = read_inventory(_read(room + b"/" + _INVENTORY))
-            item.digest = object_digest(
-                {
-                    logical: digests[encode_fs(content)][ALGORITHM]
-                    for logical, content, _digest in logical_files(document)
-                }
-            )
-            self._bulk_writer.adopt(entry.id, room, self._places.get(entry.id))
+            item.digest = _newest_digest(room, {decode_fs(name): one for name, one in digests.items()})
+            self.bulk_writer.adopt(entry.id, room, self.places.get(entry.id))
         except BaseException:
-            with suppress(OSError):  # what cannot be removed now goes with the run's directory
+            with suppress(OSError):  # the rest is removed with the directory of the run
                 remove_tree(room)
             raise
 
-    def _algorithms(self, entry: Entry, path: bytes) -> tuple[str, ...]:
+    def _algorithms(self, entry: PlanEntry, path: bytes) -> tuple[str, ...]:
         try:
             document = read_inventory(_read(path + b"/" + _INVENTORY))
         except (FileNotFoundError, NotADirectoryError):
-            raise ObjectError(
-                self.source.root, entry.source_id, "missing", f"there is no object at {entry.source!r}"
-            ) from None
+            raise self._missing(entry) from None
         except InventoryError as error:
-            raise ObjectError(self.source.root, entry.source_id, "improper", f"its inventory: {error}") from None
+            raise ObjectError(self.source.root, entry.source_id, "improper", f"{INVENTORY}: {error}") from None
         algorithm = document.get("digestAlgorithm")
         return (ALGORITHM, algorithm) if algorithm == "sha256" else (ALGORITHM,)
 
-    def of_source(self, entry: Entry) -> Read:
-        files = all_files(self.source, entry.source_id, entry.source)
-        return read_files((decode_fs(name), path) for name, path in files)
+    def _missing(self, entry: PlanEntry) -> ObjectError:
+        return ObjectError(self.source.root, entry.source_id, "missing", f"there is no object at {entry.source!r}")
 
-    def of_target(self, entry: Entry) -> list[Read]:
+    def read_target(self, entry: PlanEntry) -> list[FileDigests]:
         files = all_files(self.destination, entry.id, entry.target)
         return [read_files((decode_fs(name), path) for name, path in files)]
 
-    def note_left_out(self, item: InFlight) -> None:
-        """Note nothing: objects go as they are."""
-
-    def measured(self, entry: Entry) -> tuple[int, int]:
-        with object_errors(self.source.root, entry.source_id):
-            statuses = [os.stat(path) for _name, path in all_files(self.source, entry.source_id, entry.source)]
-        return sum(one.st_size for one in statuses), changed_at(statuses)
+    def digest_of(self, entry: PlanEntry, read: FileDigests) -> str:
+        """Return the digest of the newest version, whatever else the object contains."""
+        try:
+            return _newest_digest(self.source_path(entry), read.digests)
+        except (InventoryError, KeyError, TypeError, AttributeError) as error:
+            what = f"{INVENTORY} cannot be read ({error}); check the store"
+            raise TransferError("source_invalid", "improper", what) from None
 
     def settle(self) -> Iterator[tuple[InFlight, ObjectError | None]]:
-        items, self._items = self._items, []
+        items, self.items = self.items, []
         if not items:
             return
         try:
-            admitted = list(self._bulk_writer.commit(self._prune_above if self._renames else None))
+            committed = list(self.bulk_writer.commit(self._prune_above if self._renames else None))
         finally:
-            self._turn.close()
-            self._is_our_turn = False
-        results = [(item, error) for item, (_staged, error) in zip(items, admitted, strict=True)]
+            self._lock.close()
+            self._has_lock = False
+        results = [(item, error) for item, (_staged, error) in zip(items, committed, strict=True)]
         if self._renames:
-            # What could not be removed at once.
+            # Directories that could not be removed at once.
             self.prune(item.entry for item, error in results if error is None)
         yield from results
 
     def _prune_above(self, moved: Staged) -> None:
-        """Remove what is empty above an object that has just gone, if it can be our turn in the source now."""
-        self._is_our_turn = self._is_our_turn or self._try_turn()
-        if self._is_our_turn:
-            with suppress(OSError):  # it may not be removed
+        """Remove empty directories above an object that was just moved, if the source can be locked now."""
+        self._has_lock = self._has_lock or self._try_lock()
+        if self._has_lock:
+            with suppress(OSError):  # a directory may be protected
                 prune_empty_parents(self._from, os.path.dirname(moved.path)[len(self._from) + 1 :])
 
-    def _try_turn(self) -> bool:
-        """Take our turn in the source without waiting: the destination's is ours, and another run may have both."""
+    def _try_lock(self) -> bool:
+        """Lock the source without waiting: this run has locked the destination, and another run may lock both."""
         try:
-            self._turn.enter_context(self._shop.lock(wait=False))
+            self._lock.enter_context(self._workshop.lock(wait=False))
         except OSError:
             return False
         return True
 
-    def prune(self, entries: Iterator[Entry]) -> None:
-        """Remove what is empty above objects that are gone from the source."""
-        with self._shop.lock():
+    def prune(self, entries: Iterator[PlanEntry]) -> None:
+        """Remove empty directories above objects that are no longer in the source."""
+        with self._workshop.lock():
             for above in sorted({os.path.dirname(encode_fs(entry.source)) for entry in entries}):
-                # The objects are in their new places: an empty directory that may not be removed undoes nothing.
+                # The objects were moved: an empty directory that must stay is no error.
                 with suppress(OSError):
                     prune_empty_parents(self._from, above)
 
-    def waiting(self) -> int:
-        return len(self._items)
 
+def _checked(entry: PlanEntry, directory: bytes, root_version: str) -> Any:
+    """Check an object against the specification.
 
-def _checked(entry: Entry, directory: bytes, root_version: str) -> Any:
-    """Look at an object strictly.
-
-    :raises TransferError: it is not as it should be
+    :raises TransferError: the object is invalid
     """
     checked = check_object(directory, encode_fs(entry.source), scan(directory, follow=False), root_version)
     wrong = [one for one in checked.problems if one.severity == "error"]
@@ -266,13 +244,23 @@ def _checked(entry: Entry, directory: bytes, root_version: str) -> Any:
             status_of_problem(wrong[0].kind), wrong[0].kind, f"the object is not valid: {what}; check the store"
         )
     if checked.identifier != entry.source_id:
-        what = f"its inventory says it is {checked.identifier!r}"
+        what = f"its inventory has the identifier {checked.identifier!r}"
         raise TransferError("source_invalid", "misplaced", f"{what}, not {entry.source_id!r}; check the store")
     return checked
 
 
+def _newest_digest(path: bytes, digests: Mapping[str, Mapping[str, str]]) -> str:
+    """Return the digest of the newest version of an object.
+
+    :param digests: of the content files, by path within the object
+    """
+    document = read_inventory(_read(path + b"/" + _INVENTORY))
+    files = {logical: digests[content][ALGORITHM] for logical, content, _digest in logical_files(document)}
+    return object_digest(files)
+
+
 def _regular(folder: bytes, below: str, found: list[str]) -> None:
-    """Add the paths of all regular files with one name; of anything else one that is in no manifest."""
+    """Append the paths of regular files with one link; for anything else, a path that no manifest lists."""
     with os.scandir(folder) as entries:
         for entry in entries:
             name = below + decode_fs(entry.name)

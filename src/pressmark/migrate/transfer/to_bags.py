@@ -1,8 +1,7 @@
 """Objects of any store into a folder of bags.
 
-An object that is a bag already, wherever it lies, arrives as that bag, byte for byte, if it is valid and the folder
-would find it by the identifier. Any other becomes the payload of a new bag, which says so: see
-:data:`~pressmark.migrate.transfer.reading.WRAPPED`.
+An object that is a valid bag is stored as that bag, byte for byte, if the folder finds it by its identifier. Any other
+object becomes the payload of a new bag, recorded in :data:`~pressmark.migrate.transfer.bag_content.WRAPPED`.
 """
 
 from __future__ import annotations
@@ -11,62 +10,56 @@ import os
 import stat
 
 from pressmark.bagit.bag_tags import BagTags
-from pressmark.bagit.validation.validate import validate
 from pressmark.errors import ObjectError
 from pressmark.fixity import hash_file
 from pressmark.fs.names import decode_fs
-from pressmark.migrate.object_digest import Read
-from pressmark.migrate.transfer.direction import Copied, Way, compare, names, note_left_out, place_of
-from pressmark.migrate.transfer.failures import TransferError, status_of_problem
+from pressmark.migrate.object_digest import FileDigests, compare
+from pressmark.migrate.transfer.bag_content import WRAPPED, check_bag, is_bag
+from pressmark.migrate.transfer.content import Content, check_unchanged
+from pressmark.migrate.transfer.direction import CopyRecorder, Direction
 from pressmark.migrate.transfer.in_flight import InFlight
-from pressmark.migrate.transfer.reading import WRAPPED, Content, check_unchanged, is_bag
 from pressmark.stores.bags.bag_folder import BagFolder
 
-__all__ = ["IntoBags"]
+__all__ = ["ToBags"]
 
 
-class IntoBags(Way):
-    """Makes bags, or takes those that are."""
+class ToBags(Direction):
+    """Creates bags, or adopts objects that are bags."""
 
     destination: BagFolder
 
     def begin(self, item: InFlight, replace: bool = False) -> bool:
         content = self.content(item.entry)
-        self.note_time(item, content)
-        whole = self.options.source_kind == "bags"
-        if whole or is_bag(content):
+        self.record_changed(item, content)
+        verbatim = self.options.source_kind == "bags"
+        if verbatim or is_bag(content):
             try:
-                self._take(item, content, replace)
+                self._adopt(item, content, replace)
                 return True
             except ObjectError as error:
-                if whole or error.kind != "improper":
+                if verbatim or error.kind != "improper":
                     raise
         self._wrap(item, content, replace)
         return True
 
-    def _take(self, item: InFlight, content: Content, replace: bool) -> None:
-        """Have the bag itself arrive."""
+    def _adopt(self, item: InFlight, content: Content, replace: bool) -> None:
+        """Store the bag itself."""
         entry = item.entry
-        copied = Copied(item, content)
+        copied = CopyRecorder(item, content)
         rename = self.options.renames() and not replace
-        here = place_of(self.source, entry)
-        at = here if self.options.source_kind == "bags" else content.top
+        at = self.source_path(entry) if self.options.source_kind == "bags" else content.top
         mode = "rename" if rename else self.mode
 
         def check(bag: bytes) -> None:
             if stat.S_ISDIR(os.stat(bag).st_mode):
-                # The bytes were compared while they were copied.
-                report = validate(bag, "complete" if content.known else "full", threads=1)
-                if not report.ok:
-                    wrong = report.errors[0]
-                    what = f"{decode_fs(wrong.path)}: {wrong.message}" if wrong.path else wrong.message
-                    raise TransferError(status_of_problem(wrong.kind), wrong.kind, f"the bag is not valid: {what}")
+                # With recorded digests, the bytes were compared while they were copied.
+                check_bag(bag, "complete" if content.known else "full", "valid")
             if not rename:
                 check_unchanged(content)
 
         self.destination.adopt(
             entry.id,
-            names(content) if at is None else at,
+            content.by_name() if at is None else at,
             mode=mode,
             replace=replace,
             check=check,
@@ -78,17 +71,14 @@ class IntoBags(Way):
             item.files, item.bytes, item.mode = len(content.files), entry.bytes, "rename"
         else:
             copied.finish()
-            note_left_out(item, content, self.options.to)
-            if item.mode == "hardlink":
-                self.note_time(item, content)
+            self.record_copied(item, content)
 
     def _wrap(self, item: InFlight, content: Content, replace: bool) -> None:
-        """Make a bag around the object."""
-        kind = self.options.source_kind
+        """Store the object as the payload of a new bag."""
         encapsulation = item.entry.encapsulation or ""
-        said = f"{kind} {encapsulation}".rstrip()
-        copied = Copied(item, content)
-        found: list[Read] = []
+        wrapped = f"{self.options.source_kind} {encapsulation}".rstrip()
+        copied = CopyRecorder(item, content)
+        found: list[FileDigests] = []
 
         def check(bag: bytes) -> None:
             found.append(_payload(bag, copied.algorithms))
@@ -97,11 +87,11 @@ class IntoBags(Way):
 
         self.destination.put(
             item.entry.id,
-            names(content) if content.top is None else content.top,
+            content.by_name() if content.top is None else content.top,
             replace=replace,
             mode=self.mode,
             links=self.options.links if content.top is not None else "follow",  # type: ignore[arg-type]
-            info={WRAPPED: said} if encapsulation.isprintable() and encapsulation == encapsulation.strip() else {},
+            info={WRAPPED: wrapped} if encapsulation.isprintable() and encapsulation == encapsulation.strip() else {},
             check=check,
             on_event=copied.event,
         )
@@ -109,13 +99,11 @@ class IntoBags(Way):
         item.files = len(read.digests)
         item.bytes = sum(os.stat(path).st_size for _name, path in content.files)
         item.digest = read.whole
-        if item.mode == "hardlink":
-            self.note_time(item, content)  # a second name is a change of status
-        note_left_out(item, content, self.options.to)
+        self.record_copied(item, content)
 
 
-def _payload(path: bytes, algorithms: tuple[str, ...]) -> Read:
-    """Return the digests of a new bag's payload, from its manifests as far as they have them."""
+def _payload(path: bytes, algorithms: tuple[str, ...]) -> FileDigests:
+    """Return the digests of a new bag's payload, from its manifests if they list them."""
     bag = BagTags.open(path)
     digests: dict[str, dict[str, str]] = {}
     for listed in bag.payload.entries():
@@ -125,4 +113,4 @@ def _payload(path: bytes, algorithms: tuple[str, ...]) -> Read:
             found.update(hash_file(os.path.join(path, listed.path), missing, threads=1))
         digests[decode_fs(listed.path).removeprefix("data/")] = found
     bag.payload.close()
-    return Read(digests)
+    return FileDigests(digests)

@@ -4,38 +4,37 @@ from __future__ import annotations
 
 import os
 
-from pressmark.fs.names import decode_fs, encode_fs
-from pressmark.migrate.transfer.direction import Copied, Way, names, note_left_out
+from pressmark.fs.names import decode_fs
+from pressmark.migrate.transfer.content import check_unchanged
+from pressmark.migrate.transfer.direction import CopyRecorder, Direction
 from pressmark.migrate.transfer.failures import TransferError
 from pressmark.migrate.transfer.in_flight import InFlight
-from pressmark.migrate.transfer.reading import check_unchanged
 from pressmark.stores.pairtree.pairtree_store import PairtreeStore
 from pressmark.stores.vitro.vitro_store import VitroStore
 
-__all__ = ["IntoPairtree", "IntoVitro"]
+__all__ = ["ToPairtree", "ToVitro"]
 
 
-class IntoPairtree(Way):
-    """Puts objects into encapsulating directories, which keep the names that they have in a Pairtree."""
+class ToPairtree(Direction):
+    """Stores objects in encapsulating directories; those from a Pairtree keep their names."""
 
     destination: PairtreeStore
 
     def begin(self, item: InFlight, replace: bool = False) -> bool:
         entry = item.entry
-        if self.options.renames() and not replace and entry.encapsulation is not None:
-            content = self.content(entry)
-            # A link that is renamed leads elsewhere, if it is relative.
-            if content.top is not None and not os.path.islink(content.top):
-                self._rename(item, content.top, len(content.files))
-                return True
         content = self.content(entry)
-        self.note_time(item, content)
-        copied = Copied(item, content)
-        # A directory is copied with those in it that are empty.
-        source = content.top if content.top is not None else names(content)
+        top = content.top if entry.encapsulation is not None else None
+        # Renaming a relative link would change its target.
+        if top is not None and self.options.renames() and not replace and not os.path.islink(top):
+            self.destination.adopt(entry.id, top, entry.encapsulation)
+            item.files, item.bytes, item.mode = len(content.files), entry.bytes, "rename"
+            return True
+        self.record_changed(item, content)
+        copied = CopyRecorder(item, content)
         self.destination.put(
             entry.id,
-            source,
+            # A directory is copied with its empty directories.
+            content.top if content.top is not None else content.by_name(),
             replace=replace,
             mode=self.mode,
             links=self.options.links if content.top is not None else "follow",  # type: ignore[arg-type]
@@ -46,19 +45,12 @@ class IntoPairtree(Way):
             on_event=copied.event,
         )
         copied.finish()
-        if item.mode == "hardlink":
-            self.note_time(item, content)  # a second name is a change of status
-        note_left_out(item, content, self.options.to)
+        self.record_copied(item, content)
         return True
 
-    def _rename(self, item: InFlight, top: bytes, files: int) -> None:
-        item.files, item.bytes = files, item.entry.bytes
-        self.destination.adopt(item.entry.id, top, item.entry.encapsulation)
-        item.mode = "rename"
 
-
-class IntoVitro(Way):
-    """Puts objects that are one file."""
+class ToVitro(Direction):
+    """Stores objects of one file."""
 
     destination: VitroStore
 
@@ -66,28 +58,25 @@ class IntoVitro(Way):
         entry = item.entry
         content = self.content(entry)
         if len(content.files) != 1:
-            what = f"it has {len(content.files)} files, and a Vitro object is one"
+            what = f"the object has {len(content.files)} files, and a Vitro object is one file"
             raise TransferError("refused_name", "not-one-file", f"{what}; migrate it to another kind of store")
         ((name, path),) = content.files
         if b"/" in name:
-            what = f"its file {decode_fs(name)!r} is in a directory, and a Vitro object is one file"
+            what = f"the file {decode_fs(name)!r} is in a directory, and a Vitro object is one file"
             raise TransferError("refused_name", "not-one-file", f"{what}; migrate it to another kind of store")
-        logical = decode_fs(name)
-        self.note_time(item, content)
-        copied = Copied(item, content)
+        self.record_changed(item, content)
+        copied = CopyRecorder(item, content)
         self.destination.put(
             entry.id,
-            {logical: path},
+            {decode_fs(name): path},
             replace=replace,
             mode=self.mode,
-            links="follow",  # one that is refused was refused when the source was looked at
+            links="follow",  # the reader has refused links
             algorithms=copied.algorithms,
-            # It is stored under another spelling of its name.
-            on_file=lambda _stored, outcome: copied.file(encode_fs(logical), outcome),
+            # The stored name is encoded.
+            on_file=lambda _stored, outcome: copied.file(name, outcome),
             on_event=copied.event,
         )
         copied.finish()
-        if item.mode == "hardlink":
-            self.note_time(item, content)
-        note_left_out(item, content, self.options.to)
+        self.record_copied(item, content)
         return True

@@ -1,0 +1,106 @@
+"""Who processes the chunks of a run, and how progress is reported."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from typing import Any, TypedDict
+
+from pressmark import jobs
+from pressmark.migrate.phases import OnEvent, Progress
+from pressmark.migrate.planning.plan import Plan
+
+__all__ = ["Driver", "RunOptions"]
+
+
+class RunOptions(TypedDict, total=False):
+    """How a run is carried out.
+
+    ``workers``
+        chunks processed at a time; :data:`None` for one per core, or per thread of the cluster
+    ``threads``
+        use threads of this process instead of processes
+    ``executor``
+        any of :mod:`concurrent.futures`, such as mpi4py's
+    ``client``
+        of a Dask cluster, see :func:`pressmark.jobs.dask_client`
+    ``max_errors``
+        stop after more than this number of objects failed
+    ``on_event``
+        called with :class:`~pressmark.migrate.phases.Progress`
+    ``stop``
+        called regularly; once it returns :data:`True`, no more chunks are started
+    """
+
+    workers: int | None
+    threads: bool
+    executor: Executor | None
+    client: Any
+    max_errors: int | None
+    on_event: OnEvent | None
+    stop: Callable[[], bool] | None
+
+
+@dataclass(frozen=True)
+class Driver:
+    """Processes chunks: see :class:`RunOptions`."""
+
+    workers: int | None = None
+    threads: bool = False
+    executor: Executor | None = None
+    client: Any = None
+    max_errors: int | None = None
+    on_event: OnEvent | None = None
+    stop: Callable[[], bool] | None = None
+
+    def report(self, event: Progress) -> None:
+        """Report an event, if the caller wants events."""
+        if self.on_event is not None:
+            self.on_event(event)
+
+    def drive(self, job: Any, work: jobs.WorkFolder, phase: str, plan: Plan) -> jobs.Summary:
+        """Process the chunks without a receipt.
+
+        :param phase: the word for events
+        :param plan: how many objects and bytes there are
+        :raises JobError: the run cannot start or continue
+        """
+        how: dict[str, Any] = {
+            "on_receipt": _ReceiptReporter(phase, plan, work, self.report),
+            "max_errors": self.max_errors,
+            "stop": self.stop,
+        }
+        if self.client is not None:
+            return jobs.run_dask(job, work, self.client, self.workers, **how)
+        if self.executor is not None:
+            count = self.workers or getattr(self.executor, "_max_workers", None) or os.cpu_count() or 1
+            return jobs.run_executor(job, work, self.executor, count, **how)
+        return jobs.run_local(job, work, self.workers, self.threads, **how)
+
+
+class _ReceiptReporter:
+    """Turns receipts into events."""
+
+    def __init__(self, phase: str, plan: Plan, work: jobs.WorkFolder, on_event: Callable[[Progress], object]) -> None:
+        self._phase = phase
+        self._plan = plan
+        self._on_event = on_event
+        done = work.summary()
+        self._objects, self._bytes = done.n, done.bytes
+        self._by_status = Counter(done.by_status)
+        self._report()
+
+    def __call__(self, receipt: jobs.Receipt) -> None:
+        self._objects += receipt.n
+        self._bytes += receipt.bytes
+        self._by_status.update(receipt.by_status)
+        self._report()
+
+    def _report(self) -> None:
+        plan = self._plan
+        self._on_event(
+            Progress(self._phase, self._objects, self._bytes, plan.objects, plan.bytes, dict(self._by_status))
+        )

@@ -1,0 +1,46 @@
+"""What a folder of bags accepts: identifiers, paths of bags, and names of files in manifests."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pressmark.bagit.paths import normal_key
+from pressmark.errors import quoted
+from pressmark.fs.names import encode_fs
+from pressmark.layouts import Layout
+from pressmark.stores.bags.bag_folder_reader import CONFIG, IDENTIFIER, REPLACED, WORKSHOP, can_be_said
+
+__all__ = ["is_bag", "is_reserved", "same_in_manifest", "unstorable_identifier"]
+
+
+def unstorable_identifier(identifier: str, path: str, layout: Layout | None) -> str | None:
+    """Return why a new bag cannot record its identifier; :data:`None` if it can, or if its path does."""
+    if can_be_said(identifier):
+        return None
+    if layout is not None and layout.reversible and layout.unmap_path(path) == identifier:
+        return None
+    return f"the identifier cannot be written as an {IDENTIFIER}, which is one line of text"
+
+
+def is_reserved(path: bytes) -> bool:
+    """Return whether the folder reserves a path for itself."""
+    return any(name in (CONFIG, WORKSHOP) or name.endswith(REPLACED) for name in path.split(b"/"))
+
+
+def is_bag(names: Sequence[str]) -> bool:
+    """Return whether an object with files of these names is stored as the bag that it is."""
+    return "bagit.txt" in names and any(name.startswith("manifest-") for name in names)
+
+
+def same_in_manifest(names: Sequence[str]) -> tuple[str, str, str] | None:
+    """Return the first path that equals another one in Unicode normalization form C (BagIt, section 6.1.1.3)."""
+    seen: dict[bytes, str] = {}
+    for name in names:
+        path = name
+        while path and seen.get(normal_key(encode_fs(path))) != path:
+            other = seen.setdefault(normal_key(encode_fs(path)), path)
+            if other != path:
+                what = f"{quoted(other)} is the same name in another Unicode normalisation; rename one of the files"
+                return "normalization", path, what
+            path = path.rpartition("/")[0]
+    return None

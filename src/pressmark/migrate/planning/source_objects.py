@@ -1,0 +1,121 @@
+"""The objects of the source that a plan considers: all, or those of a list; invalid ones are left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from pressmark.fs.names import decode_fs
+from pressmark.migrate.planning.conflicts import ConflictMember, PlanConflicts
+from pressmark.migrate.rows import Row
+from pressmark.migrate.transfer.failures import status_of_problem
+from pressmark.reports import ERROR, WARNING, Problem
+from pressmark.stores import Store, StoreObject
+
+if TYPE_CHECKING:
+    from pressmark.migrate.options import Options
+
+__all__ = ["SourceObjects"]
+
+# Identifiers that are looked up together.
+_BATCH = 1024
+# Problems of an object's path: the destination gives it the right one.
+_ONLY_MISPLACED = frozenset({"misplaced", "path-ocfl-java", "identifier-unplaced", "not-canonical", "hidden"})
+# Problems that may hide objects from the walk.
+_HIDING = frozenset({"unreadable", "link", "link-dangling", "link-loop", "symbolic-link"})
+
+
+class SourceObjects:
+    """Walks the source, or looks up a list of identifiers; each item is an object to plan or a row to report.
+
+    :param options: of the migration
+    :param store: the source
+    :param folder: the work folder
+    :param threads: of the walk
+    :param conflicts: receives warnings, and with ``improper`` set to ``refuse`` errors
+    :param resources: of the plan
+    """
+
+    def __init__(
+        self,
+        options: Options,
+        store: Store,
+        folder: str,
+        threads: int,
+        conflicts: PlanConflicts,
+        resources: ExitStack,
+    ) -> None:
+        self._improper = options.improper
+        self._store = store
+        self._folder = folder
+        self._threads = threads
+        self._conflicts = conflicts
+        self._resources = resources
+
+    def all(self) -> Iterator[StoreObject | Row]:
+        """Yield every object of the source."""
+        hidden: list[Row] = []
+
+        def stray(found: Problem) -> None:
+            place = decode_fs(found.path)
+            self._conflicts.add("stray", [ConflictMember(None, place)], f"{found.kind}: {found.message}")
+            if found.kind in _HIDING:
+                status = status_of_problem(found.kind)
+                hidden.append(Row("", "", place, "", status, error_code=found.kind, error=found.message))
+
+        for record in self._store.objects(threads=self._threads, on_problem=stray):
+            while hidden:
+                yield hidden.pop(0)
+            yield record
+        yield from hidden
+
+    def listed(self, identifiers: Iterator[str]) -> Iterator[StoreObject | Row]:
+        """Yield the objects of a list, each once."""
+        from pressmark.migrate.id_index import IdentifierIndex
+        from pressmark.migrate.planning.lookup import look_up, missing
+
+        listed = self._resources.enter_context(IdentifierIndex(self._folder))
+        listed.fill((identifier, "") for identifier in identifiers)
+        for identifier, _first, number, _same in listed.repeated():
+            self._conflicts.add(
+                "list-repeated", [ConflictMember(identifier, "")], f"repeated as number {number + 1} of the list"
+            )
+        # Without a layout, only a walk of the source finds the objects.
+        if self._store.layout is not None and self._store.kind != "bags":
+            for identifier, _ in listed.items():
+                yield look_up(self._store, identifier)
+            return
+        batch: list[StoreObject] = []
+        for item in chain(self.all(), [None]):
+            if isinstance(item, StoreObject) and item.id is not None:
+                batch.append(item)
+            if batch and (item is None or len(batch) == _BATCH):
+                wanted = listed.ask([one.id or "" for one in batch])
+                yield from (one for one, value in zip(batch, wanted, strict=True) if value is not None)
+                batch = []
+        for identifier, _ in listed.unasked():
+            yield missing(identifier, "the source has no object with this identifier")
+
+    def invalid_row(self, record: StoreObject) -> Row | None:
+        """Return the row of an object that is left out because it is invalid; :data:`None` for any other."""
+        wrong = [] if record.proper else [one for one in record.problems if one.severity == ERROR]
+        wrong = [one for one in wrong if one.kind not in _ONLY_MISPLACED]
+        if record.id is not None and (not wrong or self._improper == "take"):
+            return None
+        first = wrong[0] if wrong else next(iter(record.problems), None)
+        kind, message = (first.kind, first.message) if first is not None else ("identifier-missing", "")
+        message = message or "the identifier cannot be read"
+        if self._improper == "refuse":
+            self._conflicts.add("improper", [ConflictMember(record.id, record.path)], f"{kind}: {message}")
+        identifier = record.id or ""
+        return Row(identifier, identifier, record.path, "", status_of_problem(kind), error_code=kind, error=message)
+
+    def warn_left_out(self, row: Row) -> None:
+        """Add the warning for an object that is left out."""
+        member = ConflictMember(row.source_id or None, row.source)
+        if row.status == "source_missing":
+            self._conflicts.add("missing", [member], row.error or "")
+        elif self._improper != "refuse":
+            self._conflicts.add("improper", [member], f"{row.error_code}: {row.error}", severity=WARNING)

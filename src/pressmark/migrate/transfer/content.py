@@ -1,0 +1,163 @@
+"""The content of a source object: its files, and what of it a store of another kind cannot hold."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from pressmark.errors import ObjectError
+from pressmark.fixity.hasher import CHANGED
+from pressmark.fs.names import decode_fs, encode_fs
+from pressmark.migrate.transfer.failures import TransferError
+from pressmark.stores import Store, StoredObject
+from pressmark.stores.store import is_same_version, object_errors, status_of
+
+__all__ = [
+    "Content",
+    "all_files",
+    "changed_at",
+    "check_unchanged",
+    "content_of",
+    "empty_text",
+    "link_error",
+    "list_tree",
+    "listed",
+    "newest",
+]
+
+# Kinds of stores whose objects may have empty directories.
+_HOLD_EMPTY = frozenset({"pairtree", "bags"})
+_NAMED = 3  # names in a message
+
+#: A name, within the object, and a path.
+File = tuple[bytes, bytes]
+
+
+class Content(NamedTuple):
+    """The files of an object.
+
+    :ivar files: names within the object, and paths, in the byte order of the names
+    :ivar known: recorded digests, by algorithm and name
+    :ivar empty: names and paths of empty directories
+    :ivar encapsulation: of an object of a Pairtree, or of an unwrapped bag
+    :ivar top: the directory with just these files under these names; :data:`None` if there is no such directory
+    :ivar seen: the paths that were listed, with their status: see :func:`check_unchanged`
+    :ivar unversioned: descriptions of everything that a store of another kind has no place for, such as older versions
+    """
+
+    files: list[File]
+    known: dict[str, dict[str, str]]
+    empty: list[File]
+    encapsulation: str | None = None
+    top: bytes | None = None
+    seen: Sequence[tuple[bytes, os.stat_result | None]] = ()
+    unversioned: Sequence[str] = ()
+
+    def left_out(self, to: str) -> str | None:
+        """Return in one line what a store of another kind has no place for; :data:`None` if it can hold everything.
+
+        :param to: the kind of the destination
+        """
+        texts = [*self.unversioned]
+        if self.empty and to not in _HOLD_EMPTY:
+            texts.append(empty_text([name for name, _path in self.empty]))
+        return f"not migrated, a store of kind {to} has no place for it: {'; '.join(texts)}" if texts else None
+
+    def by_name(self) -> dict[str, bytes]:
+        """Return the paths of files and empty directories by name: a source for ``Store.put``."""
+        return {decode_fs(name): path for name, path in (*self.files, *self.empty)}
+
+
+def empty_text(names: Sequence[bytes]) -> str:
+    """Return the number of empty directories, with the first names."""
+    count = "1 empty directory" if len(names) == 1 else f"{len(names)} empty directories"
+    return f"{count} ({listed(names)})"
+
+
+def listed(names: Sequence[bytes]) -> str:
+    """Return the first of several names."""
+    more = len(names) - _NAMED
+    return ", ".join([*map(decode_fs, names[:_NAMED]), *([f"and {more} more"] if more > 0 else [])])
+
+
+def content_of(found: StoredObject) -> Content:
+    """Return the content of an object without recorded digests.
+
+    :raises ObjectError: the object cannot be read
+    """
+    files = [(encode_fs(name), path) for name, path in found.files()]
+    return Content(files, {}, [(encode_fs(name), path) for name, path in found.empty_directories()])
+
+
+def all_files(store: Store, identifier: str, place: str) -> list[File]:
+    """Return all files below the directory of an object, in the byte order of their names.
+
+    :raises ObjectError: the directory does not exist
+    :raises TransferError: it contains something other than files and directories
+    """
+    found: list[File] = []
+    top = os.path.join(os.path.abspath(os.fsencode(store.root)), encode_fs(place))
+    if not os.path.lexists(top):
+        raise ObjectError(store.root, identifier, "missing", f"there is no object at {place!r}")
+    with object_errors(store.root, identifier):
+        others = list_tree(top, found, [])
+    if others:
+        raise TransferError("source_invalid", "special-file", f"{decode_fs(others[0])} is neither file nor directory")
+    return sorted(found)
+
+
+def list_tree(top: bytes, files: list[File], empty: list[File], below: bytes = b"") -> list[bytes]:
+    """Append the files of a tree to ``files``, and its empty directories to ``empty``.
+
+    :param below: a prefix for all names
+    :return: the paths of symbolic links and special files
+    :raises OSError: a directory cannot be read
+    """
+    others: list[bytes] = []
+    count = 0
+    with os.scandir(top) as entries:
+        for entry in entries:
+            count += 1
+            if entry.is_file(follow_symlinks=False):
+                files.append((below + entry.name, entry.path))
+            elif entry.is_dir(follow_symlinks=False):
+                others += list_tree(entry.path, files, empty, below + entry.name + b"/")
+            else:
+                others.append(entry.path)
+    if not count and below:
+        empty.append((below[:-1], top))
+    return others
+
+
+def link_error(path: bytes) -> TransferError:
+    """Return the error for a symbolic link or a special file in an object."""
+    is_link = os.path.islink(path)
+    what = "a symbolic link; follow links or omit the object" if is_link else "neither file nor directory; remove it"
+    return TransferError("source_invalid", "link" if is_link else "special-file", f"{decode_fs(path)} is {what}")
+
+
+def check_unchanged(content: Content) -> None:
+    """Check that the object was not replaced since it was listed; no file is read.
+
+    The files are opened by path, one after another: each may be complete, and together they may mix two versions.
+
+    :raises TransferError: the object may have been replaced
+    """
+    for path, before in content.seen:
+        if not is_same_version(status_of(path), before):
+            what = f"{decode_fs(path)} was changed or replaced while the object was read"
+            raise TransferError("source_invalid", CHANGED, f"{what}; migrate it again when nobody changes it")
+
+
+def newest(files: Iterable[File]) -> int:
+    """Return when the newest of some files changed: :func:`changed_at` of their paths.
+
+    :raises OSError: a file does not exist
+    """
+    return changed_at([os.stat(path) for _name, path in files])
+
+
+def changed_at(statuses: Iterable[os.stat_result]) -> int:
+    """Return the latest change, in nanoseconds since 1970: of content, or of status, whose time nobody can set."""
+    return max((max(one.st_mtime_ns, one.st_ctime_ns) for one in statuses), default=0)

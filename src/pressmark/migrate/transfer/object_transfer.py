@@ -1,0 +1,266 @@
+"""The objects of a chunk, one after another from the source to the destination, and a row for each."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Iterable
+from time import sleep
+from typing import Any
+
+from pressmark.errors import ObjectError, PressmarkError, StoreError
+from pressmark.fs.durable import can_flush_filesystem, flush_filesystem
+from pressmark.fs.locks import host
+from pressmark.fs.names import encode_fs
+from pressmark.migrate.options import Options
+from pressmark.migrate.planning.entry import PlanEntry
+from pressmark.migrate.rows import Row
+from pressmark.migrate.transfer.content import all_files, changed_at
+from pressmark.migrate.transfer.direction import Direction
+from pressmark.migrate.transfer.failures import Failure, TransferError, failure_of
+from pressmark.migrate.transfer.in_flight import InFlight
+from pressmark.migrate.transfer.reading import bag_directory
+from pressmark.stores import Store
+from pressmark.stores.object_sources import Refused
+from pressmark.stores.store import object_errors, store_errors
+
+__all__ = ["Transfer", "transfer_chunk"]
+
+# Seconds between attempts after errors that may pass.
+WAITS = (0.05, 0.3, 1.0)
+# Objects that are moved into the destination together.
+BATCH = 2_000
+RENAMES = 256  # with renaming: fewer, so that empty directories are removed soon
+
+# Each direction is imported when it is used.
+_DIRECTIONS = {
+    "pairtree": ("to_pairtree_vitro", "ToPairtree"),
+    "vitro": ("to_pairtree_vitro", "ToVitro"),
+    "ocfl": ("to_ocfl", "ToOcfl"),
+    "bags": ("to_bags", "ToBags"),
+}
+
+
+def transfer_chunk(options: Options, entries: Iterable[PlanEntry]) -> list[Row]:
+    """Migrate objects, and return a row for each, in their order.
+
+    :raises StoreError: the source or the destination cannot be used
+    """
+    quick: dict[str, Any] = {}
+    if can_flush_filesystem() and options.to in ("pairtree", "vitro"):
+        quick["durable"] = False  # the chunk is flushed as a whole
+    return Transfer(options, options.open_source(), options.open_destination(**quick)).run(entries)
+
+
+def _direction(options: Options, source: Store, destination: Store) -> Direction:
+    module, name = _DIRECTIONS[options.to]
+    if options.source_kind == options.to == "ocfl":
+        module, name = "ocfl_to_ocfl", "OcflToOcfl"
+    found: type[Direction] = getattr(importlib.import_module(f"{__package__}.{module}"), name)
+    return found(options, source, destination)
+
+
+class Transfer:
+    """The transfer of the objects of a chunk.
+
+    :param options: of the migration
+    :param source: the store that they come from
+    :param destination: the store that they go to
+    """
+
+    def __init__(self, options: Options, source: Store, destination: Store) -> None:
+        self._options = options
+        self._source = source
+        self._destination = destination
+        self._direction = _direction(options, source, destination)
+        self._batch = RENAMES if options.renames() else BATCH
+        self._full: Failure | None = None
+        self._host = host()
+
+    def run(self, entries: Iterable[PlanEntry]) -> list[Row]:
+        """Transfer objects, and return their rows once everything is on the disk."""
+        items = []
+        entries = list(entries)
+        with self._direction:
+            self._direction.prepare(entries)
+            for entry in entries:
+                item = InFlight(entry)
+                items.append(item)
+                self._try(item)
+                item.pause()
+                if self._direction.waiting() >= self._batch:
+                    self._settle()
+            self._settle()
+            if can_flush_filesystem():
+                with store_errors(self._destination.root):
+                    flush_filesystem(os.fsencode(self._destination.root))
+            if self._options.verify == "reread":
+                for item in items:
+                    if item.status == "ok":
+                        self._reread(item)
+        return [item.row(self._host) for item in items]
+
+    # --- one object -----------------------------------------------------------------------------------------------
+
+    def _try(self, item: InFlight) -> None:
+        """Transfer an object; try again after errors that may pass."""
+        if self._full is not None:
+            item.fail(self._full)
+            return
+        exists = False
+        for number in range(len(WAITS) + 1):
+            try:
+                if exists:
+                    self._compare(item)
+                elif self._direction.begin(item):
+                    self._arrived(item)
+                return
+            except (PressmarkError, Refused, OSError) as error:
+                if isinstance(error, ObjectError) and error.kind == "exists" and not exists:
+                    exists = True
+                    continue
+                failure = self._failure(error)
+                if failure.status == "source_missing" and self._options.renames():
+                    if self._was_moved(item):
+                        return
+                    failure = self._perhaps_moved(item.entry, failure)
+                if not failure.transient or number == len(WAITS):
+                    item.fail(failure)
+                    self._full = failure if failure.full else None
+                    return
+            sleep(WAITS[number])
+
+    def _failure(self, error: Exception) -> Failure:
+        if isinstance(error, Refused):
+            error = ObjectError(self._destination.root, "", error.kind, error.reason)
+        elif isinstance(error, StoreError) and not isinstance(error, ObjectError):
+            raise error
+        failure = failure_of(error)
+        root = encode_fs(error.path) if isinstance(error, ObjectError) else None
+        at_fault = error.kind if isinstance(error, ObjectError) else None
+        if root == encode_fs(self._destination.root) and at_fault in ("improper", "ambiguous", "missing"):
+            return failure._replace(status="exists_different")
+        # A file of the inventory is missing from the source: trying again cannot help.
+        if root == encode_fs(self._source.root) and isinstance(error.__cause__, FileNotFoundError):
+            return failure._replace(status="source_invalid", code="missing")
+        return failure
+
+    def _arrived(self, item: InFlight) -> None:
+        if item.mode == "rename":
+            item.status, item.verify = "ok", "moved"
+        elif self._options.verify == "none":
+            item.status = "unverified"
+        else:
+            item.status, item.verify = "ok", "copy"
+
+    def _settle(self) -> None:
+        for item, error in self._direction.settle():
+            if error is None:
+                self._arrived(item)
+            elif error.kind == "exists":
+                self._compare_again(item)
+            else:
+                item.fail(self._failure(error))
+
+    def _compare_again(self, item: InFlight) -> None:
+        """Compare with an object that another run has stored in the meantime."""
+        try:
+            self._compare(item)
+        except (PressmarkError, Refused, OSError) as error:
+            item.fail(self._failure(error))
+
+    def _was_moved(self, item: InFlight) -> bool:
+        """Record an object that an earlier run has moved out of the source; return whether it was moved."""
+        entry = item.entry
+        try:
+            if not self._is_as_planned(entry):
+                return False
+        except (PressmarkError, OSError):
+            return False
+        self._direction.prune(iter([entry]))
+        item.files, item.bytes = entry.files, entry.bytes
+        item.status, item.verify, item.mode = "ok", "moved", "rename"
+        return True
+
+    def _perhaps_moved(self, entry: PlanEntry, failure: Failure) -> Failure:
+        """Add to the failure of an object missing from the source whether the destination has its identifier."""
+        try:
+            self._destination.get(entry.id)
+        except (PressmarkError, OSError):
+            return failure
+        what = "the destination has an object with this identifier, possibly the only copy, that differs from the plan"
+        return failure._replace(message=f"{failure.message}; {what}; compare it with a backup")
+
+    def _is_as_planned(self, entry: PlanEntry) -> bool:
+        """Return whether the object in the destination is the planned one: renaming a directory keeps the times in it.
+
+        :raises ObjectError: the destination has no such object
+        :raises TransferError: it contains links or special files
+        """
+        found = self._destination.get(entry.id)
+        if self._destination.kind == "bags" and bag_directory(self._destination, found) is None:
+            # Renaming a file changes its time.
+            sizes = [os.stat(path).st_size for _name, path in found.files()]
+            return (len(sizes), sum(sizes)) == (entry.files, entry.bytes)
+        place = entry.target
+        if self._destination.kind == "pairtree":
+            if entry.encapsulation is None:
+                return False  # such objects are copied
+            place = f"{place}/{entry.encapsulation}"
+        statuses = [os.stat(path) for _name, path in all_files(self._destination, entry.id, place)]
+        seen = len(statuses), sum(one.st_size for one in statuses), changed_at(statuses)
+        return seen == (entry.files, entry.bytes, entry.changed)
+
+    # --- objects that exist ---------------------------------------------------------------------------------------
+
+    def _compare(self, item: InFlight) -> None:
+        """Compare an object with the one at its path; replace a different one if the options ask for it.
+
+        :raises FileError: a file of either object cannot be read
+        """
+        entry, direction = item.entry, self._direction
+        content = direction.reader.content(entry)
+        # Before the files are read: later changes must not pass for what was compared.
+        with object_errors(self._source.root, entry.source_id):
+            statuses = [os.stat(path) for _name, path in content.files]
+        item.bytes, item.changed = sum(one.st_size for one in statuses), changed_at(statuses)
+        ours = direction.read_source(content)
+        item.digest, item.mode = direction.digest_of(entry, ours), None
+        item.files = len(ours.digests)
+        try:
+            same = any(found.whole == ours.whole for found in direction.read_target(entry))
+        except Refused as error:
+            what = f"the object in the destination is damaged: {error.reason}; remove it"
+            raise TransferError("digest_mismatch", "damaged", what) from None
+        if same:
+            item.status, item.verify = "exists_same", "reread"
+            item.failure = None
+            item.note = content.left_out(self._options.to)
+        elif self._options.replace:
+            if direction.begin(item, replace=True):
+                self._arrived(item)
+        else:
+            what = f"the object at {entry.target!r} has other files; replace it, or omit this object"
+            raise TransferError("exists_different", "exists", what)
+
+    def _reread(self, item: InFlight) -> None:
+        """Read an object in the destination, and compare it with the copy; a moved object, with its own digests."""
+        from pressmark.migrate.transfer.target import has_recorded_digests, read_target
+
+        try:
+            if item.verify == "moved" and not has_recorded_digests(self._destination, item.entry):
+                return
+            found = read_target(self._destination, item.entry, thorough=True)
+        except Refused as error:
+            item.fail(Failure("digest_mismatch", "mismatch", f"in the destination: {error.reason}"))
+            return
+        except (PressmarkError, OSError) as error:
+            failure = failure_of(error)
+            item.fail(failure._replace(status="unverified", message=f"cannot be read again: {failure.message}"))
+            return
+        if item.verify == "moved":
+            item.digest = found[0].whole  # equal to the recorded digests
+        item.verify = "reread"
+        if all(one.whole != item.digest for one in found):
+            what = "the object in the destination differs from the source; remove it there, and migrate it again"
+            item.fail(Failure("digest_mismatch", "mismatch", what))
