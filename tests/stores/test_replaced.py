@@ -15,10 +15,10 @@ from pressmark import stores
 from pressmark.errors import ObjectError
 from pressmark.layouts import layout
 from pressmark.stores import Store
-from pressmark.stores import store as base
-from pressmark.stores.ocfl import stored_object as ocfl
+from pressmark.stores import stored_object as base
+from pressmark.stores.ocfl import ocfl_object as ocfl
 from pressmark.stores.pairtree.pairtree_store import PairtreeStore
-from pressmark.stores.store import is_same_version, status_of
+from pressmark.stores.stored_object import is_same_version, status_of
 from pressmark.stores.vitro import vitro_reader as vitro
 from pressmark.stores.vitro.vitro_store import VitroStore
 from support.trees import write

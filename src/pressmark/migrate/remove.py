@@ -16,7 +16,7 @@ from pressmark.migrate.transfer.left_out import empty_text
 from pressmark.migrate.transfer.reading import Content, Reader, tree_files
 from pressmark.stores import Store, StoredObject
 from pressmark.stores.bags.bag_folder_reader import BagObject
-from pressmark.stores.store import object_errors
+from pressmark.stores.refusals import object_errors
 
 __all__ = ["removed"]
 

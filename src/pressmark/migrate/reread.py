@@ -9,7 +9,7 @@ from pressmark.migrate.rows import GOOD, Row
 from pressmark.migrate.transfer.direction import read_target, says_what_it_is
 from pressmark.migrate.transfer.failures import failure_of
 from pressmark.stores import Store
-from pressmark.stores.object_sources import Refused
+from pressmark.stores.refusals import SourceError
 
 __all__ = ["verified"]
 
@@ -26,7 +26,7 @@ def verified(store: Store, row: Row) -> Row:
     entry = Entry(row.id, row.source_id, row.source, row.target, None, row.files, row.bytes, row.changed)
     try:
         found = read_target(store, entry, thorough=True)
-    except Refused as error:
+    except SourceError as error:
         return _failed(row, "digest_mismatch", "mismatch", f"in the destination: {error.reason}")
     except (PressmarkError, OSError) as error:
         failure = failure_of(error)

@@ -15,8 +15,8 @@ from pressmark.migrate.transfer.failures import TransferError
 from pressmark.migrate.transfer.reading import Content, Reader, content_of
 from pressmark.stores import Store, StoreObject
 from pressmark.stores.bags.bag_folder_reader import BagObject
-from pressmark.stores.ocfl.stored_object import OcflObject
-from pressmark.stores.store import object_errors
+from pressmark.stores.ocfl.ocfl_object import OcflObject
+from pressmark.stores.refusals import object_errors
 
 __all__ = ["Measure", "measure"]
 

@@ -23,8 +23,7 @@ from pressmark.migrate.transfer.to_ocfl import IntoOcfl
 from pressmark.migrate.transfer.to_pairtree_vitro import IntoPairtree, IntoVitro
 from pressmark.stores import Store
 from pressmark.stores.bags.bag_folder_reader import BagObject
-from pressmark.stores.object_sources import Refused
-from pressmark.stores.store import store_errors
+from pressmark.stores.refusals import SourceError, store_errors
 
 __all__ = ["Transfer", "transfer_chunk"]
 
@@ -90,7 +89,7 @@ class Transfer:
                 elif self._way.begin(item):
                     self._arrived(item)
                 return
-            except (PressmarkError, Refused, OSError) as error:
+            except (PressmarkError, OSError) as error:
                 if isinstance(error, ObjectError) and error.kind == "exists" and not exists:
                     exists = True
                     continue
@@ -106,7 +105,7 @@ class Transfer:
             sleep(WAITS[number])
 
     def _failure(self, error: Exception) -> Failure:
-        if isinstance(error, Refused):
+        if isinstance(error, SourceError):
             error = ObjectError(self._destination.root, "", error.kind, error.reason)
         elif isinstance(error, StoreError) and not isinstance(error, ObjectError):
             raise error
@@ -141,7 +140,7 @@ class Transfer:
         """Compare with an object that another run has put there meanwhile."""
         try:
             self._compare(item)
-        except (PressmarkError, Refused, OSError) as error:
+        except (PressmarkError, OSError) as error:
             item.fail(self._failure(error))
 
     def _was_moved(self, item: InFlight) -> bool:
@@ -204,7 +203,7 @@ class Transfer:
         item.files = len(ours.digests)
         try:
             same = any(found.whole == ours.whole for found in self._way.of_target(entry))
-        except Refused as error:
+        except SourceError as error:
             raise TransferError(
                 "digest_mismatch", "damaged", f"the object that is there is damaged: {error.reason}; remove it"
             ) from None
@@ -225,7 +224,7 @@ class Transfer:
             if item.verify == "moved" and not says_what_it_is(self._destination, item.entry):
                 return  # nothing says what it must be
             found = read_target(self._destination, item.entry, thorough=True)
-        except Refused as error:
+        except SourceError as error:
             item.fail(Failure("digest_mismatch", "mismatch", f"in the destination: {error.reason}"))
             return
         except (PressmarkError, OSError) as error:

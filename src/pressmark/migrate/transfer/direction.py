@@ -21,10 +21,9 @@ from pressmark.migrate.transfer.in_flight import InFlight
 from pressmark.migrate.transfer.reading import Content, Reader, check_complete, listed_digests, tree_files
 from pressmark.stores import Store, StoredObject, StoreObject
 from pressmark.stores.bags.bag_folder_reader import BagObject
-from pressmark.stores.object_sources import Refused
 from pressmark.stores.ocfl.inventory import logical_files
-from pressmark.stores.ocfl.stored_object import OcflObject
-from pressmark.stores.store import object_errors
+from pressmark.stores.ocfl.ocfl_object import OcflObject
+from pressmark.stores.refusals import SourceError, object_errors
 
 __all__ = [
     "Copied",
@@ -150,13 +149,13 @@ def compare(read: Read, known: Mapping[str, Mapping[str, str]], says: str = "the
     """Compare files that were read with digests that are known of them.
 
     :param says: who gave those
-    :raises Refused: of kind ``mismatch``
+    :raises SourceError: of kind ``mismatch``
     """
     for algorithm, block in known.items():
         for name, expected in block.items():
             found = read.digests.get(name, {}).get(algorithm)
             if found != expected:
-                raise Refused("mismatch", _mismatch(name, algorithm, found, expected, says))
+                raise SourceError("mismatch", _mismatch(name, algorithm, found, expected, says))
 
 
 def _mismatch(name: str, algorithm: str, found: str | None, expected: str, says: str = "the source") -> str:
@@ -184,7 +183,7 @@ class Copied:
     def file(self, name: bytes, outcome: Outcome) -> None:
         """Note a file.
 
-        :raises Refused: of kind ``mismatch``
+        :raises SourceError: of kind ``mismatch``
         """
         digests = outcome.digests
         assert digests is not None
@@ -192,7 +191,7 @@ class Copied:
         for algorithm, block in self._known.items():
             expected = block.get(logical)
             if expected is not None and digests[algorithm] != expected:
-                raise Refused("mismatch", _mismatch(logical, algorithm, digests[algorithm], expected))
+                raise SourceError("mismatch", _mismatch(logical, algorithm, digests[algorithm], expected))
         self._digests[logical] = digests[ALGORITHM]
         item = self._item
         item.files += 1
@@ -206,11 +205,11 @@ class Copied:
     def finish(self) -> None:
         """Note the digest of the whole, and check that nothing was left out.
 
-        :raises Refused: of kind ``mismatch``
+        :raises SourceError: of kind ``mismatch``
         """
         for algorithm, block in self._known.items():
             for name in block.keys() - self._digests.keys():
-                raise Refused("mismatch", f"{algorithm} of {name!r} is known, but there is no such file")
+                raise SourceError("mismatch", f"{algorithm} of {name!r} is known, but there is no such file")
         self._item.digest = object_digest(self._digests)
 
 
@@ -281,7 +280,7 @@ def read_target(store: Store, entry: Entry, *, thorough: bool = False) -> list[R
         where that can be asked for
     :raises ObjectError: it is not there
     :raises FileError: a file cannot be read
-    :raises Refused: of kind ``mismatch``: it is not what the store itself says
+    :raises SourceError: of kind ``mismatch``: it is not what the store itself says
     """
     found = located(store, entry)
     files, known = _files_of(store, entry, found)
@@ -312,20 +311,20 @@ def says_what_it_is(store: Store, entry: Entry) -> bool:
 def _listed(found: BagObject, files: list[tuple[str, bytes]]) -> Mapping[str, Mapping[str, str]]:
     """Return the digests that a bag's manifests list.
 
-    :raises Refused: of kind ``mismatch``: it is not complete
+    :raises SourceError: of kind ``mismatch``: it is not complete
     """
     try:
         check_complete(found.bag_path)
         return listed_digests(found.bag(), found.bag_path, [encode_fs(name) for name, _path in files])
     except TransferError as error:
-        raise Refused("mismatch", error.failure.message) from None
+        raise SourceError("mismatch", error.failure.message) from None
 
 
 def _read_older(found: OcflObject) -> None:
     """Read what only older versions of an object have, and compare it with its inventory.
 
     :raises FileError: a file cannot be read
-    :raises Refused: of kind ``mismatch``
+    :raises SourceError: of kind ``mismatch``
     """
     older = list(found.older_files())
     for _content, path, _digest in older:

@@ -27,7 +27,7 @@ from pressmark.migrate.transfer.failures import TransferError, status_of_problem
 from pressmark.migrate.transfer.in_flight import InFlight
 from pressmark.migrate.transfer.reading import Content
 from pressmark.stores import Store
-from pressmark.stores.object_sources import Refused, copy_source
+from pressmark.stores.object_sources import copy_source
 from pressmark.stores.ocfl.bulk_writer import Staged
 from pressmark.stores.ocfl.declarations import OBJECT, declaration
 from pressmark.stores.ocfl.inventory import (
@@ -41,7 +41,7 @@ from pressmark.stores.ocfl.inventory import (
 )
 from pressmark.stores.ocfl.object import check_object
 from pressmark.stores.ocfl.root import OcflRoot
-from pressmark.stores.store import object_errors
+from pressmark.stores.refusals import object_errors
 
 __all__ = ["Relayout"]
 
@@ -157,10 +157,7 @@ class Relayout(Way):
         try:
             with object_errors(self.source.root, entry.source_id):
                 algorithms = self._algorithms(entry, path)
-                try:
-                    copy_source(path, room, mode=self.mode, algorithms=algorithms, on_file=note, on_event=copied.event)
-                except Refused as refused:
-                    raise ObjectError(self.source.root, entry.source_id, refused.kind, refused.reason) from refused
+                copy_source(path, room, mode=self.mode, algorithms=algorithms, on_file=note, on_event=copied.event)
             checked = _checked(entry, room, self.destination.version)
             for file in checked.files:
                 for algorithm, expected in file.digests.items():

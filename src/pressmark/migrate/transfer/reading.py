@@ -24,8 +24,9 @@ from pressmark.migrate.transfer.left_out import HOLDS_EMPTY, empty_text, unversi
 from pressmark.stores import Store, StoredObject
 from pressmark.stores.bags.bag_folder_reader import IDENTIFIER, BagObject
 from pressmark.stores.ocfl.inventory import logical_files
-from pressmark.stores.ocfl.stored_object import OcflObject
-from pressmark.stores.store import is_same_version, object_errors, status_of
+from pressmark.stores.ocfl.ocfl_object import OcflObject
+from pressmark.stores.refusals import object_errors
+from pressmark.stores.stored_object import is_same_version, status_of
 
 __all__ = [
     "WRAPPED",

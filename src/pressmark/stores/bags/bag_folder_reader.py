@@ -47,16 +47,9 @@ from pressmark.stores.bags import archives
 from pressmark.stores.bags.bag_index import BagIndex
 from pressmark.stores.problems import problem
 from pressmark.stores.recheck import Item, abandoned, settled
-from pressmark.stores.store import (
-    OnProblem,
-    Path,
-    Store,
-    StoredObject,
-    StoreObject,
-    encode_path,
-    object_errors,
-    store_errors,
-)
+from pressmark.stores.refusals import object_errors, store_errors
+from pressmark.stores.store import OnProblem, Path, Store, StoreObject, encode_path
+from pressmark.stores.stored_object import StoredObject
 
 __all__ = [
     "CONFIG",

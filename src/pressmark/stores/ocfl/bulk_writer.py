@@ -21,7 +21,6 @@ from pressmark.fs.moves import prune_empty_parents, rename_new
 from pressmark.fs.names import NAME_MAX, PATH_MAX
 from pressmark.fs.removal import remove_tree
 from pressmark.fs.run_directories import RunDirectory
-from pressmark.stores.object_sources import Refused
 from pressmark.stores.ocfl.object_writer import (
     Files,
     Manners,
@@ -32,7 +31,8 @@ from pressmark.stores.ocfl.object_writer import (
     write_small_object,
 )
 from pressmark.stores.ocfl.storage_root import StorageRoot
-from pressmark.stores.store import CopyMode, object_errors, store_errors
+from pressmark.stores.refusals import object_errors, store_errors
+from pressmark.stores.store import CopyMode
 
 __all__ = ["BulkWriter", "Staged"]
 
@@ -133,12 +133,10 @@ class BulkWriter:
                     also=also,
                 )
                 root.refuse_too_long(identifier, place, new)
-            if check is not None:
-                check(new)
-        except BaseException as error:
+                if check is not None:
+                    check(new)
+        except BaseException:
             self._discard(new)
-            if isinstance(error, Refused):
-                raise ObjectError(root.root, identifier, error.kind, error.reason) from error
             raise
         staged = Staged(identifier, place, new, written, manners.used)
         self._waiting.append(staged)

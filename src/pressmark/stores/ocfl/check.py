@@ -29,7 +29,8 @@ from pressmark.stores.ocfl.walk import Found, Walk, ignored
 from pressmark.stores.problems import problem
 from pressmark.stores.readability import find_unreadable, unreadable_file
 from pressmark.stores.recheck import LOOKS, PAUSE
-from pressmark.stores.store import OnEvent, OnProblem, Progress, is_same_version, status_of
+from pressmark.stores.store import OnEvent, OnProblem, Progress
+from pressmark.stores.stored_object import is_same_version, status_of
 
 __all__ = ["Check", "ObjectResult", "advice_problems", "extension_problems", "root_problems"]
 

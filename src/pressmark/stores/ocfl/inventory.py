@@ -11,6 +11,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from pressmark.errors import PressmarkError
+
 __all__ = [
     "ALGORITHMS",
     "CONTENT_DIRECTORY",
@@ -44,7 +46,7 @@ _TEXT = rb'"(?:[^"\\\x00-\x1f]|\\.)*"'
 _IDENTIFIER = re.compile(rb'\s*\{\s*(?:"(?!id")[A-Za-z]+"\s*:\s*' + _TEXT + rb'\s*,\s*)*"id"\s*:\s*(' + _TEXT + rb")")
 
 
-class InventoryError(Exception):
+class InventoryError(PressmarkError):
     """An inventory from which nothing can be read; ``str`` says why."""
 
 

@@ -23,7 +23,7 @@ from pressmark.fixity.hasher import Manner
 from pressmark.fs.durable import walk
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.layouts import Layout
-from pressmark.stores.object_sources import Refused, Unreadable, source_tree
+from pressmark.stores.object_sources import UnreadableSourceError, source_tree
 from pressmark.stores.ocfl.declarations import OBJECT, declaration
 from pressmark.stores.ocfl.inventory import (
     CONTENT_DIRECTORY,
@@ -38,6 +38,7 @@ from pressmark.stores.ocfl.inventory import (
     text_octets,
 )
 from pressmark.stores.ocfl.inventory_rules import path_fault, version_number
+from pressmark.stores.refusals import SourceError
 from pressmark.stores.store import Path, Source
 
 __all__ = [
@@ -193,7 +194,7 @@ def write_object(
     :param content_paths: maps logical paths to content paths; :data:`None` for the same
     :param manners: how the source is copied
     :param also: more algorithms for the outcomes, which are not noted
-    :raises Refused: the source cannot be stored
+    :raises SourceError: the source cannot be stored
     :raises OSError: the object cannot be written
     """
     _write_all([top, top + b"/v1"], [None, None])
@@ -293,7 +294,7 @@ def write_version(
     :param old: the object as it is
     :param document: its inventory, which was checked
     :param version: of OCFL, as the object declares it
-    :raises Refused: the source cannot be stored
+    :raises SourceError: the source cannot be stored
     :raises OSError: the object cannot be written, or its files cannot be linked
     """
     name = _next_name(document["head"])
@@ -329,13 +330,13 @@ def write_version(
 def _next_name(head: str) -> str:
     """Return the name of the version after ``head``, padded as the others are (section 3.3).
 
-    :raises Refused: there is none of that width
+    :raises SourceError: there is none of that width
     """
     number, width = version_number(head) or (0, 0)
     name = f"v{number + 1:0{max(width, 1)}}"
     if width and not name.startswith("v0"):
         what = f"versions called as {head} is end there, for the numbers of padded ones begin with a zero"
-        raise Refused("improper", f"{what}; put it as a new object")
+        raise SourceError("improper", f"{what}; put it as a new object")
     return name
 
 
@@ -448,7 +449,7 @@ class _Copied:
         for number, outcome in enumerate(manners.copy(jobs, self._algorithms)):
             logical, content, target = self._names[number]
             if outcome.digests is None:
-                raise Unreadable(outcome)
+                raise UnreadableSourceError(outcome)
             self.outcomes[logical] = outcome
             if self._known:
                 self._compare(logical, outcome.digests)
@@ -464,7 +465,7 @@ class _Copied:
                 self._note(logical, outcome.digests, self.manifest[digest][0])
         for name, block in self._known.items():
             for logical in block:
-                raise Refused("mismatch", f"{name} of {quoted(logical)} is given, but the source has no such file")
+                raise SourceError("mismatch", f"{name} of {quoted(logical)} is given, but the source has no such file")
         if duplicates:
             self._prune(top, folder)
 
@@ -473,7 +474,7 @@ class _Copied:
             expected = block.get(logical)
             if expected is not None and expected.lower() != digests[name]:
                 what = f"{decode_fs(encode_fs(logical))}: its {name} is {digests[name]}, not {expected} as given"
-                raise Refused("mismatch", what)
+                raise SourceError("mismatch", what)
 
     def _note(self, logical: str, digests: Mapping[str, str], content: str) -> None:
         for name, block in self._known.items():
@@ -516,7 +517,9 @@ class _Copied:
         try:
             return self._content_paths.map_id(logical)
         except IdentifierError as error:
-            raise Refused("bad-name", f"{self._content_paths.name} has no content path for a file: {error}") from None
+            raise SourceError(
+                "bad-name", f"{self._content_paths.name} has no content path for a file: {error}"
+            ) from None
 
     def _claim(self, content: str, logical: str) -> None:
         """Make sure that no other file has this content path, or one that needs it to be a directory."""
@@ -527,7 +530,7 @@ class _Copied:
             above = next((path for path in _prefixes(parents) if path in self._files), None)
         if other != logical or content in self._folders or above is not None:
             what = f"{decode_fs(encode_fs(logical))}: its content path {quoted(content)} is taken by another file"
-            raise Refused("collision", f"{what}; rename one of them, or encode names (encodeUTF)")
+            raise SourceError("collision", f"{what}; rename one of them, or encode names (encodeUTF)")
 
 
 def _prefixes(parts: Iterable[str]) -> Iterator[str]:
@@ -553,10 +556,10 @@ def _logical(name: bytes) -> str:
         logical = name.decode()
     except UnicodeDecodeError:
         what = f"{decode_fs(name)!r} is not UTF-8, and an inventory is JSON, which can hold no other name; rename it"
-        raise Refused("bad-name", what) from None
+        raise SourceError("bad-name", what) from None
     fault = path_fault(logical)
     if fault is not None or "\0" in logical:
-        raise Refused("bad-name", fault or f"the path {quoted(logical)} has a NUL")
+        raise SourceError("bad-name", fault or f"the path {quoted(logical)} has a NUL")
     return logical
 
 
@@ -579,7 +582,7 @@ def _files(source: Source | Files, target: bytes, follow: bool, dropped: list[by
         for name, path, entries in source_tree(_top(given), inside, target, follow, alone=alone, deepest=DEEPEST):
             if entries is None:
                 if name in seen:
-                    raise Refused("bad-name", f"{decode_fs(name)!r} is given twice")
+                    raise SourceError("bad-name", f"{decode_fs(name)!r} is given twice")
                 seen.add(name)
                 yield name, path
             elif not entries and name:

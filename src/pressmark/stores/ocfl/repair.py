@@ -41,7 +41,8 @@ from pressmark.stores.ocfl.layout_files import EXTENSIONS, LAYOUT, WORKSHOP, lay
 from pressmark.stores.ocfl.object import Checked, check_object
 from pressmark.stores.ocfl.storage_root import StorageRoot
 from pressmark.stores.ocfl.walk import Found, Walk
-from pressmark.stores.store import Changed, OnEvent, store_errors, unrepaired
+from pressmark.stores.refusals import store_errors, unrepaired
+from pressmark.stores.store import Changed, OnEvent
 
 __all__ = ["repair"]
 

@@ -34,7 +34,8 @@ from pressmark.stores.ocfl.object_writer import Manners, Provenance, write_objec
 from pressmark.stores.ocfl.storage_root import TRIES, Held, StorageRoot
 from pressmark.stores.ocfl.unversioned import MUTABLE_HEAD, has_mutable_head
 from pressmark.stores.problems import problem
-from pressmark.stores.store import CopyMode, OnEvent, OnProblem, Source, StoreObject, store_errors
+from pressmark.stores.refusals import store_errors
+from pressmark.stores.store import CopyMode, OnEvent, OnProblem, Source, StoreObject
 
 if TYPE_CHECKING:
     from pressmark.stores.ocfl.check import ObjectResult

@@ -21,7 +21,6 @@ from pressmark.fs.names import NAME_MAX, PATH_MAX, decode_fs, encode_fs, is_abse
 from pressmark.fs.run_directories import RunDirectory
 from pressmark.layouts import HashAndIdNTuple, Layout
 from pressmark.reports import Problem
-from pressmark.stores.object_sources import Refused
 from pressmark.stores.ocfl.declarations import OBJECT, ROOT, VERSIONS, declaration
 from pressmark.stores.ocfl.inventory import ALGORITHMS, INVENTORY, InventoryError, read_inventory, scan_identifier
 from pressmark.stores.ocfl.layout_files import (
@@ -34,10 +33,11 @@ from pressmark.stores.ocfl.layout_files import (
     refused_layout,
 )
 from pressmark.stores.ocfl.object import is_object_root
-from pressmark.stores.ocfl.stored_object import OcflObject, open_file
+from pressmark.stores.ocfl.ocfl_object import OcflObject, open_file
 from pressmark.stores.ocfl.walk import Found, Walk
 from pressmark.stores.problems import problem
-from pressmark.stores.store import OnProblem, Path, Store, StoreObject, encode_path, object_errors, store_errors
+from pressmark.stores.refusals import object_errors, store_errors
+from pressmark.stores.store import OnProblem, Path, Store, StoreObject, encode_path
 
 __all__ = ["Held", "StorageRoot"]
 
@@ -446,15 +446,12 @@ class StorageRoot(Store):
     @contextmanager
     def _changing(self, identifier: str) -> Iterator[RunDirectory]:
         """Give a private directory, and turn what goes wrong in it into an :class:`ObjectError`."""
-        try:
-            with object_errors(self.root, identifier):
-                if self._shared is not None:
-                    yield self._shared
-                    return
-                with self.workshop() as workshop:
-                    yield workshop
-        except Refused as error:
-            raise ObjectError(self.root, identifier, error.kind, error.reason) from error
+        with object_errors(self.root, identifier):
+            if self._shared is not None:
+                yield self._shared
+                return
+            with self.workshop() as workshop:
+                yield workshop
 
     def new_name(self) -> bytes:
         """Return a name in a private directory that no other change has."""

@@ -36,18 +36,10 @@ from pressmark.stores.pairtree.version_files import prefix_of, version_problems
 from pressmark.stores.pairtree.walk import REPAIRING, REPLACED, ROOT, WORKSHOP, Contents, Walk, contents, is_morty
 from pressmark.stores.problems import problem
 from pressmark.stores.recheck import Item, settled
+from pressmark.stores.refusals import object_errors, store_errors
 from pressmark.stores.running_report import RunningReport
-from pressmark.stores.store import (
-    OnEvent,
-    OnProblem,
-    Path,
-    Store,
-    StoredObject,
-    StoreObject,
-    encode_path,
-    object_errors,
-    store_errors,
-)
+from pressmark.stores.store import OnEvent, OnProblem, Path, Store, StoreObject, encode_path
+from pressmark.stores.stored_object import StoredObject
 
 __all__ = ["PairtreeReader"]
 

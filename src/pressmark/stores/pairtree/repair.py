@@ -17,7 +17,8 @@ from pressmark.stores.pairtree.interrupted import is_one_directory, unreached
 from pressmark.stores.pairtree.pairtree_reader import PairtreeReader
 from pressmark.stores.pairtree.walk import REPAIRING, REPLACED, ROOT, WORKSHOP, Contents, contents, is_morty
 from pressmark.stores.problems import problem
-from pressmark.stores.store import Changed, OnEvent, StoreObject, store_errors, unrepaired
+from pressmark.stores.refusals import store_errors, unrepaired
+from pressmark.stores.store import Changed, OnEvent, StoreObject
 
 __all__ = ["Repair"]
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from pressmark.errors import StoreError, quoted
 from pressmark.reports import ERROR, Problem
 from pressmark.stores.problems import problem
-from pressmark.stores.store import store_errors
+from pressmark.stores.refusals import store_errors
 
 __all__ = ["NAMESPACES", "NamespacesFile", "parse", "read_namespaces", "render", "with_declared"]
 

@@ -34,20 +34,10 @@ from pressmark.reports import Problem, Report
 from pressmark.stores.problems import problem
 from pressmark.stores.readability import unreadable_file
 from pressmark.stores.recheck import Item, abandoned, settled
+from pressmark.stores.refusals import object_errors, store_errors
 from pressmark.stores.running_report import RunningReport
-from pressmark.stores.store import (
-    OnEvent,
-    OnProblem,
-    Path,
-    Store,
-    StoredObject,
-    StoreObject,
-    encode_path,
-    is_same_version,
-    object_errors,
-    status_of,
-    store_errors,
-)
+from pressmark.stores.store import OnEvent, OnProblem, Path, Store, StoreObject, encode_path
+from pressmark.stores.stored_object import StoredObject, is_same_version, status_of
 from pressmark.stores.vitro.namespaces import NAMESPACES, read_namespaces
 
 __all__ = ["JOURNAL", "ROOT", "WORKSHOP", "Renaming", "VitroObject", "VitroReader"]

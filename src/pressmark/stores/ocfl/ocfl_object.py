@@ -13,7 +13,8 @@ from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.stores.ocfl.inventory import INVENTORY, InventoryError, head_state, logical_files, read_inventory
 from pressmark.stores.ocfl.inventory_rules import path_fault
 from pressmark.stores.ocfl.unversioned import unversioned
-from pressmark.stores.store import StoredObject, is_same_version, object_errors, status_of
+from pressmark.stores.refusals import object_errors
+from pressmark.stores.stored_object import StoredObject, is_same_version, status_of
 
 __all__ = ["OcflObject", "open_file"]
 
