@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from pressmark.errors import ObjectError
+from pressmark.stores.ocfl import bulk_writer
 from pressmark.stores.ocfl import object_writer as ocfl_writer
 from pressmark.stores.ocfl.root import OcflRoot
 from support.implementations import PURE, Implementation, use
@@ -82,7 +83,8 @@ def test_small_objects_are_the_same(
     tmp_path: Path, implementation: Implementation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The quick way writes what the ordinary one does, byte for byte, and leaves the rest to it."""
-    monkeypatch.setattr(ocfl_writer, "now", lambda: CREATED)
+    for module in (ocfl_writer, bulk_writer):
+        monkeypatch.setattr(module, "now", lambda: CREATED)
     tops = lay(tmp_path / "source", {**OBJECTS, **OTHERS})
     with use(implementation):
         quick, usual = create(tmp_path / "quick"), create(tmp_path / "usual")
@@ -106,7 +108,8 @@ def test_what_a_version_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, message: str | None, user: dict[str, str] | None
 ) -> None:
     """Any message and user, even one that looks like what the inventory's pieces are cut at."""
-    monkeypatch.setattr(ocfl_writer, "now", lambda: CREATED)
+    for module in (ocfl_writer, bulk_writer):
+        monkeypatch.setattr(module, "now", lambda: CREATED)
     tops = lay(tmp_path / "source", OBJECTS)
     quick, usual = (create(tmp_path / name, message=message) for name in ("quick", "usual"))
     quick.user = usual.user = user

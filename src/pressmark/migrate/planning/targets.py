@@ -12,7 +12,8 @@ from pressmark.layouts import Pairtree, Vitro, layout_from_config
 from pressmark.migrate.options import Options
 from pressmark.stores.bags.bag_folder_reader import CONFIG, IDENTIFIER, REPLACED, can_be_said
 from pressmark.stores.bags.bag_folder_reader import WORKSHOP as BAGS_WORKSHOP
-from pressmark.stores.ocfl.layout_files import EXTENSIONS, LAYOUT
+from pressmark.stores.ocfl.declarations import EXTENSIONS
+from pressmark.stores.ocfl.layout_files import LAYOUT
 
 __all__ = ["Place", "Targets"]
 

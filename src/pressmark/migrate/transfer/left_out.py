@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pressmark.fs.names import decode_fs
+from pressmark.stores.ocfl.declarations import MUTABLE_HEAD
 from pressmark.stores.ocfl.ocfl_object import OcflObject
-from pressmark.stores.ocfl.unversioned import MUTABLE_HEAD
 
 __all__ = ["HOLDS_EMPTY", "empty_text", "listed", "unversioned_texts"]
 

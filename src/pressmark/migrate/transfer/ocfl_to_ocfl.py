@@ -15,7 +15,6 @@ from typing import Any
 
 from pressmark.errors import ObjectError
 from pressmark.fs.durable import can_flush_filesystem
-from pressmark.fs.entries import scan
 from pressmark.fs.moves import prune_empty_parents
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.fs.removal import remove_tree
@@ -39,8 +38,9 @@ from pressmark.stores.ocfl.inventory import (
     sidecar_digest,
     sidecar_name,
 )
-from pressmark.stores.ocfl.object import check_object
+from pressmark.stores.ocfl.object_check import check_object
 from pressmark.stores.ocfl.root import OcflRoot
+from pressmark.stores.ocfl.storage import LocalStorage
 from pressmark.stores.refusals import object_errors
 
 __all__ = ["Relayout"]
@@ -255,10 +255,11 @@ def _checked(entry: Entry, directory: bytes, root_version: str) -> Any:
 
     :raises TransferError: it is not as it should be
     """
-    checked = check_object(directory, encode_fs(entry.source), scan(directory, follow=False), root_version)
+    storage = LocalStorage(directory)
+    checked = check_object(storage, b"", storage.scan(b""), root_version)
     wrong = [one for one in checked.problems if one.severity == "error"]
     if wrong:
-        what = f"{decode_fs(wrong[0].path)}: {wrong[0].message}"
+        what = f"{decode_fs(os.path.join(encode_fs(entry.source), wrong[0].path))}: {wrong[0].message}"
         raise TransferError(
             status_of_problem(wrong[0].kind), wrong[0].kind, f"the object is not valid: {what}; check the store"
         )

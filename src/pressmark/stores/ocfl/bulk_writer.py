@@ -9,35 +9,55 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
+from functools import lru_cache
+from json.encoder import encode_basestring
 from types import TracebackType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pressmark import _kernels
 from pressmark.errors import ObjectError, StoreError
+from pressmark.fixity.hasher import Manner
 from pressmark.fs.durable import can_flush_filesystem, flush_directory, flush_filesystem, flush_tree
 from pressmark.fs.moves import prune_empty_parents, rename_new
-from pressmark.fs.names import NAME_MAX, PATH_MAX
+from pressmark.fs.names import NAME_MAX, PATH_MAX, encode_fs
 from pressmark.fs.removal import remove_tree
 from pressmark.fs.run_directories import RunDirectory
+from pressmark.stores.ocfl.inventory import CONTENT_DIRECTORY, first_version, inventory_bytes
 from pressmark.stores.ocfl.object_writer import (
     Files,
     Manners,
     Provenance,
     Written,
-    WrittenSmall,
+    file_parts,
+    now,
     write_object,
-    write_small_object,
 )
 from pressmark.stores.ocfl.storage_root import StorageRoot
 from pressmark.stores.refusals import object_errors, store_errors
 from pressmark.stores.store import CopyMode
 
-__all__ = ["BulkWriter", "Staged"]
+__all__ = ["BulkWriter", "Staged", "WrittenSmall", "write_small_object"]
 
+_CONTENT = b"/v1/" + encode_fs(CONTENT_DIRECTORY)
+_SHA512 = "sha512"
+_SMALL = Manner(follow=False)
 # So many are moved in one turn: others wait for a few milliseconds.
 TURN = 256
+
+
+class WrittenSmall(NamedTuple):
+    """What was written of a small object.
+
+    :ivar digests: SHA-512 of each file, in hex, by its logical path
+    :ivar size: of all files together
+    :ivar changed: when the newest of them was changed last before it was read, content or status, in nanoseconds
+    """
+
+    digests: dict[str, str]
+    size: int
+    changed: int
 
 
 class Staged(NamedTuple):
@@ -316,3 +336,94 @@ def _above(place: bytes) -> Iterator[bytes]:
     while place:
         place = os.path.dirname(place)
         yield place
+
+
+# --- small objects ----------------------------------------------------------------------------------------------------
+
+
+def write_small_object(
+    top: bytes,
+    identifier: str,
+    above: bytes,
+    name: bytes,
+    place: bytes,
+    *,
+    version: str,
+    provenance: Provenance,
+    device: int,
+) -> WrittenSmall | None:
+    """Write version 1 of an object of a few small files, with SHA-512, by one call of a kernel.
+
+    What :func:`write_object` does, where that is nothing out of the ordinary.
+
+    :param above: a directory with nothing in it but that of the object's files
+    :param name: of that
+    :param place: where it is to be in the end: nothing is written where something is
+    :param device: that the source's files are on; any where it is negative
+    :return: :data:`None` where it is for :func:`write_object`, which says what is wrong with it if anything is; what
+        was made of ``top`` is for the caller to remove
+    """
+    user = None if provenance.user is None else tuple(provenance.user.items())
+    pieces = _pieces(version, provenance.created or now(), provenance.message, user)
+    try:
+        called = _text_bytes(identifier)
+    except UnicodeEncodeError:
+        return None
+    if pieces is None:
+        return None
+    folders = (top, top + b"/v1", top + _CONTENT)
+    parts = file_parts(_SHA512, version)
+    found = _kernels.active.write_small_object(above, name, place, folders, parts, pieces, called, device, _SMALL.flags)
+    if found is None:
+        return None
+    changed, files = found
+    digests = {}
+    total = 0
+    for file, digest, size in files:
+        digests[file.decode()] = digest
+        total += size
+    return WrittenSmall(digests, total, changed)
+
+
+@lru_cache(maxsize=16)
+def _pieces(
+    version: str, created: str, message: str | None, user: tuple[tuple[str, str], ...] | None
+) -> tuple[bytes, ...] | None:
+    """Return what all inventories have in common that are written in one second, for the kernel."""
+    identifier, *files = (f"<pressmark:{number}>" for number in range(5))
+    digests, paths = files[:2], files[2:]
+    manifest = {digest: [f"{_CONTENT[1:].decode()}/{path}"] for digest, path in zip(digests, paths, strict=True)}
+    state = {digest: [path] for digest, path in zip(digests, paths, strict=True)}
+    block = Provenance(created, message, None if user is None else dict(user)).block(state)
+    document = first_version(identifier, version, _SHA512, manifest, block)
+    each = [one for pair in zip(digests, paths, strict=True) for one in pair]
+    found = _inventory_pieces(document, [identifier, *each, *each])
+    if found is None:
+        return None
+    start, first, path, following, same_path, then, state_path, state_following, _same, end = found
+    assert path == same_path
+    return start, first, path, following, then, state_path, state_following, end
+
+
+def _inventory_pieces(document: Mapping[str, Any], changing: Sequence[str]) -> tuple[bytes, ...] | None:
+    """Return what stays the same in inventories that differ only in some texts, in the order in which these come.
+
+    :param changing: what stands for these texts in ``document``
+    :return: one piece more than there are texts; :data:`None` where one of them is found elsewhere as well
+    """
+    rest = inventory_bytes(document)
+    found = []
+    for text in changing:
+        piece, _, rest = rest.partition(text.encode())
+        found.append(piece)
+    if any(text.encode() in piece for piece in (*found, rest) for text in changing):
+        return None
+    return (*found, rest)
+
+
+def _text_bytes(value: str) -> bytes:
+    """Return a text as it stands in an inventory between its quotation marks.
+
+    :raises UnicodeEncodeError: it has lone surrogates
+    """
+    return encode_basestring(value)[1:-1].encode()

@@ -16,14 +16,16 @@ from time import monotonic, sleep
 from typing import NamedTuple
 
 from pressmark.errors import quoted
-from pressmark.fixity import Outcome, hash_files
-from pressmark.fs.entries import DirectoryEntry, scan
+from pressmark.fixity.outcomes import Outcome
+from pressmark.fs.entries import DirectoryEntry
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.fs.run_directories import kind_of_leftover, leftovers, staged
 from pressmark.reports import Problem, Report
+from pressmark.stores.ocfl.declarations import EXTENSIONS
 from pressmark.stores.ocfl.inventory import INVENTORY
-from pressmark.stores.ocfl.layout_files import EXTENSIONS, WORKSHOP, read_root
-from pressmark.stores.ocfl.object import Advice, Checked, ContentFile, check_object
+from pressmark.stores.ocfl.layout_files import WORKSHOP, read_root
+from pressmark.stores.ocfl.object_check import Advice, Checked, ContentFile, check_object
+from pressmark.stores.ocfl.storage import Storage, status_or_none
 from pressmark.stores.ocfl.storage_root import StorageRoot
 from pressmark.stores.ocfl.walk import Found, Walk, ignored
 from pressmark.stores.problems import problem
@@ -83,17 +85,17 @@ class _Open:
         self.without_content = len(self.problems)
 
 
-def root_problems(root: bytes, layout_is_given: bool) -> list[Problem]:
+def root_problems(storage: Storage, layout_is_given: bool) -> list[Problem]:
     """Return what is wrong with a storage root itself, and what killed runs have left in it.
 
     :param layout_is_given: the caller's layout takes the place of one that is missing or unknown
     :raises OSError: it cannot be read
     """
     overruled = {"layout-unknown", "layout-missing"} if layout_is_given else set()
-    shop = os.path.join(root, EXTENSIONS, WORKSHOP)
+    root, shop = storage.path(b""), storage.path(EXTENSIONS + b"/" + WORKSHOP)
     before = None
     for _ in range(LOOKS):
-        found = [one for one in read_root(root).problems if one.kind not in overruled]
+        found = [one for one in read_root(storage).problems if one.kind not in overruled]
         found += [problem(kind_of_leftover(path), os.path.relpath(path, root)) for path in leftovers(shop)]
         # A run that begins or ends has for a moment a directory that is empty, or a private one without a lock.
         if found == before or not any(one.kind in _PASSING for one in found):
@@ -103,10 +105,11 @@ def root_problems(root: bytes, layout_is_given: bool) -> list[Problem]:
     return found
 
 
-def extension_problems(root: bytes) -> Iterator[Problem]:
+def extension_problems(storage: Storage) -> Iterator[Problem]:
     """Give what cannot be read in the directories of a root's extensions, which may hold anything."""
-    folder = os.path.join(root, EXTENSIONS)
-    for found in find_unreadable(folder, EXTENSIONS, links="skip", ignored=decode_fs(WORKSHOP).__eq__):
+    for found in find_unreadable(
+        storage.path(EXTENSIONS), EXTENSIONS, links="skip", ignored=decode_fs(WORKSHOP).__eq__
+    ):
         # The directory itself has been reported with the layout.
         if found.kind == "unreadable" and found.path != EXTENSIONS:
             yield found
@@ -131,18 +134,17 @@ class Check:
     def __init__(
         self,
         store: StorageRoot,
-        root: bytes,
         on_event: OnEvent | None,
         on_problem: OnProblem | None,
         on_object: Callable[[ObjectResult], object] | None,
     ) -> None:
         self._store = store
-        self._root = root
+        self._storage = store.storage
         self._on_event = on_event
         self._on_problem = on_problem
         self._on_object = on_object
         self._report = Report()
-        self._shop = os.path.join(root, EXTENSIONS, WORKSHOP)
+        self._shop = self._storage.path(EXTENSIONS + b"/" + WORKSHOP)
         self._ignored = ignored(())
         self._reads_content = False
         self._objects = self._files = self._bytes = 0
@@ -154,9 +156,9 @@ class Check:
     def report(self, digests: bool, threads: int, ignore: Sequence[str]) -> Report:
         """Run, and return the report."""
         self._ignored = ignored(ignore)
-        for found in root_problems(self._root, self._store.layout_is_given):
+        for found in root_problems(self._storage, self._store.layout_is_given):
             self._tell(found)
-        for found in extension_problems(self._root):
+        for found in extension_problems(self._storage):
             self._tell(found)
         self._reads_content = digests
         opened = self._walk(threads, ignore)
@@ -196,10 +198,10 @@ class Check:
 
     def _object(self, place: bytes, entries: Sequence[DirectoryEntry]) -> Checked:
         """Check one object; a file that cannot be read is found when its content is, or else here."""
-        checked = check_object(os.path.join(self._root, place), place, entries, self._store.version)
+        checked = check_object(self._storage, place, entries, self._store.version)
         for file in () if self._reads_content else checked.files:
             path = os.path.join(place, file.path)
-            checked.problems.extend(unreadable_file(os.path.join(self._root, path), path, "content-unreadable"))
+            checked.problems.extend(unreadable_file(self._storage.why_unreadable(path), path, "content-unreadable"))
         return checked
 
     def _looked_at(self, place: bytes, inside: bytes | None) -> _Open:
@@ -220,7 +222,7 @@ class Check:
         :raises OSError: it cannot be read
         """
         try:
-            entries = scan(os.path.join(self._root, place), follow=False)
+            entries = self._storage.scan(place)
         except FileNotFoundError:
             return None
         return [entry for entry in entries if not self._ignored(entry.name)]
@@ -256,7 +258,7 @@ class Check:
     def _is_changed(self, one: _Open) -> bool:
         """Return whether an object is not the one that was looked at: a version more is another inventory."""
         assert one.checked is not None
-        return not is_same_version(status_of(os.path.join(self._root, one.place, _INVENTORY)), one.checked.seen)
+        return not is_same_version(status_or_none(self._storage, os.path.join(one.place, _INVENTORY)), one.checked.seen)
 
     def _leave_out_links_of_runs(self, problems: list[Problem], place: bytes) -> None:
         """Leave out hard links that last only as long as a run lasts that adds a version to the object."""
@@ -267,7 +269,7 @@ class Check:
 
     def _is_linked(self, path: bytes, place: bytes, runs: Sequence[bytes]) -> bool:
         """Return whether a file of an object has a name besides its own and those that living runs have given it."""
-        status = status_of(os.path.join(self._root, path))
+        status = status_or_none(self._storage, path)
         if status is None:
             return True
         others = (status_of(os.path.join(run, os.path.relpath(path, place or b"."))) for run in runs)
@@ -290,7 +292,7 @@ class Check:
                 value.problems[:0] = wrong
             return found
 
-        walk = Walk(self._root, visit, finish=finish, threads=threads, clashes=True, ignore=ignore)
+        walk = Walk(self._storage, visit, finish=finish, threads=threads, clashes=True, ignore=ignore)
         for item in walk:
             if not isinstance(item, Found):
                 yield _Open(item.path, None, [item])
@@ -370,12 +372,12 @@ class Check:
         waiting = 0
 
         def path(one: _Open, file: ContentFile) -> bytes:
-            return os.path.join(self._root, one.place, file.path)
+            return os.path.join(one.place, file.path)
 
         def read_others() -> None:
             for algorithms, files in beside.items():
                 paths = (path(*item) for item in files)
-                outcomes = hash_files(paths, algorithms, threads, links="refuse")
+                outcomes = self._storage.hash_files(paths, algorithms, threads)
                 for item, outcome in zip(files, outcomes, strict=True):
                     self._compare(*item, outcome)
             beside.clear()
@@ -396,7 +398,7 @@ class Check:
                     read_others()
                     waiting = 0
 
-        for outcome in hash_files(feed(chain([one], opened)), main, threads, links="refuse"):
+        for outcome in self._storage.hash_files(feed(chain([one], opened)), main, threads):
             self._compare(*reading.popleft(), outcome)
             while window and not window[0].left:
                 yield window.popleft()

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pressmark.errors import PressmarkError
+from pressmark.errors import PressmarkError, quoted, quoted_value
 
 __all__ = [
     "ALGORITHMS",
@@ -22,15 +22,15 @@ __all__ = [
     "first_version",
     "head_state",
     "inventory_bytes",
-    "inventory_pieces",
     "inventory_type",
     "logical_files",
+    "path_fault",
     "read_inventory",
     "scan_identifier",
     "sidecar_bytes",
     "sidecar_digest",
     "sidecar_name",
-    "text_octets",
+    "version_number",
 ]
 
 INVENTORY = "inventory.json"
@@ -39,6 +39,10 @@ CONTENT_DIRECTORY = "content"  # where contentDirectory does not say otherwise
 ALGORITHMS = ("sha512", "sha256")
 
 _SIDECAR = re.compile(rb"([0-9A-Fa-f]+)[ \t]+inventory\.json\n?")
+# No directory has a longer name, and Python no limit for so few digits.
+_VERSION = re.compile(r"v(0*)([1-9][0-9]{0,253})")
+# An element that is empty, '.' or '..': also before a leading and behind a trailing '/'.
+_BAD_ELEMENT = re.compile(r"(?:\A|/)\.{0,2}(?:/|\Z)")
 # Half of a surrogate pair in JSON; most inventories hold no escape at all.
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 # The beginning of an inventory as far as it is plain text: keys with texts before the identifier may be skipped.
@@ -104,6 +108,29 @@ def scan_identifier(head: bytes) -> str | None:
     return found if isinstance(found, str) else None
 
 
+def version_number(name: str) -> tuple[int, int] | None:
+    """Return the number of a version directory and how many digits it is padded to (0 for none).
+
+    >>> version_number("v0002")
+    (2, 4)
+    """
+    match = _VERSION.fullmatch(name)
+    if match is None:
+        return None
+    return int(match[2]), len(name) - 1 if match[1] else 0
+
+
+def path_fault(path: Any) -> str | None:
+    """Return why ``path`` is neither a logical nor a content path, :data:`None` where it can be both."""
+    if not isinstance(path, str):
+        return f"{quoted_value(path)} is no text"
+    if path.startswith("/") or path.endswith("/"):
+        return f"the path {quoted(path)} begins or ends with '/'"
+    if _BAD_ELEMENT.search(path) is not None:
+        return f"the path {quoted(path)} has an element that is empty, '.' or '..'"
+    return None
+
+
 def content_directory(document: Mapping[str, Any]) -> str:
     """Return the name of the content directories of an object."""
     name = document.get("contentDirectory", CONTENT_DIRECTORY)
@@ -165,30 +192,6 @@ def first_version(
         "manifest": manifest,
         "versions": {"v1": block},
     }
-
-
-def inventory_pieces(document: Mapping[str, Any], changing: Sequence[str]) -> tuple[bytes, ...] | None:
-    """Return what stays the same in inventories that differ only in some texts, in the order in which these come.
-
-    :param changing: what stands for these texts in ``document``
-    :return: one piece more than there are texts; :data:`None` where one of them is found elsewhere as well
-    """
-    rest = inventory_bytes(document)
-    found = []
-    for text in changing:
-        piece, _, rest = rest.partition(text.encode())
-        found.append(piece)
-    if any(text.encode() in piece for piece in (*found, rest) for text in changing):
-        return None
-    return (*found, rest)
-
-
-def text_octets(value: str) -> bytes:
-    """Return a text as it stands in an inventory between its quotation marks.
-
-    :raises UnicodeEncodeError: it has lone surrogates
-    """
-    return _encode_text(value)[1:-1].encode()
 
 
 # The encoders of C, which cannot indent; only objects are broken into lines, and there are few of them.

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from itertools import chain, islice
-from typing import Any, NamedTuple
+from typing import Any
 
 from pressmark import _kernels
 from pressmark.errors import IdentifierError, quoted
@@ -31,13 +31,12 @@ from pressmark.stores.ocfl.inventory import (
     content_directory,
     first_version,
     inventory_bytes,
-    inventory_pieces,
     logical_files,
+    path_fault,
     sidecar_bytes,
     sidecar_name,
-    text_octets,
+    version_number,
 )
-from pressmark.stores.ocfl.inventory_rules import path_fault, version_number
 from pressmark.stores.refusals import SourceError
 from pressmark.stores.store import Path, Source
 
@@ -46,11 +45,10 @@ __all__ = [
     "Manners",
     "Provenance",
     "Written",
-    "WrittenSmall",
+    "file_parts",
     "now",
     "write_extension",
     "write_object",
-    "write_small_object",
     "write_version",
 ]
 
@@ -62,9 +60,6 @@ FEW = 16
 # Directories of a source below each other: Python has a stack, and calls itself for each level of a path.
 DEEPEST = 400
 _EXTENSIONS = b"extensions"
-_CONTENT = b"/v1/" + encode_fs(CONTENT_DIRECTORY)
-_SHA512 = "sha512"
-_SMALL = Manner(follow=False)
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
 
@@ -159,19 +154,6 @@ class Written:
     outcomes: dict[str, Outcome] = field(default_factory=dict)
 
 
-class WrittenSmall(NamedTuple):
-    """What was written of a small object.
-
-    :ivar digests: SHA-512 of each file, in hex, by its logical path
-    :ivar size: of all files together
-    :ivar changed: when the newest of them was changed last before it was read, content or status, in nanoseconds
-    """
-
-    digests: dict[str, str]
-    size: int
-    changed: int
-
-
 def write_object(
     top: bytes,
     identifier: str,
@@ -207,70 +189,6 @@ def write_object(
         write_extension(top, content_paths)
     _finish(top, document, version)
     return Written(document, copied.dropped, copied.outcomes)
-
-
-def write_small_object(
-    top: bytes,
-    identifier: str,
-    above: bytes,
-    name: bytes,
-    place: bytes,
-    *,
-    version: str,
-    provenance: Provenance,
-    device: int,
-) -> WrittenSmall | None:
-    """Write version 1 of an object of a few small files, with SHA-512, by one call of a kernel.
-
-    What :func:`write_object` does, where that is nothing out of the ordinary.
-
-    :param above: a directory with nothing in it but that of the object's files
-    :param name: of that
-    :param place: where it is to be in the end: nothing is written where something is
-    :param device: that the source's files are on; any where it is negative
-    :return: :data:`None` where it is for :func:`write_object`, which says what is wrong with it if anything is; what
-        was made of ``top`` is for the caller to remove
-    """
-    user = None if provenance.user is None else tuple(provenance.user.items())
-    pieces = _pieces(version, provenance.created or now(), provenance.message, user)
-    try:
-        called = text_octets(identifier)
-    except UnicodeEncodeError:
-        return None
-    if pieces is None:
-        return None
-    folders = (top, top + b"/v1", top + _CONTENT)
-    parts = _parts(_SHA512, version)
-    found = _kernels.active.write_small_object(above, name, place, folders, parts, pieces, called, device, _SMALL.flags)
-    if found is None:
-        return None
-    changed, files = found
-    digests = {}
-    total = 0
-    for file, digest, size in files:
-        digests[file.decode()] = digest
-        total += size
-    return WrittenSmall(digests, total, changed)
-
-
-@lru_cache(maxsize=16)
-def _pieces(
-    version: str, created: str, message: str | None, user: tuple[tuple[str, str], ...] | None
-) -> tuple[bytes, ...] | None:
-    """Return what all inventories have in common that are written in one second, for the kernel."""
-    identifier, *files = (f"<pressmark:{number}>" for number in range(5))
-    digests, paths = files[:2], files[2:]
-    manifest = {digest: [f"{_CONTENT[1:].decode()}/{path}"] for digest, path in zip(digests, paths, strict=True)}
-    state = {digest: [path] for digest, path in zip(digests, paths, strict=True)}
-    block = Provenance(created, message, None if user is None else dict(user)).block(state)
-    document = first_version(identifier, version, _SHA512, manifest, block)
-    each = [one for pair in zip(digests, paths, strict=True) for one in pair]
-    found = inventory_pieces(document, [identifier, *each, *each])
-    if found is None:
-        return None
-    start, first, path, following, same_path, then, state_path, state_following, _same, end = found
-    assert path == same_path
-    return start, first, path, following, then, state_path, state_following, end
 
 
 def write_version(
@@ -347,7 +265,7 @@ def _finish(top: bytes, document: Mapping[str, Any], version: str) -> None:
     hasher = ALGORITHMS[algorithm].make(1)
     hasher.update(data)
     sidecar = sidecar_bytes(hasher.hexdigest())
-    inventory, beside, _ending, name, content = _parts(algorithm, version)
+    inventory, beside, _ending, name, content = file_parts(algorithm, version)
     folder = top + b"/" + encode_fs(document["head"])
     _write_all(
         [folder + inventory, folder + beside, top + inventory, top + beside, top + name],
@@ -356,7 +274,7 @@ def _finish(top: bytes, document: Mapping[str, Any], version: str) -> None:
 
 
 @cache
-def _parts(algorithm: str, version: str) -> tuple[bytes, bytes, bytes, bytes, bytes]:
+def file_parts(algorithm: str, version: str) -> tuple[bytes, bytes, bytes, bytes, bytes]:
     """Return the names of inventory and sidecar, with a slash before each, and what is behind a sidecar's digest.
 
     Then the name of the declaration, with a slash, and its content.

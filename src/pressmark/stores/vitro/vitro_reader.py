@@ -24,7 +24,7 @@ from itertools import islice
 from typing import Any, BinaryIO, ClassVar, NamedTuple
 
 from pressmark.errors import IdentifierError, ObjectError, PathError, StoreError
-from pressmark.fs.durable import exists, flush_directory
+from pressmark.fs.durable import exists, flush_directory, why_unreadable
 from pressmark.fs.entries import DirectoryEntry, scan
 from pressmark.fs.moves import rename_new
 from pressmark.fs.names import decode_fs, encode_fs, first_link, is_absent
@@ -272,7 +272,9 @@ class VitroReader(Store):
 
     def _unreadable_in(self, place: str, files: Sequence[bytes]) -> list[Problem]:
         paths = [encode_fs(f"{ROOT}/{place}/") + name for name in files]
-        return [found for path in paths for found in unreadable_file(os.path.join(self._base, path), path)]
+        return [
+            found for path in paths for found in unreadable_file(why_unreadable(os.path.join(self._base, path)), path)
+        ]
 
     def _identified(self, place: str, path: bytes) -> tuple[str | None, list[Problem]]:
         """Return the identifier of a place, and what is to be said of the two."""
