@@ -12,14 +12,14 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, pairwise
-from time import monotonic, sleep
+from time import monotonic
 from typing import NamedTuple
 
 from pressmark.errors import quoted
 from pressmark.fixity.outcomes import Outcome
 from pressmark.fs.entries import DirectoryEntry
 from pressmark.fs.names import decode_fs, encode_fs
-from pressmark.fs.run_directories import kind_of_leftover, leftovers, staged
+from pressmark.fs.run_directories import kind_of_leftover, staged
 from pressmark.reports import Problem, Report
 from pressmark.stores.ocfl.declarations import EXTENSIONS
 from pressmark.stores.ocfl.inventory import INVENTORY
@@ -30,14 +30,11 @@ from pressmark.stores.ocfl.storage_root import StorageRoot
 from pressmark.stores.ocfl.walk import Found, Walk, ignored
 from pressmark.stores.problems import problem
 from pressmark.stores.readability import find_unreadable, unreadable_file
-from pressmark.stores.recheck import LOOKS, PAUSE
+from pressmark.stores.recheck import abandoned, agreed
 from pressmark.stores.store import OnEvent, OnProblem, Progress
 from pressmark.stores.stored_object import is_same_version, status_of
 
 __all__ = ["Check", "ObjectResult", "advice_problems", "extension_problems", "root_problems"]
-
-# What a run that begins or ends leaves for a moment in the root.
-_PASSING = ("directory-empty", "leftover", "leftover-foreign")
 
 PROGRESS_EVERY = 0.1  # seconds
 # Files whose algorithms are not those of most wait until there are so many of them, or so many objects wait for them.
@@ -93,16 +90,13 @@ def root_problems(storage: Storage, layout_is_given: bool) -> list[Problem]:
     """
     overruled = {"layout-unknown", "layout-missing"} if layout_is_given else set()
     root, shop = storage.path(b""), storage.path(EXTENSIONS + b"/" + WORKSHOP)
-    before = None
-    for _ in range(LOOKS):
-        found = [one for one in read_root(storage).problems if one.kind not in overruled]
-        found += [problem(kind_of_leftover(path), os.path.relpath(path, root)) for path in leftovers(shop)]
-        # A run that begins or ends has for a moment a directory that is empty, or a private one without a lock.
-        if found == before or not any(one.kind in _PASSING for one in found):
-            break
-        before = found
-        sleep(PAUSE)
-    return found
+
+    def look() -> list[Problem]:
+        return [one for one in read_root(storage).problems if one.kind not in overruled]
+
+    left = [problem(kind_of_leftover(path), os.path.relpath(path, root)) for path in abandoned(shop)]
+    # A run that begins or ends makes or removes the directory of extensions.
+    return agreed(look(), look, lambda found: all(one.kind != "directory-empty" for one in found), shop)[0] + left
 
 
 def extension_problems(storage: Storage) -> Iterator[Problem]:
@@ -233,27 +227,41 @@ class Check:
         :return: :data:`None` where it is gone
         :raises OSError: it cannot be read
         """
-        before = None
-        for _ in range(LOOKS):
+
+        def look(entries: Sequence[DirectoryEntry] | None) -> Checked | None:
             if entries is None:
                 return None
             checked = self._object(place, entries)
             self._leave_out_links_of_runs(checked.problems, place)
-            problems = set(checked.problems)
-            if problems == before or all(one.severity != "error" for one in problems):
-                return checked
-            before = problems
-            entries = self._scan(place)
+            return checked
+
+        def is_fine(checked: Checked | None) -> bool:
+            return checked is None or all(one.severity != "error" for one in checked.problems)
+
+        def is_same(one: Checked | None, other: Checked | None) -> bool:
+            return one is not None and other is not None and set(one.problems) == set(other.problems)
+
+        checked, is_settled = agreed(
+            look(entries), lambda: look(self._scan(place)), is_fine, self._shop, is_same=is_same
+        )
+        if checked is None or is_settled:
+            return checked
         return checked._replace(problems=[problem("object-changing", place)], files=[])
 
     def _confirmed(self, one: _Open, threads: int) -> _Open:
         """Return an object whose content has errors as it is now, if another run has changed it meanwhile."""
-        for _ in range(LOOKS):
-            if one.checked is None or len(one.problems) == one.without_content or not self._is_changed(one):
-                return one
-            [one] = self._verified(iter([self._looked_at(one.place, one.inside)]), threads)
-        one.problems[:] = [problem("object-changing", one.place)]
-        return one
+
+        def again() -> _Open:
+            [now] = self._verified(iter([self._looked_at(one.place, one.inside)]), threads)
+            return now
+
+        def is_fine(now: _Open) -> bool:
+            return now.checked is None or len(now.problems) == now.without_content or not self._is_changed(now)
+
+        found, is_settled = agreed(one, again, is_fine, self._shop, is_same=lambda _one, _other: False)
+        if not is_settled:
+            found.problems[:] = [problem("object-changing", one.place)]
+        return found
 
     def _is_changed(self, one: _Open) -> bool:
         """Return whether an object is not the one that was looked at: a version more is another inventory."""

@@ -14,7 +14,6 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from time import sleep
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from pressmark.fs.entries import DirectoryEntry
@@ -25,7 +24,7 @@ from pressmark.stores.ocfl.inventory import INVENTORY, InventoryError, read_inve
 from pressmark.stores.ocfl.layout_files import WORKSHOP
 from pressmark.stores.ocfl.storage import Storage
 from pressmark.stores.problems import problem
-from pressmark.stores.recheck import LOOKS, PAUSE
+from pressmark.stores.recheck import agreed
 from pressmark.stores.store import StoreObject
 
 __all__ = ["Found", "Walk", "ignored", "walk_objects"]
@@ -36,7 +35,6 @@ T = TypeVar("T")
 SIBLINGS = 64  # directories that are handed to a thread together
 BUDGET = 256  # directories that it looks at before it gives the rest back
 AHEAD = 512  # findings that are searched for work to be handed out
-PATIENCE = 200  # pauses in all
 _INVENTORY = encode_fs(INVENTORY)
 # Identifiers are looked for in so much of an inventory before all of it is read.
 _HEAD = 4096  # bytes
@@ -104,7 +102,7 @@ class Walk(Generic[T]):
         self._threads = threads
         self._clashes = clashes
         self._ignored = ignored(ignore)
-        self._patience = PATIENCE
+        self._shop = storage.path(EXTENSIONS + b"/" + WORKSHOP)
 
     def __iter__(self) -> Iterator[Found[T] | Problem]:
         """Give objects, and problems of what belongs to none."""
@@ -221,22 +219,22 @@ class Walk(Generic[T]):
 
         :raises OSError: it cannot be read
         """
-        before = None
-        for _ in range(LOOKS):
+
+        def is_usual(entries: list[DirectoryEntry] | None) -> bool:
+            if entries is None or inside is not None or is_object_root(entries):
+                return True
+            return bool(entries) and all(entry.kind == "directory" for entry in entries)
+
+        def look() -> list[DirectoryEntry] | None:
             try:
                 entries = self._storage.scan(place)
             except FileNotFoundError:
                 if self._is_listed(place):
                     raise
                 return None
-            entries = [entry for entry in entries if not self._ignored(entry.name)]
-            usual = entries and all(entry.kind == "directory" for entry in entries)
-            if usual or inside is not None or is_object_root(entries):
-                break
-            if entries == before and (entries or not self._is_changing()):
-                break
-            before = entries
-        return entries
+            return [entry for entry in entries if not self._ignored(entry.name)]
+
+        return agreed(look(), look, is_usual, self._shop)[0]
 
     def _is_listed(self, place: bytes) -> bool:
         above, name = os.path.split(place)
@@ -244,14 +242,6 @@ class Walk(Generic[T]):
             return any(entry.name == name for entry in self._storage.scan(above))
         except FileNotFoundError:
             return False
-
-    def _is_changing(self) -> bool:
-        """Return, after a pause, whether a run is changing the store; false when there have been too many pauses."""
-        if self._patience <= 0 or not self._storage.exists(EXTENSIONS + b"/" + WORKSHOP):
-            return False
-        self._patience -= 1
-        sleep(PAUSE)
-        return True
 
     def _folders(
         self, place: bytes, entries: Sequence[DirectoryEntry], out: list[Found[T] | Problem | _Group]

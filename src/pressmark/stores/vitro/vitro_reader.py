@@ -20,6 +20,7 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from fnmatch import translate
+from functools import partial
 from itertools import islice
 from typing import Any, BinaryIO, ClassVar, NamedTuple
 
@@ -33,7 +34,7 @@ from pressmark.layouts import Vitro
 from pressmark.reports import Problem, Report
 from pressmark.stores.problems import problem
 from pressmark.stores.readability import unreadable_file
-from pressmark.stores.recheck import Item, abandoned, settled
+from pressmark.stores.recheck import Item, abandoned, settled, settled_objects
 from pressmark.stores.refusals import object_errors, store_errors
 from pressmark.stores.running_report import RunningReport
 from pressmark.stores.store import OnEvent, OnProblem, Path, Store, StoreObject, encode_path
@@ -173,17 +174,10 @@ class VitroReader(Store):
         self, ignore: Sequence[str], on_problem: OnProblem | None, *, readable: bool = False
     ) -> Iterator[StoreObject]:
         with store_errors(self._base):
-            for found in self._walk(ignore, readable=readable):
-                if isinstance(found, StoreObject) and not found.problems:
-                    yield found
-                    continue
-                for item in self._second_look(found, ignore, readable):
-                    if isinstance(item, StoreObject):
-                        yield item
-                    elif on_problem is not None:
-                        on_problem(item)
+            second_look = partial(self._second_look, ignore, readable)
+            yield from settled_objects(self._walk(ignore, readable=readable), second_look, on_problem)
 
-    def _second_look(self, item: Item, ignore: Sequence[str], readable: bool) -> list[Item]:
+    def _second_look(self, ignore: Sequence[str], readable: bool, item: Item) -> list[Item]:
         """Return what the walk has found, or what is there in its place where another run was changing that."""
         problems = item.problems if isinstance(item, StoreObject) else (item,)
         if not any(one.kind in _PASSING for one in problems):
