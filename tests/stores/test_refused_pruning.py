@@ -62,7 +62,7 @@ def test_put_that_is_refused(any_store: Store, tmp_path: Path, monkeypatch: pyte
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), new)
 
     refuse(monkeypatch, errno.EACCES)
-    modules = {"pairtree": "pairtree.pairtree_store", "vitro": "vitro.vitro_store", "ocfl": "ocfl.storage_root"}
+    modules = {"pairtree": "pairtree.pairtree_store", "vitro": "vitro.vitro_store", "ocfl": "ocfl.storage"}
     module = modules.get(any_store.kind, "bags.bag_folder")
     monkeypatch.setattr(f"pressmark.stores.{module}.rename_new", full)
     with pytest.raises(ObjectError) as caught:

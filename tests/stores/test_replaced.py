@@ -15,10 +15,10 @@ from pressmark import stores
 from pressmark.errors import ObjectError
 from pressmark.layouts import layout
 from pressmark.stores import Store
-from pressmark.stores import store as base
-from pressmark.stores.ocfl import stored_object as ocfl
+from pressmark.stores import stored_object as base
+from pressmark.stores.ocfl.storage import LocalStorage
 from pressmark.stores.pairtree.pairtree_store import PairtreeStore
-from pressmark.stores.store import is_same_version, status_of
+from pressmark.stores.stored_object import is_same_version, status_of
 from pressmark.stores.vitro import vitro_reader as vitro
 from pressmark.stores.vitro.vitro_store import VitroStore
 from support.trees import write
@@ -187,8 +187,9 @@ def numbers_again(monkeypatch: pytest.MonkeyPatch) -> None:
         found = status_of(path)
         return found and SimpleNamespace(st_ino=1, **{name: getattr(found, name) for name in fields})
 
-    for module in (base, ocfl, vitro):
+    for module in (base, vitro):
         monkeypatch.setattr(module, "status_of", status)
+    monkeypatch.setattr(LocalStorage, "status", lambda storage, place: status(storage.path(place)))
 
 
 def ticked(folder: Path) -> None:

@@ -15,11 +15,12 @@ import pressmark
 from pressmark import stores
 from pressmark.errors import BagError, LayoutConfigError, ObjectError, StoreError
 from pressmark.fs.names import PATH_MAX
-from pressmark.stores import store as base
+from pressmark.stores import stored_object as base
 from pressmark.stores.bags.bag_folder import BagFolder
+from pressmark.stores.exceptions import object_errors, store_errors
 from pressmark.stores.ocfl.root import OcflRoot
 from pressmark.stores.problems import KINDS, problem
-from pressmark.stores.store import StoreObject, object_errors, store_errors
+from pressmark.stores.store import StoreObject
 from support.trees import write
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from pressmark.errors import JobError
 from pressmark.fixity import hash_file
 from pressmark.fs.names import encode_fs
-from pressmark.stores.object_sources import Refused
+from pressmark.stores.exceptions import SourceError
 
 __all__ = ["ALGORITHM", "FileDigests", "compare", "mismatch", "object_digest", "read_files", "sha256_of", "with_known"]
 
@@ -80,7 +80,7 @@ def compare(read: FileDigests, known: Mapping[str, Mapping[str, str]], where: st
 
     :param known: recorded digests, by algorithm and name
     :param where: the store that recorded them
-    :raises Refused: of kind ``mismatch``
+    :raises SourceError: of kind ``mismatch``
     """
     for algorithm, block in known.items():
         for name, expected in block.items():
@@ -89,9 +89,9 @@ def compare(read: FileDigests, known: Mapping[str, Mapping[str, str]], where: st
                 raise mismatch(name, algorithm, found, expected, where)
 
 
-def mismatch(name: str, algorithm: str, found: str | None, expected: str, where: str = "the source") -> Refused:
+def mismatch(name: str, algorithm: str, found: str | None, expected: str, where: str = "the source") -> SourceError:
     """Return the error for a file whose digest differs from the recorded one."""
-    return Refused("mismatch", f"{name!r}: its {algorithm} is {found}, not {expected} as recorded in {where}")
+    return SourceError("mismatch", f"{name!r}: its {algorithm} is {found}, not {expected} as recorded in {where}")
 
 
 def sha256_of(path: str) -> str:

@@ -15,7 +15,7 @@ from pressmark.migrate.transfer.failures import TransferError, failure_of
 from pressmark.migrate.transfer.reading import ContentReader, bag_directory, object_path
 from pressmark.migrate.transfer.target import locate_target, target_files
 from pressmark.stores import Store
-from pressmark.stores.store import object_errors
+from pressmark.stores.exceptions import object_errors
 
 __all__ = ["remove_sources"]
 

@@ -8,7 +8,7 @@ from pressmark.migrate.rows import GOOD, Row
 from pressmark.migrate.transfer.failures import failure_of
 from pressmark.migrate.transfer.target import has_recorded_digests, read_target
 from pressmark.stores import Store
-from pressmark.stores.object_sources import Refused
+from pressmark.stores.exceptions import SourceError
 
 __all__ = ["verify_object"]
 
@@ -23,7 +23,7 @@ def verify_object(store: Store, row: Row) -> Row:
     entry = row.entry()
     try:
         found = read_target(store, entry, thorough=True)
-    except Refused as error:
+    except SourceError as error:
         return _failed(row, "digest_mismatch", "mismatch", f"in the destination: {error.reason}")
     except (PressmarkError, OSError) as error:
         failure = failure_of(error)

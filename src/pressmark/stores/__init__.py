@@ -12,16 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from pressmark.stores.problems import KINDS as PROBLEM_KINDS
 from pressmark.stores.registry import CLASSES, KINDS, create, kind_of, open, store_class
-from pressmark.stores.store import (
-    Changed,
-    CopyMode,
-    Path,
-    Progress,
-    Source,
-    Store,
-    StoredObject,
-    StoreObject,
-)
+from pressmark.stores.store import Changed, CopyMode, Path, Progress, Source, Store, StoreObject
+from pressmark.stores.stored_object import StoredObject
 
 if TYPE_CHECKING:
     from pressmark.stores.bags.bag_folder import BagFolder

@@ -156,10 +156,10 @@ def _walked_ocfl(store: Store, ignore: Sequence[str]) -> Iterator[Problem | _Wal
     from pressmark.stores.ocfl.check import extension_problems, root_problems
     from pressmark.stores.ocfl.walk import Found, Walk
 
-    root = os.fsencode(store.root)
-    yield from root_problems(root, store.layout_is_given)  # type: ignore[attr-defined]
-    yield from extension_problems(root)
-    for item in Walk(root, lambda _place, _entries: None, clashes=True, ignore=ignore):
+    storage = store.storage  # type: ignore[attr-defined]
+    yield from root_problems(storage, store.layout_is_given)  # type: ignore[attr-defined]
+    yield from extension_problems(storage)
+    for item in Walk(storage, lambda _place, _entries: None, clashes=True, ignore=ignore):
         if isinstance(item, Found):
             yield item.place, item.inside, (), None, True
         else:
@@ -190,7 +190,7 @@ def _check_ocfl(
         unsettled.discard(result.path)
         _settle(receipt, result.path, result.problems)
 
-    check = Check(store, os.fsencode(store.root), None, tell, settle)
+    check = Check(store, None, tell, settle)
     report = check.report_on(found(), digests, 1, ignore)
     for path in sorted(unsettled):
         if not os.path.lexists(os.path.join(store.root, path)):

@@ -7,34 +7,22 @@ import os
 import stat
 from collections.abc import Callable, Iterator, Mapping
 
-from pressmark.fixity import Outcome
 from pressmark.fixity.copying import CopyTask, Event, copy_files
-from pressmark.fixity.outcomes import failed_outcome
+from pressmark.fixity.outcomes import Outcome, failed_outcome
 from pressmark.fs.entries import DirectoryEntry, scan
 from pressmark.fs.file_errors import kind_of_error, kind_of_mode, message_of
 from pressmark.fs.names import decode_fs, encode_fs
-from pressmark.stores.store import Path, Source, leads_out
+from pressmark.stores.exceptions import SourceError
+from pressmark.stores.store import Path, Source
+from pressmark.stores.stored_object import leads_out
 
-__all__ = ["Refused", "Unreadable", "copy_source", "refuse_within", "source_tree"]
+__all__ = ["UnreadableSourceError", "copy_source", "refuse_within", "source_tree"]
 
 # Copying always computes a digest; this one costs next to nothing.
 _CHEAPEST = ("xxh3-64",)
 
 
-class Refused(Exception):
-    """A source that cannot be stored; the store makes an ``ObjectError`` of it.
-
-    :ivar kind: ``source`` or ``bad-name``
-    :ivar reason: one line that says why, and the way out
-    """
-
-    def __init__(self, kind: str, reason: str) -> None:
-        super().__init__(kind, reason)
-        self.kind = kind
-        self.reason = reason
-
-
-class Unreadable(Refused):
+class UnreadableSourceError(SourceError):
     """A file of a source that could not be copied.
 
     :ivar outcome: what became of it
@@ -65,7 +53,7 @@ def copy_source(
     :param on_file: called with each file's name below ``target``, and its outcome
     :param on_event: called with the events of :func:`pressmark.fixity.copying.copy_files`
     :return: how many files there are
-    :raises Refused: the source cannot be stored
+    :raises SourceError: the source cannot be stored
     :raises OSError: the copy cannot be written
     """
     names: list[bytes] = []
@@ -81,7 +69,7 @@ def copy_source(
     with contextlib.closing(copies):
         for outcome in copies:
             if not outcome.ok:
-                raise Unreadable(outcome)
+                raise UnreadableSourceError(outcome)
             if on_file is not None:
                 on_file(names[count], outcome)
             count += 1
@@ -128,7 +116,7 @@ def source_tree(
     :param deepest: how many directories may lie below each other; :data:`None` for as many as Python's stack takes
     :param above: devices and numbers of the directories above
     :return: names, paths, and of directories what is in them; :data:`None` of files, and of whatever else ``path`` is
-    :raises Refused: it cannot be stored
+    :raises SourceError: it cannot be stored
     """
     if not above:
         refuse_within(path, target)
@@ -140,13 +128,13 @@ def source_tree(
         entries = scan(path, follow=follow)
     except OSError as error:
         number = error.errno or 0
-        raise Unreadable(failed_outcome(path, kind_of_error(number, path), number)) from None
+        raise UnreadableSourceError(failed_outcome(path, kind_of_error(number, path), number)) from None
     identity = (status.st_dev, status.st_ino)
     if identity in above:
-        raise Refused("source", f"{decode_fs(path)}: {message_of('directory-loop')}; leave it out")
+        raise SourceError("source", f"{decode_fs(path)}: {message_of('directory-loop')}; leave it out")
     if len(above) == deepest:
         what = f"{decode_fs(path)}: more than {deepest} directories lie below each other there"
-        raise Refused("source", f"{what}; leave it out, or pack it into one file")
+        raise SourceError("source", f"{what}; leave it out, or pack it into one file")
     yield name, path, entries
     for entry in entries:
         inside = name + b"/" + entry.name if name else entry.name
@@ -158,7 +146,7 @@ def source_tree(
         elif entry.kind == "file":
             yield inside, below, None
         else:
-            raise Refused("source", f"{decode_fs(below)}: {_why_no_file(entry, below)}")
+            raise SourceError("source", f"{decode_fs(below)}: {_why_no_file(entry, below)}")
 
 
 def _why_no_file(entry: DirectoryEntry, path: bytes) -> str:
@@ -176,10 +164,10 @@ def _why_no_file(entry: DirectoryEntry, path: bytes) -> str:
 def refuse_within(path: bytes, target: bytes) -> None:
     """Refuse to copy a directory to a place inside of it: the copy would be copied, too.
 
-    :raises Refused: ``target`` is inside of ``path``
+    :raises SourceError: ``target`` is inside of ``path``
     """
     if os.path.isdir(path) and _is_within(os.path.dirname(target), path):
-        raise Refused("source", f"{os.fsdecode(path)}: it would be copied into itself; name what is in it")
+        raise SourceError("source", f"{os.fsdecode(path)}: it would be copied into itself; name what is in it")
 
 
 def _is_within(place: bytes, top: bytes) -> bool:
@@ -204,7 +192,7 @@ def _given(path: Path) -> bytes:
 
 def _checked(name: bytes) -> bytes:
     if leads_out(name):
-        raise Refused("bad-name", f"{os.fsdecode(name)!r} is no name of a file within an object")
+        raise SourceError("bad-name", f"{os.fsdecode(name)!r} is no name of a file within an object")
     return name
 
 

@@ -25,12 +25,12 @@ _KINDS = {
 }
 
 
-def unreadable_file(path: bytes, place: bytes, kind: str = "unreadable") -> list[Problem]:
+def unreadable_file(error: OSError | None, place: bytes, kind: str = "unreadable") -> list[Problem]:
     """Return the problem of a regular file that cannot be read; none where it is gone.
 
+    :param error: of opening it, as of :func:`pressmark.fs.durable.why_unreadable`
     :param place: its path, relative to the store's root
     """
-    error = why_unreadable(path)
     if error is None or isinstance(error, FileNotFoundError):
         return []
     return [problem(kind, place, error.strerror or str(error))]

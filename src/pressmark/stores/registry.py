@@ -10,7 +10,8 @@ from typing import Any
 from pressmark.errors import StoreError
 from pressmark.layouts import Layout
 from pressmark.layouts import layout as layout_by_name
-from pressmark.stores.store import Path, Store, encode_path, store_errors
+from pressmark.stores.exceptions import store_errors
+from pressmark.stores.store import Path, Store, encode_path
 
 __all__ = ["CLASSES", "KINDS", "create", "kind_of", "open", "store_class"]
 

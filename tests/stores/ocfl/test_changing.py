@@ -12,12 +12,14 @@ from typing import Any
 import pytest
 
 from pressmark.reports import Report
+from pressmark.stores import recheck
 from pressmark.stores.ocfl import check as ocfl_check
-from pressmark.stores.ocfl import object as ocfl_object
+from pressmark.stores.ocfl import object_check
 from pressmark.stores.ocfl import object_writer as ocfl_writer
 from pressmark.stores.ocfl import root as ocfl
 from pressmark.stores.ocfl import walk as ocfl_walk
 from pressmark.stores.ocfl.root import OcflRoot
+from pressmark.stores.ocfl.storage import LocalStorage
 
 from .samples import CREATED, create, kinds, source
 
@@ -68,12 +70,12 @@ CHANGES: dict[str, Callable[[OcflRoot], object]] = {
 @pytest.mark.parametrize(
     ("module", "name", "after"),
     [
-        (ocfl_object, "read_declaration", False),
-        (ocfl_object, "read_inventory", True),
-        (ocfl_object, "inventory_findings", True),
+        (object_check, "read_declaration", False),
+        (object_check, "read_inventory", True),
+        (object_check, "inventory_findings", True),
         (ocfl_check, "check_object", False),
         (ocfl_check, "check_object", True),
-        (ocfl_check, "hash_files", False),
+        (LocalStorage, "hash_files", False),
         (ocfl_walk, "is_object_root", False),
     ],
 )
@@ -96,14 +98,14 @@ def test_an_object_that_is_removed_while_it_is_listed(root: OcflRoot, monkeypatc
     """A listing has the others; an object without its inventory is listed as such."""
     Path(os.fsdecode(root.get(IDENTIFIERS[1]).path), "inventory.json").unlink()
     where = {identifier: root.place(identifier).decode() for identifier in IDENTIFIERS}
-    identify = root._identify
+    identify = ocfl_walk._identify
 
-    def removed(place: bytes, entries: Any) -> Any:
+    def removed(storage: Any, place: bytes, entries: Any) -> Any:
         if place == root.place(IDENTIFIERS[0]):
             OcflRoot(root.root).delete(IDENTIFIERS[0])
-        return identify(place, entries)
+        return identify(storage, place, entries)
 
-    monkeypatch.setattr(root, "_identify", removed)
+    monkeypatch.setattr(ocfl_walk, "_identify", removed)
     records = {record.path: record.problems for record in root.objects(threads=1)}
     assert records.keys() == {where[IDENTIFIERS[1]], where[IDENTIFIERS[2]]}
     assert [problem.kind for problem in records[where[IDENTIFIERS[1]]]] == ["inventory-missing"]
@@ -135,8 +137,9 @@ def test_directories_that_come_and_go(root: OcflRoot, monkeypatch: pytest.Monkey
         place = Path(os.fsdecode(root.get(IDENTIFIERS[0]).path))
         aside = Path(os.fsdecode(workshop.path)) / "object"
         shutil.copytree(place, aside)
-        events = iter([lambda: (top / "old").rmdir(), lambda: aside.rename(top / "new/x/object")])
-        monkeypatch.setattr(ocfl_walk, "sleep", lambda _seconds: next(events, lambda: None)())
+        turn = workshop.lock()
+        events = iter([lambda: (top / "old").rmdir(), lambda: aside.rename(top / "new/x/object"), turn.release])
+        monkeypatch.setattr(recheck, "sleep", lambda _seconds: next(events)())
         report = root.check(threads=1)
         assert kinds(report) == ["misplaced"]  # the copy
         (top / "empty").mkdir()
@@ -146,16 +149,17 @@ def test_directories_that_come_and_go(root: OcflRoot, monkeypatch: pytest.Monkey
 def test_a_directory_that_is_removed_after_it_was_listed(root: OcflRoot, monkeypatch: pytest.MonkeyPatch) -> None:
     """One that is listed still, and cannot be found, is an error."""
     (Path(root.root) / "old").mkdir()
-    scan = ocfl_walk.scan
+    scan = LocalStorage.scan
+    old = Path(root.root) / "old"
 
-    def lost(path: bytes, **options: Any) -> Any:
-        if path.endswith(b"/old") and os.path.isdir(path) and gone:
-            os.rmdir(path)
-        if path.endswith(b"/old"):
+    def lost(storage: LocalStorage, directory: bytes) -> Any:
+        if directory == b"old" and old.is_dir() and gone:
+            old.rmdir()
+        if directory == b"old":
             raise FileNotFoundError(2, "No such file or directory")
-        return scan(path, **options)
+        return scan(storage, directory)
 
-    monkeypatch.setattr(ocfl_walk, "scan", lost)
+    monkeypatch.setattr(LocalStorage, "scan", lost)
     gone: list[bool] = []
     assert kinds(root.check()) == ["unreadable"]
     gone.append(True)
@@ -169,27 +173,27 @@ def test_an_object_that_never_keeps_still(root: OcflRoot, monkeypatch: pytest.Mo
     check = ocfl_check.check_object
     numbers = iter(range(1000))
 
-    def changing(directory: bytes, *given: Any) -> Any:
-        if directory == os.fsencode(folder):
+    def changing(storage: LocalStorage, place: bytes, *given: Any) -> Any:
+        if storage.path(place) == os.fsencode(folder):
             shutil.rmtree(folder / "extensions", ignore_errors=True)
             (folder / "extensions").mkdir()
             (folder / f"extensions/{next(numbers)}").write_bytes(b"")
-        return check(directory, *given)
+        return check(storage, place, *given)
 
     monkeypatch.setattr(ocfl_check, "check_object", changing)
     assert kinds(root.check()) == ["object-changing"]
-    assert next(numbers) == ocfl_check.LOOKS
+    assert next(numbers) == recheck.LOOKS + 1
     monkeypatch.undo()
 
     (folder / "v1/content/a.txt").write_bytes(b"onE")
     shutil.rmtree(folder / "extensions")
-    status_of = ocfl_check.status_of
+    status = LocalStorage.status
 
-    def touched(path: bytes) -> Any:
+    def touched(storage: LocalStorage, place: bytes) -> Any:
         os.utime(folder / "inventory.json", ns=(next(numbers), next(numbers)))
-        return status_of(path)
+        return status(storage, place)
 
-    monkeypatch.setattr(ocfl_check, "status_of", touched)
+    monkeypatch.setattr(LocalStorage, "status", touched)
     assert kinds(root.check(digests=True)) == ["object-changing"]
 
 

@@ -17,9 +17,9 @@ from pressmark.layouts import list_layouts
 from pressmark.reports import Problem
 from pressmark.stores.ocfl import check as ocfl_check
 from pressmark.stores.ocfl import repair as ocfl_repair
-from pressmark.stores.ocfl.codes import REGISTERED, SECTIONS
+from pressmark.stores.ocfl.layout_files import REGISTERED
 from pressmark.stores.ocfl.root import OcflRoot
-from pressmark.stores.problems import KINDS
+from pressmark.stores.problems import KINDS, SECTIONS
 from pressmark.stores.store import Changed, Progress
 
 from .samples import CREATED, LAYOUTS, create, kinds, rewrite, save, source, tree

@@ -16,8 +16,8 @@ import pytest
 
 from pressmark.errors import ObjectError
 from pressmark.fs.removal import remove_tree
-from pressmark.stores.ocfl.codes import SECTIONS
 from pressmark.stores.ocfl.root import OcflRoot
+from pressmark.stores.problems import SECTIONS
 
 from .samples import CREATED, create, kinds, rewrite, save, source, tree
 

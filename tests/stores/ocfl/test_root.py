@@ -13,8 +13,8 @@ import pytest
 
 from pressmark import DirectClean, IdentifierError, Pairtree, Vitro, layout
 from pressmark.errors import ObjectError, StoreError, quoted
+from pressmark.stores.ocfl.ocfl_object import OcflObject
 from pressmark.stores.ocfl.root import OcflRoot
-from pressmark.stores.ocfl.stored_object import OcflObject
 
 from .samples import CREATED, LAYOUTS, USER, create, kinds, source, tree
 

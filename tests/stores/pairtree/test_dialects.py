@@ -43,7 +43,7 @@ def test_nothing_is_read_wrong(dialect: str, identifier: str) -> None:
     path = dialects.path(dialect, identifier)
     try:
         assert dialects.read(dialect, path) == identifier
-    except dialects.Unreadable as refused:
+    except dialects.DialectError as refused:
         if (dialect, refused.kind) != ("unpadded-hex", "ambiguous"):
             raise
     assert dialect in dialects.recognised(path)
@@ -63,7 +63,7 @@ def test_nothing_is_read_wrong(dialect: str, identifier: str) -> None:
 )
 def test_what_no_such_program_writes(dialect: str, path: str, kind: str) -> None:
     """A path that the dialect does not have is refused."""
-    with pytest.raises(dialects.Unreadable) as caught:
+    with pytest.raises(dialects.DialectError) as caught:
         dialects.read(dialect, path)
     assert caught.value.kind == kind
 

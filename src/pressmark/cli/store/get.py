@@ -18,7 +18,8 @@ from pressmark.fs.durable import flush_directory, flush_tree
 from pressmark.fs.moves import rename_new
 from pressmark.fs.names import is_inside
 from pressmark.fs.staging import StagingDirectory
-from pressmark.stores.object_sources import Refused, copy_source
+from pressmark.stores.exceptions import SourceError
+from pressmark.stores.object_sources import copy_source
 
 __all__ = ["get_command"]
 
@@ -83,7 +84,7 @@ def get_command(
                 new = os.path.join(hidden.inside, b"files")
                 try:
                     copy_source({**files, **empty}, new, mode=mode)
-                except (Refused, BagError):
+                except (SourceError, BagError):
                     found.confirm()  # that may be why a file has gone
                     raise
                 found.confirm()
@@ -92,11 +93,11 @@ def get_command(
                 flush_directory(os.path.dirname(target))
             except KeyboardInterrupt:
                 raise Interrupted("interrupted; nothing was made") from None
-            except (Refused, PressmarkError, OSError) as error:
+            except (PressmarkError, OSError) as error:
                 if as_json:
                     objects.write_json({"summary": {"ok": False, "files": 0, "empty_directories": 0}})
                     objects.flush()
-                if isinstance(error, Refused):
+                if isinstance(error, SourceError):
                     raise ObjectError(path, identifier, error.kind, error.reason) from None
                 if isinstance(error, PressmarkError) and not isinstance(error, BagError):
                     raise

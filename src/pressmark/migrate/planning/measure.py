@@ -15,8 +15,8 @@ from pressmark.migrate.transfer.content import Content, File, content_of
 from pressmark.migrate.transfer.failures import TransferError
 from pressmark.migrate.transfer.reading import ContentReader, bag_directory
 from pressmark.stores import Store, StoreObject
-from pressmark.stores.ocfl.stored_object import OcflObject
-from pressmark.stores.store import object_errors
+from pressmark.stores.exceptions import object_errors
+from pressmark.stores.ocfl.ocfl_object import OcflObject
 
 __all__ = ["Measure", "measure"]
 

@@ -85,7 +85,8 @@ class Targets:
 
     def _is_reserved(self, path: bytes) -> bool:
         if self._kind == "ocfl":
-            from pressmark.stores.ocfl.layout_files import EXTENSIONS, LAYOUT
+            from pressmark.stores.ocfl.declarations import EXTENSIONS
+            from pressmark.stores.ocfl.layout_files import LAYOUT
 
             first = path.partition(b"/")[0]
             return first.lower() in (EXTENSIONS, LAYOUT) or first.startswith(b"0=")

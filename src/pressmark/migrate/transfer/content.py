@@ -11,7 +11,8 @@ from pressmark.fixity.hasher import CHANGED
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.migrate.transfer.failures import TransferError
 from pressmark.stores import Store, StoredObject
-from pressmark.stores.store import is_same_version, object_errors, status_of
+from pressmark.stores.exceptions import object_errors
+from pressmark.stores.stored_object import is_same_version, status_of
 
 __all__ = [
     "Content",

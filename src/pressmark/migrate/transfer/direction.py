@@ -29,8 +29,7 @@ from pressmark.migrate.transfer.failures import TransferError
 from pressmark.migrate.transfer.in_flight import InFlight
 from pressmark.migrate.transfer.reading import ContentReader
 from pressmark.stores import Store
-from pressmark.stores.object_sources import Refused
-from pressmark.stores.store import object_errors
+from pressmark.stores.exceptions import SourceError, object_errors
 
 __all__ = ["CopyRecorder", "Direction"]
 
@@ -128,7 +127,7 @@ class Direction(ABC):
         """Read an object of the source, and compare it with its recorded digests.
 
         :raises FileError: a file cannot be read
-        :raises Refused: of kind ``mismatch``
+        :raises SourceError: of kind ``mismatch``
         """
         read = read_files(((decode_fs(name), path) for name, path in content.files), with_known(content.known))
         compare(read, content.known)
@@ -165,7 +164,7 @@ class CopyRecorder:
     def file(self, name: bytes, outcome: Outcome) -> None:
         """Record a file.
 
-        :raises Refused: of kind ``mismatch``
+        :raises SourceError: of kind ``mismatch``
         """
         digests = outcome.digests
         assert digests is not None
@@ -187,9 +186,9 @@ class CopyRecorder:
     def finish(self) -> None:
         """Record the digest of the object, and check that no file is missing.
 
-        :raises Refused: of kind ``mismatch``
+        :raises SourceError: of kind ``mismatch``
         """
         for algorithm, block in self._known.items():
             for name in block.keys() - self._digests.keys():
-                raise Refused("mismatch", f"{name!r} has a recorded {algorithm}, but does not exist")
+                raise SourceError("mismatch", f"{name!r} has a recorded {algorithm}, but does not exist")
         self._item.digest = object_digest(self._digests)

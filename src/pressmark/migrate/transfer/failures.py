@@ -6,7 +6,7 @@ import errno
 from typing import NamedTuple
 
 from pressmark.errors import BagError, FileError, IdentifierError, ObjectError, PressmarkError
-from pressmark.stores.object_sources import Unreadable
+from pressmark.stores.object_sources import UnreadableSourceError
 
 __all__ = ["Failure", "TransferError", "failure_of", "status_of_problem"]
 
@@ -97,7 +97,7 @@ def failure_of(error: Exception) -> Failure:
     if not isinstance(error, ObjectError):
         raise error
     cause = error.__cause__
-    if isinstance(cause, Unreadable):
+    if isinstance(cause, UnreadableSourceError):
         kind = cause.outcome.kind or "io-error"
         return Failure(_OF_FILES.get(kind, "copy_failed"), kind, error.reason, kind == "io-error")
     if isinstance(cause, OSError):

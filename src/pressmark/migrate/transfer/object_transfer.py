@@ -21,8 +21,7 @@ from pressmark.migrate.transfer.failures import Failure, TransferError, failure_
 from pressmark.migrate.transfer.in_flight import InFlight
 from pressmark.migrate.transfer.reading import bag_directory
 from pressmark.stores import Store
-from pressmark.stores.object_sources import Refused
-from pressmark.stores.store import object_errors, store_errors
+from pressmark.stores.exceptions import SourceError, object_errors, store_errors
 
 __all__ = ["Transfer", "transfer_chunk"]
 
@@ -115,7 +114,7 @@ class Transfer:
                 elif self._direction.begin(item):
                     self._arrived(item)
                 return
-            except (PressmarkError, Refused, OSError) as error:
+            except (PressmarkError, SourceError, OSError) as error:
                 if isinstance(error, ObjectError) and error.kind == "exists" and not exists:
                     exists = True
                     continue
@@ -131,7 +130,7 @@ class Transfer:
             sleep(WAITS[number])
 
     def _failure(self, error: Exception) -> Failure:
-        if isinstance(error, Refused):
+        if isinstance(error, SourceError):
             error = ObjectError(self._destination.root, "", error.kind, error.reason)
         elif isinstance(error, StoreError) and not isinstance(error, ObjectError):
             raise error
@@ -166,7 +165,7 @@ class Transfer:
         """Compare with an object that another run has stored in the meantime."""
         try:
             self._compare(item)
-        except (PressmarkError, Refused, OSError) as error:
+        except (PressmarkError, SourceError, OSError) as error:
             item.fail(self._failure(error))
 
     def _was_moved(self, item: InFlight) -> bool:
@@ -229,7 +228,7 @@ class Transfer:
         item.files = len(ours.digests)
         try:
             same = any(found.whole == ours.whole for found in direction.read_target(entry))
-        except Refused as error:
+        except SourceError as error:
             what = f"the object in the destination is damaged: {error.reason}; remove it"
             raise TransferError("digest_mismatch", "damaged", what) from None
         if same:
@@ -251,7 +250,7 @@ class Transfer:
             if item.verify == "moved" and not has_recorded_digests(self._destination, item.entry):
                 return
             found = read_target(self._destination, item.entry, thorough=True)
-        except Refused as error:
+        except SourceError as error:
             item.fail(Failure("digest_mismatch", "mismatch", f"in the destination: {error.reason}"))
             return
         except (PressmarkError, OSError) as error:

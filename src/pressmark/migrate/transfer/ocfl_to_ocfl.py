@@ -14,7 +14,6 @@ from contextlib import ExitStack, suppress
 from typing import Any
 
 from pressmark.errors import ObjectError
-from pressmark.fs.entries import scan
 from pressmark.fs.moves import prune_empty_parents
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.fs.removal import remove_tree
@@ -27,7 +26,8 @@ from pressmark.migrate.transfer.failures import TransferError, status_of_problem
 from pressmark.migrate.transfer.in_flight import InFlight
 from pressmark.migrate.transfer.to_ocfl import BulkDirection
 from pressmark.stores import Store
-from pressmark.stores.object_sources import Refused, copy_source
+from pressmark.stores.exceptions import object_errors
+from pressmark.stores.object_sources import copy_source
 from pressmark.stores.ocfl.bulk_writer import Staged
 from pressmark.stores.ocfl.declarations import OBJECT, declaration
 from pressmark.stores.ocfl.inventory import (
@@ -39,9 +39,9 @@ from pressmark.stores.ocfl.inventory import (
     sidecar_digest,
     sidecar_name,
 )
-from pressmark.stores.ocfl.object import check_object
+from pressmark.stores.ocfl.object_check import check_object
 from pressmark.stores.ocfl.root import OcflRoot
-from pressmark.stores.store import object_errors
+from pressmark.stores.ocfl.storage import LocalStorage
 
 __all__ = ["OcflToOcfl"]
 
@@ -147,10 +147,7 @@ class OcflToOcfl(BulkDirection):
         try:
             with object_errors(self.source.root, entry.source_id):
                 algorithms = self._algorithms(entry, path)
-                try:
-                    copy_source(path, room, mode=self.mode, algorithms=algorithms, on_file=note, on_event=copied.event)
-                except Refused as refused:
-                    raise ObjectError(self.source.root, entry.source_id, refused.kind, refused.reason) from refused
+                copy_source(path, room, mode=self.mode, algorithms=algorithms, on_file=note, on_event=copied.event)
             checked = _checked(entry, room, self.destination.version)
             for file in checked.files:
                 for algorithm, expected in file.digests.items():
@@ -236,10 +233,11 @@ def _checked(entry: PlanEntry, directory: bytes, root_version: str) -> Any:
 
     :raises TransferError: the object is invalid
     """
-    checked = check_object(directory, encode_fs(entry.source), scan(directory, follow=False), root_version)
+    storage = LocalStorage(directory)
+    checked = check_object(storage, b"", storage.scan(b""), root_version)
     wrong = [one for one in checked.problems if one.severity == "error"]
     if wrong:
-        what = f"{decode_fs(wrong[0].path)}: {wrong[0].message}"
+        what = f"{decode_fs(os.path.join(encode_fs(entry.source), wrong[0].path))}: {wrong[0].message}"
         raise TransferError(
             status_of_problem(wrong[0].kind), wrong[0].kind, f"the object is not valid: {what}; check the store"
         )

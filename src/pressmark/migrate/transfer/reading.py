@@ -19,10 +19,11 @@ from pressmark.migrate.transfer.content import (
     listed,
 )
 from pressmark.stores import Store, StoredObject
+from pressmark.stores.exceptions import object_errors
+from pressmark.stores.ocfl.declarations import MUTABLE_HEAD
 from pressmark.stores.ocfl.inventory import logical_files
-from pressmark.stores.ocfl.stored_object import OcflObject
-from pressmark.stores.ocfl.unversioned import MUTABLE_HEAD
-from pressmark.stores.store import object_errors, status_of
+from pressmark.stores.ocfl.ocfl_object import OcflObject
+from pressmark.stores.stored_object import status_of
 
 if TYPE_CHECKING:
     from pressmark.stores.bags.bag_folder_reader import BagObject

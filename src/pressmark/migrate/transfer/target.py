@@ -12,9 +12,9 @@ from pressmark.migrate.transfer.content import all_files
 from pressmark.migrate.transfer.failures import TransferError
 from pressmark.migrate.transfer.reading import bag_directory
 from pressmark.stores import Store, StoredObject, StoreObject
-from pressmark.stores.object_sources import Refused
+from pressmark.stores.exceptions import SourceError
 from pressmark.stores.ocfl.inventory import logical_files
-from pressmark.stores.ocfl.stored_object import OcflObject
+from pressmark.stores.ocfl.ocfl_object import OcflObject
 
 __all__ = ["has_recorded_digests", "locate_target", "read_target", "target_files"]
 
@@ -56,7 +56,7 @@ def read_target(store: Store, entry: PlanEntry, *, thorough: bool = False) -> li
         from the disk instead of its cache
     :raises ObjectError: the object does not exist
     :raises FileError: a file cannot be read
-    :raises Refused: of kind ``mismatch``: a file differs from its recorded digest
+    :raises SourceError: of kind ``mismatch``: a file differs from its recorded digest
     """
     found = locate_target(store, entry)
     files, known = _files_of(store, entry, found)
@@ -87,7 +87,7 @@ def has_recorded_digests(store: Store, entry: PlanEntry) -> bool:
 def _manifest_digests(bag: bytes, files: list[tuple[str, bytes]]) -> _Digests:
     """Return the digests in the manifests of a bag.
 
-    :raises Refused: of kind ``mismatch``: the bag is incomplete
+    :raises SourceError: of kind ``mismatch``: the bag is incomplete
     """
     from pressmark.bagit.bag_tags import BagTags
     from pressmark.migrate.transfer.bag_content import check_bag, listed_digests
@@ -96,14 +96,14 @@ def _manifest_digests(bag: bytes, files: list[tuple[str, bytes]]) -> _Digests:
         check_bag(bag)
         return listed_digests(BagTags.open(bag), bag, [encode_fs(name) for name, _path in files])
     except TransferError as error:
-        raise Refused("mismatch", error.failure.message) from None
+        raise SourceError("mismatch", error.failure.message) from None
 
 
 def _read_older(found: OcflObject) -> None:
     """Read the files that only older versions of an object have, and compare them with the inventory.
 
     :raises FileError: a file cannot be read
-    :raises Refused: of kind ``mismatch``
+    :raises SourceError: of kind ``mismatch``
     """
     older = list(found.older_files())
     for _content, path, _digest in older:

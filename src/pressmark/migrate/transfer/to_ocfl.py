@@ -16,7 +16,8 @@ from pressmark.migrate.transfer.content import Content, check_unchanged
 from pressmark.migrate.transfer.direction import Direction
 from pressmark.migrate.transfer.in_flight import InFlight
 from pressmark.stores import Store
-from pressmark.stores.ocfl.object_writer import Written, WrittenSmall
+from pressmark.stores.ocfl.bulk_writer import WrittenSmall
+from pressmark.stores.ocfl.object_writer import Written
 from pressmark.stores.ocfl.root import OcflRoot
 
 __all__ = ["BulkDirection", "ToOcfl"]

@@ -36,18 +36,9 @@ from pressmark.stores.bags.bag_folder_reader import (
     record_of,
 )
 from pressmark.stores.bags.repair import discard, repair
-from pressmark.stores.object_sources import Refused, copy_source, refuse_within
-from pressmark.stores.store import (
-    CopyMode,
-    OnEvent,
-    OnProblem,
-    Path,
-    Source,
-    StoreObject,
-    encode_path,
-    object_errors,
-    store_errors,
-)
+from pressmark.stores.exceptions import SourceError, object_errors, store_errors
+from pressmark.stores.object_sources import copy_source, refuse_within
+from pressmark.stores.store import CopyMode, OnEvent, OnProblem, Path, Source, StoreObject, encode_path
 
 __all__ = ["BagFolder"]
 
@@ -154,17 +145,7 @@ class BagFolder(BagFolderReader):
         def make(new: bytes) -> bytes:
             made = bag
             if mode != "rename" or isinstance(made, Mapping):
-                try:
-                    copy_source(
-                        bag,
-                        new,
-                        mode=mode,
-                        algorithms=algorithms,
-                        on_file=on_file,
-                        on_event=on_event,
-                    )
-                except Refused as refused:
-                    raise ObjectError(self.root, identifier, refused.kind, refused.reason) from refused
+                copy_source(bag, new, mode=mode, algorithms=algorithms, on_file=on_file, on_event=on_event)
                 made = os.path.join(new, file) if file else new
                 if isinstance(bag, Mapping):
                     os.makedirs(os.path.join(made, b"data"), exist_ok=True)  # of a bag without payload
@@ -289,7 +270,7 @@ class BagFolder(BagFolderReader):
                 copy_source(source, new, mode=mode, links=links, on_event=on_event)
                 if exists(os.path.join(new, STAGING)):  # it would be taken for our own, and removed
                     reason = f"a bag keeps {decode_fs(STAGING)!r} for changes of it; leave it out, or call it otherwise"
-                    raise Refused("bad-name", reason)
+                    raise SourceError("bad-name", reason)
                 create_bag(new, None, self._algorithms, info, nested=True, on_event=note)
             else:
                 given = os.fsencode(source)
@@ -298,12 +279,10 @@ class BagFolder(BagFolderReader):
                 one = given if is_directory(given) else [given]
                 fault = None if one is given else why_unlistable(os.path.basename(given))
                 if fault is not None:
-                    raise Refused("bad-name", f"{decode_fs(given)}: {fault}")
+                    raise SourceError("bad-name", f"{decode_fs(given)}: {fault}")
                 create_bag(one, new, self._algorithms, info, mode=mode, links=links, nested=True, on_event=note)
             # What making it could not remove would be a change that nobody goes on with.
             remove_tree(os.path.join(new, STAGING))
-        except Refused as refused:
-            raise ObjectError(self.root, identifier, refused.kind, refused.reason) from refused
         except BagError as error:
             if isinstance(error.__cause__, OSError):
                 raise error.__cause__ from None

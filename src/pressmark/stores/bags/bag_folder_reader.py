@@ -28,6 +28,7 @@ import re
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import translate
+from functools import partial
 from typing import ClassVar, Literal
 
 from pressmark.bagit.bag import Bag
@@ -45,18 +46,11 @@ from pressmark.layouts import layout as layout_by_name
 from pressmark.reports import Problem
 from pressmark.stores.bags import archives
 from pressmark.stores.bags.bag_index import BagIndex
+from pressmark.stores.exceptions import object_errors, store_errors
 from pressmark.stores.problems import problem
-from pressmark.stores.recheck import Item, abandoned, settled
-from pressmark.stores.store import (
-    OnProblem,
-    Path,
-    Store,
-    StoredObject,
-    StoreObject,
-    encode_path,
-    object_errors,
-    store_errors,
-)
+from pressmark.stores.recheck import Item, abandoned, settled, settled_objects
+from pressmark.stores.store import OnProblem, Path, Store, StoreObject, encode_path
+from pressmark.stores.stored_object import StoredObject
 
 __all__ = [
     "CONFIG",
@@ -241,14 +235,10 @@ class BagFolderReader(Store):
         """
         first: dict[str, str] = {}
         with store_errors(self._base):
-            for found in self._walk(ignore):
-                for item in self._second_look(found, ignore):
-                    if isinstance(item, StoreObject):
-                        yield self._with_duplicate(item, first)
-                    elif on_problem is not None:
-                        on_problem(item)
+            for record in settled_objects(self._walk(ignore), partial(self._second_look, ignore), on_problem):
+                yield self._with_duplicate(record, first)
 
-    def _second_look(self, item: Item, ignore: Sequence[str]) -> list[Item]:
+    def _second_look(self, ignore: Sequence[str], item: Item) -> list[Item]:
         """Return what the walk has found, or what is there in its place where another run was changing that."""
         place = encode_fs(item.path)
         if (isinstance(item, StoreObject) and item.proper) or place.startswith(WORKSHOP) or not place:

@@ -14,7 +14,8 @@ from pressmark.fs.names import encode_fs
 from pressmark.fs.run_directories import RunDirectory
 from pressmark.reports import Problem, Report
 from pressmark.stores.bags.bag_folder_reader import REPLACED, WORKSHOP, BagFolderReader
-from pressmark.stores.store import Changed, OnEvent, StoreObject, store_errors, unrepaired
+from pressmark.stores.exceptions import store_errors, unrepaired
+from pressmark.stores.store import Changed, OnEvent, StoreObject
 
 __all__ = ["discard", "repair"]
 

@@ -16,28 +16,45 @@ from typing import NamedTuple
 
 from pressmark import _kernels
 from pressmark.errors import ObjectError, StoreError
+from pressmark.fixity.hasher import OpenOptions
 from pressmark.fs.durable import can_flush_filesystem, flush_directory, flush_filesystem, flush_tree
 from pressmark.fs.moves import prune_empty_parents, rename_new
-from pressmark.fs.names import NAME_MAX, PATH_MAX
+from pressmark.fs.names import NAME_MAX, PATH_MAX, encode_fs
 from pressmark.fs.removal import remove_tree
 from pressmark.fs.run_directories import RunDirectory
-from pressmark.stores.object_sources import Refused
+from pressmark.stores.exceptions import object_errors, store_errors
+from pressmark.stores.ocfl.inventory import CONTENT_DIRECTORY, first_version
 from pressmark.stores.ocfl.object_writer import (
     Files,
     Manners,
     Provenance,
     Written,
-    WrittenSmall,
+    write_inventories,
     write_object,
-    write_small_object,
 )
 from pressmark.stores.ocfl.storage_root import StorageRoot
-from pressmark.stores.store import CopyMode, object_errors, store_errors
+from pressmark.stores.store import CopyMode
 
-__all__ = ["BulkWriter", "Staged"]
+__all__ = ["BulkWriter", "Staged", "WrittenSmall", "write_small_object"]
 
+_CONTENT = b"/v1/" + encode_fs(CONTENT_DIRECTORY)
+_SHA512 = "sha512"
+_SMALL = OpenOptions(follow=False)
 # So many are moved in one turn: others wait for a few milliseconds.
 TURN = 256
+
+
+class WrittenSmall(NamedTuple):
+    """What was written of a small object.
+
+    :ivar digests: SHA-512 of each file, in hex, by its logical path
+    :ivar size: of all files together
+    :ivar changed: when the newest of them was changed last before it was read, content or status, in nanoseconds
+    """
+
+    digests: dict[str, str]
+    size: int
+    changed: int
 
 
 class Staged(NamedTuple):
@@ -133,12 +150,10 @@ class BulkWriter:
                     also=also,
                 )
                 root.refuse_too_long(identifier, place, new)
-            if check is not None:
-                check(new)
-        except BaseException as error:
+                if check is not None:
+                    check(new)
+        except BaseException:
             self._discard(new)
-            if isinstance(error, Refused):
-                raise ObjectError(root.root, identifier, error.kind, error.reason) from error
             raise
         staged = Staged(identifier, place, new, written, manners.used)
         self._waiting.append(staged)
@@ -318,3 +333,51 @@ def _above(place: bytes) -> Iterator[bytes]:
     while place:
         place = os.path.dirname(place)
         yield place
+
+
+# --- small objects ----------------------------------------------------------------------------------------------------
+
+
+def write_small_object(
+    top: bytes,
+    identifier: str,
+    above: bytes,
+    name: bytes,
+    place: bytes,
+    *,
+    version: str,
+    provenance: Provenance,
+    device: int,
+) -> WrittenSmall | None:
+    """Write version 1 of an object of a few small files, with SHA-512, which one call of a kernel copies.
+
+    What :func:`write_object` does, where that is nothing out of the ordinary.
+
+    :param above: a directory with nothing in it but that of the object's files
+    :param name: of that
+    :param place: where it is to be in the end: nothing is written where something is
+    :param device: that the source's files are on; any where it is negative
+    :return: :data:`None` where it is for :func:`write_object`, which says what is wrong with it if anything is; what
+        was made of ``top`` is for the caller to remove
+    """
+    if os.path.lexists(place):
+        return None
+    folders = (top, top + b"/v1", top + _CONTENT)
+    found = _kernels.active.copy_small_tree(above, name, folders, device, _SMALL.flags)
+    if found is None:
+        return None
+    changed, files = found
+    digests = {}
+    total = 0
+    for file, digest, size in files:
+        digests[file.decode()] = digest
+        total += size
+    content = _CONTENT[1:].decode()
+    manifest = {digest: [f"{content}/{file}"] for file, digest in digests.items()}
+    state = {digest: [file] for file, digest in digests.items()}
+    try:
+        document = first_version(identifier, version, _SHA512, manifest, provenance.block(state))
+        write_inventories(top, document, version)
+    except (OSError, UnicodeEncodeError):
+        return None
+    return WrittenSmall(digests, total, changed)

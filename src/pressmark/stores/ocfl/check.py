@@ -12,29 +12,29 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, pairwise
-from time import monotonic, sleep
+from time import monotonic
 from typing import NamedTuple
 
 from pressmark.errors import quoted
-from pressmark.fixity import Outcome, hash_files
-from pressmark.fs.entries import DirectoryEntry, scan
+from pressmark.fixity.outcomes import Outcome
+from pressmark.fs.entries import DirectoryEntry
 from pressmark.fs.names import decode_fs, encode_fs
-from pressmark.fs.run_directories import kind_of_leftover, leftovers, staged
+from pressmark.fs.run_directories import kind_of_leftover, staged
 from pressmark.reports import Problem, Report
+from pressmark.stores.ocfl.declarations import EXTENSIONS
 from pressmark.stores.ocfl.inventory import INVENTORY
-from pressmark.stores.ocfl.layout_files import EXTENSIONS, WORKSHOP, read_root
-from pressmark.stores.ocfl.object import Advice, Checked, ContentFile, check_object
+from pressmark.stores.ocfl.layout_files import WORKSHOP, read_root
+from pressmark.stores.ocfl.object_check import Advice, Checked, ContentFile, check_object
+from pressmark.stores.ocfl.storage import Storage, status_or_none
 from pressmark.stores.ocfl.storage_root import StorageRoot
 from pressmark.stores.ocfl.walk import Found, Walk, ignored
 from pressmark.stores.problems import problem
 from pressmark.stores.readability import find_unreadable, unreadable_file
-from pressmark.stores.recheck import LOOKS, PAUSE
-from pressmark.stores.store import OnEvent, OnProblem, Progress, is_same_version, status_of
+from pressmark.stores.recheck import abandoned, agreed
+from pressmark.stores.store import OnEvent, OnProblem, Progress
+from pressmark.stores.stored_object import is_same_version, status_of
 
 __all__ = ["Check", "ObjectResult", "advice_problems", "extension_problems", "root_problems"]
-
-# What a run that begins or ends leaves for a moment in the root.
-_PASSING = ("directory-empty", "leftover", "leftover-foreign")
 
 PROGRESS_EVERY = 0.1  # seconds
 # Files whose algorithms are not those of most wait until there are so many of them, or so many objects wait for them.
@@ -82,30 +82,28 @@ class _Open:
         self.without_content = len(self.problems)
 
 
-def root_problems(root: bytes, layout_is_given: bool) -> list[Problem]:
+def root_problems(storage: Storage, layout_is_given: bool) -> list[Problem]:
     """Return what is wrong with a storage root itself, and what killed runs have left in it.
 
     :param layout_is_given: the caller's layout takes the place of one that is missing or unknown
     :raises OSError: it cannot be read
     """
     overruled = {"layout-unknown", "layout-missing"} if layout_is_given else set()
-    shop = os.path.join(root, EXTENSIONS, WORKSHOP)
-    before = None
-    for _ in range(LOOKS):
-        found = [one for one in read_root(root).problems if one.kind not in overruled]
-        found += [problem(kind_of_leftover(path), os.path.relpath(path, root)) for path in leftovers(shop)]
-        # A run that begins or ends has for a moment a directory that is empty, or a private one without a lock.
-        if found == before or not any(one.kind in _PASSING for one in found):
-            break
-        before = found
-        sleep(PAUSE)
-    return found
+    root, shop = storage.path(b""), storage.path(EXTENSIONS + b"/" + WORKSHOP)
+
+    def look() -> list[Problem]:
+        return [one for one in read_root(storage).problems if one.kind not in overruled]
+
+    left = [problem(kind_of_leftover(path), os.path.relpath(path, root)) for path in abandoned(shop)]
+    # A run that begins or ends makes or removes the directory of extensions.
+    return agreed(look(), look, lambda found: all(one.kind != "directory-empty" for one in found), shop)[0] + left
 
 
-def extension_problems(root: bytes) -> Iterator[Problem]:
+def extension_problems(storage: Storage) -> Iterator[Problem]:
     """Give what cannot be read in the directories of a root's extensions, which may hold anything."""
-    folder = os.path.join(root, EXTENSIONS)
-    for found in find_unreadable(folder, EXTENSIONS, links="skip", ignored=decode_fs(WORKSHOP).__eq__):
+    for found in find_unreadable(
+        storage.path(EXTENSIONS), EXTENSIONS, links="skip", ignored=decode_fs(WORKSHOP).__eq__
+    ):
         # The directory itself has been reported with the layout.
         if found.kind == "unreadable" and found.path != EXTENSIONS:
             yield found
@@ -130,18 +128,17 @@ class Check:
     def __init__(
         self,
         store: StorageRoot,
-        root: bytes,
         on_event: OnEvent | None,
         on_problem: OnProblem | None,
         on_object: Callable[[ObjectResult], object] | None,
     ) -> None:
         self._store = store
-        self._root = root
+        self._storage = store.storage
         self._on_event = on_event
         self._on_problem = on_problem
         self._on_object = on_object
         self._report = Report()
-        self._shop = os.path.join(root, EXTENSIONS, WORKSHOP)
+        self._shop = self._storage.path(EXTENSIONS + b"/" + WORKSHOP)
         self._ignored = ignored(())
         self._reads_content = False
         self._objects = self._files = self._bytes = 0
@@ -153,9 +150,9 @@ class Check:
     def report(self, digests: bool, threads: int, ignore: Sequence[str]) -> Report:
         """Run, and return the report."""
         self._ignored = ignored(ignore)
-        for found in root_problems(self._root, self._store.layout_is_given):
+        for found in root_problems(self._storage, self._store.layout_is_given):
             self._tell(found)
-        for found in extension_problems(self._root):
+        for found in extension_problems(self._storage):
             self._tell(found)
         self._reads_content = digests
         opened = self._walk(threads, ignore)
@@ -195,10 +192,10 @@ class Check:
 
     def _object(self, place: bytes, entries: Sequence[DirectoryEntry]) -> Checked:
         """Check one object; a file that cannot be read is found when its content is, or else here."""
-        checked = check_object(os.path.join(self._root, place), place, entries, self._store.version)
+        checked = check_object(self._storage, place, entries, self._store.version)
         for file in () if self._reads_content else checked.files:
             path = os.path.join(place, file.path)
-            checked.problems.extend(unreadable_file(os.path.join(self._root, path), path, "content-unreadable"))
+            checked.problems.extend(unreadable_file(self._storage.why_unreadable(path), path, "content-unreadable"))
         return checked
 
     def _looked_at(self, place: bytes, inside: bytes | None) -> _Open:
@@ -219,7 +216,7 @@ class Check:
         :raises OSError: it cannot be read
         """
         try:
-            entries = scan(os.path.join(self._root, place), follow=False)
+            entries = self._storage.scan(place)
         except FileNotFoundError:
             return None
         return [entry for entry in entries if not self._ignored(entry.name)]
@@ -230,32 +227,46 @@ class Check:
         :return: :data:`None` where it is gone
         :raises OSError: it cannot be read
         """
-        before = None
-        for _ in range(LOOKS):
+
+        def look(entries: Sequence[DirectoryEntry] | None) -> Checked | None:
             if entries is None:
                 return None
             checked = self._object(place, entries)
             self._leave_out_links_of_runs(checked.problems, place)
-            problems = set(checked.problems)
-            if problems == before or all(one.severity != "error" for one in problems):
-                return checked
-            before = problems
-            entries = self._scan(place)
+            return checked
+
+        def is_fine(checked: Checked | None) -> bool:
+            return checked is None or all(one.severity != "error" for one in checked.problems)
+
+        def is_same(one: Checked | None, other: Checked | None) -> bool:
+            return one is not None and other is not None and set(one.problems) == set(other.problems)
+
+        checked, is_settled = agreed(
+            look(entries), lambda: look(self._scan(place)), is_fine, self._shop, is_same=is_same
+        )
+        if checked is None or is_settled:
+            return checked
         return checked._replace(problems=[problem("object-changing", place)], files=[])
 
     def _confirmed(self, one: _Open, threads: int) -> _Open:
         """Return an object whose content has errors as it is now, if another run has changed it meanwhile."""
-        for _ in range(LOOKS):
-            if one.checked is None or len(one.problems) == one.without_content or not self._is_changed(one):
-                return one
-            [one] = self._verified(iter([self._looked_at(one.place, one.inside)]), threads)
-        one.problems[:] = [problem("object-changing", one.place)]
-        return one
+
+        def again() -> _Open:
+            [now] = self._verified(iter([self._looked_at(one.place, one.inside)]), threads)
+            return now
+
+        def is_fine(now: _Open) -> bool:
+            return now.checked is None or len(now.problems) == now.without_content or not self._is_changed(now)
+
+        found, is_settled = agreed(one, again, is_fine, self._shop, is_same=lambda _one, _other: False)
+        if not is_settled:
+            found.problems[:] = [problem("object-changing", one.place)]
+        return found
 
     def _is_changed(self, one: _Open) -> bool:
         """Return whether an object is not the one that was looked at: a version more is another inventory."""
         assert one.checked is not None
-        return not is_same_version(status_of(os.path.join(self._root, one.place, _INVENTORY)), one.checked.seen)
+        return not is_same_version(status_or_none(self._storage, os.path.join(one.place, _INVENTORY)), one.checked.seen)
 
     def _leave_out_links_of_runs(self, problems: list[Problem], place: bytes) -> None:
         """Leave out hard links that last only as long as a run lasts that adds a version to the object."""
@@ -266,7 +277,7 @@ class Check:
 
     def _is_linked(self, path: bytes, place: bytes, runs: Sequence[bytes]) -> bool:
         """Return whether a file of an object has a name besides its own and those that living runs have given it."""
-        status = status_of(os.path.join(self._root, path))
+        status = status_or_none(self._storage, path)
         if status is None:
             return True
         others = (status_of(os.path.join(run, os.path.relpath(path, place or b"."))) for run in runs)
@@ -289,7 +300,7 @@ class Check:
                 value.problems[:0] = wrong
             return found
 
-        walk = Walk(self._root, visit, finish=finish, threads=threads, clashes=True, ignore=ignore)
+        walk = Walk(self._storage, visit, finish=finish, threads=threads, clashes=True, ignore=ignore)
         for item in walk:
             if not isinstance(item, Found):
                 yield _Open(item.path, None, [item])
@@ -369,12 +380,12 @@ class Check:
         waiting = 0
 
         def path(one: _Open, file: ContentFile) -> bytes:
-            return os.path.join(self._root, one.place, file.path)
+            return os.path.join(one.place, file.path)
 
         def read_others() -> None:
             for algorithms, files in beside.items():
                 paths = (path(*item) for item in files)
-                outcomes = hash_files(paths, algorithms, threads, links="refuse")
+                outcomes = self._storage.hash_files(paths, algorithms, threads)
                 for item, outcome in zip(files, outcomes, strict=True):
                     self._compare(*item, outcome)
             beside.clear()
@@ -395,7 +406,7 @@ class Check:
                     read_others()
                     waiting = 0
 
-        for outcome in hash_files(feed(chain([one], opened)), main, threads, links="refuse"):
+        for outcome in self._storage.hash_files(feed(chain([one], opened)), main, threads):
             self._compare(*reading.popleft(), outcome)
             while window and not window[0].left:
                 yield window.popleft()

@@ -3,16 +3,35 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 
+from pressmark.fs.entries import DirectoryEntry
 from pressmark.reports import Problem
+from pressmark.stores.ocfl.storage import Storage
 from pressmark.stores.problems import problem
 
-__all__ = ["OBJECT", "ROOT", "VERSIONS", "declaration", "later", "read_declaration"]
+__all__ = [
+    *("EXTENSIONS", "LOGS", "MUTABLE_HEAD", "OBJECT", "ROOT", "VERSIONS"),
+    *(
+        "declaration",
+        "has_mutable_head",
+        "is_object_name",
+        "is_object_root",
+        "is_version_name",
+        "later",
+        "read_declaration",
+    ),
+]
 
 #: The versions of OCFL that are known, the newest first.
 VERSIONS = ("1.1", "1.0")
 ROOT, OBJECT = b"0=ocfl_", b"0=ocfl_object_"
+EXTENSIONS, LOGS = b"extensions", b"logs"
+#: Where the Mutable HEAD extension keeps what is staged for the next version, relative to the object's root.
+MUTABLE_HEAD = EXTENSIONS + b"/0005-mutable-head"
+_SIDECAR = re.compile(rb"inventory\.json\.[A-Za-z0-9_\-]+")
+_VERSION = re.compile(rb"v[0-9]+")
 # Declarations are a dozen bytes; whoever puts a gigabyte there need not be read.
 _ENOUGH = 100
 _CODES = {ROOT: ("E076", "E079", "E080"), OBJECT: ("E003", "E006", "E007")}
@@ -34,12 +53,11 @@ def later(version: str, than: str) -> bool:
 
 
 def read_declaration(
-    directory: bytes, place: bytes, prefix: bytes, names: Iterable[bytes]
+    storage: Storage, place: bytes, prefix: bytes, names: Iterable[bytes]
 ) -> tuple[str | None, list[Problem]]:
     """Return the version that a directory declares, and what is wrong with its declarations.
 
-    :param directory: where it is
-    :param place: its path in problems
+    :param place: the directory
     :param names: of all files in it
     :return: the version is :data:`None` where no known one is declared
     """
@@ -54,8 +72,7 @@ def read_declaration(
             problems.append(problem("declaration-unknown", path, what, code=unknown))
             continue
         try:
-            with open(os.path.join(directory, name), "rb") as file:
-                content = file.read(_ENOUGH)
+            content = storage.read(path, _ENOUGH)
         except OSError as error:
             problems.append(problem("unreadable", path, error.strerror or str(error)))
             continue
@@ -68,3 +85,28 @@ def read_declaration(
         what = f"there is more than one declaration: {', '.join(map(os.fsdecode, found))}"
         problems.append(problem("declaration-several", place, what, code=several))
     return (known[0] if known else None), problems
+
+
+def is_version_name(name: bytes) -> bool:
+    """Return whether a directory of an object is named as a version is (section 3.3)."""
+    return _VERSION.fullmatch(name) is not None
+
+
+def is_object_root(entries: Sequence[DirectoryEntry]) -> bool:
+    """Return whether a directory with these names is an object's root: it declares itself to be one."""
+    return any(entry.name.startswith(OBJECT) and entry.kind == "file" for entry in entries)
+
+
+def is_object_name(entry: DirectoryEntry) -> bool:
+    """Return whether OCFL knows such a name in an object's root (section 3.1)."""
+    if entry.kind == "directory":
+        return entry.name in (EXTENSIONS, LOGS) or is_version_name(entry.name)
+    name = entry.name
+    return entry.kind == "file" and (
+        name == b"inventory.json" or name.startswith(b"0=") or _SIDECAR.fullmatch(name) is not None
+    )
+
+
+def has_mutable_head(storage: Storage, place: bytes) -> bool:
+    """Return whether the object at ``place`` has content that is staged for its next version (extension 0005)."""
+    return storage.exists(os.path.join(place, MUTABLE_HEAD))

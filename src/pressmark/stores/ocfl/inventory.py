@@ -11,6 +11,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from pressmark.errors import PressmarkError, quoted, quoted_value
+
 __all__ = [
     "ALGORITHMS",
     "CONTENT_DIRECTORY",
@@ -22,11 +24,13 @@ __all__ = [
     "inventory_bytes",
     "inventory_type",
     "logical_files",
+    "path_fault",
     "read_inventory",
     "scan_identifier",
     "sidecar_bytes",
     "sidecar_digest",
     "sidecar_name",
+    "version_number",
 ]
 
 INVENTORY = "inventory.json"
@@ -35,6 +39,10 @@ CONTENT_DIRECTORY = "content"  # where contentDirectory does not say otherwise
 ALGORITHMS = ("sha512", "sha256")
 
 _SIDECAR = re.compile(rb"([0-9A-Fa-f]+)[ \t]+inventory\.json\n?")
+# No directory has a longer name, and Python no limit for so few digits.
+_VERSION = re.compile(r"v(0*)([1-9][0-9]{0,253})")
+# An element that is empty, '.' or '..': also before a leading and behind a trailing '/'.
+_BAD_ELEMENT = re.compile(r"(?:\A|/)\.{0,2}(?:/|\Z)")
 # Half of a surrogate pair in JSON; most inventories hold no escape at all.
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 # The beginning of an inventory as far as it is plain text: keys with texts before the identifier may be skipped.
@@ -42,7 +50,7 @@ _TEXT = rb'"(?:[^"\\\x00-\x1f]|\\.)*"'
 _IDENTIFIER = re.compile(rb'\s*\{\s*(?:"(?!id")[A-Za-z]+"\s*:\s*' + _TEXT + rb'\s*,\s*)*"id"\s*:\s*(' + _TEXT + rb")")
 
 
-class InventoryError(Exception):
+class InventoryError(PressmarkError):
     """An inventory from which nothing can be read; ``str`` says why."""
 
 
@@ -98,6 +106,29 @@ def scan_identifier(head: bytes) -> str | None:
     except ValueError:
         return None
     return found if isinstance(found, str) else None
+
+
+def version_number(name: str) -> tuple[int, int] | None:
+    """Return the number of a version directory and how many digits it is padded to (0 for none).
+
+    >>> version_number("v0002")
+    (2, 4)
+    """
+    match = _VERSION.fullmatch(name)
+    if match is None:
+        return None
+    return int(match[2]), len(name) - 1 if match[1] else 0
+
+
+def path_fault(path: Any) -> str | None:
+    """Return why ``path`` is neither a logical nor a content path, :data:`None` where it can be both."""
+    if not isinstance(path, str):
+        return f"{quoted_value(path)} is no text"
+    if path.startswith("/") or path.endswith("/"):
+        return f"the path {quoted(path)} begins or ends with '/'"
+    if _BAD_ELEMENT.search(path) is not None:
+        return f"the path {quoted(path)} has an element that is empty, '.' or '..'"
+    return None
 
 
 def content_directory(document: Mapping[str, Any]) -> str:

@@ -1,7 +1,7 @@
 """What OCFL requires of an inventory (sections 3.5.1 to 3.5.4), as findings with the specification's validation codes.
 
-Findings know neither files nor stores: :mod:`pressmark.stores.ocfl.object` makes problems of them. Codes that begin
-with E break a MUST, those that begin with W a SHOULD.
+:mod:`pressmark.stores.ocfl.object_check` makes problems of them. Codes that begin with E break a MUST, those that begin
+with W a SHOULD.
 """
 
 from __future__ import annotations
@@ -14,31 +14,32 @@ from typing import Any, NamedTuple
 from pressmark.errors import quoted, quoted_value
 from pressmark.fixity import ALGORITHMS as DIGESTS
 from pressmark.stores.ocfl.declarations import VERSIONS, later
-from pressmark.stores.ocfl.inventory import ALGORITHMS, CONTENT_DIRECTORY, content_directory, inventory_type
+from pressmark.stores.ocfl.inventory import (
+    ALGORITHMS,
+    CONTENT_DIRECTORY,
+    content_directory,
+    inventory_type,
+    path_fault,
+    version_number,
+)
 
 __all__ = [
     "Finding",
     "history_findings",
     "inventory_findings",
     "order_finding",
-    "path_fault",
     "unset_finding",
-    "version_number",
 ]
 
 _KEYS = {"id", "type", "digestAlgorithm", "head", "contentDirectory", "manifest", "versions", "fixity"}
 _VERSION_KEYS = {"created", "state", "message", "user"}
 _TYPE = re.compile(r"https://ocfl\.io/([0-9]+\.[0-9]+)/spec/#inventory")
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:\S+")
-# No directory has a longer name, and Python no limit for so few digits.
-_VERSION = re.compile(r"v(0*)([1-9][0-9]{0,253})")
 # RFC 3339, section 5.6: date-time; the zone is required.
 _CREATED = re.compile(
     r"([0-9]{4})-([0-9]{2})-([0-9]{2})[Tt]([01][0-9]|2[0-3]):[0-5][0-9]:(?:[0-5][0-9]|60)(?:\.[0-9]+)?"
     r"(?:[Zz]|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])"
 )
-# An element that is empty, '.' or '..': also before a leading and behind a trailing '/'.
-_BAD_ELEMENT = re.compile(r"(?:\A|/)\.{0,2}(?:/|\Z)")
 _HEX = {name: re.compile(f"[0-9A-Fa-f]{{{2 * DIGESTS[name].size}}}") for name in DIGESTS}
 # The digest algorithms that OCFL and its extension 0009 name, beyond those that content may be addressed by.
 _FIXITY = {*ALGORITHMS, "md5", "sha1", "blake2b-512", "blake2b-160", "blake2b-256", "blake2b-384", "sha512/256", "size"}
@@ -58,29 +59,6 @@ class Finding(NamedTuple):
     algorithm: str | None = None
     expected: str | None = None
     found: str | None = None
-
-
-def version_number(name: str) -> tuple[int, int] | None:
-    """Return the number of a version directory and how many digits it is padded to (0 for none).
-
-    >>> version_number("v0002")
-    (2, 4)
-    """
-    match = _VERSION.fullmatch(name)
-    if match is None:
-        return None
-    return int(match[2]), len(name) - 1 if match[1] else 0
-
-
-def path_fault(path: Any) -> str | None:
-    """Return why ``path`` is neither a logical nor a content path, :data:`None` where it can be both."""
-    if not isinstance(path, str):
-        return f"{quoted_value(path)} is no text"
-    if path.startswith("/") or path.endswith("/"):
-        return f"the path {quoted(path)} begins or ends with '/'"
-    if _BAD_ELEMENT.search(path) is not None:
-        return f"the path {quoted(path)} has an element that is empty, '.' or '..'"
-    return None
 
 
 def inventory_findings(document: Mapping[str, Any], version: str | None = None) -> list[Finding]:

@@ -11,26 +11,44 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from pressmark.errors import LayoutConfigError, StoreError, quoted, quoted_value
-from pressmark.fs.durable import exists, flush_directory, flush_tree
+from pressmark.fs.durable import flush_directory, flush_tree
 from pressmark.fs.entries import DirectoryEntry, scan
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.layouts import Layout, layout_from_config, list_layouts
 from pressmark.reports import Problem
-from pressmark.stores.ocfl.codes import REGISTERED
-from pressmark.stores.ocfl.declarations import ROOT, VERSIONS, declaration, read_declaration
+from pressmark.stores.ocfl.declarations import EXTENSIONS, ROOT, VERSIONS, declaration, read_declaration
 from pressmark.stores.ocfl.inventory import inventory_bytes
 from pressmark.stores.ocfl.object_writer import write_extension
+from pressmark.stores.ocfl.storage import Storage
 from pressmark.stores.problems import problem
 
-__all__ = ["EXTENSIONS", "LAYOUT", "WORKSHOP", "RootFacts", "create_root", "layout_file", "read_root", "refused_layout"]
+__all__ = ["LAYOUT", "REGISTERED", "WORKSHOP", "RootFacts", "create_root", "layout_file", "read_root", "refused_layout"]
 
 LAYOUT = b"ocfl_layout.json"
-EXTENSIONS = b"extensions"
 #: Where objects are prepared, below :data:`EXTENSIONS`: an extension may keep what it likes there.
 WORKSHOP = b"pressmark-staging"
 _CONFIG = b"config.json"
 # What the declaration is written as, so that it is never there in part.
 _NEW = b"declaration.pressmark-new"
+#: The names of the extensions in https://ocfl.github.io/extensions/ (sections 3.9 and 4.4).
+REGISTERED = frozenset(
+    {
+        "0000-example-extension",
+        "0001-digest-algorithms",
+        "0002-flat-direct-storage-layout",
+        "0003-hash-and-id-n-tuple-storage-layout",
+        "0004-hashed-n-tuple-storage-layout",
+        "0005-mutable-head",
+        "0006-flat-omit-prefix-storage-layout",
+        "0007-n-tuple-omit-prefix-storage-layout",
+        "0008-schema-registry",
+        "0009-digest-algorithms",
+        "0010-differential-n-tuple-omit-prefix-storage-layout",
+        "0011-direct-clean-path-layout",
+        "0012-hash-and-no-prefix-id-n-tuple-storage-layout",
+        "initial",
+    }
+)
 # A configuration is a few hundred bytes; nothing sensible is larger.
 _LARGEST = 1 << 20
 
@@ -126,16 +144,14 @@ def _write_new(path: bytes, data: bytes) -> None:
         os.fsync(file.fileno())
 
 
-def read_root(root: bytes, entries: Sequence[DirectoryEntry] | None = None) -> RootFacts:
+def read_root(storage: Storage) -> RootFacts:
     """Return what a storage root says of itself, and what is wrong with that.
 
-    :param entries: what is in it, where that is known
     :raises OSError: it cannot be read
     """
-    if entries is None:
-        entries = scan(root, follow=False)
+    entries = storage.scan(b"")
     files = [entry.name for entry in entries if entry.kind == "file"]
-    version, problems = read_declaration(root, b"", ROOT, files)
+    version, problems = read_declaration(storage, b"", ROOT, files)
     if version is None:
         names = " or ".join(os.fsdecode(declaration(ROOT, one)[0]) for one in VERSIONS)
         problems.append(problem("declaration-missing", b"", f"the storage root has no declaration; restore {names}"))
@@ -144,15 +160,15 @@ def read_root(root: bytes, entries: Sequence[DirectoryEntry] | None = None) -> R
         why = f"it has no {os.fsdecode(LAYOUT)}, which says where objects belong"
         problems.append(problem("layout-missing", LAYOUT))
     else:
-        layout, why, found = _layout(root, version)
+        layout, why, found = _layout(storage, version)
         problems += found
-    problems += _extensions(root, entries, layout)
+    problems += _extensions(storage, entries)
     return RootFacts(version, layout, why, problems)
 
 
-def _layout(root: bytes, version: str | None) -> tuple[Layout | None, str, list[Problem]]:
+def _layout(storage: Storage, version: str | None) -> tuple[Layout | None, str, list[Problem]]:
     try:
-        document = _read_json(os.path.join(root, LAYOUT))
+        document = _read_json(storage, LAYOUT)
     except _NotJson as error:
         return None, f"{os.fsdecode(LAYOUT)}: {error}", [problem("layout-malformed", LAYOUT, str(error))]
     problems = [
@@ -169,8 +185,8 @@ def _layout(root: bytes, version: str | None) -> tuple[Layout | None, str, list[
     path = os.path.join(EXTENSIONS, encode_fs(name), _CONFIG)
     config: dict[str, Any] = {"extensionName": name}
     try:
-        if exists(os.path.join(root, path)):
-            config = _read_json(os.path.join(root, path))
+        if storage.exists(path):
+            config = _read_json(storage, path)
             if config.setdefault("extensionName", name) != name:
                 raise LayoutConfigError(
                     "extensionName", f"{quoted_value(config['extensionName'])} is not {quoted(name)}"
@@ -195,13 +211,10 @@ class _NotJson(Exception):
     """A file that should hold a JSON object does not."""
 
 
-def _read_json(path: bytes) -> dict[str, Any]:
+def _read_json(storage: Storage, path: bytes) -> dict[str, Any]:
     name = os.fsdecode(os.path.basename(path))
     try:
-        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0))
-        with open(descriptor, "rb") as file:
-            data = file.read(_LARGEST)
-        document = json.loads(data.decode())
+        document = json.loads(storage.read(path, _LARGEST).decode())
     except OSError as error:
         raise _NotJson(f"{name} cannot be read: {error.strerror}") from None
     except (ValueError, RecursionError) as error:
@@ -211,11 +224,11 @@ def _read_json(path: bytes) -> dict[str, Any]:
     return document
 
 
-def _extensions(root: bytes, entries: Sequence[DirectoryEntry], layout: Layout | None) -> list[Problem]:
+def _extensions(storage: Storage, entries: Sequence[DirectoryEntry]) -> list[Problem]:
     if not any(entry.name == EXTENSIONS and entry.kind == "directory" for entry in entries):
         return []
     try:
-        inside = scan(os.path.join(root, EXTENSIONS), follow=False)
+        inside = storage.scan(EXTENSIONS)
     except OSError as error:
         return [problem("unreadable", EXTENSIONS, error.strerror or str(error))]
     found = [] if inside else [problem("directory-empty", EXTENSIONS)]

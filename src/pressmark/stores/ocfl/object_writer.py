@@ -13,7 +13,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from itertools import chain, islice
-from typing import Any, NamedTuple
+from typing import Any
 
 from pressmark import _kernels
 from pressmark.errors import IdentifierError, quoted
@@ -24,7 +24,8 @@ from pressmark.fixity.hasher import OpenOptions
 from pressmark.fs.durable import walk
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.layouts import Layout
-from pressmark.stores.object_sources import Refused, Unreadable, source_tree
+from pressmark.stores.exceptions import SourceError
+from pressmark.stores.object_sources import UnreadableSourceError, source_tree
 from pressmark.stores.ocfl.declarations import OBJECT, declaration
 from pressmark.stores.ocfl.inventory import (
     CONTENT_DIRECTORY,
@@ -33,10 +34,11 @@ from pressmark.stores.ocfl.inventory import (
     first_version,
     inventory_bytes,
     logical_files,
+    path_fault,
     sidecar_bytes,
     sidecar_name,
+    version_number,
 )
-from pressmark.stores.ocfl.inventory_rules import path_fault, version_number
 from pressmark.stores.store import Path, Source
 
 __all__ = [
@@ -44,11 +46,10 @@ __all__ = [
     "Manners",
     "Provenance",
     "Written",
-    "WrittenSmall",
     "now",
     "write_extension",
+    "write_inventories",
     "write_object",
-    "write_small_object",
     "write_version",
 ]
 
@@ -60,9 +61,6 @@ FEW = 16
 # Directories of a source below each other: Python has a stack, and calls itself for each level of a path.
 DEEPEST = 400
 _EXTENSIONS = b"extensions"
-_CONTENT = b"/v1/" + encode_fs(CONTENT_DIRECTORY)
-_SHA512 = "sha512"
-_SMALL = OpenOptions(follow=False)
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
 
@@ -157,19 +155,6 @@ class Written:
     outcomes: dict[str, Outcome] = field(default_factory=dict)
 
 
-class WrittenSmall(NamedTuple):
-    """What was written of a small object.
-
-    :ivar digests: SHA-512 of each file, in hex, by its logical path
-    :ivar size: of all files together
-    :ivar changed: when the newest of them was changed last before it was read, content or status, in nanoseconds
-    """
-
-    digests: dict[str, str]
-    size: int
-    changed: int
-
-
 def write_object(
     top: bytes,
     identifier: str,
@@ -192,7 +177,7 @@ def write_object(
     :param content_paths: maps logical paths to content paths; :data:`None` for the same
     :param manners: how the source is copied
     :param also: more algorithms for the outcomes, which are not noted
-    :raises Refused: the source cannot be stored
+    :raises SourceError: the source cannot be stored
     :raises OSError: the object cannot be written
     """
     _write_all([top, top + b"/v1"], [None, None])
@@ -203,52 +188,8 @@ def write_object(
         document["fixity"] = copied.fixity
     if content_paths is not None:
         write_extension(top, content_paths)
-    _finish(top, document, version)
+    write_inventories(top, document, version)
     return Written(document, copied.dropped, copied.outcomes)
-
-
-def write_small_object(
-    top: bytes,
-    identifier: str,
-    above: bytes,
-    name: bytes,
-    place: bytes,
-    *,
-    version: str,
-    provenance: Provenance,
-    device: int,
-) -> WrittenSmall | None:
-    """Write version 1 of an object of a few small files, with SHA-512, which one call of a kernel copies.
-
-    What :func:`write_object` does, where that is nothing out of the ordinary.
-
-    :param above: a directory with nothing in it but that of the object's files
-    :param name: of that
-    :param place: where it is to be in the end: nothing is written where something is
-    :param device: that the source's files are on; any where it is negative
-    :return: :data:`None` where it is for :func:`write_object`, which says what is wrong with it if anything is; what
-        was made of ``top`` is for the caller to remove
-    """
-    if os.path.lexists(place):
-        return None
-    folders = (top, top + b"/v1", top + _CONTENT)
-    found = _kernels.active.copy_small_tree(above, name, folders, device, _SMALL.flags)
-    if found is None:
-        return None
-    changed, files = found
-    digests = {}
-    total = 0
-    for file, digest, size in files:
-        digests[file.decode()] = digest
-        total += size
-    content = _CONTENT[1:].decode()
-    manifest = {digest: [f"{content}/{file}"] for file, digest in digests.items()}
-    state = {digest: [file] for file, digest in digests.items()}
-    try:
-        _finish(top, first_version(identifier, version, _SHA512, manifest, provenance.block(state)), version)
-    except (OSError, UnicodeEncodeError):
-        return None
-    return WrittenSmall(digests, total, changed)
 
 
 def write_version(
@@ -272,7 +213,7 @@ def write_version(
     :param old: the object as it is
     :param document: its inventory, which was checked
     :param version: of OCFL, as the object declares it
-    :raises Refused: the source cannot be stored
+    :raises SourceError: the source cannot be stored
     :raises OSError: the object cannot be written, or its files cannot be linked
     """
     name = _next_name(document["head"])
@@ -301,31 +242,31 @@ def write_version(
     }
     if fixities:
         new["fixity"] = fixities
-    _finish(top, new, version)
+    write_inventories(top, new, version)
     return Written(new, copied.dropped, copied.outcomes)
 
 
 def _next_name(head: str) -> str:
     """Return the name of the version after ``head``, padded as the others are (section 3.3).
 
-    :raises Refused: there is none of that width
+    :raises SourceError: there is none of that width
     """
     number, width = version_number(head) or (0, 0)
     name = f"v{number + 1:0{max(width, 1)}}"
     if width and not name.startswith("v0"):
         what = f"versions called as {head} is end there, for the numbers of padded ones begin with a zero"
-        raise Refused("improper", f"{what}; put it as a new object")
+        raise SourceError("improper", f"{what}; put it as a new object")
     return name
 
 
-def _finish(top: bytes, document: Mapping[str, Any], version: str) -> None:
+def write_inventories(top: bytes, document: Mapping[str, Any], version: str) -> None:
     """Write inventories, sidecars and declaration."""
     algorithm = document["digestAlgorithm"]
     data = inventory_bytes(document)
     hasher = ALGORITHMS[algorithm].make(1)
     hasher.update(data)
     sidecar = sidecar_bytes(hasher.hexdigest())
-    inventory, beside, _ending, name, content = _parts(algorithm, version)
+    inventory, beside, _ending, name, content = _file_parts(algorithm, version)
     folder = top + b"/" + encode_fs(document["head"])
     _write_all(
         [folder + inventory, folder + beside, top + inventory, top + beside, top + name],
@@ -334,7 +275,7 @@ def _finish(top: bytes, document: Mapping[str, Any], version: str) -> None:
 
 
 @cache
-def _parts(algorithm: str, version: str) -> tuple[bytes, bytes, bytes, bytes, bytes]:
+def _file_parts(algorithm: str, version: str) -> tuple[bytes, bytes, bytes, bytes, bytes]:
     """Return the names of inventory and sidecar, with a slash before each, and what is behind a sidecar's digest.
 
     Then the name of the declaration, with a slash, and its content.
@@ -428,7 +369,7 @@ class _Copied:
             for number, outcome in enumerate(copies):
                 logical, content, target = self._names[number]
                 if outcome.digests is None:
-                    raise Unreadable(outcome)
+                    raise UnreadableSourceError(outcome)
                 self.outcomes[logical] = outcome
                 if self._known:
                     self._compare(logical, outcome.digests)
@@ -444,7 +385,7 @@ class _Copied:
                     self._note(logical, outcome.digests, self.manifest[digest][0])
         for name, block in self._known.items():
             for logical in block:
-                raise Refused("mismatch", f"{name} of {quoted(logical)} is given, but the source has no such file")
+                raise SourceError("mismatch", f"{name} of {quoted(logical)} is given, but the source has no such file")
         if duplicates:
             self._prune(top, folder)
 
@@ -453,7 +394,7 @@ class _Copied:
             expected = block.get(logical)
             if expected is not None and expected.lower() != digests[name]:
                 what = f"{decode_fs(encode_fs(logical))}: its {name} is {digests[name]}, not {expected} as given"
-                raise Refused("mismatch", what)
+                raise SourceError("mismatch", what)
 
     def _note(self, logical: str, digests: Mapping[str, str], content: str) -> None:
         for name, block in self._known.items():
@@ -496,7 +437,9 @@ class _Copied:
         try:
             return self._content_paths.map_id(logical)
         except IdentifierError as error:
-            raise Refused("bad-name", f"{self._content_paths.name} has no content path for a file: {error}") from None
+            raise SourceError(
+                "bad-name", f"{self._content_paths.name} has no content path for a file: {error}"
+            ) from None
 
     def _claim(self, content: str, logical: str) -> None:
         """Make sure that no other file has this content path, or one that needs it to be a directory."""
@@ -507,7 +450,7 @@ class _Copied:
             above = next((path for path in _prefixes(parents) if path in self._files), None)
         if other != logical or content in self._folders or above is not None:
             what = f"{decode_fs(encode_fs(logical))}: its content path {quoted(content)} is taken by another file"
-            raise Refused("collision", f"{what}; rename one of them, or encode names (encodeUTF)")
+            raise SourceError("collision", f"{what}; rename one of them, or encode names (encodeUTF)")
 
 
 def _prefixes(parts: Iterable[str]) -> Iterator[str]:
@@ -533,10 +476,10 @@ def _logical(name: bytes) -> str:
         logical = name.decode()
     except UnicodeDecodeError:
         what = f"{decode_fs(name)!r} is not UTF-8, and an inventory is JSON, which can hold no other name; rename it"
-        raise Refused("bad-name", what) from None
+        raise SourceError("bad-name", what) from None
     fault = path_fault(logical)
     if fault is not None or "\0" in logical:
-        raise Refused("bad-name", fault or f"the path {quoted(logical)} has a NUL")
+        raise SourceError("bad-name", fault or f"the path {quoted(logical)} has a NUL")
     return logical
 
 
@@ -559,7 +502,7 @@ def _files(source: Source | Files, target: bytes, follow: bool, dropped: list[by
         for name, path, entries in source_tree(_top(given), inside, target, follow, alone=alone, deepest=DEEPEST):
             if entries is None:
                 if name in seen:
-                    raise Refused("bad-name", f"{decode_fs(name)!r} is given twice")
+                    raise SourceError("bad-name", f"{decode_fs(name)!r} is given twice")
                 seen.add(name)
                 yield name, path
             elif not entries and name:

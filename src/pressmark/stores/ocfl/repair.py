@@ -27,7 +27,9 @@ from pressmark.fs.names import encode_fs
 from pressmark.fs.run_directories import RunDirectory, clear, own_leftovers
 from pressmark.layouts import Layout, layout_from_config
 from pressmark.reports import Problem, Report
+from pressmark.stores.exceptions import store_errors, unrepaired
 from pressmark.stores.ocfl.check import Check
+from pressmark.stores.ocfl.declarations import EXTENSIONS
 from pressmark.stores.ocfl.inventory import (
     ALGORITHMS,
     INVENTORY,
@@ -37,35 +39,34 @@ from pressmark.stores.ocfl.inventory import (
     sidecar_digest,
     sidecar_name,
 )
-from pressmark.stores.ocfl.layout_files import EXTENSIONS, LAYOUT, WORKSHOP, layout_file, read_root, refused_layout
-from pressmark.stores.ocfl.object import Checked, check_object
+from pressmark.stores.ocfl.layout_files import LAYOUT, WORKSHOP, layout_file, read_root, refused_layout
+from pressmark.stores.ocfl.object_check import Checked, check_object
 from pressmark.stores.ocfl.storage_root import StorageRoot
 from pressmark.stores.ocfl.walk import Found, Walk
-from pressmark.stores.store import Changed, OnEvent, store_errors, unrepaired
+from pressmark.stores.store import Changed, OnEvent
 
 __all__ = ["repair"]
 
 _INVENTORY = encode_fs(INVENTORY)
 
 
-def repair(store: StorageRoot, root: bytes, dry_run: bool, on_event: OnEvent | None, ignore: Sequence[str]) -> Report:
+def repair(store: StorageRoot, dry_run: bool, on_event: OnEvent | None, ignore: Sequence[str]) -> Report:
     """Mend what can be mended, and report what remains.
 
     :raises OSError: the root cannot be read
     """
-    return _Repair(store, root, dry_run, on_event, ignore).run()
+    return _Repair(store, dry_run, on_event, ignore).run()
 
 
 class _Repair:
-    def __init__(
-        self, store: StorageRoot, root: bytes, dry_run: bool, on_event: OnEvent | None, ignore: Sequence[str]
-    ) -> None:
+    def __init__(self, store: StorageRoot, dry_run: bool, on_event: OnEvent | None, ignore: Sequence[str]) -> None:
         self._store = store
-        self._root = root
+        self._storage = store.storage
+        self._root = self._storage.path(b"")
         self._dry_run = dry_run
         self._tell = on_event or (lambda _event: None)
         self._ignore = ignore
-        self._workshop = os.path.join(root, EXTENSIONS, WORKSHOP)
+        self._workshop = self._storage.path(EXTENSIONS + b"/" + WORKSHOP)
 
     def run(self) -> Report:
         """Do everything, and check again."""
@@ -85,7 +86,7 @@ class _Repair:
                 pass  # another run has removed or replaced the object since it was looked at
             except OSError as error:
                 stuck.append(unrepaired(found.path, error))
-        check = Check(self._store, self._root, None, None, None)
+        check = Check(self._store, None, None, None)
         report = check.report(False, os.cpu_count() or 1, self._ignore)
         report.add(stuck)
         if self._dry_run:
@@ -94,12 +95,12 @@ class _Repair:
 
     def _problems(self) -> Iterator[tuple[Problem, bytes]]:
         """Give each problem with the place of its object; that is empty for those of the root and the hierarchy."""
-        yield from ((found, b"") for found in read_root(self._root).problems)
+        yield from ((found, b"") for found in read_root(self._storage).problems)
 
         def visit(place: bytes, entries: Sequence[DirectoryEntry]) -> Checked:
-            return check_object(os.path.join(self._root, place), place, entries)
+            return check_object(self._storage, place, entries)
 
-        for item in Walk(self._root, visit, ignore=self._ignore):
+        for item in Walk(self._storage, visit, ignore=self._ignore):
             if isinstance(item, Found):
                 yield from ((found, item.place) for found in item.value.problems)
             else:
@@ -134,19 +135,15 @@ class _Repair:
         return True
 
     def _write_declaration(self, place: bytes) -> bool:
-        path = os.path.join(self._root, place)
-        line = os.path.basename(path)[2:]
-        with open(path, "rb") as file:
-            content = file.read(len(line) + len(b"\r\n") + 1)
+        line = os.path.basename(place)[2:]
+        content = self._storage.read(place, len(line) + len(b"\r\n") + 1)
         if len(content) > len(line) + len(b"\r\n") or content.strip() != line:
             return False  # it says something else, or more: who knows what it is
         return self._write(place, line + b"\n")
 
     def _write_sidecar(self, place: bytes) -> bool:
         """Write the sidecar of an inventory whose other copy has one that is right."""
-        path = os.path.join(self._root, place)
-        with open(path, "rb") as file:
-            data = file.read()
+        data = self._storage.read(place)
         try:
             document: dict[str, Any] = read_inventory(data)
         except InventoryError:
@@ -154,18 +151,16 @@ class _Repair:
         algorithm, head = document.get("digestAlgorithm"), document.get("head")
         if algorithm not in ALGORITHMS or not isinstance(head, str) or "/" in head:
             return False
-        directory = os.path.dirname(path)
+        directory = os.path.dirname(place)
         in_version = os.path.basename(directory) == encode_fs(head)
         other = os.path.dirname(directory) if in_version else os.path.join(directory, encode_fs(head))
         sidecar = encode_fs(sidecar_name(algorithm))
         digest = hashlib.new(algorithm, data, usedforsecurity=False).hexdigest()
         try:
-            with open(os.path.join(other, _INVENTORY), "rb") as file:
-                if file.read() != data:
-                    return False
-            with open(os.path.join(other, sidecar), "rb") as file:
-                if sidecar_digest(file.read()) != digest:
-                    return False
+            if self._storage.read(os.path.join(other, _INVENTORY)) != data:
+                return False
+            if sidecar_digest(self._storage.read(os.path.join(other, sidecar))) != digest:
+                return False
         except OSError:
             return False
         return self._write(os.path.join(os.path.dirname(place), sidecar), sidecar_bytes(digest))

@@ -7,7 +7,7 @@
     ├── ocfl_layout.json                     names the layout
     ├── extensions/<layout>/config.json      its parameters
     ├── extensions/pressmark-staging/        while something is changed: see :mod:`pressmark.fs.run_directories`
-    └── …/<object>/                          see :mod:`pressmark.stores.ocfl.object`
+    └── …/<object>/                          see :mod:`pressmark.stores.ocfl.object_check`
 
 An object appears by one rename and goes by one rename, while no other run of Pressmark moves anything.
 """
@@ -21,22 +21,26 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pressmark.errors import ObjectError, StoreError
 from pressmark.fs.durable import flush_directory, flush_tree
-from pressmark.fs.entries import scan
-from pressmark.fs.moves import exchange, prune_empty_parents
 from pressmark.fs.names import decode_fs
 from pressmark.fs.removal import remove_tree
 from pressmark.fs.run_directories import RunDirectory
 from pressmark.reports import Report
-from pressmark.stores.ocfl.bulk_writer import BulkWriter
-from pressmark.stores.ocfl.declarations import OBJECT, VERSIONS, declaration
-from pressmark.stores.ocfl.object import check_object, is_object_name
+from pressmark.stores.exceptions import store_errors
+from pressmark.stores.ocfl.declarations import (
+    MUTABLE_HEAD,
+    OBJECT,
+    VERSIONS,
+    declaration,
+    has_mutable_head,
+    is_object_name,
+)
 from pressmark.stores.ocfl.object_writer import Manners, Provenance, write_object, write_version
 from pressmark.stores.ocfl.storage_root import TRIES, Held, StorageRoot
-from pressmark.stores.ocfl.unversioned import MUTABLE_HEAD, has_mutable_head
 from pressmark.stores.problems import problem
-from pressmark.stores.store import CopyMode, OnEvent, OnProblem, Source, StoreObject, store_errors
+from pressmark.stores.store import CopyMode, OnEvent, OnProblem, Source, StoreObject
 
 if TYPE_CHECKING:
+    from pressmark.stores.ocfl.bulk_writer import BulkWriter
     from pressmark.stores.ocfl.check import ObjectResult
 
 __all__ = ["OcflRoot"]
@@ -160,25 +164,28 @@ class OcflRoot(StorageRoot):
         :raises ObjectError: the object is not as it should be
         """
         old = self._absolute(place)
-        self._refuse_mutable_head(identifier, old)
-        checked = check_object(old, place, scan(old, follow=False), self.version)
+        self._refuse_mutable_head(identifier, place)
+        from pressmark.stores.ocfl.object_check import check_object  # a new object needs none
+
+        checked = check_object(self.storage, place, self.storage.scan(place), self.version)
         # A run that was killed may have left the newest version's files with two names: they are only added to here.
         wrong = [one for one in checked.problems if one.severity == "error" and one.kind != "hard-link"]
         if wrong:
             what = f"it is not valid ({wrong[0].kind}: {wrong[0].message}); check the store"
             raise ObjectError(self.root, identifier, "improper", what)
-        versions = (one for one in VERSIONS if os.path.lexists(os.path.join(old, declaration(OBJECT, one)[0])))
+        versions = (one for one in VERSIONS if self.storage.exists(place + b"/" + declaration(OBJECT, one)[0]))
         declared = next(versions, None)
         if declared is None:
             raise ObjectError(self.root, identifier, "changed", "it was removed by another run meanwhile; try again")
         return write_version(new, old, document, source, version=declared, **how)
 
-    def _refuse_mutable_head(self, identifier: str, directory: bytes) -> None:
+    def _refuse_mutable_head(self, identifier: str, place: bytes) -> None:
         """Refuse to write a version beneath what is staged for the next one: ocfl-java would accept neither.
 
         :raises ObjectError: of kind ``mutable-head``
         """
-        if has_mutable_head(directory):
+
+        if has_mutable_head(self.storage, place):
             what = (
                 f"it has a mutable HEAD, staged content in {decode_fs(MUTABLE_HEAD)}, which a new version would cut off"
             )
@@ -190,8 +197,8 @@ class OcflRoot(StorageRoot):
         if found is None or found.document != document:
             what = "it was changed by another run meanwhile; try again"
             raise ObjectError(self.root, identifier, "changed", what)
-        self._refuse_mutable_head(identifier, self._absolute(place))
-        if not exchange(new, self._absolute(place)):
+        self._refuse_mutable_head(identifier, place)
+        if not self.storage.replace(new, place):
             what = "the file system cannot exchange two directories at once, which a new version needs here"
             raise ObjectError(self.root, identifier, "unsupported", f"{what}; remove the object and put it again")
 
@@ -210,19 +217,20 @@ class OcflRoot(StorageRoot):
                 found = self._find(name, place)
                 if found is None:
                     raise ObjectError(self.root, name, "missing", f"there is no object at {decode_fs(place)!r}")
-                path = self._absolute(found.place)
-                strange = [e.name for e in scan(path, follow=False) if e.kind == "directory" and not is_object_name(e)]
+                entries = self.storage.scan(found.place)
+                strange = [e.name for e in entries if e.kind == "directory" and not is_object_name(e)]
                 if strange:
                     inside = decode_fs(strange[0])
                     what = f"there may be other objects inside of it, in {inside!r}; move that out of it first"
                     raise ObjectError(self.root, name, "object-inside", what)
-                os.rename(path, removed)
-                prune_empty_parents(self._root, os.path.dirname(found.place), strict=False)
+                self.storage.withdraw(found.place, removed)
             with suppress(OSError):  # it is gone for everybody already; the next run goes on with what remains
                 remove_tree(removed)
 
     def bulk_writer(self, flush_places: bool = True) -> BulkWriter:
         """Return what takes many new objects in at a time; see :mod:`pressmark.stores.ocfl.bulk_writer`."""
+        from pressmark.stores.ocfl.bulk_writer import BulkWriter
+
         return BulkWriter(self, flush_places)
 
     # --- all objects --------------------------------------------------------------------------------------------------
@@ -245,7 +253,7 @@ class OcflRoot(StorageRoot):
         from pressmark.stores.ocfl.check import Check
 
         with store_errors(self.root):
-            run = Check(self, self._root, on_event, on_problem, on_object)
+            run = Check(self, on_event, on_problem, on_object)
             return run.report(digests, threads or os.cpu_count() or 1, ignore)
 
     def repair(self, *, dry_run: bool = False, on_event: OnEvent | None = None, ignore: Sequence[str] = ()) -> Report:
@@ -254,7 +262,7 @@ class OcflRoot(StorageRoot):
 
         self._refuse_undeclared()
         with store_errors(self.root):
-            return repair(self, self._root, dry_run, on_event, ignore)
+            return repair(self, dry_run, on_event, ignore)
 
 
 def _is_as_found(now: Held | None, found: Held | None) -> bool:

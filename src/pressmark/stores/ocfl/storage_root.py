@@ -11,21 +11,20 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from itertools import count
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from pressmark.errors import IdentifierError, ObjectError, StoreError, quoted
 from pressmark.fs.durable import exists
-from pressmark.fs.entries import DirectoryEntry, longest_inside, scan
-from pressmark.fs.moves import make_parents, prune_empty_parents, rename_new
+from pressmark.fs.entries import longest_inside, scan
+from pressmark.fs.moves import prune_empty_parents
 from pressmark.fs.names import NAME_MAX, PATH_MAX, decode_fs, encode_fs, is_absent, too_long
 from pressmark.fs.run_directories import RunDirectory
 from pressmark.layouts import HashAndIdNTuple, Layout
 from pressmark.reports import Problem
-from pressmark.stores.object_sources import Refused
-from pressmark.stores.ocfl.declarations import OBJECT, ROOT, VERSIONS, declaration
-from pressmark.stores.ocfl.inventory import ALGORITHMS, INVENTORY, InventoryError, read_inventory, scan_identifier
+from pressmark.stores.exceptions import object_errors, store_errors
+from pressmark.stores.ocfl.declarations import EXTENSIONS, OBJECT, ROOT, VERSIONS, declaration, is_object_root
+from pressmark.stores.ocfl.inventory import ALGORITHMS, INVENTORY, InventoryError, read_inventory
 from pressmark.stores.ocfl.layout_files import (
-    EXTENSIONS,
     LAYOUT,
     WORKSHOP,
     RootFacts,
@@ -33,11 +32,12 @@ from pressmark.stores.ocfl.layout_files import (
     read_root,
     refused_layout,
 )
-from pressmark.stores.ocfl.object import is_object_root
-from pressmark.stores.ocfl.stored_object import OcflObject, open_file
-from pressmark.stores.ocfl.walk import Found, Walk
+from pressmark.stores.ocfl.storage import LocalStorage, Storage
 from pressmark.stores.problems import problem
-from pressmark.stores.store import OnProblem, Path, Store, StoreObject, encode_path, object_errors, store_errors
+from pressmark.stores.store import OnProblem, Path, Store, StoreObject, encode_path
+
+if TYPE_CHECKING:
+    from pressmark.stores.ocfl.ocfl_object import OcflObject
 
 __all__ = ["Held", "StorageRoot"]
 
@@ -45,8 +45,6 @@ _INVENTORY = encode_fs(INVENTORY)
 # What is in every object's directory, or should be.
 _SIGNS = (b"/" + _INVENTORY, *(b"/" + declaration(OBJECT, version)[0] for version in VERSIONS))
 TRIES = 100  # how often something is begun again because another run was quicker
-# Identifiers are looked for in so much of an inventory before all of it is read.
-_HEAD = 4096  # bytes
 # ocfl-java 2.2.3 spells the first hex digit of a character's first byte in upper case where it has three bytes or more.
 _LONG_ESCAPE = re.compile("%[ef](?=[0-9a-f])")
 
@@ -64,17 +62,6 @@ class Held(NamedTuple):
     status: os.stat_result
 
 
-class _Identity(NamedTuple):
-    """What a walk takes from an object's inventory.
-
-    :ivar identifier: :data:`None` where there is none
-    :ivar problems: why there is none
-    """
-
-    identifier: str | None
-    problems: tuple[Problem, ...]
-
-
 class StorageRoot(Store):
     """An OCFL storage root: its version, its layout, and the objects in it.
 
@@ -88,6 +75,7 @@ class StorageRoot(Store):
     :param undeclared: open a directory that declares no known version too, for :meth:`check`: nothing is written to it
 
     :ivar version: of OCFL; the newest where none is declared
+    :ivar storage: where it is kept
     :ivar copied: devices from which files turned out to be copied, where sharing blocks was tried
     :ivar signs: what makes a directory an object's: names of files in it, with a slash before each
     :ivar layout_is_given: whether the layout is not that of ``ocfl_layout.json``
@@ -111,6 +99,7 @@ class StorageRoot(Store):
     ) -> None:
         self._root = encode_path(root)
         self.root = os.fsdecode(self._root)
+        self.storage: Storage = LocalStorage(self._root)
         if algorithm not in ALGORITHMS:
             raise StoreError(self.root, f"objects cannot be addressed by {quoted(algorithm)}; take sha512 or sha256")
         if content_paths is not None and not content_paths.name.startswith("0011"):
@@ -118,7 +107,7 @@ class StorageRoot(Store):
         if user is not None and (not user.get("name") or user.keys() - {"name", "address"}):
             raise StoreError(self.root, "a user has a name, may have an address, and nothing else")
         with store_errors(self.root):
-            facts = read_root(self._root)
+            facts = read_root(self.storage)
         self._why_undeclared = _undeclared(facts)
         if self._why_undeclared and not undeclared:
             raise StoreError(self.root, self._why_undeclared)
@@ -238,20 +227,19 @@ class StorageRoot(Store):
         :raises OSError: nobody can say
         """
         other = self._foreign_place(place)
-        return other is not None and exists(self._absolute(other))
+        return other is not None and self.storage.exists(other)
 
     def _absolute(self, place: bytes) -> bytes:
-        return os.path.join(self._root, place)
+        return self.storage.path(place)
 
     def _read_inventory(self, identifier: str, place: bytes) -> Held | None:
         """Return the object whose directory is at ``place``, :data:`None` where there is no inventory.
 
         :raises ObjectError: it cannot be read
         """
-        directory = self._absolute(place)
         try:
             with object_errors(self.root, identifier):
-                file, status = open_file(os.path.join(directory, _INVENTORY))
+                file, status = self.storage.open(place + b"/" + _INVENTORY)
                 with file:
                     return Held(place, read_inventory(file.read()), status)
         except ObjectError as error:
@@ -259,7 +247,7 @@ class StorageRoot(Store):
                 return None
             raise
         except InventoryError as error:
-            what = f"{decode_fs(directory)}: the inventory there is malformed: {error}"
+            what = f"{decode_fs(self._absolute(place))}: the inventory there is malformed: {error}"
             raise ObjectError(self.root, identifier, "improper", what) from None
 
     def _find(self, identifier: str, place: bytes) -> Held | None:
@@ -289,54 +277,14 @@ class StorageRoot(Store):
 
         Identifiers are those of the inventories, and compared with where the layout places them.
         """
-        walk: Walk[_Identity | None] = Walk(
-            self._root, self._identify, finish=self._compare, threads=threads or os.cpu_count() or 1, ignore=ignore
-        )
+        from pressmark.stores.ocfl.walk import walk_objects  # putting walks nothing
+
         with store_errors(self.root):
-            for item in walk:
-                if isinstance(item, Found):
-                    if item.value is None:
-                        continue
-                    identifier, problems = item.value
-                    proper = not any(problem.severity == "error" for problem in problems)
-                    yield StoreObject(identifier, decode_fs(item.place), proper, None, problems)
+            for item in walk_objects(self.storage, self.misplacements, threads or os.cpu_count() or 1, ignore):
+                if isinstance(item, StoreObject):
+                    yield item
                 elif on_problem is not None:
                     on_problem(item)
-
-    def _identify(self, place: bytes, entries: Sequence[DirectoryEntry]) -> _Identity | None:
-        """Return what an object's inventory says of it; :data:`None` where another run has removed the object."""
-        path = os.path.join(self._root, place, _INVENTORY)
-        where = place + b"/" + _INVENTORY
-        # A pipe would never be read to its end, and what a link leads to is not in the store.
-        if not any(entry.name == _INVENTORY and entry.kind == "file" for entry in entries):
-            return _Identity(None, (problem("inventory-missing", place),))
-        try:
-            with open(path, "rb", buffering=0) as file:
-                data = file.read(_HEAD)
-                identifier: Any = scan_identifier(data)
-                if identifier is None:
-                    identifier = read_inventory(data + file.readall()).get("id")
-        except FileNotFoundError:
-            return _Identity(None, (problem("inventory-missing", place),)) if exists(self._absolute(place)) else None
-        except OSError as error:
-            return _Identity(None, (problem("unreadable", where, error.strerror or str(error)),))
-        except InventoryError as error:
-            return _Identity(None, (problem("inventory-malformed", where, str(error)),))
-        if not isinstance(identifier, str) or not identifier:
-            what = "the inventory has no id, or one that is no text"
-            return _Identity(None, (problem("inventory-value", where, what, code="E037"),))
-        return _Identity(identifier, ())
-
-    def _compare(self, found: list[Found[_Identity | None]]) -> list[Found[_Identity | None]]:
-        """Add what is wrong with the places of objects."""
-        there = [(item, item.value) for item in found if item.value is not None]
-        wrong = self.misplacements([(item.place, item.inside, value.identifier) for item, value in there])
-        worse = {
-            item.place: item._replace(value=value._replace(problems=(*value.problems, *problems)))
-            for (item, value), problems in zip(there, wrong, strict=True)
-            if problems
-        }
-        return [worse.get(item.place, item) for item in found] if worse else found
 
     def misplacements(self, found: Sequence[tuple[bytes, bytes | None, str | None]]) -> list[list[Problem]]:
         """Return what is wrong with the places of objects.
@@ -395,8 +343,9 @@ class StorageRoot(Store):
         return self._object(str(held), found)
 
     def _object(self, identifier: str, found: Held) -> OcflObject:
-        directory = os.path.abspath(self._absolute(found.place))
-        return OcflObject(self.root, identifier, directory, found.document, found.status)
+        from pressmark.stores.ocfl.ocfl_object import OcflObject  # putting reads none
+
+        return OcflObject(self.storage.below(found.place), self.root, identifier, found.document, found.status)
 
     # --- taking turns -------------------------------------------------------------------------------------------------
 
@@ -446,15 +395,12 @@ class StorageRoot(Store):
     @contextmanager
     def _changing(self, identifier: str) -> Iterator[RunDirectory]:
         """Give a private directory, and turn what goes wrong in it into an :class:`ObjectError`."""
-        try:
-            with object_errors(self.root, identifier):
-                if self._shared is not None:
-                    yield self._shared
-                    return
-                with self.workshop() as workshop:
-                    yield workshop
-        except Refused as error:
-            raise ObjectError(self.root, identifier, error.kind, error.reason) from error
+        with object_errors(self.root, identifier):
+            if self._shared is not None:
+                yield self._shared
+                return
+            with self.workshop() as workshop:
+                yield workshop
 
     def new_name(self) -> bytes:
         """Return a name in a private directory that no other change has."""
@@ -525,17 +471,10 @@ class StorageRoot(Store):
 
     def move_in(self, identifier: str, new: bytes, place: bytes) -> None:
         """Make the directories above a place, and move an object there."""
-        parent, target = os.path.dirname(place), self._absolute(place)
         try:
-            if parent:
-                make_parents(self._root, parent)
-            if os.path.isdir(target):
-                os.rmdir(target)  # an empty one, which a killed run or another program left behind
-            rename_new(new, target)
-        except OSError as error:
-            prune_empty_parents(self._root, parent, strict=False)
-            if isinstance(error, FileExistsError):
-                self.check_place_free(identifier, place)
+            self.storage.publish(new, place)
+        except FileExistsError:
+            self.check_place_free(identifier, place)
             raise
 
     def refuse_too_long(self, identifier: str, place: bytes, new: bytes) -> None:

@@ -5,32 +5,19 @@ No inventory has them, so that whoever copies an object version by version leave
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from pressmark.fs.entries import scan
 from pressmark.fs.names import encode_fs
-from pressmark.stores.ocfl.declarations import OBJECT, VERSIONS, declaration
+from pressmark.stores.ocfl.declarations import EXTENSIONS, LOGS, OBJECT, VERSIONS, declaration
 from pressmark.stores.ocfl.inventory import INVENTORY, content_directory, sidecar_name
-from pressmark.stores.ocfl.layout_files import EXTENSIONS
+from pressmark.stores.ocfl.storage import Storage
 
-__all__ = ["LOGS", "MUTABLE_HEAD", "has_mutable_head", "is_content_path_layout", "unversioned"]
+__all__ = ["is_content_path_layout", "unversioned"]
 
-LOGS = b"logs"
-#: Where the Mutable HEAD extension keeps what is staged for the next version, relative to the object's root.
-MUTABLE_HEAD = EXTENSIONS + b"/0005-mutable-head"
 _CONFIG = b"config.json"
 _INVENTORY = encode_fs(INVENTORY)
 _DECLARATIONS = {declaration(OBJECT, version)[0] for version in VERSIONS}
-
-
-def has_mutable_head(directory: bytes) -> bool:
-    """Return whether an object has content that is staged for its next version (extension 0005).
-
-    :param directory: the object's root
-    """
-    return os.path.lexists(os.path.join(directory, MUTABLE_HEAD))
 
 
 def is_content_path_layout(name: bytes) -> bool:
@@ -38,12 +25,12 @@ def is_content_path_layout(name: bytes) -> bool:
     return name.startswith((b"0011-", b"NNNN-direct-clean-path"))
 
 
-def unversioned(directory: bytes, inventory: Mapping[str, Any]) -> list[bytes]:
+def unversioned(storage: Storage, inventory: Mapping[str, Any]) -> list[bytes]:
     """Return what is in an object's root, and is neither in one of its versions nor made from them.
 
     A directory with nothing in it has a slash at its end; those that OCFL itself names may be empty.
 
-    :param directory: the object's root
+    :param storage: of the object's root
     :param inventory: the object's
     :return: paths relative to the root, in the order of their octets
     :raises OSError: a directory cannot be read
@@ -54,7 +41,7 @@ def unversioned(directory: bytes, inventory: Mapping[str, Any]) -> list[bytes]:
     known |= {_INVENTORY, encode_fs(sidecar_name(str(inventory.get("digestAlgorithm")))), *_DECLARATIONS}
     usual = {EXTENSIONS, LOGS, *versions, *(name + b"/" + folder for name in versions)}
     found = []
-    for path, kind in _below(directory, usual):
+    for path, kind in _below(storage, usual):
         if kind == "directory":
             found.append(path + b"/")
         elif kind != "file" or not (path in known or _is_derived(path.split(b"/"), versions)):
@@ -79,12 +66,12 @@ def _is_derived(parts: list[bytes], versions: Collection[bytes]) -> bool:
     return len(parts) == 3 and parts[0] == EXTENSIONS and is_content_path_layout(parts[1]) and parts[2] == _CONFIG
 
 
-def _below(directory: bytes, usual: Collection[bytes]) -> Iterator[tuple[bytes, str]]:
+def _below(storage: Storage, usual: Collection[bytes]) -> Iterator[tuple[bytes, str]]:
     """Give path and kind of everything below an object's root but directories that hold something, or are usual."""
     waiting = [b""]
     while waiting:
         place = waiting.pop()
-        entries = scan(os.path.join(directory, place), follow=False)
+        entries = storage.scan(place)
         if not entries and place and place not in usual:
             yield place, "directory"
         for entry in entries:

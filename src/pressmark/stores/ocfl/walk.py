@@ -14,25 +14,31 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
-from time import sleep
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
-from pressmark.fs.entries import DirectoryEntry, scan
+from pressmark.fs.entries import DirectoryEntry
+from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.generator_pool import GeneratorPool
 from pressmark.reports import Problem
-from pressmark.stores.ocfl.declarations import OBJECT
-from pressmark.stores.ocfl.layout_files import EXTENSIONS, WORKSHOP
-from pressmark.stores.ocfl.object import is_object_name, is_object_root
+from pressmark.stores.ocfl.declarations import EXTENSIONS, OBJECT, is_object_name, is_object_root
+from pressmark.stores.ocfl.inventory import INVENTORY, InventoryError, read_inventory, scan_identifier
+from pressmark.stores.ocfl.layout_files import WORKSHOP
+from pressmark.stores.ocfl.storage import Storage
 from pressmark.stores.problems import problem
-from pressmark.stores.recheck import LOOKS, PAUSE
+from pressmark.stores.recheck import agreed
+from pressmark.stores.store import StoreObject
 
-__all__ = ["Found", "Walk", "ignored"]
+__all__ = ["Found", "Walk", "ignored", "walk_objects"]
+
+Misplacements = Callable[[Sequence[tuple[bytes, bytes | None, str | None]]], list[list[Problem]]]
 
 T = TypeVar("T")
 SIBLINGS = 64  # directories that are handed to a thread together
 BUDGET = 256  # directories that it looks at before it gives the rest back
 AHEAD = 512  # findings that are searched for work to be handed out
-PATIENCE = 200  # pauses in all
+_INVENTORY = encode_fs(INVENTORY)
+# Identifiers are looked for in so much of an inventory before all of it is read.
+_HEAD = 4096  # bytes
 DEPTH = 200  # levels that one piece of work goes down: Python's stack is not endless, paths nearly are
 
 
@@ -83,7 +89,7 @@ class Walk(Generic[T]):
 
     def __init__(
         self,
-        root: bytes,
+        storage: Storage,
         visit: Callable[[bytes, Sequence[DirectoryEntry]], T],
         *,
         finish: Callable[[list[Found[T]]], list[Found[T]]] = lambda found: found,
@@ -91,14 +97,13 @@ class Walk(Generic[T]):
         clashes: bool = False,
         ignore: Sequence[str] = (),
     ) -> None:
-        self._root = root
+        self._storage = storage
         self._visit = visit
         self._finish = finish
         self._threads = threads
         self._clashes = clashes
         self._ignored = ignored(ignore)
-        self._shop = os.path.join(root, EXTENSIONS, WORKSHOP)
-        self._patience = PATIENCE
+        self._shop = storage.path(EXTENSIONS + b"/" + WORKSHOP)
 
     def __iter__(self) -> Iterator[Found[T] | Problem]:
         """Give objects, and problems of what belongs to none."""
@@ -212,37 +217,29 @@ class Walk(Generic[T]):
 
         :raises OSError: it cannot be read
         """
-        before = None
-        for _ in range(LOOKS):
+
+        def is_usual(entries: list[DirectoryEntry] | None) -> bool:
+            if entries is None or inside is not None or is_object_root(entries):
+                return True
+            return bool(entries) and all(entry.kind == "directory" for entry in entries)
+
+        def look() -> list[DirectoryEntry] | None:
             try:
-                entries = scan(os.path.join(self._root, place), follow=False)
+                entries = self._storage.scan(place)
             except FileNotFoundError:
                 if self._is_listed(place):
                     raise
                 return None
-            entries = [entry for entry in entries if not self._ignored(entry.name)]
-            usual = entries and all(entry.kind == "directory" for entry in entries)
-            if usual or inside is not None or is_object_root(entries):
-                break
-            if entries == before and (entries or not self._is_changing()):
-                break
-            before = entries
-        return entries
+            return [entry for entry in entries if not self._ignored(entry.name)]
+
+        return agreed(look(), look, is_usual, self._shop)[0]
 
     def _is_listed(self, place: bytes) -> bool:
         above, name = os.path.split(place)
         try:
-            return name in os.listdir(os.path.join(self._root, above))
+            return any(entry.name == name for entry in self._storage.scan(above))
         except FileNotFoundError:
             return False
-
-    def _is_changing(self) -> bool:
-        """Return, after a pause, whether a run is changing the store; false when there have been too many pauses."""
-        if self._patience <= 0 or not os.path.isdir(self._shop):
-            return False
-        self._patience -= 1
-        sleep(PAUSE)
-        return True
 
     def _folders(
         self, place: bytes, entries: Sequence[DirectoryEntry], out: list[Found[T] | Problem | _Group]
@@ -272,7 +269,7 @@ class Walk(Generic[T]):
 
     def _top(self) -> list[Found[T] | Problem | _Group]:
         """Return what is right in the root, the last first."""
-        entries = [entry for entry in scan(self._root, follow=False) if not self._ignored(entry.name)]
+        entries = [entry for entry in self._storage.scan(b"") if not self._ignored(entry.name)]
         out: list[Found[T] | Problem | _Group] = []
         if any(entry.name.startswith(OBJECT) for entry in entries):
             what = "the storage root declares itself to be an object as well"
@@ -295,3 +292,70 @@ def _clashes(names: Sequence[bytes]) -> Iterator[tuple[bytes, str]]:
         other = seen.setdefault(folded, name)
         if other is not name:
             yield name, f"it differs from {os.fsdecode(other)!r} only in case or Unicode normalization"
+
+
+# --- objects ----------------------------------------------------------------------------------------------------------
+
+
+class _Identity(NamedTuple):
+    """What a walk takes from an object's inventory.
+
+    :ivar identifier: :data:`None` where there is none
+    :ivar problems: why there is none
+    """
+
+    identifier: str | None
+    problems: tuple[Problem, ...]
+
+
+def walk_objects(
+    storage: Storage, misplacements: Misplacements, threads: int, ignore: Sequence[str]
+) -> Iterator[StoreObject | Problem]:
+    """Yield every object with its identifier, and problems of what belongs to none.
+
+    :param misplacements: as :meth:`pressmark.stores.ocfl.storage_root.StorageRoot.misplacements`
+    """
+
+    def identify(place: bytes, entries: Sequence[DirectoryEntry]) -> _Identity | None:
+        return _identify(storage, place, entries)
+
+    def compare(found: list[Found[_Identity | None]]) -> list[Found[_Identity | None]]:
+        """Add what is wrong with the places of objects."""
+        there = [(item, item.value) for item in found if item.value is not None]
+        wrong = misplacements([(item.place, item.inside, value.identifier) for item, value in there])
+        worse = {
+            item.place: item._replace(value=value._replace(problems=(*value.problems, *problems)))
+            for (item, value), problems in zip(there, wrong, strict=True)
+            if problems
+        }
+        return [worse.get(item.place, item) for item in found] if worse else found
+
+    for item in Walk(storage, identify, finish=compare, threads=threads, ignore=ignore):
+        if not isinstance(item, Found):
+            yield item
+        elif item.value is not None:
+            identifier, problems = item.value
+            proper = not any(one.severity == "error" for one in problems)
+            yield StoreObject(identifier, decode_fs(item.place), proper, None, problems)
+
+
+def _identify(storage: Storage, place: bytes, entries: Sequence[DirectoryEntry]) -> _Identity | None:
+    """Return what an object's inventory says of it; :data:`None` where another run has removed the object."""
+    where = place + b"/" + _INVENTORY
+    # A pipe would never be read to its end, and what a link leads to is not in the store.
+    if not any(entry.name == _INVENTORY and entry.kind == "file" for entry in entries):
+        return _Identity(None, (problem("inventory-missing", place),))
+    try:
+        identifier: Any = scan_identifier(storage.read(where, _HEAD))
+        if identifier is None:
+            identifier = read_inventory(storage.read(where)).get("id")
+    except FileNotFoundError:
+        return _Identity(None, (problem("inventory-missing", place),)) if storage.exists(place) else None
+    except OSError as error:
+        return _Identity(None, (problem("unreadable", where, error.strerror or str(error)),))
+    except InventoryError as error:
+        return _Identity(None, (problem("inventory-malformed", where, str(error)),))
+    if not isinstance(identifier, str) or not identifier:
+        what = "the inventory has no id, or one that is no text"
+        return _Identity(None, (problem("inventory-value", where, what, code="E037"),))
+    return _Identity(identifier, ())

@@ -16,7 +16,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-__all__ = ["DIALECTS", "Unreadable", "path", "read", "recognised"]
+from pressmark.errors import PressmarkError
+
+__all__ = ["DIALECTS", "DialectError", "path", "read", "recognised"]
 
 _COMMON = str.maketrans("/:.", "=+,")
 _COMMON_BACK = str.maketrans("=+,", "/:.")
@@ -24,7 +26,7 @@ _COMMON_BACK = str.maketrans("=+,", "/:.")
 _VISIBLE = '"<\\*=^+>|,?'
 
 
-class Unreadable(Exception):
+class DialectError(PressmarkError):
     """A path that is none of the dialect's.
 
     :ivar kind: ``undecodable``, or ``ambiguous`` for one that several identifiers have
@@ -64,7 +66,7 @@ def _decoded(cleaned: str, escapes: dict[str, str]) -> str:
         try:
             return back[match[0]]
         except KeyError:
-            raise Unreadable("undecodable", f"the dialect has no escape {match[0]!r}") from None
+            raise DialectError("undecodable", f"the dialect has no escape {match[0]!r}") from None
 
     return "".join(
         re.sub(r"\^.{0,2}", unescaped, piece, flags=re.DOTALL)
@@ -85,13 +87,13 @@ def _read_unpadded(cleaned: str) -> str:
             continue
         digits = re.match(r"\^([0-9a-f]{1,2})", cleaned[at:])
         if digits is None:
-            raise Unreadable("undecodable", "a '^' is not followed by a hex digit")
+            raise DialectError("undecodable", "a '^' is not followed by a hex digit")
         value = int(digits[1], 16)
         if len(digits[1]) == 2:
             # One digit and a character that looks like another, or two: the dialect wrote both alike.
             as_two = value >= 0x10 and not (0x21 <= value <= 0x7E and chr(value) not in _VISIBLE)
             if as_two:
-                raise Unreadable("ambiguous", f"{digits[0]!r} is one octet or an octet and {digits[1][1]!r}")
+                raise DialectError("ambiguous", f"{digits[0]!r} is one octet or an octet and {digits[1][1]!r}")
             value = int(digits[1][0], 16)
             at += 2
         else:
@@ -117,12 +119,12 @@ def read(dialect: str, path: str) -> str:
     """Return the identifier of a ppath in a dialect, without the tree's prefix.
 
     :param path: components of one or two characters, with ``/``
-    :raises Unreadable: the dialect gives this path to no identifier, or to several
+    :raises DialectError: the dialect gives this path to no identifier, or to several
     """
     cleaned = path.replace("/", "")
     identifier = _READ[dialect](cleaned)
     if _CLEAN[dialect](identifier) != cleaned:
-        raise Unreadable("undecodable", f"the dialect {dialect} does not write it like this")
+        raise DialectError("undecodable", f"the dialect {dialect} does not write it like this")
     return identifier
 
 
@@ -138,7 +140,7 @@ def recognised(path: str) -> list[str]:
     for dialect in DIALECTS:
         try:
             read(dialect, path)
-        except Unreadable as refused:
+        except DialectError as refused:
             if refused.kind != "ambiguous":
                 continue
         found.append(dialect)

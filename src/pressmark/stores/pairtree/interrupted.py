@@ -13,7 +13,7 @@ from pressmark.fs.moves import rename_new
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.fs.removal import remove_tree
 from pressmark.stores.pairtree.walk import REPLACED, Contents, is_morty
-from pressmark.stores.store import StoredObject
+from pressmark.stores.stored_object import StoredObject
 
 __all__ = ["Folder", "InterruptedObject", "is_one_directory", "replaced_names", "take_back", "unreached"]
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import ClassVar, Literal
 
 from pressmark.errors import ObjectError, StoreError
@@ -22,6 +23,7 @@ from pressmark.fs.moves import TRIES
 from pressmark.fs.names import decode_fs, encode_fs, first_link, is_absent
 from pressmark.layouts import Pairtree
 from pressmark.reports import Problem, Report
+from pressmark.stores.exceptions import object_errors, store_errors
 from pressmark.stores.pairtree import dialects
 from pressmark.stores.pairtree.encapsulation import encapsulate
 from pressmark.stores.pairtree.interrupted import (
@@ -35,19 +37,10 @@ from pressmark.stores.pairtree.interrupted import (
 from pressmark.stores.pairtree.version_files import prefix_of, version_problems
 from pressmark.stores.pairtree.walk import REPAIRING, REPLACED, ROOT, WORKSHOP, Contents, Walk, contents, is_morty
 from pressmark.stores.problems import problem
-from pressmark.stores.recheck import Item, settled
+from pressmark.stores.recheck import Item, settled, settled_objects
 from pressmark.stores.running_report import RunningReport
-from pressmark.stores.store import (
-    OnEvent,
-    OnProblem,
-    Path,
-    Store,
-    StoredObject,
-    StoreObject,
-    encode_path,
-    object_errors,
-    store_errors,
-)
+from pressmark.stores.store import OnEvent, OnProblem, Path, Store, StoreObject, encode_path
+from pressmark.stores.stored_object import StoredObject
 
 __all__ = ["PairtreeReader"]
 
@@ -132,15 +125,8 @@ class PairtreeReader(Store):
     def _objects(self, walk: Walk, threads: int | None, on_problem: OnProblem | None) -> Iterator[StoreObject]:
         with store_errors(self._base):
             others: dict[str, str] = {}
-            for found in walk.items(threads):
-                if isinstance(found, StoreObject) and not found.problems:
-                    yield found
-                    continue
-                for item in self._second_look(walk, found):
-                    if isinstance(item, StoreObject):
-                        yield self._with_duplicates(item, others)
-                    elif on_problem is not None:
-                        on_problem(item)
+            for record in settled_objects(walk.items(threads), partial(self._second_look, walk), on_problem):
+                yield self._with_duplicates(record, others) if record.problems else record
 
     def _second_look(self, walk: Walk, item: Item) -> list[Item]:
         """Return what the walk has found, or what is there in its place where another run was changing that."""

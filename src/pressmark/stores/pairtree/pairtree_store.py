@@ -16,7 +16,8 @@ from pressmark.fs.names import decode_fs, encode_fs, existing_spelling, is_case_
 from pressmark.fs.run_directories import RunDirectory
 from pressmark.layouts import Layout, Pairtree
 from pressmark.reports import Report
-from pressmark.stores.object_sources import Refused, copy_source
+from pressmark.stores.exceptions import object_errors, store_errors
+from pressmark.stores.object_sources import copy_source
 from pressmark.stores.pairtree.encapsulation import encapsulate
 from pressmark.stores.pairtree.interrupted import is_one_directory, take_back
 from pressmark.stores.pairtree.pairtree_reader import PairtreeReader
@@ -29,16 +30,7 @@ from pressmark.stores.pairtree.version_files import (
     write_version,
 )
 from pressmark.stores.pairtree.walk import OBJECT, REPLACED, RESERVED, ROOT
-from pressmark.stores.store import (
-    CopyMode,
-    OnEvent,
-    Path,
-    Source,
-    StoreObject,
-    encode_path,
-    object_errors,
-    store_errors,
-)
+from pressmark.stores.store import CopyMode, OnEvent, Path, Source, StoreObject, encode_path
 
 __all__ = ["PairtreeStore"]
 
@@ -112,12 +104,9 @@ class PairtreeStore(PairtreeReader):
                 raise self._exists(identifier, place)
             with RunDirectory(self._workshop(place)) as shop:
                 new = shop / b"object"
-                try:
-                    copy_source(
-                        source, new, mode=mode, links=links, algorithms=algorithms, on_file=on_file, on_event=on_event
-                    )
-                except Refused as refused:
-                    raise ObjectError(self.root, identifier, refused.kind, refused.reason) from refused
+                copy_source(
+                    source, new, mode=mode, links=links, algorithms=algorithms, on_file=on_file, on_event=on_event
+                )
                 if check is not None:
                     check(new)
                 if self._durable:

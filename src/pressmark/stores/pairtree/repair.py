@@ -12,12 +12,13 @@ from pressmark.fs.moves import prune_empty_parents
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.fs.run_directories import RunDirectory, own_leftovers
 from pressmark.reports import Problem, Report
+from pressmark.stores.exceptions import store_errors, unrepaired
 from pressmark.stores.pairtree.encapsulation import encapsulate, unmovable
 from pressmark.stores.pairtree.interrupted import is_one_directory, unreached
 from pressmark.stores.pairtree.pairtree_reader import PairtreeReader
 from pressmark.stores.pairtree.walk import REPAIRING, REPLACED, ROOT, WORKSHOP, Contents, contents, is_morty
 from pressmark.stores.problems import problem
-from pressmark.stores.store import Changed, OnEvent, StoreObject, store_errors, unrepaired
+from pressmark.stores.store import Changed, OnEvent, StoreObject
 
 __all__ = ["Repair"]
 

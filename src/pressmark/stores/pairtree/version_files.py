@@ -7,8 +7,8 @@ import os
 from pressmark.errors import StoreError
 from pressmark.fs.atomic import new_file
 from pressmark.reports import Problem
+from pressmark.stores.exceptions import store_errors
 from pressmark.stores.problems import problem
-from pressmark.stores.store import store_errors
 
 __all__ = ["PREFIX", "VERSION", "encoded_prefix", "prefix_of", "version_problems", "write_prefix", "write_version"]
 

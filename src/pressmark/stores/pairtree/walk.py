@@ -335,7 +335,7 @@ class Walk:
         if self._dialect is not None:
             try:
                 identifier = self._layout.prefix + dialects.read(self._dialect, place)
-            except dialects.Unreadable as refused:
+            except dialects.DialectError as refused:
                 return None, [problem(refused.kind, path, refused.reason)]
             return identifier, self._not_utf8(identifier, path)
         try:

@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 from pressmark.errors import StoreError, quoted
 from pressmark.reports import ERROR, Problem
+from pressmark.stores.exceptions import store_errors
 from pressmark.stores.problems import problem
-from pressmark.stores.store import store_errors
 
 __all__ = ["NAMESPACES", "NamespacesFile", "parse", "read_namespaces", "render", "with_declared"]
 

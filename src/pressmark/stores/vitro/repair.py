@@ -14,7 +14,8 @@ from pressmark.fs.moves import make_parents, prune_empty_parents, rename_new
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.fs.run_directories import RunDirectory, own_leftovers
 from pressmark.reports import Problem, Report
-from pressmark.stores.store import Changed, OnEvent, StoreObject, store_errors, unrepaired
+from pressmark.stores.exceptions import store_errors, unrepaired
+from pressmark.stores.store import Changed, OnEvent, StoreObject
 from pressmark.stores.vitro.vitro_reader import ROOT, VitroReader
 
 __all__ = ["Repair"]

@@ -20,34 +20,25 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from fnmatch import translate
+from functools import partial
 from itertools import islice
 from typing import Any, BinaryIO, ClassVar, NamedTuple
 
 from pressmark.errors import IdentifierError, ObjectError, PathError, StoreError
-from pressmark.fs.durable import exists, flush_directory
+from pressmark.fs.durable import exists, flush_directory, why_unreadable
 from pressmark.fs.entries import DirectoryEntry, scan
 from pressmark.fs.moves import rename_new
 from pressmark.fs.names import decode_fs, encode_fs, first_link, is_absent
 from pressmark.fs.run_directories import LOCK, kind_of_leftover
 from pressmark.layouts import Vitro
 from pressmark.reports import Problem, Report
+from pressmark.stores.exceptions import object_errors, store_errors
 from pressmark.stores.problems import problem
 from pressmark.stores.readability import unreadable_file
-from pressmark.stores.recheck import Item, abandoned, settled
+from pressmark.stores.recheck import Item, abandoned, settled, settled_objects
 from pressmark.stores.running_report import RunningReport
-from pressmark.stores.store import (
-    OnEvent,
-    OnProblem,
-    Path,
-    Store,
-    StoredObject,
-    StoreObject,
-    encode_path,
-    is_same_version,
-    object_errors,
-    status_of,
-    store_errors,
-)
+from pressmark.stores.store import OnEvent, OnProblem, Path, Store, StoreObject, encode_path
+from pressmark.stores.stored_object import StoredObject, is_same_version, status_of
 from pressmark.stores.vitro.namespaces import NAMESPACES, read_namespaces
 
 __all__ = ["JOURNAL", "ROOT", "WORKSHOP", "Renaming", "VitroObject", "VitroReader"]
@@ -183,17 +174,10 @@ class VitroReader(Store):
         self, ignore: Sequence[str], on_problem: OnProblem | None, *, readable: bool = False
     ) -> Iterator[StoreObject]:
         with store_errors(self._base):
-            for found in self._walk(ignore, readable=readable):
-                if isinstance(found, StoreObject) and not found.problems:
-                    yield found
-                    continue
-                for item in self._second_look(found, ignore, readable):
-                    if isinstance(item, StoreObject):
-                        yield item
-                    elif on_problem is not None:
-                        on_problem(item)
+            second_look = partial(self._second_look, ignore, readable)
+            yield from settled_objects(self._walk(ignore, readable=readable), second_look, on_problem)
 
-    def _second_look(self, item: Item, ignore: Sequence[str], readable: bool) -> list[Item]:
+    def _second_look(self, ignore: Sequence[str], readable: bool, item: Item) -> list[Item]:
         """Return what the walk has found, or what is there in its place where another run was changing that."""
         problems = item.problems if isinstance(item, StoreObject) else (item,)
         if not any(one.kind in _PASSING for one in problems):
@@ -282,7 +266,9 @@ class VitroReader(Store):
 
     def _unreadable_in(self, place: str, files: Sequence[bytes]) -> list[Problem]:
         paths = [encode_fs(f"{ROOT}/{place}/") + name for name in files]
-        return [found for path in paths for found in unreadable_file(os.path.join(self._base, path), path)]
+        return [
+            found for path in paths for found in unreadable_file(why_unreadable(os.path.join(self._base, path)), path)
+        ]
 
     def _identified(self, place: str, path: bytes) -> tuple[str | None, list[Problem]]:
         """Return the identifier of a place, and what is to be said of the two."""

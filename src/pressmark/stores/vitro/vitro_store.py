@@ -18,17 +18,9 @@ from pressmark.fs.names import decode_fs, encode_fs, existing_spelling, is_block
 from pressmark.fs.run_directories import RunDirectory
 from pressmark.layouts import Layout, Vitro
 from pressmark.reports import Report
-from pressmark.stores.object_sources import Refused, copy_source
-from pressmark.stores.store import (
-    CopyMode,
-    OnEvent,
-    Path,
-    Source,
-    StoreObject,
-    encode_path,
-    object_errors,
-    store_errors,
-)
+from pressmark.stores.exceptions import object_errors, store_errors
+from pressmark.stores.object_sources import copy_source
+from pressmark.stores.store import CopyMode, OnEvent, Path, Source, StoreObject, encode_path
 from pressmark.stores.vitro.namespaces import NAMESPACES, read_namespaces, render, with_declared
 from pressmark.stores.vitro.vitro_reader import JOURNAL, ROOT, WORKSHOP, Renaming, VitroReader
 
@@ -129,19 +121,16 @@ class VitroStore(VitroReader):
             self._refuse(identifier, place, stored, replace)
             with RunDirectory(self._workshop()) as shop:
                 new = shop / b"object"
-                try:
-                    copy_source(
-                        {decode_fs(stored): path},
-                        new,
-                        mode=mode,
-                        links=links,
-                        threads=1,
-                        algorithms=algorithms,
-                        on_file=on_file,
-                        on_event=on_event,
-                    )
-                except Refused as refused:
-                    raise ObjectError(self.root, identifier, refused.kind, refused.reason) from refused
+                copy_source(
+                    {decode_fs(stored): path},
+                    new,
+                    mode=mode,
+                    links=links,
+                    threads=1,
+                    algorithms=algorithms,
+                    on_file=on_file,
+                    on_event=on_event,
+                )
                 if not os.path.isfile(os.path.join(new, stored)):
                     raise ObjectError(self.root, identifier, "source", "it is no file, and a Vitro object is one")
                 if self._durable:

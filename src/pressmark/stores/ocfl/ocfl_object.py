@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import stat
 from collections.abc import Iterator, Mapping
@@ -10,16 +9,22 @@ from typing import Any, BinaryIO
 
 from pressmark.errors import ObjectError
 from pressmark.fs.names import decode_fs, encode_fs
-from pressmark.stores.ocfl.inventory import INVENTORY, InventoryError, head_state, logical_files, read_inventory
-from pressmark.stores.ocfl.inventory_rules import path_fault
+from pressmark.stores.exceptions import object_errors
+from pressmark.stores.ocfl.inventory import (
+    INVENTORY,
+    InventoryError,
+    head_state,
+    logical_files,
+    path_fault,
+    read_inventory,
+)
+from pressmark.stores.ocfl.storage import Storage, status_or_none
 from pressmark.stores.ocfl.unversioned import unversioned
-from pressmark.stores.store import StoredObject, is_same_version, object_errors, status_of
+from pressmark.stores.stored_object import StoredObject, is_same_version
 
-__all__ = ["OcflObject", "open_file"]
+__all__ = ["OcflObject"]
 
 _INVENTORY = encode_fs(INVENTORY)
-_OPEN = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
-_OPEN_FILE = _OPEN | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
 class OcflObject(StoredObject):
@@ -32,11 +37,12 @@ class OcflObject(StoredObject):
     """
 
     def __init__(
-        self, store: str, identifier: str, path: bytes, inventory: dict[str, Any], seen: os.stat_result
+        self, storage: Storage, store: str, identifier: str, inventory: dict[str, Any], seen: os.stat_result
     ) -> None:
-        super().__init__(store, identifier, path, ())
+        super().__init__(store, identifier, storage.path(b""), ())
+        self._storage = storage
         self.inventory = inventory
-        self._seen = {os.path.join(path, _INVENTORY): seen}
+        self._read: os.stat_result = seen
         # Directories that were seen not to lie below a link: files share them.
         self._folders: set[bytes] = set()
         try:
@@ -50,7 +56,7 @@ class OcflObject(StoredObject):
         :raises ObjectError: the inventory gives a file a path that might lead out of the object; or as :meth:`confirm`
         """
         for logical in sorted(self._contents, key=encode_fs):
-            yield logical, self._place(self._contents[logical])
+            yield logical, self._path(self._contents[logical])
         self.confirm()
 
     def older_files(self) -> Iterator[tuple[str, bytes, str]]:
@@ -61,7 +67,7 @@ class OcflObject(StoredObject):
         newest = set(self._contents.values())
         for content, digest in sorted(_digests(self.inventory).items()):
             if content not in newest:
-                yield content, self._place(content), digest
+                yield content, self._path(content), digest
         self.confirm()
 
     def unversioned(self) -> list[bytes]:
@@ -70,7 +76,7 @@ class OcflObject(StoredObject):
         :raises ObjectError: a directory cannot be read
         """
         with object_errors(self._store, self.id):
-            return unversioned(self.path, self.inventory)
+            return unversioned(self._storage, self.inventory)
 
     def empty_directories(self) -> Iterator[tuple[str, bytes]]:
         """Give nothing: OCFL objects have none."""
@@ -81,12 +87,11 @@ class OcflObject(StoredObject):
 
         :raises ObjectError: of kind ``changed``: it was replaced by another or removed; or nobody can say
         """
-        (path,) = self._seen
         with object_errors(self._store, self.id):
-            if is_same_version(status_of(path), self._seen[path]):
+            if is_same_version(status_or_none(self._storage, _INVENTORY), self._read):
                 return
             try:
-                file, status = open_file(path)
+                file, status = self._storage.open(_INVENTORY)
                 with file:
                     document = read_inventory(file.read())
                 head_state(document)
@@ -95,7 +100,7 @@ class OcflObject(StoredObject):
         same = all(document.get(key) == self.inventory.get(key) for key in ("id", "digestAlgorithm"))
         if not same or not _digests(self.inventory).items() <= _digests(document).items():
             raise self._changed()
-        self._seen[path] = status
+        self._read = status
 
     def open(self, name: str) -> BinaryIO:
         """Open the file whose logical path is ``name``.
@@ -106,7 +111,7 @@ class OcflObject(StoredObject):
             raise self._no_file(name)
         try:
             with object_errors(self._store, self.id):
-                file, _status = open_file(self._place(self._contents[name]))
+                file, _status = self._storage.open(self._content(self._contents[name]))
         except ObjectError:
             self.confirm()
             raise
@@ -117,12 +122,20 @@ class OcflObject(StoredObject):
             raise
         return file
 
-    def _place(self, content: str) -> bytes:
+    def _path(self, content: str) -> bytes:
+        return self._storage.path(self._content(content))
+
+    def _content(self, content: str) -> bytes:
+        """Return the path of a content file, relative to the object's root.
+
+        :raises ObjectError: it might lead out of the object
+        """
         fault = "a path has a NUL" if "\0" in content else path_fault(content)
         if fault is not None:
             raise ObjectError(self._store, self.id, "improper", f"its inventory is malformed: {fault}")
-        self._refuse_links(encode_fs(content))
-        return os.path.join(self.path, encode_fs(content))
+        path = encode_fs(content)
+        self._refuse_links(path)
+        return path
 
     def _refuse_links(self, content: bytes) -> None:
         """Refuse a file that is, or lies below, a link: OCFL has none, and what it leads to is not the object's."""
@@ -136,7 +149,8 @@ class OcflObject(StoredObject):
         self._refuse_link(content)
 
     def _refuse_link(self, path: bytes) -> None:
-        if os.path.islink(os.path.join(self.path, path)):
+        status = status_or_none(self._storage, path)
+        if status is not None and stat.S_ISLNK(status.st_mode):
             what = f"{decode_fs(path)} is a symbolic link, and OCFL has none; check the store"
             raise ObjectError(self._store, self.id, "improper", what)
 
@@ -144,17 +158,3 @@ class OcflObject(StoredObject):
 def _digests(inventory: Mapping[str, Any]) -> dict[str, str]:
     """Return the digest of each content path."""
     return {path: digest.lower() for digest, paths in inventory["manifest"].items() for path in paths}
-
-
-def open_file(path: bytes) -> tuple[BinaryIO, os.stat_result]:
-    """Open a file for reading. OCFL has no links: one in its place is not followed; nor is a pipe waited for.
-
-    :return: the file and its status
-    :raises OSError: it cannot be opened, or is no regular file
-    """
-    descriptor = os.open(path, _OPEN_FILE)
-    status = os.fstat(descriptor)
-    if not stat.S_ISREG(status.st_mode):
-        os.close(descriptor)
-        raise OSError(errno.EINVAL, "it is no regular file", path)
-    return open(descriptor, "rb"), status

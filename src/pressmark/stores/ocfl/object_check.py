@@ -15,11 +15,19 @@ from typing import Any, NamedTuple
 
 from pressmark.errors import quoted
 from pressmark.fixity import ALGORITHMS as DIGESTS
-from pressmark.fs.entries import DirectoryEntry, scan
+from pressmark.fs.entries import DirectoryEntry
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.reports import Problem
-from pressmark.stores.ocfl.codes import REGISTERED
-from pressmark.stores.ocfl.declarations import OBJECT, later, read_declaration
+from pressmark.stores.ocfl.declarations import (
+    EXTENSIONS,
+    LOGS,
+    MUTABLE_HEAD,
+    OBJECT,
+    is_object_name,
+    is_version_name,
+    later,
+    read_declaration,
+)
 from pressmark.stores.ocfl.inventory import (
     ALGORITHMS,
     INVENTORY,
@@ -28,6 +36,7 @@ from pressmark.stores.ocfl.inventory import (
     read_inventory,
     sidecar_digest,
     sidecar_name,
+    version_number,
 )
 from pressmark.stores.ocfl.inventory_rules import (
     Finding,
@@ -35,19 +44,17 @@ from pressmark.stores.ocfl.inventory_rules import (
     inventory_findings,
     order_finding,
     unset_finding,
-    version_number,
 )
-from pressmark.stores.ocfl.layout_files import EXTENSIONS
-from pressmark.stores.ocfl.unversioned import LOGS, MUTABLE_HEAD, is_content_path_layout
+from pressmark.stores.ocfl.layout_files import REGISTERED
+from pressmark.stores.ocfl.storage import Storage
+from pressmark.stores.ocfl.unversioned import is_content_path_layout
 from pressmark.stores.problems import problem
 from pressmark.stores.readability import unreadable_file
 
-__all__ = ["Advice", "Checked", "ContentFile", "check_object", "is_object_name", "is_object_root"]
+__all__ = ["Advice", "Checked", "ContentFile", "check_object"]
 
 _INVENTORY = encode_fs(INVENTORY)
 _SIDECAR = re.compile(rb"inventory\.json\.[A-Za-z0-9_\-]+")
-_DIRECTORIES = (EXTENSIONS, LOGS)
-_VERSION = re.compile(rb"v[0-9]+")
 
 
 class ContentFile(NamedTuple):
@@ -90,37 +97,21 @@ class Checked(NamedTuple):
     seen: os.stat_result | None
 
 
-def is_object_root(entries: Sequence[DirectoryEntry]) -> bool:
-    """Return whether a directory with these names is an object's root: it declares itself to be one."""
-    return any(entry.name.startswith(OBJECT) and entry.kind == "file" for entry in entries)
-
-
-def is_object_name(entry: DirectoryEntry) -> bool:
-    """Return whether OCFL knows such a name in an object's root (section 3.1)."""
-    if entry.kind == "directory":
-        return entry.name in _DIRECTORIES or _VERSION.fullmatch(entry.name) is not None
-    name = entry.name
-    return entry.kind == "file" and (
-        name == _INVENTORY or name.startswith(b"0=") or _SIDECAR.fullmatch(name) is not None
-    )
-
-
 def check_object(
-    directory: bytes, place: bytes, entries: Sequence[DirectoryEntry], root_version: str | None = None
+    storage: Storage, place: bytes, entries: Sequence[DirectoryEntry], root_version: str | None = None
 ) -> Checked:
     """Look at an object without reading its content.
 
-    :param directory: its root
-    :param place: the same, relative to the store's root
+    :param place: its directory
     :param entries: what is in it
     :param root_version: the OCFL version that the storage root declares
     """
-    return _Check(directory, place).all(entries, root_version)
+    return _Check(storage, place).all(entries, root_version)
 
 
 class _Check:
-    def __init__(self, directory: bytes, place: bytes) -> None:
-        self._directory = directory
+    def __init__(self, storage: Storage, place: bytes) -> None:
+        self._storage = storage
         self._place = place
         self._problems: list[Problem] = []
         self._advice: dict[str, Advice] = {}
@@ -150,9 +141,8 @@ class _Check:
 
     def _scan(self, *names: bytes) -> list[DirectoryEntry]:
         """Return what is in a directory of the object; links and what is no file are told of and left out."""
-        path = os.path.join(self._directory, *names)
         try:
-            entries = scan(path, follow=False)
+            entries = self._storage.scan(self._path(*names))
         except OSError as error:
             self._tell("unreadable", names, error.strerror or str(error))
             return []
@@ -163,7 +153,7 @@ class _Check:
         for entry in entries:
             if entry.kind == "file":
                 try:
-                    status = os.lstat(os.path.join(self._directory, *names, entry.name))
+                    status = self._storage.status(self._path(*names, entry.name))
                 except OSError as error:
                     self._tell("content-unreadable", (*names, entry.name), error.strerror or str(error))
                     continue
@@ -181,8 +171,7 @@ class _Check:
 
     def _read(self, *names: bytes) -> bytes | None:
         try:
-            with open(os.path.join(self._directory, *names), "rb") as file:
-                return file.read()
+            return self._storage.read(self._path(*names))
         except OSError as error:
             self._tell("unreadable", names, error.strerror or str(error))
             return None
@@ -192,14 +181,14 @@ class _Check:
     def all(self, entries: Sequence[DirectoryEntry], root_version: str | None) -> Checked:
         entries = self._usable(entries, ())
         files = {entry.name for entry in entries if entry.kind == "file"}
-        version, problems = read_declaration(self._directory, self._place, OBJECT, files)
+        version, problems = read_declaration(self._storage, self._place, OBJECT, files)
         self._problems += problems
         if version is not None and root_version is not None and later(version, root_version):
             what = f"the object declares OCFL {version}, its storage root {root_version}"
             self._tell("version-later", (), what, expected=root_version, found=version)
         document, data = self._inventory(files, version)
         self._names(entries, document)
-        versions = {entry.name for entry in entries if entry.kind == "directory" and _VERSION.fullmatch(entry.name)}
+        versions = {entry.name for entry in entries if entry.kind == "directory" and is_version_name(entry.name)}
         self._extensions(entries)
         if document is None or data is None:
             return Checked(None, None, self._problems, list(self._advice.values()), [], self._seen)
@@ -277,7 +266,7 @@ class _Check:
 
     def _extensions(self, entries: Sequence[DirectoryEntry]) -> None:
         for entry in entries:
-            if entry.kind != "directory" or entry.name not in _DIRECTORIES:
+            if entry.kind != "directory" or entry.name not in (EXTENSIONS, LOGS):
                 continue
             found = self._scan(entry.name)
             for inside in found:
@@ -316,7 +305,7 @@ class _Check:
             waiting += [(*folder, entry.name) for entry in entries[::-1] if entry.kind == "directory"]
 
     def _readable(self, *names: bytes) -> None:
-        self._problems += unreadable_file(os.path.join(self._directory, *names), self._path(*names))
+        self._problems += unreadable_file(self._storage.why_unreadable(self._path(*names)), self._path(*names))
 
     # --- versions -------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,153 @@
+"""Where an OCFL storage root is kept: everything that is read from a root or appears in it goes through a storage.
+
+The rest of this package knows what OCFL is; only :class:`LocalStorage` knows that it is on a local disk. New objects
+are written to a staging directory first, and a storage publishes them whole.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from io import FileIO
+from typing import BinaryIO, Protocol
+
+from pressmark.fixity.outcomes import Outcome
+from pressmark.fs import durable
+from pressmark.fs.entries import DirectoryEntry, scan
+from pressmark.fs.moves import exchange, make_parents, prune_empty_parents, rename_new
+
+__all__ = ["LocalStorage", "Storage", "status_or_none"]
+
+_OPEN = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_CLOEXEC", "O_BINARY", "O_NOFOLLOW", "O_NONBLOCK"))
+
+
+class Storage(Protocol):
+    """A place that keeps a storage root, or one object of it.
+
+    All paths are bytes with ``/``, relative to the root; ``b""`` is the root itself. Symbolic links are not followed,
+    because OCFL allows none (E090). Every method raises :class:`OSError` where the storage refuses.
+    """
+
+    def below(self, place: bytes) -> Storage:
+        """Return the storage of one directory."""
+
+    def path(self, place: bytes) -> bytes:
+        """Return the path by which the operating system finds a file or directory."""
+
+    def scan(self, directory: bytes) -> list[DirectoryEntry]:
+        """Return what is in a directory, in the order of bytes."""
+
+    def exists(self, place: bytes) -> bool:
+        """Return whether anything has this path."""
+
+    def status(self, place: bytes) -> os.stat_result:
+        """Return the status of a file or directory; it tells two versions of a file apart."""
+
+    def why_unreadable(self, file: bytes) -> OSError | None:
+        """Return the error of opening a file for reading; :data:`None` if it is readable."""
+
+    def open(self, file: bytes) -> tuple[BinaryIO, os.stat_result]:
+        """Open a regular file for reading, and return it with its status."""
+
+    def read(self, file: bytes, limit: int = -1) -> bytes:
+        """Return the content of a regular file, or its first ``limit`` bytes."""
+
+    def hash_files(self, files: Iterable[bytes], algorithms: tuple[str, ...], threads: int) -> Iterator[Outcome]:
+        """Yield the outcome of hashing each file, in order."""
+
+    def publish(self, new: bytes, place: bytes) -> None:
+        """Move a staged directory to ``place``, with the directories above it; never over anything but an empty one.
+
+        :param new: its path in the file system
+        """
+
+    def replace(self, new: bytes, place: bytes) -> bool:
+        """Exchange a staged directory and the one at ``place`` in one step; False if the storage cannot.
+
+        :param new: its path in the file system
+        """
+
+    def withdraw(self, place: bytes, to: bytes) -> None:
+        """Move a directory out in one step, then remove the directories above it that are empty.
+
+        :param to: its new path in the file system
+        """
+
+
+class LocalStorage:
+    """A storage root on a local disk.
+
+    :param root: its directory
+    """
+
+    def __init__(self, root: bytes) -> None:
+        self._root = root
+
+    def below(self, place: bytes) -> LocalStorage:
+        return LocalStorage(os.path.abspath(self.path(place)))
+
+    def path(self, place: bytes) -> bytes:
+        return os.path.join(self._root, place) if place else self._root
+
+    def scan(self, directory: bytes) -> list[DirectoryEntry]:
+        return scan(self.path(directory), follow=False)
+
+    def exists(self, place: bytes) -> bool:
+        return durable.exists(self.path(place))
+
+    def status(self, place: bytes) -> os.stat_result:
+        return os.lstat(self.path(place))
+
+    def why_unreadable(self, file: bytes) -> OSError | None:
+        return durable.why_unreadable(self.path(file))
+
+    def _open(self, file: bytes) -> tuple[int, os.stat_result]:
+        path = self.path(file)
+        descriptor = os.open(path, _OPEN)  # never waits, should a named pipe have taken the file's place
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            os.close(descriptor)
+            raise OSError(errno.EINVAL, "not a regular file", path)
+        return descriptor, status
+
+    def open(self, file: bytes) -> tuple[BinaryIO, os.stat_result]:
+        descriptor, status = self._open(file)
+        return open(descriptor, "rb"), status
+
+    def read(self, file: bytes, limit: int = -1) -> bytes:
+        with FileIO(self._open(file)[0]) as opened:
+            return opened.read(limit) or b""
+
+    def hash_files(self, files: Iterable[bytes], algorithms: tuple[str, ...], threads: int) -> Iterator[Outcome]:
+        from pressmark.fixity.pool import hash_files  # only a check reads content
+
+        return hash_files(map(self.path, files), algorithms, threads, links="refuse")
+
+    def publish(self, new: bytes, place: bytes) -> None:
+        parent, target = os.path.dirname(place), self.path(place)
+        try:
+            if parent:
+                make_parents(self._root, parent)
+            if os.path.isdir(target):
+                os.rmdir(target)  # empty: left behind by a killed run or another program
+            rename_new(new, target)
+        except OSError:
+            prune_empty_parents(self._root, parent, strict=False)
+            raise
+
+    def replace(self, new: bytes, place: bytes) -> bool:
+        return exchange(new, self.path(place))
+
+    def withdraw(self, place: bytes, to: bytes) -> None:
+        os.rename(self.path(place), to)
+        prune_empty_parents(self._root, os.path.dirname(place), strict=False)
+
+
+def status_or_none(storage: Storage, place: bytes) -> os.stat_result | None:
+    """Return the status of a file or directory, or :data:`None` if it has none or cannot be looked at."""
+    try:
+        return storage.status(place)
+    except OSError:
+        return None
