@@ -1,4 +1,4 @@
-"""``pressmark compare``: every door for identifiers, the same numbers in three forms, and errors in one line."""
+"""``pressmark compare``: every kind of input, the same numbers in every output, errors on one line."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_json(call: Call, ids: Path) -> None:
     assert result.exit_code == 1
     assert (first["name"], first["layout"]) == ("0004", layout("0004").name)
     assert second["config"] == layout("0012", delimiters=["."]).config()
-    assert (first["clashes"]["equal"], second["clashes"]["equal"]) == (0, 2)
+    assert (first["collisions"]["equal"], second["collisions"]["equal"]) == (0, 2)
     assert (first["mapped"], first["directories"]["leaf"], second["directories"]["leaf"]) == (5, 5, 4)
     assert (summary["identifiers"], summary["source"], summary["directory_limit"]) == (5, "ids.txt", 3)
     assert summary["ok"] is True
@@ -76,7 +76,7 @@ def test_tables(call: Call, ids: Path) -> None:
     assert result.exit_code == 1
     lines = result.stdout.splitlines()
     assert lines[0] == "1 of 2 layouts loses objects."
-    assert any(line.startswith("- 0012:delimiters=.: 2 identifiers share a path with another") for line in lines)
+    assert any(line.startswith("- 0012:delimiters=.: 2 identifiers share 1 path") for line in lines)
     safety = [line.split() for line in lines if line.split()[:1] == ["0012:delimiters=."]]
     assert safety[0][1:4] == ["no", "2", "0"]
     assert "'miun.aje1563.0001.001', 'miun.aje1563.0002.001'" in result.stdout
@@ -85,7 +85,7 @@ def test_tables(call: Call, ids: Path) -> None:
 def test_all_is_well(call: Call, ids: Path) -> None:
     result = call("compare", "ids.txt", "--layout", "0004", "--layout", "pairtree")
     assert (result.exit_code, result.stderr) == (0, "")
-    assert result.stdout.startswith("Each of these layouts has a place for every object.\n")
+    assert result.stdout.startswith("All layouts are safe.\n")
 
 
 def test_damaged_parquet(call: Call, tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_damaged_parquet(call: Call, tmp_path: Path) -> None:
     assert result.stderr.count("\n") == 1
 
 
-def test_every_door(call: Call, tmp_path: Path) -> None:
+def test_every_input(call: Call, tmp_path: Path) -> None:
     """Lines, NUL-ended, from a pipe, gzipped; CSV, TSV, Parquet; the objects of a store: the same comparison."""
     lines = "".join(f"{identifier}\n" for identifier in IDS).encode()
     (tmp_path / "ids.txt").write_bytes(lines)
@@ -112,7 +112,7 @@ def test_every_door(call: Call, tmp_path: Path) -> None:
     (tmp_path / "nul").write_bytes(lines.replace(b"\n", b"\0"))
     (tmp_path / "table.csv").write_text("n,id\n" + "".join(f'1,"{identifier}"\n' for identifier in IDS))
     (tmp_path / "table.tsv.gz").write_bytes(gzip.compress(b"".join(f"{one}\tx\n".encode() for one in IDS)))
-    doors = [
+    inputs = [
         ("ids.txt",),
         ("ids.txt.gz",),
         ("nul", "-0"),
@@ -127,22 +127,22 @@ def test_every_door(call: Call, tmp_path: Path) -> None:
 
         table = pyarrow.table({"n": [1, 2, None, 3, 4, 5], "id": [*IDS[:3], None, *IDS[3:]]})
         pyarrow.parquet.write_table(table, tmp_path / "table.parquet", row_group_size=2)
-        doors.append(("table.parquet", "--column", "id"))
+        inputs.append(("table.parquet", "--column", "id"))
     (tmp_path / "file").write_text("content")
     books = stores.create("pairtree", tmp_path / "books")
     for identifier in IDS:
         books.put(identifier, tmp_path / "file")
-    doors.append(("books",))
+    inputs.append(("books",))
     wanted = None
-    for door in doors:
-        result = call("compare", *door, *LAYOUTS, "--json", stdin=lines)
+    for given in inputs:
+        result = call("compare", *given, *LAYOUTS, "--json", stdin=lines)
         layouts, summary = records(result.stdout)
-        assert (door, result.exit_code, summary["identifiers"]) == (door, 1, 5)
+        assert (given, result.exit_code, summary["identifiers"]) == (given, 1, 5)
         numbers = [
-            (one["clashes"]["equal"], one["directories"], one["lengths"], one["fan_out"]["max"]) for one in layouts
+            (one["collisions"]["equal"], one["directories"], one["lengths"], one["fan_out"]["max"]) for one in layouts
         ]
         wanted = wanted or numbers
-        assert (door, numbers) == (door, wanted)
+        assert (given, numbers) == (given, wanted)
 
 
 @needs_report
@@ -151,7 +151,7 @@ def test_the_report(call: Call, ids: Path, tmp_path: Path) -> None:
     (tmp_path / "report.html").write_text("old")
     result = call("compare", "ids.txt", *LAYOUTS, "--report", "report.html", "--json")
     assert result.exit_code == 1
-    assert result.stderr == "pressmark: report.html: the report is written\n"
+    assert result.stderr == "pressmark: report.html: report written\n"
     text = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert text.startswith("<!doctype html>")
     data = json.loads(text.rpartition('id="data">')[2].partition("</script>")[0])
@@ -201,7 +201,7 @@ def test_a_probe_as_a_table(call: Call, ids: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(comparing, "probe_tree", lambda folder, paths: probe)
     result = call("compare", "ids.txt", "--layout", "0004", "--probe", ".")
     assert result.exit_code == 0
-    assert "Microseconds a directory, in here (ext4)" in result.stdout
+    assert "Microseconds per directory, in here (ext4)" in result.stdout
     assert "12.5" in result.stdout
     assert result.stdout.rstrip().endswith("caches cannot be dropped")
 
@@ -217,7 +217,7 @@ def test_identifiers_that_are_all_equal(call: Call, tmp_path: Path) -> None:
     result = call("compare", "ids.txt", "--layout", "0004", "--json")
     [one], summary = records(result.stdout)
     assert result.exit_code == 1
-    assert (one["clashes"]["equal"], summary["duplicates"]) == (1000, 1000)
+    assert (one["collisions"]["equal"], summary["duplicates"]) == (1000, 1000)
     assert summary["verdict"]["statements"][0]["rule"] == "duplicates"
 
 
@@ -245,15 +245,15 @@ def test_hostile_identifiers_on_a_terminal(call: Call, tmp_path: Path) -> None:
         (("ids.txt", "--layout", "0003:tupleSize=40"), "--layout '0003:tupleSize=40': tupleSize: 40 is not an integer"),
         (("ids.txt", "--layout", "0006"), "--layout '0006': delimiter: required by"),
         (("nowhere.txt", "--layout", "0004"), "nowhere.txt: No such file or directory"),
-        (("empty.txt", "--layout", "0004"), "empty.txt: there is no identifier in it"),
+        (("empty.txt", "--layout", "0004"), "empty.txt: no identifiers"),
         (("empty.csv", "--column", "id", "--layout", "0004"), "empty.csv: it is empty: there is no header row"),
         (("ids.csv", "--layout", "0004"), "ids.csv: CSV needs --column"),
         (("ids.csv", "--column", "no", "--layout", "0004"), "ids.csv: no column 'no'; it has id"),
-        (("ids.csv", "--column", "id", "-0", "--layout", "0004"), "-0 does not go with --column"),
-        ((".", "--column", "1", "--layout", "0004"), ".: it is a directory, so it is read as a store"),
+        (("ids.csv", "--column", "id", "-0", "--layout", "0004"), "-0 cannot be combined with --column"),
+        ((".", "--column", "1", "--layout", "0004"), ".: a directory is opened as a store"),
         (("plain", "--layout", "0004"), "'plain': "),
-        (("ids.txt", "--layout", "0004", "--probe", "nowhere"), "--probe nowhere: no such directory"),
-        (("ids.txt", "--layout", "0004", "--temporary", "nowhere"), "--temporary nowhere: no such directory"),
+        (("ids.txt", "--layout", "0004", "--probe", "nowhere"), "--probe nowhere: directory not found"),
+        (("ids.txt", "--layout", "0004", "--temporary", "nowhere"), "--temporary nowhere: directory not found"),
         (("ids.txt", "--layout", "0004", "--directory-limit", "0"), "invalid value for '--directory-limit'"),
     ],
 )
@@ -273,8 +273,8 @@ def test_wrong_calls(call: Call, tmp_path: Path, arguments: tuple[str, ...], mes
 @pytest.mark.parametrize(
     ("report", "message"),
     [
-        ("nowhere/report.html", "'nowhere/report.html': its directory does not exist; make it, or name another file"),
-        ("folder", "'folder': it is a directory; name a file"),
+        ("nowhere/report.html", "'nowhere/report.html': parent directory not found; create it or choose another file"),
+        ("folder", "'folder': is a directory; choose a file name"),
         ("ids.txt", "ids.txt: input and report are the same file"),
     ],
 )
@@ -293,7 +293,7 @@ def test_a_read_only_folder(call: Call, ids: Path, tmp_path: Path) -> None:
     result = call("compare", "ids.txt", "--layout", "0004", "--report", "folder/report.html")
     assert result.exit_code == 2
     assert result.stderr == (
-        "pressmark: 'folder/report.html': it cannot be written (Permission denied); name another file\n"
+        "pressmark: 'folder/report.html': cannot be written (Permission denied); choose another file\n"
     )
 
 
@@ -301,7 +301,10 @@ def test_a_missing_package(call: Call, ids: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(pages.importlib.util, "find_spec", lambda name: None)
     result = call("compare", "ids.txt", "--layout", "0004", "--report", "report.html")
     assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr == "pressmark: 'report.html': it needs matplotlib: pip install \"pressmark[report]\"\n"
+    assert (
+        result.stderr
+        == "pressmark: 'report.html': matplotlib is not installed; run: pip install \"pressmark[report]\"\n"
+    )
 
 
 def test_a_malformed_row(call: Call, tmp_path: Path) -> None:
@@ -339,8 +342,8 @@ def test_tables_on_narrow_terminals(monkeypatch: pytest.MonkeyPatch, columns: in
 
 
 def test_a_run_of_its_own(run: Run, tmp_path: Path) -> None:
-    """A short one tells of no progress."""
+    """A short run shows no progress."""
     (tmp_path / "ids.txt").write_text("".join(f"a:{number}\n" for number in range(1000)))
     done = run("compare", "ids.txt", "--layout", "0004", "--progress")
     assert (done.returncode, done.stderr) == (0, b"")
-    assert b"This layout suits." in done.stdout
+    assert b"This layout is safe." in done.stdout

@@ -34,7 +34,7 @@ def path_of(layout: Layout, identifier: str | bytes) -> str | None:
 
 @pytest.mark.parametrize("name", samples.layouts())
 def test_every_number(implementation: Implementation, tmp_path: Path, name: str) -> None:
-    """Directories by depth, fan-out, the largest; and of the paths lengths, depth, clashes, locality."""
+    """Directories by depth, fan-out, the largest; and of the paths lengths, depth, collisions, locality."""
     layout = samples.layouts()[name]
     # What no file system makes cannot be counted there; that it is refused is told apart.
     paths = {identifier: path_of(layout, identifier) for identifier in IDS}

@@ -13,7 +13,7 @@ import pytest
 
 import pressmark
 from pressmark import stores
-from pressmark.compare import KINDS, Comparison, LayoutResult, Progress, compare
+from pressmark.compare import KINDS, Comparison, ComparisonProgress, LayoutResult, compare
 from pressmark.errors import SpillError
 from pressmark.layouts import blocks
 from pressmark.layouts import streams as lines
@@ -38,10 +38,10 @@ def test_volumes_of_one_work(implementation: Implementation) -> None:
     ids = [*volumes, *(f"mdp.39015{number:09d}" for number in range(500))]
     names = ["0012", "0003 3x3", "0002", "0004", "pairtree"]
     found = {one.name: one for one in compare(ids, [LAYOUTS[name] for name in names], names=names).layouts}
-    assert {name: result.clashes.equal for name, result in found.items()} == {**dict.fromkeys(names, 0), "0012": 178}
-    clashes = found["0012"].clashes
-    assert (clashes.groups["equal"], clashes.paths) == (1, 501)
-    (group,) = clashes.first["equal"]
+    assert {name: result.collisions.equal for name, result in found.items()} == {**dict.fromkeys(names, 0), "0012": 178}
+    collisions = found["0012"].collisions
+    assert (collisions.groups["equal"], collisions.paths) == (1, 501)
+    (group,) = collisions.first["equal"]
     assert (group.kind, group.count, group.exact, len(group.members)) == ("equal", 178, True, 20)
     assert [(member.number, member.identifier) for member in group.members[:2]] == [
         (0, "miun.aje0000.0001.001"),
@@ -52,18 +52,18 @@ def test_volumes_of_one_work(implementation: Implementation) -> None:
     # Without a prefix to remove there is nothing to lose.
     for delimiters in ([], ["/"], [":"]):
         (other,) = compare(ids, [pressmark.layout("0012", delimiters=delimiters)]).layouts
-        assert other.clashes.equal == 0
+        assert other.collisions.equal == 0
 
 
 def test_clashes_of_every_kind(implementation: Implementation) -> None:
     """Counts are of identifiers that share; the groups of each kind name them."""
     ids = ["a.x", "A.x", "caf\u00e9", "cafe\u0301", "in", "in/side", "a.x", "alone"]
     result = one(ids, "0002")
-    clashes = result.clashes
-    assert (clashes.equal, clashes.case, clashes.normalization, clashes.folded) == (2, 3, 4, 5)
-    assert (clashes.inside, clashes.inside_exact, clashes.paths) == (2, 2, 7)
-    assert clashes.groups == {"equal": 1, "case": 1, "normalization": 1, "inside": 1}
-    members = {kind: [one.identifier for one in clashes.first[kind][0].members] for kind in KINDS}
+    collisions = result.collisions
+    assert (collisions.equal, collisions.case, collisions.normalization, collisions.folded) == (2, 3, 4, 5)
+    assert (collisions.inside, collisions.inside_exact, collisions.paths) == (2, 2, 7)
+    assert collisions.groups == {"equal": 1, "case": 1, "normalization": 1, "inside": 1}
+    members = {kind: [one.identifier for one in collisions.first[kind][0].members] for kind in KINDS}
     assert members == {
         "equal": ["a.x", "a.x"],
         "case": ["a.x", "a.x", "A.x"],
@@ -76,15 +76,15 @@ def test_clashes_of_every_kind(implementation: Implementation) -> None:
 
 def test_only_the_first_groups_are_named(implementation: Implementation) -> None:
     """All are counted."""
-    clashes = one([f"{space}.{number:02d}" for number in range(50) for space in "ab"]).clashes
-    assert (clashes.equal, clashes.groups["equal"], len(clashes.first["equal"])) == (100, 50, 20)
+    collisions = one([f"{space}.{number:02d}" for number in range(50) for space in "ab"]).collisions
+    assert (collisions.equal, collisions.groups["equal"], len(collisions.first["equal"])) == (100, 50, 20)
 
 
 def test_nesting_is_no_fault_of_a_pairtree(implementation: Implementation) -> None:
     """Its objects are in directories of their own at the end of their paths."""
     ids = ["ab", "abcd"]
     found = {name: one(ids, name) for name in ("pairtree", "0002")}
-    assert found["pairtree"].clashes.inside_exact == 2
+    assert found["pairtree"].collisions.inside_exact == 2
     assert found["pairtree"].nesting
     assert found["pairtree"].ok
     assert one(["ab", "ab/cd"], "0002").ok is False
@@ -139,10 +139,10 @@ def test_long_identifiers_are_shown_in_part(implementation: Implementation) -> N
     """A very long one is named by its beginning, and counted as a whole."""
     long = "x" * 100_000
     result = one([long, long], "pairtree")
-    (group,) = result.clashes.first["equal"]
+    (group,) = result.collisions.first["equal"]
     assert [len(member.identifier) for member in group.members] == [1001, 1001]
     assert [len(member.path) for member in group.members] == [1001, 1001]
-    assert result.lengths.path_octets.max == 149_999
+    assert result.lengths.path_bytes.max == 149_999
     assert result.directories.levels == (1,) * 50_000
     assert result.refused["unix"].first[0].identifier.endswith("x…")
 
@@ -212,7 +212,7 @@ def test_nulls_are_no_identifiers(implementation: Implementation) -> None:
     pyarrow = pytest.importorskip("pyarrow")
     found = compare(pyarrow.array(["a.b", None, "c.b"]), [LAYOUTS["0012"]])
     assert (found.identifiers, found.layouts[0].mapped, found.layouts[0].unmapped.count) == (2, 2, 0)
-    assert [member.number for member in found.layouts[0].clashes.first["equal"][0].members] == [0, 2]
+    assert [member.number for member in found.layouts[0].collisions.first["equal"][0].members] == [0, 2]
     table = pyarrow.table({"n": ["1"], "id": ["x.y"]})
     assert compare(table, [LAYOUTS["0012"]], field="id").identifiers == 1
 
@@ -224,7 +224,7 @@ def test_a_store_is_walked(tmp_path: Path) -> None:
     for identifier in ("a.1", "b.1"):
         store.put(identifier, tmp_path / "file")
     found = compare(store, [LAYOUTS["0012"]])
-    assert (found.identifiers, found.layouts[0].clashes.equal) == (2, 2)
+    assert (found.identifiers, found.layouts[0].collisions.equal) == (2, 2)
 
 
 @pytest.mark.parametrize("ids", ["one", b"one", 7, None])
@@ -290,20 +290,20 @@ def test_nothing(implementation: Implementation, name: str) -> None:
     found = compare([], [LAYOUTS[name]])
     (result,) = found.layouts
     assert (found.identifiers, found.duplicates, result.mapped, result.directories.total) == (0, 0, 0, 0)
-    assert (result.lengths.path_octets.count, result.costs.inodes, result.growth.model) == (0, 0, "none")
+    assert (result.lengths.path_bytes.count, result.costs.inodes, result.growth.model) == (0, 0, "none")
     assert result.ok
     json.dumps(found.record(), allow_nan=False)
 
 
 @pytest.mark.parametrize("name", LAYOUTS)
 def test_one_identifier(implementation: Implementation, name: str) -> None:
-    """Nothing clashes, and nothing can be said of growth that is not in the layout."""
+    """Nothing collides, and nothing can be said of growth that is not in the layout."""
     identifier = "druid.gh875jh5489"
     (result,) = compare([identifier], [LAYOUTS[name]]).layouts
     depth = LAYOUTS[name].map_id(identifier).count("/") + 1
     assert (result.mapped, result.directories.total, result.directories.leaf) == (1, depth, 1)
     assert (result.depth.min, result.depth.max, result.directories.levels) == (depth, depth, (1,) * depth)
-    assert (result.clashes.equal, result.clashes.folded, result.locality.shared_segments) == (0, 0, 0)
+    assert (result.collisions.equal, result.collisions.folded, result.locality.shared_segments) == (0, 0, 0)
     assert result.ok
     json.dumps(result.record(), allow_nan=False)
 
@@ -313,7 +313,7 @@ def test_all_the_same(implementation: Implementation) -> None:
     found = compare(["x.y"] * 3000, [LAYOUTS["0012"], LAYOUTS["0002"]])
     assert found.duplicates == found.identifiers == 3000
     for result in found.layouts:
-        assert (result.clashes.equal, result.clashes.paths, result.directories.leaf) == (3000, 1, 1)
+        assert (result.collisions.equal, result.collisions.paths, result.directories.leaf) == (3000, 1, 1)
         assert result.locality.last_directories_per_1000 == 1
     assert not found.ok
 
@@ -322,8 +322,8 @@ def test_a_million_that_collide(twins: tuple[Implementation, Implementation]) ->
     """Counted without being held, by the native twin; few are named."""
     with use(twins[0]):
         result = one((b"n%d.same" % number for number in range(10**6)), memory=16 << 20)
-    assert (result.clashes.equal, result.clashes.paths, result.clashes.groups["equal"]) == (10**6, 1, 1)
-    assert len(result.clashes.first["equal"][0].members) == 20
+    assert (result.collisions.equal, result.collisions.paths, result.collisions.groups["equal"]) == (10**6, 1, 1)
+    assert len(result.collisions.first["equal"][0].members) == 20
     assert result.directories.levels == (1, 1, 1, 1)
 
 
@@ -373,9 +373,13 @@ def test_the_twins_agree(twins: tuple[Implementation, Implementation]) -> None:
 
 def test_events(implementation: Implementation) -> None:
     """Blocks as they are read, layouts as they are merged."""
-    events: list[Progress] = []
+    events: list[ComparisonProgress] = []
     compare(["a", "b"], [LAYOUTS["0002"], LAYOUTS["0003 3x3"]], on_event=events.append)
-    assert events == [Progress("read", 2, 0), Progress("merge", 2, 1), Progress("merge", 2, 2)]
+    assert events == [
+        ComparisonProgress("read", 2, 0),
+        ComparisonProgress("merge", 2, 1),
+        ComparisonProgress("merge", 2, 2),
+    ]
 
 
 def test_the_record_is_all_of_it() -> None:
@@ -383,10 +387,10 @@ def test_the_record_is_all_of_it() -> None:
     found = compare(["a.b"], [LAYOUTS["0012"]], source="somewhere")
     assert isinstance(found, Comparison)
     record = json.loads(json.dumps(found.record(), allow_nan=False))
-    assert (record["format"], record["identifiers"], record["source"], record["ok"]) == (1, 1, "somewhere", True)
+    assert (record["format"], record["identifiers"], record["source"], record["ok"]) == (2, 1, "somewhere", True)
     assert record["machine"]["implementation"] == pressmark.implementation
-    assert record["layouts"][0]["lengths"]["path_octets"]["histogram"] == [[13, 1]]
-    assert found.layouts[0].lengths.path_octets.ecdf() == [(13, 1.0)]
+    assert record["layouts"][0]["lengths"]["path_bytes"]["histogram"] == [[13, 1]]
+    assert found.layouts[0].lengths.path_bytes.ecdf() == [(13, 1.0)]
 
 
 # --- what objects cost --------------------------------------------------------------------------------------------

@@ -84,7 +84,7 @@ def test_caches_that_are_dropped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     caches.write_text("")
     (tmp_path / "probed").mkdir()
     monkeypatch.setattr(probe, "_CACHES", str(caches))
-    monkeypatch.setattr(probe, "file_system", lambda folder: "ext4")
+    monkeypatch.setattr(probe, "file_system_type", lambda folder: "ext4")
     cold = probe.probe_tree(tmp_path / "probed", ["a"]).walk_cold
     assert (cold.seconds is not None, cold.reason) == (True, "")
     assert caches.read_text() == "3\n"

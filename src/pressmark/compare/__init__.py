@@ -1,63 +1,63 @@
-"""Layouts compared on one's own identifiers, before a petabyte is written under one of them."""
+"""Compare layouts on your own identifiers before you choose one."""
 
 from __future__ import annotations
 
-from pressmark.compare.comparison import Comparison, Progress, compare
-from pressmark.compare.growth import growth, hashed_directories
+from pressmark.compare.comparison import Comparison, ComparisonProgress, compare
+from pressmark.compare.growth import hashed_directories, predict_growth
+from pressmark.compare.job import CompareLayouts, collect, compare_in_chunks, read_identifiers
 from pressmark.compare.result import (
     FORMAT,
     KINDS,
-    Clashes,
+    CollisionGroup,
+    Collisions,
     Costs,
     Depth,
     Directories,
     Distribution,
+    Example,
     FanOut,
     FirstSegments,
-    Group,
     Growth,
     LargeDirectory,
     LayoutResult,
     Lengths,
     Locality,
-    Named,
+    Occurrences,
     Probe,
     ProbeTimes,
-    Refused,
     Throughput,
     from_record,
 )
-from pressmark.compare.sharding import CompareLayouts, collect, compare_sharded, identifiers_of
 
 __all__ = [
     "FORMAT",
     "KINDS",
-    "Clashes",
+    "CollisionGroup",
+    "Collisions",
     "CompareLayouts",
     "Comparison",
+    "ComparisonProgress",
     "Costs",
     "Depth",
     "Directories",
     "Distribution",
+    "Example",
     "FanOut",
     "FirstSegments",
-    "Group",
     "Growth",
     "LargeDirectory",
     "LayoutResult",
     "Lengths",
     "Locality",
-    "Named",
+    "Occurrences",
     "Probe",
     "ProbeTimes",
-    "Progress",
-    "Refused",
     "Throughput",
     "collect",
     "compare",
-    "compare_sharded",
+    "compare_in_chunks",
     "from_record",
-    "growth",
     "hashed_directories",
-    "identifiers_of",
+    "predict_growth",
+    "read_identifiers",
 ]
