@@ -22,8 +22,7 @@ from pressmark.cli.common.lists import checked
 from pressmark.cli.common.options import layout_option
 from pressmark.cli.common.progress import DISPLAY_AFTER, LOG_EVERY, Display, Manner, manner_of
 from pressmark.cli.common.rich_tables import Table, print_tables
-from pressmark.cli.store.options import opened, store_endings
-from pressmark.compare import Comparison, ComparisonProgress, compare
+from pressmark.compare.comparison import Comparison, ComparisonProgress, compare
 from pressmark.compare.report import SYSTEMS, Verdict, check_report, find_defects, judge, write_report
 from pressmark.compare.result import KINDS
 from pressmark.errors import ReportError, SpillError, quoted
@@ -258,8 +257,11 @@ def _opened(
         if column or format_name or null or delimiter or crlf:
             options = "--column, --format, --delimiter, --crlf and -0"
             raise CallError(f"{file}: a directory is opened as a store; {options} are for files")
+        # Imported here: most runs do not open a store.
+        from pressmark.cli.store.options import opened, store_endings
+
         with store_endings():
-            yield _of_store(file, skipped)
+            yield _of_store(opened(os.fsencode(file), None, None, None), skipped)
         return
     kind, gunzip = chosen_source(file, format_name, column, delimiter, crlf)
     if null and column is not None:
@@ -279,8 +281,8 @@ def _opened(
                 yield items
 
 
-def _of_store(file: str, skipped: _Skipped) -> Iterator[str]:
-    for found in opened(os.fsencode(file), None, None, None).objects():
+def _of_store(store: Any, skipped: _Skipped) -> Iterator[str]:
+    for found in store.objects():
         if found.id is None:
             skipped.count += 1
         else:

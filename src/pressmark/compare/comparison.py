@@ -47,7 +47,6 @@ from pressmark.layouts.blocks import (
     starting_with,
 )
 from pressmark.paths import PROFILES, Clash, PathIndex, PathLengths, refusals
-from pressmark.stores.store import Store
 from pressmark.tabular.detection import Crlf
 from pressmark.threads import resolve_threads
 from pressmark.version import __version__
@@ -266,7 +265,8 @@ def unique_names(layouts: Sequence[Layout], names: Sequence[str | None] | None) 
 
 def _identifiers(ids: Any) -> Any:
     """Return the source of identifiers; for a store, the identifiers of its objects."""
-    if isinstance(ids, Store):
+    # Recognised by its method: importing the stores would cost more than most comparisons.
+    if hasattr(ids, "objects"):
         return (found.id for found in ids.objects() if found.id is not None)
     return ids
 
