@@ -25,7 +25,7 @@ from pressmark.compare import comparison as comparing
 
 from .conftest import Call, Run
 
-# Two of the shape of which 0012 with the delimiter "." loses all but one.
+# 0012 with the delimiter "." maps the first two to the same path.
 IDS = ["miun.aje1563.0001.001", "miun.aje1563.0002.001", "uc1.b1", "uc1.b12", "mdp.39015004042316"]
 LAYOUTS = ("--layout", "0004", "--layout", "0012:delimiters=.")
 HAS_REPORT = all(importlib.util.find_spec(package) for package in ("matplotlib", "jinja2"))
@@ -46,7 +46,7 @@ def records(output: str) -> tuple[list[dict[str, Any]], dict[str, Any]]:
 
 
 def test_json(call: Call, ids: Path) -> None:
-    """One object a layout and line, then what concerns all, with the verdict."""
+    """One line per layout, then a summary with the verdict."""
     result = call("compare", "ids.txt", *LAYOUTS, "--json", "--directory-limit", "3")
     (first, second), summary = records(result.stdout)
     assert result.exit_code == 1
@@ -60,8 +60,8 @@ def test_json(call: Call, ids: Path) -> None:
     assert "shared" in [statement["rule"] for statement in summary["verdict"]["statements"]]
 
 
-def test_what_no_nul_ends(call: Call) -> None:
-    """It is held, and named, as far as it takes to refuse it."""
+def test_item_without_nul(call: Call) -> None:
+    """An item without a NUL is cut at the maximum length."""
     (item,) = null_ended(io.BytesIO(b"x" * (MAX_IDENTIFIER_BYTES + 9)))
     assert len(item) == MAX_IDENTIFIER_BYTES + 1
     assert list(null_ended(io.BytesIO(b"a\0\0b\nc\0d"))) == [b"a", b"", b"b\nc", b"d"]
@@ -71,7 +71,7 @@ def test_what_no_nul_ends(call: Call) -> None:
 
 
 def test_tables(call: Call, ids: Path) -> None:
-    """People get the verdict, and the same numbers."""
+    """The tables show the verdict and the same numbers."""
     result = call("compare", "ids.txt", *LAYOUTS)
     assert result.exit_code == 1
     lines = result.stdout.splitlines()
@@ -82,14 +82,14 @@ def test_tables(call: Call, ids: Path) -> None:
     assert "'miun.aje1563.0001.001', 'miun.aje1563.0002.001'" in result.stdout
 
 
-def test_all_is_well(call: Call, ids: Path) -> None:
+def test_safe_layouts(call: Call, ids: Path) -> None:
     result = call("compare", "ids.txt", "--layout", "0004", "--layout", "pairtree")
     assert (result.exit_code, result.stderr) == (0, "")
     assert result.stdout.startswith("All layouts are safe.\n")
 
 
 def test_damaged_parquet(call: Call, tmp_path: Path) -> None:
-    """What pyarrow says of it is one line, without the way it came."""
+    """The error of pyarrow is one line, without a traceback."""
     pyarrow = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")
     table = pyarrow.table({"id": [f"identifier{number}" for number in range(1000)]})
@@ -105,7 +105,7 @@ def test_damaged_parquet(call: Call, tmp_path: Path) -> None:
 
 
 def test_every_input(call: Call, tmp_path: Path) -> None:
-    """Lines, NUL-ended, from a pipe, gzipped; CSV, TSV, Parquet; the objects of a store: the same comparison."""
+    """Every kind of input gives the same comparison."""
     lines = "".join(f"{identifier}\n" for identifier in IDS).encode()
     (tmp_path / "ids.txt").write_bytes(lines)
     (tmp_path / "ids.txt.gz").write_bytes(gzip.compress(lines))
@@ -147,7 +147,7 @@ def test_every_input(call: Call, tmp_path: Path) -> None:
 
 @needs_report
 def test_the_report(call: Call, ids: Path, tmp_path: Path) -> None:
-    """It holds the same numbers, and replaces what was there."""
+    """The report contains the same numbers and replaces an existing file."""
     (tmp_path / "report.html").write_text("old")
     result = call("compare", "ids.txt", *LAYOUTS, "--report", "report.html", "--json")
     assert result.exit_code == 1
@@ -165,7 +165,7 @@ def test_parameters_reach_the_comparison(
     call: Call, ids: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def probe_tree(folder: Path, paths: list[str]) -> Probe:
-        # The real one drops the caches of the whole machine where it may.
+        # The real function may drop the caches of the whole machine.
         return Probe(str(folder), objects=len(paths), walk_cold=ProbeTimes(reason="caches cannot be dropped"))
 
     monkeypatch.setattr(comparing, "probe_tree", probe_tree)
@@ -187,7 +187,7 @@ def test_parameters_reach_the_comparison(
     [one], summary = records(result.stdout)
     assert (one["costs"]["files_per_object"], one["costs"]["versions"]) == (7, 3)
     assert list(one["refused"]) == ["windows"]
-    # No path has room behind a root of 300 octets.
+    # Every path is too long below a root of 300 bytes.
     assert one["refused"]["windows"]["count"] == 5
     assert (summary["profile"], summary["threads"]) == ("windows", 1)
     assert (one["probe"]["objects"], one["probe"]["folder"]) == (5, ".")
@@ -195,7 +195,7 @@ def test_parameters_reach_the_comparison(
 
 
 def test_a_probe_as_a_table(call: Call, ids: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Times that there are, and why there are none."""
+    """The table shows times, or the reason why there are none."""
     times = ProbeTimes(0.5, 12.5)
     probe = Probe("here", "ext4", 5, 20, create=times, walk_cold=ProbeTimes(reason="caches cannot be dropped"))
     monkeypatch.setattr(comparing, "probe_tree", lambda folder, paths: probe)
@@ -207,7 +207,7 @@ def test_a_probe_as_a_table(call: Call, ids: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_the_same_layout_twice(call: Call, ids: Path) -> None:
-    """Each row has a name of its own."""
+    """Each row has a distinct name."""
     layouts, _ = records(call("compare", "ids.txt", "--layout", "0004", "--layout", "0004", "--json").stdout)
     assert len({one["name"] for one in layouts}) == 2
 
@@ -230,7 +230,7 @@ def test_identifiers_without_a_path(call: Call, tmp_path: Path) -> None:
 
 
 def test_hostile_identifiers_on_a_terminal(call: Call, tmp_path: Path) -> None:
-    """What is not printable is escaped, and markup is text."""
+    """Unprintable characters are escaped, and markup is plain text."""
     (tmp_path / "ids.txt").write_bytes("[bold]\x1b[31m\u202e\n".encode() * 2)
     result = call("compare", "ids.txt", "--layout", "0004")
     assert "'[bold]\\x1b[31m\\u202e'" in result.stdout
@@ -279,7 +279,7 @@ def test_wrong_calls(call: Call, tmp_path: Path, arguments: tuple[str, ...], mes
     ],
 )
 def test_a_report_that_cannot_be_written(call: Call, ids: Path, tmp_path: Path, report: str, message: str) -> None:
-    """It is refused before the work."""
+    """The report is checked before the comparison."""
     (tmp_path / "folder").mkdir()
     result = call("compare", "ids.txt", "--layout", "0004", "--report", report)
     assert (result.exit_code, result.stdout, result.stderr) == (2, "", f"pressmark: {message}\n")
@@ -308,7 +308,7 @@ def test_a_missing_package(call: Call, ids: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_malformed_row(call: Call, tmp_path: Path) -> None:
-    """It ends the run, so that no number leaves it out."""
+    """A malformed row ends the run."""
     (tmp_path / "table.csv").write_text("id,n\na,1\nb\n")
     result = call("compare", "table.csv", "--column", "id", "--layout", "0004")
     assert (result.exit_code, result.stdout) == (1, "")
@@ -317,7 +317,7 @@ def test_a_malformed_row(call: Call, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("columns", [60, 22, 14])
 def test_tables_on_narrow_terminals(monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
-    """What is too wide is turned around, and what is still too wide printed row by row: no number is folded."""
+    """A wide table is transposed, or printed row by row; numbers are never wrapped."""
 
     class Terminal(io.StringIO):
         encoding = "utf-8"
@@ -341,7 +341,7 @@ def test_tables_on_narrow_terminals(monkeypatch: pytest.MonkeyPatch, columns: in
     assert bool(re.search(r"^ +a +b *$", text, re.MULTILINE)) == (columns == 22)
 
 
-def test_a_run_of_its_own(run: Run, tmp_path: Path) -> None:
+def test_process(run: Run, tmp_path: Path) -> None:
     """A short run shows no progress."""
     (tmp_path / "ids.txt").write_text("".join(f"a:{number}\n" for number in range(1000)))
     done = run("compare", "ids.txt", "--layout", "0004", "--progress")

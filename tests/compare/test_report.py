@@ -1,4 +1,4 @@
-"""The report: what its verdict says and why, and a page that is whole, safe and readable wherever it is opened."""
+"""The report: its verdict, and a self-contained, safe and accessible page."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ HOSTILE = [
 
 
 def layout(name: str = "one", **numbers: Any) -> LayoutResult:
-    """Return a layout without defects, except for what is given."""
+    """Return a layout without defects, with some fields replaced."""
     return replace(LayoutResult(name, name, {}, mapped=100, reversible="always"), **numbers)
 
 
@@ -77,7 +77,7 @@ SHARED = Collisions(
 
 
 def rules(found: Comparison) -> dict[str, str]:
-    """Return the sentences of a verdict by their rules."""
+    """Return the sentences of a verdict by rule."""
     return {statement.rule: statement.text for statement in judge(found).statements}
 
 
@@ -86,8 +86,8 @@ def test_nothing_to_compare() -> None:
     assert (found.kind, found.word) == ("attention", "Nothing to compare")
 
 
-def test_all_is_well() -> None:
-    """A good verdict has no more to say than why."""
+def test_good_verdict() -> None:
+    """A good verdict has only its reasons."""
     found = judge(comparison(layout("a"), layout("b")))
     assert found.kind == "good"
     assert [statement.rule for statement in found.statements] == ["safe", "limit"]
@@ -121,7 +121,7 @@ def test_duplicates_count_against_no_layout() -> None:
 
 
 def test_objects_within_others() -> None:
-    """They are a fault, except where the kind of store allows it."""
+    """Nesting is a defect unless the store format allows it."""
     inside = Collisions(
         inside=2,
         inside_exact=2,
@@ -141,7 +141,7 @@ def test_identifiers_without_a_path() -> None:
 
 
 def test_paths_that_systems_refuse() -> None:
-    """Unix refusing a path is a fault; that of others a remark, where it was asked for."""
+    """A path not allowed by Unix is a defect; by other systems of the profile, a remark."""
     refused = {"unix": Occurrences(1, (Example(0, "a", "b", "too long"),)), "windows": Occurrences(5)}
     assert find_defects(layout(refused=refused)) == ("refused",)
     other = {"unix": Occurrences(), "windows": Occurrences(5)}
@@ -204,7 +204,7 @@ def test_irreversible_layouts_are_named() -> None:
 
 
 class Page(HTMLParser):
-    """What a page is made of; nesting is checked on the way."""
+    """The elements of a page; checks that tags are nested correctly."""
 
     VOID = frozenset({"meta", "br", "wbr", "path", "use", "line", "rect"})
 
@@ -240,7 +240,7 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="module")
 def found() -> Comparison:
-    """A comparison of hostile identifiers, with every kind of trouble."""
+    """A comparison of malicious identifiers with every kind of problem."""
     ids = [*HOSTILE, "A", "a", "é", "e\u0301", "..", "", *(f"miun.{number}.001" for number in range(40)), "b", "b/c"]
     layouts = [
         pressmark.layout("0002"),
@@ -262,7 +262,7 @@ def text(found: Comparison, tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @needs_report
 def test_the_page_is_whole(text: str) -> None:
-    """It is one file: well nested, every id once, every link and label to one of them, and nothing from elsewhere."""
+    """Correct nesting, unique ids, working links and labels, no external resources."""
     page = Page(text)
     ids = [attributes["id"] for _, attributes in page.elements if attributes.get("id")]
     assert len(ids) == len(set(ids))
@@ -281,7 +281,7 @@ def test_the_page_is_whole(text: str) -> None:
 
 @needs_report
 def test_the_page_runs_no_script(text: str) -> None:
-    """Its one script is data, and its policy refuses everything but its own style."""
+    """The only script is data, and the policy blocks everything but the style sheet."""
     page = Page(text)
     assert [attributes.get("type") for attributes in page.all("script")] == ["application/json"]
     policy = next(one["content"] for one in page.all("meta") if one.get("http-equiv") == "Content-Security-Policy")
@@ -297,7 +297,7 @@ def test_the_data_are_all_there(text: str, found: Comparison) -> None:
 
 @needs_report
 def test_texts_are_shown_and_not_obeyed(text: str) -> None:
-    """No text of the user's becomes markup or turns the direction; what cannot be seen is escaped."""
+    """Texts never become markup; unprintable characters are escaped."""
     page = Page(text)
     assert "alert" not in "".join(tag for tag, _ in page.elements)
     shown = re.sub(r"<script.*?</script>", "", text, flags=re.DOTALL)
@@ -311,7 +311,7 @@ def test_texts_are_shown_and_not_obeyed(text: str) -> None:
 
 @needs_report
 def test_the_page_can_be_heard(text: str) -> None:
-    """Headings descend one level at a time, tables have captions and heads with scopes, pictures names and words."""
+    """Heading levels, table captions and scopes, titles and descriptions of figures."""
     page = Page(text)
     assert next(page.all("html"))["lang"] == "en"
     levels = [int(tag[1]) for tag, _ in page.elements if re.fullmatch("h[1-6]", tag)]
@@ -330,7 +330,7 @@ def test_the_page_can_be_heard(text: str) -> None:
 
 @needs_report
 def test_first_collisions_are_listed(text: str) -> None:
-    """Each kind has its table, which says how many there are."""
+    """Each kind of problem has a table with a count."""
     captions = [" ".join(caption.split()) for caption in Page(text).texts["caption"]]
     for begin in (
         "The same path: 1 group",
@@ -344,7 +344,7 @@ def test_first_collisions_are_listed(text: str) -> None:
 
 
 def test_colours_can_be_told_apart() -> None:
-    """Text has a contrast of 4.5 to what is behind it, lines and areas one of 3, by day and by night."""
+    """Text has a contrast of at least 4.5, lines and areas of at least 3, in light and dark mode."""
     style = (Path(pages.__file__).parent / "style.css").read_text(encoding="utf-8")
     for block in re.findall(r":root \{([^}]*)\}", style)[:2]:
         colours = dict(re.findall(r"--([\w-]+): (#[0-9a-f]{3,6})", block))
@@ -372,7 +372,7 @@ def luminance(colour: str) -> float:
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
-# --- when it cannot be made -------------------------------------------------------------------------------------------
+# --- errors -----------------------------------------------------------------------------------------------------------
 
 
 def test_a_missing_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -393,7 +393,7 @@ def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
 
 
 @needs_report
-@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="nothing is read-only to this user")
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="this user can write everywhere")
 def test_a_read_only_folder(tmp_path: Path) -> None:
     tmp_path.chmod(0o555)
     with pytest.raises(ReportError, match="cannot be written"):
@@ -403,7 +403,7 @@ def test_a_read_only_folder(tmp_path: Path) -> None:
 
 @needs_report
 def test_nothing_is_left_when_writing_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The old report stays, and no temporary file."""
+    """A failed write keeps the old report and leaves no temporary file."""
     path = tmp_path / "report.html"
     path.write_text("old")
 
@@ -420,7 +420,7 @@ def test_nothing_is_left_when_writing_fails(tmp_path: Path, monkeypatch: pytest.
 @needs_report
 @pytest.mark.parametrize("ids", [[], ["one"], ["same"] * 50])
 def test_few_identifiers(ids: list[str]) -> None:
-    """None, one, and always the same: each has a page."""
+    """No identifiers, one identifier, and duplicates."""
     from pressmark.compare.report import page_text
 
     found = compare(ids, [pressmark.layout("0004"), pressmark.layout("0002")])
@@ -435,11 +435,11 @@ BROWSER = os.environ.get("PRESSMARK_CHROMIUM") or shutil.which("chromium") or sh
 @needs_report
 @pytest.mark.skipif(
     BROWSER is None or importlib.util.find_spec("playwright") is None or sys.platform != "linux",
-    reason="no Chromium here (PRESSMARK_CHROMIUM), or no playwright",
+    reason="Chromium (PRESSMARK_CHROMIUM) or playwright is not installed",
 )
 @pytest.mark.parametrize("width", [1280, 375])
 def test_in_chromium(text: str, tmp_path: Path, width: int) -> None:
-    """It asks for nothing but itself, says nothing on the console, and is no wider than the screen."""
+    """The page makes no requests, logs nothing, and fits the screen."""
     playwright = importlib.import_module("playwright.sync_api")
     path = tmp_path / "report.html"
     path.write_text(text, encoding="utf-8")
