@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pressmark.compare import Comparison, collect, compare, compare_in_chunks, from_record, read_identifiers
+from pressmark.compare import Comparison, collect, compare, compare_in_chunks, from_record, open_identifiers
 from pressmark.errors import JobError
 from pressmark.jobs import Summary, WorkFolder, run_local
 
@@ -111,16 +111,16 @@ def test_tables_of_text(tmp_path: Path) -> None:
     layouts = [samples.layouts()["0012"]]
     table = tmp_path / "ids.csv"
     table.write_text('number,id\n1,"a.x"\n2,"b.x"\n', encoding="utf-8")
-    assert compare(read_identifiers(table, "id"), layouts).layouts[0].collisions.equal == 2
-    assert compare(read_identifiers(table, 2, header=True), layouts).identifiers == 2
+    assert compare(open_identifiers(table, "id"), layouts).layouts[0].collisions.equal == 2
+    assert compare(open_identifiers(table, 2, header=True), layouts).identifiers == 2
     with pytest.raises(ValueError, match="column 'name'"):
-        compare(read_identifiers(table, "name"), layouts)
+        compare(open_identifiers(table, "name"), layouts)
     tabs = tmp_path / "ids.tsv"
     tabs.write_text("a.x\t1\nb.x\n", encoding="utf-8")
     with pytest.raises(JobError, match=r"row 2: its row has 1 field, the first one has 2"):
-        compare(read_identifiers(tabs, 1, header=False), layouts)
+        compare(open_identifiers(tabs, 1, header=False), layouts)
     with pytest.raises(ValueError, match="format='xls'"):
-        read_identifiers(table, format="xls")
+        open_identifiers(table, format="xls")
 
 
 def test_files_that_are_not_lists(tmp_path: Path) -> None:
@@ -137,9 +137,9 @@ def test_files_that_are_not_lists(tmp_path: Path) -> None:
         with pytest.raises(JobError, match=match):
             compare_in_chunks(tmp_path / name, layouts, tmp_path / "work", column="b", run=in_threads)
     (tmp_path / "ids.jsonl").write_bytes(b'{"id": "a.x"}\n{"id": null}\n{"id": "b.x"}\n')
-    assert compare(read_identifiers(tmp_path / "ids.jsonl", "id"), layouts).identifiers == 2
+    assert compare(open_identifiers(tmp_path / "ids.jsonl", "id"), layouts).identifiers == 2
     (tmp_path / "ids.csv").write_bytes(b"a;b\n1;b.x\n")
-    assert compare(read_identifiers(tmp_path / "ids.csv", "b", delimiter=";"), layouts).identifiers == 1
+    assert compare(open_identifiers(tmp_path / "ids.csv", "b", delimiter=";"), layouts).identifiers == 1
 
 
 @pytest.mark.peers
@@ -151,10 +151,10 @@ def test_parquet(tmp_path: Path) -> None:
     parquet.write_table(pyarrow.table({"n": [1, 2, 3], "id": ["a.x", None, "b.x"]}), file)
     layouts = [samples.layouts()["0012"]]
     for column in ("id", 2):
-        found = compare(read_identifiers(file, column), layouts)
+        found = compare(open_identifiers(file, column), layouts)
         assert (found.identifiers, found.layouts[0].collisions.equal) == (2, 2)
     for column in (None, "x", 3):
         with pytest.raises(ValueError, match=r"column"):
-            read_identifiers(file, column)
+            open_identifiers(file, column)
     found = compare_in_chunks(file, layouts, tmp_path / "work", run=in_threads, column="id")
     assert found.identifiers == 2

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pressmark.compare.comparison import Comparison, ComparisonProgress, compare
     from pressmark.compare.growth import hashed_directories, predict_growth
-    from pressmark.compare.job import CompareLayouts, collect, compare_in_chunks, read_identifiers
+    from pressmark.compare.job import CompareLayouts, collect, compare_in_chunks, open_identifiers
     from pressmark.compare.result import (
         FORMAT,
         KINDS,
@@ -62,8 +62,8 @@ __all__ = [
     "compare_in_chunks",
     "from_record",
     "hashed_directories",
+    "open_identifiers",
     "predict_growth",
-    "read_identifiers",
 ]
 
 # The module of each name, imported on first use: a comparison in one process does not need the jobs.
@@ -97,7 +97,7 @@ _MODULES = {
     "from_record": "result",
     "hashed_directories": "growth",
     "predict_growth": "growth",
-    "read_identifiers": "job",
+    "open_identifiers": "job",
 }
 
 

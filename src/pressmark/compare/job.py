@@ -25,7 +25,7 @@ from pressmark.layouts import Layout
 from pressmark.tabular.detection import Crlf, format_of, is_gzip
 from pressmark.tabular.row_ranges import FORMATS, fields, shape_of
 
-__all__ = ["CompareLayouts", "collect", "compare_in_chunks", "read_identifiers"]
+__all__ = ["CompareLayouts", "collect", "compare_in_chunks", "open_identifiers"]
 
 Runner = Callable[["CompareLayouts", WorkFolder], Summary]
 
@@ -109,7 +109,7 @@ class CompareLayouts:
             raise JobError(
                 chunk.source, "the file has changed since the run was planned; start a new run in another work folder"
             )
-        ids = read_identifiers(chunk.source, self.column, self.format, header=self.header, delimiter=self.delimiter)
+        ids = open_identifiers(chunk.source, self.column, self.format, header=self.header, delimiter=self.delimiter)
         found = compare(
             ids,
             self.layouts[chunk.start : chunk.stop],
@@ -209,7 +209,7 @@ def collect(work: WorkFolder) -> Comparison:
     )
 
 
-def read_identifiers(
+def open_identifiers(
     path: str | os.PathLike[str],
     column: str | int | None = None,
     format: str | None = None,
@@ -235,7 +235,7 @@ def _format(path: str | os.PathLike[str], format: str | None) -> str:
     if format not in (None, "parquet", *FORMATS):
         raise ValueError(f"format={format!r}: expected parquet, {', '.join(FORMATS)}")
     if format is None and is_gzip(path):
-        raise ValueError("workers cannot share a compressed file; decompress it, or convert it to Parquet")
+        raise ValueError("compressed input is not supported; decompress the file or convert it to Parquet")
     return format or format_of(path) or "lines"
 
 
