@@ -26,7 +26,7 @@ from pressmark.compare.comparison import Comparison, ComparisonProgress, compare
 from pressmark.compare.report import SYSTEMS, Verdict, check_report, find_defects, judge, write_report
 from pressmark.compare.result import KINDS
 from pressmark.errors import ReportError, SpillError, quoted
-from pressmark.html import number
+from pressmark.html import format_number
 from pressmark.layouts.streams import cut_blocks
 from pressmark.paths import PROFILES
 from pressmark.tabular.detection import Crlf
@@ -369,7 +369,7 @@ def _safety(comparison: Comparison) -> Table:
         counts = [one.collisions.equal, one.collisions.inside_exact, one.unmapped.count]
         counts += [_refused(one, "unix"), one.collisions.folded, *(_refused(one, profile) for profile in profiles)]
         safe = "no" if find_defects(one, comparison.duplicates) else "yes"
-        table.add(one.name, safe, *map(number, [*counts, one.irreversible]))
+        table.add(one.name, safe, *map(format_number, [*counts, one.irreversible]))
     return table
 
 
@@ -380,17 +380,25 @@ def _refused(layout: Any, profile: str) -> int:
 
 def _shape(comparison: Comparison) -> Table:
     heads = ["directories", "per object", "depth", "path: mean", "max", "entries: p50", "p99", "max"]
-    limit = [] if comparison.directory_limit is None else [f"over {number(comparison.directory_limit)}"]
+    limit = [] if comparison.directory_limit is None else [f"over {format_number(comparison.directory_limit)}"]
     table = Table(
         "Shape and cost: path lengths in bytes relative to the root, entries per directory",
         ["layout", *heads, *limit, "inodes per object", "identifiers/s"],
     )
     for one in comparison.layouts:
-        over = [] if comparison.directory_limit is None else [number(one.fan_out.over_limit)]
+        over = [] if comparison.directory_limit is None else [format_number(one.fan_out.over_limit)]
         lengths, fan_out = one.lengths.path_bytes, one.fan_out
-        cells = [number(one.directories.total), f"{one.directories.per_object:.2f}", number(one.depth.max)]
-        cells += [f"{lengths.mean:.1f}", *map(number, (lengths.max, fan_out.p50, fan_out.p99, fan_out.max)), *over]
-        rate = number(round(one.throughput.per_second)) if one.throughput.per_second else "-"
+        cells = [
+            format_number(one.directories.total),
+            f"{one.directories.per_object:.2f}",
+            format_number(one.depth.max),
+        ]
+        cells += [
+            f"{lengths.mean:.1f}",
+            *map(format_number, (lengths.max, fan_out.p50, fan_out.p99, fan_out.max)),
+            *over,
+        ]
+        rate = format_number(round(one.throughput.per_second)) if one.throughput.per_second else "-"
         table.add(one.name, *cells, f"{one.costs.inodes_per_object:.2f}", rate)
     return table
 
@@ -401,7 +409,7 @@ def _first(comparison: Comparison) -> list[Table]:
         for kind in KINDS:
             for group in one.collisions.first.get(kind, ())[:_EXAMPLES]:
                 paths = list(dict.fromkeys(member.path for member in group.members[:2]))
-                table.add(one.name, _COLLISIONS[kind], number(group.count), _shown(group.members), _texts(paths))
+                table.add(one.name, _COLLISIONS[kind], format_number(group.count), _shown(group.members), _texts(paths))
         named = [("no path", one.unmapped)]
         named += [(f"not allowed: {SYSTEMS[profile]}", refused) for profile, refused in one.refused.items()]
         for kind, refused in named:
@@ -433,7 +441,7 @@ def _probes(comparison: Comparison) -> list[Table]:
         times = [probe.create, probe.stat, probe.walk_warm, probe.walk_cold]
         reasons.update((time.reason, None) for time in times if time.reason)
         cells = ["-" if time.per_directory is None else f"{time.per_directory:.1f}" for time in times]
-        kib = "-" if probe.kib is None else number(probe.kib)
-        table.add(name, number(probe.objects), number(probe.directories), kib, *cells)
+        kib = "-" if probe.kib is None else format_number(probe.kib)
+        table.add(name, format_number(probe.objects), format_number(probe.directories), kib, *cells)
     table.notes += reasons
     return [table]

@@ -366,7 +366,7 @@ class _LayoutCounter:
         truncated = 0
         if isinstance(layout, HashAndIdNTuple):
             truncated = sum(times for length, times in self._lengths.last_octets if length > _LONGEST_ENCODED)
-        found = metrics.directories(tree, mapped)
+        found = metrics.count_directories(tree, mapped)
         enough = self._seconds > 0.001
         return LayoutResult(
             name=self._name,
@@ -383,15 +383,15 @@ class _LayoutCounter:
             advised=self._advised,
             truncated=truncated,
             fallback=self._fallback,
-            lengths=metrics.lengths(self._lengths),
-            depth=metrics.depth(self._lengths),
+            lengths=metrics.measure_lengths(self._lengths),
+            depth=metrics.measure_depth(self._lengths),
             directories=found,
-            fan_out=metrics.fan_out(tree, limit),
-            first_segments=metrics.first_segments(tree),
-            costs=metrics.costs(layout, found, mapped, files, versions),
+            fan_out=metrics.measure_fan_out(tree, limit),
+            first_segments=metrics.measure_first_segments(tree),
+            costs=metrics.measure_costs(layout, found, mapped, files, versions),
             reversible=layout.reversible_when,
             irreversible=truncated + self._lost if layout.reversible else mapped,
-            locality=metrics.locality(self._lengths),
+            locality=metrics.measure_locality(self._lengths),
             throughput=Throughput(self._seconds, mapped / self._seconds if enough else 0.0),
             growth=predict_growth(layout, tree, mapped),
         )

@@ -19,16 +19,16 @@ from pressmark.layouts import Layout, Pairtree, Vitro
 from pressmark.paths import PathLengths, Tree
 
 __all__ = [
-    "costs",
-    "depth",
-    "directories",
-    "distribution",
-    "fan_out",
-    "first_segments",
-    "lengths",
-    "locality",
-    "object_parts",
+    "count_directories",
+    "describe_object",
+    "measure_costs",
+    "measure_depth",
+    "measure_fan_out",
+    "measure_first_segments",
+    "measure_lengths",
+    "measure_locality",
     "percentile",
+    "summarize",
 ]
 
 Histogram = Sequence[tuple[int, int]]
@@ -49,7 +49,7 @@ def percentile(histogram: Histogram, count: int, hundredths: int) -> int:
     return 0
 
 
-def distribution(histogram: Histogram) -> Distribution:
+def summarize(histogram: Histogram) -> Distribution:
     """Return the distribution of a histogram: pairs (value, occurrences), ascending by value."""
     count = sum(times for _, times in histogram)
     if not count:
@@ -66,23 +66,23 @@ def distribution(histogram: Histogram) -> Distribution:
     )
 
 
-def lengths(counted: PathLengths) -> Lengths:
+def measure_lengths(counted: PathLengths) -> Lengths:
     """Return the lengths of paths and segments."""
     return Lengths(
-        path_bytes=distribution(counted.octets),
-        path_units=distribution(counted.units),
-        segment_bytes=distribution(counted.segment_octets),
-        segment_units=distribution(counted.segment_units),
+        path_bytes=summarize(counted.octets),
+        path_units=summarize(counted.units),
+        segment_bytes=summarize(counted.segment_octets),
+        segment_units=summarize(counted.segment_units),
     )
 
 
-def depth(counted: PathLengths) -> Depth:
+def measure_depth(counted: PathLengths) -> Depth:
     """Return the distribution of the number of segments."""
-    spread = distribution(counted.depth)
+    spread = summarize(counted.depth)
     return Depth(spread.min, spread.mean, spread.max, spread.histogram)
 
 
-def locality(counted: PathLengths) -> Locality:
+def measure_locality(counted: PathLengths) -> Locality:
     """Return how close consecutive identifiers are to each other in the tree."""
     paths, shared, parents = counted.neighbours()
     return Locality(
@@ -91,7 +91,7 @@ def locality(counted: PathLengths) -> Locality:
     )
 
 
-def directories(tree: Tree, mapped: int) -> Directories:
+def count_directories(tree: Tree, mapped: int) -> Directories:
     """Return the number of directories for ``mapped`` identifiers."""
     # The root may be an object directory (a path without segments), but it is not counted.
     leaf = min(tree.leaves, tree.directories)
@@ -104,12 +104,12 @@ def directories(tree: Tree, mapped: int) -> Directories:
     )
 
 
-def fan_out(tree: Tree, limit: int | None) -> FanOut:
+def measure_fan_out(tree: Tree, limit: int | None) -> FanOut:
     """Return the distribution of the number of subdirectories.
 
     :param limit: the most entries that a directory should have
     """
-    spread = distribution(tree.fans)
+    spread = summarize(tree.fans)
     rows = []
     low = 1
     while low <= spread.max:
@@ -130,9 +130,9 @@ def fan_out(tree: Tree, limit: int | None) -> FanOut:
     )
 
 
-def first_segments(tree: Tree) -> FirstSegments:
+def measure_first_segments(tree: Tree) -> FirstSegments:
     """Return how paths are distributed over the top-level directories."""
-    spread = distribution(tree.firsts)
+    spread = summarize(tree.firsts)
     paths = sum(held * times for held, times in tree.firsts)
     half = so_far = 0
     for held, times in reversed(tree.firsts):
@@ -153,7 +153,7 @@ def first_segments(tree: Tree) -> FirstSegments:
     )
 
 
-def object_parts(layout: Layout, files: int, versions: int) -> tuple[str, int, int]:
+def describe_object(layout: Layout, files: int, versions: int) -> tuple[str, int, int]:
     """Return the structure of an object, its number of files, and the number of directories below the object directory.
 
     An OCFL object consists of a declaration, an inventory and its sidecar; for each version a directory, an inventory
@@ -170,13 +170,13 @@ def object_parts(layout: Layout, files: int, versions: int) -> tuple[str, int, i
     return "ocfl", 3 + 2 * versions + files, versions + min(versions, max(files, 1))
 
 
-def costs(layout: Layout, found: Directories, mapped: int, files: int, versions: int) -> Costs:
+def measure_costs(layout: Layout, found: Directories, mapped: int, files: int, versions: int) -> Costs:
     """Return the inodes and disk space of ``mapped`` objects.
 
     :param files: content files in an object
     :param versions: versions of an object
     """
-    structure, object_files, inner = object_parts(layout, files, versions)
+    structure, object_files, inner = describe_object(layout, files, versions)
     # Colliding identifiers cannot both be stored. Count as if each had a path of its own.
     interim = found.interim / mapped if mapped else 0.0
     own = (1 + inner) if mapped else 0

@@ -21,11 +21,11 @@ __all__ = [
     "check_packages",
     "check_writable",
     "embed_json",
-    "number",
-    "percent",
+    "escape_unprintable",
+    "format_large_number",
+    "format_number",
+    "format_percent",
     "render_page",
-    "rounded",
-    "visible",
     "write_page",
 ]
 
@@ -70,7 +70,7 @@ def write_page(path: str, text: str) -> None:
     """
     try:
         with Replacement(resolved(path), durable=False) as file:
-            # Surrogates are escaped by ``visible``; one that was missed must not fail the report.
+            # Surrogates are escaped by ``escape_unprintable``; one that was missed must not fail the report.
             file.write(text.encode("utf-8", "backslashreplace"))
     except OSError as error:
         raise _write_error(path, error) from error
@@ -79,8 +79,8 @@ def write_page(path: str, text: str) -> None:
 def render_page(template: str, context: Mapping[str, Any], filters: Mapping[str, Callable[..., Any]]) -> str:
     """Render a page.
 
-    :param template: a jinja2 template; it can use the variable ``style`` (the shared style sheet) and the functions
-        ``visible``, ``number`` and ``percent`` as filters
+    :param template: a jinja2 template; it can use the variable ``style`` (the shared style sheet) and the filters
+        ``visible``, ``number`` and ``percent``
     :param context: further variables
     :param filters: further filters
     """
@@ -88,35 +88,40 @@ def render_page(template: str, context: Mapping[str, Any], filters: Mapping[str,
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, auto_reload=False
     )
-    environment.filters |= {"visible": visible, "number": number, "percent": percent, **filters}
+    environment.filters |= {
+        "visible": escape_unprintable,
+        "number": format_number,
+        "percent": format_percent,
+        **filters,
+    }
     markup: Any = importlib.import_module("markupsafe").Markup
     style = files("pressmark.html").joinpath(_STYLE).read_text(encoding="utf-8")
     text: str = environment.from_string(template).render(style=markup(style), **context)
     return text
 
 
-def visible(text: str | None) -> str:
+def escape_unprintable(text: str | None) -> str:
     """Return a string with unprintable characters escaped, for example bidirectional controls."""
     return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text or "")
 
 
-def number(value: float) -> str:
+def format_number(value: float) -> str:
     """Return a number with thousands separators; small numbers keep up to two decimals."""
     if value == int(value):
         return f"{int(value):,}"
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"
 
 
-def rounded(value: float) -> str:
+def format_large_number(value: float) -> str:
     """Return a number with three significant digits: ``1.14 billion``."""
     for size, word in ((10**12, "trillion"), (10**9, "billion"), (10**6, "million")):
         # 999.5 million rounds to 1 billion.
         if value >= 0.9995 * size:
             return f"{value / size:.3g} {word}"
-    return number(value)
+    return format_number(value)
 
 
-def percent(share: float) -> str:
+def format_percent(share: float) -> str:
     """Return a share as a percentage; small ones with two decimals."""
     return f"{100 * share:.2f}\u00a0%" if share < 0.1 else f"{100 * share:.0f}\u00a0%"
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from pressmark.compare.report.verdict import STRUCTURES
 from pressmark.compare.result import ComparisonData, LayoutResult
-from pressmark.html import number, percent, rounded, visible
+from pressmark.html import escape_unprintable, format_large_number, format_number, format_percent
 
 __all__ = ["LENGTH_LINES", "Picture", "Series", "pictures"]
 
@@ -99,7 +99,7 @@ def _levels(comparison: ComparisonData) -> Series:
         if deepest <= 6:
             for level, count in enumerate(levels, 1):
                 axes.annotate(
-                    number(count),
+                    format_number(count),
                     (level, count),
                     (0, 2),
                     textcoords="offset points",
@@ -113,10 +113,12 @@ def _levels(comparison: ComparisonData) -> Series:
     def text(one: LayoutResult) -> str:
         levels = one.directories.levels
         if len(levels) <= 6:
-            each = ", ".join(f"level {level}: {number(count)}" for level, count in enumerate(levels, 1))
+            each = ", ".join(f"level {level}: {format_number(count)}" for level, count in enumerate(levels, 1))
         else:
-            each = f"most at level {levels.index(max(levels)) + 1}: {number(max(levels))}; {len(levels)} levels"
-        return f"{number(one.directories.total)} directories, {one.directories.per_object:.2f} per object; {each}."
+            each = f"most at level {levels.index(max(levels)) + 1}: {format_number(max(levels))}; {len(levels)} levels"
+        return (
+            f"{format_number(one.directories.total)} directories, {one.directories.per_object:.2f} per object; {each}."
+        )
 
     return Series(
         "levels",
@@ -144,18 +146,19 @@ def _fan_out(comparison: ComparisonData) -> Series:
         axes.set_xlim(0.8, widest * 2)
         axes.set_ylim(0.7, most * 3)
         if limit is not None:
-            _line(axes, limit, f"limit {number(limit)}")
+            _line(axes, limit, f"limit {format_number(limit)}")
         axes.set_xlabel("entries in a directory")
         axes.set_ylabel("directories")
 
     def text(one: LayoutResult) -> str:
         fan_out = one.fan_out
-        words = f"Entries per directory, for {number(fan_out.directories)} directories: median {number(fan_out.p50)},"
-        words += f" 99th percentile {number(fan_out.p99)}, maximum {number(fan_out.max)}"
+        count, median = format_number(fan_out.directories), format_number(fan_out.p50)
+        words = f"Entries per directory, for {count} directories: median {median}"
+        words += f", 99th percentile {format_number(fan_out.p99)}, maximum {format_number(fan_out.max)}"
         if limit is None:
             return f"{words}."
         over = fan_out.over_limit
-        return f"{words}; {number(over)} exceed{'s' if over == 1 else ''} your limit."
+        return f"{words}; {format_number(over)} exceed{'s' if over == 1 else ''} your limit."
 
     words = "The number of directories by their number of subdirectories. Both axes are logarithmic."
     words += " The line is your limit." if limit is not None else " Use --directory-limit to show a limit."
@@ -185,9 +188,9 @@ def _first_segments(comparison: ComparisonData) -> Series:
         first = one.first_segments
         if first.directories <= 1:
             return "All paths are in one top-level directory." if first.directories else "There are no directories."
-        words = f"{number(first.directories)} top-level directories; the fullest contains"
-        words += f" {number(first.max)} path{'' if first.max == 1 else 's'} ({percent(first.max_share)})"
-        return f"{words}, and {number(first.half)} contain{'s' if first.half == 1 else ''} half of all paths."
+        words = f"{format_number(first.directories)} top-level directories; the fullest contains"
+        words += f" {format_number(first.max)} path{'' if first.max == 1 else 's'} ({format_percent(first.max_share)})"
+        return f"{words}, and {format_number(first.half)} contain{'s' if first.half == 1 else ''} half of all paths."
 
     return Series(
         "first-segments",
@@ -228,8 +231,10 @@ def _lengths(comparison: ComparisonData) -> Series:
 
     def text(one: LayoutResult) -> str:
         lengths = one.lengths.path_bytes
-        over = [f"{number(lengths.above(line))} over {line}" for line in LENGTH_LINES if lengths.above(line)]
-        words = f"Path lengths: {number(lengths.min)} to {number(lengths.max)} bytes, mean {lengths.mean:.1f}"
+        over = [f"{format_number(lengths.above(line))} over {line}" for line in LENGTH_LINES if lengths.above(line)]
+        words = (
+            f"Path lengths: {format_number(lengths.min)} to {format_number(lengths.max)} bytes, mean {lengths.mean:.1f}"
+        )
         return f"{words}; {', '.join(over)}." if over else f"{words}; none over {LENGTH_LINES[0]}."
 
     key = (("--first", "bytes"), ("--second", "UTF-16 code units (dashed)")) if differ else ()
@@ -272,14 +277,14 @@ def _inodes(comparison: ComparisonData) -> Series:
     def text(one: LayoutResult) -> str:
         costs = one.costs
         words = ", ".join(f"{share:.2f} {name}" for share, (_, _, name) in zip(parts(one), _PARTS, strict=True))
-        return f"{costs.inodes_per_object:.2f} inodes per object: {words}. Total: {number(costs.inodes)}."
+        return f"{costs.inodes_per_object:.2f} inodes per object: {words}. Total: {format_number(costs.inodes)}."
 
     costs = layouts[0].costs
-    files = f"{number(costs.files_per_object)} content file{'' if costs.files_per_object == 1 else 's'}"
+    files = f"{format_number(costs.files_per_object)} content file{'' if costs.files_per_object == 1 else 's'}"
     structures = sorted({STRUCTURES[one.costs.structure] for one in layouts})
     kinds = " or ".join(structures)
     if any(one.costs.structure == "ocfl" for one in layouts):
-        files += f" ({number(costs.versions)} version{'' if costs.versions == 1 else 's'} of an OCFL object)"
+        files += f" ({format_number(costs.versions)} version{'' if costs.versions == 1 else 's'} of an OCFL object)"
     return Series(
         "inodes",
         "Inodes per object",
@@ -335,13 +340,13 @@ def _growth(comparison: ComparisonData) -> Series:
     def text(one: LayoutResult) -> str:
         growth = one.growth
         predictions = [
-            f"{rounded(total)} for {rounded(objects)} objects"
+            f"{format_large_number(total)} for {format_large_number(objects)} objects"
             for objects, _, total in growth.points
             if objects in _REPORTED
         ]
         words = f"Directories: {'; '.join(predictions)}." if predictions else "No prediction."
         if growth.error is not None:
-            words += f" Largest error for held-out samples: {percent(growth.error)}."
+            words += f" Largest error for held-out samples: {format_percent(growth.error)}."
         return words
 
     return Series(
@@ -416,7 +421,7 @@ def _panels(
         written = io.StringIO()
         figure.savefig(written, format="svg", transparent=True)
         words = text(one)
-        svg = _element(written.getvalue(), f"{id}-{index}", f"{title}: {visible(one.name)}", words)
+        svg = _element(written.getvalue(), f"{id}-{index}", f"{title}: {escape_unprintable(one.name)}", words)
         panels.append(Picture(one.name, words, svg))
     return tuple(panels)
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from pressmark.compare.result import CollisionGroup, ComparisonData, LayoutResult
 from pressmark.errors import quoted
-from pressmark.html import number, rounded
+from pressmark.html import format_large_number, format_number
 
 __all__ = ["BILLION", "STRUCTURES", "SYSTEMS", "Statement", "Verdict", "find_defects", "judge"]
 
@@ -86,7 +86,9 @@ def judge(comparison: ComparisonData) -> Verdict:
     safe = [one for one in comparison.layouts if not find_defects(one, duplicates)]
     statements: list[Statement] = []
     if duplicates:
-        text = f"{number(duplicates)} of {_identifiers(comparison.identifiers)} occur more than once in the input"
+        text = (
+            f"{format_number(duplicates)} of {_identifiers(comparison.identifiers)} occur more than once in the input"
+        )
         statements.append(Statement("duplicates", f"{text}. They share a path under every layout."))
     statements.append(_safe(comparison.layouts, safe))
     for one in comparison.layouts:
@@ -158,7 +160,7 @@ def _unsafe(layout: LayoutResult, duplicates: int) -> Iterator[Statement]:
     collisions, name = layout.collisions, _name(layout)
     if "shared" in found:
         groups = collisions.groups.get("equal", 0)
-        where = "1 path" if groups == 1 else f"{number(groups)} paths"
+        where = "1 path" if groups == 1 else f"{format_number(groups)} paths"
         text = f"{name}: {_identifiers(collisions.equal)} share {where}"
         yield Statement(
             "shared", f"{text}{_example(collisions.first.get('equal', ()))}. One object would overwrite another."
@@ -192,7 +194,9 @@ def _elsewhere(layout: LayoutResult, comparison: ComparisonData) -> Iterator[Sta
         if refused.count and profile != "unix" and comparison.profile in ("all", profile)
     }
     if counts:
-        words = ", ".join(f"{SYSTEMS.get(profile, profile)} {number(count)}" for profile, count in counts.items())
+        words = ", ".join(
+            f"{SYSTEMS.get(profile, profile)} {format_number(count)}" for profile, count in counts.items()
+        )
         yield Statement("profile", f"{name}: paths not allowed by other systems: {words}.")
 
 
@@ -212,13 +216,12 @@ def _limits(safe: Sequence[LayoutResult], over: Sequence[LayoutResult], limit: i
             yield Statement("limit", f"{text} (no --directory-limit was given).")
         return
     for one in over:
-        count = one.fan_out.over_limit
-        text = f"{_name(one)}: {number(count)} {'directory has' if count == 1 else 'directories have'} more entries"
-        yield Statement(
-            "limit", f"{text} than your limit of {number(limit)}; the largest has {number(one.fan_out.max)}."
-        )
+        count, largest = one.fan_out.over_limit, format_number(one.fan_out.max)
+        noun = "directory has" if count == 1 else "directories have"
+        text = f"{_name(one)}: {format_number(count)} {noun} more entries"
+        yield Statement("limit", f"{text} than your limit of {format_number(limit)}; the largest has {largest}.")
     if safe and not over:
-        yield Statement("limit", f"No directory has more entries than your limit of {number(limit)}.")
+        yield Statement("limit", f"No directory has more entries than your limit of {format_number(limit)}.")
 
 
 def _inodes(safe: Sequence[LayoutResult]) -> Iterator[Statement]:
@@ -253,8 +256,8 @@ def _growth(safe: Sequence[LayoutResult]) -> Iterator[Statement]:
         points.sort(key=lambda point: point[0])
         (least, first), (most, last) = points[0], points[-1]
         if most > 1.05 * least:
-            text = f"With a billion objects, {_name(first)} would have about {rounded(least)} directories"
-            yield Statement("growth", f"{text}, {_name(last)} about {rounded(most)}.")
+            text = f"With a billion objects, {_name(first)} would have about {format_large_number(least)} directories"
+            yield Statement("growth", f"{text}, {_name(last)} about {format_large_number(most)}.")
 
 
 def _example(groups: Iterable[CollisionGroup]) -> str:
@@ -280,15 +283,15 @@ def _names(layouts: Sequence[LayoutResult]) -> str:
 
 
 def _identifiers(count: int) -> str:
-    return f"{number(count)} identifier{'' if count == 1 else 's'}"
+    return f"{format_number(count)} identifier{'' if count == 1 else 's'}"
 
 
 def _paths(count: int) -> str:
-    return f"{number(count)} paths are" if count > 1 else "1 path is"
+    return f"{format_number(count)} paths are" if count > 1 else "1 path is"
 
 
 def _entries(count: int) -> str:
-    return f"{number(count)} entr{'y' if count == 1 else 'ies'}"
+    return f"{format_number(count)} entr{'y' if count == 1 else 'ies'}"
 
 
 def _has(count: int) -> str:
