@@ -158,7 +158,7 @@ def inputs(tmp_path: Path) -> Iterator[tuple[str, Any]]:
     file.write_bytes(lines)
     yield "list", PLAIN
     yield "generator", (item for item in PLAIN)
-    yield "octets", [item.encode() for item in PLAIN]
+    yield "bytes", [item.encode() for item in PLAIN]
     yield "path", file
     yield "stream", io.BytesIO(lines[:-1])
     yield "column", pressmark.layout("0002").map_arrow(Column(PLAIN))

@@ -443,19 +443,19 @@ def test_in_chromium(text: str, tmp_path: Path, width: int) -> None:
     playwright = importlib.import_module("playwright.sync_api")
     path = tmp_path / "report.html"
     path.write_text(text, encoding="utf-8")
-    said: list[str] = []
-    asked: list[str] = []
+    messages: list[str] = []
+    requests: list[str] = []
     with playwright.sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=BROWSER, args=["--no-sandbox", "--disable-gpu"])
         page = browser.new_page(viewport={"width": width, "height": 900})
-        page.on("console", lambda message: said.append(message.text))
-        page.on("pageerror", lambda error: said.append(str(error)))
-        page.on("request", lambda request: asked.append(request.url))
+        page.on("console", lambda message: messages.append(message.text))
+        page.on("pageerror", lambda error: messages.append(str(error)))
+        page.on("request", lambda request: requests.append(request.url))
         page.goto(path.as_uri())
         wide = page.evaluate("document.documentElement.scrollWidth")
         data = page.evaluate("JSON.parse(document.getElementById('data').textContent).identifiers")
         browser.close()
-    assert said == []
-    assert asked == [path.as_uri()]
+    assert messages == []
+    assert requests == [path.as_uri()]
     assert wide <= width
     assert data > 0

@@ -102,21 +102,21 @@ def units(text: str) -> int:
 
 def counted_paths(paths: list[str]) -> dict[str, Any]:
     """Return the counts that need no tree, with the keys of :func:`reported_paths`."""
-    octets = [os.fsencode(path) for path in paths]
+    encoded = [os.fsencode(path) for path in paths]
     segments = [path.split("/") for path in paths]
     pairs = list(pairwise(segments))
     shared = sum(sum(accumulate(map(eq, one, other), and_)) for one, other in pairs)
-    thousands = [octets[start : start + 1000] for start in range(0, len(octets), 1000)]
+    thousands = [encoded[start : start + 1000] for start in range(0, len(encoded), 1000)]
     parents = sum(len({os.path.dirname(path) for path in some}) for some in thousands)
-    same = Counter(octets)
+    same = Counter(encoded)
     return {
         "paths": len(same),
         "equal": sum(times for times in same.values() if times > 1),
         "groups": sum(times > 1 for times in same.values()),
-        "inside": inside(octets),
+        "inside": inside(encoded),
         "firsts": sorted(Counter(Counter(path.split(b"/")[0] for path in same if path).values()).items()),
         "half": half([path.split(b"/")[0] for path in same if path]),
-        "octets": sorted(Counter(map(len, octets)).items()),
+        "bytes": sorted(Counter(map(len, encoded)).items()),
         "units": sorted(Counter(map(units, paths)).items()),
         "segment_bytes": sorted(Counter(len(os.fsencode(one)) for each in segments for one in each).items()),
         "segment_units": sorted(Counter(units(one) for each in segments for one in each).items()),
@@ -156,7 +156,7 @@ def reported_paths(result: LayoutResult) -> dict[str, Any]:
         "inside": result.collisions.inside_exact,
         "firsts": list(result.first_segments.histogram),
         "half": result.first_segments.half,
-        "octets": list(result.lengths.path_bytes.histogram),
+        "bytes": list(result.lengths.path_bytes.histogram),
         "units": list(result.lengths.path_units.histogram),
         "segment_bytes": list(result.lengths.segment_bytes.histogram),
         "segment_units": list(result.lengths.segment_units.histogram),

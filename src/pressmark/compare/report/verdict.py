@@ -137,27 +137,22 @@ def _kind(comparison: ComparisonData, safe: Sequence[LayoutResult], noted: bool)
 
 
 def _safe(layouts: Sequence[LayoutResult], safe: Sequence[LayoutResult]) -> Statement:
-    own = "gives every identifier a path of its own"
+    own = "every identifier a path of its own"
+    count = len(layouts)
     if not safe:
-        return Statement(
-            "safe",
-            f"No layout {own}."
-            if len(layouts) > 1
-            else f"{_name(layouts[0])} does not {own.replace('gives', 'give')}.",
-        )
-    if len(layouts) == 1:
-        return Statement("safe", f"{_name(safe[0])} {own}.")
-    if len(safe) == 1:
-        return Statement("safe", f"Only {_name(safe[0])} {own}.")
-    many = own.replace("gives", "give")
-    if len(safe) == len(layouts):
-        return Statement("safe", f"{'Both' if len(safe) == 2 else f'All {len(safe)}'} layouts {many}.")
-    return Statement("safe", f"{len(safe)} of {len(layouts)} layouts {many}: {_names(safe)}.")
+        text = f"No layout gives {own}." if count > 1 else f"{layouts[0].name} does not give {own}."
+    elif len(safe) == 1:
+        text = f"{safe[0].name if count == 1 else f'Only {safe[0].name}'} gives {own}."
+    elif len(safe) == count:
+        text = f"{'Both' if count == 2 else f'All {count}'} layouts give {own}."
+    else:
+        text = f"{len(safe)} of {count} layouts give {own}: {_names(safe)}."
+    return Statement("safe", text)
 
 
 def _unsafe(layout: LayoutResult, duplicates: int) -> Iterator[Statement]:
     found = find_defects(layout, duplicates)
-    collisions, name = layout.collisions, _name(layout)
+    collisions, name = layout.collisions, layout.name
     if "shared" in found:
         groups = collisions.groups.get("equal", 0)
         where = "1 path" if groups == 1 else f"{format_number(groups)} paths"
@@ -181,7 +176,7 @@ def _unsafe(layout: LayoutResult, duplicates: int) -> Iterator[Statement]:
 
 
 def _elsewhere(layout: LayoutResult, comparison: ComparisonData) -> Iterator[Statement]:
-    name = _name(layout)
+    name = layout.name
     more = layout.collisions.folded - layout.collisions.equal
     if more:
         where = "on file systems that ignore case or Unicode normalization (Windows, macOS)"
@@ -204,7 +199,7 @@ def _nested(safe: Sequence[LayoutResult]) -> Iterator[Statement]:
     for one in safe:
         count = one.collisions.inside_exact
         if count:
-            text = f"{_name(one)}: {_identifiers(count)} have nested paths: one object is inside another"
+            text = f"{one.name}: {_identifiers(count)} have nested paths: one object is inside another"
             yield Statement("nested", f"{text}, which this kind of store allows.")
 
 
@@ -212,13 +207,13 @@ def _limits(safe: Sequence[LayoutResult], over: Sequence[LayoutResult], limit: i
     if limit is None:
         if safe:
             one = max(safe, key=lambda one: one.fan_out.max)
-            text = f"{_name(one)} has the largest directory, with {_entries(one.fan_out.max)}"
+            text = f"{one.name} has the largest directory, with {_entries(one.fan_out.max)}"
             yield Statement("limit", f"{text} (no --directory-limit was given).")
         return
     for one in over:
         count, largest = one.fan_out.over_limit, format_number(one.fan_out.max)
         noun = "directory has" if count == 1 else "directories have"
-        text = f"{_name(one)}: {format_number(count)} {noun} more entries"
+        text = f"{one.name}: {format_number(count)} {noun} more entries"
         yield Statement("limit", f"{text} than your limit of {format_number(limit)}; the largest has {largest}.")
     if safe and not over:
         yield Statement("limit", f"No directory has more entries than your limit of {format_number(limit)}.")
@@ -233,7 +228,7 @@ def _inodes(safe: Sequence[LayoutResult]) -> Iterator[Statement]:
         fewest, highest = least.costs.inodes_per_object, most.costs.inodes_per_object
         if highest - fewest >= 0.05:
             of = f"With {STRUCTURES[structure]} objects, " if len(structures) > 1 else ""
-            text = f"{of}{_name(least)} needs the fewest inodes, {fewest:.1f} per object; {_name(most)} needs the most"
+            text = f"{of}{least.name} needs the fewest inodes, {fewest:.1f} per object; {most.name} needs the most"
             yield Statement("inodes", f"{text}, {highest:.1f}.")
 
 
@@ -256,8 +251,8 @@ def _growth(safe: Sequence[LayoutResult]) -> Iterator[Statement]:
         points.sort(key=lambda point: point[0])
         (least, first), (most, last) = points[0], points[-1]
         if most > 1.05 * least:
-            text = f"With a billion objects, {_name(first)} would have about {format_large_number(least)} directories"
-            yield Statement("growth", f"{text}, {_name(last)} about {format_large_number(most)}.")
+            text = f"With a billion objects, {first.name} would have about {format_large_number(least)} directories"
+            yield Statement("growth", f"{text}, {last.name} about {format_large_number(most)}.")
 
 
 def _example(groups: Iterable[CollisionGroup]) -> str:
@@ -271,12 +266,8 @@ def _example(groups: Iterable[CollisionGroup]) -> str:
     return ""
 
 
-def _name(layout: LayoutResult) -> str:
-    return layout.name
-
-
 def _names(layouts: Sequence[LayoutResult]) -> str:
-    names = [_name(one) for one in layouts[:_MOST_NAMES]]
+    names = [one.name for one in layouts[:_MOST_NAMES]]
     if len(layouts) > _MOST_NAMES:
         return f"{', '.join(names)} and {len(layouts) - _MOST_NAMES} more"
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
