@@ -135,10 +135,10 @@ RULES = (
     Rule(
         "2",
         "MUST",
-        "A bag is a base directory with tag files, a payload directory, and perhaps tag directories.",
+        "A bag consists of a base directory with tag files, a payload directory, and optional tag directories.",
         (
             bag(
-                "an empty directory in place of a bag",
+                "an empty directory instead of a bag",
                 "declaration-missing",
                 "payload-directory-missing",
                 "payload-manifest-missing",
@@ -150,14 +150,14 @@ RULES = (
     Rule(
         "2",
         "MAY",
-        "Tag files and tag directories have any name that is not reserved, the base directory any name at all.",
+        "Tag files and tag directories can have any name that is not reserved; the base directory can have any name.",
         (
             bag(
-                "a tag directory called data-2, a tag file without extension",
+                "a tag directory named data-2, a tag file without extension",
                 tag_files={b"data-2/x": b"", b"README": b""},
             ),
             bag(
-                "tag files called as those of the base directory, in a tag directory",
+                "tag files in a tag directory, with the names of those in the base directory",
                 tag_files={b"old/bagit.txt": b"?", b"old/manifest-sha512.txt": b"?", b"old/fetch.txt": b"?"},
             ),
         ),
@@ -166,32 +166,32 @@ RULES = (
     Rule(
         "2.1.1",
         "MUST",
-        "bagit.txt is exactly two lines, BagIt-Version: M.N and Tag-File-Character-Encoding: ENCODING, in this order.",
+        "bagit.txt has exactly two lines, BagIt-Version: M.N and Tag-File-Character-Encoding: ENCODING, in this order.",
         (
             bag(
                 "a third line",
                 "declaration-malformed",
                 declaration=b"BagIt-Version: 1.0\nTag-File-Character-Encoding: UTF-8\nMore: yes\n",
             ),
-            bag("one line only", "declaration-malformed", declaration=b"BagIt-Version: 1.0\n"),
+            bag("a single line", "declaration-malformed", declaration=b"BagIt-Version: 1.0\n"),
             bag(
-                "the lines exchanged",
+                "lines in the wrong order",
                 "declaration-malformed",
                 declaration=b"Tag-File-Character-Encoding: UTF-8\nBagIt-Version: 1.0\n",
             ),
             bag("an empty file", "declaration-malformed", declaration=b""),
             bag(
-                "a version that is no M.N",
+                "a version that is not M.N",
                 "declaration-malformed",
                 declaration=b"BagIt-Version: one\nTag-File-Character-Encoding: UTF-8\n",
             ),
             bag(
-                "a version that does not exist",
+                "an unknown version",
                 "version-unknown",
                 declaration=b"BagIt-Version: 3.7\nTag-File-Character-Encoding: UTF-8\n",
             ),
             bag(
-                "the label as the draft's section 4 spells it",
+                "the label as spelled in section 4",
                 "declaration-label",
                 declaration=b"BagIt-version: 1.0\nTag-File-Character-Encoding: UTF-8\n",
             ),
@@ -211,22 +211,22 @@ RULES = (
     Rule(
         "2.1.1",
         "MAY",
-        "It is any other encoding that is registered.",
+        "The encoding can be any other registered encoding.",
         (
-            bag("UTF-16, with a byte-order mark", "encoding-not-utf8", encoding="UTF-16"),
+            bag("UTF-16 with a byte-order mark", "encoding-not-utf8", encoding="UTF-16"),
             bag(
-                "Shift_JIS, and a name in it",
+                "Shift_JIS, with a file name in it",
                 "encoding-not-utf8",
                 encoding="Shift_JIS",
                 payload={"data/日本.txt".encode(): ALPHA, C: PAYLOAD[C]},
             ),
             bag(
-                "no character set",
+                "an unknown encoding",
                 "encoding-unknown",
                 declaration=b"BagIt-Version: 1.0\nTag-File-Character-Encoding: nonsense\n",
             ),
             bag(
-                "an encoding of Python that is no character set",
+                "an encoding of Python that is not a character set",
                 "encoding-unknown",
                 declaration=b"BagIt-Version: 1.0\nTag-File-Character-Encoding: rot13\n",
             ),
@@ -260,18 +260,18 @@ RULES = (
     Rule(
         "2.1",
         "REQUIRED",
-        "There is a bagit.txt.",
-        (bag("none", "declaration-missing", "file-missing", after=remove("bagit.txt")),),
+        "bagit.txt exists.",
+        (bag("no bagit.txt", "declaration-missing", "file-missing", after=remove("bagit.txt")),),
     ),
     # --- 2.1.2
     Rule(
         "2.1.2",
         "MUST",
-        "The base directory holds a directory data.",
+        "The base directory contains a directory named data.",
         (
-            bag("none", "payload-directory-missing", payload={}, info=None, after=remove("data")),
+            bag("no data directory", "payload-directory-missing", payload={}, info=None, after=remove("data")),
             bag(
-                "a file of that name",
+                "a file named data",
                 "payload-directory-missing",
                 payload={},
                 info=None,
@@ -283,10 +283,10 @@ RULES = (
     Rule(
         "2.1.2",
         "MAY",
-        "Payload files are in any hierarchy of directories.",
+        "Payload files can be in any hierarchy of directories.",
         (
             bag("a hundred levels", payload={b"data/" + b"d/" * 100 + b"f": b""}, info=None),
-            bag("no payload file at all", payload={}, info=None),
+            bag("an empty payload", payload={}, info=None),
             bag("empty directories", after=lambda folder: (folder / "data" / "empty").mkdir()),
         ),
     ),
@@ -295,39 +295,39 @@ RULES = (
         "2.1.3",
         "MUST",
         "There is at least one payload manifest.",
-        (bag("none", "payload-manifest-missing", algorithms=[], tag_algorithms=[]),),
+        (bag("no payload manifest", "payload-manifest-missing", algorithms=[], tag_algorithms=[]),),
     ),
     Rule(
         "2.1.3",
         "MAY",
-        "There are several payload manifests.",
-        (bag("two", **two_algorithms()),),
+        "There can be several payload manifests.",
+        (bag("two payload manifests", **two_algorithms()),),
     ),
     Rule(
         "2.1.3",
         "MUST",
         "Every payload manifest lists every payload file exactly once.",
         (
-            bag("a file that is in none", "file-unlisted", unlisted={C}),
+            bag("a file in no manifest", "file-unlisted", unlisted={C}),
             bag(
-                "a hidden file that an operating system left",
+                "a hidden file of an operating system",
                 "file-unlisted",
                 "oxum-mismatch",
                 after=write(b"data/.DS_Store", b"x"),
             ),
             bag(
-                "a file that is in one of two",
+                "a file in one of two manifests",
                 "file-not-everywhere",
                 **two_algorithms(sha256=manifest(A, algorithm="sha256")),
             ),
-            bag("a line twice", "path-duplicate", manifests={MANIFEST: BOTH + manifest(A)}),
+            bag("a repeated line", "path-duplicate", manifests={MANIFEST: BOTH + manifest(A)}),
             bag(
-                "a file twice, with different checksums",
+                "a file listed twice with different checksums",
                 "path-duplicate",
                 manifests={MANIFEST: BOTH + b"0" * 128 + b"  data/a.txt\n"},
             ),
             bag(
-                "a file twice, written differently",
+                "a file listed twice, in different spellings",
                 "path-duplicate",
                 "path-not-canonical",
                 manifests={MANIFEST: BOTH + HEX + b"  data/./a.txt\n"},
@@ -337,9 +337,11 @@ RULES = (
     Rule(
         "2.1.3",
         "MUST",
-        "A payload manifest is called manifest-ALGORITHM.txt, with the algorithm as section 2.4 writes it.",
+        "A payload manifest is named manifest-ALGORITHM.txt, with the algorithm in the form defined in section 2.4.",
         (
-            bag("the algorithm in capitals", "algorithm-name", algorithms=[], manifests={"manifest-SHA512.txt": BOTH}),
+            bag(
+                "the algorithm in upper case", "algorithm-name", algorithms=[], manifests={"manifest-SHA512.txt": BOTH}
+            ),
             bag(
                 "the algorithm with a hyphen", "algorithm-name", algorithms=[], manifests={"manifest-sha-512.txt": BOTH}
             ),
@@ -348,12 +350,16 @@ RULES = (
     Rule(
         "2.1.3",
         "MUST",
-        "Each line of a payload manifest is a checksum and a path relative to the base directory.",
+        "Each line of a payload manifest has a checksum and a path relative to the base directory.",
         (
             bag("a blank line", "line-blank", manifests={MANIFEST: BOTH + b"\n"}),
-            bag("a line of blanks", "line-blank", manifests={MANIFEST: BOTH + b"  \n"}),
+            bag("a line of spaces", "line-blank", manifests={MANIFEST: BOTH + b"  \n"}),
             bag("no path", "line-malformed", manifests={MANIFEST: BOTH + HEX + b"\n"}),
-            bag("the path first", "path-outside-payload", manifests={MANIFEST: BOTH + b"data/x.txt  " + HEX + b"\n"}),
+            bag(
+                "the path before the checksum",
+                "path-outside-payload",
+                manifests={MANIFEST: BOTH + b"data/x.txt  " + HEX + b"\n"},
+            ),
             bag("a comment", "path-outside-payload", manifests={MANIFEST: b"# made by hand\n" + BOTH}),
             bag(
                 "a checksum that is too short",
@@ -361,7 +367,7 @@ RULES = (
                 manifests={MANIFEST: HEX[:-1] + b"  data/a.txt\n" + manifest(C)},
             ),
             bag(
-                "a path that is only blanks in a name",
+                "a file name of spaces only",
                 manifests={MANIFEST: BOTH + line(b"", b"data/x/  ")},
                 payload={**PAYLOAD, b"data/x/  ": b""},
                 info=None,
@@ -371,13 +377,13 @@ RULES = (
     Rule(
         "2.1.3",
         "MAY",
-        "Checksums are in upper or lower case.",
+        "Checksums can be in upper or lower case.",
         (bag("upper case", manifests={MANIFEST: BOTH.replace(HEX, HEX.upper())}),),
     ),
     Rule(
         "2.1.3",
         "MUST",
-        "The slash separates the parts of a path.",
+        "The segments of a path are separated by a slash.",
         (
             bag(
                 "backslashes",
@@ -390,12 +396,15 @@ RULES = (
     Rule(
         "2.1.3",
         "MUST",
-        "Blanks or tabs, one or more, separate the checksum from the path.",
+        "The checksum and the path are separated by one or more spaces or tabs.",
         (
-            bag("one blank", manifests={MANIFEST: BOTH.replace(b"  ", b" ")}),
+            bag("one space", manifests={MANIFEST: BOTH.replace(b"  ", b" ")}),
             bag("tabs", manifests={MANIFEST: BOTH.replace(b"  ", b"\t \t")}),
             bag(
-                "nothing", "line-malformed", "file-unlisted", manifests={MANIFEST: HEX + b"data/a.txt\n" + manifest(C)}
+                "no separator",
+                "line-malformed",
+                "file-unlisted",
+                manifests={MANIFEST: HEX + b"data/a.txt\n" + manifest(C)},
             ),
             bag(
                 "a no-break space",
@@ -403,17 +412,17 @@ RULES = (
                 "file-unlisted",
                 manifests={MANIFEST: HEX + b"\xc2\xa0data/a.txt\n" + manifest(C)},
             ),
-            bag("names with blanks at their beginning and end", **moved(A, b"data/ a  b ")),
+            bag("names with leading and trailing spaces", **moved(A, b"data/ a  b ")),
         ),
     ),
     Rule(
         "2.1.3",
         "MUST NOT",
-        "The payload manifest lists a file outside of the payload directory.",
+        "A payload manifest lists a file outside the payload directory.",
         (
             bag("bagit.txt", "path-outside-payload", manifests={MANIFEST: BOTH + HEX + b"  bagit.txt\n"}),
             bag(
-                "a directory whose name begins so",
+                "a directory whose name begins with data",
                 "path-outside-payload",
                 manifests={MANIFEST: BOTH + HEX + b"  data2/x\n"},
             ),
@@ -422,33 +431,34 @@ RULES = (
     Rule(
         "2.1.3",
         "MUST",
-        "LF, CR and percent signs in a path are percent-encoded, and nothing else is.",
+        "LF, CR and percent signs in a path are percent-encoded; no other characters are.",
         (
             bag(
-                "all three", **moved(A, b"data/x") | {"payload": {b"data/\n\r%": ALPHA, C: PAYLOAD[C]}, "manifests": {}}
+                "LF, CR and a percent sign",
+                **moved(A, b"data/x") | {"payload": {b"data/\n\r%": ALPHA, C: PAYLOAD[C]}, "manifests": {}},
             ),
             bag(
-                "lower-case hex",
+                "lower-case hex digits",
                 payload={b"data/\n\r%": ALPHA},
                 info=None,
                 manifests={MANIFEST: HEX + b"  data/%0a%0d%25\n"},
             ),
             bag(
-                "a percent sign as it is",
+                "a percent sign that is not encoded",
                 "percent-raw",
                 payload={b"data/100%": ALPHA},
                 info=None,
                 manifests={MANIFEST: HEX + b"  data/100%\n"},
             ),
             bag(
-                "a name that looks encoded, as it is",
+                "a name that looks percent-encoded, not encoded",
                 "percent-raw",
                 payload={b"data/a%25": ALPHA},
                 info=None,
                 manifests={MANIFEST: HEX + b"  data/a%25\n"},
             ),
             bag(
-                "a blank encoded as well",
+                "an encoded space",
                 "file-missing",
                 "file-unlisted",
                 "percent-raw",
@@ -470,18 +480,20 @@ RULES = (
         "MUST NOT",
         "A manifest lists a directory.",
         (
-            bag("a directory of the payload", "path-directory", manifests={MANIFEST: BOTH + HEX + b"  data/b\n"}),
-            bag("a directory with a slash", "path-directory", manifests={MANIFEST: BOTH + HEX + b"  data/b/\n"}),
+            bag("a directory in the payload", "path-directory", manifests={MANIFEST: BOTH + HEX + b"  data/b\n"}),
+            bag(
+                "a directory with a trailing slash", "path-directory", manifests={MANIFEST: BOTH + HEX + b"  data/b/\n"}
+            ),
         ),
     ),
     # --- 2.2.1
     Rule(
         "2.2.1",
         "MAY",
-        "There are tag manifests, one or more, or none.",
+        "Tag manifests are optional; there can be several.",
         (
-            bag("none", tag_algorithms=[]),
-            bag("two", **two_algorithms()),
+            bag("no tag manifest", tag_algorithms=[]),
+            bag("two tag manifests", **two_algorithms()),
         ),
     ),
     Rule(
@@ -490,7 +502,7 @@ RULES = (
         "All tag manifests list the same tag files.",
         (
             bag(
-                "one that lists less",
+                "a tag manifest that lists fewer files",
                 "tag-manifests-differ",
                 **{
                     **two_algorithms(),
@@ -509,7 +521,7 @@ RULES = (
         "Each tag manifest lists every payload manifest.",
         (
             bag(
-                "one that does not",
+                "a tag manifest without a payload manifest",
                 "tag-manifest-omission",
                 tag_manifests={TAG_MANIFEST: tag_lines(without=b"manifest-sha512.txt")},
             ),
@@ -521,7 +533,7 @@ RULES = (
         "A tag manifest lists a tag manifest.",
         (
             bag(
-                "itself",
+                "a tag manifest that lists itself",
                 "tag-manifest-itself",
                 tag_manifests={TAG_MANIFEST: tag_lines(more=HEX + b"  tagmanifest-sha512.txt\n")},
             ),
@@ -532,17 +544,17 @@ RULES = (
         "SHOULD",
         "Each tag manifest lists all other tag files.",
         (
-            bag("bag-info.txt is in none", "tag-file-unlisted", unlisted={b"bag-info.txt"}),
-            bag("a file that an operating system left", "tag-file-unlisted", after=write(b"Thumbs.db", b"x")),
+            bag("bag-info.txt in no tag manifest", "tag-file-unlisted", unlisted={b"bag-info.txt"}),
+            bag("a file of an operating system", "tag-file-unlisted", after=write(b"Thumbs.db", b"x")),
         ),
     ),
     Rule(
         "2.2.1",
         "MUST",
-        "A tag manifest is called tagmanifest-ALGORITHM.txt, with the algorithm as section 2.4 writes it.",
+        "A tag manifest is named tagmanifest-ALGORITHM.txt, with the algorithm in the form defined in section 2.4.",
         (
             bag(
-                "the algorithm in capitals",
+                "the algorithm in upper case",
                 "algorithm-name",
                 tag_algorithms=[],
                 tag_manifests={"tagmanifest-SHA512.txt": tag_lines()},
@@ -552,23 +564,29 @@ RULES = (
     Rule(
         "2.2.1",
         "SHOULD",
-        "Tag manifests have the same algorithms as payload manifests.",
-        (bag("another", "tag-manifest-algorithms", tag_algorithms=["sha256"]),),
+        "Tag manifests use the same algorithms as payload manifests.",
+        (bag("a different algorithm", "tag-manifest-algorithms", tag_algorithms=["sha256"]),),
     ),
     Rule(
         "2.2.1",
         "MUST NOT",
         "A tag manifest lists a payload file.",
-        (bag("one that does", "tag-manifest-payload", tag_manifests={TAG_MANIFEST: tag_lines(more=manifest(A))}),),
+        (
+            bag(
+                "a tag manifest with a payload file",
+                "tag-manifest-payload",
+                tag_manifests={TAG_MANIFEST: tag_lines(more=manifest(A))},
+            ),
+        ),
     ),
     # --- 2.2.2
     Rule(
         "2.2.2",
         "MAY",
-        "bag-info.txt and all its elements can be left out, and repeated.",
+        "bag-info.txt and its elements are optional, and elements can be repeated.",
         (
             bag("no bag-info.txt", info=None),
-            bag("elements that are repeated", info=b"Contact-Name: A\nContact-Name: B\nX: 1\nX: 1\n"),
+            bag("repeated elements", info=b"Contact-Name: A\nContact-Name: B\nX: 1\nX: 1\n"),
         ),
     ),
     Rule(
@@ -580,29 +598,29 @@ RULES = (
     Rule(
         "2.2.2",
         "MUST",
-        "An element is a label, a colon, one blank or tab, a value, and the end of the line.",
+        "An element is a label, a colon, one space or tab, a value, and a line break.",
         (
             bag("no colon", "info-malformed", info=b"Just some words\n"),
             bag("no label", "info-malformed", info=b": value\n"),
             bag("a blank line", "info-malformed", info=INFO + b"\n" + b"X: y\n"),
-            bag("no blank after the colon", "info-whitespace", info=b"Contact-Name:A\n"),
-            bag("two blanks after the colon", "info-whitespace", info=b"Contact-Name:  A\n"),
+            bag("no space after the colon", "info-whitespace", info=b"Contact-Name:A\n"),
+            bag("two spaces after the colon", "info-whitespace", info=b"Contact-Name:  A\n"),
             bag("a tab after the colon", info=b"Contact-Name:\tA\n"),
         ),
     ),
     Rule(
         "2.2.2",
         "MUST NOT",
-        "A label holds a colon, LF or CR.",
-        how="the first colon ends a label: what is read has none; `BagInfo.add` and `BagInfo.set` refuse them",
+        "A label contains a colon, LF or CR.",
+        how="labels are read up to the first colon; `BagInfo.add` and `BagInfo.set` refuse such labels",
     ),
     Rule(
         "2.2.2",
         "MUST NOT",
-        "A label begins or ends with white space; inside, it may have some.",
+        "A label begins or ends with white space. White space inside a label is allowed.",
         (
-            bag("a blank before the colon", "info-whitespace", info=b"Contact-Name : A\n"),
-            bag("blanks inside", info=b"Name of contact: A\n"),
+            bag("a space before the colon", "info-whitespace", info=b"Contact-Name : A\n"),
+            bag("spaces inside a label", info=b"Name of contact: A\n"),
         ),
     ),
     Rule(
@@ -610,14 +628,14 @@ RULES = (
         "RECOMMENDED",
         "Lines have at most 79 characters.",
         (
-            bag("80", "info-long-line", info=b"X: " + b"y" * 77 + b"\n"),
-            bag("79", info=b"X: " + b"y" * 76 + b"\n"),
+            bag("80 characters", "info-long-line", info=b"X: " + b"y" * 77 + b"\n"),
+            bag("79 characters", info=b"X: " + b"y" * 76 + b"\n"),
         ),
     ),
     Rule(
         "2.2.2",
         "MAY",
-        "A value goes on in lines that begin with a blank or tab.",
+        "A value can continue on lines that begin with a space or tab.",
         (
             bag("a folded value", info=b"External-Description: some\n  words and\n\tmore\n"),
             bag("a folded line before any element", "info-malformed", info=b"  words\nX: y\n"),
@@ -626,13 +644,13 @@ RULES = (
     Rule(
         "2.2.2",
         "MUST",
-        "Before 1.0, any number of blanks and tabs around the colon is accepted.",
+        "Before 1.0, any number of spaces and tabs around the colon is accepted.",
         (bag("version 0.97", version="0.97", info=b"Contact-Name \t:   A\nX:y\n"),),
     ),
     Rule(
         "2.2.2",
         "MAY",
-        "The reserved elements can be left out, and are recognized in any case.",
+        "The reserved elements are optional; their labels are not case-sensitive.",
         (
             bag("PAYLOAD-oxum", "oxum-mismatch", info=b"PAYLOAD-oxum: 1.1\n"),
             bag("elements that are not reserved", info=b"Shelf: 3\nMood: good\n"),
@@ -641,108 +659,112 @@ RULES = (
     Rule(
         "2.2.2",
         "SHOULD NOT",
-        "Bagging-Date is repeated; it is written YYYY-MM-DD.",
+        "Bagging-Date is repeated. Its format is YYYY-MM-DD.",
         (
-            bag("twice", "element-repeated", info=b"Bagging-Date: 2020-01-01\nbagging-date: 2020-01-02\n"),
-            bag("another form", "element-malformed", info=b"Bagging-Date: 1 May 2020\n"),
+            bag("two elements", "element-repeated", info=b"Bagging-Date: 2020-01-01\nbagging-date: 2020-01-02\n"),
+            bag("a different format", "element-malformed", info=b"Bagging-Date: 1 May 2020\n"),
         ),
     ),
     Rule(
         "2.2.2",
         "SHOULD NOT",
         "Bag-Size is repeated.",
-        (bag("twice", "element-repeated", info=b"Bag-Size: 1 MB\nBag-Size: 1 GB\n"),),
+        (bag("two elements", "element-repeated", info=b"Bag-Size: 1 MB\nBag-Size: 1 GB\n"),),
     ),
     Rule(
         "2.2.2",
         "MUST",
-        "A right Payload-Oxum does not make a bag valid: its checksums are verified all the same.",
-        (bag("octets exchanged", "checksum-mismatch", after=write(A, ALPHA[::-1])),),
+        "A matching Payload-Oxum does not make a bag valid; all checksums are verified.",
+        (bag("two bytes exchanged", "checksum-mismatch", after=write(A, ALPHA[::-1])),),
     ),
     Rule(
         "2.2.2",
         "MUST NOT",
-        "Payload-Oxum is there more than once.",
+        "Payload-Oxum is repeated.",
         (
-            bag("twice", "oxum-repeated", info=b"Payload-Oxum: 20.2\nPayload-Oxum: 20.2\n"),
-            bag("twice, in different case", "oxum-repeated", info=b"Payload-Oxum: 20.2\npayload-oxum: 20.2\n"),
+            bag("two elements", "oxum-repeated", info=b"Payload-Oxum: 20.2\nPayload-Oxum: 20.2\n"),
+            bag("two elements in different case", "oxum-repeated", info=b"Payload-Oxum: 20.2\npayload-oxum: 20.2\n"),
         ),
     ),
     Rule(
         "2.2.2",
         "MUST",
-        "Payload-Oxum is the number of octets, a full stop, and the number of files of the payload.",
+        "Payload-Oxum is the number of bytes, a full stop, and the number of files of the payload.",
         (
             bag("no full stop", "oxum-malformed", info=b"Payload-Oxum: 20\n"),
-            bag("other digits than ASCII's", "oxum-malformed", info="Payload-Oxum: \uff12\uff10.\uff12\n".encode()),
-            bag("a superscript", "oxum-malformed", info="Payload-Oxum: 20.²\n".encode()),
-            bag("other octets", "oxum-mismatch", info=b"Payload-Oxum: 21.2\n"),
-            bag("other files", "oxum-mismatch", info=b"Payload-Oxum: 20.3\n"),
+            bag("non-ASCII digits", "oxum-malformed", info="Payload-Oxum: \uff12\uff10.\uff12\n".encode()),
+            bag("a superscript digit", "oxum-malformed", info="Payload-Oxum: 20.²\n".encode()),
+            bag("a wrong number of bytes", "oxum-mismatch", info=b"Payload-Oxum: 21.2\n"),
+            bag("a wrong number of files", "oxum-mismatch", info=b"Payload-Oxum: 20.3\n"),
         ),
     ),
     Rule(
         "2.2.2",
         "SHOULD",
-        "Bag-Group-Identifier is unique across the sender's content.",
-        how="only the sender can know; nothing is checked",
+        "Bag-Group-Identifier is unique among the sender's content.",
+        how="only the sender can know; not checked",
     ),
     Rule(
         "2.2.2",
         "SHOULD",
-        "The receiver honours references to a Bag-Group-Identifier of a globally unique scheme.",
-        how="it is given to the caller as it stands: `Bag.info`",
+        "The receiver preserves references to a Bag-Group-Identifier with a globally unique scheme.",
+        how="`Bag.info` returns the element unchanged",
     ),
     Rule(
         "2.2.2",
         "SHOULD NOT",
         "Bag-Group-Identifier is repeated.",
-        (bag("twice", "element-repeated", info=b"Bag-Group-Identifier: a\nBag-Group-Identifier: b\n"),),
+        (bag("two elements", "element-repeated", info=b"Bag-Group-Identifier: a\nBag-Group-Identifier: b\n"),),
     ),
     Rule(
         "2.2.2",
         "SHOULD NOT",
-        "Bag-Count is repeated; it is written N of T, where T may be a question mark.",
+        "Bag-Count is repeated. Its format is N of T, where T can be a question mark.",
         (
-            bag("twice", "element-repeated", info=b"Bag-Group-Identifier: a\nBag-Count: 1 of 2\nBag-Count: 2 of 2\n"),
-            bag("another form", "element-malformed", info=b"Bag-Group-Identifier: a\nBag-Count: first\n"),
-            bag("of an unknown number", info=b"Bag-Group-Identifier: a\nBag-Count: 3 of ?\n"),
+            bag(
+                "two elements",
+                "element-repeated",
+                info=b"Bag-Group-Identifier: a\nBag-Count: 1 of 2\nBag-Count: 2 of 2\n",
+            ),
+            bag("a different format", "element-malformed", info=b"Bag-Group-Identifier: a\nBag-Count: first\n"),
+            bag("an unknown total", info=b"Bag-Group-Identifier: a\nBag-Count: 3 of ?\n"),
         ),
     ),
     Rule(
         "2.2.2",
         "RECOMMENDED",
-        "Where there is a Bag-Count there is a Bag-Group-Identifier.",
-        (bag("only Bag-Count", "element-alone", info=b"Bag-Count: 1 of 2\n"),),
+        "A bag with a Bag-Count also has a Bag-Group-Identifier.",
+        (bag("Bag-Count only", "element-alone", info=b"Bag-Count: 1 of 2\n"),),
     ),
     # --- 2.2.3
     Rule(
         "2.2.3",
         "MAY",
-        "A bag is sent with holes, and a list of files to be fetched.",
+        "A bag can be sent incomplete, with a list of files to fetch.",
         (
-            bag("one file is still to be fetched", "file-not-fetched", absent={A}, info=None, fetch=FETCH),
-            bag("one file was fetched", fetch=FETCH),
+            bag("one file not fetched yet", "file-not-fetched", absent={A}, info=None, fetch=FETCH),
+            bag("one file fetched", fetch=FETCH),
         ),
     ),
     Rule(
         "2.2.3",
         "MUST",
-        "The list of files to be fetched is called fetch.txt.",
-        how="no other file is read as one",
+        "The list of files to fetch is named fetch.txt.",
+        how="no other file is used",
     ),
     Rule(
         "2.2.3",
         "MUST",
-        "Every file that fetch.txt lists is in every payload manifest.",
+        "Every file in fetch.txt is in every payload manifest.",
         (
-            bag("a file that is in none", "fetch-unlisted", fetch=b"https://example.org/x 1 data/x\n"),
+            bag("a file in no manifest", "fetch-unlisted", fetch=b"https://example.org/x 1 data/x\n"),
             bag(
-                "a file that is in one of two",
+                "a file in one of two manifests",
                 "fetch-unlisted",
                 "file-not-everywhere",
                 **{**two_algorithms(sha256=manifest(C, algorithm="sha256")), "fetch": FETCH},
             ),
-            bag("a file that is there and in all", fetch=FETCH),
+            bag("an existing file in all manifests", fetch=FETCH),
         ),
     ),
     Rule(
@@ -754,10 +776,10 @@ RULES = (
     Rule(
         "2.2.3",
         "MUST",
-        "Each line of fetch.txt is a URL, a length or a hyphen, and a path.",
+        "Each line of fetch.txt has a URL, a length or a hyphen, and a path.",
         (
             bag("no length", "line-malformed", fetch=b"https://example.org/a data/a.txt\n"),
-            bag("a length that is no number", "line-malformed", fetch=b"https://example.org/a six data/a.txt\n"),
+            bag("a length that is not a number", "line-malformed", fetch=b"https://example.org/a six data/a.txt\n"),
             bag("a blank line", "line-blank", fetch=FETCH + b"\n"),
             bag("a hyphen", fetch=FETCH.replace(b"6", b"-")),
         ),
@@ -765,11 +787,11 @@ RULES = (
     Rule(
         "2.2.3",
         "MUST",
-        "A URL of fetch.txt is an absolute URI.",
+        "A URL in fetch.txt is an absolute URI.",
         (
-            bag("a relative one", "fetch-url", fetch=b"a.txt 6 data/a.txt\n"),
-            bag("one that begins with slashes", "fetch-url", fetch=b"//example.org/a 6 data/a.txt\n"),
-            bag("one without a host", "fetch-url-odd", fetch=b"http:/a 6 data/a.txt\n"),
+            bag("a relative URL", "fetch-url", fetch=b"a.txt 6 data/a.txt\n"),
+            bag("a URL that begins with slashes", "fetch-url", fetch=b"//example.org/a 6 data/a.txt\n"),
+            bag("a URL without a host", "fetch-url-odd", fetch=b"http:/a 6 data/a.txt\n"),
             bag("a URN", fetch=b"urn:isbn:0451450523 6 data/a.txt\n"),
             bag("an ARK", fetch=b"ark:/13030/xt12t3 6 data/a.txt\n"),
         ),
@@ -777,27 +799,27 @@ RULES = (
     Rule(
         "2.2.3",
         "MUST",
-        "The slash separates the parts of a path in fetch.txt.",
+        "The segments of a path in fetch.txt are separated by a slash.",
         (bag("backslashes", "fetch-tag-file", fetch=b"https://example.org/a 6 data\\a.txt\n"),),
     ),
     Rule(
         "2.2.3",
         "MUST",
-        "Blanks or tabs separate the three values of a line of fetch.txt, and those in a URL are percent-encoded.",
+        "The values of a line of fetch.txt are separated by spaces or tabs, which are percent-encoded in a URL.",
         (
             bag("tabs", fetch=FETCH.replace(b" ", b"\t ")),
             bag(
-                "a blank in a URL", "line-malformed", "fetch-tag-file", fetch=b"https://example.org/a b 6 data/a.txt\n"
+                "a space in a URL", "line-malformed", "fetch-tag-file", fetch=b"https://example.org/a b 6 data/a.txt\n"
             ),
         ),
     ),
     Rule(
         "2.2.3",
         "MUST",
-        "LF, CR and percent signs in a path of fetch.txt are percent-encoded, and nothing else is.",
+        "LF, CR and percent signs in a path in fetch.txt are percent-encoded; no other characters are.",
         (
             bag(
-                "all three",
+                "LF, CR and a percent sign",
                 payload={b"data/\n\r%": ALPHA},
                 info=None,
                 fetch=b"https://example.org/a 6 data/%0A%0D%25\n",
@@ -808,17 +830,17 @@ RULES = (
     Rule(
         "2.2.4",
         "MUST",
-        "The checksums of tag files that a tag manifest lists are verified.",
+        "The checksums of all tag files in a tag manifest are verified.",
         (
             bag(
-                "another tag file, changed",
+                "a changed tag file",
                 "checksum-mismatch",
                 tag_files={b"notes.txt": b"old"},
                 after=write(b"notes.txt", b"new"),
             ),
-            bag("bag-info.txt, changed", "checksum-mismatch", after=write(b"bag-info.txt", INFO)),
+            bag("a changed bag-info.txt", "checksum-mismatch", after=write(b"bag-info.txt", INFO)),
             bag(
-                "a payload manifest, changed",
+                "a changed payload manifest",
                 "checksum-mismatch",
                 after=write(b"manifest-sha512.txt", BOTH.replace(b"  ", b" ")),
             ),
@@ -827,25 +849,30 @@ RULES = (
     Rule(
         "2.2.4",
         "MUST",
-        "The contents of other tag files are ignored.",
-        (bag("octets of no encoding", tag_files={b"notes.txt": b"\xff\xfe\x00", b"t/info.txt": b"\xef\xbb\xbf:\n"}),),
+        "The content of other tag files is ignored.",
+        (
+            bag(
+                "bytes that are invalid in any encoding",
+                tag_files={b"notes.txt": b"\xff\xfe\x00", b"t/info.txt": b"\xef\xbb\xbf:\n"},
+            ),
+        ),
     ),
     # --- 2.3
     Rule(
         "2.3",
         "MUST",
-        "The tag files that the draft describes have the text tag file format.",
-        how="the rules that follow",
+        "The tag files defined by the specification have the text tag file format.",
+        how="the following rules",
     ),
     Rule(
         "2.3",
         "MUST",
-        "Lines of the tag files that the draft describes end with LF, CR, or both.",
+        "Lines of the tag files defined by the specification end with LF, CR, or CR LF.",
         (
             bag("CR", info=INFO.replace(b"\n", b"\r"), manifests={MANIFEST: BOTH.replace(b"\n", b"\r")}),
             bag("CR LF", info=INFO.replace(b"\n", b"\r\n"), manifests={MANIFEST: BOTH.replace(b"\n", b"\r\n")}),
             bag(
-                "what else Python takes for the end of a line, in a name",
+                "other line breaks of Python in a name",
                 **moved(A, "data/\x0b\x0c\x1c\x85\u2028".encode()),
             ),
         ),
@@ -853,41 +880,52 @@ RULES = (
     Rule(
         "2.3",
         "RECOMMENDED",
-        "The last line of a tag file ends so, too.",
+        "The last line of a tag file ends with a line break, too.",
         (
-            bag("bag-info.txt without", "line-unterminated", info=INFO.rstrip()),
-            bag("a manifest without", "line-unterminated", manifests={MANIFEST: BOTH.rstrip()}),
+            bag("bag-info.txt without a final line break", "line-unterminated", info=INFO.rstrip()),
+            bag("a manifest without a final line break", "line-unterminated", manifests={MANIFEST: BOTH.rstrip()}),
         ),
     ),
     Rule(
         "2.3",
         "MUST",
         "The names of text tag files end in .txt.",
-        (bag("a manifest without", "payload-manifest-missing", algorithms=[], manifests={"manifest-sha512": BOTH}),),
+        (
+            bag(
+                "a manifest without .txt",
+                "payload-manifest-missing",
+                algorithms=[],
+                manifests={"manifest-sha512": BOTH},
+            ),
+        ),
     ),
     Rule(
         "2.3",
         "MUST",
-        "Text tag files, all but bagit.txt, are in the encoding that bagit.txt names.",
+        "Text tag files other than bagit.txt have the encoding declared in bagit.txt.",
         (
-            bag("octets in bag-info.txt that are no UTF-8", "undecodable", info=b"X: \xff\n"),
-            bag("octets in a name that are no UTF-8, in a manifest too", "undecodable", **moved(A, b"data/\xe9.txt")),
+            bag("bytes in bag-info.txt that are not UTF-8", "undecodable", info=b"X: \xff\n"),
+            bag(
+                "bytes in a file name that are not UTF-8, also in the manifest",
+                "undecodable",
+                **moved(A, b"data/\xe9.txt"),
+            ),
         ),
     ),
     Rule(
         "2.3",
         "MAY",
-        "Text tag files begin with a byte-order mark only where the encoding needs one.",
+        "A text tag file begins with a byte-order mark only if its encoding requires one.",
         (
             bag(
-                "UTF-16LE with one",
+                "UTF-16LE with a byte-order mark",
                 "encoding-not-utf8",
                 "bom",
                 encoding="UTF-16LE",
                 manifests={MANIFEST: b"\xff\xfe" + BOTH.decode().encode("utf-16-le")},
             ),
             bag(
-                "UTF-16 without one",
+                "UTF-16 without a byte-order mark",
                 "encoding-not-utf8",
                 "bom-missing",
                 encoding="UTF-16",
@@ -899,7 +937,7 @@ RULES = (
     Rule(
         "2.3",
         "MUST NOT",
-        "Tag files in UTF-8 begin with a byte-order mark.",
+        "A tag file in UTF-8 begins with a byte-order mark.",
         (
             bag("bag-info.txt", "bom", info=b"\xef\xbb\xbf" + INFO),
             bag("a manifest", "bom", manifests={MANIFEST: b"\xef\xbb\xbf" + BOTH}),
@@ -916,19 +954,19 @@ RULES = (
     Rule(
         "2.4",
         "MUST",
-        "Checksums are written as section 2.1.3 says.",
+        "Checksums have the format defined in section 2.1.3.",
         (bag("Base64", "checksum-malformed", manifests={MANIFEST: b"A+/=" * 22 + b"  data/a.txt\n" + manifest(C)}),),
     ),
     Rule(
         "2.4",
         "SHOULD",
-        "The algorithm is in the IANA's registry of hash algorithms for named information.",
+        "The algorithm is in the IANA registry of hash algorithms for named information.",
         (bag("xxh64", "algorithm-unregistered", algorithms=["xxh64"], tag_algorithms=["xxh64"]),),
     ),
     Rule(
         "2.4",
         "MAY",
-        "The algorithm is MD5 or SHA-1.",
+        "The algorithm can be MD5 or SHA-1.",
         (
             bag("MD5", algorithms=["md5"], tag_algorithms=["md5"]),
             bag("SHA-1", algorithms=["sha1"], tag_algorithms=["sha1"]),
@@ -937,7 +975,7 @@ RULES = (
     Rule(
         "2.4",
         "MUST",
-        "The algorithm's name in a manifest's name is in lower case and of letters and digits only.",
+        "In the name of a manifest, the algorithm has only lower-case letters and digits.",
         (
             bag(
                 "sha3_256",
@@ -963,23 +1001,23 @@ RULES = (
     Rule(
         "2.4",
         "SHOULD",
-        "Tools make new bags with SHA-512 where nothing else is asked for.",
+        "Tools create new bags with SHA-512 by default.",
         how="the default of `pressmark.bagit.create`: tests/bagit/creation/test_create.py",
     ),
     Rule(
         "2.4",
         "SHOULD",
         "Tools support MD5 and SHA-1.",
-        (bag("both", algorithms=["md5", "sha1"], tag_algorithms=["md5", "sha1"]),),
+        (bag("MD5 and SHA-1", algorithms=["md5", "sha1"], tag_algorithms=["md5", "sha1"]),),
     ),
     # --- 3
     Rule(
         "3",
         "MUST",
-        "Every element that section 2.1 requires is present.",
+        "Every element that section 2.1 requires exists.",
         (
             bag(
-                "no payload manifest, no payload directory",
+                "no payload manifest and no payload directory",
                 "payload-manifest-missing",
                 "payload-directory-missing",
                 algorithms=[],
@@ -993,17 +1031,17 @@ RULES = (
     Rule(
         "3",
         "MUST",
-        "Every file that a tag manifest lists is present.",
-        (bag("a tag file is not", "file-missing", tag_files={b"t/notes": b""}, absent={b"t/notes"}),),
+        "Every file in a tag manifest exists.",
+        (bag("a missing tag file", "file-missing", tag_files={b"t/notes": b""}, absent={b"t/notes"}),),
     ),
     Rule(
         "3",
         "MUST",
-        "Every file that a payload manifest lists is present.",
+        "Every file in a payload manifest exists.",
         (
-            bag("a file is not", "file-missing", absent={A}, info=None),
+            bag("a missing file", "file-missing", absent={A}, info=None),
             bag(
-                "a file is not, and fetch.txt says whence to have it",
+                "a missing file that is in fetch.txt",
                 "file-not-fetched",
                 absent={A},
                 info=None,
@@ -1014,16 +1052,16 @@ RULES = (
     Rule(
         "3",
         "MUST",
-        "Every payload file is in every payload manifest; before 1.0, in one of them.",
+        "Every payload file is in every payload manifest; before 1.0, in at least one.",
         (
             bag(
-                "a file that is in one of two, before 1.0",
+                "a file in one of two manifests, before 1.0",
                 version="0.97",
                 **two_algorithms(sha256=manifest(A, algorithm="sha256"), sha512=manifest(C)),
             ),
-            bag("a file that is in none, before 1.0", "file-unlisted", version="0.97", unlisted={C}),
+            bag("a file in no manifest, before 1.0", "file-unlisted", version="0.97", unlisted={C}),
             bag(
-                "files that fetch.txt lists and one of two manifests, before 1.0",
+                "files in fetch.txt and in one of two manifests, before 1.0",
                 version="0.97",
                 fetch=FETCH,
                 **two_algorithms(sha256=manifest(A, algorithm="sha256"), sha512=manifest(C)),
@@ -1033,21 +1071,21 @@ RULES = (
     Rule(
         "3",
         "MUST",
-        "Every element that is present conforms to BagIt 1.0.",
-        how="every other rule of this table, whatever else a bag has",
+        "Every element of the bag conforms to BagIt 1.0.",
+        how="all other rules in this table",
     ),
     Rule(
         "3",
         "MUST",
-        "A valid bag is complete, and every checksum of every manifest was verified.",
+        "A bag is valid if it is complete and every checksum in every manifest has been verified.",
         (
             bag(
-                "a file with another checksum in one of two manifests",
+                "a file with a different checksum in one of two manifests",
                 "checksum-mismatch",
                 **two_algorithms(sha256=manifest(C, algorithm="sha256") + b"0" * 64 + b"  data/a.txt\n"),
             ),
             bag(
-                "a manifest with an unknown algorithm, beside a known one",
+                "a manifest with an unknown algorithm beside a known one",
                 "algorithm-unknown",
                 "algorithm-unregistered",
                 "tag-manifest-algorithms",
@@ -1060,26 +1098,28 @@ RULES = (
     Rule(
         "5.1",
         "MUST",
-        "No file outside of the bag is read or written because of a path in a bag.",
+        "Paths in a bag never cause files outside the bag to be read or written.",
         (
             bag("an absolute path", "path-unsafe", manifests={MANIFEST: BOTH + HEX + b"  /etc/passwd\n"}),
-            bag("a path that goes up", "path-unsafe", manifests={MANIFEST: BOTH + HEX + b"  data/../../x\n"}),
-            bag("a path that goes up, in fetch.txt", "path-unsafe", fetch=b"https://example.org/x 1 data/../../x\n"),
+            bag("a path with ..", "path-unsafe", manifests={MANIFEST: BOTH + HEX + b"  data/../../x\n"}),
+            bag("a path with .. in fetch.txt", "path-unsafe", fetch=b"https://example.org/x 1 data/../../x\n"),
             bag(
-                "a path that goes up, in a tag manifest",
+                "a path with .. in a tag manifest",
                 "path-unsafe",
                 tag_manifests={TAG_MANIFEST: tag_lines(more=HEX + b"  ../x\n")},
             ),
             bag(
-                "somebody's home directory",
+                "a path with a home directory (~)",
                 "path-unsafe",
                 tag_manifests={TAG_MANIFEST: tag_lines(more=HEX + b"  ~root/x\n")},
             ),
-            bag("a link that leads out", "link-outside", info=None, after=link("data/a.txt", "/etc/passwd")),
-            bag("a link of directories that leads out", "link-outside", after=link("data/d", "../../..")),
-            bag("a link that leads nowhere", "link-dangling", info=None, after=link("data/a.txt", "nowhere")),
             bag(
-                "a link to another payload file",
+                "a symbolic link that leads outside", "link-outside", info=None, after=link("data/a.txt", "/etc/passwd")
+            ),
+            bag("a symbolic link to a directory outside", "link-outside", after=link("data/d", "../../..")),
+            bag("a broken symbolic link", "link-dangling", info=None, after=link("data/a.txt", "nowhere")),
+            bag(
+                "a symbolic link to another payload file",
                 "link-inside",
                 payload={**PAYLOAD, b"data/l": ALPHA},
                 info=None,
@@ -1091,64 +1131,64 @@ RULES = (
     Rule(
         "5.1",
         "SHOULD",
-        "Implementations test against special characters of directories.",
-        how="the rule before, tests/bagit/test_paths.py and tests/bagit/validation/test_validate.py",
+        "Implementations are tested with special directory characters.",
+        how="the previous rule, tests/bagit/test_paths.py and tests/bagit/validation/test_validate.py",
     ),
     Rule(
         "5.1",
         "SHOULD",
-        "On Windows, drive letters and namespaces of devices are tested, too.",
+        "On Windows, drive letters and device namespaces are tested, too.",
         (
             bag("a drive letter", "path-unsafe", manifests={MANIFEST: BOTH + HEX + b"  C:/x\n"}),
-            bag("a namespace", "path-unsafe", manifests={MANIFEST: BOTH + HEX + b"  \\\\?\\C:\\x\n"}),
+            bag("a device namespace", "path-unsafe", manifests={MANIFEST: BOTH + HEX + b"  \\\\?\\C:\\x\n"}),
         ),
     ),
     Rule(
         "5.3",
         "SHOULD",
-        "A transfer is stopped when it gets longer than fetch.txt says.",
-        (bag("a file that is there with another length", "fetch-length", fetch=FETCH.replace(b"6", b"7")),),
+        "A transfer is stopped when it exceeds the length in fetch.txt.",
+        (bag("a file with a different length", "fetch-length", fetch=FETCH.replace(b"6", b"7")),),
         how="tests/bagit/fetch/test_download.py",
     ),
     Rule(
         "5.3",
         "SHOULD NOT",
-        "The length in fetch.txt decides over buffers or reserved space.",
-        how="downloads go through a buffer of fixed size: tests/bagit/fetch/test_download.py",
+        "The length in fetch.txt determines the size of buffers or reserved space.",
+        how="downloads use a buffer of fixed size: tests/bagit/fetch/test_download.py",
     ),
     Rule(
         "5.4",
         "SHOULD",
-        "Organizations that fear attacks agree on more than manifests, such as signatures.",
-        how="out of the draft's scope and ours",
+        "Organizations that need protection from attacks agree on further measures, such as signatures.",
+        how="outside the scope of the specification and of Pressmark",
     ),
     # --- 6
     Rule(
         "6.1.1.3",
         "SHOULD",
-        "The making of bags whose files differ only in case is discouraged.",
-        how="`pressmark.bagit.create` says so: tests/bagit/creation/test_create.py",
+        "Creating bags with files whose names differ only in case is discouraged.",
+        how="`pressmark.bagit.create` warns: tests/bagit/creation/test_create.py",
     ),
     Rule(
         "6.1.1.3",
         "SHOULD",
-        "The making of bags whose files differ only in normalization is prevented.",
-        how="`pressmark.bagit.create` refuses it: tests/bagit/creation/test_create.py",
+        "Creating bags with files whose names differ only in normalization is prevented.",
+        how="`pressmark.bagit.create` refuses such files: tests/bagit/creation/test_create.py",
     ),
     Rule(
         "6.1.1.3",
         "SHOULD",
-        "Differences in normalization between names in manifests and on the disk are tolerated.",
+        "Differences in normalization between manifests and the file system are tolerated.",
         (
             bag(
-                "decomposed in the manifest, composed on the disk",
+                "decomposed in the manifest, composed on disk",
                 "name-normalized",
                 payload={"data/\u00e9.txt".encode(): ALPHA},
                 info=None,
                 manifests={MANIFEST: HEX + "  data/e\u0301.txt\n".encode()},
             ),
             bag(
-                "the other way round",
+                "composed in the manifest, decomposed on disk",
                 "name-normalized",
                 payload={"data/e\u0301.txt".encode(): ALPHA},
                 info=None,
@@ -1162,7 +1202,7 @@ RULES = (
                 **two_algorithms(sha512=HEX + "  data/e\u0301.txt\n".encode()),
             ),
             bag(
-                "decomposed in one of two manifests, whose checksum is another",
+                "decomposed in one of two manifests, with a different checksum",
                 "checksum-mismatch",
                 "name-normalized",
                 payload={"data/\u00e9.txt".encode(): ALPHA},
@@ -1178,7 +1218,7 @@ RULES = (
                 **two_algorithms(sha512=HEX + "  data/e\u0301.txt\n".encode()),
             ),
             bag(
-                "another form for each of the manifests, and for fetch.txt",
+                "a different form in each manifest and in fetch.txt",
                 "name-normalized",
                 payload={"data/\u1e69".encode(): ALPHA},
                 info=None,
@@ -1193,11 +1233,11 @@ RULES = (
     Rule(
         "6.1.1.3",
         "SHOULD",
-        "A warning is given of names that differ only in case or normalization.",
+        "Names that differ only in case or normalization cause a warning.",
         (
-            bag("case", "name-clash", payload={A: ALPHA, b"data/A.TXT": b""}, info=None),
+            bag("names that differ in case", "name-clash", payload={A: ALPHA, b"data/A.TXT": b""}, info=None),
             bag(
-                "normalization",
+                "names that differ in normalization",
                 "name-clash",
                 info=None,
                 payload={"data/\u00e9".encode(): ALPHA, "data/e\u0301".encode(): b""},
@@ -1208,18 +1248,18 @@ RULES = (
         "6.1.2",
         "SHOULD",
         "Separators are translated when bags are exchanged between Windows and Unix.",
-        how="paths in tag files have slashes, on every system",
+        how="paths in tag files have slashes on every system",
     ),
     Rule(
         "6.1.2",
         "SHOULD",
-        "Who receives a bag is prepared for file systems made under Windows or Unix.",
-        how="names are compared as octets; case and normalization are looked at where names clash or are not found",
+        "Receivers of bags are prepared for file systems of Windows and Unix.",
+        how="names are compared as bytes; case and normalization are considered if names collide or are not found",
     ),
     Rule(
         "6.1.3",
         "MUST",
-        "Where the format of md5sum is accepted, a warning says that the bag fails strict validation.",
+        "If the format of md5sum is accepted, a warning says that the bag fails strict validation.",
         (
             bag("an asterisk", "md5sum-mark", manifests={MANIFEST: BOTH.replace(b"  ", b" *")}),
             bag(
@@ -1234,7 +1274,7 @@ RULES = (
     Rule(
         "6.1.3",
         "RECOMMENDED",
-        "There is an easy way to write such manifests anew.",
+        "There is an easy way to rewrite such manifests.",
         how="`Bag.update(rewrite=True)`, `pressmark bag update --rewrite`: tests/bagit/updating/test_update.py",
     ),
 )

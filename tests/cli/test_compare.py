@@ -1,4 +1,4 @@
-"""``pressmark compare``: every door for identifiers, the same numbers in three forms, and errors in one line."""
+"""``pressmark compare``: every kind of input, the same numbers in every output, errors on one line."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from pressmark.compare import comparison as comparing
 
 from .conftest import Call, Run
 
-# Two of the shape of which 0012 with the delimiter "." loses all but one.
+# 0012 with the delimiter "." maps the first two to the same path.
 IDS = ["miun.aje1563.0001.001", "miun.aje1563.0002.001", "uc1.b1", "uc1.b12", "mdp.39015004042316"]
 LAYOUTS = ("--layout", "0004", "--layout", "0012:delimiters=.")
 HAS_REPORT = all(importlib.util.find_spec(package) for package in ("matplotlib", "jinja2"))
@@ -46,13 +46,13 @@ def records(output: str) -> tuple[list[dict[str, Any]], dict[str, Any]]:
 
 
 def test_json(call: Call, ids: Path) -> None:
-    """One object a layout and line, then what concerns all, with the verdict."""
+    """One line per layout, then a summary with the verdict."""
     result = call("compare", "ids.txt", *LAYOUTS, "--json", "--directory-limit", "3")
     (first, second), summary = records(result.stdout)
     assert result.exit_code == 1
     assert (first["name"], first["layout"]) == ("0004", layout("0004").name)
     assert second["config"] == layout("0012", delimiters=["."]).config()
-    assert (first["clashes"]["equal"], second["clashes"]["equal"]) == (0, 2)
+    assert (first["collisions"]["equal"], second["collisions"]["equal"]) == (0, 2)
     assert (first["mapped"], first["directories"]["leaf"], second["directories"]["leaf"]) == (5, 5, 4)
     assert (summary["identifiers"], summary["source"], summary["directory_limit"]) == (5, "ids.txt", 3)
     assert summary["ok"] is True
@@ -60,8 +60,8 @@ def test_json(call: Call, ids: Path) -> None:
     assert "shared" in [statement["rule"] for statement in summary["verdict"]["statements"]]
 
 
-def test_what_no_nul_ends(call: Call) -> None:
-    """It is held, and named, as far as it takes to refuse it."""
+def test_item_without_nul(call: Call) -> None:
+    """An item without a NUL is cut at the maximum length."""
     (item,) = null_ended(io.BytesIO(b"x" * (MAX_IDENTIFIER_BYTES + 9)))
     assert len(item) == MAX_IDENTIFIER_BYTES + 1
     assert list(null_ended(io.BytesIO(b"a\0\0b\nc\0d"))) == [b"a", b"", b"b\nc", b"d"]
@@ -71,25 +71,25 @@ def test_what_no_nul_ends(call: Call) -> None:
 
 
 def test_tables(call: Call, ids: Path) -> None:
-    """People get the verdict, and the same numbers."""
+    """The tables show the verdict and the same numbers."""
     result = call("compare", "ids.txt", *LAYOUTS)
     assert result.exit_code == 1
     lines = result.stdout.splitlines()
     assert lines[0] == "1 of 2 layouts loses objects."
-    assert any(line.startswith("- 0012:delimiters=.: 2 identifiers share a path with another") for line in lines)
+    assert any(line.startswith("- 0012:delimiters=.: 2 identifiers share 1 path") for line in lines)
     safety = [line.split() for line in lines if line.split()[:1] == ["0012:delimiters=."]]
     assert safety[0][1:4] == ["no", "2", "0"]
     assert "'miun.aje1563.0001.001', 'miun.aje1563.0002.001'" in result.stdout
 
 
-def test_all_is_well(call: Call, ids: Path) -> None:
+def test_safe_layouts(call: Call, ids: Path) -> None:
     result = call("compare", "ids.txt", "--layout", "0004", "--layout", "pairtree")
     assert (result.exit_code, result.stderr) == (0, "")
-    assert result.stdout.startswith("Each of these layouts has a place for every object.\n")
+    assert result.stdout.startswith("All layouts are safe.\n")
 
 
 def test_damaged_parquet(call: Call, tmp_path: Path) -> None:
-    """What pyarrow says of it is one line, without the way it came."""
+    """The error of pyarrow is one line, without a traceback."""
     pyarrow = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")
     table = pyarrow.table({"id": [f"identifier{number}" for number in range(1000)]})
@@ -104,15 +104,15 @@ def test_damaged_parquet(call: Call, tmp_path: Path) -> None:
     assert result.stderr.count("\n") == 1
 
 
-def test_every_door(call: Call, tmp_path: Path) -> None:
-    """Lines, NUL-ended, from a pipe, gzipped; CSV, TSV, Parquet; the objects of a store: the same comparison."""
+def test_every_input(call: Call, tmp_path: Path) -> None:
+    """Every kind of input gives the same comparison."""
     lines = "".join(f"{identifier}\n" for identifier in IDS).encode()
     (tmp_path / "ids.txt").write_bytes(lines)
     (tmp_path / "ids.txt.gz").write_bytes(gzip.compress(lines))
     (tmp_path / "nul").write_bytes(lines.replace(b"\n", b"\0"))
     (tmp_path / "table.csv").write_text("n,id\n" + "".join(f'1,"{identifier}"\n' for identifier in IDS))
     (tmp_path / "table.tsv.gz").write_bytes(gzip.compress(b"".join(f"{one}\tx\n".encode() for one in IDS)))
-    doors = [
+    inputs = [
         ("ids.txt",),
         ("ids.txt.gz",),
         ("nul", "-0"),
@@ -127,31 +127,31 @@ def test_every_door(call: Call, tmp_path: Path) -> None:
 
         table = pyarrow.table({"n": [1, 2, None, 3, 4, 5], "id": [*IDS[:3], None, *IDS[3:]]})
         pyarrow.parquet.write_table(table, tmp_path / "table.parquet", row_group_size=2)
-        doors.append(("table.parquet", "--column", "id"))
+        inputs.append(("table.parquet", "--column", "id"))
     (tmp_path / "file").write_text("content")
     books = stores.create("pairtree", tmp_path / "books")
     for identifier in IDS:
         books.put(identifier, tmp_path / "file")
-    doors.append(("books",))
+    inputs.append(("books",))
     wanted = None
-    for door in doors:
-        result = call("compare", *door, *LAYOUTS, "--json", stdin=lines)
+    for given in inputs:
+        result = call("compare", *given, *LAYOUTS, "--json", stdin=lines)
         layouts, summary = records(result.stdout)
-        assert (door, result.exit_code, summary["identifiers"]) == (door, 1, 5)
+        assert (given, result.exit_code, summary["identifiers"]) == (given, 1, 5)
         numbers = [
-            (one["clashes"]["equal"], one["directories"], one["lengths"], one["fan_out"]["max"]) for one in layouts
+            (one["collisions"]["equal"], one["directories"], one["lengths"], one["fan_out"]["max"]) for one in layouts
         ]
         wanted = wanted or numbers
-        assert (door, numbers) == (door, wanted)
+        assert (given, numbers) == (given, wanted)
 
 
 @needs_report
 def test_the_report(call: Call, ids: Path, tmp_path: Path) -> None:
-    """It holds the same numbers, and replaces what was there."""
+    """The report contains the same numbers and replaces an existing file."""
     (tmp_path / "report.html").write_text("old")
     result = call("compare", "ids.txt", *LAYOUTS, "--report", "report.html", "--json")
     assert result.exit_code == 1
-    assert result.stderr == "pressmark: report.html: the report is written\n"
+    assert result.stderr == "pressmark: report.html: report written\n"
     text = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert text.startswith("<!doctype html>")
     data = json.loads(text.rpartition('id="data">')[2].partition("</script>")[0])
@@ -165,7 +165,7 @@ def test_parameters_reach_the_comparison(
     call: Call, ids: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def probe_tree(folder: Path, paths: list[str]) -> Probe:
-        # The real one drops the caches of the whole machine where it may.
+        # The real function may drop the caches of the whole machine.
         return Probe(str(folder), objects=len(paths), walk_cold=ProbeTimes(reason="caches cannot be dropped"))
 
     monkeypatch.setattr(comparing, "probe_tree", probe_tree)
@@ -187,7 +187,7 @@ def test_parameters_reach_the_comparison(
     [one], summary = records(result.stdout)
     assert (one["costs"]["files_per_object"], one["costs"]["versions"]) == (7, 3)
     assert list(one["refused"]) == ["windows"]
-    # No path has room behind a root of 300 octets.
+    # Every path is too long below a root of 300 bytes.
     assert one["refused"]["windows"]["count"] == 5
     assert (summary["profile"], summary["threads"]) == ("windows", 1)
     assert (one["probe"]["objects"], one["probe"]["folder"]) == (5, ".")
@@ -195,19 +195,19 @@ def test_parameters_reach_the_comparison(
 
 
 def test_a_probe_as_a_table(call: Call, ids: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Times that there are, and why there are none."""
+    """The table shows times, or the reason why there are none."""
     times = ProbeTimes(0.5, 12.5)
     probe = Probe("here", "ext4", 5, 20, create=times, walk_cold=ProbeTimes(reason="caches cannot be dropped"))
     monkeypatch.setattr(comparing, "probe_tree", lambda folder, paths: probe)
     result = call("compare", "ids.txt", "--layout", "0004", "--probe", ".")
     assert result.exit_code == 0
-    assert "Microseconds a directory, in here (ext4)" in result.stdout
+    assert "Microseconds per directory, in here (ext4)" in result.stdout
     assert "12.5" in result.stdout
     assert result.stdout.rstrip().endswith("caches cannot be dropped")
 
 
 def test_the_same_layout_twice(call: Call, ids: Path) -> None:
-    """Each row has a name of its own."""
+    """Each row has a distinct name."""
     layouts, _ = records(call("compare", "ids.txt", "--layout", "0004", "--layout", "0004", "--json").stdout)
     assert len({one["name"] for one in layouts}) == 2
 
@@ -217,7 +217,7 @@ def test_identifiers_that_are_all_equal(call: Call, tmp_path: Path) -> None:
     result = call("compare", "ids.txt", "--layout", "0004", "--json")
     [one], summary = records(result.stdout)
     assert result.exit_code == 1
-    assert (one["clashes"]["equal"], summary["duplicates"]) == (1000, 1000)
+    assert (one["collisions"]["equal"], summary["duplicates"]) == (1000, 1000)
     assert summary["verdict"]["statements"][0]["rule"] == "duplicates"
 
 
@@ -230,7 +230,7 @@ def test_identifiers_without_a_path(call: Call, tmp_path: Path) -> None:
 
 
 def test_hostile_identifiers_on_a_terminal(call: Call, tmp_path: Path) -> None:
-    """What is not printable is escaped, and markup is text."""
+    """Unprintable characters are escaped, and markup is plain text."""
     (tmp_path / "ids.txt").write_bytes("[bold]\x1b[31m\u202e\n".encode() * 2)
     result = call("compare", "ids.txt", "--layout", "0004")
     assert "'[bold]\\x1b[31m\\u202e'" in result.stdout
@@ -245,15 +245,15 @@ def test_hostile_identifiers_on_a_terminal(call: Call, tmp_path: Path) -> None:
         (("ids.txt", "--layout", "0003:tupleSize=40"), "--layout '0003:tupleSize=40': tupleSize: 40 is not an integer"),
         (("ids.txt", "--layout", "0006"), "--layout '0006': delimiter: required by"),
         (("nowhere.txt", "--layout", "0004"), "nowhere.txt: No such file or directory"),
-        (("empty.txt", "--layout", "0004"), "empty.txt: there is no identifier in it"),
+        (("empty.txt", "--layout", "0004"), "empty.txt: no identifiers"),
         (("empty.csv", "--column", "id", "--layout", "0004"), "empty.csv: it is empty: there is no header row"),
         (("ids.csv", "--layout", "0004"), "ids.csv: CSV needs --column"),
         (("ids.csv", "--column", "no", "--layout", "0004"), "ids.csv: no column 'no'; it has id"),
-        (("ids.csv", "--column", "id", "-0", "--layout", "0004"), "-0 does not go with --column"),
-        ((".", "--column", "1", "--layout", "0004"), ".: it is a directory, so it is read as a store"),
+        (("ids.csv", "--column", "id", "-0", "--layout", "0004"), "-0 cannot be combined with --column"),
+        ((".", "--column", "1", "--layout", "0004"), ".: a directory is opened as a store"),
         (("plain", "--layout", "0004"), "'plain': "),
-        (("ids.txt", "--layout", "0004", "--probe", "nowhere"), "--probe nowhere: no such directory"),
-        (("ids.txt", "--layout", "0004", "--temporary", "nowhere"), "--temporary nowhere: no such directory"),
+        (("ids.txt", "--layout", "0004", "--probe", "nowhere"), "--probe nowhere: directory not found"),
+        (("ids.txt", "--layout", "0004", "--temporary", "nowhere"), "--temporary nowhere: directory not found"),
         (("ids.txt", "--layout", "0004", "--directory-limit", "0"), "invalid value for '--directory-limit'"),
     ],
 )
@@ -273,13 +273,13 @@ def test_wrong_calls(call: Call, tmp_path: Path, arguments: tuple[str, ...], mes
 @pytest.mark.parametrize(
     ("report", "message"),
     [
-        ("nowhere/report.html", "'nowhere/report.html': its directory does not exist; make it, or name another file"),
-        ("folder", "'folder': it is a directory; name a file"),
+        ("nowhere/report.html", "'nowhere/report.html': parent directory not found; create it or choose another file"),
+        ("folder", "'folder': is a directory; choose a file name"),
         ("ids.txt", "ids.txt: input and report are the same file"),
     ],
 )
 def test_a_report_that_cannot_be_written(call: Call, ids: Path, tmp_path: Path, report: str, message: str) -> None:
-    """It is refused before the work."""
+    """The report is checked before the comparison."""
     (tmp_path / "folder").mkdir()
     result = call("compare", "ids.txt", "--layout", "0004", "--report", report)
     assert (result.exit_code, result.stdout, result.stderr) == (2, "", f"pressmark: {message}\n")
@@ -293,7 +293,7 @@ def test_a_read_only_folder(call: Call, ids: Path, tmp_path: Path) -> None:
     result = call("compare", "ids.txt", "--layout", "0004", "--report", "folder/report.html")
     assert result.exit_code == 2
     assert result.stderr == (
-        "pressmark: 'folder/report.html': it cannot be written (Permission denied); name another file\n"
+        "pressmark: 'folder/report.html': cannot be written (Permission denied); choose another file\n"
     )
 
 
@@ -301,11 +301,14 @@ def test_a_missing_package(call: Call, ids: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(pages.importlib.util, "find_spec", lambda name: None)
     result = call("compare", "ids.txt", "--layout", "0004", "--report", "report.html")
     assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr == "pressmark: 'report.html': it needs matplotlib: pip install \"pressmark[report]\"\n"
+    assert (
+        result.stderr
+        == "pressmark: 'report.html': matplotlib is not installed; run: pip install \"pressmark[report]\"\n"
+    )
 
 
 def test_a_malformed_row(call: Call, tmp_path: Path) -> None:
-    """It ends the run, so that no number leaves it out."""
+    """A malformed row ends the run."""
     (tmp_path / "table.csv").write_text("id,n\na,1\nb\n")
     result = call("compare", "table.csv", "--column", "id", "--layout", "0004")
     assert (result.exit_code, result.stdout) == (1, "")
@@ -314,7 +317,7 @@ def test_a_malformed_row(call: Call, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("columns", [60, 22, 14])
 def test_tables_on_narrow_terminals(monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
-    """What is too wide is turned around, and what is still too wide printed row by row: no number is folded."""
+    """A wide table is transposed, or printed row by row; numbers are never wrapped."""
 
     class Terminal(io.StringIO):
         encoding = "utf-8"
@@ -338,9 +341,9 @@ def test_tables_on_narrow_terminals(monkeypatch: pytest.MonkeyPatch, columns: in
     assert bool(re.search(r"^ +a +b *$", text, re.MULTILINE)) == (columns == 22)
 
 
-def test_a_run_of_its_own(run: Run, tmp_path: Path) -> None:
-    """A short one tells of no progress."""
+def test_process(run: Run, tmp_path: Path) -> None:
+    """A short run shows no progress."""
     (tmp_path / "ids.txt").write_text("".join(f"a:{number}\n" for number in range(1000)))
     done = run("compare", "ids.txt", "--layout", "0004", "--progress")
     assert (done.returncode, done.stderr) == (0, b"")
-    assert b"This layout suits." in done.stdout
+    assert b"This layout is safe." in done.stdout

@@ -1,4 +1,4 @@
-"""Help and documents: complete, fresh, and with examples that work."""
+"""Help and documentation: complete, up to date, with working examples."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ COMMANDS = dict(commands(main, click.Context(main, info_name="pressmark")))
 
 @pytest.mark.parametrize("path", COMMANDS)
 def test_everything_has_help(path: str) -> None:
-    """Every command says what it does, what its exit status means and how it is used; every option has help."""
+    """Every command has a description, exit statuses and examples, and every option has help."""
     command = COMMANDS[path]
     assert command.help
     assert command.get_short_help_str(80)
@@ -53,7 +53,7 @@ def test_everything_has_help(path: str) -> None:
 
 
 def test_documents_are_fresh() -> None:
-    """docs/commands.md and docs/layouts.md say what the code says."""
+    """The generated pages are up to date."""
     script = ROOT / "ci" / "docs"
     if not script.exists():
         pytest.skip("the tests stand apart from the documents")
@@ -62,7 +62,7 @@ def test_documents_are_fresh() -> None:
 
 
 def furnish(folder: Path, example: str) -> None:
-    """Put everything into ``folder`` that an example may name."""
+    """Create all files that an example uses."""
     folder.mkdir()
     (folder / "identifiers.txt").write_text("a:1\nb:2\n")
     # What each layout's example finds in paths.txt must be its own.
@@ -94,7 +94,7 @@ def furnish(folder: Path, example: str) -> None:
 
 
 def furnish_stores(folder: Path, example: str) -> None:
-    """Put the stores into ``folder`` that an example may name, and what is put into them."""
+    """Create the stores that an example uses, and their sources."""
     (folder / "scans").mkdir()
     (folder / "scans" / "one").write_text("1")
     (folder / "lily.jpg").write_text("lily")
@@ -110,7 +110,7 @@ def furnish_stores(folder: Path, example: str) -> None:
 @pytest.mark.skipif(os.name != "posix", reason="the examples are for a POSIX shell")
 @pytest.mark.parametrize("command", COMMANDS)
 def test_examples_work(tmp_path: Path, command: str) -> None:
-    """Every example of a help text succeeds on files called as in it; commands on bags and stores have more to say."""
+    """Every example of a help text succeeds; only commands on bags and stores print messages."""
     examples = [line.strip() for line in (COMMANDS[command].epilog or "").partition("Examples:\n")[2].splitlines()]
     script = tmp_path / "bin" / "pressmark"
     script.parent.mkdir()

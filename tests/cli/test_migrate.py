@@ -215,7 +215,7 @@ def test_refusals_name_all_sides() -> None:
         (["books", "root", "--catch-up", "--ids", "x"], "--ids does not go with --catch-up"),
         (["books", "root", "--verify-again", "--map", "x"], "--map does not go with --verify-again"),
         (["books", "root", *OCFL, "--report", "a.doc"], "a report is a .html, .csv, .jsonl or .parquet"),
-        (["books", "root", *OCFL, "--report", "no/a.csv"], "its directory does not exist"),
+        (["books", "root", *OCFL, "--report", "no/a.csv"], "parent directory not found"),
         (["books", "root", *OCFL, "--report", "books/a.csv"], "it would lie in the store books; name a place outside"),
         (["books", "root", *OCFL, "--report", "root/a.csv"], "it would lie in the store root; name a place outside"),
         (["books", "root", *OCFL, "--ids", "a.csv", "--report", "./a.csv"], "it would replace the list of --ids"),

@@ -1,7 +1,7 @@
-"""The long form of ``test_against_trees.py``: many identifiers, one layout's tree after another, and a record of it.
+"""The long version of ``test_against_trees.py``: many identifiers, a real tree for each layout, and a record.
 
-Needs an installed pressmark, Linux, and a folder with room for a few hundred thousand directories; one in memory
-(``/dev/shm``) is fastest. Ends with 1 where one number differs.
+Requires an installed pressmark, Linux, and space for a few hundred thousand directories; ``/dev/shm`` is fastest. The
+exit status is 1 if a number differs.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from pressmark.layouts import Layout
 
 
 def identifiers(files: list[Path], count: int) -> tuple[list[bytes], dict[str, int]]:
-    """Return the identifiers of files, one a line, with made ones up to ``count``, and how many are whose."""
+    """Return the identifiers of files, filled up with generated ones to ``count``, and the number from each source."""
     ids: list[bytes] = []
     sources = {}
     for file in files:
@@ -50,19 +50,19 @@ def path_of(layout: Layout, identifier: bytes) -> str | None:
 
 
 def check(name: str, layout: Layout, result: LayoutResult, ids: list[bytes], folder: Path) -> dict[str, Any]:
-    """Make the tree of one layout, count it, remove it; return what is to be recorded."""
+    """Create, count and remove the tree of one layout; return a row for the record."""
     begin = time.perf_counter()
     paths = [path for one in ids if (path := path_of(layout, one)) is not None]
     root = os.fsencode(tempfile.mkdtemp(prefix="compare-trees-", dir=folder))
     try:
         trees.make(root, map(os.fsencode, paths))
-        counted = trees.counted(root) | trees.of_paths(paths)
+        counted = trees.counted(root) | trees.counted_paths(paths)
     finally:
         shutil.rmtree(root)
-    said = trees.said(result) | trees.said_of_paths(result)
-    differences = [key for key in counted if counted[key] != said[key]]
+    reported = trees.reported(result) | trees.reported_paths(result)
+    differences = [key for key in counted if counted[key] != reported[key]]
     for key in differences:
-        print(f"  {name}: {key}: said {said[key]}, counted {counted[key]}", file=sys.stderr)
+        print(f"  {name}: {key}: reported {reported[key]}, counted {counted[key]}", file=sys.stderr)
     return {
         "layout": name,
         "config": result.config,
@@ -70,14 +70,14 @@ def check(name: str, layout: Layout, result: LayoutResult, ids: list[bytes], fol
         "unmapped": result.unmapped.count,
         "numbers_compared": len(counted),
         "differences": differences,
-        "directories_said": said["total"],
+        "directories_said": reported["total"],
         "directories_found": counted["total"],
         "levels": counted["levels"],
         "largest_fan_out": counted["fan_max"],
         "identifiers_that_share_a_path": counted["equal"],
         "paths_that_many_share": counted["groups"],
         "identifiers_inside_or_around_another": counted["inside"],
-        "longest_path": counted["octets"][-1][0],
+        "longest_path": counted["bytes"][-1][0],
         "growth": {"model": result.growth.model, "error": result.growth.error, "held_out": result.growth.held_out},
         "seconds": round(time.perf_counter() - begin, 1),
     }
@@ -85,10 +85,12 @@ def check(name: str, layout: Layout, result: LayoutResult, ids: list[bytes], fol
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("files", nargs="*", type=Path, help="of identifiers, one a line")
-    parser.add_argument("--count", type=int, default=100_000, help="identifiers in all; made ones fill up")
-    parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()), help="where trees are made")
-    parser.add_argument("--record", type=Path, help="a file to write what was found to, as JSON")
+    parser.add_argument("files", nargs="*", type=Path, help="files of identifiers, one per line")
+    parser.add_argument(
+        "--count", type=int, default=100_000, help="total number of identifiers, filled up with generated ones"
+    )
+    parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()), help="directory for the trees")
+    parser.add_argument("--record", type=Path, help="write the record to this file, as JSON")
     options = parser.parse_args()
     ids, sources = identifiers(options.files, options.count)
     layouts = samples.layouts(".")

@@ -1,4 +1,4 @@
-"""Identifiers and layouts that comparisons are tried on."""
+"""Sample identifiers and layouts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pressmark.layouts import Layout
 
 
 def layouts(delimiter: str = ".") -> dict[str, Layout]:
-    """Return the ten layouts, some of them with more than one set of parameters."""
+    """Return the ten layouts, some with several sets of parameters."""
     made = pressmark.layout
     return {
         "pairtree": made("pairtree"),
@@ -27,7 +27,7 @@ def layouts(delimiter: str = ".") -> dict[str, Layout]:
 
 
 def hathitrust(count: int = 120, seed: int = 1) -> list[str]:
-    """Return identifiers in the shapes of HathiTrust's, two of which end in the same part."""
+    """Return identifiers like those of HathiTrust; two of them end with the same part."""
     drawn = random.Random(seed)
     ids = ["miun.aje1563.0001.001", "miun.aje1563.0002.001", "miun.aat0419.0001.001"]
     for _ in range(count):
@@ -37,7 +37,7 @@ def hathitrust(count: int = 120, seed: int = 1) -> list[str]:
 
 
 def hostile() -> list[str | bytes]:
-    """Return identifiers that layouts and file systems stumble over; each is another one."""
+    """Return distinct identifiers that are difficult for layouts and file systems."""
     return [
         *("", ".", "..", "/", "//", "a/../b", "a//b", "/a", "a/", "-rf", "~", "con", "AUX.txt", "a.", "a ", " a"),
         *("A.b", "a.B", "a.b", "a.b/c", "a.b/c/d", "x.a.b", "y.a.b", "druid.gh875jh5489", "DRUID.gh875jh5489"),

@@ -1,4 +1,4 @@
-"""Every number of a comparison is what making the trees and counting them gives."""
+"""Every number of a comparison equals the count of a real tree."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from support.implementations import Implementation
 from . import samples, trees
 
 pytestmark = [
-    pytest.mark.skipif(sys.platform != "linux", reason="names of any octets, and find -printf"),
-    pytest.mark.skipif(shutil.which("find") is None, reason="without find there is nothing to compare with"),
+    pytest.mark.skipif(sys.platform != "linux", reason="needs file names of arbitrary bytes, and find -printf"),
+    pytest.mark.skipif(shutil.which("find") is None, reason="find is not installed"),
 ]
 
 IDS: list[str | bytes] = [*samples.hostile(), *samples.hathitrust()]
@@ -34,9 +34,9 @@ def path_of(layout: Layout, identifier: str | bytes) -> str | None:
 
 @pytest.mark.parametrize("name", samples.layouts())
 def test_every_number(implementation: Implementation, tmp_path: Path, name: str) -> None:
-    """Directories by depth, fan-out, the largest; and of the paths lengths, depth, clashes, locality."""
+    """Directories by depth, fan-out, the largest; and of the paths lengths, depth, collisions, locality."""
     layout = samples.layouts()[name]
-    # What no file system makes cannot be counted there; that it is refused is told apart.
+    # Leave out paths that no file system allows; they are counted separately.
     paths = {identifier: path_of(layout, identifier) for identifier in IDS}
     ids = [one for one, path in paths.items() if path is None or name_violation(path, "unix") is None]
     assert len(ids) > 400 if name == "0002" else len(ids) > 380
@@ -44,15 +44,15 @@ def test_every_number(implementation: Implementation, tmp_path: Path, name: str)
     (result,) = compare(ids, [layout], directory_limit=10, memory=20_000, folder=tmp_path).layouts
     assert result.mapped == len(possible)
     assert result.unmapped.count == len(ids) - len(possible)
-    assert trees.said_of_paths(result) == trees.of_paths(possible)
+    assert trees.reported_paths(result) == trees.counted_paths(possible)
     root = os.fsencode(tmp_path / "tree")
     os.mkdir(root)
     trees.make(root, map(os.fsencode, possible))
-    assert trees.said(result) == trees.counted(root)
+    assert trees.reported(result) == trees.counted(root)
     assert result.directories.leaf == len(set(possible))
     assert result.directories.interim == result.directories.total - len(set(possible))
     assert result.fan_out.mean == pytest.approx(result.directories.total / max(result.fan_out.directories, 1))
-    # All of them, with those that no file system makes.
+    # All identifiers.
     (whole,) = compare(IDS, [layout], profile="unix").layouts
     assert whole.refused["unix"].count == len(IDS) - len(ids)
     assert (whole.mapped, whole.unmapped.count) == (

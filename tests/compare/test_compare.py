@@ -1,4 +1,4 @@
-"""Comparisons: what is known of real identifiers, what comes in, what is at the edges, and what it costs."""
+"""Comparisons: known results, kinds of input, edge cases, and costs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 import pressmark
 from pressmark import stores
-from pressmark.compare import KINDS, Comparison, LayoutResult, Progress, compare
+from pressmark.compare import KINDS, Comparison, ComparisonProgress, LayoutResult, compare
 from pressmark.errors import SpillError
 from pressmark.layouts import blocks
 from pressmark.layouts import streams as lines
@@ -29,19 +29,19 @@ def one(ids: Any, name: str = "0012", **more: Any) -> LayoutResult:
     return result
 
 
-# --- what is known ------------------------------------------------------------------------------------------------
+# --- known results ------------------------------------------------------------------------------------------------
 
 
 def test_volumes_of_one_work(implementation: Implementation) -> None:
-    """0012 with the delimiter ``.`` has one path for ``miun.aje1563.0001.001`` and 177 others; no other layout has."""
+    """0012 with the delimiter ``.`` maps ``miun.aje1563.0001.001`` and 177 others to one path; other layouts do not."""
     volumes = [f"miun.{letters}{number:04d}.0001.001" for letters in ("aje", "aat") for number in range(89)]
     ids = [*volumes, *(f"mdp.39015{number:09d}" for number in range(500))]
     names = ["0012", "0003 3x3", "0002", "0004", "pairtree"]
     found = {one.name: one for one in compare(ids, [LAYOUTS[name] for name in names], names=names).layouts}
-    assert {name: result.clashes.equal for name, result in found.items()} == {**dict.fromkeys(names, 0), "0012": 178}
-    clashes = found["0012"].clashes
-    assert (clashes.groups["equal"], clashes.paths) == (1, 501)
-    (group,) = clashes.first["equal"]
+    assert {name: result.collisions.equal for name, result in found.items()} == {**dict.fromkeys(names, 0), "0012": 178}
+    collisions = found["0012"].collisions
+    assert (collisions.groups["equal"], collisions.paths) == (1, 501)
+    (group,) = collisions.first["equal"]
     assert (group.kind, group.count, group.exact, len(group.members)) == ("equal", 178, True, 20)
     assert [(member.number, member.identifier) for member in group.members[:2]] == [
         (0, "miun.aje0000.0001.001"),
@@ -49,21 +49,21 @@ def test_volumes_of_one_work(implementation: Implementation) -> None:
     ]
     assert {member.path.rpartition("/")[2] for member in group.members} == {"001"}
     assert [name for name, result in found.items() if not result.ok] == ["0012"]
-    # Without a prefix to remove there is nothing to lose.
+    # Without a prefix to remove, there are no collisions.
     for delimiters in ([], ["/"], [":"]):
         (other,) = compare(ids, [pressmark.layout("0012", delimiters=delimiters)]).layouts
-        assert other.clashes.equal == 0
+        assert other.collisions.equal == 0
 
 
 def test_clashes_of_every_kind(implementation: Implementation) -> None:
-    """Counts are of identifiers that share; the groups of each kind name them."""
+    """Counts are numbers of colliding identifiers; groups list examples of each kind."""
     ids = ["a.x", "A.x", "caf\u00e9", "cafe\u0301", "in", "in/side", "a.x", "alone"]
     result = one(ids, "0002")
-    clashes = result.clashes
-    assert (clashes.equal, clashes.case, clashes.normalization, clashes.folded) == (2, 3, 4, 5)
-    assert (clashes.inside, clashes.inside_exact, clashes.paths) == (2, 2, 7)
-    assert clashes.groups == {"equal": 1, "case": 1, "normalization": 1, "inside": 1}
-    members = {kind: [one.identifier for one in clashes.first[kind][0].members] for kind in KINDS}
+    collisions = result.collisions
+    assert (collisions.equal, collisions.case, collisions.normalization, collisions.folded) == (2, 3, 4, 5)
+    assert (collisions.inside, collisions.inside_exact, collisions.paths) == (2, 2, 7)
+    assert collisions.groups == {"equal": 1, "case": 1, "normalization": 1, "inside": 1}
+    members = {kind: [one.identifier for one in collisions.first[kind][0].members] for kind in KINDS}
     assert members == {
         "equal": ["a.x", "a.x"],
         "case": ["a.x", "a.x", "A.x"],
@@ -75,23 +75,23 @@ def test_clashes_of_every_kind(implementation: Implementation) -> None:
 
 
 def test_only_the_first_groups_are_named(implementation: Implementation) -> None:
-    """All are counted."""
-    clashes = one([f"{space}.{number:02d}" for number in range(50) for space in "ab"]).clashes
-    assert (clashes.equal, clashes.groups["equal"], len(clashes.first["equal"])) == (100, 50, 20)
+    """All groups are counted, but only the first are listed."""
+    collisions = one([f"{space}.{number:02d}" for number in range(50) for space in "ab"]).collisions
+    assert (collisions.equal, collisions.groups["equal"], len(collisions.first["equal"])) == (100, 50, 20)
 
 
-def test_nesting_is_no_fault_of_a_pairtree(implementation: Implementation) -> None:
-    """Its objects are in directories of their own at the end of their paths."""
+def test_pairtree_allows_nesting(implementation: Implementation) -> None:
+    """Encapsulating directories keep nested objects apart."""
     ids = ["ab", "abcd"]
     found = {name: one(ids, name) for name in ("pairtree", "0002")}
-    assert found["pairtree"].clashes.inside_exact == 2
+    assert found["pairtree"].collisions.inside_exact == 2
     assert found["pairtree"].nesting
     assert found["pairtree"].ok
     assert one(["ab", "ab/cd"], "0002").ok is False
 
 
-def test_what_is_refused(implementation: Implementation) -> None:
-    """By each profile, with reasons; a profile alone counts what it refuses; the root takes its part of the length."""
+def test_profiles(implementation: Implementation) -> None:
+    """Paths are checked against each profile, with reasons, and the length of the root counts."""
     ids = ["aux", "fine", "a:b", "-rf", "x" * 256]
     found = one(ids, "0002", profile="all")
     assert {profile: one.count for profile, one in found.refused.items()} == {
@@ -111,8 +111,8 @@ def test_what_is_refused(implementation: Implementation) -> None:
     assert one(["y" * 100], "0002", profile="s3", root_length=1000).refused["s3"].count == 1
 
 
-def test_what_does_not_fit(implementation: Implementation) -> None:
-    """Identifiers that 0003 cuts and 0011 replaces by a digest, and those that only look so."""
+def test_truncated_identifiers(implementation: Implementation) -> None:
+    """Identifiers that 0003 truncates or 0011 replaces by a digest, and similar ones that they keep."""
     ids = ["x" * 100, "y" * 101, "z" * 34 + ":" * 23, "ok"]
     assert one(ids, "0003 3x3").truncated == 2
     assert one(ids, "0003 3x3").irreversible == 2
@@ -125,8 +125,8 @@ def test_what_does_not_fit(implementation: Implementation) -> None:
     assert one(long, "pairtree").irreversible == 0
 
 
-def test_what_0011_does_not_give_back(implementation: Implementation) -> None:
-    """What it encodes it gives back, but not digests, empty segments, octets that are not UTF-8, and what is absent."""
+def test_irreversible_identifiers_of_0011(implementation: Implementation) -> None:
+    """Digests, lost empty segments and lost bytes are irreversible; encoded characters are not."""
     layout = pressmark.layout("0011", encode_utf=True, max_path_segment_len=60)
     told = ["a/b", "a:b c", "=u003D", "~.", "..", "fallback/x"]
     lost: list[str | bytes] = ["http://a/b", "/a", "a/", b"a\xff", "x" * 61, "fallback/" + "0" * 32]
@@ -136,36 +136,36 @@ def test_what_0011_does_not_give_back(implementation: Implementation) -> None:
 
 
 def test_long_identifiers_are_shown_in_part(implementation: Implementation) -> None:
-    """A very long one is named by its beginning, and counted as a whole."""
+    """A very long identifier is shortened in examples only."""
     long = "x" * 100_000
     result = one([long, long], "pairtree")
-    (group,) = result.clashes.first["equal"]
+    (group,) = result.collisions.first["equal"]
     assert [len(member.identifier) for member in group.members] == [1001, 1001]
     assert [len(member.path) for member in group.members] == [1001, 1001]
-    assert result.lengths.path_octets.max == 149_999
+    assert result.lengths.path_bytes.max == 149_999
     assert result.directories.levels == (1,) * 50_000
     assert result.refused["unix"].first[0].identifier.endswith("x…")
 
 
-# --- the ways in --------------------------------------------------------------------------------------------------
+# --- kinds of input --------------------------------------------------------------------------------------------------
 
 PLAIN = ["mdp.39015012345678", "uc1.$b1", "caf\u00e9.1", "uc1.$b1"]
 
 
-def ways_in(tmp_path: Path) -> Iterator[tuple[str, Any]]:
+def inputs(tmp_path: Path) -> Iterator[tuple[str, Any]]:
     lines = "".join(f"{item}\n" for item in PLAIN).encode()
     file = tmp_path / "ids.txt"
     file.write_bytes(lines)
     yield "list", PLAIN
     yield "generator", (item for item in PLAIN)
-    yield "octets", [item.encode() for item in PLAIN]
+    yield "bytes", [item.encode() for item in PLAIN]
     yield "path", file
     yield "stream", io.BytesIO(lines[:-1])
     yield "column", pressmark.layout("0002").map_arrow(Column(PLAIN))
 
 
 class Column:
-    """An Arrow column of one's own, through the door of another."""
+    """An Arrow column of a class that only has the PyCapsule interface."""
 
     def __init__(self, items: list[str]) -> None:
         pyarrow = pytest.importorskip("pyarrow")
@@ -176,10 +176,10 @@ class Column:
 
 
 @pytest.mark.peers
-def test_all_ways_in_are_one(implementation: Implementation, tmp_path: Path) -> None:
-    """Whatever identifiers are read from, the numbers are the same."""
+def test_every_input(implementation: Implementation, tmp_path: Path) -> None:
+    """Every kind of input gives the same numbers."""
     found = {}
-    for name, ids in [*ways_in(tmp_path), ("arrow", Column(PLAIN))]:
+    for name, ids in [*inputs(tmp_path), ("arrow", Column(PLAIN))]:
         record = one(ids).record()
         del record["throughput"]
         found[name] = record
@@ -187,8 +187,8 @@ def test_all_ways_in_are_one(implementation: Implementation, tmp_path: Path) -> 
     assert found["list"]["mapped"] == 4
 
 
-def test_blocks_are_not_seen(implementation: Implementation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Wherever the input is cut, numbers and neighbours are the same."""
+def test_block_boundaries(implementation: Implementation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Block boundaries do not affect the numbers."""
     ids = [one for one in samples.hathitrust(900) if isinstance(one, str)]
     file = tmp_path / "ids"
     file.write_text("\n".join(ids), encoding="utf-8")
@@ -208,34 +208,34 @@ def test_blocks_are_not_seen(implementation: Implementation, tmp_path: Path, mon
 
 @pytest.mark.peers
 def test_nulls_are_no_identifiers(implementation: Implementation) -> None:
-    """They are not counted; the numbers of others count them."""
+    """Nulls are not counted as identifiers, but as rows."""
     pyarrow = pytest.importorskip("pyarrow")
     found = compare(pyarrow.array(["a.b", None, "c.b"]), [LAYOUTS["0012"]])
     assert (found.identifiers, found.layouts[0].mapped, found.layouts[0].unmapped.count) == (2, 2, 0)
-    assert [member.number for member in found.layouts[0].clashes.first["equal"][0].members] == [0, 2]
+    assert [member.number for member in found.layouts[0].collisions.first["equal"][0].members] == [0, 2]
     table = pyarrow.table({"n": ["1"], "id": ["x.y"]})
     assert compare(table, [LAYOUTS["0012"]], field="id").identifiers == 1
 
 
 def test_a_store_is_walked(tmp_path: Path) -> None:
-    """Its objects' identifiers are compared."""
+    """The identifiers of its objects are compared."""
     store = stores.create("ocfl", tmp_path / "store", layout=pressmark.layout("0003"))
     (tmp_path / "file").write_bytes(b"x")
     for identifier in ("a.1", "b.1"):
         store.put(identifier, tmp_path / "file")
     found = compare(store, [LAYOUTS["0012"]])
-    assert (found.identifiers, found.layouts[0].clashes.equal) == (2, 2)
+    assert (found.identifiers, found.layouts[0].collisions.equal) == (2, 2)
 
 
 @pytest.mark.parametrize("ids", ["one", b"one", 7, None])
-def test_what_is_no_input(ids: Any) -> None:
-    """One text is not many, and a number none."""
+def test_unsupported_input(ids: Any) -> None:
+    """A single string and a number are not lists of identifiers."""
     with pytest.raises(TypeError, match="expected identifiers"):
         compare(ids, [LAYOUTS["0003 3x3"]])
 
 
-def test_items_that_are_no_identifiers(implementation: Implementation) -> None:
-    """What is no text ends it; a lone surrogate that stands for no octet has no path under any layout."""
+def test_items_that_are_not_identifiers(implementation: Implementation) -> None:
+    """An item of another type is an error; an unpaired surrogate has no path."""
     with pytest.raises(TypeError, match="identifier 1: expected str or bytes, not int"):
         compare(["a", 1], [LAYOUTS["0003 3x3"]])
     found = compare(["a", "\ud800", "b"], [LAYOUTS["0003 3x3"]])
@@ -259,20 +259,20 @@ def test_items_that_are_no_identifiers(implementation: Implementation) -> None:
         ({"names": ["a", "b"]}, "2 names for 1 layouts"),
     ],
 )
-def test_what_is_out_of_range(more: dict[str, Any], message: str) -> None:
-    """Each parameter says what it takes."""
+def test_parameters_out_of_range(more: dict[str, Any], message: str) -> None:
+    """The message contains the parameter and its value."""
     with pytest.raises(ValueError, match=message):
         compare([], [LAYOUTS["0003 3x3"]], **more)
 
 
 def test_no_layout() -> None:
-    """There is nothing to compare."""
+    """A comparison needs a layout."""
     with pytest.raises(ValueError, match="no layouts"):
         compare([], [])
 
 
-def test_layouts_are_told_apart() -> None:
-    """By the names that the user gave; the same official name gets a number."""
+def test_names_are_distinct() -> None:
+    """Equal names get a number."""
     three = [LAYOUTS["0003 3x3"], LAYOUTS["0003 2x2"], LAYOUTS["0002"]]
     names = [one.name for one in compare([], three).layouts]
     official = "0003-hash-and-id-n-tuple-storage-layout"
@@ -281,54 +281,54 @@ def test_layouts_are_told_apart() -> None:
     assert names == ["x #2", "x #3", "x #1"]
 
 
-# --- the edges ----------------------------------------------------------------------------------------------------
+# --- edge cases ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", LAYOUTS)
 def test_nothing(implementation: Implementation, name: str) -> None:
-    """No identifier: all numbers are 0."""
+    """Without identifiers, all numbers are 0."""
     found = compare([], [LAYOUTS[name]])
     (result,) = found.layouts
     assert (found.identifiers, found.duplicates, result.mapped, result.directories.total) == (0, 0, 0, 0)
-    assert (result.lengths.path_octets.count, result.costs.inodes, result.growth.model) == (0, 0, "none")
+    assert (result.lengths.path_bytes.count, result.costs.inodes, result.growth.model) == (0, 0, "none")
     assert result.ok
     json.dumps(found.record(), allow_nan=False)
 
 
 @pytest.mark.parametrize("name", LAYOUTS)
 def test_one_identifier(implementation: Implementation, name: str) -> None:
-    """Nothing clashes, and nothing can be said of growth that is not in the layout."""
+    """A single identifier has no collisions."""
     identifier = "druid.gh875jh5489"
     (result,) = compare([identifier], [LAYOUTS[name]]).layouts
     depth = LAYOUTS[name].map_id(identifier).count("/") + 1
     assert (result.mapped, result.directories.total, result.directories.leaf) == (1, depth, 1)
     assert (result.depth.min, result.depth.max, result.directories.levels) == (depth, depth, (1,) * depth)
-    assert (result.clashes.equal, result.clashes.folded, result.locality.shared_segments) == (0, 0, 0)
+    assert (result.collisions.equal, result.collisions.folded, result.locality.shared_segments) == (0, 0, 0)
     assert result.ok
     json.dumps(result.record(), allow_nan=False)
 
 
 def test_all_the_same(implementation: Implementation) -> None:
-    """They share one path under every layout; that they are repetitions is said."""
+    """Duplicates share one path under every layout and are counted as duplicates."""
     found = compare(["x.y"] * 3000, [LAYOUTS["0012"], LAYOUTS["0002"]])
     assert found.duplicates == found.identifiers == 3000
     for result in found.layouts:
-        assert (result.clashes.equal, result.clashes.paths, result.directories.leaf) == (3000, 1, 1)
+        assert (result.collisions.equal, result.collisions.paths, result.directories.leaf) == (3000, 1, 1)
         assert result.locality.last_directories_per_1000 == 1
     assert not found.ok
 
 
 def test_a_million_that_collide(twins: tuple[Implementation, Implementation]) -> None:
-    """Counted without being held, by the native twin; few are named."""
+    """A million collisions are counted in bounded memory; only a few are listed."""
     with use(twins[0]):
         result = one((b"n%d.same" % number for number in range(10**6)), memory=16 << 20)
-    assert (result.clashes.equal, result.clashes.paths, result.clashes.groups["equal"]) == (10**6, 1, 1)
-    assert len(result.clashes.first["equal"][0].members) == 20
+    assert (result.collisions.equal, result.collisions.paths, result.collisions.groups["equal"]) == (10**6, 1, 1)
+    assert len(result.collisions.first["equal"][0].members) == 20
     assert result.directories.levels == (1, 1, 1, 1)
 
 
 def test_identifiers_without_a_path(implementation: Implementation) -> None:
-    """They are counted and named, with the layout's reason, and are in no other number."""
+    """Identifiers without a path are counted and listed with a reason, and are not in other counts."""
     ids = ["short", "druid.gh875jh5489", *(f"bad{number}" for number in range(30))]
     result = one(ids, "0010")
     assert (result.mapped, result.unmapped.count, result.directories.leaf) == (1, 31, 1)
@@ -340,13 +340,13 @@ def test_identifiers_without_a_path(implementation: Implementation) -> None:
 
 
 def test_nowhere_to_spill(implementation: Implementation, tmp_path: Path) -> None:
-    """What memory does not hold has to go somewhere."""
+    """A missing directory for temporary files is an error."""
     with pytest.raises(SpillError, match="temporary file"):
         compare([str(number) for number in range(100)], [LAYOUTS["0002"]], memory=1, folder=tmp_path / "absent")
 
 
 def test_memory_and_threads_change_nothing(implementation: Implementation, tmp_path: Path) -> None:
-    """What is spilled, and who does what, is not seen in the numbers."""
+    """Memory limit and threads do not affect the numbers."""
     ids = [*samples.hostile(), *samples.hathitrust(300)]
     layouts = list(LAYOUTS.values())
 
@@ -360,8 +360,8 @@ def test_memory_and_threads_change_nothing(implementation: Implementation, tmp_p
     assert os.listdir(tmp_path) == []
 
 
-def test_the_twins_agree(twins: tuple[Implementation, Implementation]) -> None:
-    """To the last number."""
+def test_implementations_agree(twins: tuple[Implementation, Implementation]) -> None:
+    """Both implementations give the same numbers."""
     records = []
     for implementation in twins:
         with use(implementation):
@@ -372,24 +372,28 @@ def test_the_twins_agree(twins: tuple[Implementation, Implementation]) -> None:
 
 
 def test_events(implementation: Implementation) -> None:
-    """Blocks as they are read, layouts as they are merged."""
-    events: list[Progress] = []
+    """Events for each block and each layout."""
+    events: list[ComparisonProgress] = []
     compare(["a", "b"], [LAYOUTS["0002"], LAYOUTS["0003 3x3"]], on_event=events.append)
-    assert events == [Progress("read", 2, 0), Progress("merge", 2, 1), Progress("merge", 2, 2)]
+    assert events == [
+        ComparisonProgress("read", 2, 0),
+        ComparisonProgress("merge", 2, 1),
+        ComparisonProgress("merge", 2, 2),
+    ]
 
 
 def test_the_record_is_all_of_it() -> None:
-    """It is JSON, and says what the machine was."""
+    """The record is JSON and contains the machine."""
     found = compare(["a.b"], [LAYOUTS["0012"]], source="somewhere")
     assert isinstance(found, Comparison)
     record = json.loads(json.dumps(found.record(), allow_nan=False))
-    assert (record["format"], record["identifiers"], record["source"], record["ok"]) == (1, 1, "somewhere", True)
+    assert (record["format"], record["identifiers"], record["source"], record["ok"]) == (2, 1, "somewhere", True)
     assert record["machine"]["implementation"] == pressmark.implementation
-    assert record["layouts"][0]["lengths"]["path_octets"]["histogram"] == [[13, 1]]
-    assert found.layouts[0].lengths.path_octets.ecdf() == [(13, 1.0)]
+    assert record["layouts"][0]["lengths"]["path_bytes"]["histogram"] == [[13, 1]]
+    assert found.layouts[0].lengths.path_bytes.ecdf() == [(13, 1.0)]
 
 
-# --- what objects cost --------------------------------------------------------------------------------------------
+# --- costs --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -397,12 +401,12 @@ def test_the_record_is_all_of_it() -> None:
     [("ocfl", "0003 2x2", 3), ("ocfl", "0002", 1), ("pairtree", "pairtree", 2), ("vitro", "vitro", 1)],
 )
 def test_inodes_are_those_of_real_objects(tmp_path: Path, kind: str, name: str, files: int) -> None:
-    """A store that is really made has as many, but for the few of the store itself."""
+    """A real store has the same number of inodes, except those of the store itself."""
     ids = [f"ark.{number}abc" for number in range(40)]
     (result,) = compare(ids, [LAYOUTS[name]], files_per_object=files).layouts
     source = {}
     for number in range(files):
-        # Each another one: OCFL stores the same content once.
+        # Different content: OCFL stores the same content once.
         (tmp_path / f"f{number}").write_bytes(b"%d" % number)
         source[f"f{number}"] = tmp_path / f"f{number}"
     root = tmp_path / "store"
@@ -423,7 +427,7 @@ def inodes(root: Path) -> tuple[int, int]:
 
 
 def test_costs_of_versions() -> None:
-    """Each brings a directory, an inventory and its sidecar; three directories and five files are the least."""
+    """A version adds a directory, an inventory and its sidecar."""
     costs = one(["a.b"], files_per_object=0).costs
     assert (costs.object_files, costs.object_directories + 1) == (5, 3)
     costs = one(["a.b"], files_per_object=2, versions=3).costs

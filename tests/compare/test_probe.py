@@ -1,4 +1,4 @@
-"""Probes: samples of trees that are made, timed and removed, whatever happens meanwhile."""
+"""Probes: samples of trees are created, timed, and always removed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pressmark.compare import compare, probe
 
 
 def test_a_tree_is_made_and_removed(tmp_path: Path) -> None:
-    """Its directories are counted, and each step has its time; nothing is left, and nothing else is touched."""
+    """Directories are counted, each step is timed, and only the sample is removed."""
     (tmp_path / "mine").write_bytes(b"kept")
     found = probe.probe_tree(tmp_path, ["a/b", "a/c", "d", "a/b"])
     assert (found.objects, found.directories, found.skipped) == (4, 4, 0)
@@ -31,8 +31,8 @@ def test_a_tree_is_made_and_removed(tmp_path: Path) -> None:
         assert found.kib is not None
 
 
-def test_paths_that_are_not_made(tmp_path: Path) -> None:
-    """Those that lead elsewhere, or that the file system refuses, are counted."""
+def test_rejected_paths(tmp_path: Path) -> None:
+    """Paths that lead outside or that the file system rejects are counted."""
     (tmp_path / "probed").mkdir()
     paths = ["../out", "/etc/x", "a//b", "n\0ul", "x" * 300, ".", "good", "g/" * 3000 + "x", "a/probe/x", "a"]
     found = probe.probe_tree(tmp_path / "probed", paths)
@@ -42,7 +42,7 @@ def test_paths_that_are_not_made(tmp_path: Path) -> None:
 
 
 def test_deep_trees_are_removed(tmp_path: Path) -> None:
-    """Deeper than Python recurses."""
+    """A tree can be deeper than the recursion limit."""
     found = probe.probe_tree(tmp_path, ["/".join("x" * 1500)])
     assert found.directories == 1500
     assert os.listdir(tmp_path) == []
@@ -50,10 +50,8 @@ def test_deep_trees_are_removed(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "No space left on device"), KeyboardInterrupt()])
 @pytest.mark.parametrize("step", ["mkdir", "lstat", "open", "scandir"])
-def test_all_is_removed_whatever_happens(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, error: BaseException
-) -> None:
-    """Where a disk is full or somebody has enough."""
+def test_cleanup_after_errors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, error: BaseException) -> None:
+    """The sample is removed after errors and Ctrl-C."""
     original: Callable[..., Any] = getattr(os, step)
     calls = 0
 
@@ -72,26 +70,26 @@ def test_all_is_removed_whatever_happens(
 
 
 def test_caches_that_cannot_be_dropped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The reason is in place of the time."""
+    """The result has a reason instead of a time."""
     monkeypatch.setattr(probe, "_CACHES", str(tmp_path / "absent"))
     cold = probe.probe_tree(tmp_path, ["a"]).walk_cold
     assert (cold.seconds, cold.reason != "") == (None, True)
 
 
 def test_caches_that_are_dropped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What was written is on the disk by then, and the walk is timed once more."""
+    """The cold walk is timed after dropping the caches."""
     caches = tmp_path / "caches"
     caches.write_text("")
     (tmp_path / "probed").mkdir()
     monkeypatch.setattr(probe, "_CACHES", str(caches))
-    monkeypatch.setattr(probe, "file_system", lambda folder: "ext4")
+    monkeypatch.setattr(probe, "file_system_type", lambda folder: "ext4")
     cold = probe.probe_tree(tmp_path / "probed", ["a"]).walk_cold
     assert (cold.seconds is not None, cold.reason) == (True, "")
     assert caches.read_text() == "3\n"
 
 
 def test_a_comparison_probes_each_layout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With the first identifiers; the file system's own count is that of the comparison."""
+    """The number of directories on disk equals the number in the comparison."""
     monkeypatch.setattr(probe, "_CACHES", str(tmp_path / "absent"))
     ids = [f"ark.{number}" for number in range(60)]
     layouts = [pressmark.layout("0003"), pressmark.layout("0002")]
@@ -103,6 +101,6 @@ def test_a_comparison_probes_each_layout(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_nowhere_to_probe(tmp_path: Path) -> None:
-    """A folder that is not there is an error that names it."""
+    """A missing directory is an error that names it."""
     with pytest.raises(OSError, match="absent"):
         compare(["a"], [pressmark.layout("0002")], probe=tmp_path / "absent")

@@ -1,4 +1,4 @@
-"""The report: what its verdict says and why, and a page that is whole, safe and readable wherever it is opened."""
+"""The report: its verdict, and a self-contained, safe and accessible page."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ import pytest
 import pressmark
 from pressmark import html as pages
 from pressmark.compare import (
-    Clashes,
+    CollisionGroup,
+    Collisions,
     Comparison,
     Costs,
+    Example,
     FanOut,
-    Group,
     Growth,
     LayoutResult,
-    Named,
-    Refused,
+    Occurrences,
     compare,
 )
-from pressmark.compare.report import check_report, faults, verdict
+from pressmark.compare.report import check_report, find_defects, judge
 from pressmark.errors import ReportError
 
 HAS_REPORT = all(importlib.util.find_spec(package) for package in ("matplotlib", "jinja2"))
@@ -55,7 +55,7 @@ HOSTILE = [
 
 
 def layout(name: str = "one", **numbers: Any) -> LayoutResult:
-    """Return a layout without faults, except for what is given."""
+    """Return a layout without defects, with some fields replaced."""
     return replace(LayoutResult(name, name, {}, mapped=100, reversible="always"), **numbers)
 
 
@@ -63,12 +63,12 @@ def comparison(*layouts: LayoutResult, **numbers: Any) -> Comparison:
     return Comparison(**{"identifiers": 100, "duplicates": 0, "layouts": layouts, "directory_limit": 1000, **numbers})
 
 
-def clash(kind: str, count: int, *pairs: tuple[str, str]) -> Group:
-    members = tuple(Named(number, identifier, path) for number, (identifier, path) in enumerate(pairs))
-    return Group(kind, count, True, members)
+def clash(kind: str, count: int, *pairs: tuple[str, str]) -> CollisionGroup:
+    members = tuple(Example(number, identifier, path) for number, (identifier, path) in enumerate(pairs))
+    return CollisionGroup(kind, count, True, members)
 
 
-SHARED = Clashes(
+SHARED = Collisions(
     equal=78,
     folded=78,
     groups={"equal": 1},
@@ -77,85 +77,84 @@ SHARED = Clashes(
 
 
 def rules(found: Comparison) -> dict[str, str]:
-    """Return the sentences of a verdict by their rules."""
-    return {statement.rule: statement.text for statement in verdict(found).statements}
+    """Return the sentences of a verdict by rule."""
+    return {statement.rule: statement.text for statement in judge(found).statements}
 
 
 def test_nothing_to_compare() -> None:
-    found = verdict(comparison(layout(), identifiers=0))
+    found = judge(comparison(layout(), identifiers=0))
     assert (found.kind, found.word) == ("attention", "Nothing to compare")
 
 
-def test_all_is_well() -> None:
-    """A good verdict has no more to say than why."""
-    found = verdict(comparison(layout("a"), layout("b")))
+def test_good_verdict() -> None:
+    """A good verdict has only its reasons."""
+    found = judge(comparison(layout("a"), layout("b")))
     assert found.kind == "good"
     assert [statement.rule for statement in found.statements] == ["safe", "limit"]
     assert found.statements[0].text == "Both layouts give every identifier a path of its own."
-    assert found.statements[1].text == "No directory of these has more entries than your limit of 1,000."
+    assert found.statements[1].text == "No directory has more entries than your limit of 1,000."
 
 
 def test_one_layout_loses_objects() -> None:
-    found = comparison(layout("a"), layout("b", clashes=SHARED))
-    assert verdict(found).kind == "attention"
-    assert verdict(found).word == "1 of 2 layouts loses objects"
+    found = comparison(layout("a"), layout("b", collisions=SHARED))
+    assert judge(found).kind == "attention"
+    assert judge(found).word == "1 of 2 layouts loses objects"
     assert rules(found)["safe"] == "Only a gives every identifier a path of its own."
     assert rules(found)["shared"] == (
-        "b: 78 identifiers share a path with another, all the same one, such as 'a.001' and 'b.001', at 'f/001'."
-        " One object would replace another."
+        "b: 78 identifiers share 1 path, for example 'a.001' and 'b.001' ('f/001'). One object would overwrite another."
     )
 
 
 def test_every_layout_loses_objects() -> None:
-    found = verdict(comparison(layout("a", clashes=SHARED), layout("b", clashes=SHARED)))
-    assert (found.kind, found.word) == ("bad", "Every one of these layouts loses objects")
-    assert verdict(comparison(layout(clashes=SHARED))).word == "This layout loses objects"
+    found = judge(comparison(layout("a", collisions=SHARED), layout("b", collisions=SHARED)))
+    assert (found.kind, found.word) == ("bad", "All layouts lose objects")
+    assert judge(comparison(layout(collisions=SHARED))).word == "This layout loses objects"
 
 
 def test_duplicates_count_against_no_layout() -> None:
-    twice = Clashes(equal=2, folded=2, groups={"equal": 1})
-    found = comparison(layout("a", clashes=twice), duplicates=2)
-    assert faults(found.layouts[0], 2) == ()
-    assert faults(found.layouts[0]) == ("shared",)
-    assert verdict(found).kind == "attention"
-    assert rules(found)["duplicates"].startswith("2 identifiers of 100 are in the input more than once")
+    twice = Collisions(equal=2, folded=2, groups={"equal": 1})
+    found = comparison(layout("a", collisions=twice), duplicates=2)
+    assert find_defects(found.layouts[0], 2) == ()
+    assert find_defects(found.layouts[0]) == ("shared",)
+    assert judge(found).kind == "attention"
+    assert rules(found)["duplicates"].startswith("2 of 100 identifiers occur more than once in the input.")
 
 
 def test_objects_within_others() -> None:
-    """They are a fault, except where the kind of store allows it."""
-    inside = Clashes(
+    """Nesting is a defect unless the store format allows it."""
+    inside = Collisions(
         inside=2,
         inside_exact=2,
         groups={"inside": 1},
         first={"inside": (clash("inside", 2, ("a", "a"), ("b", "a/b")),)},
     )
-    assert "'a' and 'b'" in rules(comparison(layout(clashes=inside)))["inside"]
-    allowed = comparison(layout(clashes=inside, nesting=True))
+    assert "'a' and 'b'" in rules(comparison(layout(collisions=inside)))["inside"]
+    allowed = comparison(layout(collisions=inside, nesting=True))
     assert "which this kind of store allows" in rules(allowed)["nested"]
-    assert verdict(allowed).kind == "good"
+    assert judge(allowed).kind == "good"
 
 
 def test_identifiers_without_a_path() -> None:
-    refused = Refused(3, (Named(0, "..", reason="a segment is '..'"),))
+    refused = Occurrences(3, (Example(0, "..", reason="a segment is '..'"),))
     text = rules(comparison(layout(unmapped=refused)))["unmapped"]
-    assert text == "one: 3 identifiers have no path, the first of them '..' (a segment is '..')."
+    assert text == "one: 3 identifiers have no path, for example '..' (a segment is '..')."
 
 
 def test_paths_that_systems_refuse() -> None:
-    """Unix refusing a path is a fault; that of others a remark, where it was asked for."""
-    refused = {"unix": Refused(1, (Named(0, "a", "b", "too long"),)), "windows": Refused(5)}
-    assert faults(layout(refused=refused)) == ("refused",)
-    other = {"unix": Refused(), "windows": Refused(5)}
+    """A path not allowed by Unix is a defect; by other systems of the profile, a remark."""
+    refused = {"unix": Occurrences(1, (Example(0, "a", "b", "too long"),)), "windows": Occurrences(5)}
+    assert find_defects(layout(refused=refused)) == ("refused",)
+    other = {"unix": Occurrences(), "windows": Occurrences(5)}
     found = comparison(layout(refused=other))
-    assert verdict(found).kind == "attention"
-    assert rules(found)["profile"] == "one: other systems refuse some of its paths: Windows 5."
+    assert judge(found).kind == "attention"
+    assert rules(found)["profile"] == "one: paths not allowed by other systems: Windows 5."
     assert "profile" not in rules(replace(found, profile="unix"))
 
 
 def test_paths_that_differ_in_case_only() -> None:
-    clashes = Clashes(case=4, folded=4, first={"case": (clash("case", 2, ("A", "A"), ("a", "a")),)})
-    found = comparison(layout(clashes=clashes))
-    assert verdict(found).kind == "attention"
+    collisions = Collisions(case=4, folded=4, first={"case": (clash("case", 2, ("A", "A"), ("a", "a")),)})
+    found = comparison(layout(collisions=collisions))
+    assert judge(found).kind == "attention"
     assert "4 identifiers would share a path" in rules(found)["folded"]
     assert "'A' and 'a'" in rules(found)["folded"]
 
@@ -163,11 +162,13 @@ def test_paths_that_differ_in_case_only() -> None:
 def test_large_directories() -> None:
     fan_out = FanOut(max=5000, limit=1000, over_limit=1)
     found = comparison(layout(fan_out=fan_out))
-    assert rules(found)["limit"] == "one: 1 directory has more entries than your limit of 1,000, the largest 5,000."
-    assert verdict(found).kind == "attention"
+    assert rules(found)["limit"] == "one: 1 directory has more entries than your limit of 1,000; the largest has 5,000."
+    assert judge(found).kind == "attention"
     without = replace(found, directory_limit=None, layouts=(layout(fan_out=FanOut(max=5000)),))
-    assert "in the tree of one, with 5,000 entries; no limit was given" in rules(without)["limit"]
-    assert verdict(without).kind == "good"
+    assert (
+        "one has the largest directory, with 5,000 entries (no --directory-limit was given)" in rules(without)["limit"]
+    )
+    assert judge(without).kind == "good"
 
 
 def test_inodes_are_compared_within_a_structure() -> None:
@@ -175,7 +176,8 @@ def test_inodes_are_compared_within_a_structure() -> None:
     other = Costs(structure="pairtree", inodes_per_object=4.0)
     found = comparison(layout("a", costs=few), layout("b", costs=many), layout("c", costs=other))
     assert (
-        rules(found)["inodes"] == "With OCFL objects, a takes the fewest inodes, 8.0 an object; b takes the most, 10.0."
+        rules(found)["inodes"]
+        == "With OCFL objects, a needs the fewest inodes, 8.0 per object; b needs the most, 10.0."
     )
 
 
@@ -186,21 +188,23 @@ def test_growth_is_told_where_it_is_known() -> None:
     sure = comparison(
         layout("a", growth=growing(2 * 10**9, error=0.01)), layout("b", growth=growing(3 * 10**9, error=0.02))
     )
-    assert rules(sure)["growth"] == "At a billion objects a would have about 2 billion directories, b about 3 billion."
+    assert (
+        rules(sure)["growth"] == "With a billion objects, a would have about 2 billion directories, b about 3 billion."
+    )
     for unsure in (growing(10**9), growing(10**9, error=0.5)):
         assert "growth" not in rules(comparison(layout("a", growth=unsure), sure.layouts[1]))
 
 
 def test_irreversible_layouts_are_named() -> None:
     found = comparison(layout("a", irreversible=100), layout("b"))
-    assert rules(found)["reversible"].startswith("a does not let every identifier be told from its path")
+    assert rules(found)["reversible"].startswith("Under a, some identifiers cannot be restored from their paths")
 
 
 # --- the page ---------------------------------------------------------------------------------------------------------
 
 
 class Page(HTMLParser):
-    """What a page is made of; nesting is checked on the way."""
+    """The elements of a page; checks that tags are nested correctly."""
 
     VOID = frozenset({"meta", "br", "wbr", "path", "use", "line", "rect"})
 
@@ -236,7 +240,7 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="module")
 def found() -> Comparison:
-    """A comparison of hostile identifiers, with every kind of trouble."""
+    """A comparison of malicious identifiers with every kind of problem."""
     ids = [*HOSTILE, "A", "a", "é", "e\u0301", "..", "", *(f"miun.{number}.001" for number in range(40)), "b", "b/c"]
     layouts = [
         pressmark.layout("0002"),
@@ -258,7 +262,7 @@ def text(found: Comparison, tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @needs_report
 def test_the_page_is_whole(text: str) -> None:
-    """It is one file: well nested, every id once, every link and label to one of them, and nothing from elsewhere."""
+    """Correct nesting, unique ids, working links and labels, no external resources."""
     page = Page(text)
     ids = [attributes["id"] for _, attributes in page.elements if attributes.get("id")]
     assert len(ids) == len(set(ids))
@@ -277,7 +281,7 @@ def test_the_page_is_whole(text: str) -> None:
 
 @needs_report
 def test_the_page_runs_no_script(text: str) -> None:
-    """Its one script is data, and its policy refuses everything but its own style."""
+    """The only script is data, and the policy blocks everything but the style sheet."""
     page = Page(text)
     assert [attributes.get("type") for attributes in page.all("script")] == ["application/json"]
     policy = next(one["content"] for one in page.all("meta") if one.get("http-equiv") == "Content-Security-Policy")
@@ -293,7 +297,7 @@ def test_the_data_are_all_there(text: str, found: Comparison) -> None:
 
 @needs_report
 def test_texts_are_shown_and_not_obeyed(text: str) -> None:
-    """No text of the user's becomes markup or turns the direction; what cannot be seen is escaped."""
+    """Texts never become markup; unprintable characters are escaped."""
     page = Page(text)
     assert "alert" not in "".join(tag for tag, _ in page.elements)
     shown = re.sub(r"<script.*?</script>", "", text, flags=re.DOTALL)
@@ -307,7 +311,7 @@ def test_texts_are_shown_and_not_obeyed(text: str) -> None:
 
 @needs_report
 def test_the_page_can_be_heard(text: str) -> None:
-    """Headings descend one level at a time, tables have captions and heads with scopes, pictures names and words."""
+    """Heading levels, table captions and scopes, titles and descriptions of figures."""
     page = Page(text)
     assert next(page.all("html"))["lang"] == "en"
     levels = [int(tag[1]) for tag, _ in page.elements if re.fullmatch("h[1-6]", tag)]
@@ -326,21 +330,21 @@ def test_the_page_can_be_heard(text: str) -> None:
 
 @needs_report
 def test_first_collisions_are_listed(text: str) -> None:
-    """Each kind has its table, which says how many there are."""
+    """Each kind of problem has a table with a count."""
     captions = [" ".join(caption.split()) for caption in Page(text).texts["caption"]]
     for begin in (
         "The same path: 1 group",
-        "The same path where case is not told apart: 1 group",
-        "The same path where forms of characters (NFC, NFD) are not told apart: 1 group",
-        "One object within another: 1 group",
+        "The same path if case is ignored: 1 group",
+        "The same path if Unicode normalization (NFC, NFD) is ignored: 1 group",
+        "One object inside another: 1 group",
         "Identifiers without a path: ",
-        "Paths that Windows refuses: ",
+        "Paths not allowed by Windows: ",
     ):
         assert any(caption.startswith(begin) for caption in captions), begin
 
 
 def test_colours_can_be_told_apart() -> None:
-    """Text has a contrast of 4.5 to what is behind it, lines and areas one of 3, by day and by night."""
+    """Text has a contrast of at least 4.5, lines and areas of at least 3, in light and dark mode."""
     style = (Path(pages.__file__).parent / "style.css").read_text(encoding="utf-8")
     for block in re.findall(r":root \{([^}]*)\}", style)[:2]:
         colours = dict(re.findall(r"--([\w-]+): (#[0-9a-f]{3,6})", block))
@@ -368,12 +372,12 @@ def luminance(colour: str) -> float:
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
-# --- when it cannot be made -------------------------------------------------------------------------------------------
+# --- errors -----------------------------------------------------------------------------------------------------------
 
 
 def test_a_missing_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pages.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(ReportError, match=r'it needs matplotlib: pip install "pressmark\[report\]"'):
+    with pytest.raises(ReportError, match=r'matplotlib is not installed; run: pip install "pressmark\[report\]"'):
         check_report(tmp_path / "report.html")
 
 
@@ -381,25 +385,25 @@ def test_a_missing_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     for path, reason in (
-        (tmp_path / "nowhere" / "report.html", "its directory does not exist"),
-        (tmp_path / "folder", "it is a directory"),
+        (tmp_path / "nowhere" / "report.html", "parent directory not found"),
+        (tmp_path / "folder", "is a directory"),
     ):
         with pytest.raises(ReportError, match=reason):
             check_report(path)
 
 
 @needs_report
-@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="nothing is read-only to this user")
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="this user can write everywhere")
 def test_a_read_only_folder(tmp_path: Path) -> None:
     tmp_path.chmod(0o555)
-    with pytest.raises(ReportError, match="it cannot be written"):
+    with pytest.raises(ReportError, match="cannot be written"):
         check_report(tmp_path / "report.html")
     tmp_path.chmod(0o755)
 
 
 @needs_report
 def test_nothing_is_left_when_writing_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The old report stays, and no temporary file."""
+    """A failed write keeps the old report and leaves no temporary file."""
     path = tmp_path / "report.html"
     path.write_text("old")
 
@@ -407,7 +411,7 @@ def test_nothing_is_left_when_writing_fails(tmp_path: Path, monkeypatch: pytest.
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(os, "replace", replace)
-    with pytest.raises(ReportError, match=r"it cannot be written \(Permission denied\)"):
+    with pytest.raises(ReportError, match=r"cannot be written \(Permission denied\)"):
         pages.write_page(str(path), "new")
     assert [one.name for one in tmp_path.iterdir()] == ["report.html"]
     assert path.read_text() == "old"
@@ -416,7 +420,7 @@ def test_nothing_is_left_when_writing_fails(tmp_path: Path, monkeypatch: pytest.
 @needs_report
 @pytest.mark.parametrize("ids", [[], ["one"], ["same"] * 50])
 def test_few_identifiers(ids: list[str]) -> None:
-    """None, one, and always the same: each has a page."""
+    """No identifiers, one identifier, and duplicates."""
     from pressmark.compare.report import page_text
 
     found = compare(ids, [pressmark.layout("0004"), pressmark.layout("0002")])
@@ -431,27 +435,27 @@ BROWSER = os.environ.get("PRESSMARK_CHROMIUM") or shutil.which("chromium") or sh
 @needs_report
 @pytest.mark.skipif(
     BROWSER is None or importlib.util.find_spec("playwright") is None or sys.platform != "linux",
-    reason="no Chromium here (PRESSMARK_CHROMIUM), or no playwright",
+    reason="Chromium (PRESSMARK_CHROMIUM) or playwright is not installed",
 )
 @pytest.mark.parametrize("width", [1280, 375])
 def test_in_chromium(text: str, tmp_path: Path, width: int) -> None:
-    """It asks for nothing but itself, says nothing on the console, and is no wider than the screen."""
+    """The page makes no requests, logs nothing, and fits the screen."""
     playwright = importlib.import_module("playwright.sync_api")
     path = tmp_path / "report.html"
     path.write_text(text, encoding="utf-8")
-    said: list[str] = []
-    asked: list[str] = []
+    messages: list[str] = []
+    requests: list[str] = []
     with playwright.sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=BROWSER, args=["--no-sandbox", "--disable-gpu"])
         page = browser.new_page(viewport={"width": width, "height": 900})
-        page.on("console", lambda message: said.append(message.text))
-        page.on("pageerror", lambda error: said.append(str(error)))
-        page.on("request", lambda request: asked.append(request.url))
+        page.on("console", lambda message: messages.append(message.text))
+        page.on("pageerror", lambda error: messages.append(str(error)))
+        page.on("request", lambda request: requests.append(request.url))
         page.goto(path.as_uri())
         wide = page.evaluate("document.documentElement.scrollWidth")
         data = page.evaluate("JSON.parse(document.getElementById('data').textContent).identifiers")
         browser.close()
-    assert said == []
-    assert asked == [path.as_uri()]
+    assert messages == []
+    assert requests == [path.as_uri()]
     assert wide <= width
     assert data > 0

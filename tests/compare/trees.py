@@ -1,4 +1,4 @@
-"""Trees that are really made, and counted by ``os.walk`` and ``find``: what a comparison is held against."""
+"""Real trees, counted with ``os.walk`` and ``find``, to compare the results with."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from typing import Any
 
 from pressmark.compare import LayoutResult
 
-# In the kernels' order the slash comes before all else.
+# The kernels sort the slash before all other bytes.
 SLASH_FIRST = bytes([*range(1, 0x30), 0, *range(0x30, 0x100)])
 NAMED = 20
 
 
 def make(root: bytes, paths: Iterable[bytes]) -> None:
-    """Make the directory of every path; those that are there already are not made again."""
+    """Create the directory of every path."""
     known = {root}
     for path in paths:
         name = b"/".join((root, path))
@@ -33,7 +33,7 @@ def make(root: bytes, paths: Iterable[bytes]) -> None:
 
 
 def walked(root: bytes) -> Iterator[tuple[bytes, int, int]]:
-    """Yield every directory below ``root`` and the root: its path below it, its depth, how many are in it."""
+    """Yield path, depth and number of subdirectories of ``root`` and every directory below it."""
     for place, directories, files in os.walk(root):
         assert not files
         path = place[len(root) + 1 :]
@@ -41,7 +41,7 @@ def walked(root: bytes) -> Iterator[tuple[bytes, int, int]]:
 
 
 def found(root: bytes) -> int:
-    """Return how many directories ``find`` finds below ``root``."""
+    """Return the number of directories below ``root``, counted by ``find``."""
     find = shutil.which("find")
     assert find is not None
     done = subprocess.run([find, root, "-mindepth", "1", "-type", "d", "-printf", "."], capture_output=True, check=True)
@@ -49,7 +49,7 @@ def found(root: bytes) -> int:
 
 
 def counted(root: bytes) -> dict[str, Any]:
-    """Return what is in a tree, in the shape of :func:`said`."""
+    """Return the counts of a tree, with the keys of :func:`reported`."""
     levels: Counter[int] = Counter()
     fans: Counter[int] = Counter()
     held: list[tuple[int, bytes]] = []
@@ -76,13 +76,13 @@ def counted(root: bytes) -> dict[str, Any]:
 
 
 def rank(counts: Counter[int], hundredths: int) -> int:
-    """Return the percentile by the nearest rank, from all numbers in order."""
+    """Return the nearest-rank percentile."""
     numbers = sorted(counts.elements())
     return numbers[-(-len(numbers) * hundredths // 100) - 1] if numbers else 0
 
 
-def said(result: LayoutResult) -> dict[str, Any]:
-    """Return what a comparison with ``directory_limit=10`` said of the same."""
+def reported(result: LayoutResult) -> dict[str, Any]:
+    """Return the results of a comparison with ``directory_limit=10``."""
     fan = result.fan_out
     return {
         "total": result.directories.total,
@@ -100,25 +100,25 @@ def units(text: str) -> int:
     return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
-def of_paths(paths: list[str]) -> dict[str, Any]:
-    """Return what does not need a tree, counted path by path, in the shape of :func:`said_of_paths`."""
-    octets = [os.fsencode(path) for path in paths]
+def counted_paths(paths: list[str]) -> dict[str, Any]:
+    """Return the counts that need no tree, with the keys of :func:`reported_paths`."""
+    encoded = [os.fsencode(path) for path in paths]
     segments = [path.split("/") for path in paths]
     pairs = list(pairwise(segments))
     shared = sum(sum(accumulate(map(eq, one, other), and_)) for one, other in pairs)
-    thousands = [octets[start : start + 1000] for start in range(0, len(octets), 1000)]
+    thousands = [encoded[start : start + 1000] for start in range(0, len(encoded), 1000)]
     parents = sum(len({os.path.dirname(path) for path in some}) for some in thousands)
-    same = Counter(octets)
+    same = Counter(encoded)
     return {
         "paths": len(same),
         "equal": sum(times for times in same.values() if times > 1),
         "groups": sum(times > 1 for times in same.values()),
-        "inside": inside(octets),
+        "inside": inside(encoded),
         "firsts": sorted(Counter(Counter(path.split(b"/")[0] for path in same if path).values()).items()),
         "half": half([path.split(b"/")[0] for path in same if path]),
-        "octets": sorted(Counter(map(len, octets)).items()),
+        "bytes": sorted(Counter(map(len, encoded)).items()),
         "units": sorted(Counter(map(units, paths)).items()),
-        "segment_octets": sorted(Counter(len(os.fsencode(one)) for each in segments for one in each).items()),
+        "segment_bytes": sorted(Counter(len(os.fsencode(one)) for each in segments for one in each).items()),
         "segment_units": sorted(Counter(units(one) for each in segments for one in each).items()),
         "depth": sorted(Counter(map(len, segments)).items()),
         "shared": shared / len(pairs) if pairs else 0.0,
@@ -127,13 +127,13 @@ def of_paths(paths: list[str]) -> dict[str, Any]:
 
 
 def half(firsts: list[bytes]) -> int:
-    """Return in how many of the first directories, the fullest, half of all paths are."""
+    """Return the number of top-level directories, fullest first, that contain half of all paths."""
     so_far = accumulate(times for _, times in Counter(firsts).most_common())
     return 1 + sum(2 * times < len(firsts) for times in so_far) if firsts else 0
 
 
 def inside(paths: list[bytes]) -> int:
-    """Return how many paths are inside another, or have another inside them."""
+    """Return the number of paths that are inside another, or contain one."""
     there = set(paths)
     outer = set()
     inner = set()
@@ -147,18 +147,18 @@ def inside(paths: list[bytes]) -> int:
     return sum(path in outer or path in inner for path in paths)
 
 
-def said_of_paths(result: LayoutResult) -> dict[str, Any]:
-    """Return what a comparison said of the same."""
+def reported_paths(result: LayoutResult) -> dict[str, Any]:
+    """Return the results of a comparison for paths."""
     return {
-        "paths": result.clashes.paths,
-        "equal": result.clashes.equal,
-        "groups": result.clashes.groups["equal"],
-        "inside": result.clashes.inside_exact,
+        "paths": result.collisions.paths,
+        "equal": result.collisions.equal,
+        "groups": result.collisions.groups["equal"],
+        "inside": result.collisions.inside_exact,
         "firsts": list(result.first_segments.histogram),
         "half": result.first_segments.half,
-        "octets": list(result.lengths.path_octets.histogram),
+        "bytes": list(result.lengths.path_bytes.histogram),
         "units": list(result.lengths.path_units.histogram),
-        "segment_octets": list(result.lengths.segment_octets.histogram),
+        "segment_bytes": list(result.lengths.segment_bytes.histogram),
         "segment_units": list(result.lengths.segment_units.histogram),
         "depth": list(result.depth.histogram),
         "shared": result.locality.shared_segments,

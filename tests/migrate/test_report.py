@@ -282,10 +282,10 @@ def test_a_package_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 def test_places_that_cannot_be_written(tmp_path: Path) -> None:
     """A directory that is not there is found out before a run of days; what was there stays where writing fails."""
-    with pytest.raises(ReportError, match="its directory does not exist"):
+    with pytest.raises(ReportError, match="parent directory not found"):
         check_report(tmp_path / "no" / "report.csv")
     (tmp_path / "folder.csv").mkdir()
-    with pytest.raises(ReportError, match="it is a directory"):
+    with pytest.raises(ReportError, match="is a directory"):
         check_report(tmp_path / "folder.csv")
     with pytest.raises(MigrationError, match="there is no plan in it"):
         migrate.report(tmp_path, tmp_path / "rows.csv")

@@ -12,7 +12,7 @@ from typing import Any, Literal, assert_type
 
 import pressmark
 from pressmark import fixity, jobs, migrate, stores
-from pressmark.compare import Comparison, compare, identifiers_of
+from pressmark.compare import Comparison, compare, open_identifiers
 
 LAYOUT = pressmark.layout("pairtree")
 IDS: list[str | bytes] = ["ark:/13030/xt12t3", b"raw"]
@@ -75,7 +75,7 @@ def files() -> None:
 def lists_of_identifiers(tmp: Path) -> None:
     """Comparisons, jobs and migrations say what the lines of a list end with."""
     assert_type(compare(tmp, [LAYOUT], crlf="strip"), Comparison)
-    compare(identifiers_of(tmp / "a.csv", "id", delimiter=";"), [LAYOUT])
+    compare(open_identifiers(tmp / "a.csv", "id", delimiter=";"), [LAYOUT])
     job = pressmark.layouts.MapIds(LAYOUT, column="id", crlf="keep")
     assert_type(list(job.plan([tmp])), list[jobs.Chunk])
     plan = migrate.plan(tmp, tmp, to="bags", ids=tmp / "ids.txt", crlf="strip")

@@ -28,7 +28,7 @@ from pressmark.cli.common.file_progress import format_bytes, format_count
 from pressmark.cli.common.fixity_options import THREADS, parse_algorithms
 from pressmark.cli.common.options import layout_option
 from pressmark.cli.common.rich_tables import Table, print_tables
-from pressmark.compare.comparison import machine as facts
+from pressmark.compare.comparison import describe_machine
 from pressmark.errors import AlgorithmError
 from pressmark.fixity import ALGORITHMS, algorithm_names
 
@@ -189,7 +189,7 @@ class _Output:
         )
         self._folder: Table | None = None
         if not as_json:
-            machine = facts()
+            machine = describe_machine()
             level = f", vector level {machine['level']}" if machine["level"] else ""
             click.echo(
                 f"pressmark {machine['pressmark']}, {machine['implementation']}{level}; Python {machine['python']}"
@@ -249,7 +249,7 @@ class _Output:
     def end(self, seconds: float) -> None:
         """Print the summary."""
         if self._json:
-            self._print({"summary": {"seconds": round(seconds, 3), "machine": facts()}})
+            self._print({"summary": {"seconds": round(seconds, 3), "machine": describe_machine()}})
 
     def _show(self, table: Table | None) -> None:
         if not self._json and table is not None:

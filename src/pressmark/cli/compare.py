@@ -1,4 +1,4 @@
-"""``pressmark compare``: what layouts would make of one's own identifiers."""
+"""``pressmark compare``: compare layouts on your own identifiers."""
 
 from __future__ import annotations
 
@@ -20,46 +20,44 @@ from pressmark.cli.common.fixity_options import PROGRESS, THREADS
 from pressmark.cli.common.options import layout_option
 from pressmark.cli.common.progress import DISPLAY_AFTER, LOG_EVERY, Display, ProgressMode, progress_mode
 from pressmark.cli.common.rich_tables import Table, print_tables
-from pressmark.cli.store.options import opened, store_endings
-from pressmark.compare import Comparison, Progress, compare
-from pressmark.compare.report import SYSTEMS, Verdict, check_report, faults, verdict, write_report
+from pressmark.compare.comparison import Comparison, ComparisonProgress, compare
+from pressmark.compare.report import SYSTEMS, Verdict, check_report, find_defects, judge, write_report
 from pressmark.compare.result import KINDS
 from pressmark.errors import ReportError, SpillError, quoted
-from pressmark.html import number
+from pressmark.html import format_number
 from pressmark.layouts.streams import cut_blocks
 from pressmark.paths import PROFILES
 from pressmark.tabular.detection import Crlf
 
 __all__ = ["compare_command"]
 
-# Groups of each kind that a terminal shows; the report and --json have more.
-_SHOWN = 5
-_CLASHES = {
+# Examples of each kind in the tables; the report and --json list more.
+_EXAMPLES = 5
+_COLLISIONS = {
     "equal": "same path",
-    "case": "same but for case",
-    "normalization": "same but for forms",
-    "inside": "inside",
+    "case": "same except case",
+    "normalization": "same except normalization",
+    "inside": "nested",
 }
 
 EPILOG = """\
-What FILE may be: lines, one identifier each (with -0 ended by NUL); with --column CSV, TSV, JSON lines or Parquet (all
-but Parquet may be gzipped); a directory: the identifiers of the objects of the store that it is; "-" for standard
-input. Null in Parquet and JSON lines is no identifier. FILE is read once, and not held in memory.
+FILE is a list of identifiers: lines (with -0, ended by NUL); a column of CSV, TSV, JSON lines or Parquet (--column);
+or "-" for standard input. All but Parquet may be gzipped. Nulls in Parquet and JSON lines are skipped. If FILE is a
+directory, it is opened as a store, and the identifiers of its objects are used. FILE is read once and not kept in
+memory.
 
-Collisions are format_count as the number of identifiers that share their path with another one. "inside" counts those
-whose directory is within another's, or holds another's. "folded" counts those that would share a path where a file
-system tells neither case nor normal forms of Unicode apart. Identifiers that occur more than once share a path under
-every layout.
+A collision count is the number of identifiers that share a path with another identifier. "nested" counts identifiers
+whose object is inside another object, or contains one. "folded" counts identifiers that share a path on a file system
+that ignores case or Unicode normalization. Identifiers that occur more than once share a path under every layout.
 
-Directories are those that all objects' paths need, below the root of the store. Inodes are for objects of OCFL,
-Pairtree or Vitro, whichever the layout is for, with --files-per-object and --versions. How the numbers grow is in the
-report and in --json.
+Directories are all directories that the objects need below the root of the store. Inodes are those of OCFL, Pairtree or
+Vitro objects, depending on the layout, with --files-per-object and --versions. The report and --json also predict how
+the number of directories grows.
 
-With --json each layout is an object on a line, and last comes {"summary": {...}} with the verdict.
+With --json, each layout is an object on a line, and the last line is {"summary": {...}} with the verdict.
 
-Exit status: 0 every layout has a path of its own for every identifier, 1 some layout has collisions, or identifiers
-without a path that a POSIX file system takes, or something could not be read or written; 2 usage error, 130
-interrupted.
+Exit status: 0 every layout gives every identifier a path of its own that POSIX file systems allow, 1 a layout does not,
+or a file cannot be read or written, 2 usage error, 130 interrupted.
 
 \b
 Examples:
@@ -70,7 +68,7 @@ Examples:
 """
 
 
-@click.command("compare", epilog=EPILOG, short_help="What layouts would make of your identifiers.")
+@click.command("compare", epilog=EPILOG, short_help="Compare layouts on your own identifiers.")
 @click.argument("file", metavar="FILE", type=click.Path(readable=False, allow_dash=True))
 @click.option(
     "--layout",
@@ -78,18 +76,18 @@ Examples:
     metavar="NAME[:KEY=VALUE,...]",
     multiple=True,
     required=True,
-    help='Compare this layout; repeatable. Parameters by their keys in the specification; "pressmark layouts NAME"'
-    " lists them.",
+    help="A layout to compare, with its parameters under the keys of the specification; repeatable. See"
+    ' "pressmark layouts NAME".',
 )
 @source_options
-@click.option("--null", "-0", is_flag=True, help="Lines end with NUL, not with a line feed.")
+@click.option("--null", "-0", is_flag=True, help="Identifiers end with NUL instead of a line feed.")
 @click.option(
     "--files-per-object",
     metavar="N",
     type=click.IntRange(min=0),
     default=1,
     show_default=True,
-    help="Files of content in an object, in all its versions together.",
+    help="Content files in an object, in all versions together.",
 )
 @click.option(
     "--versions",
@@ -104,34 +102,34 @@ Examples:
     type=click.Choice(list(PROFILES)),
     default="all",
     show_default=True,
-    help="Hold paths against what systems of this kind refuse, or against all of them.",
+    help="Check paths against the naming rules of this system, or of all.",
 )
 @click.option(
     "--root",
     metavar="PATH",
     type=click.Path(path_type=bytes),
-    help="The directory that the store will be in: its length counts where systems limit that of whole paths.",
+    help="The future path of the store; it counts towards the path length limits of systems.",
 )
 @click.option(
     "--directory-limit",
     metavar="N",
     type=click.IntRange(min=1),
-    help="How many entries a directory should have at most: those with more are format_count.",
+    help="Count directories with more than N entries.",
 )
 @click.option(
     "--probe",
     metavar="DIR",
     type=click.Path(),
-    help="Build samples of the trees in a new directory in DIR, on the file system that the store will be on; time"
-    " create, stat and walk; and remove them.",
+    help="Create samples of the trees in DIR, a directory on the file system of the future store; time create, stat and"
+    " walk; and remove them.",
 )
-@click.option("--report", metavar="FILE.html", type=click.Path(), help="Write the report, one page, to FILE.html.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON: one object a layout and line, and last a summary.")
+@click.option("--report", metavar="FILE.html", type=click.Path(), help="Write an HTML report.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON: one line for each layout, then a summary.")
 @click.option(
     "--temporary",
     metavar="DIR",
     type=click.Path(),
-    help="Where to put what memory does not hold. Default: where temporary files go.",
+    help="Directory for temporary files. Default: the system's.",
 )
 @THREADS
 @PROGRESS
@@ -156,22 +154,23 @@ def compare_command(
     threads: int,
     progress: bool | None,
 ) -> int:
-    """Map the identifiers of FILE by several layouts, and say what becomes of them: what collides, how deep and wide
-    the trees are, how long the paths, how many directories and inodes, and how that grows.
+    """Compare layouts on the identifiers in FILE.
 
-    Nothing is written, except the report, and with --probe the samples, which are removed again.
+    For each layout, count collisions, paths that systems do not allow, path lengths, depth, directories and inodes.
+
+    Nothing is written except the report and, with --probe, samples that are removed again.
     """
     chosen = [layout_option(text) for text in layouts]
     for option, place in (("--probe", probe), ("--temporary", temporary)):
         if place is not None and not os.path.isdir(place):
-            raise CallError(f"{option} {place}: no such directory")
+            raise CallError(f"{option} {place}: directory not found")
     if report is not None:
         _check(report, file)
     with contextlib.ExitStack() as stack:
         sink = stack.enter_context(open_sink(None, None))
         skipped = _Skipped()
         identifiers = stack.enter_context(_opened(file, column, format_name, header, delimiter, crlf, null, skipped))
-        told = stack.enter_context(_Told(progress_mode(progress, sink), len(chosen)))
+        reporter = stack.enter_context(_ProgressReporter(progress_mode(progress, sink), len(chosen)))
         try:
             comparison = compare(
                 identifiers,
@@ -186,38 +185,38 @@ def compare_command(
                 folder=temporary,
                 probe=probe,
                 source="standard input" if file == "-" else file,
-                on_event=told.on_event,
+                on_event=reporter.on_event,
             )
         except SpillError as error:
-            raise Failure(f"{error}; --temporary names another place") from None
+            raise Failure(f"{error}; choose another directory with --temporary") from None
         except OSError as error:
             raise Failure(f"{error.filename or file}: {cause(error)}") from None
         except KeyboardInterrupt:
             raise Interrupted("interrupted") from None
     if not comparison.identifiers:
-        raise CallError(f"{'<stdin>' if file == '-' else file}: there is no identifier in it")
+        raise CallError(f"{'<stdin>' if file == '-' else file}: no identifiers")
     if report is not None:
-        # Before the tables: whoever reads those may leave at any moment.
+        # Write the report before the tables: a broken pipe may end their output.
         try:
             write_report(comparison, report)
         except ReportError as error:
             raise Failure(str(error)) from None
-    found = verdict(comparison)
+    found = judge(comparison)
     if as_json:
         _print_json(comparison, found)
     else:
         _print(comparison, found)
     if report is not None:
-        say(f"{report}: the report is written")
-    skipped.tell(file)
+        say(f"{report}: report written")
+    skipped.report(file)
     return 0 if all(one.ok for one in comparison.layouts) and not skipped.count else Failure.exit_code
 
 
-# --- in ---------------------------------------------------------------------------------------------------------------
+# --- input ------------------------------------------------------------------------------------------------------------
 
 
 def _check(report: str, file: str) -> None:
-    """Refuse, before the work, a report that cannot be made."""
+    """Check, before the comparison, that the report can be written."""
     with contextlib.suppress(OSError):
         if os.path.samefile(report, file):
             raise CallError(f"{report}: input and report are the same file")
@@ -228,16 +227,16 @@ def _check(report: str, file: str) -> None:
 
 
 class _Skipped:
-    """How many objects of a store have no identifier that can be read."""
+    """Counts objects of a store whose identifier cannot be read."""
 
     def __init__(self) -> None:
         self.count = 0
 
-    def tell(self, file: str) -> None:
-        """Say it."""
+    def report(self, file: str) -> None:
+        """Report the count on standard error."""
         if self.count:
             objects = format_count(self.count, "object")
-            say(f'{file}: {objects} left out: no identifier can be read; "pressmark store check" tells')
+            say(f'{file}: {objects} skipped, identifier not readable; run "pressmark store check"')
 
 
 @contextlib.contextmanager
@@ -251,20 +250,23 @@ def _opened(
     null: bool,
     skipped: _Skipped,
 ) -> Iterator[Any]:
-    """Give the identifiers of FILE, in a form that can be compared."""
+    """Open FILE and yield its identifiers in a form that ``compare`` accepts."""
     if file != "-" and os.path.isdir(file):
         if column or format_name or null or delimiter or crlf:
             options = "--column, --format, --delimiter, --crlf and -0"
-            raise CallError(f"{file}: it is a directory, so it is read as a store; {options} are for files")
+            raise CallError(f"{file}: a directory is opened as a store; {options} are for files")
+        # Imported here: most runs do not open a store.
+        from pressmark.cli.store.options import opened, store_endings
+
         with store_endings():
-            yield _of_store(file, skipped)
+            yield _of_store(opened(os.fsencode(file), None, None, None), skipped)
         return
     kind, gunzip = chosen_source(file, format_name, column, header, delimiter, crlf)
     if null and column is not None:
-        raise CallError("-0 does not go with --column: a table has its own rows")
+        raise CallError("-0 cannot be combined with --column")
     spec = None
     if column is not None:
-        # Imported where it is needed: most runs are about lines.
+        # Imported here: most runs do not read tables.
         from pressmark.cli.common.tables import table_column
         from pressmark.cli.common.tables.columns import chosen_column
 
@@ -273,15 +275,15 @@ def _opened(
         data: Any = unpacked(source, gunzip)
         if spec is None:
             data = checked_list(data, "lines", null, crlf, json_lines=format_name is None)
-            # As a stream go lines that end with a line feed.
+            # ``compare`` reads a stream as lines that end with a line feed.
             yield _null_ended(data) if null else data
         else:
             with table_column(kind, spec, source, data) as items:
                 yield items
 
 
-def _of_store(file: str, skipped: _Skipped) -> Iterator[str]:
-    for found in opened(os.fsencode(file), None, None, None).objects():
+def _of_store(store: Any, skipped: _Skipped) -> Iterator[str]:
+    for found in store.objects():
         if found.id is None:
             skipped.count += 1
         else:
@@ -289,16 +291,16 @@ def _of_store(file: str, skipped: _Skipped) -> Iterator[str]:
 
 
 def _null_ended(data: Any) -> Iterator[bytes]:
-    # As lines are: what no NUL ends, such as all of a file of lines, is held only until it is too long.
+    # Bounded memory: an item without a NUL is cut when it exceeds the maximum length.
     for block, _, _ in cut_blocks(data, b"\0", MAX_IDENTIFIER_BYTES):
         yield from block.removesuffix(b"\0").split(b"\0")
 
 
-# --- meanwhile --------------------------------------------------------------------------------------------------------
+# --- progress ---------------------------------------------------------------------------------------------------------
 
 
-class _Told:
-    """Tells how far a comparison is; a context manager that leaves no display behind."""
+class _ProgressReporter:
+    """Displays or logs the progress of a comparison; a context manager that clears its display."""
 
     def __init__(self, manner: ProgressMode, layouts: int) -> None:
         self._manner = manner
@@ -307,15 +309,15 @@ class _Told:
         self._begin = time.monotonic()
         self._next_log = self._begin + LOG_EVERY
 
-    def __enter__(self) -> _Told:
+    def __enter__(self) -> _ProgressReporter:
         return self
 
     def __exit__(self, *_exception: object) -> None:
         if self._display is not None:
             self._display.stop()
 
-    def on_event(self, event: Progress) -> None:
-        """Take note of an event."""
+    def on_event(self, event: ComparisonProgress) -> None:
+        """Report an event."""
         if self._manner is ProgressMode.NONE:
             return
         now = time.monotonic()
@@ -328,15 +330,15 @@ class _Told:
                 self._display = Display(None, transient=True)
             self._display.update(0, self._text(event, now))
 
-    def _text(self, event: Progress, now: float) -> str:
+    def _text(self, event: ComparisonProgress, now: float) -> str:
         if event.step == "read":
             rate = event.identifiers / max(1e-9, now - self._begin)
-            return f"{format_count(event.identifiers, 'identifier')}, {rate:,.0f} a second"
+            return f"{format_count(event.identifiers, 'identifier')}, {rate:,.0f}/s"
         verb = {"merge": "sorted", "probe": "probed"}.get(event.step, event.step)
         return f"{format_count(event.identifiers, 'identifier')}: {event.layouts} of {self._layouts} layouts {verb}"
 
 
-# --- out --------------------------------------------------------------------------------------------------------------
+# --- output -----------------------------------------------------------------------------------------------------------
 
 
 def _print_json(comparison: Comparison, found: Verdict) -> None:
@@ -358,17 +360,17 @@ def _print(comparison: Comparison, found: Verdict) -> None:
 
 def _safety(comparison: Comparison) -> Table:
     profiles = [one for one in SYSTEMS if comparison.profile in ("all", one) and one != "unix"]
-    heads = ["layout", "safe", "share a path", "inside", "no path", "refused: Unix", "folded"]
+    heads = ["layout", "safe", "share a path", "nested", "no path", "not allowed: Unix", "folded"]
     table = Table(
-        f"{format_count(comparison.identifiers, 'identifier')}: collisions and refusals",
-        [*heads, *(f"refused: {SYSTEMS[one]}" for one in profiles), "irreversible"],
+        f"{format_count(comparison.identifiers, 'identifier')}: collisions and paths that are not allowed",
+        [*heads, *(f"not allowed: {SYSTEMS[one]}" for one in profiles), "irreversible"],
         2,
     )
     for one in comparison.layouts:
-        counts = [one.clashes.equal, one.clashes.inside_exact, one.unmapped.count]
-        counts += [_refused(one, "unix"), one.clashes.folded, *(_refused(one, profile) for profile in profiles)]
-        safe = "no" if faults(one, comparison.duplicates) else "yes"
-        table.add(one.name, safe, *map(number, [*counts, one.irreversible]))
+        counts = [one.collisions.equal, one.collisions.inside_exact, one.unmapped.count]
+        counts += [_refused(one, "unix"), one.collisions.folded, *(_refused(one, profile) for profile in profiles)]
+        safe = "no" if find_defects(one, comparison.duplicates) else "yes"
+        table.add(one.name, safe, *map(format_number, [*counts, one.irreversible]))
     return table
 
 
@@ -378,33 +380,41 @@ def _refused(layout: Any, profile: str) -> int:
 
 
 def _shape(comparison: Comparison) -> Table:
-    heads = ["directories", "an object", "depth", "path: mean", "longest", "entries: p50", "p99", "most"]
-    limit = [] if comparison.directory_limit is None else [f"over {number(comparison.directory_limit)}"]
+    heads = ["directories", "per object", "depth", "path: mean", "max", "entries: p50", "p99", "max"]
+    limit = [] if comparison.directory_limit is None else [f"over {format_number(comparison.directory_limit)}"]
     table = Table(
-        "Shape and cost: lengths in octets below the root, entries of a directory",
-        ["layout", *heads, *limit, "inodes an object", "identifiers/s"],
+        "Shape and cost: path lengths in bytes relative to the root, entries per directory",
+        ["layout", *heads, *limit, "inodes per object", "identifiers/s"],
     )
     for one in comparison.layouts:
-        over = [] if comparison.directory_limit is None else [number(one.fan_out.over_limit)]
-        octets, fan_out = one.lengths.path_octets, one.fan_out
-        cells = [number(one.directories.total), f"{one.directories.per_object:.2f}", number(one.depth.max)]
-        cells += [f"{octets.mean:.1f}", *map(number, (octets.max, fan_out.p50, fan_out.p99, fan_out.max)), *over]
-        rate = number(round(one.throughput.per_second)) if one.throughput.per_second else "-"
+        over = [] if comparison.directory_limit is None else [format_number(one.fan_out.over_limit)]
+        lengths, fan_out = one.lengths.path_bytes, one.fan_out
+        cells = [
+            format_number(one.directories.total),
+            f"{one.directories.per_object:.2f}",
+            format_number(one.depth.max),
+        ]
+        cells += [
+            f"{lengths.mean:.1f}",
+            *map(format_number, (lengths.max, fan_out.p50, fan_out.p99, fan_out.max)),
+            *over,
+        ]
+        rate = format_number(round(one.throughput.per_second)) if one.throughput.per_second else "-"
         table.add(one.name, *cells, f"{one.costs.inodes_per_object:.2f}", rate)
     return table
 
 
 def _first(comparison: Comparison) -> list[Table]:
-    table = Table("First collisions and refusals", ["layout", "kind", "identifiers", "such as", "path or reason"], 5)
+    table = Table("Examples", ["layout", "kind", "identifiers", "examples", "path or reason"], 5)
     for one in comparison.layouts:
         for kind in KINDS:
-            for group in one.clashes.first.get(kind, ())[:_SHOWN]:
+            for group in one.collisions.first.get(kind, ())[:_EXAMPLES]:
                 paths = list(dict.fromkeys(member.path for member in group.members[:2]))
-                table.add(one.name, _CLASHES[kind], number(group.count), _shown(group.members), _texts(paths))
+                table.add(one.name, _COLLISIONS[kind], format_number(group.count), _shown(group.members), _texts(paths))
         named = [("no path", one.unmapped)]
-        named += [(f"refused: {SYSTEMS[profile]}", refused) for profile, refused in one.refused.items()]
+        named += [(f"not allowed: {SYSTEMS[profile]}", refused) for profile, refused in one.refused.items()]
         for kind, refused in named:
-            for example in refused.first[:_SHOWN]:
+            for example in refused.first[:_EXAMPLES]:
                 table.add(one.name, kind, "1", quoted(example.identifier), example.reason)
     return [table] if table.rows else []
 
@@ -424,15 +434,15 @@ def _probes(comparison: Comparison) -> list[Table]:
     first = probes[0][1]
     system = f" ({first.file_system})" if first.file_system else ""
     table = Table(
-        f"Microseconds a directory, in {first.folder}{system}",
-        ["layout", "objects", "directories", "KiB", "create", "stat", "walk, warm", "walk, cold"],
+        f"Microseconds per directory, in {first.folder}{system}",
+        ["layout", "objects", "directories", "KiB", "create", "stat", "walk (warm)", "walk (cold)"],
     )
     reasons: dict[str, None] = {}
     for name, probe in probes:
         times = [probe.create, probe.stat, probe.walk_warm, probe.walk_cold]
         reasons.update((time.reason, None) for time in times if time.reason)
         cells = ["-" if time.per_directory is None else f"{time.per_directory:.1f}" for time in times]
-        kib = "-" if probe.kib is None else number(probe.kib)
-        table.add(name, number(probe.objects), number(probe.directories), kib, *cells)
+        kib = "-" if probe.kib is None else format_number(probe.kib)
+        table.add(name, format_number(probe.objects), format_number(probe.directories), kib, *cells)
     table.notes += reasons
     return [table]

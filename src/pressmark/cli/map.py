@@ -74,7 +74,7 @@ where it is read. Rows are read and written by row groups, of at most 32 MiB.
 """
 
 EPILOG = """\
-Errors: for each {item} without {result}, one line on standard error gives file, line (format_count from 1), {item} and
+Errors: for each {item} without {result}, one line on standard error gives file, line (counted from 1), {item} and
 reason; with -0 it says "item" and its number. Under "--on-error stop" the first one ends the run, after everything
 before it is written. Under "skip" its line is left out, under "empty" its line is empty (with --both, the column that
 cannot be given is); then a last line on standard error counts the failures. In a table, "skip" leaves out the row and

@@ -1,63 +1,110 @@
-"""Layouts compared on one's own identifiers, before a petabyte is written under one of them."""
+"""Compare layouts on your own identifiers before you choose one."""
 
 from __future__ import annotations
 
-from pressmark.compare.comparison import Comparison, Progress, compare
-from pressmark.compare.growth import growth, hashed_directories
-from pressmark.compare.result import (
-    FORMAT,
-    KINDS,
-    Clashes,
-    Costs,
-    Depth,
-    Directories,
-    Distribution,
-    FanOut,
-    FirstSegments,
-    Group,
-    Growth,
-    LargeDirectory,
-    LayoutResult,
-    Lengths,
-    Locality,
-    Named,
-    Probe,
-    ProbeTimes,
-    Refused,
-    Throughput,
-    from_record,
-)
-from pressmark.compare.sharding import CompareLayouts, collect, compare_sharded, identifiers_of
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pressmark.compare.comparison import Comparison, ComparisonProgress, compare
+    from pressmark.compare.growth import hashed_directories, predict_growth
+    from pressmark.compare.job import CompareLayouts, collect, compare_in_chunks, open_identifiers
+    from pressmark.compare.result import (
+        FORMAT,
+        KINDS,
+        CollisionGroup,
+        Collisions,
+        Costs,
+        Depth,
+        Directories,
+        Distribution,
+        Example,
+        FanOut,
+        FirstSegments,
+        Growth,
+        LargeDirectory,
+        LayoutResult,
+        Lengths,
+        Locality,
+        Occurrences,
+        Probe,
+        ProbeTimes,
+        Throughput,
+        from_record,
+    )
 
 __all__ = [
     "FORMAT",
     "KINDS",
-    "Clashes",
+    "CollisionGroup",
+    "Collisions",
     "CompareLayouts",
     "Comparison",
+    "ComparisonProgress",
     "Costs",
     "Depth",
     "Directories",
     "Distribution",
+    "Example",
     "FanOut",
     "FirstSegments",
-    "Group",
     "Growth",
     "LargeDirectory",
     "LayoutResult",
     "Lengths",
     "Locality",
-    "Named",
+    "Occurrences",
     "Probe",
     "ProbeTimes",
-    "Progress",
-    "Refused",
     "Throughput",
     "collect",
     "compare",
-    "compare_sharded",
+    "compare_in_chunks",
     "from_record",
-    "growth",
     "hashed_directories",
-    "identifiers_of",
+    "open_identifiers",
+    "predict_growth",
 ]
+
+# The module of each name, imported on first use: a comparison in one process does not need the jobs.
+_MODULES = {
+    "CollisionGroup": "result",
+    "Collisions": "result",
+    "CompareLayouts": "job",
+    "Comparison": "comparison",
+    "ComparisonProgress": "comparison",
+    "Costs": "result",
+    "Depth": "result",
+    "Directories": "result",
+    "Distribution": "result",
+    "Example": "result",
+    "FORMAT": "result",
+    "FanOut": "result",
+    "FirstSegments": "result",
+    "Growth": "result",
+    "KINDS": "result",
+    "LargeDirectory": "result",
+    "LayoutResult": "result",
+    "Lengths": "result",
+    "Locality": "result",
+    "Occurrences": "result",
+    "Probe": "result",
+    "ProbeTimes": "result",
+    "Throughput": "result",
+    "collect": "job",
+    "compare": "comparison",
+    "compare_in_chunks": "job",
+    "from_record": "result",
+    "hashed_directories": "growth",
+    "predict_growth": "growth",
+    "open_identifiers": "job",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name on first use."""
+    if name in _MODULES:
+        found = getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
+        globals()[name] = found
+        return found
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,7 +1,7 @@
-"""The comparison itself: identifiers are read once, in blocks; every layout maps each block, and it is forgotten.
+"""Compare layouts: read the identifiers once, in blocks, and map each block by every layout.
 
-What a layout keeps of a block are sorted records of its paths, on disk beyond the memory that it may take, and
-counters. When all were read, the records are merged: that shows what clashes, and passes every directory once.
+For each block, a layout keeps counters and sorted records of its paths; records that exceed the memory limit go to
+temporary files. After the last block the records are merged; this finds collisions and visits every directory once.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from itertools import count
 from pathlib import Path
 from threading import Lock
@@ -21,18 +22,18 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 from pressmark.compare import metrics
-from pressmark.compare.growth import growth
+from pressmark.compare.growth import predict_growth
 from pressmark.compare.probe import probe_tree
 from pressmark.compare.report import write_report
 from pressmark.compare.result import (
     KINDS,
-    Clashes,
+    CollisionGroup,
+    Collisions,
     ComparisonData,
-    Group,
+    Example,
     LayoutResult,
-    Named,
+    Occurrences,
     Probe,
-    Refused,
     Throughput,
 )
 from pressmark.layouts import DirectClean, HashAndIdNTuple, Layout, Pairtree, Vitro
@@ -46,34 +47,33 @@ from pressmark.layouts.blocks import (
     starting_with,
 )
 from pressmark.paths import PROFILES, Collision, PathIndex, PathLengths, name_violations
-from pressmark.stores.store import Store
 from pressmark.tabular.detection import Crlf
 from pressmark.threads import resolve_threads
 from pressmark.version import __version__
 
-__all__ = ["MEMORY", "Comparison", "OnEvent", "Progress", "called", "compare", "machine"]
+__all__ = ["MEMORY", "Comparison", "ComparisonProgress", "OnEvent", "compare", "describe_machine", "unique_names"]
 
-#: How many examples are named: identifiers that are refused, groups of each kind, members of a group.
+#: Number of examples to list: identifiers, groups of each kind, members of a group.
 FIRST = 20
-#: How many characters are shown of an identifier or a path.
+#: Identifiers and paths in examples are cut at this number of characters.
 SHOWN = 1000
-#: Octets that all sorting together may take.
+#: Default memory limit for sorting, in bytes.
 MEMORY = 256 << 20
-#: How many identifiers are made on disk by a probe, at most.
+#: Most objects that a probe creates for each layout.
 PROBED = 5_000
 
-# The encoded identifier of 0003 and 0012 is cut behind so many characters, all ASCII, and made longer by its digest.
-_WHOLE = 100
-# The longest segment and path that 0011 can be told to take.
-_LONGEST = (1 << 31) - 1
+# 0003 and 0012 truncate an encoded identifier at this length and append its digest.
+_LONGEST_ENCODED = 100
+# The largest length limit that 0011 accepts.
+_LARGEST_LIMIT = (1 << 31) - 1
 
 
-class Progress(NamedTuple):
-    """An event, given for each block and each layout that is done.
+class ComparisonProgress(NamedTuple):
+    """An event, emitted after each block and each layout.
 
     :ivar step: ``read``, ``merge`` or ``probe``
-    :ivar identifiers: that were read so far
-    :ivar layouts: that were merged, or probed, so far
+    :ivar identifiers: number of identifiers read so far
+    :ivar layouts: number of layouts merged or probed so far
     """
 
     step: str
@@ -81,15 +81,15 @@ class Progress(NamedTuple):
     layouts: int
 
 
-OnEvent = Callable[[Progress], object]
+OnEvent = Callable[[ComparisonProgress], object]
 Label = Callable[[int], str]
 
 
 class Comparison(ComparisonData):
-    """The result of :func:`compare`, with its report."""
+    """The result of :func:`compare`."""
 
     def report(self, path: str | os.PathLike[str]) -> None:
-        """Write one self-contained HTML page; needs the extra ``report``.
+        """Write a self-contained HTML report; requires the extra ``report``.
 
         :raises ReportError: a package is missing, or the file cannot be written
         """
@@ -115,40 +115,40 @@ def compare(
     crlf: Crlf | None = None,
     on_event: OnEvent | None = None,
 ) -> Comparison:
-    """Return what each layout makes of identifiers.
+    """Compare layouts on the same identifiers.
 
     >>> import pressmark
     >>> from pressmark.compare import compare
     >>> ids = ["miun.aje1563.0001.001", "miun.aje1563.0002.001", "uc1.b1"]
     >>> found = compare(ids, [pressmark.layout("0012", delimiters=["."]), pressmark.layout("0003")])
-    >>> [(one.name[:4], one.lengths.path_octets.max, one.clashes.equal) for one in found.layouts]
+    >>> [(one.name[:4], one.lengths.path_bytes.max, one.collisions.equal) for one in found.layouts]
     [('0012', 15, 0), ('0003', 33, 0)]
 
-    :param ids: a file's path (:class:`os.PathLike`) or binary stream of lines, an
-        Arrow column, an iterable of ``str`` or ``bytes``, or a :class:`~pressmark.stores.Store` to be walked; read once
-    :param layouts: one or more
-    :param names: what to call each; the official name for None, told apart where two are the same
-    :param field: which column of an Arrow table
-    :param files_per_object: files of content in an object, in all versions together
-    :param versions: of an OCFL object
-    :param profile: the systems whose refusals count: ``unix``, ``windows``, ``azure``, ``s3``, or ``all`` of them
-    :param root_length: octets of the directory that the store will be in
-    :param directory_limit: how many entries a directory should have at most
-    :param threads: how many at most; None or 0 for as many as there are cores
-    :param memory: octets that sorting may take in all; what is more goes to temporary files
-    :param folder: where these are; the system's folder if None
-    :param probe: a directory, on the file system that the store will be on, in which samples of the trees are made,
-        timed and removed again
-    :param source: what the identifiers were read from, for people
-    :param crlf: of a file's path: ``strip`` carriage returns before line feeds and a byte-order mark, or ``keep`` them
-        as parts of identifiers; None refuses a file that has any
-    :param on_event: called with each :class:`Progress`
-    :raises TypeError: ``ids`` holds something else
+    :param ids: the identifiers: the path (:class:`os.PathLike`) or a binary stream of a file with one identifier per
+        line, an Arrow column, an iterable of ``str`` or ``bytes``, or a :class:`~pressmark.stores.Store`; read once
+    :param layouts: one or more layouts
+    :param names: a name for each layout; None for its official name. Equal names get a number
+    :param field: the column of an Arrow table
+    :param files_per_object: content files in an object, in all versions together
+    :param versions: versions of an OCFL object
+    :param profile: the systems to check paths against: ``unix``, ``windows``, ``azure``, ``s3`` or ``all``
+    :param root_length: length of the store's own path, in bytes
+    :param directory_limit: the most entries that a directory should have
+    :param threads: number of threads; None or 0 for all cores
+    :param memory: memory limit for sorting, in bytes; the rest goes to temporary files
+    :param folder: directory for temporary files; None for the system's default
+    :param probe: a directory on the file system of the future store. Samples of the trees are created there, timed and
+        removed
+    :param source: the name of the input, for display
+    :param crlf: for a file of lines: ``strip`` removes a byte-order mark and carriage returns before line feeds,
+        ``keep`` keeps them as part of the identifiers, None rejects a file that contains them
+    :param on_event: called with each :class:`ComparisonProgress`
+    :raises TypeError: ``ids`` has an unsupported type
     :raises ValueError: a parameter is out of range
     :raises SpillError: a temporary file cannot be written
-    :raises OSError: the file of identifiers cannot be read, or ``probe`` is no directory to write to
+    :raises OSError: the file of identifiers cannot be read, or ``probe`` is not a writable directory
     """
-    unique = called(layouts, names)
+    unique = unique_names(layouts, names)
     for name, number, least in (("files_per_object", files_per_object, 0), ("versions", versions, 1)):
         if number < least:
             raise ValueError(f"{name}={number}: expected {least} or more")
@@ -157,53 +157,55 @@ def compare(
     if directory_limit is not None and directory_limit < 1:
         raise ValueError(f"directory_limit={directory_limit}: expected 1 or more")
     if memory < 1:
-        raise ValueError(f"memory={memory}: expected a number of octets from 1 on")
+        raise ValueError(f"memory={memory}: expected 1 or more (bytes)")
     begin = perf_counter()
     made = datetime.now(UTC).isoformat(timespec="seconds")
     workers = resolve_threads(threads)
     if not running().side_by_side:
         workers = 1
-    tell = on_event or (lambda event: None)
+    report = on_event or (lambda event: None)
     profiles = [name for name in PROFILES if name != "all"] if profile == "all" else [profile]
-    place = None if folder is None else Path(folder)
-    # The identifiers themselves are an index more: it knows their repetitions, and what a path's number stands for.
+    temporary = None if folder is None else Path(folder)
+    # One more index holds the identifiers themselves: it finds duplicates and resolves a number to its identifier.
     share = max(memory // (len(layouts) + 1), 1)
     with contextlib.ExitStack() as stack:
-        known = stack.enter_context(PathIndex(place, memory=share))
-        columns = [
-            _Column(name, layout, stack.enter_context(PathIndex(place, memory=share, tree=True)), profiles, root_length)
+        known = stack.enter_context(PathIndex(temporary, memory=share))
+        counters = [
+            _LayoutCounter(
+                name, layout, stack.enter_context(PathIndex(temporary, memory=share, tree=True)), profiles, root_length
+            )
             for name, layout in zip(unique, layouts, strict=True)
         ]
         pool = stack.enter_context(ThreadPoolExecutor(workers)) if workers > 1 else None
         read = 0
         sample = _Sample(PROBED if probe is not None else 0)
         for block in identifier_blocks(_identifiers(ids), field=field, crlf=crlf):
-            steps: list[Callable[[], object]] = [column.taking(block) for column in columns]
-            steps.append(_taking(known, block))
-            _all(pool, steps)
-            sample.take(block)
+            steps: list[Callable[[], object]] = [partial(counter.add, block) for counter in counters]
+            steps.append(partial(known.add, block.column, block.column))
+            _run_all(pool, steps)
+            sample.add(block)
             read += block.identifiers
-            tell(Progress("read", read, 0))
+            report(ComparisonProgress("read", read, 0))
         done = 0
-        # One file, and many who look something up in it.
-        looking = Lock()
+        # The threads share one temporary file.
+        label_lock = Lock()
 
         def label(number: int) -> str:
-            with looking:
+            with label_lock:
                 return known.label(number)
 
-        def finish(column: _Column) -> LayoutResult:
+        def finish(counter: _LayoutCounter) -> LayoutResult:
             nonlocal done
-            result = column.result(label, files_per_object, versions, directory_limit)
+            result = counter.result(label, files_per_object, versions, directory_limit)
             done += 1
-            tell(Progress("merge", read, done))
+            report(ComparisonProgress("merge", read, done))
             return result
 
         totals = known.totals()
-        results = list(pool.map(finish, columns)) if pool is not None else [finish(column) for column in columns]
+        results = list(pool.map(finish, counters)) if pool is not None else [finish(counter) for counter in counters]
         if probe is not None:
-            results = _probed(results, layouts, sample, Path(probe), read, tell)
-        spilled = known.spilled + sum(column.index.spilled for column in columns)
+            results = _probed(results, layouts, sample, Path(probe), read, report)
+        spilled = known.spilled + sum(counter.index.spilled for counter in counters)
     return Comparison(
         identifiers=read,
         duplicates=totals.equal,
@@ -214,13 +216,13 @@ def compare(
         seconds=perf_counter() - begin,
         spilled=spilled,
         threads=workers,
-        machine=machine(),
+        machine=describe_machine(),
         made=made,
     )
 
 
-def machine() -> dict[str, Any]:
-    """Return what numbers of this machine depend on."""
+def describe_machine() -> dict[str, Any]:
+    """Return the properties of this machine and build that affect measurements."""
     return {
         "system": platform.system(),
         "release": platform.release(),
@@ -242,8 +244,11 @@ def _processor() -> str:
     return platform.processor()
 
 
-def called(layouts: Sequence[Layout], names: Sequence[str | None] | None) -> list[str]:
-    """Return what each layout is called: all differently."""
+def unique_names(layouts: Sequence[Layout], names: Sequence[str | None] | None) -> list[str]:
+    """Return a distinct name for each layout.
+
+    :raises ValueError: there are no layouts, or not one name for each
+    """
     if not layouts:
         raise ValueError("no layouts: expected one or more")
     if names is not None and len(names) != len(layouts):
@@ -259,14 +264,15 @@ def called(layouts: Sequence[Layout], names: Sequence[str | None] | None) -> lis
 
 
 def _identifiers(ids: Any) -> Any:
-    """Return what identifiers are read from; of a store, those of its objects."""
-    if isinstance(ids, Store):
+    """Return the source of identifiers; for a store, the identifiers of its objects."""
+    # Recognised by its method: importing the stores would cost more than most comparisons.
+    if hasattr(ids, "objects"):
         return (found.id for found in ids.objects() if found.id is not None)
     return ids
 
 
-def _all(pool: Executor | None, steps: Iterable[Callable[[], object]]) -> None:
-    """Do all steps, side by side where there is a pool; what one of them raises is raised."""
+def _run_all(pool: Executor | None, steps: Iterable[Callable[[], object]]) -> None:
+    """Run all steps, concurrently if there is a pool."""
     if pool is None:
         for step in steps:
             step()
@@ -275,12 +281,8 @@ def _all(pool: Executor | None, steps: Iterable[Callable[[], object]]) -> None:
             pass
 
 
-def _taking(known: PathIndex, block: Block) -> Callable[[], None]:
-    return lambda: known.add(block.column, block.column)
-
-
-class _Column:
-    """One layout, and all that is counted of it."""
+class _LayoutCounter:
+    """The counters and the path index of one layout."""
 
     def __init__(self, name: str, layout: Layout, index: PathIndex, profiles: Sequence[str], root_length: int) -> None:
         self.index = index
@@ -291,17 +293,14 @@ class _Column:
         self._lengths = PathLengths()
         self._number = 0
         self._unmapped = self._mapped = self._advised = self._fallback = self._lost = 0
-        self._first_unmapped: list[Named] = []
+        self._first_unmapped: list[Example] = []
         self._refused: Counter[str] = Counter()
-        self._first_refused: dict[str, list[Named]] = {profile: [] for profile in profiles}
+        self._first_refused: dict[str, list[Example]] = {profile: [] for profile in profiles}
         self._seconds = 0.0
         self._without_fallback = _without_fallback(layout)
 
-    def taking(self, block: Block) -> Callable[[], None]:
-        """Return what takes in the next block."""
-        return lambda: self._take(block)
-
-    def _take(self, block: Block) -> None:
+    def add(self, block: Block) -> None:
+        """Map the next block and count its paths."""
         mapped = map_block(self._layout, block)
         self._seconds += mapped.seconds
         self._note_unmapped(block, mapped)
@@ -315,28 +314,28 @@ class _Column:
 
     def _note_unmapped(self, block: Block, mapped: MappedBlock) -> None:
         self._unmapped += len(mapped.failures) + len(block.faults)
-        room = FIRST - len(self._first_unmapped)
-        if room <= 0:
+        left = FIRST - len(self._first_unmapped)
+        if left <= 0:
             return
-        named = [(index, error.reason) for index, error in list(block.faults.items())[:room]]
-        named += [(failure[0], failure_reason(self._layout, block, failure)) for failure in mapped.failures[:room]]
+        named = [(index, error.reason) for index, error in list(block.faults.items())[:left]]
+        named += [(failure[0], failure_reason(self._layout, block, failure)) for failure in mapped.failures[:left]]
         self._first_unmapped += [
-            _named(self._number + index, block.text(index), "", reason) for index, reason in sorted(named)[:room]
+            _example(self._number + index, block.text(index), "", reason) for index, reason in sorted(named)[:left]
         ]
 
     def _note_refused(self, block: Block, mapped: MappedBlock) -> None:
-        for place, profile in enumerate(self._profiles):
+        for position, profile in enumerate(self._profiles):
             first = self._first_refused[profile]
             found = name_violations(mapped.paths, profile, root_length=self._root_length, first=FIRST - len(first))
             self._refused[profile] += found.count
             first += [
-                _named(self._number + one.number, block.text(one.number), one.path, one.reason) for one in found.first
+                _example(self._number + one.number, block.text(one.number), one.path, one.reason) for one in found.first
             ]
-            # It is the same for all.
-            self._advised += found.advised if place == 0 else 0
+            # The same for every profile, so count it once.
+            self._advised += found.advised if position == 0 else 0
 
     def _note_fallback(self, block: Block, mapped: MappedBlock) -> None:
-        """Count digests: paths in the folder of fallbacks that would be others if nothing could be too long."""
+        """Count paths in the fallback folder that would be different without length limits."""
         if self._without_fallback is None or not isinstance(self._layout, DirectClean):
             return
         folder = self._layout.fallback_folder.encode() + b"/"
@@ -347,7 +346,7 @@ class _Column:
             self._fallback += path is None or path.encode("utf-8", "surrogateescape") != mapped.paths[index]
 
     def _note_lost(self, block: Block, mapped: MappedBlock) -> None:
-        """Count identifiers that 0011 does not give back: digests, and what lost empty segments or octets."""
+        """Count identifiers that 0011 cannot restore: digests, lost empty segments, lost bytes."""
         if not isinstance(self._layout, DirectClean) or not self._layout.reversible:
             return
         absent = set(mapped.paths.nulls)
@@ -357,60 +356,60 @@ class _Column:
             self._lost += identifier is None or identifier.encode("utf-8", "surrogateescape") != block.column[index]
 
     def result(self, label: Label, files: int, versions: int, limit: int | None) -> LayoutResult:
-        """Merge, and return all that is known now.
+        """Merge the records and return the result.
 
-        :param label: says what a path's number stands for
+        :param label: returns the identifier with a number
         """
         layout, index, mapped = self._layout, self.index, self._mapped
-        clashes = _clashes(index, label)
+        collisions = _collisions(index, label)
         tree = index.tree()
         truncated = 0
         if isinstance(layout, HashAndIdNTuple):
-            truncated = sum(times for length, times in self._lengths.last_bytes if length > _WHOLE)
-        found = metrics.directories(tree, mapped)
+            truncated = sum(times for length, times in self._lengths.last_bytes if length > _LONGEST_ENCODED)
+        found = metrics.count_directories(tree, mapped)
         enough = self._seconds > 0.001
         return LayoutResult(
             name=self._name,
             layout=layout.name,
             config=layout.config(),
             mapped=mapped,
-            unmapped=Refused(self._unmapped, tuple(self._first_unmapped)),
-            clashes=clashes,
+            unmapped=Occurrences(self._unmapped, tuple(self._first_unmapped)),
+            collisions=collisions,
             nesting=isinstance(layout, (Pairtree, Vitro)),
             refused={
-                profile: Refused(self._refused[profile], tuple(self._first_refused[profile]))
+                profile: Occurrences(self._refused[profile], tuple(self._first_refused[profile]))
                 for profile in self._profiles
             },
             advised=self._advised,
             truncated=truncated,
             fallback=self._fallback,
-            lengths=metrics.lengths(self._lengths),
-            depth=metrics.depth(self._lengths),
+            lengths=metrics.measure_lengths(self._lengths),
+            depth=metrics.measure_depth(self._lengths),
             directories=found,
-            fan_out=metrics.fan_out(tree, limit),
-            first_segments=metrics.first_segments(tree),
-            costs=metrics.costs(layout, found, mapped, files, versions),
+            fan_out=metrics.measure_fan_out(tree, limit),
+            first_segments=metrics.measure_first_segments(tree),
+            costs=metrics.measure_costs(layout, found, mapped, files, versions),
             reversible=layout.reversible_when,
             irreversible=truncated + self._lost if layout.reversible else mapped,
-            locality=metrics.locality(self._lengths),
+            locality=metrics.measure_locality(self._lengths),
             throughput=Throughput(self._seconds, mapped / self._seconds if enough else 0.0),
-            growth=growth(layout, tree, mapped),
+            growth=predict_growth(layout, tree, mapped),
         )
 
 
 def _without_fallback(layout: Layout) -> DirectClean | None:
-    """Return a layout of cleaned paths that are never too long."""
+    """Return the same layout without length limits."""
     if not isinstance(layout, DirectClean):
         return None
-    return replace(layout, max_path_segment_len=_LONGEST, max_pathname_len=_LONGEST)
+    return replace(layout, max_path_segment_len=_LARGEST_LIMIT, max_pathname_len=_LARGEST_LIMIT)
 
 
-def _clashes(index: PathIndex, label: Label) -> Clashes:
-    first: dict[str, tuple[Group, ...]] = dict.fromkeys(KINDS, ())
+def _collisions(index: PathIndex, label: Label) -> Collisions:
+    first: dict[str, tuple[CollisionGroup, ...]] = dict.fromkeys(KINDS, ())
     for collision in index.collisions(first=FIRST, most=FIRST):
         first[collision.kind] += (_group(collision, label),)
     totals = index.totals()
-    return Clashes(
+    return Collisions(
         equal=totals.equal,
         case=totals.case,
         normalization=totals.normalization,
@@ -423,17 +422,17 @@ def _clashes(index: PathIndex, label: Label) -> Clashes:
     )
 
 
-def _group(collision: Collision, label: Label) -> Group:
-    members = tuple(_named(member.number, label(member.number), member.path) for member in collision.members)
-    return Group(collision.kind, collision.count, collision.exact, members)
+def _group(collision: Collision, label: Label) -> CollisionGroup:
+    members = tuple(_example(member.number, label(member.number), member.path) for member in collision.members)
+    return CollisionGroup(collision.kind, collision.count, collision.exact, members)
 
 
-def _named(number: int, identifier: str, path: str, reason: str = "") -> Named:
-    return Named(number, _shortened(identifier), _shortened(path), reason)
+def _example(number: int, identifier: str, path: str, reason: str = "") -> Example:
+    return Example(number, _shortened(identifier), _shortened(path), reason)
 
 
 def _shortened(text: str) -> str:
-    # Identifiers may have a megabyte, of which some thousands would be named.
+    # Identifiers can be a megabyte long, and there can be thousands of examples.
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
 
 
@@ -441,16 +440,19 @@ def _shortened(text: str) -> str:
 
 
 class _Sample:
-    """The first identifiers: what follows each other shares directories, there as in the whole."""
+    """The first identifiers of the input, for a probe.
 
-    def __init__(self, room: int) -> None:
+    Consecutive identifiers share directories as in the complete tree.
+    """
+
+    def __init__(self, limit: int) -> None:
         self.identifiers: list[str] = []
-        self._room = room
+        self._limit = limit
 
-    def take(self, block: Block) -> None:
+    def add(self, block: Block) -> None:
         absent = set(block.column.nulls)
         for index in range(len(block.column)):
-            if len(self.identifiers) >= self._room:
+            if len(self.identifiers) >= self._limit:
                 return
             if index not in absent:
                 self.identifiers.append(block.text(index))
@@ -462,12 +464,12 @@ def _probed(
     sample: _Sample,
     folder: Path,
     read: int,
-    tell: OnEvent,
+    report: OnEvent,
 ) -> list[LayoutResult]:
     probed = []
     for done, (result, layout) in enumerate(zip(results, layouts, strict=True), 1):
         paths = [path for path in layout.map_ids(sample.identifiers, on_error="none") if path is not None]
         found: Probe = probe_tree(folder, paths)
         probed.append(replace(result, probe=found))
-        tell(Progress("probe", read, done))
+        report(ComparisonProgress("probe", read, done))
     return probed

@@ -1,12 +1,13 @@
-"""How many directories there will be: from the layout itself where that says it, otherwise from samples.
+"""Predict the number of directories for more objects, from the layout if possible, otherwise from samples.
 
-Trees of digests have a closed form: with ``B`` directories at most in one and ``N`` objects, the tuples of depth ``k``
-are as many as there are different values among ``N`` draws from ``B^k``, on average ``B^k (1 - (1 - B^-k)^N)``.
+Hashed layouts have a closed form. If a directory has at most ``B`` subdirectories, the expected number of directories
+at depth ``k`` is the expected number of distinct values among ``N`` draws from ``B^k``: ``B^k (1 - (1 - B^-k)^N)``.
 
-Other trees grow as the identifiers do. Their interim directories are counted for nested samples of the identifiers,
-each about half of the one before; models are fitted to the smaller samples, the larger are held out, and the model that
-predicts those best is fitted to all. The error is that of the prediction of what was held out: four times as many
-identifiers as the model had seen. Nothing proves it a thousand times further out.
+The growth of other layouts depends on the identifiers. Their interim directories are counted for nested samples of the
+identifiers, each about half as large as the one before. Models are fitted to the smaller samples; the two largest are
+held out. The model with the best prediction for these is then fitted to all samples. The reported error is that of the
+prediction for the held-out samples, which have up to four times as many identifiers as the model had seen. It says
+nothing about a thousand times as many.
 """
 
 from __future__ import annotations
@@ -20,67 +21,65 @@ from pressmark.compare.result import Growth
 from pressmark.layouts import HashAndIdNTuple, HashedNTuple, Layout
 from pressmark.paths import Tree
 
-__all__ = ["growth", "hashed_directories"]
+__all__ = ["hashed_directories", "predict_growth"]
 
-#: Up to so many objects.
+#: The largest number of objects to predict for.
 FURTHEST = 10**12
-# Samples below are too small to say anything.
+# Smaller samples are ignored.
 SMALLEST_SAMPLE = 30
-# The largest samples, which are held out: all identifiers, and half of them.
+# Number of held-out samples: all identifiers, and half of them.
 HELD_OUT = 2
-# So many samples are fitted to at least, and at most: what is far away says little of what comes.
+# Fewest and most samples to fit to; very small samples say little about large numbers.
 FEWEST, MOST = 3, 6
 
 
-def hashed_directories(objects: float, fan: int, tuples: int) -> float:
-    """Return how many interim directories a tree of digests has on average.
+def hashed_directories(objects: float, fan_out: int, tuples: int) -> float:
+    """Return the expected number of interim directories in a hashed layout.
 
     >>> round(hashed_directories(177_214, 16**3, 3))
     357591
     >>> round(hashed_directories(10**12, 16**2, 2))
     65792
 
-    :param objects: how many
-    :param fan: directories in a directory at most: 16 to the power of the tuples' size
-    :param tuples: their number
+    :param objects: number of objects
+    :param fan_out: most subdirectories of a directory: 16 to the power of the tuple size
+    :param tuples: number of tuples
     """
     total = 0.0
     for depth in range(1, tuples + 1):
-        places = float(fan**depth)
-        # As written above, but nothing is lost where a place is one of very many.
+        places = float(fan_out**depth)
+        # The closed form, without loss of precision for very small ``1 / places``.
         total -= places * math.expm1(objects * math.log1p(-1 / places))
     return total
 
 
-def growth(layout: Layout, tree: Tree, mapped: int) -> Growth:
-    """Return how the directories of a layout grow.
+def predict_growth(layout: Layout, tree: Tree, mapped: int) -> Growth:
+    """Predict how the number of directories grows with the number of objects.
 
-    :param tree: of the identifiers that there are
-    :param mapped: how many they are
+    :param tree: the tree of the identifiers
+    :param mapped: number of identifiers with a path
     """
     if not mapped:
         return Growth(note="no identifier has a path")
     own = min(tree.leaves, tree.directories) / mapped
     interim = tree.directories - min(tree.leaves, tree.directories)
-    shared = (
-        "" if own == 1 else f"{1 - own:.4%} of the identifiers have no path of their own, and it is taken to stay so"
-    )
+    shared = "" if own == 1 else f"assuming that {1 - own:.4%} of the identifiers keep sharing a path with another"
     if isinstance(layout, (HashAndIdNTuple, HashedNTuple)) and layout.number_of_tuples:
-        fan, tuples = 16**layout.tuple_size, layout.number_of_tuples
+        fan_out, tuples = 16**layout.tuple_size, layout.number_of_tuples
         return _grown(
             "hashed",
             "sum over k = 1 .. n of B^k (1 - (1 - B^-k)^N)",
-            {"B": float(fan), "n": float(tuples)},
+            {"B": float(fan_out), "n": float(tuples)},
             # Identifiers that share a path are one draw.
-            lambda objects: hashed_directories(own * objects, fan, tuples),
+            lambda objects: hashed_directories(own * objects, fan_out, tuples),
             own,
             mapped,
             held_out=((mapped, interim),),
             note=shared,
         )
     if not interim:
-        none = "no identifier here needs an interim directory"
-        return _grown("exact", "0", {}, lambda _: 0.0, own, mapped, note=_both(none, shared))
+        none = "none of these identifiers needs an interim directory"
+        return _grown("exact", "0", {}, lambda _: 0.0, own, mapped, note=_joined(none, shared))
     return _fitted(tree, mapped, own, shared)
 
 
@@ -97,14 +96,14 @@ def _grown(
     trial: Callable[[int], float] | None = None,
     note: str = "",
 ) -> Growth:
-    """Put together what is known of a model.
+    """Return the predictions and the error of a model.
 
-    :param predict: interim directories of so many objects
-    :param own: different paths for each identifier
-    :param trial: what predicts what is held out, where that is not the same
+    :param predict: returns the number of interim directories for a number of objects
+    :param own: distinct paths per identifier
+    :param trial: predicts the held-out samples; ``predict`` if None
     """
-    tried = [(objects, found, round((trial or predict)(objects))) for objects, found in held_out]
-    error = max((abs(said - found) / max(found, 1) for _, found, said in tried), default=None)
+    predicted = [(objects, found, round((trial or predict)(objects))) for objects, found in held_out]
+    error = max((abs(guess - found) / max(found, 1) for _, found, guess in predicted), default=None)
     points = []
     for objects in sorted({mapped, *(step * 10**power for power in range(3, 12) for step in (1, 3)), FURTHEST}):
         interim = predict(objects)
@@ -114,19 +113,19 @@ def _grown(
         formula=formula,
         coefficients=dict(coefficients),
         fitted_to=tuple(fitted_to),
-        held_out=tuple(tried),
+        held_out=tuple(predicted),
         error=0.0 if model == "exact" else error,
         note=note,
         points=tuple(points),
     )
 
 
-# --- models that are fitted ---------------------------------------------------------------------------------------
+# --- fitted models ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class _Fit:
-    """A model with its coefficients."""
+    """A fitted model."""
 
     formula: str
     coefficients: Mapping[str, float]
@@ -134,7 +133,7 @@ class _Fit:
 
 
 def _line(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
-    """Return intercept and slope of the line of least squares."""
+    """Return intercept and slope of a least-squares line."""
     mean_x = sum(x for x, _ in points) / len(points)
     mean_y = sum(y for _, y in points) / len(points)
     spread = sum((x - mean_x) ** 2 for x, _ in points)
@@ -143,19 +142,19 @@ def _line(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
 
 
 def _power(samples: Sequence[tuple[int, int]]) -> _Fit:
-    """Directories grow with a power of the objects (Heaps' law); never faster than they, from the last sample on."""
+    """Fit a power law (Heaps' law) with an exponent between 0 and 1."""
     logs = [(math.log(objects), math.log(found)) for objects, found in samples]
     _, slope = _line(logs)
     slope = min(max(slope, 0.0), 1.0)
-    # Through the largest sample: what is known best.
+    # The curve passes through the largest sample, which is the most accurate.
     last, found = max(samples)
     factor = found / last**slope
 
     return _Fit("a N^b", {"a": factor, "b": slope}, lambda objects: factor * float(objects) ** slope)
 
 
-def _bent(samples: Sequence[tuple[int, int]]) -> _Fit:
-    """As before, with a power that changes as steadily as it did among the samples, for as long again."""
+def _bending_power(samples: Sequence[tuple[int, int]]) -> _Fit:
+    """Fit a power law whose exponent changes linearly with log N for as far again as the samples reach, then stays."""
     ordered = sorted(samples)
     logs = [(math.log(objects), math.log(found)) for objects, found in ordered]
     slopes = [((x + u) / 2, (v - y) / (u - x)) for (x, y), (u, v) in pairwise(logs) if u > x]
@@ -170,14 +169,14 @@ def _bent(samples: Sequence[tuple[int, int]]) -> _Fit:
         return math.exp(last_y + _area(base, turn, last_x, steady) + rest)
 
     return _Fit(
-        "exp(y + integral from x to log N of (b + c min(t, z)) dt), the power kept within 0 and 1",
+        "exp(y + integral from x to log N of (b + c min(t, z)) dt), the power limited to 0 … 1",
         {"x": last_x, "y": last_y, "b": base, "c": turn, "z": end},
         predict,
     )
 
 
 def _area(base: float, turn: float, start: float, stop: float) -> float:
-    """Return the integral of ``base + turn * t``, kept within 0 and 1, from ``start`` to ``stop``."""
+    """Return the integral of ``base + turn * t``, limited to 0 … 1, from ``start`` to ``stop``."""
     if stop < start:
         return -_area(base, turn, stop, start)
     if turn == 0:
@@ -186,13 +185,13 @@ def _area(base: float, turn: float, start: float, stop: float) -> float:
     total = 0.0
     for left, right in pairwise(marks):
         middle = base + turn * (left + right) / 2
-        # Between two marks it is a line, or one of its bounds.
+        # Between two marks the integrand is linear or constant.
         total += (right - left) * min(max(middle, 0.0), 1.0)
     return total
 
 
-def _straight(samples: Sequence[tuple[int, int]]) -> _Fit:
-    """Every object brings as many directories, beside some that are there from the start."""
+def _linear(samples: Sequence[tuple[int, int]]) -> _Fit:
+    """Fit a line: a constant number of directories per object, plus an offset."""
     _, slope = _line([(float(objects), float(found)) for objects, found in samples])
     slope = max(slope, 0.0)
     last, found = max(samples)
@@ -200,7 +199,7 @@ def _straight(samples: Sequence[tuple[int, int]]) -> _Fit:
     return _Fit("a + b N", {"a": start, "b": slope}, lambda objects: start + slope * objects)
 
 
-_MODELS = (_power, _bent, _straight)
+_MODELS = (_power, _bending_power, _linear)
 
 
 def _fitted(tree: Tree, mapped: int, own: float, note: str) -> Growth:
@@ -209,13 +208,12 @@ def _fitted(tree: Tree, mapped: int, own: float, note: str) -> Growth:
         for members, directories, leaves in tree.samples
         if members >= SMALLEST_SAMPLE and directories > leaves
     ]
-    # Two samples of nearly the same size say nothing of growth.
     held_out, known = samples[:HELD_OUT], samples[HELD_OUT : HELD_OUT + MOST]
     if len(known) < FEWEST:
         interim = (tree.directories - min(tree.leaves, tree.directories)) / mapped
-        few = "too few identifiers to fit a model to: interim directories are taken to grow with the objects"
+        few = "too few identifiers to fit a model; the prediction assumes as many interim directories per object as now"
         return _grown(
-            "none", "b N", {"b": interim}, lambda objects: interim * objects, own, mapped, note=_both(few, note)
+            "none", "b N", {"b": interim}, lambda objects: interim * objects, own, mapped, note=_joined(few, note)
         )
 
     def error_of(model: Callable[[Sequence[tuple[int, int]]], _Fit]) -> float:
@@ -224,7 +222,7 @@ def _fitted(tree: Tree, mapped: int, own: float, note: str) -> Growth:
 
     best = min(_MODELS, key=error_of)
     fit = best(samples[:MOST])
-    far = f"fitted to {mapped} identifiers; what is much further out is a continuation, not a measurement"
+    far = f"fitted to {mapped} identifiers; predictions for far larger numbers are extrapolations"
     return _grown(
         "fitted",
         fit.formula,
@@ -235,9 +233,9 @@ def _fitted(tree: Tree, mapped: int, own: float, note: str) -> Growth:
         fitted_to=samples[:MOST],
         held_out=held_out,
         trial=best(known).predict,
-        note=_both(far, note),
+        note=_joined(far, note),
     )
 
 
-def _both(one: str, other: str) -> str:
+def _joined(one: str, other: str) -> str:
     return "; ".join(filter(None, (one, other)))

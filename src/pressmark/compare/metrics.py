@@ -1,4 +1,4 @@
-"""From what was counted to what is reported: distributions, fan-out, and what objects cost a file system."""
+"""The metrics of a comparison, computed from counters: distributions, fan-out, inodes."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ from pressmark.layouts import Layout, Pairtree, Vitro
 from pressmark.paths import PathLengths, Tree
 
 __all__ = [
-    "costs",
-    "depth",
-    "directories",
-    "distribution",
-    "fan_out",
-    "first_segments",
-    "lengths",
-    "locality",
-    "object_parts",
+    "count_directories",
+    "describe_object",
+    "measure_costs",
+    "measure_depth",
+    "measure_fan_out",
+    "measure_first_segments",
+    "measure_lengths",
+    "measure_locality",
     "percentile",
+    "summarize",
 ]
 
 Histogram = Sequence[tuple[int, int]]
 
-#: What a directory takes at least, nearly everywhere.
+#: The size of a small directory on nearly every file system.
 DIRECTORY_KIB = 4
 
 
 def percentile(histogram: Histogram, count: int, hundredths: int) -> int:
-    """Return the least number that so many hundredths of all are at most as great as (the nearest rank)."""
-    # In whole numbers: a rank that is off by one is another answer.
+    """Return a percentile by the nearest-rank method."""
+    # Integer arithmetic: floating point could be off by one rank.
     rank = -(-count * hundredths // 100)
     so_far = 0
     for number, times in histogram:
@@ -49,8 +49,8 @@ def percentile(histogram: Histogram, count: int, hundredths: int) -> int:
     return 0
 
 
-def distribution(histogram: Histogram) -> Distribution:
-    """Return how numbers are spread, from ascending pairs of a number and how often it occurs."""
+def summarize(histogram: Histogram) -> Distribution:
+    """Return the distribution of a histogram: pairs (value, occurrences), ascending by value."""
     count = sum(times for _, times in histogram)
     if not count:
         return Distribution()
@@ -66,24 +66,24 @@ def distribution(histogram: Histogram) -> Distribution:
     )
 
 
-def lengths(counted: PathLengths) -> Lengths:
+def measure_lengths(counted: PathLengths) -> Lengths:
     """Return the lengths of paths and segments."""
     return Lengths(
-        path_octets=distribution(counted.path_bytes),
-        path_units=distribution(counted.path_units),
-        segment_octets=distribution(counted.segment_bytes),
-        segment_units=distribution(counted.segment_units),
+        path_bytes=summarize(counted.path_bytes),
+        path_units=summarize(counted.path_units),
+        segment_bytes=summarize(counted.segment_bytes),
+        segment_units=summarize(counted.segment_units),
     )
 
 
-def depth(counted: PathLengths) -> Depth:
-    """Return how many segments paths have."""
-    spread = distribution(counted.depth)
+def measure_depth(counted: PathLengths) -> Depth:
+    """Return the distribution of the number of segments."""
+    spread = summarize(counted.depth)
     return Depth(spread.min, spread.mean, spread.max, spread.histogram)
 
 
-def locality(counted: PathLengths) -> Locality:
-    """Return how near neighbours of the input are."""
+def measure_locality(counted: PathLengths) -> Locality:
+    """Return how close consecutive identifiers are to each other in the tree."""
     paths, shared, parents = counted.neighbours()
     return Locality(
         shared_segments=shared / (paths - 1) if paths > 1 else 0.0,
@@ -91,9 +91,9 @@ def locality(counted: PathLengths) -> Locality:
     )
 
 
-def directories(tree: Tree, mapped: int) -> Directories:
-    """Return how many directories must be made for so many identifiers."""
-    # The path of no segments is the root, which is not counted, though it may be an object's.
+def count_directories(tree: Tree, mapped: int) -> Directories:
+    """Return the number of directories for ``mapped`` identifiers."""
+    # The root may be an object directory (a path without segments), but it is not counted.
     leaf = min(tree.leaves, tree.directories)
     return Directories(
         total=tree.directories,
@@ -104,12 +104,12 @@ def directories(tree: Tree, mapped: int) -> Directories:
     )
 
 
-def fan_out(tree: Tree, limit: int | None) -> FanOut:
-    """Return how many directories are in a directory.
+def measure_fan_out(tree: Tree, limit: int | None) -> FanOut:
+    """Return the distribution of the number of subdirectories.
 
-    :param limit: more than so many are over the limit
+    :param limit: the most entries that a directory should have
     """
-    spread = distribution(tree.fan_out)
+    spread = summarize(tree.fan_out)
     rows = []
     low = 1
     while low <= spread.max:
@@ -130,16 +130,16 @@ def fan_out(tree: Tree, limit: int | None) -> FanOut:
     )
 
 
-def first_segments(tree: Tree) -> FirstSegments:
-    """Return how paths are spread over the directories directly below the root."""
-    spread = distribution(tree.top_level)
+def measure_first_segments(tree: Tree) -> FirstSegments:
+    """Return how paths are distributed over the top-level directories."""
+    spread = summarize(tree.top_level)
     paths = sum(held * times for held, times in tree.top_level)
     half = so_far = 0
     for held, times in reversed(tree.top_level):
-        # So many of these are enough, or all of them are not.
-        wanted = min(times, -(-max(paths - 2 * so_far, 0) // (2 * held)))
-        half += wanted
-        so_far += held * wanted
+        # Take only as many directories of this size as are needed to reach half of the paths.
+        needed = min(times, -(-max(paths - 2 * so_far, 0) // (2 * held)))
+        half += needed
+        so_far += held * needed
         if 2 * so_far >= paths:
             break
     return FirstSegments(
@@ -153,15 +153,15 @@ def first_segments(tree: Tree) -> FirstSegments:
     )
 
 
-def object_parts(layout: Layout, files: int, versions: int) -> tuple[str, int, int]:
-    """Return the structure of a layout's objects, the files of one, and the directories below its own.
+def describe_object(layout: Layout, files: int, versions: int) -> tuple[str, int, int]:
+    """Return the structure of an object, its number of files, and the number of directories below the object directory.
 
-    An OCFL object has a declaration, an inventory and its sidecar; of each version a directory, an inventory and its
-    sidecar; and a directory ``content`` of each version that brings files, here of as many versions as there are files,
-    and of the first in any case (OCFL 1.1, section 3). A Pairtree object is a directory with its files at the end of
-    its pairs. A Vitro object is a file at the end of its path.
+    An OCFL object consists of a declaration, an inventory and its sidecar; for each version a directory, an inventory
+    and its sidecar; and a ``content`` directory for each version that adds files: the first, and at most as many as
+    there are files (OCFL 1.1, section 3). A Pairtree object is an encapsulating directory with its files. A Vitro
+    object is a file.
 
-    :param files: of content, in all versions together
+    :param files: content files, in all versions together
     """
     if isinstance(layout, Pairtree):
         return "pairtree", files, 1
@@ -170,14 +170,14 @@ def object_parts(layout: Layout, files: int, versions: int) -> tuple[str, int, i
     return "ocfl", 3 + 2 * versions + files, versions + min(versions, max(files, 1))
 
 
-def costs(layout: Layout, found: Directories, mapped: int, files: int, versions: int) -> Costs:
-    """Return what so many objects take of a file system.
+def measure_costs(layout: Layout, found: Directories, mapped: int, files: int, versions: int) -> Costs:
+    """Return the inodes and disk space of ``mapped`` objects.
 
-    :param files: of content, in an object
-    :param versions: of an object
+    :param files: content files in an object
+    :param versions: versions of an object
     """
-    structure, object_files, inner = object_parts(layout, files, versions)
-    # Identifiers that share a path cannot both be stored: what is counted is what there is when each has its own.
+    structure, object_files, inner = describe_object(layout, files, versions)
+    # Colliding identifiers cannot both be stored. Count as if each had a path of its own.
     interim = found.interim / mapped if mapped else 0.0
     own = (1 + inner) if mapped else 0
     held = object_files if mapped else 0

@@ -1,4 +1,4 @@
-"""What directories cost on a file system: a sample of a tree is made there, timed, and removed again."""
+"""Measure the cost of directories on a file system: create a sample of a tree, time it, and remove it."""
 
 from __future__ import annotations
 
@@ -13,39 +13,39 @@ from typing import Any
 
 from pressmark.compare.result import Probe, ProbeTimes
 
-__all__ = ["file_system", "probe_tree"]
+__all__ = ["file_system_type", "probe_tree"]
 
 PREFIX = "pressmark-probe-"
 _FILE = b"probe"
 _CACHES = "/proc/sys/vm/drop_caches"
-# Why one path cannot be made, where others can.
-_REFUSALS = frozenset({errno.ENAMETOOLONG, errno.EINVAL, errno.ENOTDIR, errno.EEXIST, errno.EILSEQ, errno.EISDIR})
-# File systems that are memory: there is nothing behind a cache.
+# Errors that concern a single path.
+_PATH_ERRORS = frozenset({errno.ENAMETOOLONG, errno.EINVAL, errno.ENOTDIR, errno.EEXIST, errno.EILSEQ, errno.EISDIR})
+# File systems in memory have no cache to drop.
 _IN_MEMORY = frozenset({"tmpfs", "ramfs", "devtmpfs"})
 
 
 def probe_tree(folder: Path, paths: Iterable[str]) -> Probe:
-    """Make the directories of ``paths`` in a new directory in ``folder``, time them, and remove them.
+    """Create the directories of ``paths`` in a new directory in ``folder``, time them, and remove them.
 
-    :param paths: of objects, below the root; each gets a file of no octets
-    :raises OSError: nothing can be made there
+    :param paths: paths of objects, relative to the root; each gets an empty file
+    :raises OSError: ``folder`` is not a writable directory
     """
-    with _made_in(folder) as (root, made):
+    with _temporary_tree(folder) as (root, created):
         begin = perf_counter()
-        objects, skipped = _create(root, paths, made)
+        objects, skipped = _create(root, paths, created)
         create = perf_counter() - begin
-        count = len(made.directories)
+        count = len(created.directories)
         begin = perf_counter()
-        for name in made.files:
+        for name in created.files:
             os.lstat(name)
         stat = perf_counter() - begin
-        kib = _kib(made.directories)
+        kib = _kib(created.directories)
         _walk(root)
         begin = perf_counter()
         walked = _walk(root)
         warm = perf_counter() - begin
-        assert walked == count, "the tree that was walked is the one that was made"
-        kind = file_system(folder)
+        assert walked == count, "the walk must find every directory that was created"
+        kind = file_system_type(folder)
         cold = ProbeTimes(reason=_drop_caches(kind))
         if not cold.reason:
             begin = perf_counter()
@@ -59,14 +59,14 @@ def probe_tree(folder: Path, paths: Iterable[str]) -> Probe:
             skipped=skipped,
             kib=kib,
             create=_times(create, count),
-            stat=_times(stat, len(made.files)),
+            stat=_times(stat, len(created.files)),
             walk_warm=_times(warm, count),
             walk_cold=cold,
         )
 
 
-class _Made:
-    """What was made, in the order in which it was; nothing else is ever removed."""
+class _Created:
+    """The directories and files of a sample in order of creation. Nothing else is removed."""
 
     def __init__(self) -> None:
         self.directories: list[bytes] = []
@@ -74,28 +74,28 @@ class _Made:
 
 
 @contextmanager
-def _made_in(folder: Path) -> Iterator[tuple[bytes, _Made]]:
-    """Give a new directory, and remove it with all that was made in it, whatever happens."""
+def _temporary_tree(folder: Path) -> Iterator[tuple[bytes, _Created]]:
+    """Create a new directory, and remove it with its content in any case."""
     root = os.fsencode(tempfile.mkdtemp(prefix=PREFIX, dir=folder))
-    made = _Made()
+    created = _Created()
     try:
-        yield root, made
+        yield root, created
     finally:
-        # By the list, not by a walk: trees may be deeper than Python recurses.
-        for remove, names in ((os.unlink, made.files), (os.rmdir, made.directories[::-1])):
+        # By list, not by walk: a tree can be deeper than the recursion limit.
+        for remove, names in ((os.unlink, created.files), (os.rmdir, created.directories[::-1])):
             _remove(remove, names)
         os.rmdir(root)
 
 
 def _remove(remove: Callable[[bytes], None], names: Iterable[bytes]) -> None:
     for name in names:
-        # It may have been noted and not made when something came between.
+        # The name is recorded before the file or directory is created.
         with suppress(FileNotFoundError):
             remove(name)
 
 
-def _create(root: bytes, paths: Iterable[str], made: _Made) -> tuple[int, int]:
-    """Make directories and files; return how many objects were made, and how many paths were refused."""
+def _create(root: bytes, paths: Iterable[str], created: _Created) -> tuple[int, int]:
+    """Create directories and files; return the number of objects created and of paths rejected."""
     known: set[bytes] = set()
     own: set[bytes] = set()
     objects = skipped = 0
@@ -107,23 +107,23 @@ def _create(root: bytes, paths: Iterable[str], made: _Made) -> tuple[int, int]:
         name = b"/".join((root, *segments))
         try:
             if name not in own:
-                _make_directories(root, segments, known, made)
+                _make_directories(root, segments, known, created)
                 file = name + b"/" + _FILE
-                made.files.append(file)
+                created.files.append(file)
                 os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
                 own.add(name)
             objects += 1
         except OSError as error:
-            if error.errno not in _REFUSALS:
+            if error.errno not in _PATH_ERRORS:
                 raise
             skipped += 1
-            if made.files and made.files[-1] == name + b"/" + _FILE:
-                made.files.pop()
+            if created.files and created.files[-1] == name + b"/" + _FILE:
+                created.files.pop()
     return objects, skipped
 
 
-def _make_directories(root: bytes, segments: list[bytes], known: set[bytes], made: _Made) -> None:
-    # From below: most of them are there.
+def _make_directories(root: bytes, segments: list[bytes], known: set[bytes], created: _Created) -> None:
+    # From the bottom up: most parent directories exist already.
     name = b"/".join((root, *segments))
     missing = []
     for segment in reversed(segments):
@@ -132,18 +132,18 @@ def _make_directories(root: bytes, segments: list[bytes], known: set[bytes], mad
         missing.append(name)
         name = name[: -len(segment) - 1]
     for name in reversed(missing):
-        # Noted before: what is made must be removed even if somebody has enough right now.
-        made.directories.append(name)
+        # Record the name first: an interrupted run must still remove the directory.
+        created.directories.append(name)
         try:
             os.mkdir(name)
         except OSError:
-            made.directories.pop()
+            created.directories.pop()
             raise
         known.add(name)
 
 
 def _walk(root: bytes) -> int:
-    """Read every directory below ``root`` and return how many there are."""
+    """Read every directory below ``root`` and return the number of directories."""
     count = 0
     waiting = [root]
     while waiting:
@@ -156,13 +156,13 @@ def _walk(root: bytes) -> int:
 
 
 def _kib(directories: Iterable[bytes]) -> int | None:
-    octets = 0
+    size = 0
     for name in directories:
         blocks: Any = getattr(os.lstat(name), "st_blocks", None)
         if blocks is None:
             return None
-        octets += 512 * blocks
-    return octets // 1024
+        size += 512 * blocks
+    return size // 1024
 
 
 def _times(seconds: float, count: int) -> ProbeTimes:
@@ -170,34 +170,34 @@ def _times(seconds: float, count: int) -> ProbeTimes:
 
 
 def _drop_caches(kind: str) -> str:
-    """Have the system forget what it read of disks; return why it did not, or nothing."""
+    """Drop the file system caches; return why that failed, or an empty string."""
     if kind in _IN_MEMORY:
-        return f"{kind} is memory: there is no cache to drop"
+        return f"{kind} is in memory: no cache to drop"
     if not os.path.exists(_CACHES):
-        return "this system has no way to drop its caches"
+        return "this system cannot drop its caches"
     try:
-        # What was not written yet cannot be dropped.
+        # Dirty pages cannot be dropped; write them first.
         os.sync()
         with open(_CACHES, "w", encoding="ascii") as file:
             file.write("3\n")
     except OSError as error:
-        return f"caches cannot be dropped ({error.strerror}): that is for the superuser"
+        return f"caches cannot be dropped ({error.strerror}); only root can drop them"
     return ""
 
 
-def file_system(folder: Path) -> str:
-    """Return the type of the file system of a directory, empty where it is not known."""
+def file_system_type(folder: Path) -> str:
+    """Return the file system type of a directory, or an empty string if unknown."""
     try:
         with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as file:
             mounts = [line.split() for line in file]
     except OSError:
         return ""
-    place = os.path.realpath(folder)
+    path = os.path.realpath(folder)
     best, kind = "", ""
     for fields in mounts:
-        # The mount point, with blanks and the like in octal; the type is behind a field that is a dash.
+        # The mount point has white space as octal escapes. The type follows a field that is a dash.
         point = fields[4].replace("\\040", " ").replace("\\011", "\t").replace("\\012", "\n").replace("\\134", "\\")
-        inside = place == point or place.startswith(point.rstrip("/") + "/")
+        inside = path == point or path.startswith(point.rstrip("/") + "/")
         if inside and len(point) >= len(best) and "-" in fields:
             best, kind = point, fields[fields.index("-") + 1]
     return kind

@@ -1,11 +1,11 @@
-"""What a comparison found: plain numbers in the shape in which they are written as JSON.
+"""The results of a comparison: frozen dataclasses with the structure of the JSON output.
 
-Every class here is a frozen dataclass. :meth:`ComparisonData.record` gives all of it as dictionaries, lists, texts
-and numbers: what ``pressmark compare --json`` writes and what a report holds. Texts may have lone surrogates, which
-stand for octets that are not UTF-8.
+:meth:`ComparisonData.record` returns the result as dictionaries, lists, strings and numbers. ``pressmark compare
+--json`` prints this record, and an HTML report contains it. Strings may contain unpaired surrogates, which represent
+bytes that are not UTF-8.
 
-A *directory* is one that must be made below the root of the store for all objects to have their paths; the root itself
-is not counted. The last directory of a path is the object's own (*leaf*); the others are *interim*.
+A *directory* is a directory that all objects together need below the root of the store; the root is not counted. The
+last directory of a path is the object's *leaf* directory, the others are *interim* directories.
 """
 
 from __future__ import annotations
@@ -19,42 +19,42 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 __all__ = [
     "FORMAT",
     "KINDS",
-    "Clashes",
+    "CollisionGroup",
+    "Collisions",
     "ComparisonData",
     "Costs",
     "Depth",
     "Directories",
     "Distribution",
+    "Example",
     "FanOut",
     "FirstSegments",
-    "Group",
     "Growth",
     "LargeDirectory",
     "LayoutResult",
     "Lengths",
     "Locality",
-    "Named",
+    "Occurrences",
     "Probe",
     "ProbeTimes",
-    "Refused",
     "Throughput",
     "from_record",
 ]
 
-#: The version of the record's shape.
-FORMAT = 1
+#: The version of the JSON record.
+FORMAT = 2
 
 Shape = TypeVar("Shape")
 
-#: The kinds of clashes, in the order of the report.
+#: The kinds of collisions, in report order.
 KINDS = ("equal", "case", "normalization", "inside")
 
 
 class _Recorded:
-    """A dataclass that is written as JSON field by field."""
+    """A dataclass that is written to JSON field by field."""
 
     def record(self) -> dict[str, Any]:
-        """Return it as it stands in JSON."""
+        """Return the JSON representation."""
         return {one.name: _plain(getattr(self, one.name)) for one in fields(self)}  # type: ignore[arg-type]
 
 
@@ -69,12 +69,12 @@ def _plain(value: Any) -> Any:
 
 
 def from_record(kind: type[Shape], record: Mapping[str, Any]) -> Shape:
-    """Return what was written as JSON; keys that are not of the shape are passed over.
+    """Return the dataclass that a JSON record was written from; unknown keys are ignored.
 
-    :raises KeyError: something is missing
+    :raises KeyError: a field is missing
     """
-    made: Shape = _made(kind, record)
-    return made
+    result: Shape = _parsed(kind, record)
+    return result
 
 
 @cache
@@ -82,31 +82,31 @@ def _shape(kind: type) -> dict[str, Any]:
     return get_type_hints(kind)
 
 
-def _made(kind: Any, value: Any) -> Any:
+def _parsed(kind: Any, value: Any) -> Any:
     if value is None:
         return None
     if is_dataclass(kind) and isinstance(kind, type):
-        return kind(**{name: _made(one, value[name]) for name, one in _shape(kind).items()})
+        return kind(**{name: _parsed(one, value[name]) for name, one in _shape(kind).items()})
     origin, inner = get_origin(kind), get_args(kind)
     if origin is tuple:
         each = [inner[0]] * len(value) if inner[1:] == (...,) else inner
-        return tuple(map(_made, each, value))
+        return tuple(map(_parsed, each, value))
     if origin is Mapping:
-        return {key: _made(inner[1], one) for key, one in value.items()}
+        return {key: _parsed(inner[1], one) for key, one in value.items()}
     if origin is UnionType:
-        # Of what may be absent.
-        return _made(inner[0], value)
+        # Optional fields: ``X | None``.
+        return _parsed(inner[0], value)
     return value
 
 
 @dataclass(frozen=True)
-class Named(_Recorded):
-    """One identifier that is named as an example.
+class Example(_Recorded):
+    """An identifier listed as an example.
 
-    :ivar number: its place in the input, from 0
-    :ivar identifier: as text; of a very long one the beginning, and ``…``
-    :ivar path: where it goes, shown likewise; empty where it has no path
-    :ivar reason: one line that says what is wrong; empty in a clash
+    :ivar number: index in the input, from 0
+    :ivar identifier: the identifier, shortened with ``…`` if it is very long
+    :ivar path: its path, shortened the same way; empty if the identifier has no path
+    :ivar reason: what is wrong, one line; empty in a collision
     """
 
     number: int
@@ -116,33 +116,33 @@ class Named(_Recorded):
 
 
 @dataclass(frozen=True)
-class Group(_Recorded):
-    """Identifiers that clash with each other.
+class CollisionGroup(_Recorded):
+    """Identifiers whose paths collide with each other.
 
-    :ivar kind: ``equal``, ``case``, ``normalization`` or ``inside`` (the first holds the others)
-    :ivar count: how many identifiers take part
-    :ivar exact: whether they clash on a file system that tells case and normal forms apart
-    :ivar members: the first of them
+    :ivar kind: ``equal``, ``case``, ``normalization`` or ``inside`` (the path of the first member contains the others)
+    :ivar count: number of identifiers in the group
+    :ivar exact: whether the paths also collide on a file system that distinguishes case and Unicode normalization
+    :ivar members: the first members of the group
     """
 
     kind: str
     count: int
     exact: bool
-    members: tuple[Named, ...]
+    members: tuple[Example, ...]
 
 
 @dataclass(frozen=True)
-class Clashes(_Recorded):
-    """Identifiers that cannot all be where they say. All counts are of identifiers that share with at least one other.
+class Collisions(_Recorded):
+    """Path collisions. Each count is the number of identifiers that collide with at least one other identifier.
 
-    :ivar equal: they have the same path, octet for octet
-    :ivar case: the same once case is folded: one place to a file system that ignores case; those equal are among them
-    :ivar normalization: the same under NFC; those equal are among them
-    :ivar folded: the same once case and normal forms are folded; all of the above are among them
-    :ivar inside: one is inside the other once both are folded
-    :ivar inside_exact: one is inside the other as they are
-    :ivar paths: how many different paths there are
-    :ivar groups: how many groups there are of each kind of :class:`Group`
+    :ivar equal: identical paths, byte for byte
+    :ivar case: identical paths after case folding, as on a file system that ignores case; includes ``equal``
+    :ivar normalization: identical paths after Unicode normalization (NFC); includes ``equal``
+    :ivar folded: identical paths after case folding and normalization; includes all of the above
+    :ivar inside: one path is inside the other after case folding and normalization
+    :ivar inside_exact: one path is inside the other, byte for byte
+    :ivar paths: number of distinct paths
+    :ivar groups: number of groups of each kind of :class:`CollisionGroup`
     :ivar first: the first groups of each kind
     """
 
@@ -154,33 +154,33 @@ class Clashes(_Recorded):
     inside_exact: int = 0
     paths: int = 0
     groups: Mapping[str, int] = field(default_factory=lambda: dict.fromkeys(KINDS, 0))
-    first: Mapping[str, tuple[Group, ...]] = field(default_factory=lambda: dict.fromkeys(KINDS, ()))
+    first: Mapping[str, tuple[CollisionGroup, ...]] = field(default_factory=lambda: dict.fromkeys(KINDS, ()))
 
 
 @dataclass(frozen=True)
-class Refused(_Recorded):
-    """Paths that one kind of system refuses.
+class Occurrences(_Recorded):
+    """Identifiers that a layout cannot map, or whose paths a system does not allow.
 
-    :ivar count: how many
+    :ivar count: number of identifiers
     :ivar first: the first of them, with reasons
     """
 
     count: int = 0
-    first: tuple[Named, ...] = ()
+    first: tuple[Example, ...] = ()
 
 
 @dataclass(frozen=True)
 class Distribution(_Recorded):
-    """How whole numbers are spread; all are 0 where there are none.
+    """The distribution of integers; every field is 0 if there are none.
 
-    :ivar count: how many numbers
-    :ivar min: the least of them
-    :ivar max: the greatest
-    :ivar mean: their sum by their count
-    :ivar p50: half of them are at most this
-    :ivar p90: nine tenths are
-    :ivar p99: ninety-nine hundredths are
-    :ivar histogram: pairs of a number and how often it occurs, ascending; the empirical distribution, exactly
+    :ivar count: number of values
+    :ivar min: minimum
+    :ivar max: maximum
+    :ivar mean: arithmetic mean
+    :ivar p50: median
+    :ivar p90: 90th percentile
+    :ivar p99: 99th percentile
+    :ivar histogram: pairs (value, occurrences), ascending by value; the exact empirical distribution
     """
 
     count: int = 0
@@ -193,11 +193,11 @@ class Distribution(_Recorded):
     histogram: tuple[tuple[int, int], ...] = ()
 
     def above(self, limit: int) -> int:
-        """Return how many of the numbers are greater than ``limit``."""
+        """Return the number of values greater than ``limit``."""
         return sum(count for number, count in self.histogram if number > limit)
 
     def ecdf(self) -> list[tuple[int, float]]:
-        """Return each number with the share of numbers that are at most as great, ascending."""
+        """Return pairs (value, share of values that are at most as large), ascending."""
         points, so_far = [], 0
         for number, count in self.histogram:
             so_far += count
@@ -207,28 +207,28 @@ class Distribution(_Recorded):
 
 @dataclass(frozen=True)
 class Lengths(_Recorded):
-    """Lengths of paths, below the root and without a slash before them, and of their segments.
+    """Lengths of paths and of their segments. Paths are relative to the root, without a leading slash.
 
-    :ivar path_octets: a path each, in octets
-    :ivar path_units: a path each, in UTF-16 units
-    :ivar segment_octets: a segment of a path each (interim directories as often as they occur in paths)
-    :ivar segment_units: the same in UTF-16 units
+    :ivar path_bytes: path lengths in bytes
+    :ivar path_units: path lengths in UTF-16 code units
+    :ivar segment_bytes: segment lengths in bytes; an interim directory counts once for each path that contains it
+    :ivar segment_units: segment lengths in UTF-16 code units
     """
 
-    path_octets: Distribution = Distribution()
+    path_bytes: Distribution = Distribution()
     path_units: Distribution = Distribution()
-    segment_octets: Distribution = Distribution()
+    segment_bytes: Distribution = Distribution()
     segment_units: Distribution = Distribution()
 
 
 @dataclass(frozen=True)
 class Depth(_Recorded):
-    """How many segments paths have.
+    """The number of segments in a path.
 
-    :ivar min: of all paths
-    :ivar mean: of all paths
-    :ivar max: of all paths
-    :ivar histogram: pairs of a depth and how many identifiers have it, ascending
+    :ivar min: minimum
+    :ivar mean: arithmetic mean
+    :ivar max: maximum
+    :ivar histogram: pairs (depth, number of identifiers), ascending by depth
     """
 
     min: int = 0
@@ -239,13 +239,13 @@ class Depth(_Recorded):
 
 @dataclass(frozen=True)
 class Directories(_Recorded):
-    """Directories below the root: what ``find ROOT -mindepth 1 -type d`` would list with every object empty.
+    """Directories below the root: what ``find ROOT -mindepth 1 -type d`` lists if every object is empty.
 
-    :ivar total: all of them
-    :ivar interim: those that are no object's own
-    :ivar leaf: those that are an object's own; as many as there are different paths
-    :ivar per_object: total by identifiers that have a path
-    :ivar levels: how many there are at each depth; the first are directly below the root
+    :ivar total: number of directories
+    :ivar interim: directories above the objects
+    :ivar leaf: object directories; one for each distinct path
+    :ivar per_object: ``total`` divided by the number of identifiers with a path
+    :ivar levels: number of directories at each depth, starting directly below the root
     """
 
     total: int = 0
@@ -257,10 +257,10 @@ class Directories(_Recorded):
 
 @dataclass(frozen=True)
 class LargeDirectory(_Recorded):
-    """A directory with many others in it.
+    """A directory with many subdirectories.
 
-    :ivar path: below the root; empty for the root itself
-    :ivar entries: how many directories are directly in it
+    :ivar path: path relative to the root; empty for the root itself
+    :ivar entries: number of direct subdirectories
     """
 
     path: str
@@ -269,18 +269,18 @@ class LargeDirectory(_Recorded):
 
 @dataclass(frozen=True)
 class FanOut(_Recorded):
-    """How many directories are directly in a directory, of those (the root too) that have any.
+    """The number of direct subdirectories of a directory; directories without any are left out, the root is included.
 
-    :ivar directories: how many have any
-    :ivar mean: entries by directories
-    :ivar p50: half of them have at most so many
-    :ivar p90: nine tenths have
-    :ivar p99: ninety-nine hundredths have
-    :ivar max: the most
-    :ivar histogram: one row a power of two: from, to (both included), how many directories; rows of none are there too
-    :ivar largest: the largest directories, the largest first, by path where they are equal
-    :ivar limit: the user's limit, if one was given
-    :ivar over_limit: how many directories have more entries than that
+    :ivar directories: number of directories that have subdirectories
+    :ivar mean: arithmetic mean
+    :ivar p50: median
+    :ivar p90: 90th percentile
+    :ivar p99: 99th percentile
+    :ivar max: maximum
+    :ivar histogram: one row for each power of two: first, last (both included), number of directories
+    :ivar largest: the largest directories, by size, then by path
+    :ivar limit: the user's limit, or None
+    :ivar over_limit: number of directories with more entries than the limit
     """
 
     directories: int = 0
@@ -297,15 +297,15 @@ class FanOut(_Recorded):
 
 @dataclass(frozen=True)
 class FirstSegments(_Recorded):
-    """How different paths are spread over the directories directly below the root; all are 0 where there are none.
+    """How distinct paths are distributed over the top-level directories; every field is 0 if there are none.
 
-    :ivar directories: how many there are
-    :ivar mean: paths by directories
-    :ivar p50: half of the directories hold at most so many paths
-    :ivar max: the fullest holds so many
-    :ivar max_share: of all paths (0.5 is half of them)
-    :ivar half: half of all paths are in so many directories, the fullest
-    :ivar histogram: pairs of a number of paths and how many directories hold so many, ascending
+    :ivar directories: number of top-level directories
+    :ivar mean: mean number of paths in a top-level directory
+    :ivar p50: median
+    :ivar max: number of paths in the fullest directory
+    :ivar max_share: share of all paths that are in the fullest directory (0.5 is half)
+    :ivar half: number of directories, fullest first, that contain half of all paths
+    :ivar histogram: pairs (paths, number of directories with that many paths), ascending
     """
 
     directories: int = 0
@@ -317,7 +317,7 @@ class FirstSegments(_Recorded):
     histogram: tuple[tuple[int, int], ...] = ()
 
     def shares(self) -> list[tuple[float, float]]:
-        """Return which share of all paths the fullest directories hold, as pairs: share of directories, of paths."""
+        """Return pairs (share of directories, share of paths in them), fullest directories first."""
         paths = sum(held * times for held, times in self.histogram)
         points, directories, so_far = [(0.0, 0.0)], 0, 0
         for held, times in reversed(self.histogram):
@@ -329,18 +329,18 @@ class FirstSegments(_Recorded):
 
 @dataclass(frozen=True)
 class Costs(_Recorded):
-    """What all objects take of a file system: inodes, and the space of directories. Counted of identifiers with a path.
+    """Inodes, and disk space of directories, for all identifiers with a path.
 
-    :ivar structure: what an object is made of: ``ocfl``, ``pairtree`` or ``vitro``
-    :ivar files_per_object: files of content that were said to be in an object
-    :ivar versions: versions that were said to be in an object; only OCFL has any
-    :ivar object_files: files an object has, with those that its structure adds
-    :ivar object_directories: directories an object has below its own
-    :ivar interim_per_object: inodes of interim directories, for each object
-    :ivar own_per_object: inodes of the object's own directory and those below it
-    :ivar inodes_per_object: these two and its files together
-    :ivar inodes: of all objects and interim directories
-    :ivar directory_kib: KiB of all directories (with those in objects), at 4 KiB each
+    :ivar structure: the object structure: ``ocfl``, ``pairtree`` or ``vitro``
+    :ivar files_per_object: content files in an object, as given
+    :ivar versions: versions of an object, as given; used for OCFL only
+    :ivar object_files: files in an object, including those that its structure adds
+    :ivar object_directories: directories below the object directory
+    :ivar interim_per_object: interim directories for each object
+    :ivar own_per_object: the object directory and the directories below it
+    :ivar inodes_per_object: ``interim_per_object``, ``own_per_object`` and ``object_files`` together
+    :ivar inodes: inodes of all objects and interim directories
+    :ivar directory_kib: KiB of all directories, including those in objects, at 4 KiB each
     :ivar directory_kib_per_object: the same for each object
     """
 
@@ -359,10 +359,10 @@ class Costs(_Recorded):
 
 @dataclass(frozen=True)
 class Locality(_Recorded):
-    """Whether identifiers that follow each other in the input lie near each other in the tree.
+    """Whether consecutive identifiers in the input are close to each other in the tree.
 
-    :ivar shared_segments: how many leading segments the paths of neighbours have in common, on average
-    :ivar last_directories_per_1000: how many different directories hold the objects of 1000 identifiers in a row
+    :ivar shared_segments: mean number of leading segments that consecutive paths have in common
+    :ivar last_directories_per_1000: number of distinct parent directories of 1,000 consecutive objects
     """
 
     shared_segments: float = 0.0
@@ -371,10 +371,10 @@ class Locality(_Recorded):
 
 @dataclass(frozen=True)
 class Throughput(_Recorded):
-    """How fast the layout mapped on this machine.
+    """Mapping speed on this machine.
 
-    :ivar seconds: of one core
-    :ivar per_second: identifiers mapped a second by one core; 0.0 where there was too little to measure
+    :ivar seconds: time on one core
+    :ivar per_second: identifiers mapped per second by one core; 0.0 if there were too few to measure
     """
 
     seconds: float = 0.0
@@ -383,17 +383,16 @@ class Throughput(_Recorded):
 
 @dataclass(frozen=True)
 class Growth(_Recorded):
-    """How many directories there will be when there are more objects of the same kind.
+    """Predicted number of directories for more objects of the same kind.
 
-    :ivar model: ``exact`` (it follows from the layout), ``hashed`` (closed form), ``fitted`` (from samples), ``none``
-    :ivar formula: in words and symbols
-    :ivar coefficients: what the formula's letters are
-    :ivar fitted_to: pairs of a number of identifiers and of their directories that the model was fitted to
-    :ivar held_out: pairs that it was not fitted to: identifiers, directories, what the model predicts
-    :ivar error: the greatest deviation of the prediction for what was held out, relative (0.01 is 1 %); None where
-        nothing could be held out
-    :ivar note: what to know of it, one sentence; may be empty
-    :ivar points: objects, interim directories, all directories predicted, ascending, up to 10^12 objects
+    :ivar model: ``exact`` (follows from the layout), ``hashed`` (closed form), ``fitted`` (from samples) or ``none``
+    :ivar formula: the formula of the model
+    :ivar coefficients: the values of the formula's letters
+    :ivar fitted_to: pairs (identifiers, interim directories) that the model was fitted to
+    :ivar held_out: triples (identifiers, interim directories, prediction) that it was not fitted to
+    :ivar error: largest relative error of the predictions for held-out samples (0.01 is 1 %); None without such samples
+    :ivar note: a remark, one sentence; may be empty
+    :ivar points: predictions (objects, interim directories, all directories), ascending, up to 10^12 objects
     """
 
     model: str = "none"
@@ -408,11 +407,11 @@ class Growth(_Recorded):
 
 @dataclass(frozen=True)
 class ProbeTimes(_Recorded):
-    """How long one thing took, for all directories of the sample.
+    """The time of one step of a probe.
 
-    :ivar seconds: in all, or None where it could not be done
-    :ivar per_directory: microseconds a directory, or None
-    :ivar reason: why it could not be done, one line; empty where it was
+    :ivar seconds: time for the whole sample, or None if it was not measured
+    :ivar per_directory: microseconds per directory, or None
+    :ivar reason: why it was not measured, one line; empty if it was
     """
 
     seconds: float | None = None
@@ -422,18 +421,18 @@ class ProbeTimes(_Recorded):
 
 @dataclass(frozen=True)
 class Probe(_Recorded):
-    """What a sample of the tree cost on the user's own file system.
+    """The cost of a sample of the tree, measured on the user's file system.
 
-    :ivar folder: where it was made
-    :ivar file_system: its type as the system names it (``ext4``); empty where that is unknown
-    :ivar objects: how many of the identifiers were made
-    :ivar directories: how many directories that were
-    :ivar skipped: how many paths the file system refused
-    :ivar kib: KiB that the directories took there (st_blocks), or None where the system does not say
-    :ivar create: making all directories, with a file of no octets in each object's own
-    :ivar stat: one stat of each file
-    :ivar walk_warm: a walk of the whole tree, with caches as the last walk left them
-    :ivar walk_cold: a walk after the caches were dropped
+    :ivar folder: the directory in which the sample was created
+    :ivar file_system: the file system type, for example ``ext4``; empty if unknown
+    :ivar objects: number of objects created
+    :ivar directories: number of directories created
+    :ivar skipped: number of paths that the file system rejected
+    :ivar kib: KiB used by the directories (``st_blocks``), or None if the system does not report it
+    :ivar create: creating all directories, and an empty file in each object directory
+    :ivar stat: one ``stat`` call for each file
+    :ivar walk_warm: walking the whole tree again directly after a walk
+    :ivar walk_cold: walking the whole tree after dropping the caches
     """
 
     folder: str
@@ -450,43 +449,44 @@ class Probe(_Recorded):
 
 @dataclass(frozen=True)
 class LayoutResult(_Recorded):
-    """What one layout makes of the identifiers.
+    """The result for one layout.
 
-    :ivar name: what the user calls it; unlike all others of the comparison
+    :ivar name: the name given by the user, unique in the comparison
     :ivar layout: the official name
     :ivar config: every parameter, as in ``config.json``
-    :ivar mapped: how many identifiers have a path
-    :ivar unmapped: those that have none; ``path`` of the named ones is empty
-    :ivar clashes: paths that are not one object's alone
-    :ivar nesting: whether one object may lie inside another's path: in a Pairtree, where each is in a directory of its
-        own at the end of its path, and in Vitro, where it is a file there
-    :ivar refused: by profile (``unix``, ``windows``, ``azure``, ``s3``), what systems refuse
-    :ivar advised: how many paths have a segment that begins with ``-``, as options of commands do
-    :ivar truncated: how many paths hold only a part of the identifier, because it was too long (0003, 0012)
-    :ivar fallback: how many paths are a digest instead, because it was too long (0011)
-    :ivar lengths: of paths and segments
-    :ivar depth: segments of paths
-    :ivar directories: how many must be made
-    :ivar fan_out: how many are in one
-    :ivar first_segments: how paths are spread over those directly below the root
-    :ivar costs: inodes and space
-    :ivar reversible: when identifiers can be told from paths, in words: ``always``, ``never``, ``unless truncated``, …
-    :ivar irreversible: how many of these identifiers cannot be told from their paths: all where that is ``never``,
-        otherwise those that were cut, replaced by a digest, or lost empty segments or octets that are not UTF-8 (0011)
-    :ivar locality: of neighbours
-    :ivar throughput: of mapping
-    :ivar growth: to more objects
-    :ivar probe: on the user's file system, if that was asked for
+    :ivar mapped: number of identifiers with a path
+    :ivar unmapped: identifiers without a path; the ``path`` of the examples is empty
+    :ivar collisions: path collisions
+    :ivar nesting: whether an object may be inside the path of another object. Pairtree and Vitro allow it: there, the
+        end of a path is an encapsulating directory or a file
+    :ivar refused: paths that systems do not allow, by profile (``unix``, ``windows``, ``azure``, ``s3``)
+    :ivar advised: number of paths with a segment that starts with ``-``, which commands may read as an option
+    :ivar truncated: number of paths with a truncated identifier (0003, 0012)
+    :ivar fallback: number of paths in which a digest replaces an identifier that is too long (0011)
+    :ivar lengths: lengths of paths and segments
+    :ivar depth: number of segments in a path
+    :ivar directories: number of directories
+    :ivar fan_out: number of subdirectories in a directory
+    :ivar first_segments: distribution of paths over the top-level directories
+    :ivar costs: inodes and disk space
+    :ivar reversible: when the layout is reversible: ``always``, ``never``, ``unless truncated``, …
+    :ivar irreversible: number of identifiers that cannot be restored from their paths. All of them if ``reversible`` is
+        ``never``; otherwise those that were truncated, replaced by a digest, or lost empty segments or bytes that are
+        not UTF-8 (0011)
+    :ivar locality: whether consecutive identifiers are close to each other
+    :ivar throughput: mapping speed
+    :ivar growth: predicted directories for more objects
+    :ivar probe: measurements on the user's file system, if requested
     """
 
     name: str
     layout: str
     config: Mapping[str, Any]
     mapped: int = 0
-    unmapped: Refused = Refused()
-    clashes: Clashes = Clashes()
+    unmapped: Occurrences = Occurrences()
+    collisions: Collisions = Collisions()
     nesting: bool = False
-    refused: Mapping[str, Refused] = field(default_factory=dict)
+    refused: Mapping[str, Occurrences] = field(default_factory=dict)
     advised: int = 0
     truncated: int = 0
     fallback: int = 0
@@ -505,28 +505,28 @@ class LayoutResult(_Recorded):
 
     @property
     def ok(self) -> bool:
-        """Whether every identifier has a path of its own, which no other may not be inside of, on a POSIX system."""
+        """Whether every identifier has a path of its own on a POSIX system, without disallowed nesting."""
         unix = self.refused.get("unix")
-        inside = self.clashes.inside_exact and not self.nesting
-        return not (self.unmapped.count or self.clashes.equal or inside or (unix is not None and unix.count))
+        inside = self.collisions.inside_exact and not self.nesting
+        return not (self.unmapped.count or self.collisions.equal or inside or (unix is not None and unix.count))
 
 
 @dataclass(frozen=True)
 class ComparisonData(_Recorded):
-    """Layouts beside each other, on the same identifiers.
+    """Several layouts compared on the same identifiers.
 
-    :ivar identifiers: how many there were
-    :ivar duplicates: how many of them are the same octets as another one; they share a path under every layout
-    :ivar layouts: in the order in which they were given
-    :ivar profile: ``all``, or the one profile that paths were held against
-    :ivar directory_limit: the user's, or None
-    :ivar source: what the identifiers were read from, for people; may be empty
-    :ivar seconds: what all took, with the sorting
-    :ivar spilled: octets that went to temporary files
-    :ivar threads: how many were at work
-    :ivar machine: facts: ``system``, ``machine``, ``processor``, ``cores``, ``python``, ``pressmark``,
-        ``implementation``, ``level``
-    :ivar made: when it was, in UTC, as ISO 8601
+    :ivar identifiers: number of identifiers
+    :ivar duplicates: number of identifiers that occur more than once; they share a path under every layout
+    :ivar layouts: the results, in the order of the arguments
+    :ivar profile: the profile that paths were checked against, or ``all``
+    :ivar directory_limit: the user's limit, or None
+    :ivar source: the name of the input, for display; may be empty
+    :ivar seconds: total time, including sorting
+    :ivar spilled: bytes written to temporary files
+    :ivar threads: number of threads
+    :ivar machine: ``system``, ``machine``, ``processor``, ``cores``, ``python``, ``pressmark``, ``implementation``,
+        ``level``
+    :ivar made: time of the comparison, UTC, ISO 8601
     """
 
     identifiers: int
@@ -543,9 +543,9 @@ class ComparisonData(_Recorded):
 
     @property
     def ok(self) -> bool:
-        """Whether at least one of the layouts gives every identifier a path of its own."""
+        """Whether at least one layout gives every identifier a path of its own."""
         return any(one.ok for one in self.layouts)
 
     def record(self) -> dict[str, Any]:
-        """Return all of it as it stands in JSON."""
+        """Return the JSON representation of the whole comparison."""
         return {"format": FORMAT, **super().record(), "ok": self.ok}

@@ -1,7 +1,6 @@
-"""Pages for people: one HTML file each, which asks for nothing else, whatever the texts in it hold.
+"""HTML reports: self-contained pages for screens, phones, print and screen readers.
 
-A page can be read on a telephone, on paper and by a screen reader. No script runs in it, and its
-Content-Security-Policy refuses every request.
+A page runs no script, and its Content-Security-Policy blocks every request.
 """
 
 from __future__ import annotations
@@ -19,112 +18,119 @@ from pressmark.fs.atomic import Replacement
 from pressmark.fs.owners import resolved
 
 __all__ = [
-    "check_needs",
+    "check_packages",
     "check_writable",
-    "embedded",
-    "number",
-    "percent",
-    "rendered",
-    "rounded",
-    "visible",
+    "embed_json",
+    "escape_unprintable",
+    "format_large_number",
+    "format_number",
+    "format_percent",
+    "render_page",
     "write_page",
 ]
 
 _STYLE = "style.css"
 
 
-def check_needs(path: str, packages: Sequence[str]) -> None:
-    """Make sure that what a page is made with is installed.
+def check_packages(path: str, packages: Sequence[str]) -> None:
+    """Check that the packages for a report are installed.
 
-    :raises ReportError: a package is not; the message says how to get it
+    :raises ReportError: a package is missing; the message says how to install it
     """
     for package in packages:
         if importlib.util.find_spec(package) is None:
-            raise ReportError(path, f'it needs {package}: pip install "pressmark[report]"')
+            raise ReportError(path, f'{package} is not installed; run: pip install "pressmark[report]"')
 
 
 def check_writable(path: str) -> None:
-    """Make sure, as far as that can be seen before, that a file can be written.
+    """Check that a file can be written.
 
-    :raises ReportError: it cannot
+    :raises ReportError: the file cannot be written
     """
     target = os.path.realpath(path)
     folder = os.path.dirname(target)
     if os.path.isdir(target):
-        raise ReportError(path, "it is a directory; name a file")
+        raise ReportError(path, "is a directory; choose a file name")
     if not os.path.isdir(folder):
-        raise ReportError(path, "its directory does not exist; make it, or name another file")
-    # Nothing but an attempt tells: there are read-only file systems, and those who may write everywhere else.
+        raise ReportError(path, "parent directory not found; create it or choose another file")
+    # Only an attempt shows whether writing is possible: mode bits say nothing about root or a read-only file system.
     probe = Replacement(target)
     try:
         probe.open()
     except OSError as error:
-        raise _refusal(path, error) from error
+        raise _write_error(path, error) from error
     finally:
         probe.abandon()
 
 
 def write_page(path: str, text: str) -> None:
-    """Write a page as a file, which is there as a whole or as it was before.
+    """Write a page, replacing the file atomically.
 
-    :raises ReportError: it cannot be written
+    :raises ReportError: the file cannot be written
     """
     try:
         with Replacement(resolved(path), durable=False) as file:
-            # A lone surrogate would have been made visible; if one slips through, the page still gets written.
+            # Surrogates are escaped by ``escape_unprintable``; one that was missed must not fail the report.
             file.write(text.encode("utf-8", "backslashreplace"))
     except OSError as error:
-        raise _refusal(path, error) from error
+        raise _write_error(path, error) from error
 
 
-def rendered(template: str, context: Mapping[str, Any], filters: Mapping[str, Callable[..., Any]]) -> str:
-    """Return a page.
+def render_page(template: str, context: Mapping[str, Any], filters: Mapping[str, Callable[..., Any]]) -> str:
+    """Render a page.
 
-    :param template: of jinja2; ``style`` in it is what all pages look like, and the filters ``visible``,
-        ``number`` and ``percent`` are the functions of that name
+    :param template: a jinja2 template; it can use the variable ``style`` (the shared style sheet) and the filters
+        ``visible``, ``number`` and ``percent``
+    :param context: further variables
+    :param filters: further filters
     """
     jinja2: Any = importlib.import_module("jinja2")
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, auto_reload=False
     )
-    environment.filters |= {"visible": visible, "number": number, "percent": percent, **filters}
+    environment.filters |= {
+        "visible": escape_unprintable,
+        "number": format_number,
+        "percent": format_percent,
+        **filters,
+    }
     markup: Any = importlib.import_module("markupsafe").Markup
     style = files("pressmark.html").joinpath(_STYLE).read_text(encoding="utf-8")
     text: str = environment.from_string(template).render(style=markup(style), **context)
     return text
 
 
-def visible(text: str | None) -> str:
-    """Return a text with everything escaped that is not printable, such as controls that turn the direction around."""
+def escape_unprintable(text: str | None) -> str:
+    """Return a string with unprintable characters escaped, for example bidirectional controls."""
     return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text or "")
 
 
-def number(value: float) -> str:
-    """Return a number as people read it: with a comma every three digits, a small one with what is behind the point."""
+def format_number(value: float) -> str:
+    """Return a number with thousands separators; small numbers keep up to two decimals."""
     if value == int(value):
         return f"{int(value):,}"
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"
 
 
-def rounded(value: float) -> str:
-    """Return a large number in words, with three digits: ``1.14 billion``."""
+def format_large_number(value: float) -> str:
+    """Return a number with three significant digits: ``1.14 billion``."""
     for size, word in ((10**12, "trillion"), (10**9, "billion"), (10**6, "million")):
-        # A thousand of a unit is one of the next.
+        # 999.5 million rounds to 1 billion.
         if value >= 0.9995 * size:
             return f"{value / size:.3g} {word}"
-    return number(value)
+    return format_number(value)
 
 
-def percent(share: float) -> str:
-    """Return a share in hundredths, a small one with what is behind the point."""
+def format_percent(share: float) -> str:
+    """Return a share as a percentage; small ones with two decimals."""
     return f"{100 * share:.2f}\u00a0%" if share < 0.1 else f"{100 * share:.0f}\u00a0%"
 
 
-def embedded(record: Any) -> str:
-    """Return a record as JSON that may stand in an element ``script``: it holds none of ``<``, ``>`` and ``&``."""
+def embed_json(record: Any) -> str:
+    """Return a record as JSON that is safe inside a ``script`` element: without ``<``, ``>`` and ``&``."""
     text = json.dumps(record, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def _refusal(path: str, error: OSError) -> ReportError:
-    return ReportError(path, f"it cannot be written ({error.strerror or error}); name another file")
+def _write_error(path: str, error: OSError) -> ReportError:
+    return ReportError(path, f"cannot be written ({error.strerror or error}); choose another file")

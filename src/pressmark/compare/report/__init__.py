@@ -1,4 +1,4 @@
-"""The report of a comparison: one page that says what it found, in words, pictures and tables, with all of its data."""
+"""The HTML report of a comparison: one page with a verdict, tables, figures and all data."""
 
 from __future__ import annotations
 
@@ -7,37 +7,37 @@ import os
 from importlib.resources import files
 from typing import Any
 
-from pressmark.compare.report.verdict import SYSTEMS, Statement, Verdict, faults, verdict
+from pressmark.compare.report.verdict import SYSTEMS, Statement, Verdict, find_defects, judge
 from pressmark.compare.result import KINDS, ComparisonData, LayoutResult
-from pressmark.html import check_needs, check_writable, embedded, rendered, write_page
+from pressmark.html import check_packages, check_writable, embed_json, render_page, write_page
 from pressmark.version import __version__
 
-__all__ = ["SYSTEMS", "Statement", "Verdict", "check_report", "faults", "page_text", "verdict", "write_report"]
+__all__ = ["SYSTEMS", "Statement", "Verdict", "check_report", "find_defects", "judge", "page_text", "write_report"]
 
 _TEMPLATE = "page.html"
 _NEEDS = ("matplotlib", "jinja2")
 
-#: The kinds of clashes, in words.
-CLASHES = {
+#: Headings for the kinds of collisions.
+COLLISIONS = {
     "equal": "The same path",
-    "case": "The same path where case is not told apart",
-    "normalization": "The same path where forms of characters (NFC, NFD) are not told apart",
-    "inside": "One object within another",
+    "case": "The same path if case is ignored",
+    "normalization": "The same path if Unicode normalization (NFC, NFD) is ignored",
+    "inside": "One object inside another",
 }
 
 
 def check_report(path: str | os.PathLike[str]) -> None:
-    """Make sure, before the work, that a report can be made and written.
+    """Check that a report can be created and written, before the comparison starts.
 
     :raises ReportError: a package is missing, or the file cannot be written
     """
     target = os.fspath(path)
-    check_needs(target, _NEEDS)
+    check_packages(target, _NEEDS)
     check_writable(target)
 
 
 def write_report(comparison: ComparisonData, path: str | os.PathLike[str]) -> None:
-    """Write the page; the file is there as a whole or as it was before.
+    """Write the report, replacing the file atomically.
 
     :raises ReportError: a package is missing, or the file cannot be written
     """
@@ -47,29 +47,29 @@ def write_report(comparison: ComparisonData, path: str | os.PathLike[str]) -> No
 
 
 def page_text(comparison: ComparisonData) -> str:
-    """Return the page; matplotlib and jinja2 must be there."""
-    # Here and not above: it is of use only with matplotlib.
+    """Return the report as HTML; requires matplotlib and jinja2."""
+    # The figures need matplotlib.
     from pressmark.compare.report.figures import pictures
 
     template = files("pressmark.compare.report").joinpath(_TEMPLATE).read_text(encoding="utf-8")
     context: dict[str, Any] = {
         "comparison": comparison,
         "layouts": comparison.layouts,
-        "verdict": verdict(comparison),
+        "verdict": judge(comparison),
         "series": pictures(comparison),
-        "faults": [faults(one, comparison.duplicates) for one in comparison.layouts],
+        "defects": [find_defects(one, comparison.duplicates) for one in comparison.layouts],
         "profiles": [one for one in SYSTEMS if one != "unix" and comparison.profile in ("all", one)],
         "systems": SYSTEMS,
         "kinds": KINDS,
-        "clashes": CLASHES,
-        "data": embedded(comparison.record()),
+        "collisions": COLLISIONS,
+        "data": embed_json(comparison.record()),
         "version": __version__,
     }
-    return rendered(template, context, {"settings": _settings, "duration": _duration})
+    return render_page(template, context, {"settings": _settings, "duration": _duration})
 
 
 def _settings(layout: LayoutResult) -> str:
-    """Return the parameters of a layout in one line."""
+    """Return the parameters of a layout on one line."""
     pairs = ((key, value) for key, value in layout.config.items() if key != "extensionName")
     return ", ".join(f"{key} {json.dumps(value, ensure_ascii=False)}" for key, value in pairs)
 

@@ -1,7 +1,7 @@
-"""The pictures of a comparison: SVG to stand in a page, one panel a layout, with the same scales in all panels.
+"""The figures of a report: SVG elements, one panel for each layout, with the same scales in all panels.
 
-matplotlib draws them; colours become those of the page, so that they suit a dark screen and paper. Each has a title and
-a description for those who do not see it.
+matplotlib draws them. Colours are replaced by CSS variables of the page, for dark mode and print. Each figure has a
+title and a description for screen readers.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from typing import Any, NamedTuple
 
 from pressmark.compare.report.verdict import STRUCTURES
 from pressmark.compare.result import ComparisonData, LayoutResult
-from pressmark.html import number, percent, rounded, visible
+from pressmark.html import escape_unprintable, format_large_number, format_number, format_percent
 
 __all__ = ["LENGTH_LINES", "Picture", "Series", "pictures"]
 
-#: Lengths of paths at which one system or another ends: a name; Windows; Azure and S3; Linux.
+#: Common length limits: a file name; a path on Windows; on Azure and S3; on Linux.
 LENGTH_LINES = (255, 260, 1024, 4096)
 
-# The size of a panel in inches: so wide that text has the size of the page's where panels stand side by side.
+# Panel size in inches, so that text has the page's font size when panels are side by side.
 _PANEL = (3.5, 2.3)
 _FONT = 9
-# What matplotlib is told, and what the page calls it.
+# Colours for matplotlib, and the CSS variables that replace them.
 _COLOURS = {
     "#1d2127": "var(--text)",
     "#545b66": "var(--soft)",
@@ -45,9 +45,9 @@ _TEXT, _SOFT, _LINE, _OTHERS, _FIRST, _SECOND, _THIRD, _LIMIT, _BACK = _COLOURS
 class Picture(NamedTuple):
     """One panel.
 
-    :ivar name: of the layout; empty where the panel is of all
-    :ivar text: what can be seen in it, in words
-    :ivar svg: the element
+    :ivar name: the name of the layout
+    :ivar text: a description of the panel
+    :ivar svg: the SVG element; empty if no identifier has a path
     """
 
     name: str
@@ -56,13 +56,13 @@ class Picture(NamedTuple):
 
 
 class Series(NamedTuple):
-    """The panels of one kind.
+    """A figure: one panel for each layout.
 
-    :ivar id: to link to
-    :ivar title: a heading
-    :ivar text: what the panels show and how they are read
-    :ivar key: pairs of a colour of the page and what it stands for
-    :ivar panels: themselves
+    :ivar id: the anchor
+    :ivar title: the heading
+    :ivar text: what the panels show and how to read them
+    :ivar key: the legend: pairs of a CSS variable and its meaning
+    :ivar panels: the panels
     """
 
     id: str
@@ -73,14 +73,14 @@ class Series(NamedTuple):
 
 
 def pictures(comparison: ComparisonData) -> list[Series]:
-    """Draw all panels; matplotlib must be there."""
+    """Draw all figures; requires matplotlib."""
     if not any(one.mapped for one in comparison.layouts):
         return []
     with _drawing():
         return [make(comparison) for make in (_levels, _fan_out, _first_segments, _lengths, _inodes, _growth)]
 
 
-# --- the six kinds ---------------------------------------------------------------------------------------------------
+# --- the six figures --------------------------------------------------------------------------------------------------
 
 
 def _levels(comparison: ComparisonData) -> Series:
@@ -99,7 +99,7 @@ def _levels(comparison: ComparisonData) -> Series:
         if deepest <= 6:
             for level, count in enumerate(levels, 1):
                 axes.annotate(
-                    number(count),
+                    format_number(count),
                     (level, count),
                     (0, 2),
                     textcoords="offset points",
@@ -113,16 +113,17 @@ def _levels(comparison: ComparisonData) -> Series:
     def text(one: LayoutResult) -> str:
         levels = one.directories.levels
         if len(levels) <= 6:
-            each = ", ".join(f"level {level}: {number(count)}" for level, count in enumerate(levels, 1))
+            each = ", ".join(f"level {level}: {format_number(count)}" for level, count in enumerate(levels, 1))
         else:
-            each = f"the most at level {levels.index(max(levels)) + 1}: {number(max(levels))}; {len(levels)} levels"
-        return f"{number(one.directories.total)} directories, {one.directories.per_object:.2f} an object; {each}."
+            each = f"most at level {levels.index(max(levels)) + 1}: {format_number(max(levels))}; {len(levels)} levels"
+        return (
+            f"{format_number(one.directories.total)} directories, {one.directories.per_object:.2f} per object; {each}."
+        )
 
     return Series(
         "levels",
         "Directories per level",
-        "How many directories there are at each depth. Directories that hold many others are reached in one step;"
-        " long rows of levels make every walk and every new object slower.",
+        "The number of directories at each depth. Many levels make every walk and every new object slower.",
         (),
         _panels("levels", "Directories per level", layouts, draw, text),
     )
@@ -145,28 +146,28 @@ def _fan_out(comparison: ComparisonData) -> Series:
         axes.set_xlim(0.8, widest * 2)
         axes.set_ylim(0.7, most * 3)
         if limit is not None:
-            _line(axes, limit, f"limit {number(limit)}")
-        axes.set_xlabel("entries of a directory")
+            _line(axes, limit, f"limit {format_number(limit)}")
+        axes.set_xlabel("entries in a directory")
         axes.set_ylabel("directories")
 
     def text(one: LayoutResult) -> str:
         fan_out = one.fan_out
-        words = f"Half of {number(fan_out.directories)} directories have at most {number(fan_out.p50)}"
-        words += f" entr{'y' if fan_out.p50 == 1 else 'ies'}, 99\u00a0% at most {number(fan_out.p99)}, the largest"
-        words += f" has {number(fan_out.max)}"
+        count, median = format_number(fan_out.directories), format_number(fan_out.p50)
+        words = f"Entries per directory, for {count} directories: median {median}"
+        words += f", 99th percentile {format_number(fan_out.p99)}, maximum {format_number(fan_out.max)}"
         if limit is None:
             return f"{words}."
         over = fan_out.over_limit
-        return f"{words}; {number(over)} {'is' if over == 1 else 'are'} over your limit."
+        return f"{words}; {format_number(over)} exceed{'s' if over == 1 else ''} your limit."
 
-    words = "How many directories have how many directories in them, both axes logarithmic."
-    words += " The line is your limit." if limit is not None else " Give a limit with --directory-limit to see it here."
+    words = "The number of directories by their number of subdirectories. Both axes are logarithmic."
+    words += " The line is your limit." if limit is not None else " Use --directory-limit to show a limit."
     return Series(
         "fan-out",
-        "Entries of directories",
+        "Entries in directories",
         words,
         (),
-        _panels("fan-out", "Entries of directories", layouts, draw, text),
+        _panels("fan-out", "Entries in directories", layouts, draw, text),
     )
 
 
@@ -180,40 +181,40 @@ def _first_segments(comparison: ComparisonData) -> Series:
         axes.set_ylim(0, 1.03)
         axes.set_xticks([0, 0.5, 1], ["0 %", "50 %", "100 %"])
         axes.set_yticks([0, 0.5, 1], ["0 %", "50 %", "100 %"])
-        axes.set_xlabel("share of first directories, the fullest first")
+        axes.set_xlabel("share of top-level directories, fullest first")
         axes.set_ylabel("share of paths")
 
     def text(one: LayoutResult) -> str:
         first = one.first_segments
         if first.directories <= 1:
-            return "All paths begin with the same directory." if first.directories else "There is no directory."
-        words = f"{number(first.directories)} directories are directly below the root; the fullest holds"
-        words += f" {number(first.max)} path{'' if first.max == 1 else 's'} ({percent(first.max_share)})"
-        return f"{words}, and {number(first.half)} hold{'s' if first.half == 1 else ''} half of all paths."
+            return "All paths are in one top-level directory." if first.directories else "There are no directories."
+        words = f"{format_number(first.directories)} top-level directories; the fullest contains"
+        words += f" {format_number(first.max)} path{'' if first.max == 1 else 's'} ({format_percent(first.max_share)})"
+        return f"{words}, and {format_number(first.half)} contain{'s' if first.half == 1 else ''} half of all paths."
 
     return Series(
         "first-segments",
-        "First directories",
-        "How evenly paths are spread over the directories directly below the root, by which people divide a store"
-        " between disks, servers and workers. On the dashed line all hold the same; the further above it, the more is"
-        " in a few of them.",
-        (("--first", "this layout"), ("--others", "evenly spread, dashed")),
-        _panels("first-segments", "First directories", layouts, draw, text),
+        "Top-level directories",
+        "How evenly paths are distributed over the directories directly below the root, which are often used to divide"
+        " a store between disks, servers and workers. The dashed line is an even distribution; the further above it,"
+        " the more paths are in a few directories.",
+        (("--first", "this layout"), ("--others", "even distribution (dashed)")),
+        _panels("first-segments", "Top-level directories", layouts, draw, text),
     )
 
 
 def _lengths(comparison: ComparisonData) -> Series:
     layouts = comparison.layouts
-    least = min((one.lengths.path_octets.min for one in layouts if one.mapped), default=1)
-    differ = any(one.lengths.path_octets.histogram != one.lengths.path_units.histogram for one in layouts)
+    least = min((one.lengths.path_bytes.min for one in layouts if one.mapped), default=1)
+    differ = any(one.lengths.path_bytes.histogram != one.lengths.path_units.histogram for one in layouts)
 
     def draw(axes: Any, one: LayoutResult) -> None:
         for distribution, colour, style in (
             (one.lengths.path_units, _SECOND, "--"),
-            (one.lengths.path_octets, _FIRST, "-"),
+            (one.lengths.path_bytes, _FIRST, "-"),
         ):
             points = distribution.ecdf()
-            if points and (distribution is one.lengths.path_octets or differ):
+            if points and (distribution is one.lengths.path_bytes or differ):
                 lengths = [points[0][0], *(length for length, _ in points), max(8192, points[-1][0])]
                 shares = [0.0, *(share for _, share in points), 1.0]
                 axes.step(lengths, shares, where="post", color=colour, linestyle=style, linewidth=1.6)
@@ -222,32 +223,34 @@ def _lengths(comparison: ComparisonData) -> Series:
         axes.set_ylim(0, 1.03)
         axes.set_yticks([0, 0.5, 1], ["0 %", "50 %", "100 %"])
         for length in LENGTH_LINES:
-            # Two of them are too near each other for a label each.
+            # 255 and 260 are too close for separate labels.
             label = {255: "255, 260", 260: ""}.get(length, str(length))
             _line(axes, length, label, at=0.04, colour=_SOFT)
-        axes.set_xlabel("length of a path")
+        axes.set_xlabel("path length")
         axes.set_ylabel("share of paths")
 
     def text(one: LayoutResult) -> str:
-        octets = one.lengths.path_octets
-        over = [f"{number(octets.above(line))} over {line}" for line in LENGTH_LINES if octets.above(line)]
-        words = f"Paths have {number(octets.min)} to {number(octets.max)} octets, {octets.mean:.1f} on average"
-        return f"{words}; {', '.join(over)}." if over else f"{words}; none is longer than {LENGTH_LINES[0]}."
+        lengths = one.lengths.path_bytes
+        over = [f"{format_number(lengths.above(line))} over {line}" for line in LENGTH_LINES if lengths.above(line)]
+        words = (
+            f"Path lengths: {format_number(lengths.min)} to {format_number(lengths.max)} bytes, mean {lengths.mean:.1f}"
+        )
+        return f"{words}; {', '.join(over)}." if over else f"{words}; none over {LENGTH_LINES[0]}."
 
-    key = (("--first", "octets"), ("--second", "UTF-16 units, dashed")) if differ else ()
+    key = (("--first", "bytes"), ("--second", "UTF-16 code units (dashed)")) if differ else ()
     return Series(
         "lengths",
-        "Lengths of paths",
-        "Which share of paths is at most so long, below the root of the store and without the names of files: both come"
-        " on top. The lines are at 255 octets (a name), 260 (Windows), 1024 (S3, Azure) and 4096 (Linux).",
+        "Path lengths",
+        "The share of paths up to each length, relative to the root of the store and without file names; both add to"
+        " the length. The lines mark 255 bytes (a file name), 260 (Windows), 1024 (S3, Azure) and 4096 (Linux).",
         key,
-        _panels("lengths", "Lengths of paths", layouts, draw, text),
+        _panels("lengths", "Path lengths", layouts, draw, text),
     )
 
 
 _PARTS = (
     ("--first", _FIRST, "interim directories"),
-    ("--second", _SECOND, "the object's own directories"),
+    ("--second", _SECOND, "directories of the object"),
     ("--third", _THIRD, "files"),
 )
 
@@ -269,26 +272,26 @@ def _inodes(comparison: ComparisonData) -> Series:
         axes.set_ylim(-0.5, 0.5)
         axes.set_yticks([])
         axes.spines["left"].set_visible(False)
-        axes.set_xlabel("inodes an object")
+        axes.set_xlabel("inodes per object")
 
     def text(one: LayoutResult) -> str:
         costs = one.costs
         words = ", ".join(f"{share:.2f} {name}" for share, (_, _, name) in zip(parts(one), _PARTS, strict=True))
-        return f"{costs.inodes_per_object:.2f} inodes an object: {words}. {number(costs.inodes)} in all."
+        return f"{costs.inodes_per_object:.2f} inodes per object: {words}. Total: {format_number(costs.inodes)}."
 
     costs = layouts[0].costs
-    files = f"{number(costs.files_per_object)} file{'' if costs.files_per_object == 1 else 's'} of content"
+    files = f"{format_number(costs.files_per_object)} content file{'' if costs.files_per_object == 1 else 's'}"
     structures = sorted({STRUCTURES[one.costs.structure] for one in layouts})
-    of = f"{' or '.join(structures)}, whichever the layout is for" if len(structures) > 1 else structures[0]
+    kinds = " or ".join(structures)
     if any(one.costs.structure == "ocfl" for one in layouts):
-        files += f" ({number(costs.versions)} version{'' if costs.versions == 1 else 's'} in OCFL)"
+        files += f" ({format_number(costs.versions)} version{'' if costs.versions == 1 else 's'} of an OCFL object)"
     return Series(
         "inodes",
-        "Inodes an object",
-        f"What each object takes of a file system: its share of the directories above it, its own, and its files. The"
-        f" objects are of {of}, with {files}. Each directory also takes 4 KiB on most file systems.",
+        "Inodes per object",
+        f"The inodes of an object: its share of the directories above it, its own directories, and its files, for"
+        f" {kinds} objects with {files}. Each directory also uses 4 KiB on most file systems.",
         tuple((colour, name) for colour, _, name in _PARTS),
-        _panels("inodes", "Inodes an object", layouts, draw, text, (_PANEL[0], 1.0), 0.1),
+        _panels("inodes", "Inodes per object", layouts, draw, text, (_PANEL[0], 1.0), 0.1),
     )
 
 
@@ -318,7 +321,7 @@ def _growth(comparison: ComparisonData) -> Series:
         if one.mapped and one.directories.total:
             where = (one.mapped, one.directories.per_object)
             axes.plot(*where, marker="o", markersize=5, color=_SECOND)
-            # Below the curve where there is room.
+            # Put the label below the curve if there is room.
             below = one.directories.per_object > highest / 4
             axes.annotate(
                 "you are here",
@@ -332,30 +335,32 @@ def _growth(comparison: ComparisonData) -> Series:
                 bbox={"facecolor": _BACK, "edgecolor": "none", "pad": 0.5, "alpha": 0.85},
             )
         axes.set_xlabel("objects")
-        axes.set_ylabel("directories an object")
+        axes.set_ylabel("directories per object")
 
     def text(one: LayoutResult) -> str:
         growth = one.growth
-        told = [
-            f"{rounded(total)} at {rounded(objects)} objects" for objects, _, total in growth.points if objects in _TOLD
+        predictions = [
+            f"{format_large_number(total)} for {format_large_number(objects)} objects"
+            for objects, _, total in growth.points
+            if objects in _REPORTED
         ]
-        words = f"Directories: {'; '.join(told)}." if told else "Directories are not predicted."
+        words = f"Directories: {'; '.join(predictions)}." if predictions else "No prediction."
         if growth.error is not None:
-            words += f" The prediction was {percent(growth.error)} off at most for what was held out."
+            words += f" Largest error for held-out samples: {format_percent(growth.error)}."
         return words
 
     return Series(
         "growth",
         "Growth",
-        "How many directories each object will need when there are more objects of the same kind; the other layouts in"
-        " grey. Predictions follow from the layout, or from samples of your identifiers; how far off they are was"
-        " measured on identifiers that were held out.",
-        (("--first", "this layout"), ("--others", "the others"), ("--second", "you are here")),
+        "The predicted number of directories per object as the store grows with similar identifiers. Predictions follow"
+        " from the layout, or from a model fitted to samples of your identifiers; their error was measured on"
+        " held-out samples.",
+        (("--first", "this layout"), ("--others", "the other layouts"), ("--second", "you are here")),
         _panels("growth", "Growth", drawn, draw, text),
     )
 
 
-_TOLD = (10**6, 10**9, 10**12)
+_REPORTED = (10**6, 10**9, 10**12)
 
 
 # --- drawing ----------------------------------------------------------------------------------------------------------
@@ -363,7 +368,7 @@ _TOLD = (10**6, 10**9, 10**12)
 
 @contextmanager
 def _drawing() -> Iterator[None]:
-    """Have matplotlib draw for a page, whatever the user's own settings are."""
+    """Set matplotlib up for a web page, ignoring the user's settings."""
     matplotlib: Any = importlib.import_module("matplotlib")
     settings = {
         "svg.fonttype": "none",
@@ -409,20 +414,20 @@ def _panels(
             panels.append(Picture(one.name, "No identifier has a path under this layout.", ""))
             continue
         figure = figures.Figure(figsize=size)
-        # The same margins for all, in inches: panels stand below each other, and are not measured anew each.
+        # Fixed margins in inches keep panels aligned, and save computing a tight layout for each.
         width, height = size
         axes = figure.add_axes((left / width, 0.46 / height, 1 - (left + 0.08) / width, 1 - 0.56 / height))
         draw(axes, one)
         written = io.StringIO()
         figure.savefig(written, format="svg", transparent=True)
         words = text(one)
-        svg = _element(written.getvalue(), f"{id}-{index}", f"{title}: {visible(one.name)}", words)
+        svg = _element(written.getvalue(), f"{id}-{index}", f"{title}: {escape_unprintable(one.name)}", words)
         panels.append(Picture(one.name, words, svg))
     return tuple(panels)
 
 
 def _logarithmic(axes: Any, which: str) -> None:
-    """Make an axis logarithmic, with labels that people read: matplotlib would set powers of ten."""
+    """Make an axis logarithmic, with labels such as 10 k instead of powers of ten."""
     ticker: Any = importlib.import_module("matplotlib.ticker")
     getattr(axes, f"set_{which}scale")("log")
     axis = getattr(axes, f"{which}axis")
@@ -438,7 +443,7 @@ def _short(value: float) -> str:
 
 
 def _line(axes: Any, where: float, label: str, at: float = 0.97, colour: str = _LIMIT) -> None:
-    """Draw a line across, with its label beside it."""
+    """Draw a vertical line with a label."""
     axes.axvline(where, color=colour, linewidth=1, linestyle=(0, (4, 2)))
     if label:
         axes.annotate(
@@ -466,7 +471,7 @@ _COLOUR = re.compile("|".join(_COLOURS))
 
 
 def _element(svg: str, id: str, title: str, text: str) -> str:
-    """Return what matplotlib wrote as an element of a page: named, in the page's colours, with no id but its own."""
+    """Return matplotlib's output as an element of the page, with a title, the page's colours, and unique ids."""
     svg = _COMMENT.sub("", _METADATA.sub("", _PREAMBLE.sub("", svg)))
     wanted = {match[2] for match in _REFERENCE.finditer(svg)}
     svg = _ID.sub(lambda match: f' id="{id}-{match[1]}"' if match[1] in wanted else "", svg)

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from importlib.resources import files
 from typing import Any, NamedTuple
 
-from pressmark.html import rendered
+from pressmark.html import render_page
 from pressmark.migrate.options import Options
 from pressmark.migrate.planning.conflicts import KINDS
 from pressmark.migrate.reporting.outcome import Outcome
@@ -134,7 +134,7 @@ def _need(count: int) -> str:
 def page_text(outcome: Outcome, summary: Summary) -> str:
     """Return the page; jinja2 must be there, see :meth:`Format.check`."""
     template = files("pressmark.migrate.reporting").joinpath(_TEMPLATE).read_text(encoding="utf-8")
-    return rendered(template, _context(outcome, summary), {"duration": _duration, "stamp": _stamp})
+    return render_page(template, _context(outcome, summary), {"duration": _duration, "stamp": _stamp})
 
 
 def _context(outcome: Outcome, summary: Summary) -> dict[str, Any]:

@@ -39,7 +39,7 @@ class Block(Protocol):
         """Make the results, and note what has none in ``faults``."""
 
     def number(self, index: int) -> int:
-        """Return the number of a row in messages, format_count from 1."""
+        """Return the number of a row in messages, counted from 1."""
 
     def item(self, index: int) -> bytes | str:
         """Return what to show of a row that fails."""

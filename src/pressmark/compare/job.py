@@ -1,8 +1,8 @@
-"""Comparisons that are too long for one machine: a layout is a chunk of a run of :mod:`pressmark.jobs`.
+"""Compare layouts with several workers or machines: a job of :mod:`pressmark.jobs` with one chunk for each layout.
 
-Every worker reads all identifiers and makes the whole comparison of its layout, so every number is the one that a
-single process would have: nothing is estimated from parts. A billion identifiers take a core some half an hour and some
-tens of gigabytes of temporary files for each layout; what is done has a receipt, and a run goes on where it ended.
+Each worker reads all identifiers and compares one layout, so the numbers are those of a single process. A billion
+identifiers take about half an hour on one core and some tens of gigabytes of temporary files for each layout. An
+interrupted run resumes from its receipts.
 """
 
 from __future__ import annotations
@@ -17,35 +17,35 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from pressmark.compare.comparison import MEMORY, Comparison, called, compare
-from pressmark.compare.result import from_record
+from pressmark.compare.comparison import MEMORY, Comparison, compare, unique_names
+from pressmark.compare.result import FORMAT, from_record
 from pressmark.errors import JobError
 from pressmark.jobs import Chunk, Receipt, Summary, WorkFolder, job_key, run_local
 from pressmark.layouts import Layout
 from pressmark.tabular.detection import Crlf, format_of, is_gzip
 from pressmark.tabular.row_ranges import FORMATS, fields, shape_of
 
-__all__ = ["CompareLayouts", "collect", "compare_sharded", "identifiers_of"]
+__all__ = ["CompareLayouts", "collect", "compare_in_chunks", "open_identifiers"]
 
 Runner = Callable[["CompareLayouts", WorkFolder], Summary]
 
 
 @dataclass(frozen=True)
 class CompareLayouts:
-    """One layout a chunk, each compared on all identifiers of a file.
+    """Compare layouts on the identifiers of a file, one layout per chunk.
 
-    The output of a chunk is a comparison of one layout, as JSON.
+    The output of a chunk is a comparison of one layout, as JSON. The other parameters are those of :func:`compare`.
 
-    :ivar layouts: to be compared
-    :ivar names: what each is called; all differently
-    :ivar column: of the file, its name or its number counted from 1; None where there is only one
-    :ivar format: ``lines``, ``csv``, ``tsv``, ``jsonl`` or ``parquet``; None for what the file's name ends with
-    :ivar header: whether CSV and TSV begin with the names of the columns; None where a column that is a name tells
-    :ivar delimiter: that separates the fields of CSV; None for a comma
-    :ivar crlf: of lines: ``strip`` carriage returns before line feeds and a byte-order mark, or ``keep`` them as parts
-        of identifiers; None refuses a file that has any
-    :ivar memory: octets that sorting may take in each worker
-    :ivar folder: where a worker's temporary files are; its system's folder if None
+    :ivar layouts: the layouts
+    :ivar names: a distinct name for each layout
+    :ivar column: name or number (from 1) of the column; None for a file with a single column
+    :ivar format: ``lines``, ``csv``, ``tsv``, ``jsonl`` or ``parquet``; None to use the file name's extension
+    :ivar header: whether CSV and TSV have a header row; None if ``column`` is a name
+    :ivar delimiter: the delimiter of CSV; None for a comma
+    :ivar crlf: for lines: ``strip`` removes a byte-order mark and carriage returns before line feeds, ``keep`` keeps
+        them as part of the identifiers, None rejects a file that contains them
+    :ivar memory: memory limit for sorting in each worker, in bytes
+    :ivar folder: directory for temporary files; None for the worker's system default
     """
 
     layouts: tuple[Layout, ...]
@@ -64,7 +64,7 @@ class CompareLayouts:
     folder: str | None = None
 
     def parameters(self) -> dict[str, Any]:
-        """Return what decides its output, as in JSON."""
+        """Return the parameters that determine the output, as JSON values."""
         names = ("column", "format", "header", "delimiter", "crlf", "files_per_object", "versions", "profile")
         return {
             "root_length": self.root_length,
@@ -76,13 +76,13 @@ class CompareLayouts:
 
     @property
     def key(self) -> str:
-        """What it does."""
-        return job_key("compare-layouts", self.parameters())
+        """The key of the job, see :func:`~pressmark.jobs.job_key`."""
+        return job_key("compare-layouts", self.parameters(), FORMAT)
 
     def plan(self, source: str | os.PathLike[str]) -> Iterator[Chunk]:
-        """Give a chunk for each layout.
+        """Yield a chunk for each layout.
 
-        :raises JobError: the file cannot be read, is no list, or has not the column
+        :raises JobError: the file cannot be read, is not a list of identifiers, or does not have the column
         """
         path = os.path.abspath(source)
         try:
@@ -96,15 +96,20 @@ class CompareLayouts:
             raise JobError(path, str(error)) from None
         state, size = _state(path)
         for number in range(len(self.layouts)):
-            # The id says which state of the file it is for: layouts are compared on the same identifiers.
+            # The id contains the state of the file: all layouts must be compared on the same identifiers.
             yield Chunk(f"{number:06d}-{state}", "layouts", path, number, number + 1, size)
 
     def run(self, chunk: Chunk, work: WorkFolder) -> Receipt:
-        """Compare one layout."""
+        """Compare the layout of a chunk.
+
+        :raises JobError: the file has changed since the run was planned
+        """
         begin = monotonic()
         if chunk.id.rpartition("-")[2] != _state(chunk.source)[0]:
-            raise JobError(chunk.source, "it changed since the run was planned: begin again in another work folder")
-        ids = identifiers_of(chunk.source, self.column, self.format, header=self.header, delimiter=self.delimiter)
+            raise JobError(
+                chunk.source, "the file has changed since the run was planned; start a new run in another work folder"
+            )
+        ids = open_identifiers(chunk.source, self.column, self.format, header=self.header, delimiter=self.delimiter)
         found = compare(
             ids,
             self.layouts[chunk.start : chunk.stop],
@@ -115,7 +120,7 @@ class CompareLayouts:
             profile=self.profile,
             root_length=self.root_length,
             directory_limit=self.directory_limit,
-            # One thread: the cores have a chunk each.
+            # One thread per worker: other chunks use the other cores.
             threads=1,
             memory=self.memory,
             folder=self.folder,
@@ -139,7 +144,7 @@ class CompareLayouts:
         )
 
 
-def compare_sharded(
+def compare_in_chunks(
     source: str | os.PathLike[str],
     layouts: Sequence[Layout],
     work: str | os.PathLike[str],
@@ -148,18 +153,19 @@ def compare_sharded(
     run: Runner = run_local,
     **parameters: Any,
 ) -> Comparison:
-    """Compare layouts on the identifiers of a file, each layout by a worker of its own.
+    """Compare layouts on the identifiers of a file, one layout per worker.
 
-    >>> compare_sharded("ids.txt", layouts, "work", run=lambda job, work: run_dask(job, work, client))  # doctest: +SKIP
+    >>> on_dask = lambda job, work: run_dask(job, work, client)
+    >>> compare_in_chunks("ids.txt", layouts, "work", run=on_dask)  # doctest: +SKIP
 
-    :param source: a file of lines, CSV, TSV or Parquet, which every worker sees
-    :param work: the work folder; where a run of the same job is there, it is gone on with
+    :param source: a file of lines, CSV, TSV, JSON lines or Parquet that every worker can read
+    :param work: the work folder; an interrupted run of the same job in it is resumed
     :param names: as for :func:`compare`
-    :param run: what does the chunks: :func:`pressmark.jobs.run_local`, or another of its kind
-    :param parameters: of :class:`CompareLayouts`
-    :raises JobError: the run cannot begin, or did not come to its end
+    :param run: runs the chunks: :func:`pressmark.jobs.run_local` or a similar function
+    :param parameters: further parameters of :class:`CompareLayouts`
+    :raises JobError: the run cannot start, or is incomplete
     """
-    job = CompareLayouts(tuple(layouts), tuple(called(layouts, names)), **parameters)
+    job = CompareLayouts(tuple(layouts), tuple(unique_names(layouts, names)), **parameters)
     try:
         folder = WorkFolder.open(work) if (Path(work) / "run.json").exists() else None
         if folder is None:
@@ -169,30 +175,32 @@ def compare_sharded(
         raise JobError(os.fspath(work), str(error.strerror or error)) from error
     summary = run(job, folder)
     if not summary.complete:
-        why = str(summary.failed[0]) if summary.failed else summary.stopped or "it was stopped"
-        left = f"{summary.chunks - summary.done} of {summary.chunks} layouts are not done"
+        why = str(summary.failed[0]) if summary.failed else summary.stopped or "the run was stopped"
+        left = f"{summary.chunks - summary.done} of {summary.chunks} layouts are not compared yet"
         raise JobError(str(folder.path), f"{left}: {why}")
     return collect(folder)
 
 
 def collect(work: WorkFolder) -> Comparison:
-    """Return the comparison that a complete run has made.
+    """Return the comparison from a complete run.
 
-    :raises JobError: a layout is not done, or its output is not what its receipt says
+    :raises JobError: a layout is missing, or its output does not match its receipt
     """
     parts: list[Comparison] = []
     for chunk in work.chunks():
         receipt = work.receipt(chunk.id)
         if receipt is None or receipt.output is None:
-            raise JobError(str(work.path), f"layout {chunk.start + 1} is not done: resume the run")
+            raise JobError(str(work.path), f"layout {chunk.start + 1} is not compared yet; resume the run")
         content = work.output_path(receipt.output).read_bytes()
         if hashlib.sha256(content).hexdigest() != receipt.sha256:
-            raise JobError(str(work.path), f"{receipt.output} is not what was written: begin again elsewhere")
+            raise JobError(
+                str(work.path), f"{receipt.output}: checksum mismatch; start a new run in another work folder"
+            )
         parts.append(from_record(Comparison, json.loads(content)))
     if not parts:
-        raise JobError(str(work.path), "there is no layout in its plan")
+        raise JobError(str(work.path), "the plan contains no layouts")
     if len({(part.identifiers, part.duplicates) for part in parts}) != 1:
-        raise JobError(parts[0].source, "it changed while it was read: begin again in another work folder")
+        raise JobError(parts[0].source, "the file changed while it was read; start a new run in another work folder")
     return replace(
         parts[0],
         layouts=tuple(layout for part in parts for layout in part.layouts),
@@ -201,7 +209,7 @@ def collect(work: WorkFolder) -> Comparison:
     )
 
 
-def identifiers_of(
+def open_identifiers(
     path: str | os.PathLike[str],
     column: str | int | None = None,
     format: str | None = None,
@@ -209,13 +217,12 @@ def identifiers_of(
     header: bool | None = None,
     delimiter: str | None = None,
 ) -> Any:
-    """Return the identifiers of a file, as :func:`compare` takes them; they are read when they are asked for.
+    """Return the identifiers of a file in a form that :func:`compare` accepts; they are read lazily.
 
-    What ends the lines of a file of lines is a question to :func:`compare`.
+    The parameters are those of :class:`CompareLayouts`. For a file of lines, pass ``crlf`` to :func:`compare`.
 
-    :param column: as for :class:`CompareLayouts`, as are the others
-    :raises JobError: Parquet is read with pyarrow, which is not there
-    :raises ValueError: there is no such format or column, or the file is no list
+    :raises JobError: a Parquet file needs pyarrow, which is not installed
+    :raises ValueError: unknown format or column, or the file is not a list of identifiers
     :raises OSError: the file cannot be read
     """
     format = _format(path, format)
@@ -228,7 +235,7 @@ def _format(path: str | os.PathLike[str], format: str | None) -> str:
     if format not in (None, "parquet", *FORMATS):
         raise ValueError(f"format={format!r}: expected parquet, {', '.join(FORMATS)}")
     if format is None and is_gzip(path):
-        raise ValueError("a compressed file is not read by each worker; unpack it, or make it Parquet")
+        raise ValueError("compressed input is not supported; decompress the file or convert it to Parquet")
     return format or format_of(path) or "lines"
 
 
@@ -249,22 +256,22 @@ def _of_parquet(path: str | os.PathLike[str], column: str | int | None) -> Any:
         pyarrow: Any = importlib.import_module("pyarrow")
         parquet: Any = importlib.import_module("pyarrow.parquet")
     except ModuleNotFoundError:
-        raise JobError("Parquet", "it is read with pyarrow: pip install 'pressmark[arrow]'") from None
+        raise JobError("Parquet", "pyarrow is not installed; run: pip install 'pressmark[arrow]'") from None
     file = parquet.ParquetFile(path)
     names = file.schema_arrow.names
     if column is None and len(names) != 1:
-        raise ValueError(f"say which of its columns is wanted: {', '.join(names)}")
+        raise ValueError(f"several columns ({', '.join(names)}); choose one")
     if isinstance(column, int) and not 1 <= column <= len(names):
-        raise ValueError(f"there is no column {column}: it has {len(names)}")
+        raise ValueError(f"column {column} not found; the file has {len(names)}")
     name = column if isinstance(column, str) else names[(column or 1) - 1]
     if names.count(name) != 1:
-        raise ValueError(f"it has not one column {name!r}, but {', '.join(names)}")
+        raise ValueError(f"column {name!r} not found or not unique; the file has {', '.join(names)}")
     schema = pyarrow.schema([file.schema_arrow.field(name)])
     return pyarrow.RecordBatchReader.from_batches(schema, file.iter_batches(1 << 16, columns=[name]))
 
 
 def _state(path: str) -> tuple[str, int]:
-    """Return a few digits that are others when the file is another one, or was changed; and its size."""
+    """Return a short digest of the file's path, size and modification time; and its size."""
     try:
         status = os.stat(path)
     except OSError as error:
