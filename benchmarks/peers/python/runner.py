@@ -2,8 +2,8 @@
 
     python runner.py PEER CONFIG IDENTIFIERS PATHS ROUNDS
 
-Files hold NUL-delimited UTF-8; an identifier that the peer refuses gets an empty path. Prints one JSON object:
-the seconds of each round, of the mapping loop alone. Everything the peer says on the side goes to stderr.
+Both files are NUL-delimited UTF-8; a refused identifier has an empty path. Prints one JSON object with the seconds of
+the mapping loop in each round.
 """
 
 from __future__ import annotations
@@ -44,18 +44,10 @@ def ocfl_py(config: dict[str, Any]) -> Callable[[str], str]:
     return get_layout(config["extensionName"]).identifier_to_path
 
 
-def document(config: dict[str, Any]) -> Callable[[str], str]:
-    """Return the loop that a reader of the specification would write."""
-    import document
-
-    return document.mapping(config)
-
-
-PEERS = {"pairtree": pairtree, "ptree": ptree, "pypairtree": pypairtree, "ocfl-py": ocfl_py, "document": document}
+PEERS = {"pairtree": pairtree, "ptree": ptree, "pypairtree": pypairtree, "ocfl-py": ocfl_py}
 
 
 def main() -> None:
-    """Read, map in rounds, write."""
     peer, config, source, target, rounds = sys.argv[1:]
     mapping = PEERS[peer](json.loads(Path(config).read_text()))
     ids = Path(source).read_bytes().decode().split("\0")[:-1]

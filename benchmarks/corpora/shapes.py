@@ -5,7 +5,7 @@ from __future__ import annotations
 import string
 import unicodedata
 
-from draw import Draw
+from benchmarks.corpora.draw import Draw
 
 __all__ = ["ark", "disk_path", "doi", "druid", "fedora_pid", "handle", "hathitrust", "urn_nbn", "uuid", "vitro"]
 

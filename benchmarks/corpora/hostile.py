@@ -5,7 +5,7 @@ No NUL and nothing but what a line of NUL-delimited text can carry, so that ever
 
 from __future__ import annotations
 
-from draw import Draw
+from benchmarks.corpora.draw import Draw
 
 __all__ = ["hostile"]
 

@@ -1,39 +1,33 @@
-"""Run the peers on the same identifiers, and tabulate their speed and where their paths differ from Pressmark's.
+"""Map the same identifiers with other programs: speed, and every path that differs from Pressmark's.
 
-    python benchmarks/run_peers.py [--count N] [--only NAME ...] [--python-only] [--record] [--note TEXT]
-
-Each peer maps, in its own process and environment, a file of identifiers in a loop that it times itself, after one
-round that does not count; the table has the best round. Then each maps a mix of all shapes with hostile identifiers,
-and every path that differs from Pressmark's is held against ``peers/differences.py``: what that does not explain is
-printed, and makes the exit code 1.
+Each peer maps a file of identifiers in its own process and environment, in a loop that it times itself; the table has
+its best round, without the first. Then each maps a mix of all shapes with hostile identifiers. A path that differs from
+Pressmark's needs a reason in ``peers/differences.py``; one without a reason is printed and makes the exit status 1.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
-import subprocess
-import sys
 import tempfile
 from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
-import corpora
-import pressmark
-from peers import differences, environments
-from peers.registry import LAYOUTS, PEERS, Peer, Subject
-from report import Report
+from benchmarks import corpora, processes
+from benchmarks.peers import differences, environments
+from benchmarks.peers.registry import LAYOUTS, PEERS, Peer, Subject
+from benchmarks.report import Report
+from benchmarks.timing import Failed
 
-ROUNDS = 4
+COUNT, RUNS = 200_000, 4
 MIX_OF_EACH = 500
 MIX_HOSTILE_SHARE = 0.25
 EXAMPLES = 3
 
 
 class Outcome(NamedTuple):
-    """What a peer did on one file."""
+    """The output of a peer for one file."""
 
     paths: list[str]
     seconds: float
@@ -41,7 +35,7 @@ class Outcome(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """How a peer's paths compare with Pressmark's."""
+    """The differences of a peer's paths from Pressmark's."""
 
     differing: int
     reasons: Counter[str]
@@ -49,7 +43,7 @@ class Comparison(NamedTuple):
 
 
 def mix() -> list[str]:
-    """Return identifiers of every made shape, a quarter of them hostile, all UTF-8 as some peers demand."""
+    """Return identifiers of every made shape, a quarter hostile, all UTF-8 because some peers need it."""
     ids: list[str] = []
     for name in corpora.NAMES:
         if not name.endswith("-real"):
@@ -57,30 +51,29 @@ def mix() -> list[str]:
     return [identifier for identifier in dict.fromkeys(ids) if not any("\ud800" <= c <= "\udfff" for c in identifier)]
 
 
-def run(command: environments.Command, subject: Subject, delimiter: str, ids: list[str], rounds: int) -> Outcome:
-    """Let a peer map ``ids``."""
+def mapped(command: environments.Command, subject: Subject, delimiter: str, ids: list[str], rounds: int) -> Outcome:
+    """Map ``ids`` with a peer.
+
+    :raises Failed: its process failed, or the number of paths is wrong
+    """
     layout = subject.layout(delimiter)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         config, source, target = folder / "config.json", folder / "identifiers", folder / "paths"
         config.write_text(json.dumps(layout.config()))
         source.write_bytes(b"".join(identifier.encode() + b"\0" for identifier in ids))
-        arguments = [*command(config), str(source), str(target), str(rounds)]
-        done = subprocess.run(arguments, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL)
-        if done.returncode:
-            raise environments.Unavailable(f"its run failed: {(done.stderr.strip().splitlines() or ['?'])[-1][:200]}")
-        said = json.loads(done.stdout.strip().splitlines()[-1])
+        answer = processes.run([*command(config), source, target, str(rounds)], environments.with_pressmark()).json()
         paths = target.read_bytes().decode("utf-8", "surrogateescape").split("\0")[:-1]
-    seconds = said["seconds"]
-    return Outcome(paths, min(seconds[1:] or seconds), said["runtime"])
+    if len(paths) != len(ids):
+        raise Failed(f"{len(paths)} paths for {len(ids)} identifiers")
+    seconds = answer["seconds"]
+    return Outcome(paths, min(seconds[1:] or seconds), answer["runtime"])
 
 
 def compare(
     peer: Peer, subject: Subject, delimiter: str, ids: list[str], ours: list[str], theirs: list[str]
 ) -> Comparison:
-    """Hold a peer's paths against ours."""
-    if len(theirs) != len(ids):
-        raise environments.Unavailable(f"gave {len(theirs)} paths for {len(ids)} identifiers")
+    """Compare a peer's paths with ours."""
     reasons: Counter[str] = Counter()
     unexplained = []
     for identifier, our, their in zip(ids, ours, theirs, strict=True):
@@ -97,15 +90,15 @@ def compare(
 
 
 class Run:
-    """The peers that could be made, and the rows of the tables."""
+    """The available peers, and the tables."""
 
-    def __init__(self, count: int, peers: list[Peer], report: Report) -> None:
+    def __init__(self, count: int, runs: int, peers: list[Peer], report: Report) -> None:
         self.report = report
+        self.runs = runs
         self.speed = corpora.load(corpora.real_or_made("hathitrust"), count, "drawn")
         self.mix = mix()
         self.missing: dict[str, str] = {}
         self.commands: dict[str, environments.Command] = {}
-        self.unexplained: list[str] = []
         for peer in peers:
             try:
                 self.commands[peer.name] = peer.environment(peer.name)
@@ -126,11 +119,11 @@ class Run:
         explanations: list[str] = []
         for peer in peers:
             try:
-                fast = run(self.commands[peer.name], subject, self.speed.delimiter, self.speed.ids, ROUNDS)
-                mixed = run(self.commands[peer.name], subject, ":", self.mix, 1)
+                fast = mapped(self.commands[peer.name], subject, self.speed.delimiter, self.speed.ids, self.runs)
+                mixed = mapped(self.commands[peer.name], subject, ":", self.mix, 1)
                 found = compare(peer, subject, self.speed.delimiter, self.speed.ids, ours, fast.paths)
                 found_in_mix = compare(peer, subject, ":", self.mix, ours_of_mix, mixed.paths)
-            except environments.Unavailable as error:
+            except Failed as error:
                 rows.append((peer.label, str(error), *[""] * 5))
                 continue
             rate = len(self.speed.ids) / fast.seconds
@@ -152,55 +145,36 @@ class Run:
             for identifier, our, their in strange[:EXAMPLES]:
                 explanations.append(f"- {peer.name}: NOT EXPLAINED: {identifier!r}: ours {our!r}, theirs {their!r}")
             if strange:
-                self.unexplained.append(f"{peer.name} {subject.key}: {len(strange):,}")
-        self.report.say(f"### {layout.name}{subject.note}", "")
+                self.report.fail(f"{peer.name} {subject.key}: {len(strange):,} differences without a known reason")
+        self.report.print(f"### {layout.name}{subject.note}", "")
         heads = ("peer", " runtime", "ns/id", "ids/s", "time / ours", "differ", "differ in mix")
         self.report.table(heads, rows)
         if explanations:
-            self.report.say(*explanations, "")
+            self.report.print(*explanations, "")
 
 
-def main() -> int:
-    """Make the environments, run, tabulate."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--count", type=int, default=200_000, help="identifiers to time (default %(default)s)")
+def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--only", nargs="+", metavar="NAME", help="peers to run, beside Pressmark")
-    parser.add_argument("--python-only", action="store_true", help="no peers but those of PyPI")
-    parser.add_argument("--record", action="store_true", help="keep the tables in benchmarks/record/")
-    parser.add_argument("--note", help="what else a reader of the record must know")
-    options = parser.parse_args()
+    parser.add_argument("--python-only", action="store_true", help="only the peers of PyPI")
+
+
+def run(options: argparse.Namespace, report: Report) -> None:
     peers = [
         peer
         for peer in PEERS
         if (peer.ours or not options.only or peer.name in options.only)
         and (not options.python_only or peer.language == "Python")
     ]
-    # The peers' processes must find the same Pressmark as this one.
-    os.environ["PYTHONPATH"] = str(Path(pressmark.__file__).parents[1])
-    report = Report("Peers on the same identifiers")
-    if options.note:
-        report.say(f"Note: {options.note}", "")
-    run_of_all = Run(options.count, peers, report)
-    report.say(
+    run_of_all = Run(options.count, options.runs, peers, report)
+    report.print(
         f"Time: {len(run_of_all.speed.ids):,} identifiers, {run_of_all.speed.origin}; prefixes end with '.'.",
         f"Mix: {len(run_of_all.mix):,} different identifiers of all made shapes, about a quarter hostile; prefixes end"
         " with ':'.",
-        "A peer's time is of its mapping loop alone, one thread, best round of its process. An identifier that one",
-        "side refuses and the other maps counts as a difference.",
+        "The time is that of the mapping loop, one thread, best round. An identifier that only one side refuses counts",
+        "as a difference.",
         "",
     )
     for subject in LAYOUTS:
         run_of_all.subject(subject)
     for name, reason in run_of_all.missing.items():
-        report.say(f"- {name} could not be had: {reason}")
-    report.say("" if run_of_all.missing else "Every peer could be had.\n")
-    for line in run_of_all.unexplained:
-        report.say(f"- differences not explained: {line}")
-    report.finish()
-    if options.record:
-        report.keep()
-    return 1 if run_of_all.unexplained else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+        report.print(f"- {name} is not available: {reason}")

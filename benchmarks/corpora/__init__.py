@@ -1,47 +1,42 @@
-"""Identifiers to measure with: seeded, of every shape that preservation stores hold, in any number.
+"""Identifiers to measure with: any number, of every shape that preservation stores hold.
 
-    python benchmarks/corpora.py                   lists the corpora: where they come from, lengths, an example
-    python benchmarks/corpora.py NAME COUNT        prints identifiers, one a line
-
-The made ones are drawn by ``shapes.py`` and are the same on every machine. The real ones (``...-real``) are read from
-the folder that ``PRESSMARK_CORPORA`` names; where it is not set, or lacks the file, they do not exist. Nothing is
-written to disk; the last few corpora stay in memory.
+The made corpora are drawn by ``shapes.py`` from a fixed seed and are the same on every machine. The real ones
+(``...-real``) are read from the directory that ``PRESSMARK_CORPORA`` names, where it has their file. Nothing is written
+to disk; the last few corpora stay in memory.
 """
 
 from __future__ import annotations
 
 import functools
 import os
-import statistics
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-import shapes
-from draw import Draw
-from hostile import hostile
+from benchmarks.corpora import shapes
+from benchmarks.corpora.draw import Draw
+from benchmarks.corpora.hostile import hostile
 
 __all__ = ["HOSTILE_SHARE", "NAMES", "ORDERS", "Corpus", "available", "load", "real_or_made"]
 
 ORDERS = ("sorted", "shuffled")
 HOSTILE_SHARE = 0.01
 _SEED = "2008-11-25"  # any fixed text; this is the date of the Pairtree draft
-# More than so many are these with a counter appended, where the shape allows: ten million then take seconds to make.
+# Further identifiers are these with a counter appended, where the shape allows it: ten million take seconds to make.
 _DISTINCT = 100_000
 
 
 class Corpus(NamedTuple):
-    """Identifiers, and what a measurement needs to know of them."""
+    """Identifiers and their origin."""
 
     name: str
     ids: list[str]
     origin: str
     delimiter: str
-    """What ends the prefix in this shape, for the layouts that remove one."""
+    """The end of the prefix in this shape, for the layouts that remove one."""
 
     def octets(self) -> int:
-        """Return how many bytes of UTF-8 the identifiers have together."""
+        """Return the size of all identifiers in bytes of UTF-8."""
         return sum(len(identifier.encode("utf-8", "surrogateescape")) for identifier in self.ids)
 
 
@@ -49,7 +44,7 @@ class _Source(NamedTuple):
     delimiter: str
     make: Callable[[Draw], str] | None = None
     file: str | None = None
-    extensible: bool = True  # whether a counter at its end leaves an identifier's shape intact
+    extensible: bool = True  # an identifier keeps its shape with a counter appended
 
 
 _SOURCES = {
@@ -76,13 +71,13 @@ def _folder_file(name: str) -> Path | None:
 
 
 def available(name: str) -> bool:
-    """Return whether the corpus can be had here: the made ones always, the real ones where their file is."""
+    """Return whether the corpus can be loaded: a made one always, a real one where its file exists."""
     file = _SOURCES[name].file
     return file is None or _folder_file(file) is not None
 
 
 def real_or_made(shape: str) -> str:
-    """Return the name of the real corpus of ``shape`` where it is at hand, else of the made one."""
+    """Return the name of the real corpus of ``shape`` if it is available, else of the made one."""
     return f"{shape}-real" if available(f"{shape}-real") else shape
 
 
@@ -90,14 +85,14 @@ def real_or_made(shape: str) -> str:
 def load(name: str, count: int, order: str = "sorted", hostile_share: float = 0.0) -> Corpus:
     """Return ``count`` identifiers.
 
-    :param order: ``"sorted"`` by code points, ``"shuffled"``, or ``"drawn"``: as they come
-    :param hostile_share: how many of them to replace by the hostile ones, at random places
+    :param order: ``"sorted"`` by code points, ``"shuffled"``, or ``"drawn"``: in the order of drawing
+    :param hostile_share: the share to replace by hostile ones, at random places
     """
     source = _SOURCES[name]
     if source.make is None:
         path = _folder_file(source.file or "")
         if path is None:
-            raise LookupError(f"corpus {name}: PRESSMARK_CORPORA names no folder with {source.file}")
+            raise LookupError(f"corpus {name}: {source.file} not found in the directory PRESSMARK_CORPORA")
         ids = _extended(path.read_text(encoding="utf-8").splitlines(), count, always=True)
         origin = f"real identifiers of {source.file}, made unique by a counter appended"
     else:
@@ -112,34 +107,13 @@ def load(name: str, count: int, order: str = "sorted", hostile_share: float = 0.
     if order == "sorted":
         ids.sort()
     elif order == "shuffled":
-        # By drawn keys: how random.shuffle draws is not promised to stay.
+        # By drawn keys: Python does not promise that random.shuffle stays the same.
         ids = [identifier for _, identifier in sorted([(draw.random(), identifier) for identifier in ids])]
     return Corpus(name, ids, f"{origin}, {order}", source.delimiter)
 
 
 def _extended(base: list[str], count: int, always: bool = False) -> list[str]:
-    """Return ``count`` of ``base``, again and again, told apart by a counter at the end."""
+    """Return ``count`` of ``base``, repeated with a counter appended."""
     if not always and count <= len(base):
         return base[:count]
     return [f"{base[number % len(base)]}{number}" for number in range(count)]
-
-
-def main() -> None:
-    """List the corpora, or print one."""
-    if sys.argv[1:]:
-        name, count = sys.argv[1], int(sys.argv[2])
-        sys.stdout.writelines(f"{identifier}\n" for identifier in load(name, count, "drawn").ids)
-        return
-    print(f"{'corpus':16} {'bytes: p5':>9} {'p50':>4} {'p95':>4} {'max':>4}  example")
-    for name in NAMES:
-        if not available(name):
-            print(f"{name:16} not at hand: PRESSMARK_CORPORA")
-            continue
-        ids = load(name, 10_000, "drawn").ids
-        lengths = sorted(len(identifier.encode()) for identifier in ids)
-        cuts = statistics.quantiles(lengths, n=20)
-        print(f"{name:16} {cuts[0]:9.0f} {cuts[9]:4.0f} {cuts[18]:4.0f} {lengths[-1]:4}  {ids[0]}")
-
-
-if __name__ == "__main__":
-    main()
