@@ -39,12 +39,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--require-peers", action="store_true", help="fail where a library to compare with is missing")
     parser.addoption("--unpaired", action="store_true", help="only tests that do not run under each implementation")
     parser.addoption("--require-native", action="store_true", help=f"fail where {MISSING}")
+    parser.addoption("--long", action="store_true", help="run the long form of the proofs that have one")
+    parser.addoption("--repeat", type=int, metavar="N", help="repeat the trials of kill and fuzz proofs N times")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line(
-        "markers", "repository: needs the source tree; left out where only the package is installed"
-    )
+    # Read by support.effort, also in the workers of pytest-xdist.
+    if config.getoption("--long"):
+        os.environ["PRESSMARK_LONG"] = "1"
+    if config.getoption("--repeat") is not None:
+        os.environ["PRESSMARK_REPEAT"] = str(config.getoption("--repeat"))
     try:
         from support.implementations import native_is_missing
 
@@ -84,6 +88,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if "twins" in fixtures and not twins_are_testable():
             return False
         if fixtures & PAIRED and config.getoption("--unpaired"):
+            return False
+        if any(mark.kwargs.get("only") for mark in item.iter_markers("long")) and not config.getoption("--long"):
             return False
         return SOURCE.is_dir() or item.get_closest_marker("repository") is None
 

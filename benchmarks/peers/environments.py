@@ -84,8 +84,8 @@ def interpreter(peer: str) -> Path:
 
 
 def python(peer: str) -> Command:
-    """Make a virtual environment with the peer of ``python/<peer>.txt``."""
-    used = str(interpreter(peer))
+    """Make a virtual environment with the peer of ``python/<peer>.txt``, if that file exists."""
+    used = str(interpreter(peer)) if (HERE / "python" / f"{peer}.txt").exists() else sys.executable
     return lambda config: (used, str(HERE / "python" / "runner.py"), peer, str(config))
 
 

@@ -71,6 +71,7 @@ PEERS = (
     Peer("Pressmark lines", "", "Python", _ALL, environments.ours, ours=True),
     Peer("Pressmark arrow", "", "Python", _ALL, environments.ours, ours=True),
     Peer("Pressmark pure", "", "Python", _ALL, environments.ours, ours=True),
+    Peer("document", "(a plain loop)", "Python", ("pairtree", "0003", "0012"), environments.python),
     Peer("pairtree", "0.8.1", "Python", ("pairtree",), environments.python),
     Peer("ptree", "0.3", "Python", ("pairtree",), environments.python, slashes_around=True),
     Peer("pypairtree", "1.1.0", "Python", ("pairtree",), environments.python, slashes_around=True),

@@ -231,7 +231,7 @@ def measure_all(report: Report, options: argparse.Namespace, threads: int) -> li
 
 def measure_targets(report: Report, options: argparse.Namespace, threads: int) -> list[Cell]:
     """Measure the cells that have a target."""
-    from pressmark._kernels.native import digests
+    from pressmark._kernels import native as digests
 
     cells = []
     best, forced = digests.best_level(), digests.level()

@@ -1,10 +1,9 @@
 """Map identifiers: ratios to yardsticks, gains by threads, and a check of every path.
 
 Yardsticks, in the same process and on the same identifiers: "upper" is ``list(map(str.upper, ids))``; "md5", "sha256"
-and "sha512" are ``[hashlib.sha256(i.encode()).hexdigest() for i in ids]`` with that digest; "loop" is the layout as a
-plain Python loop (of ``pressmark bench``); "memcpy" copies the bytes of the paths and their offsets into allocated
-memory, and "new copy" into memory that the system must first provide, as the Arrow output needs. Ratio: best time of
-the subject divided by best time of the yardstick.
+and "sha512" are ``[hashlib.sha256(i.encode()).hexdigest() for i in ids]`` with that digest; "memcpy" copies the bytes of
+the paths and their offsets into allocated memory, and "new copy" into memory that the system must first provide, as the
+Arrow output needs. Ratio: best time of the subject divided by best time of the yardstick.
 
 --check maps every corpus with every layout and both implementations, from lists, lines and Arrow columns, on one thread
 and on two, and compares all paths with checksums.json. --all adds the times to that.
@@ -26,7 +25,6 @@ from benchmarks.inputs import INPUTS, Input, checksum
 from benchmarks.report import Report, verdict
 from benchmarks.timing import Times, take_turns, timed
 from pressmark import _kernels
-from pressmark.bench import cases as bench_cases
 
 COUNT, RUNS = 1_000_000, 9
 SECONDS = 2.0
@@ -46,7 +44,6 @@ class Row(NamedTuple):
 
 ROWS = (
     Row("pairtree", "list", "upper", 1.0),
-    Row("pairtree", "list", "loop"),
     Row("pairtree", "arrow", "upper", 0.25),
     Row("pairtree", "lines", "upper"),
     Row("pairtree", "list", "upper", None, "pure"),
@@ -56,7 +53,6 @@ ROWS = (
     Row("0011-encode", "list", "upper"),
     Row("0011-encode", "arrow", "upper"),
     Row("0003-sha256", "list", "sha256", 0.35),
-    Row("0003-sha256", "list", "loop"),
     Row("0003-sha256", "arrow", "sha256", 0.15),
     Row("0003-sha256", "lines", "sha256"),
     Row("0003-sha256", "list", "sha256", None, "pure"),
@@ -156,7 +152,6 @@ def beside(subject: Callable[[], Any], yardstick: Callable[[], Any], runs: int) 
 def layout_rows(corpus: corpora.Corpus, runs: int) -> Iterator[tuple[str, ...]]:
     """Measure every row of ``ROWS``."""
     ids, count = corpus.ids, len(corpus.ids)
-    loops = {case.layout.name: case.loop for case in reversed(bench_cases())}
 
     def digests(algorithm: Callable[..., Any]) -> Callable[[], Any]:
         return lambda: [algorithm(identifier.encode()).hexdigest() for identifier in ids]
@@ -168,10 +163,6 @@ def layout_rows(corpus: corpora.Corpus, runs: int) -> Iterator[tuple[str, ...]]:
         pure = row.implementation == "pure"
         with checksums.implementation(row.implementation):
             layout = CASES[row.case].make(corpus.delimiter)
-            if row.yardstick == "loop":
-                loop = loops[layout.name]
-                assert loop is not None
-                yardsticks["loop"] = functools.partial(loop, ids)
             action = functools.partial(INPUTS[row.kind].run, layout, prepared[row.kind], 1)
             times = beside(action, yardsticks[row.yardstick], 3 if pure else runs)
         subject, yardstick = times.best("subject").seconds, times.best("yardstick").seconds

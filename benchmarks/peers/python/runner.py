@@ -44,7 +44,14 @@ def ocfl_py(config: dict[str, Any]) -> Callable[[str], str]:
     return get_layout(config["extensionName"]).identifier_to_path
 
 
-PEERS = {"pairtree": pairtree, "ptree": ptree, "pypairtree": pypairtree, "ocfl-py": ocfl_py}
+def document(config: dict[str, Any]) -> Callable[[str], str]:
+    """Return a plain loop from ``document.py``."""
+    import document
+
+    return document.mapping(config)
+
+
+PEERS = {"pairtree": pairtree, "ptree": ptree, "pypairtree": pypairtree, "ocfl-py": ocfl_py, "document": document}
 
 
 def main() -> None:
