@@ -1,9 +1,9 @@
 """Map identifiers: ratios to yardsticks, gains by threads, and a check of every path.
 
 Yardsticks, in the same process and on the same identifiers: "upper" is ``list(map(str.upper, ids))``; "md5", "sha256"
-and "sha512" are ``[hashlib.sha256(i.encode()).hexdigest() for i in ids]`` with that digest; "memcpy" copies the bytes of
-the paths and their offsets into allocated memory, and "new copy" into memory that the system must first provide, as the
-Arrow output needs. Ratio: best time of the subject divided by best time of the yardstick.
+and "sha512" are ``[hashlib.sha256(i.encode()).hexdigest() for i in ids]`` with that digest; "memcpy" copies the bytes
+of the paths and their offsets into allocated memory, and "new copy" into memory that the system must first provide, as
+the Arrow output needs. Ratio: best time of the subject divided by best time of the yardstick.
 
 --check maps every corpus with every layout and both implementations, from lists, lines and Arrow columns, on one thread
 and on two, and compares all paths with checksums.json. --all adds the times to that.

@@ -1,4 +1,4 @@
-"""Layouts as plain Python loops, written from the steps of the specifications: the code of a project without Pressmark."""
+"""Layouts as plain Python loops, written from the steps of the specifications, as one would without Pressmark."""
 
 from __future__ import annotations
 
