@@ -85,7 +85,7 @@ def cluster(folder: Path) -> Iterator[tuple[Path, subprocess.Popen[bytes], list[
     dask = [sys.executable, "-m", "dask"]
     common = ["--host", "127.0.0.1", "--no-dashboard", "--scheduler-file", str(file)]
     scheduler = subprocess.Popen([*dask, "scheduler", "--port", "0", *common], **quiet)  # type: ignore[call-overload]
-    local = ["--nworkers", "1", "--nthreads", "1", "--death-timeout", "5", "--local-directory", str(folder)]
+    local = ["--nworkers", "1", "--nthreads", "1", "--death-timeout", "60", "--local-directory", str(folder)]
     workers = [subprocess.Popen([*dask, "worker", *local, *common], **quiet) for _ in range(2)]  # type: ignore[call-overload]
     try:
         while not file.exists():
@@ -115,7 +115,7 @@ def migrated(source: Path, root: Path, *how: str, once: Callable[[], None] | Non
                 once = None
             time.sleep(0.002)
         talk = process.communicate()[1].decode()
-    assert once is None, "the run ended before anything could be killed: take more objects"
+    assert once is None, f"the run ended before the kill: {talk}"
     assert process.returncode == expected, (process.returncode, talk)
 
 
