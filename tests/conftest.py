@@ -1,6 +1,6 @@
 """Every test of a behaviour runs twice, as ``[native]`` and as ``[pure]``: it uses the fixture ``implementation``.
 
-Tests that compare the two use the fixture ``both``. Properties with expensive examples use ``implementations`` and try
+Tests that compare the two use the fixture ``twins``. Properties with expensive examples use ``implementations`` and try
 each example under all of them. ``PRESSMARK_IMPLEMENTATION=pure`` (or ``native``) restricts the run to one of the two.
 Without the native extensions only the pure half runs, and the header reports it; ``--require-native`` makes it an error.
 """
