@@ -1,4 +1,4 @@
-"""What is measured: layouts with parameters that suit a corpus, and the corpora that each can map."""
+"""The layouts to measure, with parameters that suit a corpus, and the corpora that each layout maps."""
 
 from __future__ import annotations
 
@@ -6,27 +6,27 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-import corpora
 import pressmark
+from benchmarks import corpora
 from pressmark.layouts import Layout
 
 __all__ = ["CASES", "COLLECTIONS", "Case", "Collection", "pairs"]
 
-#: What the vitro corpus lives in.
+#: The namespaces of the vitro corpus.
 _NAMESPACES = {"f": "http://vivo.mydomain.edu/file/", "v": "http://vivo.mydomain.edu/"}
 
 
 class Case(NamedTuple):
-    """A layout under a short name of its own."""
+    """A layout and its parameters under a short name."""
 
     name: str
     layout: str
     parameters: Mapping[str, Any] = MappingProxyType({})
     takes: str = ""
-    """The parameter that the corpus decides: ``delimiter``, ``delimiters`` or ``namespaces``."""
+    """The parameter whose value depends on the corpus: ``delimiter``, ``delimiters`` or ``namespaces``."""
 
     def make(self, delimiter: str) -> Layout:
-        """Return the layout, for identifiers whose prefix ``delimiter`` ends."""
+        """Return the layout for identifiers whose prefix ends with ``delimiter``."""
         decided = {"delimiter": delimiter, "delimiters": [delimiter], "namespaces": _NAMESPACES}
         return pressmark.layout(
             self.layout, **self.parameters, **({self.takes: decided[self.takes]} if self.takes else {})
@@ -55,7 +55,7 @@ CASES = {
 
 
 class Collection(NamedTuple):
-    """A corpus in an order, with or without hostile identifiers among it."""
+    """A corpus in an order, with or without hostile identifiers."""
 
     corpus: str
     order: str = "sorted"
@@ -63,7 +63,7 @@ class Collection(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The name in test parameters and in the file of checksums."""
+        """The name in ``checksums.json``."""
         return f"{self.corpus}{'+hostile' if self.hostile_share else ''}-{self.order}"
 
     def load(self, count: int) -> corpora.Corpus:
@@ -71,25 +71,25 @@ class Collection(NamedTuple):
         return corpora.load(self.corpus, count, self.order, self.hostile_share)
 
 
-#: Every corpus sorted; one shuffled too (the order changes memory access, not work), and one with hostile identifiers.
+#: Every corpus sorted, one also shuffled (the order changes memory access only), and one with hostile identifiers.
 COLLECTIONS = (
     *(Collection(name) for name in corpora.NAMES),
     Collection("hathitrust", "shuffled"),
     Collection("hathitrust", "shuffled", corpora.HOSTILE_SHARE),
 )
 
-# What a layout was not made for, so that it refuses many or all: 0010's segments must use up the whole identifier.
-# checksums.json says of each pair how many identifiers fail.
+# Left out: corpora of which a layout refuses many identifiers or all. 0010 needs identifiers of one length.
+# checksums.json has the number of refused identifiers of each pair.
 _ONLY = {"0010": ("druid",)}
 _NOT = {
-    "0002": ("vitro",),  # its "//" would be an empty segment
-    "0007": ("disk-path",),  # not ASCII in places
-    "vitro": ("disk-path",),  # not Latin-1 in places
+    "0002": ("vitro",),  # "//" makes an empty segment
+    "0007": ("disk-path",),  # not all ASCII
+    "vitro": ("disk-path",),  # not all Latin-1
 }
 
 
 def pairs() -> list[tuple[Case, Collection]]:
-    """Return every case with every collection that it can map."""
+    """Return every case with every collection that it maps."""
     return [
         (case, collection)
         for case in CASES.values()

@@ -1,56 +1,51 @@
-"""The expected output of every case, as checksums of the pure twin's paths: ``checksums.json``.
+"""The expected paths of every case, as checksums of the pure implementation's output: ``checksums.json``.
 
-    python benchmarks/checksums.py            says which checksums of the file are stale
-    python benchmarks/checksums.py --write    makes the file anew
-
-The pure twin makes them, so a benchmark of the native one checks it against the readable transcription.
+The pure implementation makes them, so the native one is checked against the readable transcription.
 """
 
 from __future__ import annotations
 
 import functools
 import json
-import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-import cases
-from doors import DOORS, checksum
+from benchmarks.cases import CASES, Case, Collection, pairs
+from benchmarks.inputs import INPUTS, checksum
 from pressmark import _kernels
 
-__all__ = ["COUNT", "Expected", "expected", "twin"]
+__all__ = ["COUNT", "Expected", "expected", "implementation", "stale", "write"]
 
-#: How many identifiers of each collection the committed checksums are of.
+#: The size of the collections in ``checksums.json``.
 COUNT = 10_000
 _FILE = Path(__file__).with_name("checksums.json")
 
 
 class Expected(NamedTuple):
-    """What a mapping must give: the checksum, how many failed, and how many bytes the paths have."""
+    """The expected output of a mapping: its checksum, the number of refused identifiers, the bytes of all paths."""
 
     sha256: str
     failed: int
     octets: int
 
 
-class twin:
-    """Run with the implementation called ``name``: ``with twin("pure"): ...``."""
-
-    def __init__(self, name: str) -> None:
-        self.kernels = _kernels.load(name)
-
-    def __enter__(self) -> None:
-        self.before, _kernels.active = _kernels.active, self.kernels
-
-    def __exit__(self, *_error: object) -> None:
-        _kernels.active = self.before
+@contextmanager
+def implementation(name: str) -> Iterator[None]:
+    """Run with the implementation called ``name``."""
+    before, _kernels.active = _kernels.active, _kernels.load(name)
+    try:
+        yield
+    finally:
+        _kernels.active = before
 
 
-def _compute(case: cases.Case, collection: cases.Collection, count: int) -> Expected:
+def _compute(case: Case, collection: Collection, count: int) -> Expected:
     corpus = collection.load(count)
-    with twin("pure"):
-        door = DOORS["list"]
-        paths = list(door.paths(door.run(case.make(corpus.delimiter), door.prepare(corpus.ids), 1)))
+    with implementation("pure"):
+        kind = INPUTS["list"]
+        paths = list(kind.paths(kind.run(case.make(corpus.delimiter), kind.prepare(corpus.ids), 1)))
     return Expected(checksum(paths), paths.count(b""), sum(map(len, paths)))
 
 
@@ -60,30 +55,30 @@ def _committed() -> dict[str, Expected]:
 
 
 @functools.cache
-def expected(case_name: str, collection: cases.Collection, count: int) -> Expected:
-    """Return what the case must give: from the file, or for real corpora and other sizes from the pure twin now."""
+def expected(case_name: str, collection: Collection, count: int) -> Expected:
+    """Return the expected output: from the file, or computed for real corpora and other sizes."""
     if count == COUNT and not collection.corpus.endswith("-real"):
         return _committed()[f"{case_name} {collection.name}"]
-    return _compute(cases.CASES[case_name], collection, count)
+    return _compute(CASES[case_name], collection, count)
 
 
-def main() -> int:
-    """Compare or write the file."""
-    made = {
+def _computed() -> dict[str, Expected]:
+    return {
         f"{case.name} {collection.name}": _compute(case, collection, COUNT)
-        for case, collection in cases.pairs()
+        for case, collection in pairs()
         if not collection.corpus.endswith("-real")
     }
-    if "--write" in sys.argv[1:]:
-        lines = ",\n".join(f"    {json.dumps(key)}: {json.dumps(list(value))}" for key, value in sorted(made.items()))
-        _FILE.write_text(
-            f'{{\n  "count": {COUNT},\n  "fields": {json.dumps(Expected._fields)},\n  "cases": {{\n{lines}\n  }}\n}}\n'
-        )
-        return 0
-    stale = sorted(key for key in made.keys() | _committed().keys() if made.get(key) != _committed().get(key))
-    print(*(f"stale: {key}" for key in stale), f"{len(made)} checksums, {len(stale)} stale", sep="\n")
-    return 1 if stale else 0
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+def stale() -> list[str]:
+    """Return the entries of ``checksums.json`` that the pure implementation contradicts."""
+    made, committed = _computed(), _committed()
+    return sorted(key for key in made.keys() | committed.keys() if made.get(key) != committed.get(key))
+
+
+def write() -> None:
+    """Write ``checksums.json`` from the pure implementation's paths."""
+    lines = ",\n".join(f"    {json.dumps(key)}: {json.dumps(value)}" for key, value in sorted(_computed().items()))
+    _FILE.write_text(
+        f'{{\n  "count": {COUNT},\n  "fields": {json.dumps(Expected._fields)},\n  "cases": {{\n{lines}\n  }}\n}}\n'
+    )

@@ -1,4 +1,4 @@
-"""Where a run was made: the facts without which its figures say nothing."""
+"""The machine and the versions that a result belongs to."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ import importlib.metadata
 import os
 import platform
 import re
-import shlex
-import sys
 from pathlib import Path
 
 import pressmark
@@ -45,14 +43,14 @@ def _version(package: str) -> str:
 
 
 class OtherWork:
-    """How much of the machine's cores other programs use, from here on (Linux only)."""
+    """Measures the share of the cores that other programs use (Linux only)."""
 
     def __init__(self) -> None:
         self.start = self._read()
 
     @staticmethod
     def _read() -> tuple[float, float] | None:
-        """Return the seconds that all cores together were busy for others, and those that passed on all of them."""
+        """Return the seconds that all cores worked for other programs, and the seconds that passed on all of them."""
         try:
             fields = Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]
         except OSError:
@@ -65,7 +63,7 @@ class OtherWork:
         return busy - own, busy + (idle + wait) / tick
 
     def share(self) -> float | None:
-        """Return the share of all cores since the start, or :data:`None` where the system does not say."""
+        """Return the share since the start; :data:`None` where the system does not report it."""
         stop = self._read()
         if self.start is None or stop is None or stop[1] <= self.start[1]:
             return None
@@ -73,19 +71,17 @@ class OtherWork:
 
 
 def short_name() -> str:
-    """Return a name for file names: ``amd-epyc-2-cores``."""
+    """Return the machine's name for file names, such as ``amd-epyc-2-cores``."""
     return re.sub("[^a-z0-9]+", "-", f"{_processor()} {_cores()} cores".lower()).strip("-")
 
 
 def describe() -> list[tuple[str, str]]:
-    """Return what identifies machine, versions and command, as labels and values."""
-    command = [Path(sys.argv[0]).name, *sys.argv[1:]]
+    """Return labels and values of machine and versions."""
     load = f", load average {os.getloadavg()[0]:.1f} at the start" if hasattr(os, "getloadavg") else ""
     return [
         ("machine", f"{_processor()}, {_cores()} cores{load}"),
         ("system", _system()),
         ("Python", f"{platform.python_implementation()} {platform.python_version()}, {platform.python_compiler()}"),
         ("pressmark", f"{pressmark.__version__}, {pressmark.implementation}, vector level {_kernels.active.LEVEL}"),
-        ("packages", ", ".join(f"{name} {_version(name)}" for name in ("pyarrow", "pytest-benchmark"))),
-        ("command", shlex.join(command)),
+        ("packages", ", ".join(f"{name} {_version(name)}" for name in ("pyarrow", "blake3", "xxhash"))),
     ]

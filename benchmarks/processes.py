@@ -1,53 +1,53 @@
-"""A process and all that it starts: how long it takes, and the most memory that the whole tree has at one moment."""
+"""Run a command and measure it with all processes that it starts: time, processor time, memory."""
 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
+import re
+import resource
 import signal
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-__all__ = ["Measured", "TooSlow", "run"]
+import pressmark
+from benchmarks.timing import Cost, Failed
 
-_PAGE = os.sysconf("SC_PAGE_SIZE")
-# Between two looks at the tree, in seconds: a hundredth of the time that it has run, within these.
+__all__ = ["Measured", "our_environment", "python", "python_script", "run"]
+
+# Seconds between two looks at the memory: a hundredth of the time that the command has run, within these limits.
 _SOONEST, _LATEST = 0.005, 0.25
 
 
-class TooSlow(Exception):
-    """The process was ended, because its time was up."""
-
-
 class Measured(NamedTuple):
-    """What a process cost.
+    """A command that has ended."""
 
-    :ivar status: its exit status
-    :ivar seconds: from before it was started until it had ended
-    :ivar max_rss: the largest sum of the resident sets of all processes of the tree that was seen, in bytes; pages that
-        two of them share count twice
-    """
-
-    status: int
-    seconds: float
-    max_rss: int
+    cost: Cost
     output: str
-    errors: str
+
+    def json(self) -> Any:
+        """Return the last line of the output, parsed."""
+        return json.loads(self.output.splitlines()[-1])
 
 
-def run(command: Sequence[str], environment: Mapping[str, str], limit: float | None = None) -> Measured:
-    """Run a command; should we be interrupted, it and all that it has started end, too.
+def run(
+    command: Sequence[str | Path], environment: Mapping[str, str] | None = None, limit: float | None = None
+) -> Measured:
+    """Run a command to its end; an interruption ends it and its children.
 
     :param limit: seconds after which it is ended
-    :raises TooSlow: it was
+    :raises Failed: it took longer than ``limit``, or its exit status is not 0
     """
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     begin = time.perf_counter()
     process = subprocess.Popen(
-        command,
+        list(map(str, command)),
         env=environment,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -62,7 +62,7 @@ def run(command: Sequence[str], environment: Mapping[str, str], limit: float | N
         output, errors = process.communicate(timeout=limit)
         seconds = time.perf_counter() - begin
     except subprocess.TimeoutExpired:
-        raise TooSlow(f"ended after {limit:.0f} s") from None
+        raise Failed(f"ended after {limit:.0f} s") from None
     finally:
         watch.ended.set()
         if process.poll() is None:
@@ -70,32 +70,57 @@ def run(command: Sequence[str], environment: Mapping[str, str], limit: float | N
                 os.killpg(process.pid, signal.SIGKILL)
             process.communicate()
         watch.join()
-    return Measured(process.returncode, seconds, watch.most, output, errors)
+    if process.returncode:
+        last = (errors.strip().splitlines() or [f"exit status {process.returncode}"])[-1]
+        raise Failed(f"failed: {last[:200]}")
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return Measured(Cost(seconds, seconds, cpu, watch.max_rss), output)
+
+
+def python(code: str, *arguments: str | Path) -> Measured:
+    """Run Python code in a process that finds this Pressmark."""
+    return run([sys.executable, "-c", code, *arguments], our_environment())
+
+
+def python_script(script: Path, *arguments: str | Path) -> Measured:
+    """Run a Python script in a process that finds this Pressmark."""
+    return run([sys.executable, script, *arguments], our_environment())
+
+
+def our_environment() -> dict[str, str]:
+    """Return environment variables under which a Python process finds the Pressmark of this process."""
+    return {**os.environ, "PYTHONPATH": str(Path(pressmark.__file__).parents[1])}
 
 
 class _Watch(threading.Thread):
     def __init__(self, pid: int) -> None:
         super().__init__(daemon=True)
         self.ended = threading.Event()
-        self.most = 0
+        self.max_rss = 0
         self._pid = pid
 
     def run(self) -> None:
         begin = time.perf_counter()
         while not self.ended.wait(min(_LATEST, max(_SOONEST, (time.perf_counter() - begin) / 100))):
-            self.most = max(self.most, _memory(self._pid))
+            self.max_rss = max(self.max_rss, _memory(self._pid))
 
 
 def _memory(pid: int) -> int:
-    """Return the sum of the resident sets of a process and all below it (Linux only, elsewhere 0)."""
-    total = 0
+    """Return the memory of a process and its descendants in bytes (Linux only, elsewhere 0).
+
+    One process reports its high-water mark. Of several, the resident sets are added; pages that two of them share
+    count twice.
+    """
+    states = []
     waiting = [str(pid)]
     while waiting:
         folder = Path("/proc", waiting.pop())
         try:
-            total += int((folder / "statm").read_text().split()[1]) * _PAGE
+            states.append((folder / "status").read_text())
             for task in os.listdir(folder / "task"):
                 waiting += (folder / "task" / task / "children").read_text().split()
-        except OSError:  # it has just ended
+        except OSError:  # the process has just ended
             continue
-    return total
+    field = "VmHWM" if len(states) == 1 else "VmRSS"
+    return sum(1024 * int(found[1]) for state in states if (found := re.search(rf"{field}:\s*(\d+)", state)))

@@ -1,66 +1,102 @@
-"""Tables that a person reads on a terminal and a repository keeps: Markdown, to both."""
+"""Tables for a terminal and for the repository: Markdown in both places."""
 
 from __future__ import annotations
 
 import datetime
+import json
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-import machine
+from benchmarks import machine
 
-__all__ = ["Report"]
+__all__ = ["Report", "verdict"]
 
 _FOLDER = Path(__file__).with_name("record")
 
 
 class Report:
-    """Print a section as it grows; :meth:`keep` adds it to the day's record of this machine."""
+    """The results of a suite: printed as they come, and kept by :meth:`keep`.
 
-    def __init__(self, title: str) -> None:
-        self.lines: list[str] = []
-        self.say(f"## {title}", "")
-        self.say(*(f"- {label}: {value}" for label, value in machine.describe()), "")
-        self.others = machine.OtherWork()
+    :ivar failures: wrong answers; any makes the exit status 1
+    """
 
-    def say(self, *lines: str) -> None:
-        """Print lines and remember them."""
+    def __init__(self, suite: str, arguments: Sequence[str], note: str | None = None) -> None:
+        self.failures: list[str] = []
+        self._suite = suite
+        self._machine = [*machine.describe(), ("command", f"python -m benchmarks {shlex.join(arguments)}")]
+        self._others = machine.OtherWork()
+        self._lines: list[str] = []
+        self.print(f"## {suite}", "", *(f"- {label}: {value}" for label, value in self._machine), "")
+        if note:
+            self.print(f"Note: {note}", "")
+
+    def print(self, *lines: str) -> None:
+        """Print lines, and add them to the record."""
         print(*lines, sep="\n", flush=True)
-        self.lines += lines
+        self._lines += lines
+
+    def fail(self, message: str) -> None:
+        """Report a wrong answer."""
+        self.failures.append(message)
+        self.print(f"- WRONG: {message}")
+
+    def heads(self, *heads: str) -> None:
+        """Print the head of a table whose rows follow one by one.
+
+        The first column and those whose head begins with a space are aligned left.
+        """
+        self.print(f"| {' | '.join(heads)} |", _rule(heads))
+
+    def row(self, *cells: str) -> None:
+        """Print a row of the table begun by :meth:`heads`."""
+        self.print(f"| {' | '.join(cells)} |")
 
     def table(self, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-        """Print a table: the first column and those whose head begins with a space to the left, others to the right."""
-        widths = [max(len(cell) for cell in column) for column in zip(heads, *rows, strict=True)]
-        left = [index == 0 or head.startswith(" ") for index, head in enumerate(heads)]
+        """Print a whole table with aligned columns."""
+        widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
 
-        def line(cells: Sequence[str]) -> str:
-            padded = (
-                cell.ljust(width) if to_left else cell.rjust(width)
-                for cell, width, to_left in zip(cells, widths, left, strict=True)
-            )
-            return f"| {' | '.join(padded)} |"
+        def padded(cells: Sequence[str]) -> str:
+            columns = zip(_is_left(heads), cells, widths, strict=True)
+            return " | ".join(cell.ljust(size) if left else cell.rjust(size) for left, cell, size in columns)
 
-        rule = "|".join(
-            "-" * (width + 2) if to_left else "-" * (width + 1) + ":"
-            for width, to_left in zip(widths, left, strict=True)
-        )
-        self.say(line(heads), f"|{rule}|", *map(line, rows), "")
+        self.print(f"| {padded(heads)} |", _rule(heads))
+        self.print(*(f"| {padded(row)} |" for row in rows), "")
 
     def finish(self) -> None:
-        """Say how much of the machine other programs had meanwhile."""
-        share = self.others.share()
-        if share is not None:
-            self.say(f"Other programs used {share:.0%} of the machine's cores meanwhile.", "")
+        """Print the share of the machine that other programs used."""
+        share = self._others.share()
+        self.print(
+            "", *([] if share is None else [f"Other programs used {share:.0%} of the cores during the run.", ""])
+        )
 
-    def keep(self) -> Path:
-        """Add the section to ``record/<date>-<machine>.md``, in the place of one with the same title."""
+    def keep(self, facts: dict[str, Any] | None) -> None:
+        """Write the section to ``record/<date>-<machine>.md``, replacing the suite's earlier one, and facts as JSON."""
         date = datetime.date.today().isoformat()
         path = _FOLDER / f"{date}-{machine.short_name()}.md"
-        _FOLDER.mkdir(exist_ok=True)
         text = path.read_text() if path.exists() else f"# {date}\n\n"
-        title = self.lines[0]
         head, *sections = text.split("\n## ")
-        kept = [section for section in sections if f"## {section.partition(chr(10))[0]}" != title]
-        body = "\n".join(self.lines).rstrip()[len("## ") :] + "\n"
-        path.write_text("\n## ".join([head.rstrip("\n") + "\n", *(s.rstrip("\n") + "\n" for s in kept), body]))
+        kept = [section.rstrip("\n") + "\n" for section in sections if section.partition("\n")[0] != self._suite]
+        body = "\n".join(self._lines).rstrip()[len("## ") :] + "\n"
+        path.write_text("\n## ".join([head.rstrip("\n") + "\n", *kept, body]))
+        if facts is not None:
+            facts = {"machine": dict(self._machine), **facts}
+            path.with_name(f"{path.stem}-{self._suite}.json").write_text(json.dumps(facts, indent=1) + "\n")
         print(f"kept in {path}")
-        return path
+
+
+def verdict(value: float, target: float | None, at_least: bool = False) -> str:
+    """Return whether a target is met, in words."""
+    if target is None:
+        return ""
+    met = value >= target if at_least else value <= target
+    return f"{'≥' if at_least else '≤'} {target:,g} {'met' if met else 'MISSED'}"
+
+
+def _is_left(heads: Sequence[str]) -> list[bool]:
+    return [index == 0 or head.startswith(" ") for index, head in enumerate(heads)]
+
+
+def _rule(heads: Sequence[str]) -> str:
+    return "|".join(["", *("---" if left else "---:" for left in _is_left(heads)), ""])

@@ -1,7 +1,8 @@
-# Shared by the scripts of this folder: sourced, never run.
+# Shared by the scripts of this folder; it is sourced.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+cd "$root"
 
 say() { printf '\n== %s\n' "$*"; }
 fail() { printf 'error: %s\n' "$*" >&2; exit 1; }
@@ -9,28 +10,75 @@ fail() { printf 'error: %s\n' "$*" >&2; exit 1; }
 # The first CPython of at least 3.11 among $PYTHON and the usual names.
 find_python() {
     local name
-    for name in "${PYTHON:-}" python3 python3.13 python3.12 python3.11 python; do
+    for name in "${PYTHON:-}" python3 python3.14 python3.13 python3.12 python3.11 python; do
         if [ -n "$name" ] && "$name" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
             command -v "$name"
             return
         fi
     done
-    fail "no CPython 3.11 or newer found; name one in PYTHON"
+    fail "CPython 3.11 or newer not found; name one in PYTHON"
 }
 
-# environment NAME [BESIDE]: a fresh virtual environment build/NAME, its python in $python. What build/BESIDE has is there, too, if that
-# has been made: installing all that tests need takes longer than many of them.
+# environment NAME EXTRA: a virtual environment build/NAME, its Python in $python, with the packages that building
+# Pressmark and the extra of pyproject.toml need. It is kept until pyproject.toml changes.
 environment() {
-    local base beside=$root/build/${2:-}/bin/python packages='import sysconfig; print(sysconfig.get_path("purelib"))'
+    local base folder=$root/build/$1
     base=$(find_python)
-    python=$root/build/$1/bin/python
-    rm -rf "$root/build/$1"
-    "$base" -m venv "$root/build/$1" || fail "$base cannot make virtual environments (Debian: install python3-venv)"
-    "$python" -m pip install --quiet --upgrade pip setuptools
-    if [ -n "${2:-}" ] && [ -x "$beside" ]; then
-        "$beside" -c "$packages" >"$("$python" -c "$packages")/beside.pth"
+    python=$folder/bin/python
+    mkdir -p build
+    "$base" - "$2" >"build/$1.wanted" <<'END'
+import sys, tomllib
+with open("pyproject.toml", "rb") as file:
+    settings = tomllib.load(file)
+project = settings["project"]
+print("#", sys.executable, sys.version)
+print(*settings["build-system"]["requires"], *project["dependencies"], sep="\n")
+print(*project["optional-dependencies"][sys.argv[1]], sep="\n")
+END
+    if ! cmp -s "build/$1.wanted" "$folder/requirements.txt"; then
+        rm -rf "$folder"
+        "$base" -m venv "$folder" || fail "$base cannot make virtual environments (Debian: install python3-venv)"
+        "$python" -m pip install --quiet --upgrade pip
+        "$python" -m pip install --quiet -r "build/$1.wanted"
+        cp "build/$1.wanted" "$folder/requirements.txt"
     fi
 }
 
-# is_native FILE...: whether a built wheel holds the extension modules.
-is_native() { case "$1" in *-none-any.whl) return 1 ;; esac; }
+# environment_like NAME OTHER: a fresh virtual environment build/NAME that finds the packages of build/OTHER.
+environment_like() {
+    local other=$root/build/$2/bin/python packages='import sysconfig; print(sysconfig.get_path("purelib"))'
+    rm -rf "build/$1"
+    "$other" -m venv --without-pip "build/$1"
+    python=$root/build/$1/bin/python
+    "$other" -c "$packages" >"$("$python" -c "$packages")/packages.pth"
+}
+
+# build_wheel SOURCE FOLDER: the wheel of a source tree, in a folder of its own; its name in $wheel.
+build_wheel() {
+    rm -rf "$2" "$1"/build/lib* "$1"/build/temp* "$1"/build/bdist*
+    "$root/build/test/bin/python" -m pip wheel --quiet --no-build-isolation --no-deps --wheel-dir "$2" "$1" \
+        >build/build.log 2>&1 || { tail -50 build/build.log; exit 1; }
+    wheel=$(ls "$2"/*.whl)
+}
+
+# install: $wheel into the environment of $python.
+install() {
+    "$root/build/test/bin/python" -m pip --python "$python" install --quiet --force-reinstall --no-deps "$wheel"
+}
+
+# stage NAME: a folder build/NAME with all that tests need but the source tree, so that only an installed package is found.
+stage() {
+    rm -rf "build/$1"
+    mkdir -p "build/$1"
+    cp -R tests ci docs examples pyproject.toml README.md "build/$1"
+    cd "build/$1"
+}
+
+# Temporary files in memory, where the system has a file system for that: tests flush many files to the disk.
+temporary_files() {
+    if [ -w /dev/shm ]; then
+        TMPDIR=$(mktemp -d /dev/shm/pressmark-test-XXXXXX)
+        export TMPDIR
+        trap 'chmod -R u+rwX "$TMPDIR" && rm -rf "$TMPDIR"' EXIT
+    fi
+}

@@ -1,9 +1,9 @@
-"""Every test of a behaviour runs twice, as ``[native]`` and as ``[pure]``: it asks for the fixture ``implementation``.
+"""Every test of a behaviour runs twice, as ``[native]`` and as ``[pure]``: it uses the fixture ``implementation``.
 
-Tests that compare the two ask for the fixture ``twins``, and properties whose examples are dear to draw for
-``implementations``, to try each example under all of them. ``PRESSMARK_IMPLEMENTATION=pure`` (or ``native``) leaves
-one of the two; where the extension is not built the native half is absent and the header says so, unless
-``--require-native`` makes that an error.
+Tests that compare the two use the fixture ``twins``. Properties with expensive examples use ``implementations`` and try
+each example under all of them. ``PRESSMARK_IMPLEMENTATION=pure`` (or ``native``) restricts the run to one of the two.
+Without the native extensions only the pure half runs, and the header reports it; ``--require-native`` makes that an
+error.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SOURCE = Path(__file__).parents[1] / "src"
 PAIRED = {"implementation", "implementations", "twins"}
 MISSING = "the native extension of pressmark is not built"
 
-# The fixture `implementation` is the same for every example of a property: nothing to reset between them.
+# The fixture `implementation` is the same for every example of a property, so nothing needs a reset.
 COMMON = settings(
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large],
@@ -36,21 +36,25 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--require-peers", action="store_true", help="fail where a library to compare with is missing")
+    parser.addoption("--require-peers", action="store_true", help="fail if a library to compare with is missing")
     parser.addoption("--unpaired", action="store_true", help="only tests that do not run under each implementation")
-    parser.addoption("--require-native", action="store_true", help=f"fail where {MISSING}")
+    parser.addoption("--require-native", action="store_true", help=f"fail if {MISSING}")
+    parser.addoption("--long", action="store_true", help="run the long form of the proofs that have one")
+    parser.addoption("--repeat", type=int, metavar="N", help="repeat the trials of kill and fuzz proofs N times")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line(
-        "markers", "repository: needs the source tree; left out where only the package is installed"
-    )
+    # Read by support.effort, also in the workers of pytest-xdist.
+    if config.getoption("--long"):
+        os.environ["PRESSMARK_LONG"] = "1"
+    if config.getoption("--repeat") is not None:
+        os.environ["PRESSMARK_REPEAT"] = str(config.getoption("--repeat"))
     try:
         from support.implementations import native_is_missing
 
         missing = native_is_missing()
     except ModuleNotFoundError as error:
-        # The package itself does not come up without the extension that it is told to use.
+        # With PRESSMARK_IMPLEMENTATION=native the package itself cannot be imported without the extension.
         if os.environ.get("PRESSMARK_IMPLEMENTATION") != "native":
             raise
         raise pytest.UsageError(f"PRESSMARK_IMPLEMENTATION=native, but {MISSING} ({error})") from None
@@ -85,6 +89,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             return False
         if fixtures & PAIRED and config.getoption("--unpaired"):
             return False
+        if any(mark.kwargs.get("only") for mark in item.iter_markers("long")) and not config.getoption("--long"):
+            return False
         return SOURCE.is_dir() or item.get_closest_marker("repository") is None
 
     left_out = [item for item in items if not can_run(item)]
@@ -95,7 +101,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture
 def implementation(request: pytest.FixtureRequest) -> Iterator[Implementation]:
-    """The implementation under which the test runs."""
+    """Run the test under one implementation."""
     from support.implementations import use
 
     with use(request.param):
@@ -104,7 +110,7 @@ def implementation(request: pytest.FixtureRequest) -> Iterator[Implementation]:
 
 @pytest.fixture
 def implementations() -> list[Implementation]:
-    """All implementations to be tested, for tests that run under each of them in turn."""
+    """Return all implementations, for tests that run under each in turn."""
     from support.implementations import implementations_to_test
 
     return implementations_to_test()
@@ -112,7 +118,7 @@ def implementations() -> list[Implementation]:
 
 @pytest.fixture
 def twins() -> tuple[Implementation, Implementation]:
-    """Both implementations, for tests that compare them."""
+    """Return the native and the pure implementation, for tests that compare them."""
     from support.implementations import NATIVE, PURE
 
     return NATIVE, PURE

@@ -1,12 +1,12 @@
 """Hypothesis strategies shared by the suite: identifiers, texts, configurations and near-valid paths.
 
-They know the specifications and nothing of the library. Every character class of every layout is hit on its boundary
-and one beside it; lengths gather around the limits (100 of 0003, 127 of 0011, 255 of file systems).
+They follow the specifications and do not import the library. They draw the boundaries of every character class of every
+layout and the characters beside them; lengths are near the limits (100 of 0003, 127 of 0011, 255 of file systems).
 
-    identifiers()           bytes: text in UTF-8, or octets that are not
+    identifiers()           bytes: UTF-8 or not
     texts()                 str: the same with the surrogates of os.fsdecode, and other lone surrogates
     configs(layout_name)    valid configurations in camelCase
-    paths(layout_name)      bytes: paths that are right, or nearly so, to be mapped back (configured by defaults)
+    paths(layout_name)      bytes: valid or nearly valid paths to map back (default configuration)
 """
 
 import hashlib

@@ -1,1 +1,1 @@
-"""The peers: which they are, how their environments are made, and why their paths may differ."""
+"""The programs to compare with: their environments, how to run them, and why their paths may differ."""

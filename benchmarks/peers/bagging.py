@@ -1,4 +1,4 @@
-"""The tools that make and check bags: what each can do, and how it is started."""
+"""The tools that make and check bags: their operations and their commands."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pressmark
-from peers import environments
-from peers.environments import BUILD, HERE
+from benchmarks.peers import environments
+from benchmarks.peers.environments import BUILD, HERE
 
 __all__ = ["OURS", "TOOLS", "Call", "Tool", "environment_of"]
 
@@ -27,16 +27,15 @@ class Call(NamedTuple):
     destination: Path | None = None
 
 
-#: Give what is to be done, get the command that does it.
+#: From an operation to its command.
 Command = Callable[[Call], Sequence[str]]
 
 
 class Tool(NamedTuple):
-    """A tool, as it is run.
+    """A tool with a number of workers.
 
     :ivar workers: threads or processes
-    :ivar make: makes its environment, and returns how it is started
-    :raises Unavailable: by ``make``, where it cannot be had
+    :ivar make: makes its environment and returns its command; raises ``Unavailable``
     """
 
     name: str
@@ -47,7 +46,7 @@ class Tool(NamedTuple):
 
     @property
     def label(self) -> str:
-        """Name and workers: it is listed once for each number of them."""
+        """Name and workers."""
         return f"{self.name}, {self.workers}" if self.workers else self.name
 
 
@@ -72,7 +71,7 @@ def _python(tool: Tool) -> Command:
 
 def _bagr(_tool: Tool) -> Command:
     program = BUILD / "bagr" / "bin" / "bagr"
-    # With the dependencies that its own lock file names.
+    # With the dependencies of its lock file.
     where = ("--root", BUILD / "bagr", "--target-dir", BUILD / "bagr" / "target")
     environments.run("cargo", "install", "--quiet", "--locked", "bagr", "--version", f"={BAGR}", *where)
 
@@ -83,15 +82,6 @@ def _bagr(_tool: Tool) -> Command:
     return command
 
 
-def _go_module(path: str) -> Callable[[Tool], Command]:
-    """Return what raises ``Unavailable``: the module is not always to be had, and says why."""
-
-    def make(tool: Tool) -> Command:
-        environments.probe_go(f"{path}@v{tool.version}")
-
-    return make
-
-
 _ALL = ("create", "create elsewhere", "validate", "open", "complete")
 
 OURS = Tool("pressmark", pressmark.__version__, 2, _ALL, _ours)
@@ -100,17 +90,15 @@ TOOLS = (
     Tool("bagit", "1.9.0", 1, ("create", "validate", "open", "complete"), _python),
     Tool("bagit", "1.9.0", 2, ("create", "create elsewhere", "validate"), _python),
     Tool("bdbag", "1.8.0", 1, ("create", "validate", "open", "complete"), _python),
-    # It makes bags and opens them to change them; it has no validation.
+    # It does not validate.
     Tool("bagr", BAGR, 0, ("create", "create elsewhere"), _bagr),
-    Tool("go-bagit", "0.3.1-alpha", 0, ("validate",), _go_module("github.com/nyudlts/go-bagit")),
-    Tool("bagit-gython", "0.6.1", 0, ("validate",), _go_module("github.com/artefactual-labs/bagit-gython")),
 )
 
 
 def environment_of(tool: Tool) -> dict[str, str]:
-    """Return the environment variables of a tool's process: ours finds the Pressmark of this one."""
+    """Return the environment variables of a tool's process."""
     found = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
-    # bdbag keeps its settings in the home directory, and nothing of ours may decide what it does.
+    # bdbag reads its settings from the home directory.
     home = BUILD / "home"
     home.mkdir(parents=True, exist_ok=True)
     found["HOME"] = str(home)

@@ -1,7 +1,4 @@
-"""Why a peer's path may differ from Pressmark's: every known reason, so that an unknown one is seen.
-
-What the specifications say to each is in the README beside this file.
-"""
+"""The known reasons why a peer's path differs from Pressmark's; ``../README.md`` cites the specifications."""
 
 from __future__ import annotations
 
@@ -13,13 +10,15 @@ _OMIT_PREFIX = ("0006", "0007")
 
 
 def explain(peer: str, subject: str, delimiter: str, identifier: str, ours: str, theirs: str) -> str | None:
-    """Return the reason in a few words, or :data:`None` where there is no known one; an empty path is a refusal."""
+    """Return the reason, or :data:`None` if it is not known; an empty path stands for a refused identifier."""
     if not identifier:
         return "maps the empty identifier, which Pressmark refuses"
     if not ours and _unsafe(theirs):
         return "gives an unsafe path (an empty, '.' or '..' segment), where Pressmark refuses the identifier"
     if peer == "pypairtree" and re.search(r"[^\x21-\x7e]|\\", identifier):
-        return "leaves what is not ASCII and '\\' as it is, and encodes space and control characters as ^7d to ^9d"
+        return (
+            "does not encode '\\' and characters outside ASCII, and encodes space and control characters as ^7d to ^9d"
+        )
     if subject == "0002" and "/" in identifier and not theirs:
         return "refuses identifiers with '/'"
     if peer == "ocfl-java" and subject == "0003" and re.sub("%[EF]", lambda found: found[0].lower(), theirs) == ours:
@@ -33,9 +32,9 @@ def explain(peer: str, subject: str, delimiter: str, identifier: str, ours: str,
     if peer == "ocfl-go" and subject == "0007" and "/" in identifier and not theirs:
         return "refuses '/' behind the prefix"
     if peer == "ocfl-go" and subject == "0007" and identifier.rfind(delimiter) == 0:
-        return "does not see a delimiter at the very beginning"
+        return "ignores a delimiter at the beginning"
     if peer == "ocfl-go" and subject == "0007" and not ours and _unsafe(identifier.rpartition(delimiter)[2]):
-        return "joins segments by a function that drops empty and '.' ones, where Pressmark refuses the identifier"
+        return "drops empty and '.' segments, where Pressmark refuses the identifier"
     if identifier == "extensions" and not theirs:
         return "refuses 'extensions', which is a folder of every storage root"
     return None

@@ -1,4 +1,4 @@
-"""The peers' environments: each in a folder of its own under ``build/peers``, from the pinned files beside this one."""
+"""The environments of the peers: each in ``build/peers``, from the pinned files beside this module."""
 
 from __future__ import annotations
 
@@ -8,28 +8,33 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NoReturn
+
+import pressmark
 
 __all__ = [
     *("Command", "Unavailable"),
-    *("cargo", "go", "interpreter", "maven", "pressmark", "probe_go", "probe_gocfl", "python", "run"),
+    *("cargo", "go", "interpreter", "maven", "ours", "python", "run", "with_pressmark"),
 ]
 
 HERE = Path(__file__).resolve().parent
+SOURCE = Path(pressmark.__file__).parents[1]
 BUILD = HERE.parents[1] / "build" / "peers"
 # Building rocfl's 150 crates takes minutes on two cores.
 PATIENCE = 1800
 
-#: Give the layout's configuration file; get the command to run, short of identifiers, paths and rounds.
+#: From the layout's configuration file to the command; identifiers, paths and rounds are appended.
 Command = Callable[[Path], Sequence[str]]
 
 
 class Unavailable(Exception):
-    """An environment cannot be made here; the text says why, in one line."""
+    """An environment cannot be made; the message is one line."""
 
 
 def run(*command: str | Path, cwd: Path | None = None, **environment: str) -> None:
-    """Run a build step, or raise ``Unavailable`` with the last thing that it said."""
+    """Run a build step.
+
+    :raises Unavailable: with its last line of output
+    """
     if shutil.which(str(command[0])) is None:
         raise Unavailable(f"{command[0]} is not installed")
     try:
@@ -51,16 +56,21 @@ def run(*command: str | Path, cwd: Path | None = None, **environment: str) -> No
         raise Unavailable(f"{Path(command[0]).name}: {said[-1][:200]}")
 
 
-def pressmark(peer: str) -> Command:
-    """Return Pressmark itself in this Python: ``pressmark DOOR``, or ``pressmark pure`` for lists through that twin."""
-    door = peer.partition(" ")[2]
-    switch = ("env", "PRESSMARK_IMPLEMENTATION=pure") if door == "pure" else ()
-    program = (sys.executable, str(HERE.parent / "pressmark_peer.py"), "list" if door == "pure" else door)
+def with_pressmark() -> dict[str, str]:
+    """Return environment variables under which a process finds this Pressmark and these benchmarks."""
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (SOURCE, HERE.parents[1])))}
+
+
+def ours(peer: str) -> Command:
+    """Return the command of ``Pressmark list`` and the other kinds of input; ``pure`` is lists in pure Python."""
+    kind = peer.partition(" ")[2]
+    switch = ("env", "PRESSMARK_IMPLEMENTATION=pure") if kind == "pure" else ()
+    program = (sys.executable, "-m", "benchmarks.peers.pressmark_runner", "list" if kind == "pure" else kind)
     return lambda config: (*switch, *program, str(config))
 
 
 def interpreter(peer: str) -> Path:
-    """Make a virtual environment of what ``python/<peer>.txt`` names, and return its Python."""
+    """Make a virtual environment from ``python/<peer>.txt`` and return its Python."""
     folder = BUILD / peer
     found = folder / ("Scripts" if os.name == "nt" else "bin") / "python"
     requirements = HERE / "python" / f"{peer}.txt"
@@ -74,9 +84,8 @@ def interpreter(peer: str) -> Path:
 
 
 def python(peer: str) -> Command:
-    """Make a virtual environment with the peer of ``python/<peer>.txt``, if there is such a file."""
-    has_requirements = (HERE / "python" / f"{peer}.txt").exists()
-    used = str(interpreter(peer)) if has_requirements else sys.executable
+    """Make a virtual environment with the peer of ``python/<peer>.txt``, if that file exists."""
+    used = str(interpreter(peer)) if (HERE / "python" / f"{peer}.txt").exists() else sys.executable
     return lambda config: (used, str(HERE / "python" / "runner.py"), peer, str(config))
 
 
@@ -93,24 +102,6 @@ def go(peer: str) -> Command:
     runner.parent.mkdir(parents=True, exist_ok=True)
     run("go", "build", "-mod=readonly", "-o", runner, ".", cwd=HERE / peer)
     return lambda config: (str(runner), str(config))
-
-
-def probe_go(module: str) -> NoReturn:
-    """Raise ``Unavailable``: no runner is here for a Go module, of which it was not known whether it can be had."""
-    folder = BUILD / "probe"
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "go.mod").write_text("module probe\n\ngo 1.22\n")
-    try:
-        run("go", "mod", "download", module, cwd=folder)
-    except Unavailable as error:
-        raise Unavailable(f"{module}: {str(error).rpartition(': ')[2]}") from None
-    raise Unavailable(f"{module} can be had here, but no runner has been written for want of a place to try it")
-
-
-def probe_gocfl(_peer: str) -> Command:
-    """Raise ``Unavailable``: gocfl 3 itself has no layouts, and the module that has them is not always to be had."""
-    # The version that gocfl-cli requires.
-    probe_go("github.com/ocfl-archive/gocfl-extensions@v0.0.0-20260422161719-881c5367067f")
 
 
 def maven(peer: str) -> Command:

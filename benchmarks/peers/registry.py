@@ -7,8 +7,8 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import pressmark
-from peers import environments
-from peers.environments import Command
+from benchmarks.peers import environments
+from benchmarks.peers.environments import Command
 
 __all__ = ["LAYOUTS", "PEERS", "Peer", "Subject"]
 
@@ -22,11 +22,11 @@ class Subject(NamedTuple):
 
     @property
     def note(self) -> str:
-        """What the configuration changes, for headings."""
+        """The configuration, for headings."""
         return "".join(f", {name}={value}" for name, value in self.parameters.items())
 
     def layout(self, delimiter: str) -> pressmark.Layout:
-        """Return the layout, for identifiers whose prefix ``delimiter`` ends."""
+        """Return the layout for identifiers whose prefix ends with ``delimiter``."""
         decided = {"delimiter": delimiter, "delimiters": [delimiter]}
         taken = {self.takes: decided[self.takes]} if self.takes else {}
         return pressmark.layout(self.key.partition(" ")[0], **self.parameters, **taken)
@@ -46,7 +46,7 @@ LAYOUTS = (
 
 
 class Peer(NamedTuple):
-    """A program that maps identifiers, too."""
+    """Another program that maps identifiers."""
 
     name: str
     version: str
@@ -54,7 +54,7 @@ class Peer(NamedTuple):
     subjects: tuple[str, ...]
     environment: Callable[[str], Command]
     slashes_around: bool = False
-    """Whether its paths have slashes at the ends, which are then not counted as differences."""
+    """Its paths may begin or end with a slash, which does not count as a difference."""
     ours: bool = False
 
     @property
@@ -66,14 +66,11 @@ class Peer(NamedTuple):
 _ALL = tuple(subject.key for subject in LAYOUTS)
 _OCFL = ("0002", "0003", "0004", "0006", "0007")
 
-
-_CLEAN = ("0011", "0011 encode")
-
 PEERS = (
-    Peer("Pressmark list", "", "Python", _ALL, environments.pressmark, ours=True),
-    Peer("Pressmark lines", "", "Python", _ALL, environments.pressmark, ours=True),
-    Peer("Pressmark arrow", "", "Python", _ALL, environments.pressmark, ours=True),
-    Peer("Pressmark pure", "", "Python", _ALL, environments.pressmark, ours=True),
+    Peer("Pressmark list", "", "Python", _ALL, environments.ours, ours=True),
+    Peer("Pressmark lines", "", "Python", _ALL, environments.ours, ours=True),
+    Peer("Pressmark arrow", "", "Python", _ALL, environments.ours, ours=True),
+    Peer("Pressmark pure", "", "Python", _ALL, environments.ours, ours=True),
     Peer("document", "(a plain loop)", "Python", ("pairtree", "0003", "0012"), environments.python),
     Peer("pairtree", "0.8.1", "Python", ("pairtree",), environments.python),
     Peer("ptree", "0.3", "Python", ("pairtree",), environments.python, slashes_around=True),
@@ -82,6 +79,4 @@ PEERS = (
     Peer("rocfl", "1.7.0", "Rust", _OCFL, environments.cargo),
     Peer("ocfl-go", "0.11.1", "Go", _OCFL, environments.go),
     Peer("ocfl-java", "2.2.3", "Java", _OCFL, environments.maven),
-    Peer("document-go", "(a plain loop)", "Go", _CLEAN, environments.go),
-    Peer("gocfl", "3", "Go", (*_OCFL, *_CLEAN, "0012"), environments.probe_gocfl),
 )

@@ -354,7 +354,7 @@ def main(arguments: list[str]) -> int:
                 counts[fuzzer.case(number)] += 1
             except Exception:
                 failures += 1
-                print(f"FAILED: see it again with ci/bagit-fuzz 0 {seed} {number}", flush=True)
+                print(f"FAILED: repeat it with tests/bagit/fuzz.py 0 {seed} {number}", flush=True)
                 traceback.print_exc(limit=-6)
                 if failures >= 20:
                     break

@@ -1,4 +1,4 @@
-"""Bags, made, updated and completed; killed, full and read-only at every change; ``ci/bagit-kill`` leaves out none."""
+"""Bags, created, updated and completed: killed, disk full and read-only; the long form tries every change."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from pathlib import Path
 import pytest
 
 import pressmark
+from support.effort import stride
 
-pytestmark = pytest.mark.slow_under_sanitizers
+pytestmark = [pytest.mark.kill, pytest.mark.slow_under_sanitizers]
 
 #: One step in so many is taken.
-STRIDE = os.environ.get("PRESSMARK_FAULT_STRIDE", "7")
+STRIDE = str(stride(7))
 
 
 @pytest.mark.parametrize("how", ["kill", f"{errno.EIO}", f"-{errno.ENOSPC}", f"-{errno.EROFS}", f"-{errno.EACCES}"])

@@ -1,4 +1,4 @@
-"""The short form of ``ci/bagit-fuzz``, and proof that its guard sees."""
+"""Random bags and tag files, and proof that the guard against opening files outside of a bag works."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from support.effort import repeats
+
 ROOT = Path(__file__).parents[2]
-SCRIPT = ROOT / "ci" / "bagit-fuzz"
+SCRIPT = Path(__file__).with_name("fuzz.py")
 
 CULPRIT = """
 import os, sys
@@ -59,11 +61,14 @@ def test_the_guard_sees(tmp_path: Path) -> None:
     assert run.stdout == "[False, False, False, True, True, True, True]\n"
 
 
+@pytest.mark.fuzz
 @pytest.mark.slow_under_sanitizers
 @pytest.mark.skipif(sys.platform == "win32", reason="pipes, links and resource limits of POSIX")
-def test_some_seconds_of_fuzzing() -> None:
-    """Five seconds find nothing; the seed in the output shows a failure again."""
-    variables = {**os.environ, "PYTHON": sys.executable, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    run = subprocess.run([str(SCRIPT), "5"], env=variables, capture_output=True, text=True, check=False)
+def test_fuzzing() -> None:
+    """Some seconds find nothing; the seed in the output repeats a failure."""
+    variables = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    run = subprocess.run(
+        [sys.executable, str(SCRIPT), str(repeats(2, 60))], env=variables, capture_output=True, text=True, check=False
+    )
     assert run.returncode == 0, run.stdout + run.stderr
     assert ", 0 failures" in run.stdout.splitlines()[-1]

@@ -20,16 +20,16 @@ import pytest
 from fixity.conftest import environment
 from pressmark.bagit.bag import Bag, create
 from pressmark.errors import BagError
+from support.effort import LONG, repeats
 from support.implementations import Implementation
 
 from .bags import tree
 from .naive import flaws
 
-# ci/bagit-kill asks for 100.
-KILLS = int(os.environ.get("PRESSMARK_KILLS", "2"))
+KILLS = repeats(1)
 STAGING = b".pressmark-bag/"
 
-pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs signals")
+pytestmark = [pytest.mark.kill, pytest.mark.skipif(os.name != "posix", reason="needs signals")]
 
 # Every run says when it begins, and with what; so it can be killed in what takes but a moment.
 BEGIN = """
@@ -234,7 +234,7 @@ def test_killed_runs(
             assert not [path for path in folder.iterdir() if path.name.startswith(".pressmark")]
         assert {path: data for path, data in tree(bag).items() if not path.startswith(STAGING)} == whole
         shutil.rmtree(folder)
-    if "PRESSMARK_KILLS" in os.environ:
+    if LONG:
         told = (f"{number} {what}" for counts in (stages, states) for what, number in counts.most_common())
         with capsys.disabled():
             print(f"\n{name}, {implementation}: {kills} kills in {rounds} rounds: {', '.join(told)}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import shutil
 import sys
 from pathlib import Path
@@ -59,3 +60,23 @@ def test_every_number(implementation: Implementation, tmp_path: Path, name: str)
         sum(path is not None for path in paths.values()),
         sum(path is None for path in paths.values()),
     )
+
+
+@pytest.mark.long(only=True)
+@pytest.mark.parametrize("name", samples.layouts("."))
+def test_a_hundred_thousand(tmp_path: Path, name: str) -> None:
+    """Every number is also right for many identifiers."""
+    layout = samples.layouts(".")[name]
+    drawn = random.Random(8)
+    ids = []
+    for _ in range(100_000):
+        digits = drawn.randrange(10**12)
+        shapes = (f"mdp.39015{digits % 10**9:09d}", f"uiug.30112{digits % 10**9:09d}", f"uc2.ark:/13960/t{digits:010x}")
+        ids.append(shapes[digits % 3])
+    (result,) = compare(ids, [layout], directory_limit=10).layouts
+    paths = [path for one in ids if (path := path_of(layout, one)) is not None]
+    assert trees.said_of_paths(result) == trees.of_paths(paths)
+    root = os.fsencode(tmp_path / "tree")
+    os.mkdir(root)
+    trees.make(root, map(os.fsencode, paths))
+    assert trees.said(result) == trees.counted(root)

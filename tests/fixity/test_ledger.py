@@ -14,13 +14,13 @@ import pytest
 
 from pressmark.errors import LedgerError
 from pressmark.fixity import Ledger, Outcome, hash_files, walk
+from support.effort import repeats
 from support.implementations import Implementation
 
 from .conftest import COMMAND, Run, environment
 from .trees import make
 
-# ci/fixity-kill asks for 50.
-KILLS = int(os.environ.get("PRESSMARK_KILLS", "3"))
+KILLS = repeats(2, 50)
 
 
 def opened(path: Path, algorithms: str = "sha512", roots: tuple[str, ...] = ("/r",)) -> Ledger:
@@ -181,6 +181,7 @@ def test_a_full_disk(tmp_path: Path) -> None:
     os.close(ledger._descriptor)
 
 
+@pytest.mark.kill
 @pytest.mark.slow_under_sanitizers
 @pytest.mark.skipif(os.name != "posix", reason="needs signals")
 def test_killed_runs_go_on(implementation: Implementation, faults: str, tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ distributed: Any = pytest.importorskip("distributed")
 TESTS = Path(__file__).parents[1]
 # What its threads and sockets leave to the garbage collector is Dask's affair, as is what it finds out of date.
 pytestmark = [
+    pytest.mark.dask,
     pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning", "ignore::UserWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]

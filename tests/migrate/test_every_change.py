@@ -1,4 +1,4 @@
-"""Migrations killed, or refused a change of the disk, every few steps; ``ci/migrate-kill`` leaves out none."""
+"""Migrations, killed or refused a change of the disk; the long form tries every change."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from pathlib import Path
 import pytest
 
 import pressmark
+from support.effort import stride
 
-pytestmark = pytest.mark.slow_under_sanitizers
+pytestmark = [pytest.mark.kill, pytest.mark.slow_under_sanitizers]
 
-#: One step in so many is taken.
-STRIDE = os.environ.get("PRESSMARK_FAULT_STRIDE", "53")
+#: The distance between the changes that are tried.
+STRIDE = str(stride(53))
 
 
 @pytest.mark.parametrize("how", ["kill", f"{errno.EIO}", f"-{errno.ENOSPC}"])

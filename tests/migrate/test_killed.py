@@ -19,15 +19,15 @@ import pressmark
 from pressmark import stores
 from pressmark.migrate.rows import GOOD
 from pressmark.stores import Store
+from support.effort import LONG, repeats
 from support.implementations import Implementation
 
 from .samples import Files, held, make, migrate, objects, options, tree
 
-pytestmark = pytest.mark.slow_under_sanitizers
+pytestmark = [pytest.mark.kill, pytest.mark.slow_under_sanitizers]
 
-#: How many processes are killed in each direction; ``ci/migrate-kill`` has it higher.
-KILLS = int(os.environ.get("PRESSMARK_KILLS", "3"))
-OBJECTS = 30 if KILLS < 10 else 60
+KILLS = repeats(2)
+OBJECTS = 60 if LONG else 30
 # What a killed run may leave, and a repair removes.
 LEFT = {"leftover", "empty", "unfinished", "directory-empty", "extensions-file"}
 

@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 
 from pressmark.migrate.rows import GOOD
+from support.effort import LONG
 
 from .samples import held, make, migrate, objects
 
-pytestmark = [pytest.mark.peers, pytest.mark.slow_under_sanitizers]
+pytestmark = [pytest.mark.long, pytest.mark.peers, pytest.mark.slow_under_sanitizers]
 
 VALIDATE = Path(__file__).parents[1] / "stores" / "ocfl_validate.py"
-#: How many objects go in each direction; 2,000 once in a while.
-OBJECTS = int(os.environ.get("PRESSMARK_MIGRATED_OBJECTS", "40"))
+OBJECTS = 2000 if LONG else 40
 
 # Prints the bags that are not valid, and how many are.
 _BAGS = """

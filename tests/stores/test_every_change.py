@@ -1,4 +1,4 @@
-"""Stores of all kinds but Pairtree, killed, full and read-only at every change; ``ci/stores-kill`` leaves out none."""
+"""Stores of all kinds but Pairtree: killed, disk full and read-only at a change; the long form tries every change."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 import pressmark
+from support.effort import stride
 
-pytestmark = pytest.mark.slow_under_sanitizers
+pytestmark = [pytest.mark.kill, pytest.mark.slow_under_sanitizers]
 
-#: One step in so many is taken; a bag takes many.
-USUAL = {"vitro": "7", "ocfl": "13", "bags": "21"}
-STRIDES = {kind: os.environ.get("PRESSMARK_FAULT_STRIDE", usual) for kind, usual in USUAL.items()}
+#: The distance between the changes that are tried.
+STRIDES = {"vitro": str(stride(7)), "ocfl": str(stride(13)), "bags": str(stride(21))}
 
 
 @pytest.mark.parametrize("how", ["kill", f"{errno.EIO}", f"-{errno.ENOSPC}", f"-{errno.EROFS}"])

@@ -17,15 +17,15 @@ import pytest
 import pressmark
 from pressmark import stores
 from pressmark.stores import Store
+from support.effort import repeats
 from support.implementations import Implementation
 from support.trees import write
 
 from .killing import IDENTIFIERS, VERSIONS
 
-pytestmark = pytest.mark.slow_under_sanitizers
+pytestmark = [pytest.mark.kill, pytest.mark.slow_under_sanitizers]
 
-#: How many processes are killed, of each kind and by each implementation; ``ci/stores-kill`` has it higher.
-KILLS = int(os.environ.get("PRESSMARK_KILLS", "3"))
+KILLS = repeats(2)
 
 State = dict[str, dict[str, bytes]]
 

@@ -15,13 +15,13 @@ import pytest
 
 import pressmark
 from pressmark.stores.ocfl.root import OcflRoot
+from support.effort import repeats
 
 from .ocfl.samples import create, kinds, source, tree
 
-pytestmark = pytest.mark.slow_under_sanitizers
+pytestmark = [pytest.mark.kill, pytest.mark.slow_under_sanitizers]
 
-#: How many processes are killed; ``ci/ocfl-kill`` has it higher.
-KILLS = int(os.environ.get("PRESSMARK_KILLS", "8"))
+KILLS = repeats(4)
 
 WORK = """
 import sys

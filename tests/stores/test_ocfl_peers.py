@@ -14,14 +14,15 @@ import pytest
 
 from pressmark import DirectClean
 from pressmark.stores.ocfl.root import OcflRoot
+from support.effort import LONG
 
 from .ocfl.samples import CREATED, USER, create, kinds, source
 from .ocfl.test_object import BAD, folder_of
 
-pytestmark = [pytest.mark.peers, pytest.mark.slow_under_sanitizers]
+pytestmark = [pytest.mark.long, pytest.mark.peers, pytest.mark.slow_under_sanitizers]
 
 VALIDATE = Path(__file__).with_name("ocfl_validate.py")
-OBJECTS = int(os.environ.get("PRESSMARK_OCFL_OBJECTS", "150"))
+OBJECTS = 1000 if LONG else 40
 WORDS = ("0002", "0003", "0004", "0006", "0007", "0010", "0011", "0012")
 
 

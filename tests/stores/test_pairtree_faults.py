@@ -1,4 +1,4 @@
-"""Killed, full and read-only at every single change of the disk; ``ci/stores-kill`` leaves out none."""
+"""A Pairtree: killed, disk full and read-only at a change of the disk; the long form tries every change."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from pathlib import Path
 import pytest
 
 import pressmark
+from support.effort import stride
 
-pytestmark = pytest.mark.slow_under_sanitizers
+pytestmark = [pytest.mark.kill, pytest.mark.slow_under_sanitizers]
 
 #: One step in so many is taken.
-STRIDE = os.environ.get("PRESSMARK_FAULT_STRIDE", "5")
+STRIDE = str(stride(5))
 
 
 @pytest.mark.parametrize("how", ["kill", f"{errno.EIO}", f"-{errno.ENOSPC}", f"-{errno.EROFS}"])

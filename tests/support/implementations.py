@@ -1,4 +1,4 @@
-"""Which implementations there are to test, and how a test runs under one of them."""
+"""The implementations to test, and how to run under one of them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pressmark import _kernels
 
 @dataclasses.dataclass(frozen=True)
 class Implementation:
-    """A parameter of tests: ``str()`` of it is what stands in a test's name, ``[native]`` or ``[pure]``."""
+    """A parameter of tests; its text is part of the test's name, ``[native]`` or ``[pure]``."""
 
     name: str
 
@@ -30,7 +30,10 @@ PURE = Implementation("pure")
 
 
 def native_is_missing() -> bool:
-    """Return whether our own extension is not installed; one that is there and fails to load raises."""
+    """Return whether the extension modules are not installed.
+
+    :raises ImportError: they are installed, but fail to load
+    """
     try:
         _kernels.load("native")
     except ModuleNotFoundError as error:
@@ -41,7 +44,7 @@ def native_is_missing() -> bool:
 
 
 def implementations_to_test() -> list[Implementation]:
-    """Return those that are there, or the one that ``PRESSMARK_IMPLEMENTATION`` asks for."""
+    """Return the available implementations, or the one that ``PRESSMARK_IMPLEMENTATION`` names."""
     wanted = os.environ.get("PRESSMARK_IMPLEMENTATION", "auto")
     if wanted != "auto":
         return [Implementation(wanted)]
@@ -49,13 +52,13 @@ def implementations_to_test() -> list[Implementation]:
 
 
 def twins_are_testable() -> bool:
-    """Return whether tests that compare the two implementations can run, and are wanted."""
+    """Return whether tests that compare the two implementations run."""
     return os.environ.get("PRESSMARK_IMPLEMENTATION") != "pure" and not native_is_missing()
 
 
 @contextlib.contextmanager
 def use(implementation: Implementation) -> Iterator[None]:
-    """Run what is inside under ``implementation``."""
+    """Run the body under ``implementation``."""
     before = _kernels.active
     _kernels.active = implementation.kernels
     try:

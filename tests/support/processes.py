@@ -1,4 +1,4 @@
-"""Python in a process of its own, with the pressmark that is being tested."""
+"""Run Python in a process of its own, with the tested pressmark."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ PACKAGE = Path(pressmark.__file__).parent
 def run_python(
     code: str, *, implementation: str | None = "auto", folder: Path = PACKAGE.parent, timeout: float = 120
 ) -> subprocess.CompletedProcess[str]:
-    """Run ``code`` with the package in ``folder``; ``PRESSMARK_IMPLEMENTATION`` set so, or unset for :data:`None`."""
+    """Run ``code`` with the package in ``folder``.
+
+    :param implementation: the value of ``PRESSMARK_IMPLEMENTATION``; ``None`` to leave it unset
+    """
     environment = {name: value for name, value in os.environ.items() if name != "PRESSMARK_IMPLEMENTATION"}
     if implementation is not None:
         environment["PRESSMARK_IMPLEMENTATION"] = implementation

@@ -1,4 +1,4 @@
-"""Trees of files, written and read whole."""
+"""Write and read whole trees of files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["snapshot", "write"]
 
 
 def write(folder: Path, files: Mapping[str | bytes, bytes | None]) -> None:
-    """Write files below ``folder``; a name that ends with a slash, or has no content, is a directory."""
+    """Write files below ``folder``; a name that ends with a slash, or has ``None`` for its content, is a directory."""
     for name, data in files.items():
         path = os.path.join(os.fsencode(folder), name if isinstance(name, bytes) else os.fsencode(name))
         if data is None or path.endswith(b"/"):
@@ -22,7 +22,7 @@ def write(folder: Path, files: Mapping[str | bytes, bytes | None]) -> None:
 
 
 def snapshot(folder: Path) -> dict[bytes, bytes | None]:
-    """Return all that is below ``folder``: files with their bytes, links with what they say, directories."""
+    """Return all files below ``folder`` with their bytes, links with their targets, and directories."""
     found: dict[bytes, bytes | None] = {}
     top = os.fsencode(folder)
     for above, directories, files in os.walk(top):

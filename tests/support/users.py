@@ -1,4 +1,4 @@
-"""Somebody else on the same machine: a child process with another user id, where the tests may take one."""
+"""Run as another user of the machine: a child process with another user id. Needs root."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 __all__ = ["OTHER", "THIRD", "as_user", "needs_users", "shared_folder"]
 
-#: User ids that nobody on the machine need have.
+#: User ids that need not exist on the machine.
 OTHER, THIRD = 54321, 54322
 
 needs_users = pytest.mark.skipif(
@@ -22,14 +22,15 @@ needs_users = pytest.mark.skipif(
 
 
 def as_user(user: int, folder: Path, action: Callable[[], object], *, group: int | None = None, umask: int = 0) -> None:
-    """Do something in a child process as another user, who stands in ``folder`` and need not be able to reach it.
+    """Call ``action`` in a child process as another user.
 
-    :param group: of all that the user makes, and the only one that the user has; as the user's number if not given
-    :raises AssertionError: it raised an exception
+    :param folder: the working directory; the user need not have access to its parents
+    :param group: the only group of the user; by default the same number as ``user``
+    :raises AssertionError: ``action`` raised an exception
     """
     failed, sent = os.pipe()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # other threads: the child needs none of their locks
+        warnings.simplefilter("ignore", DeprecationWarning)  # the child needs no lock of another thread
         child = os.fork()
     if child == 0:
         words = ""
@@ -58,7 +59,7 @@ def _become(user: int, group: int, groups: Sequence[int]) -> None:
 
 
 def shared_folder(path: Path, mode: int, group: int = 0) -> Path:
-    """Make a directory that others may write to as well."""
+    """Make a directory with a mode and a group."""
     path.mkdir()
     os.chown(path, -1, group)
     os.chmod(path, mode)

@@ -1,23 +1,21 @@
-"""One operation on a bag by one tool, timed after its imports: the process that ``bagit_bags.py`` starts for each run.
+"""Time one operation of a tool on a bag, after the imports: the process of each run of the suite ``bags``.
 
     python bag_runner.py TOOL OPERATION BAG ALGORITHM WORKERS [DESTINATION]
 
-Prints JSON: the seconds at work, the number of payload files that the tool saw, the most memory that this process had
-(Linux), and the tool's version. A bag that the tool does not call valid or complete is an exception, and no result.
+Prints JSON: the seconds, the number of payload files that the tool reports, and the tool's version. A bag that the tool
+does not call valid or complete raises an exception.
 """
 
 from __future__ import annotations
 
 import importlib.metadata
 import json
-import re
 import shutil
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 
-# Gives the number of payload files that it saw; :data:`None` where the tool does not say.
+# Returns the number of payload files; None if the tool does not report it.
 Action = Callable[[], int | None]
 
 
@@ -50,7 +48,7 @@ def bagit(operation: str, path: str, algorithm: str, processes: int, destination
         return len(bag.payload_entries())
 
     def made() -> None:
-        # It bags in place only; who wants the bag elsewhere copies first.
+        # It works in place only, so a bag elsewhere needs a copy.
         if destination is not None:
             shutil.copytree(path, destination)
         bagit.make_bag(destination or path, processes=processes, checksums=[algorithm])
@@ -75,15 +73,6 @@ def bdbag(operation: str, path: str, algorithm: str, _processes: int, _destinati
     return {"open": opened, "validate": checked, "complete": checked, "create": made}[operation]
 
 
-def most_memory() -> int:
-    """Return the most memory that this process had at any moment, in bytes; 0 where the system does not say."""
-    try:
-        found = re.search(r"VmHWM:\s*(\d+)", Path("/proc/self/status").read_text())
-    except OSError:
-        found = None
-    return 1024 * int(found[1]) if found else 0
-
-
 def main() -> None:
     tool, operation, bag, algorithm, workers, *destination = sys.argv[1:]
     tools = {"pressmark": pressmark, "bagit": bagit, "bdbag": bdbag}
@@ -92,7 +81,7 @@ def main() -> None:
     files = action()
     seconds = time.perf_counter() - begin
     version = sys.modules[tool].__version__ if tool == "pressmark" else importlib.metadata.version(tool)
-    print(json.dumps({"seconds": seconds, "files": files, "max_rss": most_memory(), "version": version}))
+    print(json.dumps({"seconds": seconds, "files": files, "version": version}))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,4 @@
-"""Mappings as a reader of the specifications would write them in Python: plain loops, one identifier at a time.
-
-Ours, from the procedures' steps; yardsticks of what a project without Pressmark would run.
-"""
+"""Layouts as plain Python loops, written from the steps of the specifications, as one would without Pressmark."""
 
 from __future__ import annotations
 
@@ -20,7 +17,7 @@ _TO_ONE = {"/": "=", ":": "+", ".": ","}
 
 
 def pairtree(identifier: str) -> str:
-    """Map under Pairtree V0.1, section 3: encode octets, replace three characters, cut into pairs."""
+    """Map under Pairtree V0.1, section 3: encode bytes, replace three characters, cut into pairs."""
     cleaned = ""
     for octet in identifier.encode():
         character = chr(octet)
@@ -46,10 +43,10 @@ def hash_and_id(identifier: str) -> str:
 
 
 def hash_and_no_prefix_id(delimiters: list[str], identifier: str) -> str:
-    """Map under OCFL 0012 with its defaults otherwise: 0003 of what follows the last delimiter."""
+    """Map under OCFL 0012 with its defaults otherwise: 0003 of the part after the last delimiter."""
     start = 0
     for delimiter in delimiters:
-        # A delimiter at the very end does not count.
+        # A delimiter at the end does not count.
         found = identifier.rfind(delimiter, 0, len(identifier) - 1)
         if found >= 0:
             start = max(start, found + len(delimiter))

@@ -2,8 +2,8 @@
 
     python runner.py PEER CONFIG IDENTIFIERS PATHS ROUNDS
 
-Files hold NUL-delimited UTF-8; an identifier that the peer refuses gets an empty path. Prints one JSON object:
-the seconds of each round, of the mapping loop alone. Everything the peer says on the side goes to stderr.
+Both files are NUL-delimited UTF-8; a refused identifier has an empty path. Prints one JSON object with the seconds of
+the mapping loop in each round.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def ocfl_py(config: dict[str, Any]) -> Callable[[str], str]:
 
 
 def document(config: dict[str, Any]) -> Callable[[str], str]:
-    """Return the loop that a reader of the specification would write."""
+    """Return a plain loop from ``document.py``."""
     import document
 
     return document.mapping(config)
@@ -55,7 +55,6 @@ PEERS = {"pairtree": pairtree, "ptree": ptree, "pypairtree": pypairtree, "ocfl-p
 
 
 def main() -> None:
-    """Read, map in rounds, write."""
     peer, config, source, target, rounds = sys.argv[1:]
     mapping = PEERS[peer](json.loads(Path(config).read_text()))
     ids = Path(source).read_bytes().decode().split("\0")[:-1]

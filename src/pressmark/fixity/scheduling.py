@@ -15,8 +15,8 @@ from pressmark import _kernels
 
 __all__ = ["SMALL", "Plan"]
 
-# Gigabytes a second on one core, all lanes full, 256 KiB a lane: benchmarks/lanes.py on a Zen 4 server. Only the ratios
-# matter here, and they move little between processors.
+# Gigabytes a second on one core, all lanes full, 256 KiB a lane: `python -m benchmarks lanes` on a Zen 4 server.
+# Only the ratios matter here, and they move little between processors.
 _SHA2_LONG = {"portable": 0.72, "avx2": 1.53, "avx512": 2.77}
 _SHA2_SHORT = {"portable": 0.91, "avx2": 1.86, "avx512": 3.37}
 _BLAKE2B = {"portable": 1.18, "avx2": 2.80, "avx512": 4.12}

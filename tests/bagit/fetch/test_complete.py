@@ -26,6 +26,7 @@ from pressmark.errors import BagError
 from pressmark.fixity import Finished, Progress
 from pressmark.fs import beneath as ways
 from pressmark.reports import Report
+from support.effort import repeats
 
 from ..bags import Sketch, digest, tree
 from ..loopback import Handler, Server, drip, dropped, missing, ranged, serving, silence, status, whole
@@ -33,8 +34,7 @@ from ..loopback import Handler, Server, drip, dropped, missing, ranged, serving,
 pytest.importorskip("urllib3")
 
 FILES = {b"data/%d/file" % number: b"content %d\n" % number * 100 for number in range(6)}
-# ci/bagit-kill asks for 100.
-KILLS = int(os.environ.get("PRESSMARK_KILLS", "3"))
+KILLS = repeats(2)
 
 
 @pytest.fixture
@@ -662,6 +662,7 @@ sys.exit(not report.ok)
 """
 
 
+@pytest.mark.kill
 def test_killed_runs_go_on(server: Server, tmp_path: Path) -> None:
     """Killed at any moment, the bag has some of its files, each of them right, and in the end all of them."""
     files = {b"data/%d/%d" % (number % 7, number): os.urandom(random.choice((0, 10, 5000))) for number in range(60)}

@@ -1,0 +1,1 @@
+"""Benchmarks of Pressmark: ``python -m benchmarks`` lists the suites."""

@@ -1,3 +1,0 @@
-module pressmark.example/peers/document-go
-
-go 1.22

@@ -1,0 +1,240 @@
+"""Create, validate and open bags, beside the tools that people use: time and memory.
+
+Each run of each tool is a process of its own, Pressmark with two threads, ``bagit`` with one process and with two. All
+use the same files in turn, which are in the page cache. "s" is the operation alone, after the imports; "whole s" is the
+process. bagr reports the process only. Memory is the largest sum of the resident sets of the process and its children.
+Other tools open long manifests once.
+
+A run counts only if its answer is right: the bag is valid or complete and has the right number of files, and a new bag
+lists the digests that hashlib computed. --lines measures the targets only, and reports which are met. The bags stay in
+the folder (build/bags): 3 GB of disk, 600,000 inodes. Pressmark flushes a new bag to the disk, other tools do not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from benchmarks import processes
+from benchmarks.corpora.files import LISTS, SHAPES, Shape, bag_of, files_of, long_manifest, unmade, verify_made, warm
+from benchmarks.peers.bagging import OURS, TOOLS, Call, Command, Tool, environment_of
+from benchmarks.peers.environments import Unavailable
+from benchmarks.report import Report
+from benchmarks.timing import Cost, Failed, Times, take_turns
+
+RUNS = 5
+OPERATIONS = ("create", "create elsewhere", "validate", "open", "complete")
+ALGORITHMS = ("sha512", "sha256")
+LONG = ("open", "complete")
+USUAL = ("small", "modest", "medium", "large")
+
+
+class Line(NamedTuple):
+    """A target: the cost of another tool divided by the cost of Pressmark."""
+
+    operation: str
+    shape: str
+    other: str
+    field: str
+    wanted: float
+
+
+LINES = (
+    Line("validate", "modest", "bagit, 2", "seconds", 3.0),
+    Line("validate", "medium", "bagit, 2", "seconds", 3.0),
+    Line("open", "listed", "bagit, 1", "seconds", 15.0),
+    Line("open", "listed", "bagit, 1", "max_rss", 4.0),
+    Line("complete", "listed", "bagit, 1", "seconds", 4.0),
+)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--lines", action="store_true", help="measure the targets only")
+    parser.add_argument("--operation", action="append", choices=OPERATIONS)
+    parser.add_argument("--shape", action="append", choices=[*USUAL, *LISTS])
+    parser.add_argument("--only", nargs="+", metavar="NAME", help="tools to run, beside Pressmark")
+    parser.add_argument("--scale", type=float, default=1.0, help="a share of the files, for a trial run")
+    parser.add_argument("--patience", type=float, default=0, help="seconds for others to open the longest manifest")
+
+
+def run(options: argparse.Namespace, report: Report) -> dict[str, Any]:
+    folder = (options.folder or Path("build/bags")).resolve()
+    (folder / "source").mkdir(parents=True, exist_ok=True)
+    tools = [tool for tool in TOOLS if tool is OURS or not options.only or tool.name in options.only]
+    if options.lines:
+        needed = {OURS.label, *(line.other for line in LINES)}
+        tools = [tool for tool in tools if tool.label in needed]
+    bench = Bench(folder, tools, options.runs, options.patience)
+    names = {f"{tool.name} {tool.version}": None for tool in bench.tools}
+    report.print(f"{', '.join(names)}. After the comma: threads of Pressmark, processes of others.", "")
+    cells = list((measure_targets if options.lines else measure_all)(report, bench, options))
+    for name, reason in bench.missing.items():
+        report.print(f"- {name} is not available: {reason}")
+    for cell in cells:
+        if OURS.label in cell.times.failures:
+            report.fail(f"{cell.operation}, {cell.shape.name}: {cell.times.failures[OURS.label]}")
+    return {"cells": [cell.facts() for cell in cells]}
+
+
+class Cell(NamedTuple):
+    """One operation on the bag of one shape."""
+
+    operation: str
+    shape: Shape
+    algorithm: str
+    times: Times
+
+    def facts(self) -> dict[str, Any]:
+        """Return the cell for a JSON record."""
+        return {
+            **{"operation": self.operation, "algorithm": self.algorithm},
+            **self.shape._asdict(),
+            **self.times.facts(),
+        }
+
+
+class Bench:
+    """The available tools.
+
+    :ivar missing: why the others are not available
+    """
+
+    def __init__(self, folder: Path, tools: list[Tool], runs: int, patience: float) -> None:
+        self.missing: dict[str, str] = {}
+        self.tools: dict[Tool, Command] = {}
+        self._folder = folder
+        self._runs = runs
+        self._patience = patience
+        for tool in tools:
+            try:
+                self.tools[tool] = tool.make(tool)
+            except Unavailable as error:
+                self.missing[tool.name] = str(error)
+
+    def measure(self, operation: str, shape: Shape, algorithm: str) -> Cell:
+        """Run every tool that supports the operation."""
+        make = bag_of if shape.size else long_manifest
+        wanted = make(shape, algorithm, self._folder)
+        warm(wanted)
+        subjects: dict[str, Callable[[], Cost]] = {}
+        for tool, command in self.tools.items():
+            others_long = tool is not OURS and operation in LONG
+            limit = self._patience if others_long and not shape.size else None
+            if operation in tool.operations and limit != 0:
+                call = Call(operation, wanted, algorithm)
+                subjects[tool.label] = self._subject(tool, command, call, shape, limit)
+        once = {label for label in subjects if operation in LONG and label != OURS.label}
+        return Cell(operation, shape, algorithm, take_turns(subjects, self._runs, once=once))
+
+    def _subject(
+        self, tool: Tool, command: Command, call: Call, shape: Shape, limit: float | None
+    ) -> Callable[[], Cost]:
+        if call.operation.startswith("create"):
+            return lambda: self._create(tool, command, call, shape)
+
+        def read() -> Cost:
+            measured = processes.run(command(call), environment_of(tool), limit)
+            answer = measured.json()
+            if answer["files"] != shape.count:
+                raise Failed(f"{answer['files']} files instead of {shape.count}")
+            return _cost(tool, measured.cost, answer)
+
+        return read
+
+    def _create(self, tool: Tool, command: Command, call: Call, shape: Shape) -> Cost:
+        """Make a bag, check it, and remove it; its files stay in the page cache."""
+        made, source = self._folder / "made", self._folder / "source" / shape.folder
+        in_place = call.operation == "create"
+        shutil.rmtree(made, ignore_errors=True)
+        if in_place:
+            if not source.exists():
+                shutil.copytree(files_of(shape, self._folder), source, copy_function=os.link)
+            source.rename(made)
+            target = call._replace(bag=made)
+        else:
+            target = call._replace(bag=files_of(shape, self._folder), destination=made)
+        measured = processes.run(command(target), environment_of(tool))
+        verify_made(made, call.algorithm, call.bag)
+        if in_place:
+            unmade(made)
+            made.rename(source)
+        else:
+            shutil.rmtree(made)
+        os.sync()
+        return _cost(tool, measured.cost, measured.json() if tool.workers else {})
+
+
+def _cost(tool: Tool, cost: Cost, answer: dict[str, Any]) -> Cost:
+    if answer and answer["version"] != tool.version:
+        raise Failed(f"version {answer['version']} instead of {tool.version}")
+    return cost._replace(seconds=answer.get("seconds", cost.seconds))
+
+
+def measure_all(report: Report, bench: Bench, options: argparse.Namespace) -> Iterator[Cell]:
+    """Measure all operations on all shapes."""
+    for operation in options.operation or OPERATIONS:
+        report.print(f"### {operation}", "")
+        ours = ("s", "/ ours", "median", "whole s", "/ ours", "MB", "/ ours")
+        report.heads("files", " digest", " tool", *ours)
+        names = (tuple(LISTS) if operation == "open" else ("listed",)) if operation in LONG else USUAL
+        for name in names:
+            if options.shape and name not in options.shape:
+                continue
+            shape = (SHAPES | LISTS)[name].scaled(options.scale)
+            # The algorithm makes no difference to opening.
+            for algorithm in ALGORITHMS[:1] if operation in LONG else ALGORITHMS:
+                cell = bench.measure(operation, shape, algorithm)
+                print_rows(report, cell)
+                yield cell
+        report.print("")
+
+
+def print_rows(report: Report, cell: Cell) -> None:
+    size = f" of {cell.shape.size:,}" if cell.shape.size else " lines"
+    head = (f"{cell.shape.count:,}{size}", cell.algorithm)
+    times = cell.times
+    for tool in times.runs:
+        best = times.best(tool)
+        ratios = dict.fromkeys(("seconds", "whole", "max_rss"), "")
+        median = ""
+        if tool != OURS.label and OURS.label in times.runs:
+            ratios = {field: f"{times.ratio(tool, OURS.label, field):.2f}" for field in ratios}
+            median = f"{times.median(tool, OURS.label):.2f}"
+        seconds, whole, memory = ratios.values()
+        figures = (f"{best.seconds:.3f}", seconds, median, f"{best.whole:.3f}", whole, f"{best.max_rss / 1e6:.0f}")
+        report.row(*head, tool, *figures, memory)
+    for tool, reason in times.failures.items():
+        report.row(*head, tool, reason, *[""] * 6)
+
+
+def measure_targets(report: Report, bench: Bench, options: argparse.Namespace) -> Iterator[Cell]:
+    """Measure the cells that have a target."""
+    cells: dict[tuple[str, str], Cell] = {}
+    report.heads("operation", " files", " beside", " of", "wanted", "measured", "with start", "ours", "theirs", " ")
+    for line in LINES:
+        if options.operation and line.operation not in options.operation:
+            continue
+        key = (line.operation, line.shape)
+        if key not in cells:
+            shape = (SHAPES | LISTS)[line.shape].scaled(options.scale)
+            cells[key] = bench.measure(line.operation, shape, ALGORITHMS[0])
+            yield cells[key]
+        shape, times = cells[key].shape, cells[key].times
+        files = f"{shape.count:,} of {shape.size:,}"
+        report.row(line.operation, files, line.other, line.field, f"{line.wanted:g}", *_verdict(line, times))
+    report.print("")
+
+
+def _verdict(line: Line, times: Times) -> tuple[str, ...]:
+    if not {OURS.label, line.other} <= set(times.runs):
+        reason = times.failures.get(OURS.label) or times.failures.get(line.other, "not available")
+        return ("", "", "", "", f"NOT MEASURED: {reason}")
+    ratio = times.ratio(line.other, OURS.label, line.field)
+    whole = f"{times.ratio(line.other, OURS.label, 'whole'):.2f}" if line.field == "seconds" else ""
+    sides = [getattr(times.best(tool), line.field) for tool in (OURS.label, line.other)]
+    shown = [f"{side:.3f} s" if line.field == "seconds" else f"{side / 1e6:.0f} MB" for side in sides]
+    return (f"**{ratio:.2f}**", whole, *shown, "met" if ratio >= line.wanted else "NOT MET")
