@@ -77,7 +77,7 @@ def check(name: str, layout: Layout, result: LayoutResult, ids: list[bytes], fol
         "identifiers_that_share_a_path": counted["equal"],
         "paths_that_many_share": counted["groups"],
         "identifiers_inside_or_around_another": counted["inside"],
-        "longest_path": counted["bytes"][-1][0],
+        "longest_path": max((length for length, _ in counted["bytes"]), default=0),
         "growth": {"model": result.growth.model, "error": result.growth.error, "held_out": result.growth.held_out},
         "seconds": round(time.perf_counter() - begin, 1),
     }
