@@ -66,45 +66,24 @@ __all__ = [
     "predict_growth",
 ]
 
-# The module of each name, imported on first use: a comparison in one process does not need the jobs.
+# The module of each name that is not in ``result``, imported on first use: a comparison in one process needs no jobs.
 _MODULES = {
-    "CollisionGroup": "result",
-    "Collisions": "result",
     "CompareLayouts": "job",
     "Comparison": "comparison",
     "ComparisonProgress": "comparison",
-    "Costs": "result",
-    "Depth": "result",
-    "Directories": "result",
-    "Distribution": "result",
-    "Example": "result",
-    "FORMAT": "result",
-    "FanOut": "result",
-    "FirstSegments": "result",
-    "Growth": "result",
-    "KINDS": "result",
-    "LargeDirectory": "result",
-    "LayoutResult": "result",
-    "Lengths": "result",
-    "Locality": "result",
-    "Occurrences": "result",
-    "Probe": "result",
-    "ProbeTimes": "result",
-    "Throughput": "result",
     "collect": "job",
     "compare": "comparison",
     "compare_in_chunks": "job",
-    "from_record": "result",
     "hashed_directories": "growth",
-    "predict_growth": "growth",
     "open_identifiers": "job",
+    "predict_growth": "growth",
 }
 
 
 def __getattr__(name: str) -> Any:
     """Import a public name on first use."""
-    if name in _MODULES:
-        found = getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
-        globals()[name] = found
-        return found
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(importlib.import_module(f"{__name__}.{_MODULES.get(name, 'result')}"), name)
+    globals()[name] = found
+    return found
