@@ -198,7 +198,7 @@ def test_tsv_keeps_every_other_byte(call: Call, table: tuple[list[list[bytes]], 
         options += ["--delimiter", r"\t"]
         result = call("map", "pairtree", *options, stdin=given_)
     assert result.stdout_bytes == expected
-    assert result.stderr.count(": it is empty\n") == sum(not row[index] for row in rows)
+    assert result.stderr.count(": identifier is empty\n") == sum(not row[index] for row in rows)
 
 
 def quoted(value: bytes) -> bytes:
@@ -264,8 +264,8 @@ def test_csv_becomes_tsv_and_back(call: Call, table: tuple[list[list[bytes]], in
 # --- rows that fail -----------------------------------------------------------------------------------------------
 
 TABLE = b'id,t\nabc,"1\n2"\n,x\nd,y\n\xff,z\n'
-EMPTY = "pressmark: <stdin>:4: '': it is empty\n"
-NOT_UTF8 = "pressmark: <stdin>:6: '\\udcff': the byte 0xff at offset 0 is not UTF-8, which this layout needs\n"
+EMPTY = "pressmark: <stdin>:4: '': identifier is empty\n"
+NOT_UTF8 = "pressmark: <stdin>:6: '\\udcff': byte 0xff at offset 0 is not UTF-8; this layout requires UTF-8\n"
 SUMMARY = "pressmark: 2 of 4 identifiers failed\n"
 
 
@@ -296,7 +296,7 @@ def test_on_error(call: Call, on_error: str, expected: bytes, told: str) -> None
         ("csv", b'a,b\n"c"d,e\nd,e\n', "2: '\"c\"d,e': something follows the quote that ends its field"),
         ("csv", b'a,"b\n"\n"c",d,e\nd,e\n', "3: '\"c\",d,e': its row has 3 fields, the first one has 2"),
         ("tsv", b"a\tb\nc\nd\te\n", "2: 'c': its row has 1 field, the first one has 2"),
-        ("tsv", b"a\tb\n\t\nd\te\n", "2: '': the path is empty"),
+        ("tsv", b"a\tb\n\t\nd\te\n", "2: '': path is empty"),
     ],
 )
 def test_malformed_rows(call: Call, kind: str, table: bytes, line: str) -> None:
@@ -348,7 +348,7 @@ def test_fields_with_line_feeds_and_nul(call: Call) -> None:
         stdin=b'"a\nb"\nc\0\n""\n',
     )
     assert result.stdout_bytes == b'"a\nb",a^/0a/b\nc\0,c^/00\n'
-    assert result.stderr.startswith("pressmark: <stdin>:4: '': it is empty\n")
+    assert result.stderr.startswith("pressmark: <stdin>:4: '': identifier is empty\n")
 
 
 def test_csv_that_does_not_fit_tsv(call: Call, tmp_path: Path) -> None:
@@ -377,7 +377,7 @@ def test_many_failures_come_in_order(call: Call, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(delimited, "BLOCK_BYTES", 100)
     table = b"id,t\n" + b'a,"\n"\n,\n' * 200
     result = call("map", "0002", "--format", "csv", "--column", "id", "--on-error", "skip", stdin=table)
-    lines = [f"pressmark: <stdin>:{line}: '': the path is empty" for line in range(4, 602, 3)]
+    lines = [f"pressmark: <stdin>:{line}: '': path is empty" for line in range(4, 602, 3)]
     assert result.stderr.splitlines() == [*lines, "pressmark: 200 of 400 identifiers failed"]
     assert result.stdout_bytes == b"id,t,path\n" + b'a,"\n",a\n' * 200
 

@@ -213,8 +213,8 @@ def test_on_error(
     pq.write_table(table, tmp_path / "in.pq", row_group_size=3)
     result = call("map", "0002", "in.pq", "--column", "id", "-o", "out.pq", "--on-error", on_error)
     lines = [
-        "pressmark: in.pq:3: '': the path is empty",
-        "pressmark: in.pq:4: '..': a segment '..' at offset 0 of the path",
+        "pressmark: in.pq:3: '': path is empty",
+        "pressmark: in.pq:4: '..': path segment '..' at offset 0",
         "pressmark: 2 of 5 identifiers failed",
     ]
     assert (result.stdout, result.stderr.splitlines(), result.exit_code) == ("", lines if rows else lines[:1], 1)
@@ -246,7 +246,7 @@ def test_items_that_are_not_text(call: Call, tmp_path: Path) -> None:
     for column in (text, text.dictionary_encode()):
         pq.write_table(pa.table({"id": column}), tmp_path / "in.pq")
         result = call("map", "0002", "in.pq", "--column", "id", "-o", "out.pq", "--on-error", "empty")
-        reason = "the byte 0xff at offset 0 is not UTF-8, which this layout needs"
+        reason = "byte 0xff at offset 0 is not UTF-8; this layout requires UTF-8"
         assert result.stderr == f"pressmark: in.pq:2: '\\udcff': {reason}\npressmark: 1 of 3 identifiers failed\n"
         assert written(tmp_path / "out.pq") == ["a", None, None]
 
@@ -458,7 +458,7 @@ def test_a_stopped_run_does_not_look_complete(run: Run, tmp_path: Path) -> None:
     done = run("map", "0002", "in.pq", "--column", "id", "-o", "pipe")
     got = os.read(reader, 1 << 16)
     os.close(reader)
-    assert (done.stderr, done.returncode) == (b"pressmark: in.pq:2: '': the path is empty\n", 1)
+    assert (done.stderr, done.returncode) == (b"pressmark: in.pq:2: '': path is empty\n", 1)
     assert got.startswith(b"PAR1")
     assert not got.endswith(b"PAR1")
 

@@ -241,7 +241,7 @@ def test_hostile_identifiers_on_a_terminal(call: Call, tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (("ids.txt",), "missing option '--layout' (see 'pressmark compare --help')"),
-        (("ids.txt", "--layout", "0099"), "--layout '0099': unknown layout '0099'; known are pairtree"),
+        (("ids.txt", "--layout", "0099"), "--layout '0099': unknown layout '0099'; known layouts: pairtree"),
         (("ids.txt", "--layout", "0003:tupleSize=40"), "--layout '0003:tupleSize=40': tupleSize: 40 is not an integer"),
         (("ids.txt", "--layout", "0006"), "--layout '0006': delimiter: required by"),
         (("nowhere.txt", "--layout", "0004"), "nowhere.txt: No such file or directory"),

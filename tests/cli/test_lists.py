@@ -243,7 +243,7 @@ def test_json_lines(call: Call, tmp_path: Path, name: str) -> None:
         (b'{"id": "\xff"}', "not UTF-8"),
         (b'{"id": "a", "path": "x"}', "--as"),
         (b"[" * 100_000, "not JSON"),
-        (b'{"id": ""}', "it is empty"),
+        (b'{"id": ""}', "identifier is empty"),
         (b'{"id": "\\ud800"}', "surrogate"),
     ],
     ids=["number", "no key", "string", "not JSON", "not UTF-8", "has the key", "deep", "empty", "surrogate"],
