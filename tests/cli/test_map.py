@@ -79,7 +79,7 @@ def test_an_output_without_a_name(call: Call, tmp_path: Path, arguments: tuple[s
     """It is a wrong call, not the working directory, and is refused before anything is read."""
     (tmp_path / "ids.txt").write_text("a\n")
     result = call(*arguments, "-o", "", stdin=b"a\n")
-    message = "pressmark: '': it is no name of a file; name one, or - for standard output\n"
+    message = "pressmark: output file name is empty; use - for standard output\n"
     assert (result.exit_code, result.stdout, result.stderr) == (2, "", message)
 
 
@@ -261,7 +261,7 @@ def test_config(call: Call, tmp_path: Path) -> None:
         ),
         (
             '{"extensionName": "0004-hashed-n-tuple-storage-layout"}',
-            "it is for 0004-hashed-n-tuple-storage-layout, not for 0003-hash-and-id-n-tuple-storage-layout",
+            "configuration of 0004-hashed-n-tuple-storage-layout, not of 0003-hash-and-id-n-tuple-storage-layout",
         ),
         (
             '{"extensionName": "0003-hash-and-id-n-tuple-storage-layout", "tupleSize": 99}',

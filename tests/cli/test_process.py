@@ -54,7 +54,7 @@ def test_without_stdout_it_says_so(tmp_path: Path) -> None:
         env=environment(),
         check=False,
     )
-    assert (done.stderr, done.returncode) == (b"pressmark: <stdout>: it is closed\n", 2)
+    assert (done.stderr, done.returncode) == (b"pressmark: <stdout>: closed\n", 2)
 
 
 @pytest.mark.parametrize(

@@ -261,7 +261,7 @@ def _opened(
         return
     kind, gunzip = chosen_source(file, format_name, column, header, delimiter, crlf)
     if null and column is not None:
-        raise CallError("-0 does not go with --column: a table has its own rows")
+        raise CallError("-0 cannot be combined with --column")
     spec = None
     if column is not None:
         # Imported where it is needed: most runs are about lines.
