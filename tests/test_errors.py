@@ -211,22 +211,22 @@ def test_errors_are_value_errors_and_pressmark_errors() -> None:
 def test_reasons_say_where(implementation: Implementation) -> None:
     """Positions in reasons are those of the item as it was given."""
     cases: tuple[tuple[Callable[[Any], Any], Any, str], ...] = (
-        (HashedNTuple().map_id, b"ab\xffc", "the byte 0xff at offset 2 is not UTF-8"),
-        (NTupleOmitPrefix().map_id, "a:\u00e9", "the byte 0xc3 at offset 2 is outside 0x20 to 0x7f"),
-        (Pairtree("p.").map_id, "q.x", "does not begin with the prefix 'p.'"),
-        (Pairtree("p.").map_id, "p.", "nothing is left of it behind the prefix"),
-        (Vitro({"a": "\u4f8b:"}).map_id, "\u4f8b:\u00e9\u0100", "U+0100 at position 3 is above U+00FF"),
+        (HashedNTuple().map_id, b"ab\xffc", "byte 0xff at offset 2 is not UTF-8"),
+        (NTupleOmitPrefix().map_id, "a:\u00e9", "byte 0xc3 at offset 2 is outside 0x20 to 0x7f"),
+        (Pairtree("p.").map_id, "q.x", "does not start with the prefix 'p.'"),
+        (Pairtree("p.").map_id, "p.", "nothing remains after the prefix"),
+        (Vitro({"a": "\u4f8b:"}).map_id, "\u4f8b:\u00e9\u0100", "U+0100 at index 3 is above U+00FF"),
         (FlatOmitPrefix("::").map_id, "ab::", "ends with the delimiter '::'"),
-        (DifferentialNTupleOmitPrefix().map_id, "a:bcd", "3 characters follow the prefix, but tupleSegmentSizes"),
-        (FlatDirect().map_id, "a/../b", "a segment '..' at offset 2 of the path"),
-        (FlatDirect().map_id, "a/b\0", "a NUL at offset 3 of the path"),
-        (Pairtree().unmap_path, "ab/cde", "the component at offset 3 has not two characters"),
-        (Pairtree().unmap_path, "ab/ c", "the byte ' ' at offset 3 cannot stand in a cleaned path"),
-        (Pairtree().unmap_path, "ab/c/dd", "the component at offset 3 has not two characters"),
-        (Pairtree().unmap_path, "ab/c^/2", "the '^' at offset 4 is not followed by two hex digits"),
-        (Pairtree().unclean, "abc^2", "the '^' at offset 3 is not followed by two hex digits"),
-        (HashAndIdNTuple().unmap_path, "a/b/%zz", "the '%' at offset 4 is not followed by two hex digits"),
-        (Vitro().unmap_path, "x~a", "the namespace prefix 'x' is not among those given (none)"),
+        (DifferentialNTupleOmitPrefix().map_id, "a:bcd", "3 characters follow the prefix; tupleSegmentSizes"),
+        (FlatDirect().map_id, "a/../b", "path segment '..' at offset 2"),
+        (FlatDirect().map_id, "a/b\0", "NUL at offset 3 of the path"),
+        (Pairtree().unmap_path, "ab/cde", "component at offset 3 must have two characters"),
+        (Pairtree().unmap_path, "ab/ c", "byte ' ' at offset 3 is not allowed in a cleaned path"),
+        (Pairtree().unmap_path, "ab/c/dd", "component at offset 3 must have two characters"),
+        (Pairtree().unmap_path, "ab/c^/2", "'^' at offset 4 is not followed by two hex digits"),
+        (Pairtree().unclean, "abc^2", "'^' at offset 3 is not followed by two hex digits"),
+        (HashAndIdNTuple().unmap_path, "a/b/%zz", "'%' at offset 4 is not followed by two hex digits"),
+        (Vitro().unmap_path, "x~a", "unknown namespace prefix 'x'; known prefixes: none"),
     )
     for call, item, reason in cases:
         with pytest.raises(PressmarkError) as raised:
@@ -236,5 +236,5 @@ def test_reasons_say_where(implementation: Implementation) -> None:
 
 def test_loose_splitting_says_where_in_the_path(implementation: Implementation) -> None:
     """An escape that ``split_path`` cannot read is at an offset of the path given, not of what was cut from it."""
-    with pytest.raises(PathError, match=r"the '\^' at offset 17 is not followed by two hex digits"):
+    with pytest.raises(PathError, match=r"'\^' at offset 17 is not followed by two hex digits"):
         Pairtree().split_path("pairtree_root/ab/^z/x")

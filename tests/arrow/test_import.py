@@ -283,7 +283,7 @@ def test_errors_name_the_item_of_the_column() -> None:
     with pytest.raises(IdentifierError) as caught:
         Pairtree().map_arrow(Stream(parts[0], *parts))
     assert (caught.value.index, caught.value.identifier) == (4, "")
-    assert str(caught.value) == "identifier 4 '': it is empty"
+    assert str(caught.value) == "identifier 4 '': identifier is empty"
     with pytest.raises(PathError) as caught_path:
         Pairtree().unmap_arrow(Array(strings([b"a", b"\xff"], "z")))
     assert (caught_path.value.index, caught_path.value.path) == (1, "\udcff")

@@ -150,7 +150,7 @@ def test_every_algorithm_can_be_measured() -> None:
         (("--only", "folder"), "pressmark: --only folder needs FOLDER\n"),
         (("nowhere",), "pressmark: nowhere: no such file or directory\n"),
         (("-a", "md6"), "pressmark: algorithm 'md6': unknown"),
-        (("--layout", "0099"), "pressmark: --layout '0099': unknown layout '0099'; known are"),
+        (("--layout", "0099"), "pressmark: --layout '0099': unknown layout '0099'; known layouts:"),
         (("--layout", "0003:size=2"), "pressmark: --layout '0003:size=2': size: unknown parameter"),
         (("--seconds", "0"), "pressmark: "),
     ],

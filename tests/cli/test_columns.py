@@ -198,7 +198,7 @@ def test_tsv_keeps_every_other_byte(call: Call, table: tuple[list[list[bytes]], 
         options += ["--delimiter", r"\t"]
         result = call("map", "pairtree", *options, stdin=given_)
     assert result.stdout_bytes == expected
-    assert result.stderr.count(": it is empty\n") == sum(not row[index] for row in rows)
+    assert result.stderr.count(": identifier is empty\n") == sum(not row[index] for row in rows)
 
 
 def quoted(value: bytes) -> bytes:
@@ -264,8 +264,8 @@ def test_csv_becomes_tsv_and_back(call: Call, table: tuple[list[list[bytes]], in
 # --- rows that fail -----------------------------------------------------------------------------------------------
 
 TABLE = b'id,t\nabc,"1\n2"\n,x\nd,y\n\xff,z\n'
-EMPTY = "pressmark: <stdin>:4: '': it is empty\n"
-NOT_UTF8 = "pressmark: <stdin>:6: '\\udcff': the byte 0xff at offset 0 is not UTF-8, which this layout needs\n"
+EMPTY = "pressmark: <stdin>:4: '': identifier is empty\n"
+NOT_UTF8 = "pressmark: <stdin>:6: '\\udcff': byte 0xff at offset 0 is not UTF-8; this layout requires UTF-8\n"
 SUMMARY = "pressmark: 2 of 4 identifiers failed\n"
 
 
@@ -290,13 +290,13 @@ def test_on_error(call: Call, on_error: str, expected: bytes, told: str) -> None
 @pytest.mark.parametrize(
     ("kind", "table", "line"),
     [
-        ("csv", b"a,b\nc\nd,e\n", "2: 'c': its row has 1 field, the first one has 2"),
-        ("csv", b"a,b\nc,d,e\nd,e\n", "2: 'c,d,e': its row has 3 fields, the first one has 2"),
-        ("csv", b"a,b\n\nd,e\n", "2: '': its row has 1 field, the first one has 2"),
-        ("csv", b'a,b\n"c"d,e\nd,e\n', "2: '\"c\"d,e': something follows the quote that ends its field"),
-        ("csv", b'a,"b\n"\n"c",d,e\nd,e\n', "3: '\"c\",d,e': its row has 3 fields, the first one has 2"),
-        ("tsv", b"a\tb\nc\nd\te\n", "2: 'c': its row has 1 field, the first one has 2"),
-        ("tsv", b"a\tb\n\t\nd\te\n", "2: '': the path is empty"),
+        ("csv", b"a,b\nc\nd,e\n", "2: 'c': row has 1 field; the first row has 2"),
+        ("csv", b"a,b\nc,d,e\nd,e\n", "2: 'c,d,e': row has 3 fields; the first row has 2"),
+        ("csv", b"a,b\n\nd,e\n", "2: '': row has 1 field; the first row has 2"),
+        ("csv", b'a,b\n"c"d,e\nd,e\n', "2: '\"c\"d,e': text after the closing quote of the field"),
+        ("csv", b'a,"b\n"\n"c",d,e\nd,e\n', "3: '\"c\",d,e': row has 3 fields; the first row has 2"),
+        ("tsv", b"a\tb\nc\nd\te\n", "2: 'c': row has 1 field; the first row has 2"),
+        ("tsv", b"a\tb\n\t\nd\te\n", "2: '': path is empty"),
     ],
 )
 def test_malformed_rows(call: Call, kind: str, table: bytes, line: str) -> None:
@@ -327,7 +327,7 @@ def test_results_that_no_tsv_field_can_hold(call: Call) -> None:
     options = ["--column", "1", "--no-header", "--on-error", "empty"]
     result = call("unmap", "pairtree", "--format", "tsv", *options, stdin=table.replace(b"^/09b", b"^/09/b"))
     assert result.stdout_bytes == b"a^/09/b\t\na^/0a/b\t\na^/0d/b\t\nabc\t\nab/c\tabc\n"
-    reason = "its result holds a TAB or a line break, which no field of TSV may"
+    reason = "result contains a TAB or a line break, which TSV does not allow"
     assert [reason in line for line in result.stderr.splitlines()] == [True, True, True, False, False]
     result = call("unmap", "pairtree", "--format", "csv", *options, stdin=b"a^/0a/b\na^/00/b\na^/0d/b\n")
     assert outcome(result) == (b'a^/0a/b,"a\nb"\na^/00/b,a\0b\na^/0d/b,"a\rb"\n', "", 0)
@@ -348,14 +348,14 @@ def test_fields_with_line_feeds_and_nul(call: Call) -> None:
         stdin=b'"a\nb"\nc\0\n""\n',
     )
     assert result.stdout_bytes == b'"a\nb",a^/0a/b\nc\0,c^/00\n'
-    assert result.stderr.startswith("pressmark: <stdin>:4: '': it is empty\n")
+    assert result.stderr.startswith("pressmark: <stdin>:4: '': identifier is empty\n")
 
 
 def test_csv_that_does_not_fit_tsv(call: Call, tmp_path: Path) -> None:
     """A field that is carried along and cannot be: the row fails, and cannot be written with an empty result either."""
     (tmp_path / "in.csv").write_bytes(b'a,"1\n2"\nb,c\n')
     call_ = ["map", "0002", "in.csv", "--column", "1", "--no-header", "-o", "out.tsv", "--on-error"]
-    line = "pressmark: in.csv:1: 'a': field 2 of its row holds a TAB or a line break, which no field of TSV may\n"
+    line = "pressmark: in.csv:1: 'a': field 2 contains a TAB or a line break, which TSV does not allow\n"
     for on_error in ("stop", "empty"):
         result = call(*call_, on_error)
         assert (result.stderr, result.exit_code, os.listdir(tmp_path)) == (line, 1, ["in.csv"])
@@ -377,7 +377,7 @@ def test_many_failures_come_in_order(call: Call, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(delimited, "BLOCK_BYTES", 100)
     table = b"id,t\n" + b'a,"\n"\n,\n' * 200
     result = call("map", "0002", "--format", "csv", "--column", "id", "--on-error", "skip", stdin=table)
-    lines = [f"pressmark: <stdin>:{line}: '': the path is empty" for line in range(4, 602, 3)]
+    lines = [f"pressmark: <stdin>:{line}: '': path is empty" for line in range(4, 602, 3)]
     assert result.stderr.splitlines() == [*lines, "pressmark: 200 of 400 identifiers failed"]
     assert result.stdout_bytes == b"id,t,path\n" + b'a,"\n",a\n' * 200
 
@@ -388,32 +388,37 @@ def test_many_failures_come_in_order(call: Call, monkeypatch: pytest.MonkeyPatch
 @pytest.mark.parametrize(
     ("options", "table", "line", "code"),
     [
-        (["--format", "csv", "--column", "x"], b"id,t\na,b\n", "no column 'x'; it has id, t", 2),
-        (["--format", "csv", "--column", "3", "--header"], b"id,t\na,b\n", "no column 3; it has 2: id, t", 2),
-        (["--format", "csv", "--column", "3", "--no-header"], b"id,t\na,b\n", "no column 3; its first row has 2", 2),
+        (["--format", "csv", "--column", "x"], b"id,t\na,b\n", "column 'x' not found; columns: id, t", 2),
+        (["--format", "csv", "--column", "3", "--header"], b"id,t\na,b\n", "column 3 not found; columns: id, t", 2),
+        (
+            ["--format", "csv", "--column", "3", "--no-header"],
+            b"id,t\na,b\n",
+            "column 3 not found; the first row has 2",
+            2,
+        ),
         (
             ["--format", "csv", "--column", "id"],
             b"id,id\na,b\n",
-            "2 columns are called 'id'; give the number of one",
+            "column 'id' is not unique; use its number",
             2,
         ),
         (
             ["--format", "csv", "--column", "id"],
             b"id,path\na,b\n",
-            "it has a column 'path' already; name the new one with --as",
+            "column 'path' already exists; use --as NAME",
             2,
         ),
-        (["--format", "csv", "--column", "id"], b"", "it is empty: there is no header row", 2),
+        (["--format", "csv", "--column", "id"], b"", "empty file; no header row", 2),
         (
             ["--format", "tsv", "--column", "id"],
             "id".encode("utf-16"),
-            "it is UTF-16; convert it to UTF-8 (iconv -f UTF-16 -t UTF-8)",
+            "content is UTF-16; convert it to UTF-8 (iconv -f UTF-16 -t UTF-8)",
             2,
         ),
         (
             ["--format", "tsv", "--column", "id"],
             gzip.compress(b"id\na\n", mtime=0),
-            "it is gzipped; give it a name that ends in .gz, or unpack it (gunzip -c)",
+            "content is gzip data; rename it to end in .gz, or decompress it (gunzip -c)",
             2,
         ),
     ],
@@ -440,7 +445,7 @@ def test_a_quote_that_is_never_closed(call: Call, tmp_path: Path, on_error: str)
     table = b'id,t\na,b\nc,"d\n' + b"e,f\n" * 10
     options = ["--format", "csv", "--column", "id", "--on-error", on_error]
     result = call("map", "0002", *options, "-o", "out", stdin=table)
-    assert result.stderr == "pressmark: <stdin>:3: the quote that opens in this row is never closed\n"
+    assert result.stderr == "pressmark: <stdin>:3: quote is never closed\n"
     assert (result.exit_code, os.listdir(tmp_path)) == (1, [])
 
 
@@ -459,7 +464,7 @@ def test_a_row_without_end(call: Call, monkeypatch: pytest.MonkeyPatch, start: b
         stdin=b"a\n" + start + b"x\n" * (start != b"") + b"x" * (3 << 20),
     )
     assert (result.stdout_bytes, result.exit_code) == (b"a,a\n", 1)
-    assert result.stderr == "pressmark: <stdin>:2: a row of more than 1 MiB\n"
+    assert result.stderr == "pressmark: <stdin>:2: row is longer than 1 MiB\n"
 
 
 def test_a_long_field(call: Call) -> None:
@@ -477,55 +482,58 @@ def test_a_long_field(call: Call) -> None:
     [
         (
             ["--column", "id"],
-            "<stdin>: nothing tells what kind of table it is; give --format csv, tsv, jsonl or parquet",
+            "<stdin>: unknown table format; use --format csv, tsv, jsonl or parquet",
         ),
         (
             ["t.dat", "--column", "id"],
-            "t.dat: nothing tells what kind of table it is; give --format csv, tsv, jsonl or parquet",
+            "t.dat: unknown table format; use --format csv, tsv, jsonl or parquet",
         ),
         (
             ["t.txt", "--column", "1", "--no-header"],
-            "t.txt: its name says that it has no columns; give --format csv, tsv, jsonl or parquet",
+            "t.txt: lines have no columns; use --format csv, tsv, jsonl or parquet",
         ),
         (
             ["t.csv", "--format", "lines", "--column", "1", "--no-header"],
-            "t.csv: --format says that it has no columns; give --format csv, tsv, jsonl or parquet",
+            "t.csv: lines have no columns; use --format csv, tsv, jsonl or parquet",
         ),
-        (["t.csv"], "t.csv: CSV needs --column, to say which one to take (or --format lines)"),
-        (["t.TSV.GZ"], "t.TSV.GZ: TSV needs --column, to say which one to take (or --format lines)"),
-        (["t.pq"], "t.pq: Parquet needs --column, to say which one to take (or --format lines)"),
-        (["--format", "csv"], "<stdin>: CSV needs --column, to say which one to take (or --format lines)"),
-        (["-o", "o.parquet"], "o.parquet: Parquet is made of tables only (--column), not of lines"),
-        (["--as", "x"], "--as goes with --column only"),
-        (["--no-header"], "--no-header goes with --column only"),
-        (["t.csv", "--column", "id", "-0"], "-0 does not go with --column: a table has its own rows and columns"),
+        (["t.csv"], "t.csv: CSV needs --column; use --format lines for a list"),
+        (["t.TSV.GZ"], "t.TSV.GZ: TSV needs --column; use --format lines for a list"),
+        (["t.pq"], "t.pq: Parquet needs --column; use --format lines for a list"),
+        (["--format", "csv"], "<stdin>: CSV needs --column; use --format lines for a list"),
+        (["-o", "o.parquet"], "o.parquet: Parquet output needs --column"),
+        (["--as", "x"], "--as needs --column"),
+        (["--no-header"], "--no-header needs --column"),
+        (["t.csv", "--column", "id", "-0"], "-0 cannot be combined with --column"),
         (
             ["t.csv", "--column", "id", "--both"],
-            "--both does not go with --column: a table has its own rows and columns",
+            "--both cannot be combined with --column",
         ),
-        (["t.csv", "--column", "0", "--no-header"], "--column 0: columns are counted from 1"),
-        (["t.csv", "--column", "id", "--no-header"], "--column 'id': without a header row columns have numbers only"),
+        (["t.csv", "--column", "0", "--no-header"], "--column 0: columns are numbered from 1"),
+        (
+            ["t.csv", "--column", "id", "--no-header"],
+            "--column 'id': columns have no names without a header row; use a number",
+        ),
         (
             ["t.csv", "--column", "1", "--no-header", "--as", "x"],
-            "--as: without a header row the new column has no name (--header says that there is one)",
+            "--as: the new column has no name without a header row; use --header if there is one",
         ),
-        (["t.csv", "--column", "id", "--as", ""], "--as: the name is empty"),
-        (["t.tsv", "--column", "id", "--as", "a\tb"], "--as 'a\\tb': a TSV field cannot hold that"),
+        (["t.csv", "--column", "id", "--as", ""], "--as: column name is empty"),
+        (["t.tsv", "--column", "id", "--as", "a\tb"], "--as 'a\\tb': not allowed in a TSV field"),
         (
             ["t.csv", "--column", "id", "--as", "\udcff", "-o", "o.pq"],
-            "--as '\\udcff': names in Parquet are UTF-8",
+            "--as '\\udcff': column names in Parquet must be UTF-8",
         ),
         (
             ["t.pq", "--column", "id", "--header", "-o", "o.pq"],
-            "--header is for CSV and TSV: Parquet names its columns",
+            "--header applies to CSV and TSV only",
         ),
         (
             ["t.pq", "--column", "id"],
-            "Parquet is not written to standard output; give -o OUTPUT (.csv and .tsv give text)",
+            "Parquet cannot be written to standard output; use -o OUTPUT",
         ),
-        (["t.pq", "--column", "id", "-o", "o.txt"], "o.txt: a table is written as .csv, .tsv or .parquet"),
-        (["t.pq", "--column", "id", "-o", "o.pq.gz"], "o.pq.gz: Parquet compresses by itself; leave out the .gz"),
-        (["t.pq.gz", "--column", "id", "-o", "o.pq"], "t.pq.gz: Parquet cannot be read through gzip; unpack it first"),
+        (["t.pq", "--column", "id", "-o", "o.txt"], "o.txt: unsupported output format; use .csv, .tsv or .parquet"),
+        (["t.pq", "--column", "id", "-o", "o.pq.gz"], "o.pq.gz: Parquet output cannot be gzipped; omit .gz"),
+        (["t.pq.gz", "--column", "id", "-o", "o.pq"], "t.pq.gz: gzipped Parquet is not supported; decompress it first"),
         (["missing.csv", "--column", "id"], "missing.csv: No such file or directory"),
     ],
 )
@@ -590,11 +598,11 @@ PACKED = gzip.compress(os.urandom(3000).replace(b"\n", b"") + b"\n")
 @pytest.mark.parametrize(
     ("content", "line"),
     [
-        (b"", "not a gzip file: it is empty"),
+        (b"", "not a gzip file: empty"),
         (b"id\na\n", "not a gzip file: "),
-        (PACKED[:5], "broken gzip data: it ends too early"),
-        (PACKED[:2000], "broken gzip data: it ends too early"),
-        (PACKED[:-1], "broken gzip data: it ends too early"),
+        (PACKED[:5], "broken gzip data: unexpected end"),
+        (PACKED[:2000], "broken gzip data: unexpected end"),
+        (PACKED[:-1], "broken gzip data: unexpected end"),
         (PACKED[:-8] + b"12345678", "broken gzip data: "),
         (PACKED + b"garbage", "broken gzip data: "),
     ],

@@ -241,14 +241,14 @@ def test_hostile_identifiers_on_a_terminal(call: Call, tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (("ids.txt",), "missing option '--layout' (see 'pressmark compare --help')"),
-        (("ids.txt", "--layout", "0099"), "--layout '0099': unknown layout '0099'; known are pairtree"),
+        (("ids.txt", "--layout", "0099"), "--layout '0099': unknown layout '0099'; known layouts: pairtree"),
         (("ids.txt", "--layout", "0003:tupleSize=40"), "--layout '0003:tupleSize=40': tupleSize: 40 is not an integer"),
         (("ids.txt", "--layout", "0006"), "--layout '0006': delimiter: required by"),
         (("nowhere.txt", "--layout", "0004"), "nowhere.txt: No such file or directory"),
         (("empty.txt", "--layout", "0004"), "empty.txt: no identifiers"),
-        (("empty.csv", "--column", "id", "--layout", "0004"), "empty.csv: it is empty: there is no header row"),
+        (("empty.csv", "--column", "id", "--layout", "0004"), "empty.csv: empty file; no header row"),
         (("ids.csv", "--layout", "0004"), "ids.csv: CSV needs --column"),
-        (("ids.csv", "--column", "no", "--layout", "0004"), "ids.csv: no column 'no'; it has id"),
+        (("ids.csv", "--column", "no", "--layout", "0004"), "ids.csv: column 'no' not found; columns: id"),
         (("ids.csv", "--column", "id", "-0", "--layout", "0004"), "-0 cannot be combined with --column"),
         ((".", "--column", "1", "--layout", "0004"), ".: a directory is opened as a store"),
         (("plain", "--layout", "0004"), "'plain': "),
@@ -312,7 +312,7 @@ def test_a_malformed_row(call: Call, tmp_path: Path) -> None:
     (tmp_path / "table.csv").write_text("id,n\na,1\nb\n")
     result = call("compare", "table.csv", "--column", "id", "--layout", "0004")
     assert (result.exit_code, result.stdout) == (1, "")
-    assert result.stderr == "pressmark: table.csv:3: 'b': its row has 1 field, the first one has 2\n"
+    assert result.stderr == "pressmark: table.csv:3: 'b': row has 1 field; the first row has 2\n"
 
 
 @pytest.mark.parametrize("columns", [60, 22, 14])

@@ -68,7 +68,7 @@ def test_unknown_name(call: Call) -> None:
     """One line, exit status 2."""
     result = call("layouts", "nope")
     assert (result.stdout, result.exit_code) == ("", 2)
-    assert result.stderr.startswith("pressmark: unknown layout 'nope'; known are pairtree")
+    assert result.stderr.startswith("pressmark: unknown layout 'nope'; known layouts: pairtree")
 
 
 @pytest.fixture
@@ -104,6 +104,6 @@ def test_a_layout_is_defined_in_one_place(call: Call, eleventh: type[Layout]) ->
     assert call("layouts", "9999").stdout.startswith("9999-whole-layout\n  alias          9999\n")
     assert call("map", "9999", "--set", "strict=true", stdin=b"a/b\n").stdout == "a/b\n"
     assert call("unmap", eleventh.name, stdin=b"a/b\n").stdout == "a/b\n"
-    assert "known are pairtree, vitro, 0002" in call("map", "nope").stderr
+    assert "known layouts: pairtree, vitro, 0002" in call("map", "nope").stderr
     assert call("map", "nope").stderr.endswith("0012, 9999\n")
     assert call("compare", "-", "--layout", "9999", "--json", stdin=b"a/b\n").exit_code == 0

@@ -125,7 +125,7 @@ def test_a_format_overrules_a_name(call: Call, tmp_path: Path) -> None:
     assert call("map", "pairtree", "--format", "lines", "ids.zip").stdout_bytes == b"ab/c\n"
     assert call("map", "pairtree", "--format", "lines", "ids.csv").stdout_bytes == b"a^/2c/b\n"
     result = call("map", "pairtree", "-o", "paths.xlsx", stdin=b"abc\n")
-    message = "paths.xlsx: its name is that of another kind of file than is written; give it .txt, "
+    message = "paths.xlsx: unsupported output format; use .txt, "
     assert (result.exit_code, message in result.stderr) == (2, True)
     assert not (tmp_path / "paths.xlsx").exists()
 
@@ -177,7 +177,7 @@ def test_a_nul_in_a_line(call: Call) -> None:
     """Either something binary, or -0 was forgotten."""
     result = call("map", "pairtree", stdin=b"abc\0def\0")
     assert (result.exit_code, result.stdout) == (2, "")
-    assert "give -0 " in result.stderr
+    assert "use -0 " in result.stderr
     result = call("map", "pairtree", "--crlf", "keep", stdin=b"a\0b\n")
     assert (result.exit_code, result.stdout_bytes) == (0, b"a^/00/b\n")
 
@@ -243,7 +243,7 @@ def test_json_lines(call: Call, tmp_path: Path, name: str) -> None:
         (b'{"id": "\xff"}', "not UTF-8"),
         (b'{"id": "a", "path": "x"}', "--as"),
         (b"[" * 100_000, "not JSON"),
-        (b'{"id": ""}', "it is empty"),
+        (b'{"id": ""}', "identifier is empty"),
         (b'{"id": "\\ud800"}', "surrogate"),
     ],
     ids=["number", "no key", "string", "not JSON", "not UTF-8", "has the key", "deep", "empty", "surrogate"],

@@ -58,8 +58,8 @@ def test_on_error(call: Call, on_error: str, expected: bytes, told: list[str]) -
     """Each failing item is one line; those after it are mapped unless the run stops."""
     result = call("map", "0003", "--on-error", on_error, stdin=b"a\n\xff\nc\n\n")
     lines = [
-        "pressmark: <stdin>:2: '\\udcff': the byte 0xff at offset 0 is not UTF-8, which this layout needs",
-        "pressmark: <stdin>:4: '': it is empty",
+        "pressmark: <stdin>:2: '\\udcff': byte 0xff at offset 0 is not UTF-8; this layout requires UTF-8",
+        "pressmark: <stdin>:4: '': identifier is empty",
     ]
     written = [line.rpartition(b"/")[2] for line in result.stdout_bytes.split(b"\n")]
     assert b"\n".join(written) == expected
@@ -79,7 +79,7 @@ def test_an_output_without_a_name(call: Call, tmp_path: Path, arguments: tuple[s
     """It is a wrong call, not the working directory, and is refused before anything is read."""
     (tmp_path / "ids.txt").write_text("a\n")
     result = call(*arguments, "-o", "", stdin=b"a\n")
-    message = "pressmark: '': it is no name of a file; name one, or - for standard output\n"
+    message = "pressmark: output file name is empty; use - for standard output\n"
     assert (result.exit_code, result.stdout, result.stderr) == (2, "", message)
 
 
@@ -88,7 +88,7 @@ def test_items_behind_nul_are_numbered(call: Call) -> None:
     result = call("map", "pairtree", "-0", "--on-error", "skip", stdin=b"a\nb\0\0c")
     assert result.stdout_bytes == b"a^/0a/b\0c"
     assert result.stderr.splitlines() == [
-        "pressmark: <stdin>: item 2: '': it is empty",
+        "pressmark: <stdin>: item 2: '': identifier is empty",
         "pressmark: 1 of 3 identifiers failed",
     ]
 
@@ -99,7 +99,7 @@ def test_a_tab_does_not_fit_two_columns(call: Call) -> None:
     emptied = call("map", "0003", "--both", "--on-error", "empty", stdin=b"a\tb\nc\n")
     assert skipped.stdout_bytes == b"c\t2e7/d2c/03a/c\n"
     assert emptied.stdout_bytes == b"\t\nc\t2e7/d2c/03a/c\n"
-    assert skipped.stderr.startswith("pressmark: <stdin>:1: 'a\\tb': a TAB ")
+    assert skipped.stderr.startswith("pressmark: <stdin>:1: 'a\\tb': identifier contains a TAB")
     assert skipped.exit_code == emptied.exit_code == 1
 
 
@@ -127,7 +127,7 @@ def test_an_identifier_without_a_safe_path(call: Call) -> None:
     result = call("map", "0011", "--set", "replacementString=", "--on-error", "skip", stdin=b"a/.../b\nx:y\nz\n")
     assert result.stdout_bytes == b"xy\nz\n"
     assert result.stderr.splitlines() == [
-        "pressmark: <stdin>:1: 'a/.../b': a segment '..' at offset 2 of the path",
+        "pressmark: <stdin>:1: 'a/.../b': path segment '..' at offset 2",
         "pressmark: 1 of 3 identifiers failed",
     ]
 
@@ -135,7 +135,7 @@ def test_an_identifier_without_a_safe_path(call: Call) -> None:
 def test_many_failures_come_in_order(call: Call) -> None:
     """No line is lost or doubled where they are written in groups."""
     result = call("map", "0002", "--on-error", "skip", stdin=b"a\n\n" * 1000)
-    lines = [f"pressmark: <stdin>:{line}: '': the path is empty" for line in range(2, 2001, 2)]
+    lines = [f"pressmark: <stdin>:{line}: '': path is empty" for line in range(2, 2001, 2)]
     assert result.stderr.splitlines() == [*lines, "pressmark: 1000 of 2000 identifiers failed"]
     assert result.stdout_bytes == b"a\n" * 1000
 
@@ -179,10 +179,10 @@ def test_set(call: Call, layout: str, settings: list[str], identifier: str, path
         (["map", "0012", "--set", "tupleSize"], "--set 'tupleSize': expected KEY=VALUE"),
         (["map", "0012", "--set", "=1"], "--set '=1': expected KEY=VALUE"),
         (["map", "0012", "--set", "tupleSize=x"], "tupleSize: 'x' is not an integer from 0 to 32"),
-        (["map", "0002", "--set", "tupleSize=1"], "tupleSize: unknown parameter of this layout; it takes none"),
+        (["map", "0002", "--set", "tupleSize=1"], "tupleSize: unknown parameter; this layout has no parameters"),
         (
             ["map", "pairtree", "--set", "prefix=\udcff"],
-            "prefix: '\\udcff' holds a lone surrogate, which UTF-8 cannot write",
+            "prefix: '\\udcff' contains an unpaired surrogate",
         ),
         (
             ["map", "0003", "--set", "tupleSize=" + "[" * 100_000],
@@ -192,7 +192,7 @@ def test_set(call: Call, layout: str, settings: list[str], identifier: str, path
         (["map", "pairtree", "--config", "missing"], "missing: No such file or directory"),
         (
             ["unmap", "0011"],
-            "0011-direct-clean-path-layout is reversible only with encodeUTF, unless the fallback was taken",
+            "0011-direct-clean-path-layout is reversible only with encodeUTF, unless the fallback was used",
         ),
         (
             ["unmap", "0004", "missing"],
@@ -253,15 +253,15 @@ def test_config(call: Call, tmp_path: Path) -> None:
         ("{", "not JSON: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)"),
         ("[" * 100_000, None),
         ("[]", "not a JSON object"),
-        ("{}", "no extensionName, which says what layout this is"),
+        ("{}", "no extensionName; it is required to choose the layout"),
         (
             '{"extensionName": "x"}',
-            "extensionName: unknown layout 'x'; known are pairtree, vitro, 0002, 0003, 0004, "
+            "extensionName: unknown layout 'x'; known layouts: pairtree, vitro, 0002, 0003, 0004, "
             "0006, 0007, 0010, 0011, 0012",
         ),
         (
             '{"extensionName": "0004-hashed-n-tuple-storage-layout"}',
-            "it is for 0004-hashed-n-tuple-storage-layout, not for 0003-hash-and-id-n-tuple-storage-layout",
+            "configuration of 0004-hashed-n-tuple-storage-layout, not of 0003-hash-and-id-n-tuple-storage-layout",
         ),
         (
             '{"extensionName": "0003-hash-and-id-n-tuple-storage-layout", "tupleSize": 99}',

@@ -54,7 +54,7 @@ def test_without_stdout_it_says_so(tmp_path: Path) -> None:
         env=environment(),
         check=False,
     )
-    assert (done.stderr, done.returncode) == (b"pressmark: <stdout>: it is closed\n", 2)
+    assert (done.stderr, done.returncode) == (b"pressmark: <stdout>: closed\n", 2)
 
 
 @pytest.mark.parametrize(
@@ -62,11 +62,11 @@ def test_without_stdout_it_says_so(tmp_path: Path) -> None:
     [
         (
             ["map", "nope"],
-            "unknown layout 'nope'; known are pairtree, vitro, 0002, 0003, 0004, 0006, 0007, 0010, 0011, 0012",
+            "unknown layout 'nope'; known layouts: pairtree, vitro, 0002, 0003, 0004, 0006, 0007, 0010, 0011, 0012",
         ),
         (
             ["map", "0012", "--set", "tupleSize=0"],
-            "tupleSize: 0 only together with numberOfTuples 0 (1 to 32 otherwise)",
+            "tupleSize: 0 is allowed only if numberOfTuples is 0",
         ),
         (["map", "0012", "--set", "tuple_size=2"], "tuple_size: unknown parameter; did you mean tupleSize?"),
         (["map", "pairtree", "missing.txt"], "missing.txt: No such file or directory"),
@@ -86,7 +86,7 @@ def test_a_failing_item_stops_the_run(run: Run, tmp_path: Path) -> None:
     done = run("map", "pairtree", "ids")
     assert (done.stdout, done.stderr.decode(), done.returncode) == (
         b"a\nb\n",
-        f"pressmark: ids:3: '': it is empty{os.linesep}",
+        f"pressmark: ids:3: '': identifier is empty{os.linesep}",
         1,
     )
 

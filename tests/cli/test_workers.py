@@ -81,8 +81,11 @@ def test_map_without_failures(both: Both, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("map", "0002"), "standard input cannot be divided among workers; name a FILE or leave out --workers"),
-        (("map", "0002", "ids.gz"), "ids.gz: gzip cannot be divided among workers; unpack it or leave out --workers"),
+        (("map", "0002"), "standard input cannot be divided among workers; use a FILE or leave out --workers"),
+        (
+            ("map", "0002", "ids.gz"),
+            "ids.gz: gzip cannot be divided among workers; decompress it or leave",
+        ),
         (("map", "0002", "ids.csv", "--column", "id"), "--column: tables are mapped by one process; leave out --work"),
         (("map", "0002", "ids.txt", "-0"), "-0: only lists of lines are divided among workers; leave out --workers"),
         (("map", "0002", "ids.txt", "--threads", "2"), "--threads: each worker has one thread; leave out --workers"),

@@ -113,11 +113,11 @@ def test_tables_of_text(tmp_path: Path) -> None:
     table.write_text('number,id\n1,"a.x"\n2,"b.x"\n', encoding="utf-8")
     assert compare(open_identifiers(table, "id"), layouts).layouts[0].collisions.equal == 2
     assert compare(open_identifiers(table, 2, header=True), layouts).identifiers == 2
-    with pytest.raises(ValueError, match="column 'name'"):
+    with pytest.raises(ValueError, match="not found, or not unique"):
         compare(open_identifiers(table, "name"), layouts)
     tabs = tmp_path / "ids.tsv"
     tabs.write_text("a.x\t1\nb.x\n", encoding="utf-8")
-    with pytest.raises(JobError, match=r"row 2: its row has 1 field, the first one has 2"):
+    with pytest.raises(JobError, match=r"row 2: row has 1 field; the first row has 2"):
         compare(open_identifiers(tabs, 1, header=False), layouts)
     with pytest.raises(ValueError, match="format='xls'"):
         open_identifiers(table, format="xls")

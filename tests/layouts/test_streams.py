@@ -140,7 +140,7 @@ def test_a_result_that_holds_the_delimiter_fails(implementation: Implementation)
     """An identifier that holds a line feed fails by lines, with a reason that helps, and comes out under NUL."""
     passed = check(Pairtree(), b"ab\nx^/0a\ncd", back=True, on_error="skip")
     assert passed.written == b"ab\ncd"
-    assert "holds the delimiter of the stream; delimit by NUL instead (-0)" in passed.failures[0][1]
+    assert "contains the line delimiter; use NUL as the delimiter (-0)" in passed.failures[0][1]
     assert check(Pairtree(), b"ab\0x^/0a\0cd", back=True, delimiter=b"\0").written == b"ab\0x\n\0cd"
     check(Pairtree(), b"ab\0x^/00\0cd", back=True, delimiter=b"\0", on_error="empty")
 

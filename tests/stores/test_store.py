@@ -56,7 +56,7 @@ def test_layouts_by_name(tmp_path: Path) -> None:
     assert store.layout == pressmark.layout("0004")
     assert stores.open(tmp_path / "root", layout="0003").layout == pressmark.layout("0003")
     for action in (lambda: stores.create("ocfl", tmp_path / "x", "0099"), lambda: stores.open(tmp_path, layout="no")):
-        with pytest.raises(LayoutConfigError, match="known are pairtree"):
+        with pytest.raises(LayoutConfigError, match="known layouts: pairtree"):
             action()
     with pytest.raises(StoreError, match="an OCFL storage root needs a layout"):
         stores.create("ocfl", tmp_path / "x")

@@ -132,7 +132,7 @@ def test_files_of_identifiers(tmp_path: Path, implementation: Implementation) ->
     """A file by its path is examined; a stream is read as it is."""
     path = tmp_path / "ids"
     path.write_bytes(b"a\r\nb\r\n")
-    with pytest.raises(FormatError, match=r"ids: a carriage return at the end of lines; give --crlf strip"):
+    with pytest.raises(FormatError, match=r"ids: carriage return at the end of lines; use --crlf strip"):
         list(identifier_blocks(path))
     for crlf, expected in (("strip", [b"a", b"b"]), ("keep", [b"a\r", b"b\r"])):
         (block,) = identifier_blocks(path, crlf=crlf)  # type: ignore[arg-type]

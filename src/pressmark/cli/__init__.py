@@ -1,4 +1,4 @@
-"""The ``pressmark`` command: one module a command, loaded when it is called."""
+"""The ``pressmark`` command: one module per command, imported when it is called."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pressmark.version import __version__
 
 __all__ = ["main", "version_line"]
 
-# Each command and where it is; only the one that is called gets imported.
+# The modules and functions of the commands; only the module of the command in use is imported.
 COMMANDS = {
     "layouts": "pressmark.cli.layouts:layouts",
     "map": "pressmark.cli.map:map_command",
@@ -24,34 +24,41 @@ COMMANDS = {
     "bench": "pressmark.cli.bench:bench_command",
 }
 
-EPILOG = """\
-stdout holds data, stderr everything else. Exit status: 0 all well (a pipe whose reader left is, too), 1 an item
-failed (each is listed) or reading or writing did, 2 usage error, 130 interrupted (by SIGTERM 143, by SIGHUP
-129).
+HELP = """\
+Map identifiers to storage paths and back, under every preservation layout in use; hash and verify files; create,
+validate and update bags; manage, migrate and compare stores.
 
 \b
 Examples:
   pressmark layouts
   echo ark:/13030/xt12t3 | pressmark map pairtree
   echo ar/k+/=1/30/30/=x/t1/2t/3 | pressmark unmap pairtree
+
+"pressmark COMMAND --help" describes a command in full.
+"""
+
+EPILOG = """\
+Data goes to standard output, everything else to standard error. Exit status: 0 success (also if the reader of a pipe
+left), 1 some items failed (each is listed), or reading or writing failed, 2 usage error, 130 interrupted (143 by
+SIGTERM, 129 by SIGHUP).
 """
 
 
 def version_line() -> str:
-    """Return what ``pressmark --version`` prints: the version, the implementation and its vector level."""
+    """Return the output of ``pressmark --version``: version, implementation and vector level."""
     active = _kernels.active
     level = "" if active.NAME == "pure" else f", vector level {active.LEVEL}"
     return f"pressmark {__version__} ({active.NAME}{level})"
 
 
 def print_version(context: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
-    """Print the version and end, where ``--version`` was given."""
+    """Print the version and exit, for ``--version``."""
     if wanted and not context.resilient_parsing:
         click.echo(version_line())
         context.exit()
 
 
-@click.group(cls=Program, commands_at=COMMANDS, epilog=EPILOG)
+@click.group(cls=Program, commands_at=COMMANDS, help=HELP, epilog=EPILOG)
 @click.option(
     "--version",
     is_flag=True,
@@ -61,8 +68,4 @@ def print_version(context: click.Context, _parameter: click.Parameter, wanted: b
     help="Print version, implementation and vector level, and exit.",
 )
 def main() -> None:
-    """Turn identifiers into storage paths and back, under every preservation layout in use; hash, verify and bag files;
-    check, fill, migrate and compare stores.
-
-    "pressmark COMMAND --help" tells everything about a command.
-    """
+    """Run a command."""

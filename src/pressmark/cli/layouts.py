@@ -1,4 +1,4 @@
-"""``pressmark layouts``: what there is to choose from."""
+"""``pressmark layouts``: the layouts and their parameters."""
 
 from __future__ import annotations
 
@@ -16,32 +16,35 @@ from pressmark.layouts import Layout, Parameter, list_layouts
 
 __all__ = ["described", "layouts", "shown_default"]
 
-EPILOG = """\
-Exit status: 0 all well, 2 no layout is called NAME.
+HELP = """\
+List the layouts, or describe the layout NAME.
 
 \b
 Examples:
   pressmark layouts
   pressmark layouts 0011
   pressmark layouts --json
+
+The list has the alias of each layout, which is accepted wherever the official name is; whether its paths can be mapped
+back to identifiers; and a description of its paths.
+
+With NAME (an official name or an alias), the output has the specification and all parameters: the key for --set, the
+default or "required", the allowed values and the meaning.
+"""
+
+EPILOG = """\
+Exit status: 0 success, 2 usage error, for example an unknown NAME.
 """
 
 WIDTH = 80
 GAP = "  "
 
 
-@click.command("layouts", epilog=EPILOG, short_help="List layouts and their parameters.")
+@click.command("layouts", help=HELP, epilog=EPILOG, short_help="List layouts and their parameters.")
 @layout_argument("[NAME]", required=False)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line, with all parameters.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per layout and line, with all parameters.")
 def layouts(layout_class: type[Layout] | None, as_json: bool) -> None:
-    """List the layouts, or tell all about the one called NAME.
-
-    The list gives for each its alias, which works everywhere its official name does, whether its paths can be turned
-    back into identifiers, and what its paths are made of.
-
-    With NAME (an official name or an alias): its specification, and every parameter with its key for --set, its
-    default or "required", what is allowed, and what it means.
-    """
+    """List the layouts, or describe one."""
     chosen = list_layouts() if layout_class is None else (layout_class,)
     if as_json:
         for one in chosen:
@@ -55,7 +58,7 @@ def layouts(layout_class: type[Layout] | None, as_json: bool) -> None:
 
 
 def described(layout: type[Layout]) -> dict[str, Any]:
-    """Return all there is to know of a layout, as ``--json`` prints it."""
+    """Return the description of a layout, as ``--json`` prints it."""
     return {
         "name": layout.name,
         "alias": layout.alias,
@@ -85,7 +88,7 @@ def _table(layouts: Iterable[type[Layout]]) -> Iterator[str]:
     rows = [("ALIAS", "NAME", "REVERSIBLE", "SUMMARY")]
     rows += [(layout.alias or "", layout.name, layout.reversibility, layout.summary) for layout in layouts]
     widths = [max(len(row[column]) for row in rows) for column in range(3)]
-    # Summaries have lines of their own only where somebody reads them on a terminal that is too narrow.
+    # On a terminal that is too narrow, summaries are printed on separate lines.
     width = sum(widths) + 3 * len(GAP) + max(len(row[3]) for row in rows)
     narrow = sys.stdout.isatty() and shutil.get_terminal_size().columns < width
     for row in rows:
@@ -107,7 +110,7 @@ def _description(layout: type[Layout]) -> Iterator[str]:
     yield from _wrapped("  reversible     ", layout.reversibility)
     parameters = layout.parameters()
     yield ""
-    yield "Parameters (--set KEY=VALUE):" if parameters else "It has no parameters."
+    yield "Parameters (--set KEY=VALUE):" if parameters else "No parameters."
     for parameter in parameters:
         yield ""
         yield f"  {parameter.key}"

@@ -1,4 +1,4 @@
-"""``pressmark map`` and ``pressmark unmap``: one command in two directions."""
+"""``pressmark map`` and ``pressmark unmap``."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = ["map_command", "unmap_command"]
 
 
 class _Direction(NamedTuple):
-    """What differs between the two commands."""
+    """The differences between the two commands."""
 
     name: str
     short_help: str
@@ -40,58 +40,57 @@ class _Direction(NamedTuple):
 HELP = """\
 Write the {result} of every {item} in FILE to standard output, in the order of FILE.
 
-LAYOUT is an official name or its four-digit alias; "pressmark layouts" lists both. FILE holds one {item} a line.
-Without FILE, or where it is "-", standard input is read.
-
-Lines end with a line feed. Where the last line has no line feed, the last line written has none. With -0, a NUL takes
-the place of the line feed in both, because an identifier may hold line feeds. Nothing is decoded, trimmed or left out:
-an empty line is an empty {item}, which fails. A FILE that ends in .gz is unpacked, an OUTPUT that ends in .gz is
-packed.
-
-A list made on Windows has a carriage return before each line feed, and may begin with a byte-order mark. Where the
-first lines have either, the run is refused unless --crlf says what is meant. Other files than lists are refused by
-their names and first bytes: spreadsheets, documents, archives, databases, JSON, and what other programs than gzip
-compressed.
-"""
-
-TABLES = """
-Tables: with --column, FILE is CSV, TSV, JSON lines or Parquet, and one of its columns holds the {items}. Every row is
-written with its {result} as a new last column, and everything else as it was: the bytes of text, the schema, metadata
-and compression of Parquet. OUTPUT may be of another kind than FILE, but JSON lines become JSON lines only; without it
-text goes to standard output.
-
-In TSV a row ends at a line feed and a field at a TAB; quotes are data. CSV is that of RFC 4180: quoted fields may hold
-commas, quotes (doubled) and line feeds. In both, a carriage return before the line feed belongs to the end of the row,
-a byte-order mark at the beginning to no field, and every row must have as many fields as the first. --delimiter
-changes the comma of CSV. Where --column is a number, --header or --no-header says what the first row is. The
-hathifiles, TSV without header row in files that end in .txt.gz, need "--format tsv --column 1 --no-header".
-
-In JSON lines every line is an object, of which --column names a key. Null stays null and is no failure.
-
-Parquet needs pyarrow (pip install 'pressmark[arrow]') and a file, not a pipe. The column must be text (string or
-binary, or a dictionary of them). Null stays null and is no failure; in CSV and TSV it is an empty field, which fails
-where it is read. Rows are read and written by row groups, of at most 32 MiB.
-"""
-
-EPILOG = """\
-Errors: for each {item} without {result}, one line on standard error gives file, line (counted from 1), {item} and
-reason; with -0 it says "item" and its number. Under "--on-error stop" the first one ends the run, after everything
-before it is written. Under "skip" its line is left out, under "empty" its line is empty (with --both, the column that
-cannot be given is); then a last line on standard error counts the failures. In a table, "skip" leaves out the row and
-"empty" leaves its new field empty (null in Parquet); the line given is the one in which the row begins, for Parquet
-the number of the row (from 1). A row with too few or too many fields fails, too.
-
-Exit status: 0 all well (a pipe whose reader left is, too), 1 an item failed or reading or writing did, 2 usage error
-(nothing was done), 130 interrupted.
-
 \b
 Examples:
 {examples}
+
+LAYOUT is an official name or its four-digit alias; "pressmark layouts" lists both. FILE has one {item} per line.
+Without FILE, or if FILE is "-", standard input is read.
+
+Each line ends with a line feed. If the last line of FILE has none, the last line of the output has none. With -0, NUL
+replaces the line feed in both, because an identifier may contain line feeds. Nothing is decoded, trimmed or skipped: an
+empty line is an empty {item}, which fails. A FILE that ends in .gz is decompressed, an OUTPUT that ends in .gz is
+compressed.
+
+A list made on Windows has a carriage return before each line feed, and may start with a byte-order mark. If the first
+lines have either, --crlf is required. Files that are not lists are refused by their names and first bytes:
+spreadsheets, documents, archives, databases, JSON, and files that another program than gzip compressed.
+"""
+
+TABLES = """
+Tables: with --column, FILE is CSV, TSV, JSON lines or Parquet, and one of its columns has the {items}. Every row is
+written with its {result} as a new last column; everything else stays the same: the bytes of text; the schema, metadata
+and compression of Parquet. OUTPUT may have another format than FILE, but JSON lines are written as JSON lines only.
+Without OUTPUT, text goes to standard output.
+
+In TSV a line feed ends a row and a TAB ends a field; quotes are data. CSV follows RFC 4180: quoted fields may contain
+commas, quotes (doubled) and line feeds. In both, a carriage return before the line feed belongs to the end of the row,
+a byte-order mark at the start is not part of a field, and every row must have as many fields as the first.
+--delimiter replaces the comma of CSV. If --column is a number, --header or --no-header is required. The hathifiles,
+which are TSV without a header row in files that end in .txt.gz, need "--format tsv --column 1 --no-header".
+
+In JSON lines every line is an object, and --column names a key. A null stays null and does not fail.
+
+Parquet needs pyarrow (pip install 'pressmark[arrow]') and a file, not a pipe. The column must be text (string or
+binary, or a dictionary of them). A null stays null and does not fail; in CSV and TSV it becomes an empty field, which
+fails when it is read. Rows are read and written in row groups of at most 32 MiB.
+"""
+
+EPILOG = """\
+Errors: for each {item} without {result}, one line on standard error has the file, the line number (from 1), the {item}
+and the reason; with -0 "item" and its number replace the line number. With "--on-error stop" the first error ends the
+run, after everything before it is written. With "skip" the line is left out. With "empty" an empty line is written
+(with --both, the missing column is empty). After "skip" and "empty" a last line on standard error counts the failures.
+In a table, "skip" leaves out the row and "empty" leaves the new field empty (null in Parquet); the line number is that
+of the start of the row, in Parquet the number of the row (from 1). A row with too few or too many fields fails, too.
+
+Exit status: 0 success (also if the reader of a pipe left), 1 an item failed, or reading or writing failed, 2 usage
+error (nothing was done), 130 interrupted.
 """
 
 MAP = _Direction(
     "map",
-    "Turn identifiers into storage paths.",
+    "Map identifiers to storage paths.",
     "identifiers",
     "identifier",
     "path",
@@ -116,7 +115,7 @@ MAP = _Direction(
 
 UNMAP = _Direction(
     "unmap",
-    "Turn storage paths back into identifiers.",
+    "Map storage paths back to identifiers.",
     "paths",
     "path",
     "identifier",
@@ -133,7 +132,7 @@ ON_ERROR: dict[str, Literal["raise", "skip", "empty"]] = {"stop": "raise", "skip
 
 
 def _command(direction: _Direction, more: str) -> click.Command:
-    """Return the command for ``direction``; ``more`` is what its help says beyond the other's."""
+    """Return the command for ``direction``; ``more`` is help text of this command alone."""
     words = direction._asdict()
 
     @click.command(
@@ -145,18 +144,18 @@ def _command(direction: _Direction, more: str) -> click.Command:
     @layout_options
     @click.argument("file", metavar="[FILE]", required=False, type=click.Path(readable=False, allow_dash=True))
     @column_options
-    @click.option("--null", "-0", is_flag=True, help="Items end with NUL, not with a line feed, in input and output.")
+    @click.option("--null", "-0", is_flag=True, help="End items with NUL instead of a line feed, in input and output.")
     @click.option(
         "--both",
         is_flag=True,
-        help="Write identifier, TAB, path. An identifier that holds a TAB fails, except with -0.",
+        help="Write identifier, TAB, path. An identifier that contains a TAB fails, except with -0.",
     )
     @click.option(
         "--on-error",
         type=click.Choice(list(ON_ERROR)),
         default="stop",
         show_default=True,
-        help="At {} without {}: stop, skip it, or write an empty line for it.".format(
+        help="For {} without {}: stop, skip it, or write an empty line.".format(
             "an identifier" if direction is MAP else "a path", direction.result
         ),
     )
@@ -165,21 +164,21 @@ def _command(direction: _Direction, more: str) -> click.Command:
         metavar="N",
         type=click.IntRange(min=0),
         default=0,
-        help="Use N threads at most; 0, the default, for as many as there are cores. The output is the same.",
+        help="Maximum number of threads; 0, the default, for one per core. The output does not depend on it.",
     )
     @click.option(
         "--output",
         "-o",
         metavar="OUTPUT",
         type=click.Path(readable=False, allow_dash=True),
-        help="Write to the file OUTPUT instead. It gets its name only when complete: after an error that stops the run"
-        " nothing has changed; with items skipped or left empty it is complete.",
+        help="Write to the file OUTPUT instead. OUTPUT is replaced only when the result is complete: after an error"
+        " that stops the run it is unchanged.",
     )
     @click.option(
         "--progress/--no-progress",
         default=None,
-        help="Show or hide progress on stderr: a display on a terminal, elsewhere a line every 10 seconds. Default:"
-        " show, unless the terminal shows the data.",
+        help="Show or hide progress on stderr: a display on a terminal, otherwise a line every 10 seconds. Default:"
+        " show, unless the data goes to the terminal.",
     )
     @job_options
     def command(
@@ -208,7 +207,7 @@ def _command(direction: _Direction, more: str) -> click.Command:
 
             spec = chosen_column(files, column, header, as_name, direction.result, delimiter)
         elif as_name is not None:
-            raise CallError("--as goes with --column only")
+            raise CallError("--as needs --column")
         layout = chosen_layout(layout_class, settings, config)
         if direction is UNMAP:
             _require_inverse(layout)
@@ -258,7 +257,7 @@ def _command(direction: _Direction, more: str) -> click.Command:
             except (IdentifierError, PathError) as error:
                 raise Failure(reporter.failure_text(error)) from None
             except BrokenPipeError:
-                # The reader has what it wanted; items that failed until then have failed all the same.
+                # The reader has left; items that failed before still count.
                 discard_stdout()
                 return Failure.exit_code if reporter.failed else 0
         if counts.failed:
@@ -273,10 +272,10 @@ def _command(direction: _Direction, more: str) -> click.Command:
 def _refuse_shared(
     workers: Workers, files: Files, file: str | None, null: bool, column: str | None, threads: int
 ) -> None:
-    """Refuse what cannot be cut into parts."""
+    """Refuse input that cannot be divided among workers."""
     workers.refuse(
-        (file is None or file == "-", "standard input cannot be divided among workers; name a FILE or"),
-        (files.gunzip, f"{file}: gzip cannot be divided among workers; unpack it or"),
+        (file is None or file == "-", "standard input cannot be divided among workers; use a FILE or"),
+        (files.gunzip, f"{file}: gzip cannot be divided among workers; decompress it or"),
         (column is not None, "--column: tables are mapped by one process;"),
         (null, "-0: only lists of lines are divided among workers;"),
         (threads, "--threads: each worker has one thread;"),
@@ -284,7 +283,7 @@ def _refuse_shared(
 
 
 def _require_inverse(layout: Layout) -> None:
-    """Refuse, before any file is opened, a layout that cannot be turned back."""
+    """Refuse a layout without inverse before any file is opened."""
     if layout.reversible:
         return
     if layout.reversibility == "never":
@@ -296,7 +295,7 @@ map_command = _command(MAP, "")
 unmap_command = _command(
     UNMAP,
     """
-Only a path that LAYOUT gives for an identifier is turned back; every other fails. Layouts whose paths do not hold
-whole identifiers are refused.
+A path fails unless LAYOUT maps an identifier to it. Layouts whose paths do not contain the whole identifier are
+refused.
 """,
 )

@@ -1,4 +1,4 @@
-"""Layouts: one module a family, a registry by official name, configuration in and out.
+"""Layouts: mappings of identifiers to storage paths, by official name or from a configuration file.
 
 The class of a layout is imported when it is first asked for.
 """

@@ -110,7 +110,7 @@ class MapIds:
 
     def _format(self, path: str) -> str:
         if self.format is None and is_gzip(path):
-            raise ValueError("a compressed file cannot be cut: unpack it, or make it Parquet")
+            raise ValueError("a compressed file cannot be divided; decompress it, or convert it to Parquet")
         return self.format or format_of(path) or "lines"
 
     def _shape(self, file: BinaryIO, format: str) -> Shape:
@@ -143,11 +143,11 @@ class MapIds:
         """Return which column of Parquet is wanted."""
         if isinstance(self.column, str):
             if names.count(self.column) != 1:
-                raise ValueError(f"it has not one column {self.column!r}, but {', '.join(names)}")
+                raise ValueError(f"column {self.column!r} not found, or not unique; columns: {', '.join(names)}")
             return names.index(self.column)
         number = 1 if self.column is None else self.column
         if (self.column is None and len(names) != 1) or not 1 <= number <= len(names):
-            raise ValueError(f"say which of its columns is wanted: {', '.join(names)}")
+            raise ValueError(f"choose a column: {', '.join(names)}")
         return number - 1
 
     # --- a chunk --------------------------------------------------------------------------------------------------
@@ -155,7 +155,7 @@ class MapIds:
     def run(self, chunk: Chunk, work: WorkFolder) -> Receipt:
         """Map the rows of a chunk."""
         if chunk.id.rpartition("-")[2] != _state(chunk.source):
-            raise JobError(chunk.source, "it changed since the run was planned: begin again in another work folder")
+            raise JobError(chunk.source, "file changed since the plan; start a new run in another work folder")
         name = f"{chunk.id}.{_OUTPUTS[self.output]}"
         format = self._format(chunk.source)
         with ReceiptBuilder(chunk, work) as receipt, work.writing(name) as output:
@@ -244,7 +244,7 @@ class _Lines:
             elif isinstance(item, str):
                 self._receipt.fail("failed", row=self._row, item=None, reason=item)
             else:
-                reason = "it holds a line feed: write Parquet"
+                reason = "contains a line feed; write Parquet"
                 self._receipt.fail("failed", row=self._row, item=_shown(item), reason=reason)
         self._pass(lines)
 
@@ -292,7 +292,7 @@ class _Table:
                 if item is None or number in reasons:
                     continue
                 if not _is_utf8(_octets(item)):
-                    reasons[number] = "it is not UTF-8, which text in Parquet must be"
+                    reasons[number] = "not UTF-8, which Parquet requires"
                 elif known is None or result is None:
                     reasons[number] = self._reason(item)
             for number in sorted(reasons):
@@ -311,7 +311,7 @@ class _Table:
         try:
             return self._job.reason(item)
         except AssertionError:
-            return "its result is not UTF-8, which text in Parquet must be"
+            return "result is not UTF-8, which Parquet requires"
 
     def _text(self, column: Any) -> Any:
         """Return a column as text, null where it is not UTF-8."""
@@ -340,7 +340,7 @@ def _pyarrow(module: str = "") -> Any:
     try:
         return importlib.import_module(f"pyarrow.{module}" if module else "pyarrow")
     except ModuleNotFoundError:
-        raise JobError("Parquet", "it is read and written with pyarrow: pip install 'pressmark[arrow]'") from None
+        raise JobError("Parquet", "pyarrow is required; pip install 'pressmark[arrow]'") from None
 
 
 def _list(column: Any) -> list[Any]:

@@ -1,4 +1,4 @@
-"""The words for every fault that a kernel reports: one place, so that both twins fail alike."""
+"""The message for every error code of a kernel, shared by both implementations."""
 
 from __future__ import annotations
 
@@ -11,86 +11,84 @@ from pressmark.errors import quoted
 __all__ = ["reason"]
 
 _FIXED: dict[int, str] = {
-    ErrorCode.EMPTY: "it is empty",
-    ErrorCode.EMPTY_PATH: "the path is empty",
-    ErrorCode.TOO_LONG: (f"it is too long: identifiers may have {MAX_IDENTIFIER_BYTES} bytes, paths {MAX_PATH_BYTES}"),
-    ErrorCode.ABSOLUTE: "the path begins with '/'",
-    ErrorCode.IS_FALLBACK: "a fallback path holds only a digest of its identifier",
-    ErrorCode.HOLDS_DELIMITER: "the result holds the delimiter of the stream; delimit by NUL instead (-0)",
-    ErrorCode.HOLDS_SEPARATOR: "a TAB in it would make three columns of two; give one column, or delimit by NUL (-0)",
+    ErrorCode.EMPTY: "identifier is empty",
+    ErrorCode.EMPTY_PATH: "path is empty",
+    ErrorCode.TOO_LONG: f"too long; identifiers have at most {MAX_IDENTIFIER_BYTES:,} bytes, paths {MAX_PATH_BYTES:,}",
+    ErrorCode.ABSOLUTE: "path is absolute",
+    ErrorCode.IS_FALLBACK: "fallback path; it contains only a digest of the identifier",
+    ErrorCode.HOLDS_DELIMITER: "result contains the line delimiter; use NUL as the delimiter (-0)",
+    ErrorCode.HOLDS_SEPARATOR: "identifier contains a TAB; write one column, or use NUL as the delimiter (-0)",
 }
 
 _AT_POSITION: dict[int, str] = {
-    ErrorCode.SEGMENT_EMPTY: "an empty segment at offset {} of the path",
-    ErrorCode.SEGMENT_DOT: "a segment '.' at offset {} of the path",
-    ErrorCode.SEGMENT_DOTDOT: "a segment '..' at offset {} of the path",
-    ErrorCode.NUL: "a NUL at offset {} of the path",
-    ErrorCode.BAD_COMPONENT: (
-        "the component at offset {} has not two characters (or, at the end, one or two), as a ppath's must have"
-    ),
-    ErrorCode.STRAY_TILDE: "a '~' at offset {} of the joined components, where neither prefix nor guard can be",
-    ErrorCode.NOT_CANONICAL: "no identifier has this path (it goes wrong at offset {})",
-    ErrorCode.TRUNCATED: "its name of {} bytes was cut short: the whole identifier is not in it",
+    ErrorCode.SEGMENT_EMPTY: "empty path segment at offset {}",
+    ErrorCode.SEGMENT_DOT: "path segment '.' at offset {}",
+    ErrorCode.SEGMENT_DOTDOT: "path segment '..' at offset {}",
+    ErrorCode.NUL: "NUL at offset {} of the path",
+    ErrorCode.BAD_COMPONENT: "component at offset {} must have two characters (the last one: one or two)",
+    ErrorCode.STRAY_TILDE: "unexpected '~' at offset {} of the joined components",
+    ErrorCode.NOT_CANONICAL: "no identifier maps to this path (first difference at offset {})",
+    ErrorCode.TRUNCATED: "directory name of {} bytes is truncated; it does not contain the whole identifier",
 }
 
 
 def reason(code: int, position: int, item: str | bytes, layout: Any) -> str:
-    """Return one line that says why ``item`` has no result under ``layout``."""
+    """Return the message for the error code of ``item`` under ``layout``, in one line."""
     if code == ErrorCode.SURROGATE and isinstance(item, str):
-        return f"the lone surrogate U+{ord(item[position]):04X} at character {position} stands for no byte"
+        return f"unpaired surrogate U+{ord(item[position]):04X} at index {position}"
     octets = item.encode("utf-8", "surrogateescape") if isinstance(item, str) else item
     if code in _AT_POSITION:
         return _AT_POSITION[code].format(position)
     if code in _WORDED:
         return _WORDED[code](position, octets, layout)
     if code == ErrorCode.EMPTY and octets:
-        return "nothing is left of it behind the prefix"
+        return "nothing remains after the prefix"
     return _FIXED[code]
 
 
 def _not_utf8(position: int, octets: bytes, _layout: Any) -> str:
-    return f"the byte 0x{octets[position]:02x} at offset {position} is not UTF-8, which this layout needs"
+    return f"byte 0x{octets[position]:02x} at offset {position} is not UTF-8; this layout requires UTF-8"
 
 
 def _not_ascii(position: int, octets: bytes, _layout: Any) -> str:
     return (
-        f"the byte 0x{octets[position]:02x} at offset {position} is outside "
-        f"0x{ASCII_FIRST:02x} to 0x{ASCII_LAST:02x}, all that this layout allows"
+        f"byte 0x{octets[position]:02x} at offset {position} is outside "
+        f"0x{ASCII_FIRST:02x} to 0x{ASCII_LAST:02x}, the range of this layout"
     )
 
 
 def _prefix_missing(_position: int, _octets: bytes, layout: Any) -> str:
-    return f"it does not begin with the prefix {quoted(layout.prefix)}"
+    return f"identifier does not start with the prefix {quoted(layout.prefix)}"
 
 
 def _beyond_latin1(position: int, octets: bytes, _layout: Any) -> str:
     before, at = octets[:position].decode(), octets[position:].decode()[0]
-    return f"the character U+{ord(at):04X} at position {len(before)} is above U+00FF, the last that Vitro can encode"
+    return f"character U+{ord(at):04X} at index {len(before)} is above U+00FF, the limit of Vitro"
 
 
 def _delimiter_at_end(_position: int, _octets: bytes, layout: Any) -> str:
-    return f"it ends with the delimiter {quoted(layout.delimiter)}: no name is left"
+    return f"identifier ends with the delimiter {quoted(layout.delimiter)}; no name remains"
 
 
 def _wrong_length(position: int, _octets: bytes, layout: Any) -> str:
-    return f"{position} characters follow the prefix, but tupleSegmentSizes add up to {sum(layout.tuple_segment_sizes)}"
+    return f"{position} characters follow the prefix; tupleSegmentSizes add up to {sum(layout.tuple_segment_sizes)}"
 
 
 def _fallback_too_long(position: int, _octets: bytes, layout: Any) -> str:
-    return f"even its fallback path has {position} bytes, maxPathnameLen allows {layout.max_pathname_len}"
+    return f"fallback path has {position} bytes; maxPathnameLen allows {layout.max_pathname_len}"
 
 
 def _bad_character(position: int, octets: bytes, _layout: Any) -> str:
-    return f"the byte {quoted(octets[position : position + 1])} at offset {position} cannot stand in a cleaned path"
+    return f"byte {quoted(octets[position : position + 1])} at offset {position} is not allowed in a cleaned path"
 
 
 def _bad_escape(position: int, _octets: bytes, layout: Any) -> str:
-    return f"the '{layout.escape_mark}' at offset {position} is not followed by two hex digits"
+    return f"'{layout.escape_mark}' at offset {position} is not followed by two hex digits"
 
 
 def _unknown_prefix(_position: int, octets: bytes, layout: Any) -> str:
     known = ", ".join(prefix for prefix, _ in layout.namespaces) or "none"
-    return f"the namespace prefix {quoted(octets[:1])} is not among those given ({known})"
+    return f"unknown namespace prefix {quoted(octets[:1])}; known prefixes: {known}"
 
 
 _WORDED: dict[int, Callable[[int, bytes, Any], str]] = {

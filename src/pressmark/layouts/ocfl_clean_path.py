@@ -16,17 +16,17 @@ from pressmark.layouts.parameters import Boolean, Choice, Integer, Text, paramet
 
 __all__ = ["DirectClean"]
 
-# Rule A14 of rules/ocfl.md: a replacement must not make segments, end strings or break lines.
+# Rule A14 of rules/ocfl.md: a replacement must not create segments, end strings or break lines.
 _REPLACEMENT = Text(without={"/": "'/'", "\0": "NUL", "\n": "line feed"})
 
-# How gocfl spells, or once spelled, parameters of 0011 (section 1.2 there).
+# Parameters of 0011 in the spelling of gocfl, current and former (section 1.2 there).
 _GOCFL_KEYS = {
     "utfEncode": "encodeUTF",
     "maxFilenameLen": "maxPathSegmentLen",
     "fallbackSubdirs": "numberOfFallbackTuples",
     "fallbackSubFolders": "numberOfFallbackTuples",
 }
-# What gocfl takes for a key that is absent, where that is not the document's default.
+# Defaults of gocfl that differ from those of the document.
 _GOCFL_DEFAULTS = {
     "replacementString": "",
     "whitespaceReplacementString": "",
@@ -51,12 +51,12 @@ class _Folder(Text):
 
 @dataclasses.dataclass(frozen=True)
 class DirectClean(Layout):
-    """OCFL 0011: every segment cleaned of dangerous characters, a digest where that grows too long.
+    """OCFL 0011: every segment cleaned of dangerous characters; a digest replaces paths that are too long.
 
-    Registered for logical paths inside an object; the same function serves identifiers, where only gocfl knows it
-    for storage roots. ``rules="spec"`` is the document's text as its examples read it, ``rules="gocfl"`` the document's
-    Go code byte for byte, for stores written by it. Reversible under ``encode_utf`` unless the fallback was taken, but
-    for what the document drops: empty segments (``a//b`` has the path of ``a/b``) and octets that are not UTF-8.
+    The extension is registered for logical paths inside an object; for storage roots only gocfl uses it.
+    ``rules="spec"`` follows the text of the document as its examples read it. ``rules="gocfl"`` follows the document's
+    Go code byte for byte, for stores written by it. Reversible under ``encode_utf`` unless the fallback was used,
+    except for what the document drops: empty segments (``a//b`` has the path of ``a/b``) and bytes that are not UTF-8.
 
     >>> DirectClean().map_id("info:fedora/object-01")
     'info_fedora/object-01'
@@ -68,26 +68,26 @@ class DirectClean(Layout):
     summary = "the identifier or logical path, cleaned segment by segment"
     specification = "OCFL Community Extension 0011: Direct Clean Path Layout"
     url = "https://ocfl.github.io/extensions/0011-direct-clean-path-layout.html"
-    reversibility = "with encodeUTF, unless the fallback was taken"
+    reversibility = "with encodeUTF, unless the fallback was used"
     # gocfl writes these unregistered names for storage roots (rules/ocfl.md section 1.1).
     foreign_names = ("NNNN-direct-clean-path-layout", "NNNN-direct-path-layout")
 
-    max_path_segment_len: int = parameter(Integer(1), "bytes that a segment may have", 127)
-    max_pathname_len: int = parameter(Integer(1), "bytes that a path may have", 32000)
+    max_path_segment_len: int = parameter(Integer(1), "longest segment in bytes", 127)
+    max_pathname_len: int = parameter(Integer(1), "longest path in bytes", 32000)
     encode_utf: bool = parameter(Boolean(), "encode dangerous characters as =uXXXX instead of replacing them", False)
-    replacement_string: str = parameter(_REPLACEMENT, "replaces dangerous characters and octets not UTF-8", "_")
-    whitespace_replacement_string: str = parameter(_REPLACEMENT, "replaces white space; without encodeUTF only", " ")
-    fallback_digest_algorithm: str = parameter(digest_algorithm, "digest of what grows too long", "md5")
-    fallback_folder: str = parameter(_Folder(), "where digests are put instead", "fallback")
-    number_of_fallback_tuples: int = parameter(Integer(0), "tuples of the digest, each a directory", 0)
-    fallback_tuple_size: int = parameter(Integer(1), "hex digits in each of those tuples", 1)
+    replacement_string: str = parameter(_REPLACEMENT, "replaces dangerous characters and bytes that are not UTF-8", "_")
+    whitespace_replacement_string: str = parameter(_REPLACEMENT, "replaces white space, unless encodeUTF is set", " ")
+    fallback_digest_algorithm: str = parameter(digest_algorithm, "digest for too long paths and segments", "md5")
+    fallback_folder: str = parameter(_Folder(), "directory of the fallback paths", "fallback")
+    number_of_fallback_tuples: int = parameter(Integer(0), "tuples of the digest, one directory each", 0)
+    fallback_tuple_size: int = parameter(Integer(1), "hex digits per tuple of the fallback", 1)
     rules: str = parameter(
-        Choice(("spec", "gocfl")), "the document's text, or its Go code where the two differ", "spec"
+        Choice(("spec", "gocfl")), "follow the document's text, or its Go code where they differ", "spec"
     )
 
     @property
     def reversible_when(self) -> str:
-        return "unless the fallback was taken" if self.encode_utf else "never"
+        return "unless the fallback was used" if self.encode_utf else "never"
 
     def _check_together(self) -> None:
         check_digest_supported("fallbackDigestAlgorithm", self.fallback_digest_algorithm)
@@ -96,7 +96,7 @@ class DirectClean(Layout):
         if used >= digits:
             raise LayoutConfigError(
                 "numberOfFallbackTuples",
-                f"{self.number_of_fallback_tuples} times fallbackTupleSize {self.fallback_tuple_size} is not less than"
+                f"{self.number_of_fallback_tuples} times fallbackTupleSize {self.fallback_tuple_size} must be less than"
                 f" the {digits} hex digits of {self.fallback_digest_algorithm}",
             )
         for key, value in (
@@ -105,10 +105,10 @@ class DirectClean(Layout):
         ):
             # Go's ReplaceAllString expands $name in a replacement, in some steps and not in others.
             if self.rules == "gocfl" and "$" in value:
-                raise LayoutConfigError(key, f"{quoted(value)} holds a '$', which gocfl does not write as it is")
+                raise LayoutConfigError(key, f"{quoted(value)} contains '$', which gocfl expands")
 
     def config(self) -> dict[str, Any]:
-        """Return the complete ``config.json`` mapping; for gocfl also its own spelling of ``encodeUTF``."""
+        """Return the complete content of a ``config.json``; for gocfl also with its spelling of ``encodeUTF``."""
         config = super().config()
         if self.rules == "gocfl":
             config["utfEncode"] = self.encode_utf
@@ -116,7 +116,7 @@ class DirectClean(Layout):
 
     @classmethod
     def read_config(cls, config: Mapping[str, Any], where: str) -> dict[str, Any]:
-        """Return the parameters of a ``config.json``; accept the keys of gocfl, too."""
+        """Return the parameters of a ``config.json`` in snake_case; accept the keys of gocfl, too."""
         return super().read_config(_from_gocfl(config, where), where)
 
     def _kernel_parameters(self) -> tuple[Any, ...]:
@@ -141,23 +141,23 @@ class DirectClean(Layout):
 
 
 def _from_gocfl(keys: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """Return ``keys`` in the document's spelling."""
+    """Return ``keys`` in the spelling of the document."""
     result = {key: value for key, value in keys.items() if key not in _GOCFL_KEYS}
     for old, new in _GOCFL_KEYS.items():
         if old not in keys:
             continue
         if new in result and result[new] != keys[old]:
-            raise LayoutConfigError(old, f"contradicts {new}, its name in the specification")
+            raise LayoutConfigError(old, f"contradicts {new}, its spelling in the specification")
         result[new] = keys[old]
     if "utfEncode" in keys and result.get("fallbackTupleSize") == 0:
-        # gocfl's own default: tuples of nothing, which its joining of paths drops.
+        # The default of gocfl: empty tuples, which it drops from the path.
         del result["fallbackTupleSize"]
         result["numberOfFallbackTuples"] = 0
     if "utfEncode" in keys and "rules" not in keys:
         absent = {key: value for key, value in _GOCFL_DEFAULTS.items() if key not in result}
-        others = "".join(f"; {key} is absent, gocfl takes {json.dumps(value)}" for key, value in absent.items())
+        others = "".join(f"; {key} is absent, gocfl uses {json.dumps(value)}" for key, value in absent.items())
         warnings.warn(
-            f"{where}: written by gocfl (utfEncode); give rules=gocfl if its code wrote the paths too{others}",
+            f"{where}: written by gocfl (utfEncode); set rules=gocfl if gocfl wrote the paths, too{others}",
             LayoutConfigWarning,
             stacklevel=4,
         )

@@ -13,7 +13,7 @@ __all__ = ["FlatDirect"]
 
 @dataclasses.dataclass(frozen=True)
 class FlatDirect(Layout):
-    """OCFL 0002: the identifier as it is, where it is a safe path. Reversible.
+    """OCFL 0002: the identifier unchanged, if it is a safe path. Reversible.
 
     >>> FlatDirect().map_id("object-01")
     'object-01'

@@ -1,4 +1,4 @@
-"""OCFL extensions 0003, 0004 and 0012: n-tuple trees of an identifier's digest."""
+"""OCFL extensions 0003, 0004 and 0012: n-tuple trees from the digest of an identifier."""
 
 from __future__ import annotations
 
@@ -23,46 +23,46 @@ __all__ = [
 ]
 
 
-#: The digests that OCFL's fixity block may name (OCFL 1.1 section 2.4 and extension 0009), without ``size``.
+#: The algorithms of OCFL's fixity block (OCFL 1.1 section 2.4 and extension 0009), without ``size``.
 digest_algorithm = Choice(tuple(DIGESTS))
 
 
 def hex_length(algorithm: str) -> int:
-    """Return how many hex digits a digest of ``algorithm`` has."""
+    """Return the length of a digest of ``algorithm`` in hex digits."""
     return 2 * DIGESTS[algorithm][1]
 
 
 def check_digest_supported(key: str, algorithm: str) -> None:
-    """Raise ``LayoutConfigError`` where this Python's hashlib lacks ``algorithm`` and nothing else computes it."""
+    """Raise ``LayoutConfigError`` if neither the kernels nor hashlib compute ``algorithm``."""
     if not _kernels.active.supported(algorithm):
-        raise LayoutConfigError(key, f"{algorithm} is not in this Python's hashlib; use the native implementation")
+        raise LayoutConfigError(key, f"{algorithm} is not in this Python's hashlib; install the native implementation")
 
 
 @dataclasses.dataclass(frozen=True)
 class _Hashed(Layout):
-    """The parameters that the three layouts share, and their constraints."""
+    """The common parameters of the three layouts, and their constraints."""
 
     digest_algorithm: str = parameter(digest_algorithm, "digest of the identifier", "sha256")
-    tuple_size: int = parameter(Integer(0, 32), "hex digits in each tuple", 3)
-    number_of_tuples: int = parameter(Integer(0, 32), "tuples, each a directory", 3)
+    tuple_size: int = parameter(Integer(0, 32), "hex digits per tuple", 3)
+    number_of_tuples: int = parameter(Integer(0, 32), "tuples, one directory each", 3)
 
     def _check_together(self) -> None:
         check_digest_supported("digestAlgorithm", self.digest_algorithm)
         if (self.tuple_size == 0) != (self.number_of_tuples == 0):
             zero, other = ("tupleSize", "numberOfTuples") if self.tuple_size == 0 else ("numberOfTuples", "tupleSize")
-            raise LayoutConfigError(zero, f"0 only together with {other} 0 (1 to 32 otherwise)")
+            raise LayoutConfigError(zero, f"0 is allowed only if {other} is 0")
         digits = hex_length(self.digest_algorithm)
         if self.tuple_size * self.number_of_tuples > digits:
             raise LayoutConfigError(
                 "tupleSize",
-                f"{self.tuple_size} times numberOfTuples {self.number_of_tuples} is more than the {digits} hex digits"
-                f" of {self.digest_algorithm}",
+                f"{self.tuple_size} times numberOfTuples {self.number_of_tuples} exceeds the {digits} hex digits of"
+                f" {self.digest_algorithm}",
             )
 
 
 @dataclasses.dataclass(frozen=True)
 class HashAndIdNTuple(_Hashed):
-    """OCFL 0003: digest tuples, then the encoded identifier. Reversible unless that was cut at 100 characters.
+    """OCFL 0003: digest tuples, then the encoded identifier. Reversible unless truncated at 100 characters.
 
     With ``delimiters`` it is OCFL 0012, :class:`HashAndNoPrefixIdNTuple`.
 
@@ -119,7 +119,7 @@ class _Texts(Check):
         return values
 
     def from_text(self, key: str, text: str) -> Any:
-        """Return the array of a JSON array; any other text is an array of just that string."""
+        """Return the value of a JSON array; any other text is an array of that one string."""
         return super().from_text(key, text) if text.startswith("[") else [text]
 
     def to_json(self, value: tuple[str, ...]) -> list[str]:
@@ -128,14 +128,14 @@ class _Texts(Check):
 
 @dataclasses.dataclass(frozen=True)
 class HashAndNoPrefixIdNTuple(HashAndIdNTuple):
-    """OCFL 0012: as 0003, with the identifier's prefix removed first. Not reversible.
+    """OCFL 0012: as 0003, after removing the prefix of the identifier. Not reversible.
 
     >>> HashAndNoPrefixIdNTuple(delimiters=["/"]).map_id("..hor/rib:le-$id")
     'a6b/979/238/rib%3ale-%24id'
     """
 
     name = "0012-hash-and-no-prefix-id-n-tuple-storage-layout"
-    summary = "as 0003, without the identifier's prefix"
+    summary = "as 0003, without the prefix of the identifier"
     specification = (
         "OCFL Community Extension 0012: Hashed Truncated N-tuple Trees with Non-prefixed Object ID Encapsulating"
         " Directory"
@@ -144,7 +144,7 @@ class HashAndNoPrefixIdNTuple(HashAndIdNTuple):
     reversibility = "never"
 
     delimiters: tuple[str, ...] = parameter(
-        _Texts(), "what may end the prefix to remove; case counts, the last occurrence wins", ()
+        _Texts(), "strings that may end the prefix to remove; case-sensitive, the last occurrence counts", ()
     )
 
     def _map_kernel(self, kernels: ModuleType) -> Any:
@@ -166,13 +166,13 @@ class HashedNTuple(_Hashed):
     specification = "OCFL Community Extension 0004: Hashed N-tuple Storage Layout"
     url = "https://ocfl.github.io/extensions/0004-hashed-n-tuple-storage-layout.html"
 
-    short_object_root: bool = parameter(Boolean(), "name the object root by the digits that the tuples left", False)
+    short_object_root: bool = parameter(Boolean(), "name the object root with the remaining digits only", False)
 
     def _check_together(self) -> None:
         super()._check_together()
         used = self.tuple_size * self.number_of_tuples
         if self.short_object_root and used == hex_length(self.digest_algorithm):
-            raise LayoutConfigError("shortObjectRoot", "must be false where the tuples use the whole digest")
+            raise LayoutConfigError("shortObjectRoot", "must be false if the tuples use the whole digest")
 
     def _map_kernel(self, kernels: ModuleType) -> Any:
         return kernels.HashedMap(self.digest_algorithm, self.tuple_size, self.number_of_tuples, self.short_object_root)

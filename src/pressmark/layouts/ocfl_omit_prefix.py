@@ -1,4 +1,4 @@
-"""OCFL extensions 0006, 0007 and 0010: the identifier without its prefix names the object."""
+"""OCFL extensions 0006, 0007 and 0010: paths from the identifier without its prefix."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pressmark.layouts.parameters import LARGEST_INTEGER, Boolean, Check, Choice
 
 __all__ = ["DifferentialNTupleOmitPrefix", "FlatOmitPrefix", "NTupleOmitPrefix"]
 
-_DELIMITER = "ends the prefix to remove; ASCII case does not count, the last occurrence wins"
+_DELIMITER = "string that ends the prefix to remove; ASCII case is ignored, the last occurrence counts"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,22 +35,22 @@ class FlatOmitPrefix(Layout):
 
 @dataclasses.dataclass(frozen=True)
 class NTupleOmitPrefix(Layout):
-    """OCFL 0007: tuples of the zero-padded, perhaps reversed rest, then the rest. ASCII only; not reversible.
+    """OCFL 0007: tuples of the zero-padded, optionally reversed rest, then the rest. ASCII only; not reversible.
 
     >>> NTupleOmitPrefix(tuple_size=4, number_of_tuples=2, reverse_object_root=True).map_id("namespace:12887296")
     '6927/8821/12887296'
     """
 
     name = "0007-n-tuple-omit-prefix-storage-layout"
-    summary = "tuples of the identifier without its prefix, then that"
+    summary = "tuples of the identifier without its prefix, then the rest"
     specification = "OCFL Community Extension 0007: N Tuple Omit Prefix Storage Layout"
     url = "https://ocfl.github.io/extensions/0007-n-tuple-omit-prefix-storage-layout.html"
 
     delimiter: str = parameter(Text(empty=False), _DELIMITER, ":")
-    tuple_size: int = parameter(Integer(1, 32), "characters in each tuple", 3)
-    number_of_tuples: int = parameter(Integer(1, 32), "tuples, each a directory", 3)
-    zero_padding: str = parameter(Choice(("left", "right")), "where zeros fill up what is too short", "left")
-    reverse_object_root: bool = parameter(Boolean(), "reverse the padded rest before cutting tuples", False)
+    tuple_size: int = parameter(Integer(1, 32), "characters per tuple", 3)
+    number_of_tuples: int = parameter(Integer(1, 32), "tuples, one directory each", 3)
+    zero_padding: str = parameter(Choice(("left", "right")), "side on which zeros pad a short rest", "left")
+    reverse_object_root: bool = parameter(Boolean(), "reverse the padded rest before splitting it into tuples", False)
 
     def _map_kernel(self, kernels: ModuleType) -> Any:
         return kernels.NTupleOmitPrefixMap(
@@ -63,7 +63,7 @@ class NTupleOmitPrefix(Layout):
 
 
 class _Integers(Check):
-    """A non-empty array of integers, each from ``first`` on."""
+    """A non-empty array of integers, each at least ``first``."""
 
     def __init__(self, first: int) -> None:
         self.first = first
@@ -83,7 +83,7 @@ class _Integers(Check):
 
 @dataclasses.dataclass(frozen=True)
 class DifferentialNTupleOmitPrefix(Layout):
-    """OCFL 0010: segments of different sizes, which must use the rest up. ASCII only; not reversible.
+    """OCFL 0010: segments of different sizes, which add up to the whole rest. ASCII only; not reversible.
 
     >>> DifferentialNTupleOmitPrefix().map_id("druid:gh875jh5489")
     'gh/875/jh/5489'
@@ -95,8 +95,8 @@ class DifferentialNTupleOmitPrefix(Layout):
     url = "https://ocfl.github.io/extensions/0010-differential-n-tuple-omit-prefix-storage-layout.html"
 
     delimiter: str = parameter(Text(empty=False), _DELIMITER, ":")
-    tuple_segment_sizes: tuple[int, ...] = parameter(_Integers(1), "characters in each segment", (2, 3, 2, 4))
-    full_identifier_as_object_root: bool = parameter(Boolean(), "add the whole rest as the object root", False)
+    tuple_segment_sizes: tuple[int, ...] = parameter(_Integers(1), "characters per segment", (2, 3, 2, 4))
+    full_identifier_as_object_root: bool = parameter(Boolean(), "append the whole rest as the object root", False)
 
     def _map_kernel(self, kernels: ModuleType) -> Any:
         return kernels.DifferentialMap(

@@ -1,4 +1,4 @@
-"""Pairtree V0.1 (draft-kunze-pairtree-01): paths of character pairs, and the names of encapsulating directories."""
+"""Pairtree V0.1 (draft-kunze-pairtree-01): paths of character pairs, and names of encapsulating directories."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ from pressmark.layouts.parameters import Boolean, Check, Text, parameter
 
 __all__ = ["Encapsulation", "Pairtree", "clean", "unclean"]
 
-# Rule A12 of rules/pairtree.md: what a policy cannot name, and what a split end is repaired with (section 2).
+# Rule A12 of rules/pairtree.md: the name where a policy gives none, and in the repair of a split end (section 2).
 OBJECT = "obj"
 _RESERVED_PREFIX = "pairtree"
 _SHORTEST = 3
 
 
 def _unfit(name: str) -> str | None:
-    """Return why ``name`` cannot be an encapsulating directory, or :data:`None`."""
+    """Return why ``name`` is not allowed for an encapsulating directory, or :data:`None`."""
     if len(name) < _SHORTEST:
-        return "it has fewer than three characters, so it would extend the ppath"
+        return "fewer than three characters; it would extend the ppath"
     if name.startswith(_RESERVED_PREFIX):
-        return "names that begin with 'pairtree' are reserved"
+        return "names that start with 'pairtree' are reserved"
     if "/" in name or "\0" in name or name == "...":
-        return "it is no portable directory name"
+        return "not a portable directory name"
     if len(name.encode("utf-8", "surrogateescape")) > NAME_MAX:
-        return f"it has more than {NAME_MAX} bytes"
+        return f"more than {NAME_MAX} bytes"
     if name.upper() in WINDOWS_RESERVED:
-        return "it is a device on Windows"
+        return "device name on Windows"
     return None
 
 
 class Encapsulation(Check):
-    """A policy for the encapsulating directory's name: ``id``, ``tail:N``, ``fixed:NAME`` or a callable."""
+    """A policy for the name of the encapsulating directory: ``id``, ``tail:N``, ``fixed:NAME`` or a callable."""
 
-    allowed = "'id', 'tail:N' (N of at least 1), 'fixed:NAME' (a name of three characters or more) or a callable"
+    allowed = "'id', 'tail:N' (N at least 1), 'fixed:NAME' (at least three characters) or a callable"
 
     def __call__(self, key: str, value: Any) -> Any:
         if callable(value):
@@ -52,7 +52,7 @@ class Encapsulation(Check):
         if kind == "fixed" and separator:
             why = _unfit(argument)
             if why:
-                raise LayoutConfigError(key, f"{quoted(value)} cannot be used: {why}")
+                raise LayoutConfigError(key, f"{quoted(value)}: {why}")
         elif not (value == "id" or re.fullmatch("tail:[1-9][0-9]*", value)):
             raise self.refusal(key, value)
         return value
@@ -62,7 +62,7 @@ class Encapsulation(Check):
 
     def to_json(self, value: Any) -> str:
         if not isinstance(value, str):
-            raise LayoutConfigError("encapsulation", "a callable cannot be written to a configuration")
+            raise LayoutConfigError("encapsulation", "a callable cannot be part of a configuration file")
         return value
 
 
@@ -71,7 +71,7 @@ class Pairtree(Layout):
     """Pairtree: the cleaned identifier in pairs of characters, each a directory.
 
     Paths are ppaths without the trailing slash and without the encapsulating directory, which
-    :meth:`object_path` adds. Reversible: any octets come back.
+    :meth:`object_path` adds. Reversible for identifiers of any bytes.
 
     >>> Pairtree().map_id("ark:/13030/xt12t3")
     'ar/k+/=1/30/30/=x/t1/2t/3'
@@ -84,13 +84,13 @@ class Pairtree(Layout):
     reversibility = "always"
 
     prefix: str = parameter(
-        Text(), "removed from the front of every identifier before mapping (section 4, pairtree_prefix)", ""
+        Text(), "prefix to remove from every identifier before mapping (section 4, pairtree_prefix)", ""
     )
     encapsulation: str | Callable[[str], str] = parameter(
-        Encapsulation(), "how object_path names the encapsulating directory (section 2)", "id"
+        Encapsulation(), "name of the encapsulating directory in object_path (section 2)", "id"
     )
     prefix_required: bool = parameter(
-        Boolean(), "refuse identifiers that do not begin with the prefix, instead of mapping them whole", True
+        Boolean(), "refuse identifiers that do not start with the prefix, instead of mapping them whole", True
     )
 
     def _map_kernel(self, kernels: ModuleType) -> Any:
@@ -100,9 +100,9 @@ class Pairtree(Layout):
         return kernels.PairtreeUnmap(self.prefix.encode())
 
     def encapsulation_name(self, identifier: str | bytes) -> str:
-        """Return the name of the directory that encapsulates the object (section 2; rule A12).
+        """Return the name of the encapsulating directory (section 2; rule A12).
 
-        :raises IdentifierError: the identifier has no path, or a callable policy gave an unfit name
+        :raises IdentifierError: the identifier has no path, or a callable policy returned a name that is not allowed
         """
         return self._name(identifier, self.map_id(identifier))
 
@@ -118,10 +118,9 @@ class Pairtree(Layout):
         policy = self.encapsulation
         if not isinstance(policy, str):
             name = policy(_text(identifier))
-            why = _unfit(name) if isinstance(name, str) else "it is no str"
+            why = _unfit(name) if isinstance(name, str) else "not a str"
             if why:
-                given = quoted_value(name)
-                raise IdentifierError(identifier, None, f"its encapsulation name {given} cannot be used: {why}")
+                raise IdentifierError(identifier, None, f"encapsulation name {quoted_value(name)}: {why}")
             return name
         kind, _, argument = policy.partition(":")
         if kind == "fixed":
@@ -134,13 +133,13 @@ class Pairtree(Layout):
         return OBJECT if _unfit(name) else name
 
     def split_path(self, path: str | bytes) -> tuple[str, str]:
-        """Split any path that leads into a pairtree: return the identifier, and what lies below its ppath.
+        """Split a path into a pairtree into the identifier and the rest after its ppath.
 
-        The loose reading (rule A6): everything through the last ``pairtree_root`` is dropped, slashes may repeat,
-        characters that cleaning would have changed pass, and the ppath ends before the first component of more
-        than two characters or behind the first of one.
+        The loose reading (rule A6): everything up to the last ``pairtree_root`` is dropped, slashes may repeat,
+        characters that cleaning would have changed are accepted, and the ppath ends before the first component of more
+        than two characters or after the first of one.
 
-        :raises PathError: there is no ppath in it, or a ``^`` in it is not followed by two hex digits
+        :raises PathError: ``path`` has no ppath, or a ``^`` is not followed by two hex digits
         """
         if not isinstance(path, (str, bytes)):
             raise TypeError(f"path: expected str or bytes, not {type(path).__name__}")
@@ -155,7 +154,7 @@ class Pairtree(Layout):
             components = components[roots[-1] + 1 :]
         end = 0
         for component, _ in components:
-            # Lengths count characters here (rule A4): foreign dialects leave them unescaped.
+            # Lengths are in characters (rule A4): other dialects do not escape them.
             length = len(component.decode("utf-8", "surrogateescape"))
             if length > 2:
                 break
@@ -163,11 +162,11 @@ class Pairtree(Layout):
             if length == 1:
                 break
         if not end:
-            raise PathError(path, None, "no component of one or two characters begins a ppath in it")
+            raise PathError(path, None, "no ppath; it starts with a component of one or two characters")
         found = bound.located(b"".join(component for component, _ in components[:end]))
         if isinstance(found, tuple):
             code, position = found
-            # The fault is known by its offset in the joined components; the user has the path.
+            # The position is an offset in the joined components; the message needs one in the path.
             for component, start in components:
                 if position < len(component):
                     raise bound.error_of(path, None, code, start + position)
@@ -188,18 +187,18 @@ class Pairtree(Layout):
 
 
 def clean(identifier: str | bytes) -> str:
-    """Return the identifier cleaned but not split (section 3); the empty one is empty.
+    """Return the identifier cleaned but not split (section 3); an empty one is returned unchanged.
 
     >>> clean("what-the-*@?#!^!?")
     'what-the-^2a@^3f#!^5e!^3f'
 
-    :raises IdentifierError: a lone surrogate that stands for no byte, or more than 1 MiB
+    :raises IdentifierError: an unpaired surrogate, or more than 1 MiB
     """
     return BoundKernel(_kernels.active, _kernels.active.PairtreeClean(), IdentifierError, Pairtree).one(identifier)
 
 
 def unclean(text: str | bytes) -> str:
-    """Return what was cleaned to ``text``: the inverse of :func:`clean`.
+    """Return the identifier that was cleaned to ``text``: the inverse of :func:`clean`.
 
     :raises PathError: a ``^`` that is not followed by two hex digits
     """

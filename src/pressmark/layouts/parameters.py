@@ -1,4 +1,4 @@
-"""The parameters of a layout: what each may be, how it is spelled, and how a command line gives it."""
+"""The parameters of layouts: allowed values, spelling, and values on a command line."""
 
 from __future__ import annotations
 
@@ -23,53 +23,52 @@ __all__ = [
     "unknown_key",
 ]
 
-# Where a specification sets no upper limit: what the integers of other tools hold (Java's int, for one).
+# Where a specification sets no upper limit: the largest integer of other tools (Java's int).
 LARGEST_INTEGER = 2**31 - 1
 
-#: The default of a parameter that has none.
+#: The default of a required parameter.
 REQUIRED = "<required>"
 
 
 def camel_case(name: str) -> str:
-    """Return the specification's spelling of a Python name: ``tuple_size`` is ``tupleSize``.
+    """Return the specification's spelling of a Python name: ``tupleSize`` for ``tuple_size``.
 
-    The one exception is the acronym in ``encodeUTF``.
+    The acronym in ``encodeUTF`` is the one exception.
     """
     head, *rest = name.split("_")
     return head + "".join("UTF" if word == "utf" else word.capitalize() for word in rest)
 
 
 def unknown_key(key: str, known: Iterable[str]) -> LayoutConfigError:
-    """Return the error for a parameter that the layout does not have."""
-    # Imported where it is used: few runs meet an unknown parameter.
+    """Return the error for an unknown parameter."""
     import difflib
 
     known = list(known)
     close = difflib.get_close_matches(key, known, 1)
     if close:
         return LayoutConfigError(key, f"unknown parameter; did you mean {close[0]}?")
-    allowed = f"it takes {', '.join(known)}" if known else "it takes none"
-    return LayoutConfigError(key, f"unknown parameter of this layout; {allowed}")
+    allowed = f"known parameters: {', '.join(known)}" if known else "this layout has no parameters"
+    return LayoutConfigError(key, f"unknown parameter; {allowed}")
 
 
 class Check:
-    """What a parameter may be: called with a value, returns it (hashable) or raises ``LayoutConfigError``."""
+    """The check of a parameter's value: a call returns the value (hashable) or raises ``LayoutConfigError``."""
 
-    #: Words for what is allowed, as messages and ``pressmark layouts`` show them.
+    #: The allowed values, for messages and ``pressmark layouts``.
     allowed: str = ""
 
     def __call__(self, key: str, value: Any) -> Any:
         raise NotImplementedError
 
     def from_text(self, key: str, text: str) -> Any:
-        """Return the value that ``text`` means on a command line; JSON unless a subclass knows better."""
+        """Return the value of ``text`` on a command line, which is JSON unless a subclass reads it differently."""
         try:
             return json.loads(text)
         except (ValueError, RecursionError):
             raise self.refusal(key, text) from None
 
     def to_json(self, value: Any) -> Any:
-        """Return ``value`` as a configuration file holds it."""
+        """Return ``value`` as in a configuration file."""
         return value
 
     def refusal(self, key: str, value: object) -> LayoutConfigError:
@@ -77,7 +76,7 @@ class Check:
 
 
 class Integer(Check):
-    """An integer from ``first`` to ``last``; a boolean is none."""
+    """An integer from ``first`` to ``last``; not a boolean."""
 
     def __init__(self, first: int, last: int = LARGEST_INTEGER) -> None:
         self.first = first
@@ -91,7 +90,7 @@ class Integer(Check):
 
 
 class Boolean(Check):
-    """``true`` or ``false``, nothing that merely behaves like one."""
+    """``true`` or ``false``."""
 
     allowed = "true or false"
 
@@ -102,7 +101,7 @@ class Boolean(Check):
 
 
 class Text(Check):
-    """A string that can be written as UTF-8, perhaps without some characters."""
+    """A string that UTF-8 can encode, without the characters in ``without``."""
 
     def __init__(self, *, empty: bool = True, without: Mapping[str, str] | None = None) -> None:
         self.empty = empty
@@ -117,11 +116,11 @@ class Text(Check):
         try:
             value.encode("utf-8")
         except UnicodeEncodeError:
-            raise LayoutConfigError(key, f"{quoted(value)} holds a lone surrogate, which UTF-8 cannot write") from None
+            raise LayoutConfigError(key, f"{quoted(value)} contains an unpaired surrogate") from None
         return value
 
     def from_text(self, key: str, text: str) -> str:
-        """Return ``text`` as it is, or what it stands for where it is a JSON string in its quotes."""
+        """Return ``text``, or the value of a quoted JSON string."""
         if re.fullmatch(r'".*"', text, re.DOTALL):
             try:
                 return str(json.loads(text))
@@ -131,7 +130,7 @@ class Text(Check):
 
 
 class Choice(Text):
-    """One of a few words; case counts."""
+    """One of several words; case-sensitive."""
 
     def __init__(self, choices: Sequence[str]) -> None:
         super().__init__()
@@ -145,5 +144,9 @@ class Choice(Text):
 
 
 def parameter(check: Check, doc: str, default: Any = REQUIRED) -> Any:
-    """Declare a field of a layout's dataclass: its check, its meaning, its default."""
+    """Declare a field of a layout's dataclass.
+
+    :param check: of its values
+    :param doc: its meaning, for ``pressmark layouts`` and the documentation
+    """
     return dataclasses.field(default=default, metadata={"check": check, "doc": doc})

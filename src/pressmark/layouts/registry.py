@@ -50,7 +50,7 @@ def find_layout(name: str) -> type[Layout]:
         if name in (cls.name, cls.alias, *cls.foreign_names):
             return cls
     known = ", ".join(cls.alias or cls.name for cls in list_layouts())
-    raise LayoutConfigError("layout", f"unknown layout {quoted(str(name))}; known are {known}")
+    raise LayoutConfigError("layout", f"unknown layout {quoted(str(name))}; known layouts: {known}")
 
 
 def layout(name: str, **parameters: Any) -> Layout:
@@ -92,7 +92,7 @@ def layout_from_config(config: str | os.PathLike[str] | Mapping[str, Any], **ove
     keys = dict(config)
     name = keys.pop("extensionName", None)
     if not isinstance(name, str):
-        raise LayoutConfigError(where, "no extensionName, which says what layout this is")
+        raise LayoutConfigError(where, "no extensionName; it is required to choose the layout")
     cls = find_layout(name)
     cls.check_names(overrides)
     return cls(**{**cls.read_config(keys, where), **overrides})

@@ -1,4 +1,4 @@
-"""Vitro file storage: paths of three-character groups with namespaces, and encoded file names."""
+"""Vitro file storage: paths of three-character groups, with namespaces, and encoded file names."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ __all__ = ["Vitro"]
 class _Namespaces(Check):
     """A mapping of one ASCII letter or digit to a namespace (rules/vitro.md section 4, numbers 8 and 9)."""
 
-    allowed = "an object that gives each prefix, one ASCII letter or digit, its namespace, a string"
+    allowed = "an object from prefixes, one ASCII letter or digit each, to namespaces"
 
     def __call__(self, key: str, value: Any) -> tuple[tuple[str, str], ...]:
-        # A frozen layout keeps pairs; its own pairs come back here when it is copied or unpickled.
+        # A frozen layout stores pairs, which are checked again when it is copied or unpickled.
         pairs = value.items() if isinstance(value, Mapping) else value
         if not isinstance(value, (Mapping, tuple)):
             raise self.refusal(key, value)
@@ -43,9 +43,9 @@ class _Namespaces(Check):
 
 @dataclasses.dataclass(frozen=True)
 class Vitro(Layout):
-    """Vitro: the encoded identifier in groups of three characters; one file an object.
+    """Vitro: the encoded identifier in groups of three characters; one file per object.
 
-    Identifiers are Latin-1 text (characters up to U+00FF) behind their namespace. Reversible, strictly.
+    Identifiers are Latin-1 text (characters up to U+00FF) after their namespace. Strictly reversible.
 
     >>> Vitro({"a": "http://vivo.myDomain.edu/file/"}).map_id("http://vivo.myDomain.edu/file/n3424")
     'a~n/342/4'
@@ -58,7 +58,7 @@ class Vitro(Layout):
     reversibility = "always"
 
     namespaces: Mapping[str, str] | tuple[tuple[str, str], ...] = parameter(
-        _Namespaces(), "what each one-character prefix stands for (section Namespaces)", ()
+        _Namespaces(), "the namespace of each one-character prefix (section Namespaces)", ()
     )
 
     def _namespace_octets(self) -> dict[bytes, bytes]:
@@ -71,29 +71,29 @@ class Vitro(Layout):
         return kernels.VitroUnmap(self._namespace_octets())
 
     def encode_filename(self, name: str | bytes) -> str:
-        """Return the name under which a file is stored (section Filename encoding).
+        """Return the stored name of a file (section Filename encoding).
 
-        The pure mapping: ``""``, ``.`` and ``..`` map to themselves; :meth:`object_path` refuses them.
+        ``""``, ``.`` and ``..`` map to themselves; :meth:`object_path` refuses them.
 
         :raises IdentifierError: a character above U+00FF
         """
         return self._bound_kernel("encode filename", lambda k: k.VitroEncodeFilename(), IdentifierError).one(name)
 
     def decode_filename(self, stored: str | bytes) -> str:
-        """Return the name that a stored file was given; hex digits of either case and needless escapes are read.
+        """Return the original name of a stored file; accept hex digits of either case and needless escapes.
 
         :raises PathError: a ``^`` that is not followed by two hex digits
         """
         return self._bound_kernel("decode filename", lambda k: k.VitroDecodeFilename(), PathError).one(stored)
 
     def object_path(self, identifier: str | bytes, filename: str | bytes) -> str:
-        """Return the path of the object's one file.
+        """Return the path of the file of an object.
 
         :raises IdentifierError: the identifier or the file name cannot be stored
         """
         stored = self.encode_filename(filename)
         if stored in ("", ".", ".."):
-            raise IdentifierError(filename, None, "a file cannot have this name")
+            raise IdentifierError(filename, None, "not allowed as a file name")
         if len(stored) > NAME_MAX:
-            raise IdentifierError(filename, None, f"its stored name has {len(stored)} bytes, more than {NAME_MAX}")
+            raise IdentifierError(filename, None, f"stored name has {len(stored)} bytes; the limit is {NAME_MAX}")
         return f"{self.map_id(identifier)}/{stored}"

@@ -103,13 +103,11 @@ class Dialect(NamedTuple):
         """
         fields = self.split_roughly(row)
         if len(fields) != width:
-            return (
-                f"its row has {'1 field' if len(fields) == 1 else f'{len(fields)} fields'}, the first one has {width}"
-            )
+            return f"row has {'1 field' if len(fields) == 1 else f'{len(fields)} fields'}; the first row has {width}"
         if not self.quotes or not fields[index].startswith(b'"'):
             return fields[index]
         value = self.value(self.split(row)[index])
-        return "something follows the quote that ends its field" if value is None else value
+        return "text after the closing quote of the field" if value is None else value
 
     def holds(self, value: bytes) -> bool:
         """Return whether a field can hold ``value``."""
@@ -152,7 +150,7 @@ def dialect_of(format: str, delimiter: str | None = None) -> Dialect:
     if len(separator) != 1 or separator in b'"\r\n\0' or separator >= b"\x80":
         raise ValueError(rf"delimiter {delimiter!r}: expected one ASCII character, or \t")
     if format == "tsv" and separator != b"\t":
-        raise ValueError(f"delimiter {delimiter!r}: TSV is separated by TABs; give --format csv")
+        raise ValueError(f"delimiter {delimiter!r}: TSV is separated by TABs; use --format csv")
     return dialect._replace(separator=separator)
 
 
@@ -180,11 +178,11 @@ def refuse_doubtful(
                 continue
             found, used = (r"'\t'" if one == b"\t" else f"'{one.decode()}'" for one in (separator, dialect.separator))
             how = f"{'' if dialect.quotes else '--format csv '}--delimiter {found}"
-            what = f"its first row has the field {quoted(field)}"
-            raise RowsError(f"{what}; give {how}, or --delimiter {used} if that is one field")
+            what = f"first row has the field {quoted(field)}"
+            raise RowsError(f"{what}; use {how}, or --delimiter {used} if this is one field")
     if wanted and isinstance(number, int) and header is None:
-        what = f"its first row has {quoted(names[number - 1])} in column {number}"
-        raise RowsError(f"{what}; give --header if that is a name, --no-header if it is data")
+        what = f"first row has {quoted(names[number - 1])} in column {number}"
+        raise RowsError(f"{what}; use --header if that is a column name, --no-header if it is data")
 
 
 class Rows(NamedTuple):
@@ -217,9 +215,9 @@ def rows(read: Callable[[int], bytes], dialect: Dialect, data: bytes) -> Iterato
         if found:
             yield Rows(found, quoted, not data)
         if held and not data:
-            raise UnclosedError("the quote that opens in this row is never closed")
+            raise UnclosedError("quote is never closed")
         if len(held) > ROW_BYTES:
-            raise RowsError(f"a row of more than {ROW_BYTES >> 20} MiB")
+            raise RowsError(f"row is longer than {ROW_BYTES >> 20} MiB")
         # As much again as is held: a long row is not looked at anew for each block that it grows by.
         data = data and read(max(BLOCK_BYTES, len(held)))
 

@@ -33,13 +33,13 @@ _FORMATS = {
     ".pq": "parquet",
 }
 
-_SPREADSHEET = "a spreadsheet; save the sheet as CSV, and name its column with --column"
+_SPREADSHEET = "a spreadsheet; save the sheet as CSV, and select its column with --column"
 _DOCUMENT = "a document; save the identifiers as text, one a line"
-_ARCHIVE = "an archive; unpack it, and give the list in it"
+_ARCHIVE = "an archive; unpack it, and use the list in it"
 _DATABASE = "a database; export the identifiers as CSV or lines"
-_JSON = "JSON; convert it to JSON lines (jq -c '.[]'), and give --format jsonl and --column"
+_JSON = "JSON; convert it to JSON lines (jq -c '.[]'), and use --format jsonl and --column"
 _MARKUP = "XML or HTML; export the identifiers as CSV or lines"
-_TABLE = "a table in a format that is not read; convert it to Parquet or CSV"
+_TABLE = "a table in an unsupported format; convert it to Parquet or CSV"
 _ZSTD = "compressed by zstd; decompress it (zstd -dc)"
 _BZIP2 = "compressed by bzip2; decompress it (bzip2 -dc)"
 _XZ = "compressed by xz; decompress it (xz -dc)"
@@ -65,12 +65,12 @@ _FOREIGN_BYTES = (
     (rb"\x28\xb5\x2f\xfd", _ZSTD),
     (rb"\xfd7zXZ\x00", _XZ),
     (rb"BZh[1-9]1AY&SY", _BZIP2),
-    (rb"\x1f\x8b\x08", "gzipped; give it a name that ends in .gz, or unpack it (gunzip -c)"),
+    (rb"\x1f\x8b\x08", "gzip data; rename it to end in .gz, or decompress it (gunzip -c)"),
     (rb"\x1f\x9d|\x04\x22\x4d\x18", _COMPRESSED),
     (rb"7z\xbc\xaf\x27\x1c|Rar!\x1a\x07", _ARCHIVE),
     (rb"SQLite format 3\x00", _DATABASE),
     # An identifier may begin with the same letters.
-    (rb"PAR1(?=[^\n\r\x20-\x7e])", "Parquet; give --format parquet and --column, and a file, not a pipe"),
+    (rb"PAR1(?=[^\n\r\x20-\x7e])", "Parquet; use --format parquet and --column, with a file, not a pipe"),
     (rb"ARROW1\x00\x00|Obj\x01|\x89HDF\r\n", _TABLE),
     (rb"<\?xml[ \t]|<!DOCTYPE html", _MARKUP),
 )
@@ -205,10 +205,10 @@ def _first_bytes(read: Any, delimiter: bytes) -> bytes:
 def _refuse_foreign(head: bytes, items_are_any_bytes: bool) -> None:
     for pattern, what in _FOREIGN:
         if pattern.match(head):
-            raise FormatError(f"it is {what}")
+            raise FormatError(f"content is {what}")
     # Names on disks may begin with these bytes; text in UTF-16 has a NUL in every line end.
     if not items_are_any_bytes and head[:2] in (b"\xff\xfe", b"\xfe\xff") and b"\0" in head:
-        raise FormatError("it is UTF-16; convert it to UTF-8 (iconv -f UTF-16 -t UTF-8)")
+        raise FormatError("content is UTF-16; convert it to UTF-8 (iconv -f UTF-16 -t UTF-8)")
 
 
 def _refuse_lines(head: bytes, delimiter: bytes, crlf: str | None) -> None:
@@ -218,28 +218,28 @@ def _refuse_lines(head: bytes, delimiter: bytes, crlf: str | None) -> None:
     ends = delimiter == b"\n"
     if ends and b"\0" in head:
         line = head[: head.index(b"\0")].count(b"\n") + 1
-        raise FormatError(f"a NUL byte in line {line}; give -0 if NUL ends identifiers, --crlf keep if they hold it")
+        raise FormatError(f"NUL byte in line {line}; use -0 if NUL ends identifiers, --crlf keep if they contain it")
     if ends and b"\n" not in head and b"\r" in head[:-1]:
-        what = "the lines end with carriage returns alone"
-        raise FormatError(f"{what}; convert those to line feeds, or give --crlf keep to keep them in identifiers")
+        what = "lines end with carriage returns only"
+        raise FormatError(f"{what}; convert them to line feeds, or use --crlf keep to keep them in identifiers")
     what = " and ".join(
         part
         for part, found in (
-            ("a byte-order mark at the beginning", head.startswith(_BOM)),
-            ("a carriage return at the end of lines", ends and (b"\r\n" in head or head.endswith(b"\r"))),
+            ("byte-order mark at the start", head.startswith(_BOM)),
+            ("carriage return at the end of lines", ends and (b"\r\n" in head or head.endswith(b"\r"))),
         )
         if found
     )
     if what and crlf is None:
-        raise FormatError(f"{what}; give --crlf strip to leave that out, --crlf keep to keep it in identifiers")
+        raise FormatError(f"{what}; use --crlf strip to remove it, --crlf keep to keep it in identifiers")
 
 
 def _refuse_json(line: bytes) -> None:
     if _JSON_BEGIN.match(line):
-        raise FormatError(f"it is {_JSON}, or --format lines")
+        raise FormatError(f"content is {_JSON}, or --format lines")
     if line.lstrip().startswith(b'{"'):
         try:
             json.loads(line)
         except (ValueError, RecursionError):
             return
-        raise FormatError("it is JSON lines; give --format jsonl and --column, or --format lines")
+        raise FormatError("content is JSON lines; use --format jsonl and --column, or --format lines")

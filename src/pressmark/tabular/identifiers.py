@@ -98,7 +98,7 @@ def check_map(given: object) -> None:
     if isinstance(given, (str, os.PathLike)):
         path = os.fspath(given)
         if _format(path) in ("jsonl", "parquet"):
-            raise ListError(f"{path}: a map is CSV or TSV; convert it to one of them")
+            raise ListError(f"{path}: a map must be CSV or TSV; convert it")
         if _is_readable(path):
             with reading(path) as file:
                 examined(path, file, "csv")
@@ -142,11 +142,11 @@ def reading(path: str) -> Iterator[BinaryIO]:
     except OSError as error:
         raise _refusal(path, error) from error
     except (EOFError, zlib.error) as error:
-        raise ListError(f"{path}: it is damaged ({error}); compress it again") from error
+        raise ListError(f"{path}: damaged gzip data ({error}); compress it again") from error
 
 
 def _refusal(path: str, error: OSError) -> ListError:
-    return ListError(f"{path}: {error.strerror or error}; name a file that can be read")
+    return ListError(f"{path}: {error.strerror or error}; use a readable file")
 
 
 def table_rows(path: str, listed: ListStream, dialect: Dialect) -> Iterator[tuple[int, list[str]]]:
@@ -163,7 +163,7 @@ def table_rows(path: str, listed: ListStream, dialect: Dialect) -> Iterator[tupl
                 if block.quoted and b'"' in written:
                     fields = [dialect.value(field) for field in dialect.split(written)]
                     if None in fields:
-                        raise ListError(f"{path}:{line}: something follows the quote that ends a field")
+                        raise ListError(f"{path}:{line}: text after the closing quote of a field")
                     yield line, [_decode(field) for field in fields if field is not None]
                 elif written:
                     # As many rows have no quotes, their octets are decoded together.
@@ -187,11 +187,13 @@ def _lines(path: str, listed: ListStream) -> Iterator[str]:
             end = b"\0" if b"\0" in block else b"\n"
         *whole, left = (left + block).split(end)
         if len(left) > _LONGEST:
-            raise ListError(f"{path}: an identifier of more than {_LONGEST} bytes; this is no list of identifiers")
+            raise ListError(f"{path}: identifier of more than {_LONGEST} bytes; not a list of identifiers")
         for line in whole:
             number += 1
             if end == b"\n" and b"\0" in line:
-                raise ListError(f"{path}:{number}: a NUL; end all identifiers with NUL, or all with a line end")
+                raise ListError(
+                    f"{path}:{number}: unexpected NUL; end all identifiers with NUL, or all with line feeds"
+                )
             if line:
                 yield _decode(line)
     if left:
@@ -203,8 +205,8 @@ def _chosen(where: str, names: list[str], column: str | None) -> str:
     for one in COLUMNS if column is None else (column,):
         if one in names:
             return one
-    wanted = f"no column {column!r}" if column is not None else f"no column {', '.join(COLUMNS[:-1])} or {COLUMNS[-1]}"
-    raise ListError(f"{where}: there is {wanted}; there are {', '.join(map(repr, names[:20]))}: name one")
+    wanted = repr(column) if column is not None else f"{', '.join(COLUMNS[:-1])} or {COLUMNS[-1]}"
+    raise ListError(f"{where}: column {wanted} not found; columns: {', '.join(map(repr, names[:20]))}")
 
 
 def _table(path: str, listed: ListStream, dialect: Dialect, column: str | None) -> Iterator[str]:
@@ -213,7 +215,7 @@ def _table(path: str, listed: ListStream, dialect: Dialect, column: str | None) 
     at = names.index(_chosen(path, names, column))
     for line, row in rows:
         if len(row) <= at:
-            raise ListError(f"{path}:{line}: it has {len(row)} fields, and the identifier is in {at + 1}")
+            raise ListError(f"{path}:{line}: row has {len(row)} fields; the identifier is in field {at + 1}")
         if row[at]:
             yield row[at]
 
@@ -247,7 +249,7 @@ def _parquet(path: str, column: str | None) -> Iterator[str]:
         pyarrow = importlib.import_module("pyarrow")
         parquet = importlib.import_module("pyarrow.parquet")
     except ModuleNotFoundError:
-        raise ListError(f"{path}: Parquet needs pyarrow; install pressmark[arrow], or give lines or CSV") from None
+        raise ListError(f"{path}: Parquet needs pyarrow; install pressmark[arrow], or use lines or CSV") from None
     try:
         with parquet.ParquetFile(path) as file:
             name = _chosen(path, file.schema_arrow.names, column)
@@ -260,7 +262,7 @@ def _parquet(path: str, column: str | None) -> Iterator[str]:
                     items = items.cast(pyarrow.large_binary())
                 for item in items.to_pylist():
                     if item is not None and not isinstance(item, (str, bytes)):
-                        raise ListError(f"{path}: the column {name!r} holds no text")
+                        raise ListError(f"{path}: column {name!r} is not text")
                     if item:
                         yield _decode(item) if isinstance(item, bytes) else item
     except (OSError, pyarrow.ArrowException) as error:

@@ -30,7 +30,7 @@ def item_of(record: Any, key: str) -> bytes | None:
     if not isinstance(record, dict):
         raise ValueError("not a JSON object")
     if key not in record:
-        raise ValueError(f"no key {key!r}")
+        raise ValueError(f"key {key!r} not found")
     item = record[key]
     if item is None:
         return None

@@ -77,7 +77,7 @@ def shape_of(
         return Shape(len(listed.bom), strip=crlf == "strip")
     if format == "jsonl":
         if not isinstance(column, str):
-            raise ValueError("JSON lines: say which key is wanted; name it as the column")
+            raise ValueError("JSON lines need a key; use it as the column")
         return Shape(len(listed.bom), key=column)
     dialect = dialect_of(format, delimiter)
     start = len(listed.bom)
@@ -85,7 +85,7 @@ def shape_of(
     try:
         row = next(_rows(Stretch(file, start, size), dialect), b"")
     except RowsError as error:
-        raise ValueError(f"its first row is malformed: {error}") from None
+        raise ValueError(f"malformed first row: {error}") from None
     if header is None and isinstance(column, str):
         header = True
     written = dialect.split(row.removesuffix(b"\r"))
@@ -94,12 +94,12 @@ def shape_of(
     names = [dialect.meant(name).decode("utf-8", "surrogateescape") for name in written]
     if isinstance(column, str):
         if not header or names.count(column) != 1:
-            raise ValueError(f"it has not one column {column!r}: its first row is {', '.join(names)[:200]}")
+            raise ValueError(f"column {column!r} not found, or not unique; the first row is {', '.join(names)[:200]}")
         index = names.index(column)
     else:
         number = 1 if column is None else column
         if (column is None and len(names) > 1) or not 1 <= number <= max(1, len(names)):
-            raise ValueError(f"say which of its {len(names)} columns is wanted")
+            raise ValueError(f"{len(names)} columns; choose one")
         index = number - 1
     return Shape(min(start + len(row) + 1, size) if header else start, len(names), index, dialect)
 

@@ -148,7 +148,7 @@ def test_objects_get_other_identifiers(source: Path, tmp_path: Path, name: str, 
         (b"a\tb\tc\n", r"map\.tsv:1: expected"),
         (b"a\t\n", r"map\.tsv:1: expected"),
         (b'a,b\n"c"d,e\n', r"map\.tsv:2: something follows the quote"),
-        (b'a,"b\nc,d\n', r"map\.tsv:1: the quote that opens in this row is never closed"),
+        (b'a,"b\nc,d\n', r"map\.tsv:1: quote is never closed"),
     ],
 )
 def test_malformed_maps(source: Path, tmp_path: Path, content: bytes, match: str) -> None:

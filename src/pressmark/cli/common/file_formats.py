@@ -114,24 +114,24 @@ def chosen_files(
     if column is not None:
         for given, option in ((null, "-0"), (both, "--both")):
             if given:
-                raise CallError(f"{option} does not go with --column: a table has its own rows and columns")
+                raise CallError(f"{option} cannot be combined with --column")
     kind, gunzip = chosen_source(file, format_name, column, header, delimiter, crlf)
     if kind is Kind.LINES:
         if target in (Kind.PARQUET, Kind.JSONL):
-            raise CallError(f"{output}: {target} is made of tables only (--column), not of lines")
+            raise CallError(f"{output}: {target} output needs --column")
         return Files(Kind.LINES, gunzip, Kind.LINES, gzip)
     if target in (None, Kind.LINES):
         if target and kind is Kind.PARQUET:
-            raise CallError(f"{output}: a table is written as .csv, .tsv or .parquet")
+            raise CallError(f"{output}: unsupported output format; use .csv, .tsv or .parquet")
         target = kind
     assert target is not None
     if Kind.JSONL in (kind, target) and kind is not target:
-        raise CallError(f"{output}: {kind} is not written as {target}; JSON lines become JSON lines only")
+        raise CallError(f"{output}: {kind} cannot be written as {target}; JSON lines are written as JSON lines only")
     if target is Kind.PARQUET:
         if output is None or output == "-":
-            raise CallError("Parquet is not written to standard output; give -o OUTPUT (.csv and .tsv give text)")
+            raise CallError("Parquet cannot be written to standard output; use -o OUTPUT")
         if gzip:
-            raise CallError(f"{output}: Parquet compresses by itself; leave out the .gz")
+            raise CallError(f"{output}: Parquet output cannot be gzipped; omit .gz")
     return Files(kind, gunzip, target, gzip)
 
 
@@ -149,26 +149,25 @@ def chosen_source(
     kind = Kind(format_name) if format_name else _by_name(file)
     if column is None:
         if delimiter is not None:
-            raise CallError("--delimiter goes with --column only")
+            raise CallError("--delimiter needs --column")
         if kind not in (None, Kind.LINES):
-            raise CallError(f"{name}: {kind} needs --column, to say which one to take (or --format lines)")
+            raise CallError(f"{name}: {kind} needs --column; use --format lines for a list")
         if header is not None:
-            raise CallError(f"--{'header' if header else 'no-header'} goes with --column only")
+            raise CallError(f"--{'header' if header else 'no-header'} needs --column")
         return Kind.LINES, gunzip
     if delimiter is not None and format_name is None and kind in (None, Kind.LINES):
         kind = Kind.CSV
     if kind is None:
-        raise CallError(f"{name}: nothing tells what kind of table it is; give --format csv, tsv, jsonl or parquet")
+        raise CallError(f"{name}: unknown table format; use --format csv, tsv, jsonl or parquet")
     if kind is Kind.LINES:
-        reason = "--format says" if format_name else "its name says"
-        raise CallError(f"{name}: {reason} that it has no columns; give --format csv, tsv, jsonl or parquet")
+        raise CallError(f"{name}: lines have no columns; use --format csv, tsv, jsonl or parquet")
     if kind is Kind.PARQUET and gunzip:
-        raise CallError(f"{name}: Parquet cannot be read through gzip; unpack it first")
+        raise CallError(f"{name}: gzipped Parquet is not supported; decompress it first")
     if crlf is not None:
-        raise CallError(f"--crlf is for lines; {kind} takes both line ends")
+        raise CallError(f"--crlf applies to lines only, not to {kind}")
     if delimiter is not None:
         if kind not in (Kind.CSV, Kind.TSV):
-            raise CallError(f"--delimiter is for CSV, and {name} is {kind}")
+            raise CallError(f"--delimiter applies to CSV only; {name} is {kind}")
         from pressmark.tabular.delimited import dialect_of
 
         try:
@@ -190,8 +189,7 @@ def _target(output: str | None) -> Kind | None:
     try:
         return _by_name(output)
     except CallError:
-        what = "its name is that of another kind of file than is written"
-        raise CallError(f"{output}: {what}; give it .txt, .csv, .tsv, .jsonl or .parquet") from None
+        raise CallError(f"{output}: unsupported output format; use .txt, .csv, .tsv, .jsonl or .parquet") from None
 
 
 def _by_name(path: str | None) -> Kind | None:

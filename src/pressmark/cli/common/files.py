@@ -86,7 +86,7 @@ def open_source(path: str | None) -> Iterator[Source]:
     """Open the file ``path``, or standard input where it is absent or ``-``."""
     if path is None or path == "-":
         if sys.stdin is None:
-            raise CallError("<stdin>: it is closed")
+            raise CallError("<stdin>: closed")
         file = sys.stdin.buffer
         with contextlib.suppress(AttributeError, OSError, ValueError):
             # Where another program left a pipe non-blocking, "nothing yet" would read as its end.
@@ -111,13 +111,13 @@ def open_sink(path: str | None, source: Source | None) -> Iterator[Sink]:
     """
     if path is None or path == "-":
         if sys.stdout is None:
-            raise CallError("<stdout>: it is closed")
+            raise CallError("<stdout>: closed")
         file = sys.stdout.buffer
         _refuse_same(_status(file), source, "<stdout>")
         yield Sink(file, "<stdout>")
         return
     if not path:  # which stands for the working directory below
-        raise CallError("'': it is no name of a file; name one, or - for standard output")
+        raise CallError("output file name is empty; use - for standard output")
     try:
         status = os.stat(path)
     except (FileNotFoundError, NotADirectoryError):
@@ -160,7 +160,7 @@ def _replaced(path: str, status: os.stat_result | None) -> Iterator[BinaryIO]:
     except OSError as error:
         raise CallError(f"{path}: {cause(error)}") from None
     if status is not None and not os.access(target, os.W_OK):
-        raise CallError(f"{path}: it is write-protected")
+        raise CallError(f"{path}: write-protected")
     new = Replacement(target)
     try:
         try:
@@ -239,6 +239,6 @@ def open_lines(path: str, null: bool, crlf: Crlf | None) -> Iterator[ListStream]
     except FormatError as error:
         raise CallError(f"{path}: {error}") from None
     if format not in (None, "lines", "tsv"):
-        raise CallError(f"{path}: its name is not that of a list of lines; save it as lines with a TAB in each")
+        raise CallError(f"{path}: not a list of lines; save it as lines with a TAB in each")
     with open_source(path) as source:
         yield checked_list(unpacked(source, is_gzip(path)), "lines", null, crlf, json_lines=False)

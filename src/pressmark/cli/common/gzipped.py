@@ -43,7 +43,7 @@ class GunzippedSource:
                 # Even without more input, what the decompressor has yet to give must be asked for.
                 if not self._compressed and not self._inside:
                     if not self._any:
-                        raise Failure(f"{self.name}: not a gzip file: it is empty")
+                        raise Failure(f"{self.name}: not a gzip file: empty")
                     return b""
             if not self._inside:
                 # Tapes and some tools fill the last block up with zeros, as gzip itself knows.
@@ -68,7 +68,7 @@ class GunzippedSource:
             if data:
                 return data
             if at_end and self._inside:
-                raise Failure(f"{self.name}: broken gzip data: it ends too early")
+                raise Failure(f"{self.name}: broken gzip data: unexpected end")
 
 
 class GzippedSink:

@@ -1,4 +1,4 @@
-"""Map a list of lines with several workers, each some of the lines."""
+"""Map a list of lines with several workers."""
 
 from __future__ import annotations
 

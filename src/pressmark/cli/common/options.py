@@ -1,4 +1,4 @@
-"""The layout of a call: its name, ``--set`` and ``--config``."""
+"""The options of a layout: its name, ``--set`` and ``--config``."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ __all__ = ["chosen_layout", "layout_argument", "layout_option", "layout_options"
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-# A comma within a value is none that parts settings.
+# A comma inside a value does not separate settings.
 _NEXT_SETTING = re.compile(r",(?=[A-Za-z]+=)")
 
 
 def layout_argument(metavar: str, required: bool) -> Callable[[Function], Function]:
-    """Add an argument ``layout_class``: an official name or a four-digit alias, which becomes the layout's class."""
+    """Add an argument ``layout_class``: an official name or a four-digit alias; the value is the class."""
 
     def found(_context: click.Context, _parameter: click.Parameter, name: str | None) -> type[Layout] | None:
         return None if name is None else find_layout(name)
@@ -37,13 +37,13 @@ def layout_argument(metavar: str, required: bool) -> Callable[[Function], Functi
 
 
 def layout_options(function: Function) -> Function:
-    """Add LAYOUT, ``--set`` and ``--config`` to a command; :func:`chosen_layout` takes what they give."""
+    """Add LAYOUT, ``--set`` and ``--config`` to a command; pass their values to :func:`chosen_layout`."""
     for decorator in (
         click.option(
             "--config",
             metavar="CONFIG",
             type=click.Path(readable=False),
-            help="Read the parameters from CONFIG, an OCFL extension's config.json, which must be for LAYOUT;"
+            help="Read the parameters from CONFIG, the config.json of an OCFL extension, which must be that of LAYOUT;"
             " --set overrides it.",
         ),
         click.option(
@@ -51,9 +51,8 @@ def layout_options(function: Function) -> Function:
             "settings",
             metavar="KEY=VALUE",
             multiple=True,
-            help="Set a parameter of the layout, by its key in the specification; repeatable. Numbers, true and false,"
-            " arrays and objects as in JSON, strings with or without quotes."
-            ' "pressmark layouts LAYOUT" lists the keys.',
+            help="Set a parameter of the layout, by its key in the specification; repeatable. VALUE is JSON;"
+            ' strings may be unquoted. "pressmark layouts LAYOUT" lists the keys.',
         ),
         layout_argument("LAYOUT", required=True),
     ):
@@ -83,13 +82,13 @@ def chosen_layout(layout_class: type[Layout], settings: Sequence[str], config: s
 
 
 def named_layout(text: str) -> Layout:
-    """Return the layout that ``NAME[:KEY=VALUE,...]`` names, with its parameters."""
+    """Return the layout of ``NAME[:KEY=VALUE,...]``."""
     name, colon, settings = text.partition(":")
     return chosen_layout(find_layout(name), _NEXT_SETTING.split(settings) if colon else (), None)
 
 
 def layout_option(text: str) -> Layout:
-    """Return the layout of an option ``--layout``, one of several, or say which of them is wrong."""
+    """Return the layout of an option ``--layout``; an error quotes the option."""
     try:
         return named_layout(text)
     except LayoutConfigError as error:
@@ -98,7 +97,7 @@ def layout_option(text: str) -> Layout:
 
 
 def _overrides(layout_class: type[Layout], settings: Sequence[str]) -> dict[str, Any]:
-    """Return the parameters of ``settings``, each ``key=value``, under their names in Python."""
+    """Return the parameters of ``settings``, each ``key=value``, in snake_case."""
     by_key = {parameter.key: parameter for parameter in layout_class.parameters()}
     overrides = {}
     for setting in settings:
@@ -115,7 +114,7 @@ def _overrides(layout_class: type[Layout], settings: Sequence[str]) -> dict[str,
 
 
 def _read_config(config: str) -> dict[str, Any]:
-    # Read once and here: CONFIG may be a pipe, and its extensionName is compared before anything else in it.
+    # Read once: CONFIG may be a pipe, and its extensionName is checked before anything else.
     try:
         with open(config, "rb") as file:
             content = file.read()
@@ -132,16 +131,16 @@ def _read_config(config: str) -> dict[str, Any]:
 
 def _refuse_other_layout(expected: type[Layout], mapping: dict[str, Any], config: str) -> None:
     name = mapping.get("extensionName")
-    # A name that is missing, or unknown, is layout_from_config's to refuse.
+    # layout_from_config refuses a missing name.
     if isinstance(name, str):
         try:
             found = find_layout(name)
         except LayoutConfigError as error:
             raise CallError(f"{config}: extensionName: {error.reason}") from None
         if found.name != expected.name:
-            raise CallError(f"{config}: it is for {found.name}, not for {expected.name}")
+            raise CallError(f"{config}: configuration of {found.name}, not of {expected.name}")
 
 
 def _placed(text: str, config: str) -> str:
-    """Return a message of :func:`layout_from_config`, which knew a mapping, with the file's name."""
+    """Return a message of :func:`layout_from_config` with the name of the file."""
     return f"{config}: {text.removeprefix('config: ')}"

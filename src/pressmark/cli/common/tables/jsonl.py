@@ -48,7 +48,7 @@ class JsonBlock:
         self.unwritable.add(index)  # until it is known to have room for a result
         record = parsed(row)
         if wanted.result and isinstance(record, dict) and wanted.result in record:
-            raise ValueError(f"it has a key {wanted.result!r} already; name the new one with --as")
+            raise ValueError(f"key {wanted.result!r} already exists; use --as NAME")
         if isinstance(record, dict):
             self.unwritable.remove(index)
         item = item_of(record, wanted.column)

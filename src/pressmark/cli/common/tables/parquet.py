@@ -66,7 +66,7 @@ class ArrowBlock:
             items = results.to_pylist()
             for index, item in enumerate(items):
                 if item is not None and not _is_utf8(item):
-                    self.faults[index] = f"its {mapper.result} is not UTF-8, which text in Parquet must be"
+                    self.faults[index] = f"{mapper.result} is not UTF-8, which Parquet requires"
                     items[index] = None
             results = pa.array(items, pa.large_binary())
         self._results = results.cast(pa.string())
@@ -102,14 +102,14 @@ class ParquetReader:
         self.name = source.name
         self._row_bytes = 0.0
         if not source.file.seekable():
-            raise CallError(f"{self.name}: Parquet cannot be read from a pipe, which has no end to begin with")
+            raise CallError(f"{self.name}: Parquet input must be seekable; a pipe is not")
         with _named(self.name):
             self.file = pq.ParquetFile(_Input(source), buffer_size=READ_BYTES, pre_buffer=False)
             self.schema = self.file.schema_arrow
         self.index = index_of(wanted, self.schema.names, self.name)
         kind = self.schema.types[self.index]
         if not _is_text(kind):
-            raise CallError(f"{self.name}: the column {quoted(self.schema.names[self.index])} is {kind}, not text")
+            raise CallError(f"{self.name}: column {quoted(self.schema.names[self.index])} is {kind}, not text")
 
     def header(self) -> list[bytes]:
         """Return the names of the columns; refuse those that text cannot hold."""
@@ -117,7 +117,7 @@ class ParquetReader:
             try:
                 _texts(pa.array([], field.type))
             except pa.ArrowException:
-                message = f"the column {quoted(field.name)} is {field.type}, which cannot be written as text"
+                message = f"column {quoted(field.name)} is {field.type}, which cannot be written as text"
                 raise CallError(f"{self.name}: {message}") from None
         return [name.encode() for name in self.schema.names]
 
@@ -197,9 +197,9 @@ class ParquetWriter:
             names = reader.names or [f"column_{number}" for number in range(1, reader.width + 1)]
             for name in names:
                 if not _is_utf8(name.encode("utf-8", "surrogateescape")):
-                    raise CallError(f"{reader.name}: the name of the column {quoted(name)} is not UTF-8")
+                    raise CallError(f"{reader.name}: column name {quoted(name)} is not UTF-8")
             if wanted.result in names:
-                raise CallError(f"{reader.name}: it has a column {quoted(wanted.result)} already; use --as")
+                raise CallError(f"{reader.name}: column {quoted(wanted.result)} already exists; use --as NAME")
             schema = pa.schema([(name, pa.string()) for name in names])
             self._options = {"compression": DEFAULT_CODEC, "use_dictionary": names}
         self._schema = schema.append(pa.field(wanted.result, pa.string()))
@@ -224,8 +224,8 @@ class ParquetWriter:
         for index, row in enumerate(rows):
             for number, field in enumerate(row, 1):
                 if not _is_utf8(field):
-                    what = "its result" if number == len(row) else f"field {number} of its row"
-                    block.faults.setdefault(index, f"{what} is not UTF-8, which text in Parquet must be")
+                    what = "result" if number == len(row) else f"field {number}"
+                    block.faults.setdefault(index, f"{what} is not UTF-8, which Parquet requires")
                     # Of a row that fails, the result is null.
                     if number < len(row):
                         block.unwritable.add(index)

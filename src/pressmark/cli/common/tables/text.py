@@ -18,7 +18,7 @@ __all__ = ["SameTextWriter", "TextBlock", "TextReader", "TextWriter"]
 
 # A block of empty rows would hold a million, each of which may fail and wait to be reported.
 BLOCK_ROWS = 1 << 16
-NO_FIELD = "{} holds a TAB or a line break, which no field of TSV may"
+NO_FIELD = "{} contains a TAB or a line break, which TSV does not allow"
 
 
 class TextBlock:
@@ -95,7 +95,7 @@ class TextBlock:
         for index, result in enumerate(self.results):
             if not self._dialect.holds(result):
                 self.results[index] = b""
-                self.faults[index] = NO_FIELD.format("its result")
+                self.faults[index] = NO_FIELD.format("result")
 
     def written(self, kept: list[int] | None) -> bytes:
         """Return the rows ``kept``, or all, as they were and with the result behind."""
@@ -146,7 +146,7 @@ class TextReader:
         first = next(self._chunks, None)
         if first is None:
             if wanted.header:
-                raise CallError(f"{self.name}: it is empty: there is no header row")
+                raise CallError(f"{self.name}: empty file; no header row")
             self.names: list[str] | None = None
             self.width, self.index = 0, 0
             self._first = None
@@ -171,7 +171,7 @@ class TextReader:
             assert isinstance(wanted.column, int)
             self.index = wanted.column - 1
             if self.index >= self.width:
-                raise CallError(f"{self.name}: no column {wanted.column}; its first row has {self.width}")
+                raise CallError(f"{self.name}: column {wanted.column} not found; the first row has {self.width}")
         self._first = (rows, quoted, open_end) if rows else None
 
     def header(self) -> list[bytes] | None:
@@ -260,9 +260,7 @@ class TextWriter:
         if self._header is not None:
             for name in self._header:
                 if not self._dialect.holds(name):
-                    raise CallError(
-                        f"{self._sink.name}: the name of the column {quoted(name)} does not fit into a field"
-                    )
+                    raise CallError(f"{self._sink.name}: column name {quoted(name)} is not allowed in a field")
             self._write_rows([self._header])
 
     def check(self, block: Any) -> None:
@@ -273,7 +271,7 @@ class TextWriter:
         for index, row in enumerate(self._rows):
             for number, field in enumerate(row, 1):
                 if not self._dialect.holds(field):
-                    what = "its result" if number == len(row) else f"field {number} of its row"
+                    what = "result" if number == len(row) else f"field {number}"
                     block.faults.setdefault(index, NO_FIELD.format(what))
                     if number == len(row):
                         row[-1] = b""
