@@ -1,31 +1,31 @@
-"""Every exception that Pressmark raises on purpose.
+"""The exceptions of Pressmark.
 
 ::
 
     PressmarkError
-    ├── LayoutConfigError(key, reason)              + ValueError   a layout's parameter is refused
-    ├── IdentifierError(identifier, index, reason)  + ValueError   an identifier has no path
-    ├── PathError(path, index, reason)              + ValueError   a path has no identifier
-    ├── NotReversibleError(layout)                  + ValueError   a layout has no inverse at all
-    ├── ColumnError(reason)                         + ValueError   an Arrow column is malformed or not text
+    ├── LayoutConfigError(key, reason)              + ValueError   invalid configuration of a layout
+    ├── IdentifierError(identifier, index, reason)  + ValueError   an identifier cannot be mapped
+    ├── PathError(path, index, reason)              + ValueError   a path cannot be mapped back
+    ├── NotReversibleError(layout)                  + ValueError   the layout has no inverse
+    ├── ColumnError(reason)                         + ValueError   an Arrow column is invalid or not text
     ├── FixityError
-    │   ├── AlgorithmError(name, reason)            + ValueError   a digest algorithm is unknown or not available
-    │   ├── FileError(path, kind, reason)                          one file has no digest
-    │   ├── ManifestError(source, line, reason)     + ValueError   a manifest of digests is malformed
-    │   └── LedgerError(path, reason)                              a ledger is refused
-    ├── BagError(path, reason)                                     a bag cannot be opened, made or changed
-    │   ├── ArchiveError(path, kind, reason)                       an archive is damaged, is none, or asks for too much
-    │   └── BagInvalidError(path, reason, report)                  it is not as its manifests say: it is left alone
+    │   ├── AlgorithmError(name, reason)            + ValueError   an algorithm is unknown or not available
+    │   ├── FileError(path, kind, reason)                          a file cannot be read, or changed meanwhile
+    │   ├── ManifestError(source, line, reason)     + ValueError   a manifest is malformed
+    │   └── LedgerError(path, reason)                              a ledger cannot be used
+    ├── BagError(path, reason)                                     a bag cannot be opened, created or changed
+    │   ├── ArchiveError(path, kind, reason)                       an archive is damaged or exceeds a limit
+    │   └── BagInvalidError(path, reason, report)                  a bag is invalid and was left unchanged
     ├── ProfileError(source, reason)                + ValueError   a BagIt Profile is malformed
-    ├── MigrationError(source, destination, reason)                a migration is refused before it starts
-    ├── SpillError(path, reason)                                   what memory does not hold finds no place on disk
-    ├── StoreError(path, reason)                                   a store cannot be opened, made or changed
-    │   └── ObjectError(path, identifier, kind, reason)            one object of a store cannot be had or changed
-    ├── JobError(path, reason)                                     a run's work folder or workers cannot be used
+    ├── MigrationError(source, destination, reason)                a migration cannot start
+    ├── SpillError(path, reason)                                   a temporary file cannot be written or read
+    ├── StoreError(path, reason)                                   a store cannot be opened, created or changed
+    │   └── ObjectError(path, identifier, kind, reason)            one object cannot be read or changed
+    ├── JobError(path, reason)                                     a run cannot start or continue
     └── ReportError(path, reason)                                  a report cannot be written
 
-The data are attributes, the text is ``str(error)``: always one line, always naming the item.
-Both implementations raise the same class with the same text, because only shared code raises.
+The arguments are attributes of the same names. ``str(error)`` is one line that names the item.
+Both implementations raise the same errors with the same text.
 """
 
 from __future__ import annotations
@@ -61,27 +61,27 @@ __all__ = [
     "quoted_value",
 ]
 
-# Enough to recognise an identifier by; the rest of a ten-megabyte one only hides the reason.
+# Enough to recognise an identifier; a longer one would hide the reason.
 SHOWN_CHARACTERS = 80
-# A parameter's name, or a file's, is shown whole up to here.
+# Names of parameters and files are quoted in full up to this length.
 NAME_CHARACTERS = 255
-# The path of a bag or store, and of what stands in the way there: it is to be looked at, so it is shown whole.
+# Paths of bags and stores are quoted in full.
 PATH_CHARACTERS = 4096
 
 
 def quoted(item: str | bytes, characters: int = SHOWN_CHARACTERS) -> str:
-    """Return ``item`` quoted on one line, a long one cut after so many ``characters``.
+    """Return ``item`` in quotes on one line, truncated to ``characters`` characters.
 
-    Octets that are not UTF-8 appear as ``\\udc80`` … ``\\udcff``, as :func:`os.fsdecode` gives them.
+    Bytes that are not UTF-8 are shown as the surrogates of :func:`os.fsdecode`, ``\\udc80`` to ``\\udcff``.
     """
-    # No more of it is looked at than can be shown; a character has four bytes at most.
+    # A character has at most four bytes.
     head = item[: 4 * (characters + 1)]
     text = head.decode("utf-8", "surrogateescape") if isinstance(head, bytes) else head
     return _escaped(text, len(head) < len(item), characters)
 
 
 def quoted_value(value: object) -> str:
-    """Return a configuration's value on one line, a long one cut after its head."""
+    """Return the value of a configuration parameter on one line, truncated if it is long."""
     if isinstance(value, str):
         return quoted(value)
     if isinstance(value, int) and value.bit_length() > 64:
@@ -97,7 +97,7 @@ def quoted_value(value: object) -> str:
 
 
 def _escaped(text: str, more: bool, characters: int) -> str:
-    """Quote as much of ``text`` as ``characters`` hold once what is not printable is escaped."""
+    """Quote ``text`` with unprintable characters escaped, truncated to ``characters`` characters."""
     pieces = []
     left = characters
     for character in text:
@@ -115,14 +115,14 @@ def _cut(text: str) -> str:
 
 
 class PressmarkError(Exception):
-    """The root of the tree above: catch this to catch everything Pressmark refuses."""
+    """The base class of all errors that Pressmark raises on purpose."""
 
 
 class LayoutConfigError(PressmarkError, ValueError):
-    """A layout's configuration is refused; nothing is clamped or repaired.
+    """The configuration of a layout is invalid.
 
-    :ivar key: the parameter, in the specification's camelCase, or what stands for it (a layout's name, a file)
-    :ivar reason: what is wrong with it and what is allowed
+    :ivar key: the parameter, in the camelCase of the specification, or ``layout``, or a file name
+    :ivar reason: what is wrong, and what is allowed
     """
 
     def __init__(self, key: str, reason: str) -> None:
@@ -136,11 +136,11 @@ class LayoutConfigError(PressmarkError, ValueError):
 
 
 class LayoutConfigWarning(UserWarning):
-    """A configuration was read, but the program that wrote it would read it differently."""
+    """A configuration was accepted, but the program that wrote it interprets it differently."""
 
 
 class _ItemError(PressmarkError, ValueError):
-    """What :class:`IdentifierError` and :class:`PathError` share."""
+    """Base class of :class:`IdentifierError` and :class:`PathError`."""
 
     what = ""
 
@@ -156,10 +156,10 @@ class _ItemError(PressmarkError, ValueError):
 
 
 class IdentifierError(_ItemError):
-    """An identifier that the layout must not or cannot map.
+    """An identifier that the layout cannot map to a path.
 
-    :ivar identifier: the identifier as it was given, :class:`str` or :class:`bytes`
-    :ivar index: its place in the batch, counted from 0; :data:`None` outside a batch
+    :ivar identifier: the identifier, unchanged
+    :ivar index: index in the batch, from 0; :data:`None` outside of a batch
     :ivar reason: one line that says why
     """
 
@@ -171,10 +171,10 @@ class IdentifierError(_ItemError):
 
 
 class PathError(_ItemError):
-    """A path that the layout does not give for any identifier, or whose identifier is not in it.
+    """A path from which the layout cannot recover an identifier.
 
-    :ivar path: the path as it was given, :class:`str` or :class:`bytes`
-    :ivar index: its place in the batch, counted from 0; :data:`None` outside a batch
+    :ivar path: the path, unchanged
+    :ivar index: index in the batch, from 0; :data:`None` outside of a batch
     :ivar reason: one line that says why
     """
 
@@ -186,9 +186,9 @@ class PathError(_ItemError):
 
 
 class NotReversibleError(PressmarkError, ValueError):
-    """The layout keeps too little of an identifier in its paths to find it again.
+    """The layout has no inverse: its paths do not contain the whole identifier.
 
-    :ivar layout: the layout's official name
+    :ivar layout: official name of the layout
     """
 
     def __init__(self, layout: str) -> None:
@@ -197,13 +197,13 @@ class NotReversibleError(PressmarkError, ValueError):
 
     def __str__(self) -> str:
         return (
-            f"{self.layout} has no inverse: its paths do not hold the whole identifier; "
-            "read it from the object (an OCFL inventory, for example)"
+            f"{self.layout} has no inverse: its paths do not contain the whole identifier; "
+            "read it from the object, for example from its OCFL inventory"
         )
 
 
 class ColumnError(PressmarkError, ValueError):
-    """An Arrow column that cannot be read: malformed, not text, or without the field asked for.
+    """An Arrow column that cannot be read: invalid, not text, or without the requested field.
 
     :ivar reason: one line that says why
     """
@@ -214,13 +214,13 @@ class ColumnError(PressmarkError, ValueError):
 
 
 class FixityError(PressmarkError):
-    """What can go wrong with digests of files; never raised itself."""
+    """Base class of the errors about digests of files."""
 
 
 class AlgorithmError(FixityError, ValueError):
-    """A digest algorithm that nobody here knows, or that this installation lacks.
+    """A digest algorithm that is unknown, or not available in this installation.
 
-    :ivar name: the algorithm as it was given
+    :ivar name: the name of the algorithm, unchanged
     :ivar reason: one line that says why
     """
 
@@ -234,10 +234,10 @@ class AlgorithmError(FixityError, ValueError):
 
 
 class FileError(FixityError):
-    """A single file that was asked for and has no digest. In a batch this is an outcome, not an exception.
+    """A file without digest, raised by functions for one file; batches report an outcome instead.
 
-    :ivar path: the path as it was given, :class:`str` or :class:`bytes`
-    :ivar kind: a stable word, listed in :mod:`pressmark.fs.file_errors`
+    :ivar path: the path, unchanged
+    :ivar kind: a word of the table in :mod:`pressmark.fs.file_errors`
     :ivar reason: one line that says why
     """
 
@@ -252,10 +252,10 @@ class FileError(FixityError):
 
 
 class ManifestError(FixityError, ValueError):
-    """A manifest of digests that is not what its format says.
+    """A manifest of digests that is malformed.
 
-    :ivar source: the manifest's name
-    :ivar line: the line at fault, counted from 1
+    :ivar source: name of the manifest
+    :ivar line: number of the malformed line, from 1
     :ivar reason: one line that says why
     """
 
@@ -270,9 +270,9 @@ class ManifestError(FixityError, ValueError):
 
 
 class LedgerError(FixityError):
-    """A ledger that this run must not go on with.
+    """A ledger that this run cannot use.
 
-    :ivar path: the ledger's name
+    :ivar path: name of the ledger
     :ivar reason: one line that says why
     """
 
@@ -286,7 +286,7 @@ class LedgerError(FixityError):
 
 
 class _PlaceError(PressmarkError):
-    """What errors about a place on the disk share."""
+    """Base class of the errors about a file or directory."""
 
     def __init__(self, path: str | bytes, reason: str) -> None:
         super().__init__(path, reason)
@@ -298,17 +298,17 @@ class _PlaceError(PressmarkError):
 
 
 class BagError(_PlaceError):
-    """A bag that cannot be opened, made or changed; nothing was.
+    """A bag that cannot be opened, created or changed; it is unchanged.
 
-    :ivar path: the bag, or the file in it that stands in the way
-    :ivar reason: one line that says why, and the way out
+    :ivar path: the bag, or the file that causes the error
+    :ivar reason: one line: what is wrong, and what to do
     """
 
 
 class ArchiveError(BagError):
-    """A serialised bag that is damaged, is no archive, or exceeds a limit.
+    """A serialised bag that is damaged, not an archive, or exceeds a limit.
 
-    :ivar kind: of the problem: ``archive-malformed`` or ``archive-limit``
+    :ivar kind: ``archive-malformed`` or ``archive-limit``
     """
 
     def __init__(self, path: str | bytes, kind: str, reason: str) -> None:
@@ -318,9 +318,9 @@ class ArchiveError(BagError):
 
 
 class BagInvalidError(BagError):
-    """A bag that is not as its manifests say: a change would bless what is wrong.
+    """A bag that is invalid, so that it cannot be changed: new manifests would hide the problems.
 
-    :ivar report: the problems, as a :class:`pressmark.reports.Report`
+    :ivar report: the problems, a :class:`pressmark.reports.Report`
     """
 
     def __init__(self, path: str | bytes, reason: str, report: Any) -> None:
@@ -332,7 +332,7 @@ class BagInvalidError(BagError):
 class ProfileError(PressmarkError, ValueError):
     """A BagIt Profile that cannot be used.
 
-    :ivar source: the profile's file
+    :ivar source: file of the profile
     :ivar reason: one line that says why
     """
 
@@ -346,12 +346,12 @@ class ProfileError(PressmarkError, ValueError):
 
 
 class MigrationError(PressmarkError):
-    """A migration that is refused before it starts: nothing was written to the destination.
+    """A migration that cannot start; the destination is unchanged.
 
-    :ivar source: the source's directory
-    :ivar destination: the destination's directory
-    :ivar reason: one line that says why, and the way out
-    :ivar refused: the file that lists what is refused, if objects are
+    :ivar source: directory of the source
+    :ivar destination: directory of the destination
+    :ivar reason: one line: what is wrong, and what to do
+    :ivar refused: the file that lists the conflicts between objects, if there are any
     """
 
     def __init__(self, source: str, destination: str, reason: str, refused: str | None = None) -> None:
@@ -367,28 +367,28 @@ class MigrationError(PressmarkError):
 
 
 class SpillError(_PlaceError):
-    """A temporary file that cannot be made, written or read.
+    """A temporary file that cannot be created, written or read.
 
-    :ivar path: the folder that it is in
-    :ivar reason: one line that says why, and the way out
+    :ivar path: the folder of the file
+    :ivar reason: one line: what is wrong, and what to do
     """
 
 
 class StoreError(_PlaceError):
-    """A store that cannot be opened, made or changed; nothing was.
+    """A store that cannot be opened, created or changed; it is unchanged.
 
-    :ivar path: the store, or the file in it that stands in the way
-    :ivar reason: one line that says why, and the way out
+    :ivar path: the store, or the file that causes the error
+    :ivar reason: one line: what is wrong, and what to do
     """
 
 
 class ObjectError(StoreError):
-    """One object that a store cannot give, take or remove; the others are not concerned.
+    """An object that a store cannot read, add or remove; other objects are not affected.
 
-    :ivar path: of the store
-    :ivar identifier: of the object
+    :ivar path: path of the store
+    :ivar identifier: identifier of the object
     :ivar kind: a stable word: ``missing``, ``exists``, ``collision``, ``improper``, ``bad-name``, …
-    :ivar reason: one line that says why, and the way out
+    :ivar reason: one line: what is wrong, and what to do
     """
 
     def __init__(self, path: str | bytes, identifier: str | bytes, kind: str, reason: str) -> None:
@@ -402,16 +402,16 @@ class ObjectError(StoreError):
 
 
 class JobError(_PlaceError):
-    """A run that cannot begin or go on; what its receipts say is done stays done.
+    """A run that cannot start or continue; completed chunks stay completed.
 
-    :ivar path: the work folder, or what a worker does not have; of a cluster its address
-    :ivar reason: one line that says why, and the way out
+    :ivar path: the work folder, a directory that a worker needs, or the address of a cluster
+    :ivar reason: one line: what is wrong, and what to do
     """
 
 
 class ReportError(_PlaceError):
-    """A report that cannot be written; what it is about is as it was.
+    """A report that cannot be written.
 
-    :ivar path: its file, or one that it is made of
-    :ivar reason: one line that says why, and the way out
+    :ivar path: the report, or a file that it is made from
+    :ivar reason: one line: what is wrong, and what to do
     """

@@ -1,4 +1,4 @@
-"""What a check found: problems, each with a stable kind, and the report that holds them."""
+"""The results of a check: problems, each of a stable kind, and the report that contains them."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ ERROR, WARNING = SEVERITIES = ("error", "warning")
 
 
 class Problem(NamedTuple):
-    """One thing that is not as it should be.
+    """A problem found by a check.
 
-    :ivar kind: a stable word, listed in the documentation of what was checked
-    :ivar severity: ``error``, or ``warning`` for what breaks no rule that binds
-    :ivar section: where the specification says so, such as ``2.1.3``; empty where it does not
-    :ivar path: what it is about, relative to what was checked and with ``/``, as bytes: names need not be UTF-8
-    :ivar algorithm: of a digest, its algorithm's official name
-    :ivar expected: what should be there
-    :ivar found: what is there
+    :ivar kind: a stable word, listed in the documentation of the check
+    :ivar severity: ``error``, or ``warning`` if no mandatory rule is broken
+    :ivar section: section of the specification, for example ``2.1.3``, or empty
+    :ivar path: path of the file, relative to what was checked, with ``/``, as bytes: names need not be UTF-8
+    :ivar algorithm: official name of the algorithm, for problems with digests
+    :ivar expected: the expected value
+    :ivar found: the value found
     :ivar message: one line for people, without the path
-    :ivar code: the specification's validation code, such as OCFL's ``E023``; :data:`None` where it has none
+    :ivar code: validation code of the specification, for example ``E023`` of OCFL, or :data:`None`
     """
 
     kind: str
@@ -43,9 +43,9 @@ class Problem(NamedTuple):
         return cls(**{**record, "path": os.fsencode(record["path"])})
 
     def record(self) -> dict[str, Any]:
-        """Return it as it stands in JSON; octets of the path that are not UTF-8 are the surrogates of os.fsdecode.
+        """Return the problem as a JSON object. Bytes of the path that are not UTF-8 become surrogates.
 
-        ``code`` is there only where the specification has validation codes.
+        ``code`` is omitted if it is :data:`None`.
         """
         record = {**self._asdict(), "path": os.fsdecode(self.path)}
         if self.code is None:
@@ -54,12 +54,12 @@ class Problem(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """What the documentation says of a kind of problem.
+    """A kind of problem.
 
-    :ivar severity: ``error`` or ``warning``, where nothing else is said when a problem is made
-    :ivar section: of the specification, or empty
-    :ivar meaning: one line
-    :ivar codes: the specification's validation codes for it; a problem has the code if there is only one
+    :ivar severity: default severity of its problems, ``error`` or ``warning``
+    :ivar section: section of the specification, or empty
+    :ivar meaning: one line for the documentation, and the default message
+    :ivar codes: validation codes of the specification; if there is only one, problems have it by default
     """
 
     severity: str
@@ -69,9 +69,9 @@ class Kind(NamedTuple):
 
 
 class Kinds(dict[str, Kind]):
-    """The kinds of problems that one sort of check can find, by their words.
+    """The kinds of problems that a check can find, by their words.
 
-    :param sections: the section of each validation code, where the specification has such codes
+    :param sections: section of each validation code, if the specification has codes
     """
 
     def __init__(self, kinds: Mapping[str, Kind], sections: Mapping[str, str] | None = None) -> None:
@@ -91,12 +91,12 @@ class Kinds(dict[str, Kind]):
         found: str | None = None,
         code: str | None = None,
     ) -> Problem:
-        """Return a problem of a known ``kind``; what is not given comes from its table.
+        """Return a problem of a known ``kind``, with defaults from the table.
 
         :param path: relative to what is checked
-        :param message: without the code, which is added
-        :param section: of another specification than the table's, which has no codes then; or empty
-        :raises KeyError: the kind is not in the table
+        :param message: without the code, which is appended
+        :param section: section of another specification; the problem has no code then
+        :raises KeyError: ``kind`` is not in the table
         """
         known = self[kind]
         message = message or known.meaning
@@ -120,10 +120,10 @@ class Kinds(dict[str, Kind]):
 
 @dataclass
 class Report:
-    """All that a check found.
+    """The result of a check.
 
     :ivar problems: in the order in which they were found
-    :ivar counts: what was looked at, by name: files, bytes, and so on
+    :ivar counts: what was checked: number of files, bytes, and so on, by name
     """
 
     problems: list[Problem] = field(default_factory=list)
@@ -131,20 +131,20 @@ class Report:
 
     @property
     def ok(self) -> bool:
-        """Whether nothing worse than warnings was found."""
+        """Whether no errors were found; warnings are allowed."""
         return all(problem.severity != "error" for problem in self.problems)
 
     @property
     def errors(self) -> list[Problem]:
-        """The problems that break a rule."""
+        """The problems of severity ``error``."""
         return [problem for problem in self.problems if problem.severity == "error"]
 
     def add(self, problems: Iterable[Problem]) -> None:
-        """Take in more problems."""
+        """Add problems."""
         self.problems.extend(problems)
 
     def summary(self) -> dict[str, Any]:
-        """Return the last line of a report in JSON: whether all is well, how many problems of each kind, and counts."""
+        """Return the summary as a JSON object: ``ok``, the number of problems by severity and kind, and the counts."""
         return {
             "ok": self.ok,
             "errors": len(self.errors),

@@ -1,4 +1,4 @@
-"""How many threads can run side by side here."""
+"""The number of threads to use."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ __all__ = ["resolve_threads"]
 
 
 def resolve_threads(threads: int | None) -> int:
-    """Return ``threads``, or for ``None`` and ``0`` the number of cores this process may use.
+    """Return ``threads``, or for :data:`None` and 0 the number of cores available to this process.
 
-    :raises ValueError: it is negative
+    :raises ValueError: ``threads`` is negative
     """
     if threads is not None and threads < 0:
-        raise ValueError(f"threads={threads}: expected 0 (as many as there are cores) or more")
+        raise ValueError(f"threads={threads}: expected 0 (one per core) or more")
     if threads:
         return threads
     if hasattr(os, "sched_getaffinity"):

@@ -23,7 +23,7 @@ def test_a_planted_link(call: Call, tmp_path: Path, command: tuple[str, ...]) ->
     as_user(OTHER, shared, lambda: os.symlink(tmp_path / "mine", "out"))
     result = call(*command, "-o", str(shared / "out"))
     assert result.exit_code == 2
-    assert "belongs to another user" in result.stderr
+    assert "owned by another user" in result.stderr
     assert result.stderr.count("\n") == 1
     assert (tmp_path / "mine").read_bytes() == b"precious"
     os.chown(shared / "out", 0, 0, follow_symlinks=False)

@@ -297,18 +297,18 @@ def link(path: Path, target: str) -> Path:
 FAULTS: dict[str, tuple[Callable[[Path], object], str, str]] = {
     "missing": (lambda folder: folder / "nowhere", "missing", "No such file or directory"),
     "below a file": (lambda folder: folder / "file" / "x", "missing", "Not a directory"),
-    "dangling": (lambda folder: link(folder / "a", "nowhere"), "dangling-link", "the symbolic link leads nowhere"),
+    "dangling": (lambda folder: link(folder / "a", "nowhere"), "dangling-link", "dangling symbolic link"),
     "loop": (lambda folder: link(folder / "a", "a"), "link-loop", os.strerror(40)),
-    "directory": (lambda folder: folder, "directory", "it is a directory"),
-    "fifo": (lambda folder: fifo(folder / "a"), "fifo", "it is a named pipe"),
+    "directory": (lambda folder: folder, "directory", "is a directory"),
+    "fifo": (lambda folder: fifo(folder / "a"), "fifo", "is a named pipe"),
     "fifo behind a link": (
         lambda folder: link(folder / "b", fifo(folder / "a").name),
         "fifo",
-        "it is a named pipe",
+        "is a named pipe",
     ),
-    "socket": (lambda folder: bound(folder / "a"), "socket", "it is a socket"),
-    "device": (lambda folder: "/dev/zero", "device", "it is a device"),
-    "NUL": (lambda folder: "a\0b", "bad-name", "the path holds a NUL"),
+    "socket": (lambda folder: bound(folder / "a"), "socket", "is a socket"),
+    "device": (lambda folder: "/dev/zero", "device", "is a device"),
+    "NUL": (lambda folder: "a\0b", "bad-name", "path contains a NUL"),
     "long": (lambda folder: folder / ("x" * 5000), "bad-name", os.strerror(36)),
 }
 
@@ -344,7 +344,7 @@ def test_links_refused(implementation: Implementation, tmp_path: Path) -> None:
     paths = [link(tmp_path / name, target) for name, target in (("a", "file"), ("b", "nowhere"), ("c", "c"))]
     outcomes = list(hash_files([*paths, tmp_path / "file"], ["md5"], links="refuse"))
     assert [outcome.kind for outcome in outcomes] == ["link", "link", "link", None]
-    assert outcomes[0].message == "it is a symbolic link"
+    assert outcomes[0].message == "symbolic link not followed"
 
 
 @posix

@@ -22,11 +22,11 @@ def test_a_planted_ledger(tmp_path: Path) -> None:
     """Whoever owns the file could write any digest into it."""
     shared = shared_folder(tmp_path / "shared", 0o1777)
     as_user(OTHER, shared, lambda: Path("l").write_bytes(b""))
-    with pytest.raises(LedgerError, match="belongs to another user"):
+    with pytest.raises(LedgerError, match="owned by another user"):
         opened(shared / "l")
     (tmp_path / "mine").write_bytes(b"")
     as_user(OTHER, shared, lambda: os.symlink(tmp_path / "mine", "link"))
-    with pytest.raises(LedgerError, match="belongs to another user"):
+    with pytest.raises(LedgerError, match="owned by another user"):
         opened(shared / "link")
     assert (tmp_path / "mine").read_bytes() == b""
 

@@ -58,7 +58,7 @@ def test_what_is_published_was_written(path: bytes, tmp_path: Path) -> None:
     os.mkdir(path + b"/bag")
     os.rename(path, path + b"-ours")
     os.makedirs(path + b"/bag")
-    with pytest.raises(UntrustedError, match="it was exchanged"):
+    with pytest.raises(UntrustedError, match="replaced by another user"):
         hidden.publish(b"bag", os.fsencode(tmp_path / "t"))
     os.rename(path, path + b"-theirs")
     os.rename(path + b"-ours", path)
@@ -73,10 +73,10 @@ def test_file_systems_without_owners(path: bytes, monkeypatch: pytest.MonkeyPatc
     """Where everything has one owner and all rights, what we make has them, too, and nobody can say more."""
     os.mkdir(path)
     os.chmod(path, 0o777)
-    with pytest.raises(UntrustedError, match="others may write to it"):
+    with pytest.raises(UntrustedError, match="writable by other users"):
         require_private(path, os.lstat(path))
     monkeypatch.setattr(os, "geteuid", lambda: THIRD)
-    with pytest.raises(UntrustedError, match="others may write to it"):
+    with pytest.raises(UntrustedError, match="writable by other users"):
         require_private(path, os.lstat(path))  # owners are as those of new files; rights are not
     found = os.lstat(path)
     monkeypatch.setattr(owners, "_new_file_status", lambda _folder: found)
@@ -90,16 +90,16 @@ def test_private_means_ours(path: bytes, tmp_path: Path) -> None:
     shared = shared_folder(tmp_path / "s", 0o777)
     as_user(OTHER, shared, lambda: os.mkdir("theirs", 0o700))
     theirs = os.fsencode(shared / "theirs")
-    with pytest.raises(UntrustedError, match=f"belongs to another user .uid {OTHER}."):
+    with pytest.raises(UntrustedError, match=f"owned by another user .uid {OTHER}."):
         require_private(theirs, os.lstat(theirs))
     assert not is_own(os.lstat(theirs), os.fsencode(shared))
     os.symlink(tmp_path, path)
-    with pytest.raises(UntrustedError, match="it is a symbolic link"):
+    with pytest.raises(UntrustedError, match="is a symbolic link"):
         StagingDirectory(path)
     assert os.listdir(shared) == ["theirs"]
 
     def enter() -> None:
-        with pytest.raises(UntrustedError, match="belongs to another user"):
+        with pytest.raises(UntrustedError, match="owned by another user"):
             StagingDirectory(b"ours")  # which does not even open
 
     (shared / "ours").mkdir(mode=0o700)
@@ -112,15 +112,15 @@ def test_private_means_ours(path: bytes, tmp_path: Path) -> None:
     [
         (0o755, 0o755, 0, 0, None),
         (0o700, 0o775, 0, 0, None),  # our umask says so
-        (0o755, 0o777, 0, 0, "everybody may write"),
-        (0o1777, 0o777, 0, 0, "everybody may write"),
+        (0o755, 0o777, 0, 0, "writable by everybody"),
+        (0o1777, 0o777, 0, 0, "writable by everybody"),
         (0o1777, 0o700, OTHER, OTHER, "another user"),
         (0o777, 0o755, OTHER, TEAM, "another user"),
         (0o777, 0o777, 0, 0, None),
         (0o2775, 0o2775, OTHER, TEAM, None),
-        (0o2775, 0o775, OTHER, OTHER, "its group may write"),
-        (0o2755, 0o775, OTHER, TEAM, "its group may write"),
-        (0o2775, 0o777, OTHER, TEAM, "everybody may write"),
+        (0o2775, 0o775, OTHER, OTHER, "writable by its group"),
+        (0o2755, 0o775, OTHER, TEAM, "writable by its group"),
+        (0o2775, 0o777, OTHER, TEAM, "writable by everybody"),
         (0o3775, 0o2775, OTHER, TEAM, None),
     ],
 )

@@ -66,7 +66,7 @@ def test_nothing_behind_a_link_is_a_leftover(folder: bytes, tmp_path: Path) -> N
     with RunDirectory(os.path.join(folder, b"shop")):
         pass
     with (
-        pytest.raises(UntrustedError, match="it is a symbolic link; remove it"),
+        pytest.raises(UntrustedError, match="is a symbolic link; remove it"),
         RunDirectory(os.path.join(folder, b"link")),
     ):
         pass

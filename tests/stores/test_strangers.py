@@ -55,13 +55,13 @@ def source(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("kind", WORKSHOPS)
 @pytest.mark.parametrize("mode", [0o1777, 0o777])
 def test_a_planted_workshop(tmp_path: Path, source: Path, kind: str, mode: int) -> None:
-    """Where everybody may write, a directory of somebody else is not worked in."""
+    """Where writable by everybody, a directory of somebody else is not worked in."""
     store = made(tmp_path / "store", kind)
     folder = tmp_path / "store" / WORKSHOPS[kind]
     folder.parent.mkdir(exist_ok=True)
     os.chmod(folder.parent, mode)
     as_user(OTHER, folder.parent, lambda: os.mkdir(folder.name, 0o777))
-    with pytest.raises(ObjectError, match="belongs to another user"):
+    with pytest.raises(ObjectError, match="owned by another user"):
         put(store, source)
     assert os.listdir(folder) == []
 
@@ -123,7 +123,7 @@ def test_a_workshop_that_everybody_may_write_to(tmp_path: Path) -> None:
     """Whoever may write to the store may not be everybody who may write there."""
     shared = shared_folder(tmp_path / "store", 0o2775, TEAM)
     as_user(OTHER, shared, lambda: os.mkdir("shop", 0o777), group=TEAM)
-    with pytest.raises(UntrustedError, match="everybody may write to it"), RunDirectory(os.fsencode(shared / "shop")):
+    with pytest.raises(UntrustedError, match="writable by everybody"), RunDirectory(os.fsencode(shared / "shop")):
         pass
     os.chmod(shared / "shop", 0o775)
     with RunDirectory(os.fsencode(shared / "shop")):

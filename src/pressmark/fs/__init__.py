@@ -1,1 +1,1 @@
-"""Everything that touches a disk safely, and nothing about preservation: locks, private directories, new files."""
+"""Safe operations on files and directories: atomic writes, locks, staging, walks. Knows nothing of preservation."""

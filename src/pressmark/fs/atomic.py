@@ -1,4 +1,4 @@
-"""Files that appear as a whole or not at all: written under another name first."""
+"""Files that appear complete or not at all: written under a temporary name, then renamed."""
 
 from __future__ import annotations
 
@@ -18,12 +18,11 @@ _EXCLUSIVE = os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC",
 
 
 def new_file(path: str | bytes, flags: int) -> int:
-    """Open a file under a name that is always the same, for :func:`open` as its ``opener``.
+    """Create a file with a fixed name; an ``opener`` for :func:`open`.
 
-    What a killed run has left there goes first. What somebody has put there is never written to: not the file that a
-    link leads to, nor one that has another name as well.
+    A leftover file of a killed run is removed first. An existing file, or the target of a link, is never written to.
 
-    :raises OSError: a directory has the name, or the file cannot be made
+    :raises OSError: the path is a directory, or the file cannot be created
     """
     flags = (flags & ~os.O_TRUNC) | _EXCLUSIVE
     try:
@@ -34,25 +33,25 @@ def new_file(path: str | bytes, flags: int) -> int:
 
 
 def temporary(target: AnyStr) -> AnyStr:
-    """Return a path beside ``target`` that no process on any machine uses."""
+    """Return a unique path in the directory of ``target``."""
     name: Any = f".pressmark-{uuid.uuid4().hex}.tmp"
     return os.path.join(os.path.dirname(target), name if isinstance(target, str) else name.encode())
 
 
 def is_temporary(name: str) -> bool:
-    """Return whether a file name is one that :func:`temporary` gives, or gave in earlier versions."""
+    """Return whether :func:`temporary` creates such names, or did in earlier versions."""
     return name.startswith(".") and name.endswith(".tmp")
 
 
 class Replacement:
-    """A new file that takes the place of ``target`` when it is complete; a context manager that gives the open file.
+    """A new file that replaces ``target`` when it is complete; a context manager that returns the open file.
 
-    After an exception nothing of it is left, and ``target`` is as it was. Its name is on the disk after
-    :func:`~pressmark.fs.durable.flush_directory`, which is left to the caller.
+    After an exception the file is removed and ``target`` unchanged. To make the rename durable, the caller flushes the
+    directory (:func:`~pressmark.fs.durable.flush_directory`).
 
-    :param target: a link there is replaced itself: see :func:`pressmark.fs.owners.resolved`
-    :param part: the name until then, which a killed run may have used; :data:`None` for one that nothing has
-    :param durable: the content is on the disk before it gets its name
+    :param target: a symbolic link is replaced itself: see :func:`pressmark.fs.owners.resolved`
+    :param part: the temporary name, also of a killed run; :data:`None` for a unique one
+    :param durable: flush the content to disk before the rename
     """
 
     def __init__(
@@ -78,9 +77,9 @@ class Replacement:
             self.abandon()
 
     def open(self) -> BinaryIO:
-        """Make the file, with the usual permissions, and return it.
+        """Create the file with default permissions, and return it.
 
-        :raises OSError: it cannot be made
+        :raises OSError: it cannot be created
         """
         try:
             mode = "wb" if self._opener else "xb"
@@ -92,10 +91,10 @@ class Replacement:
         return file
 
     def commit(self, mode: int | None = None) -> None:
-        """Give the file its name.
+        """Rename the file to ``target``.
 
-        :param mode: ``st_mode`` whose permissions it gets; :data:`None` for the usual ones
-        :raises OSError: it cannot be written completely, or not renamed; nothing of it is left
+        :param mode: ``st_mode`` with the permissions of the file; :data:`None` for default permissions
+        :raises OSError: it cannot be written or renamed; it is removed then
         """
         if self._ended:
             return
@@ -105,7 +104,7 @@ class Replacement:
             if self._durable:
                 os.fsync(self._file.fileno())
             if mode is not None:
-                # By the descriptor: its name may lead elsewhere by now.
+                # By descriptor: another file may have its name by now.
                 os.chmod(self._file.fileno() if os.chmod in os.supports_fd else self._part, stat.S_IMODE(mode))
             self._file.close()
             os.replace(self._part, self._target)
@@ -115,7 +114,7 @@ class Replacement:
         self._ended = True
 
     def abandon(self) -> None:
-        """Leave nothing behind; without effect after :meth:`commit`."""
+        """Remove the file; without effect after :meth:`commit`."""
         if self._ended:
             return
         self._ended = True
@@ -127,9 +126,9 @@ class Replacement:
 
 
 def replace_file(target: str | bytes | os.PathLike[str], data: bytes, *, part: str | bytes | None = None) -> None:
-    """Write a file in the place of the one that is there; it has its name and is on the disk afterwards.
+    """Replace a file durably.
 
-    :param part: as of :class:`Replacement`
+    :param part: as for :class:`Replacement`
     :raises OSError: it cannot be written
     """
     with Replacement(target, part=part) as file:
@@ -138,7 +137,7 @@ def replace_file(target: str | bytes | os.PathLike[str], data: bytes, *, part: s
 
 
 def write_new(target: str | bytes | os.PathLike[str], data: bytes) -> bool:
-    """Write a file that is not there yet, and return whether this call was the first to do so.
+    """Create a file durably, unless it exists; return whether it was created.
 
     :raises OSError: it cannot be written
     """
@@ -150,12 +149,12 @@ def write_new(target: str | bytes | os.PathLike[str], data: bytes) -> bool:
             file.flush()
             os.fsync(file.fileno())
         try:
-            # A link, not a rename: of two that come at the same time, one fails.
+            # A link, not a rename: of two concurrent calls, one fails.
             os.link(new, path)
         except FileExistsError:
             return False
         except OSError:
-            # A file system without links: between the look and the rename is the moment in which both may come first.
+            # A file system without links: two concurrent calls may both succeed.
             if os.path.exists(path):
                 return False
             os.replace(new, path)
@@ -167,15 +166,12 @@ def write_new(target: str | bytes | os.PathLike[str], data: bytes) -> bool:
 
 
 class OutputFile:
-    """A file that is hashed while it is written; a context manager. It has its name when it is complete and on disk.
+    """A file that is hashed while it is written, and replaces ``target`` durably; a context manager.
 
-    It has what writers of Parquet and others ask of a file: ``write``, ``flush``, ``tell``, ``closed``; the end of the
-    context closes it, and nothing else does.
+    It has the methods that writers of Parquet require. Only the end of the context closes it.
 
-    :param target: where it will be, in the place of what is there
-
-    :ivar name: the target's
-    :ivar size: bytes that were written
+    :ivar name: file name of ``target``
+    :ivar size: bytes written
     """
 
     def __init__(self, target: str | os.PathLike[str]) -> None:
@@ -200,11 +196,11 @@ class OutputFile:
 
     @property
     def sha256(self) -> str:
-        """Return the digest of what was written, in hex."""
+        """The SHA-256 of the bytes written, in hex."""
         return self._hash.hexdigest()
 
     def write(self, data: bytes | memoryview) -> int:
-        """Write all of ``data``; after the end, nothing gets through."""
+        """Write all of ``data``; ignored after the end."""
         view = memoryview(data)
         if not self.closed:
             self._file.write(view)
@@ -213,24 +209,24 @@ class OutputFile:
         return view.nbytes
 
     def flush(self) -> None:
-        """Leave that to the end."""
+        """Do nothing: :meth:`commit` flushes."""
 
     def tell(self) -> int:
-        """Return how many bytes were written."""
+        """Return the number of bytes written."""
         return self.size
 
     def close(self) -> None:
-        """Leave that to the end of the context."""
+        """Do nothing: the end of the context closes the file."""
 
     def commit(self) -> None:
-        """Give the file its name, once it is on the disk."""
+        """Flush the file to disk and rename it to ``target``."""
         if not self.closed:
             self.closed = True
             self._replacement.commit()
             flush_directory(_above(self._target))
 
     def abandon(self) -> None:
-        """Leave nothing behind; without effect after :meth:`commit`."""
+        """Remove the file; without effect after :meth:`commit`."""
         self.closed = True
         self._replacement.abandon()
 

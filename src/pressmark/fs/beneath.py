@@ -1,9 +1,8 @@
-"""Opens paths as the operating system reads them, or beneath a directory and nowhere else.
+"""Open files by path, anywhere or only beneath a directory.
 
-Whoever checks a received package reads files whose names somebody else chose, in directories that somebody else may
-write to. Looking at a path first and opening it later is no protection there: in between, a directory can be exchanged
-for a link. So beneath a directory every step of a path is opened relative to the step before, and none of them may be
-a symbolic link; what was opened cannot be exchanged any more.
+Received packages contain file names chosen by others, in directories that others may write to. Checking a path before
+opening it is not safe: in between, a directory can be replaced by a link. So beneath a directory, every component of a
+path is opened relative to the one before, and none may be a symbolic link.
 """
 
 from __future__ import annotations
@@ -29,21 +28,20 @@ __all__ = [
 
 # Windows cannot open a file relative to a directory.
 HAS_DESCRIPTORS = {os.open, os.stat} <= os.supports_dir_fd and hasattr(os, "O_NOFOLLOW") and hasattr(os, "O_DIRECTORY")
-# What directories are named by.
+# A descriptor, or on Windows a path.
 Directory = int | str | bytes
 
-# Directories that were opened are taken to be still where they were for this long. Files are opened in the order of
-# their directories, mostly: within a moment, the same steps again.
+# Open directories are reused for this long: consecutive files are usually in the same directory.
 MOMENT = 0.1  # seconds
-KEPT = 16  # of the directories on the way to a file
-# The kernel's limit on a path, which a path that is taken step by step would not meet.
+KEPT = 16  # open directories on the path to a file
+# PATH_MAX, which the system does not enforce on a path opened by components.
 LONGEST = 4095  # bytes
 
 
 class Opener:
-    """Opens paths; a context manager, for one thread at a time."""
+    """Opens files by path; a context manager, for one thread at a time."""
 
-    # Whether a symbolic link in the place of a file is followed.
+    # Whether symbolic links are followed.
     follow = False
 
     def __enter__(self) -> Opener:
@@ -55,33 +53,33 @@ class Opener:
         self.close()
 
     def close(self) -> None:
-        """Keep nothing open."""
+        """Close all open directories."""
 
     def stat(self, path: str | bytes) -> os.stat_result:
-        """Return the status of what ``path`` leads to.
+        """Return the status of the file at ``path``.
 
-        :raises OSError: there is nothing, or the path is refused
-        :raises ValueError: no file can have this path
+        :raises OSError: the file does not exist, or is not accessible
+        :raises ValueError: the path is invalid
         """
         raise NotImplementedError
 
     def open(self, path: str | bytes, flags: int) -> int:
-        """Open what ``path`` leads to and return its descriptor; the errors are those of :meth:`stat`."""
+        """Open the file at ``path`` and return its descriptor; raises the errors of :meth:`stat`."""
         raise NotImplementedError
 
     def stat_directory(self, path: str | bytes) -> os.stat_result:
-        """Return the status of what ``path`` leads to, which may also be the directory that all others are below."""
+        """Return the status of the directory at ``path``; ``.`` is the top directory."""
         return self.stat(path)
 
     def names(self, path: str | bytes) -> AbstractContextManager[Iterator[os.DirEntry[Any]]]:
-        """Open the directory that ``path`` leads to; its entries are good for as long as it is open."""
+        """Return a context manager that yields the entries of the directory at ``path``, valid until it ends."""
         raise NotImplementedError
 
 
 class OpenAnywhere(Opener):
-    """Paths as the operating system reads them.
+    """Opens paths without restriction.
 
-    :param follow: a symbolic link in the place of a file is followed
+    :param follow: follow a symbolic link at the end of a path
     """
 
     def __init__(self, follow: bool) -> None:
@@ -98,23 +96,21 @@ class OpenAnywhere(Opener):
 
 
 class OpenBeneath(Opener):
-    """Paths below a directory, every step of them opened relative to the one before and none of them a link.
+    """Opens paths beneath a directory. A symbolic link is an :class:`OSError` with :data:`errno.ELOOP`.
 
-    A symbolic link is the error :data:`errno.ELOOP`.
-
-    :param directory: its descriptor; the caller closes it
+    :param directory: descriptor of the directory; the caller closes it
     """
 
     def __init__(self, directory: int) -> None:
         self._root = self._descriptor = directory
-        # The directory that was used last, the first steps to it, and the very last where it is none of those.
+        # The last directory, the open directories of the first components of its path, and its own if it is deeper.
         self._directory: str | bytes | None = None
         self._kept: list[tuple[str | bytes, int]] = []
         self._last: int | None = None
         self._until = 0.0
 
     def close(self) -> None:
-        """Forget the directory that was used last."""
+        """Close the cached directories."""
         self._keep(0)
 
     def stat(self, path: str | bytes) -> os.stat_result:
@@ -139,7 +135,7 @@ class OpenBeneath(Opener):
             os.close(descriptor)
 
     def _parts(self, path: str | bytes) -> tuple[int, str | bytes]:
-        """Return the descriptor of the directory that holds the file, and the file's name in it."""
+        """Return the descriptor of the directory of a file, and the name of the file."""
         directory, name = _split(path)
         if directory != self._directory or monotonic() >= self._until:
             self._enter(directory)
@@ -166,7 +162,7 @@ class OpenBeneath(Opener):
         self._directory, self._descriptor = directory, descriptor
 
     def _keep(self, steps: int) -> None:
-        """Close all directories but the first ``steps``."""
+        """Close all cached directories but the first ``steps``."""
         self._directory = None
         if self._last is not None:
             os.close(self._last)
@@ -176,12 +172,12 @@ class OpenBeneath(Opener):
 
 
 class OpenBeneathByName(Opener):
-    """The same where no file can be opened relative to a directory: Windows.
+    """Opens paths beneath a directory on Windows, where files cannot be opened relative to a directory.
 
-    The real path is compared with the path before every look at a file. A directory that becomes a link between that
-    and the look is not noticed: this keeps out what is wrong, and not who is fast.
+    Before each access the real path is compared with the path. A directory that is replaced by a link between the two
+    is not noticed.
 
-    :param directory: its path
+    :param directory: path of the directory
     """
 
     def __init__(self, directory: str | bytes) -> None:
@@ -212,14 +208,12 @@ class OpenBeneathByName(Opener):
 
 @contextmanager
 def open_directory(path: str | bytes | os.PathLike[str]) -> Iterator[Directory]:
-    """Open the directory ``path`` to read files beneath it: what it gives is for arguments called ``beneath``.
+    """Open a directory, and yield the value for parameters called ``beneath``: a descriptor, on Windows a path.
 
-    That is a descriptor; on Windows, which has none for directories, it is the path.
-
-    :raises OSError: it does not open
+    :raises OSError: it cannot be opened
     """
     if not HAS_DESCRIPTORS:
-        os.listdir(path)  # what is no directory must be refused here, too
+        os.listdir(path)  # raises if it is not a directory
         yield os.fsencode(path)
         return
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -229,17 +223,17 @@ def open_directory(path: str | bytes | os.PathLike[str]) -> Iterator[Directory]:
         os.close(descriptor)
 
 
-NUL = "the path holds a NUL"
-EMPTY = "the path is empty"
-ABSOLUTE = "the path is absolute, and files are read beneath a directory only"
-UPWARDS = "the path leads upwards, and files are read beneath a directory only"
-NO_NAME = "the path does not end with the name of a file"
+NUL = "path contains a NUL"
+EMPTY = "path is empty"
+ABSOLUTE = "path is absolute; expected a path beneath the directory"
+UPWARDS = "path contains '..'; expected a path beneath the directory"
+NO_NAME = "path does not end with a file name"
 
 
 def _split(path: Any) -> tuple[Any, Any]:
-    """Return the directory and the name that ``path`` consists of; the directory is not looked at yet.
+    """Split ``path`` into directory and file name.
 
-    :raises ValueError: the path is absolute, or has no name at its end
+    :raises ValueError: the path is absolute, or does not end with a file name
     """
     slash, nul = ("/", "\0") if isinstance(path, str) else (b"/", b"\0")
     if len(path) > LONGEST and len(os.fsencode(path)) > LONGEST:
@@ -267,11 +261,11 @@ def _steps(directory: Any) -> list[Any]:
 
 
 def _step(directory: int, name: str | bytes, access: int = getattr(os, "O_PATH", os.O_RDONLY)) -> int:
-    """Open the directory ``name`` in another; without ``access``, only to go further from it."""
+    """Open the directory ``name`` in another one; by default only as the base of further paths."""
     try:
         return os.open(name, os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | access, dir_fd=directory)
     except NotADirectoryError:
-        # A directory by now is one that was exchanged: it was a link.
+        # If it is a directory now, it was a link before.
         mode = os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode
         if stat.S_ISLNK(mode) or stat.S_ISDIR(mode):
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP)) from None

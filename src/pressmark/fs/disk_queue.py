@@ -1,4 +1,4 @@
-"""What has to wait for a later turn, in order, in memory that does not grow with it."""
+"""A queue in constant memory."""
 
 from __future__ import annotations
 
@@ -12,15 +12,12 @@ __all__ = ["DiskQueue"]
 
 T = TypeVar("T")
 
-# Nearly always nothing or a few items wait; beyond this they go to a file that nobody else can open.
+# Longer queues go to a temporary file.
 IN_MEMORY = 1 << 22  # 4 MiB
 
 
 class DiskQueue(Generic[T]):
-    """Items that are taken in one after another, and given back in that order once; a context manager.
-
-    Items are tuples of plain values.
-    """
+    """A queue that is filled, then iterated once in order; a context manager. Items are tuples of plain values."""
 
     def __init__(self) -> None:
         self._count = 0
@@ -35,7 +32,7 @@ class DiskQueue(Generic[T]):
         self._file.close()
 
     def add(self, item: T) -> None:
-        """Take in an item."""
+        """Add an item."""
         pickle.dump(item, self._file)
         self._count += 1
 

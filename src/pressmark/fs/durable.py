@@ -1,4 +1,4 @@
-"""Names and trees that a change makes: looked at without taking what nobody can see for gone, and had on the disk."""
+"""Flushing files, directories and file systems to disk, and checks of files that raise if the system cannot tell."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ __all__ = [
 _OPEN_DIRECTORY = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_DIRECTORY", 0)
 # Windows flushes nothing that is open for reading only.
 _OPEN_FILE = (os.O_RDWR if os.name == "nt" else os.O_RDONLY) | getattr(os, "O_CLOEXEC", 0)
-# Should a named pipe take a file's place, opening it must not block.
+# O_NONBLOCK: opening a named pipe must not block.
 _LOOK = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
-# As the effective user, as whom files are opened.
+# Check access as the effective user, like open().
 _EFFECTIVE = os.access in os.supports_effective_ids
-# What is raised where there is nothing; a NUL, of which ValueError speaks, is in no name.
+# Raised if a path does not exist; ValueError if it contains a NUL.
 _NOTHING_THERE = (FileNotFoundError, NotADirectoryError, ValueError)
-# What a file system says that has nothing to flush.
+# Raised by file systems that cannot flush.
 _NOTHING_TO_FLUSH = (errno.EINVAL, errno.EBADF, errno.ENOTSUP)
 
 
 def exists(path: bytes) -> bool:
-    """Return whether a name is taken, as :func:`os.path.lexists` does, which alone says no where the system cannot say.
+    """Return whether a path exists. Unlike :func:`os.path.lexists`, raise if the system cannot tell.
 
-    :raises OSError: the system cannot say
+    :raises OSError: a directory on the path is not accessible
     """
     try:
         os.lstat(path)
@@ -47,9 +47,9 @@ def exists(path: bytes) -> bool:
 
 
 def is_directory(path: bytes) -> bool:
-    """Return whether a directory is there, or a link to one; as :func:`exists`, not as :func:`os.path.isdir`.
+    """Return whether a path is a directory, or a link to one. Unlike :func:`os.path.isdir`, raise if in doubt.
 
-    :raises OSError: the system cannot say
+    :raises OSError: a directory on the path is not accessible
     """
     try:
         return stat.S_ISDIR(os.stat(path).st_mode)
@@ -58,17 +58,17 @@ def is_directory(path: bytes) -> bool:
 
 
 def is_readable(path: str | bytes, directory: int | None = None) -> bool:
-    """Return whether this process may read a file; it is not opened.
+    """Return whether this process has permission to read a file, without opening it.
 
-    :param directory: a descriptor of the directory that ``path`` is relative to
+    :param directory: descriptor of the directory that ``path`` is relative to
     """
     return os.access(path, os.R_OK, dir_fd=directory, effective_ids=_EFFECTIVE)
 
 
 def why_unreadable(path: str | bytes, directory: int | None = None) -> OSError | None:
-    """Return the error of opening a file for reading; :data:`None` where it is readable.
+    """Return the error of opening a file for reading; :data:`None` if it is readable.
 
-    :param directory: as of :func:`is_readable`
+    :param directory: as for :func:`is_readable`
     """
     if is_readable(path, directory):
         return None
@@ -80,7 +80,7 @@ def why_unreadable(path: str | bytes, directory: int | None = None) -> OSError |
 
 
 def walk(top: bytes) -> Iterator[tuple[bytes, list[bytes], list[bytes]]]:
-    """Go through a tree as :func:`os.walk` does, which alone passes over directories that cannot be read.
+    """Walk a tree like :func:`os.walk`, but raise if a directory cannot be read.
 
     :raises OSError: a directory cannot be read
     """
@@ -92,18 +92,18 @@ def _refuse(error: OSError) -> None:
 
 
 def flush_directory(directory: bytes) -> None:
-    """Have the names in a directory on the disk before going on, where the system can.
+    """Flush the entries of a directory to disk, on systems that can.
 
-    :raises OSError: they could not be written
+    :raises OSError: they cannot be written
     """
     if os.name != "nt":
         _flush(directory, _OPEN_DIRECTORY)
 
 
 def flush_tree(top: bytes) -> None:
-    """Have all files and names of a tree on the disk before going on; links are not followed.
+    """Flush all files and directories of a tree to disk, without following links.
 
-    :raises OSError: something of it could not be read or written
+    :raises OSError: a file or directory cannot be read or written
     """
     for directory, _names, files in walk(top):
         for name in files:
@@ -126,10 +126,10 @@ def _flush(path: bytes, flags: int) -> None:
 
 @cache
 def _syncfs() -> Callable[[int], int] | None:
-    """Return what flushes the file system of a descriptor and gives an error number or 0; where there is none, None."""
+    """Return a function that calls ``syncfs`` and returns 0 or an error number; :data:`None` if there is none."""
     if not sys.platform.startswith("linux"):
         return None
-    import ctypes  # here: loading it would cost those who flush no file system more than all else in this module
+    import ctypes  # imported here: slow, and rarely needed
 
     try:
         function = ctypes.CDLL(None, use_errno=True).syncfs
@@ -139,14 +139,14 @@ def _syncfs() -> Callable[[int], int] | None:
 
 
 def can_flush_filesystem() -> bool:
-    """Return whether :func:`flush_filesystem` can do it here."""
+    """Return whether :func:`flush_filesystem` is supported on this system."""
     return _syncfs() is not None
 
 
 def flush_filesystem(directory: bytes) -> None:
-    """Have everything on the disk that was written to the file system of ``directory``, by one call for all of it.
+    """Flush the whole file system of ``directory`` to disk with one system call.
 
-    :raises OSError: something of it could not be written, or the system has no such call
+    :raises OSError: data cannot be written, or the system has no such call
     """
     flush = _syncfs()
     if flush is None:

@@ -1,4 +1,4 @@
-"""What is in a directory, in the order of bytes, and what is in a whole tree."""
+"""The entries of directories, in the order of the bytes of their names."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ __all__ = ["DirectoryEntry", "kind_of_entry", "longest_inside", "scan", "would_b
 
 
 class DirectoryEntry(NamedTuple):
-    """One name in a directory.
+    """An entry of a directory.
 
-    :ivar name: its bytes
-    :ivar kind: ``directory``, ``file``, ``special``, or of links that are not followed ``link``; of those that are,
-        what they lead to, or ``dangling``
+    :ivar name: its name, as bytes
+    :ivar kind: ``directory``, ``file``, ``special`` or ``link``; if links are followed, the kind of the target or
+        ``dangling``
     :ivar is_link: whether it is a symbolic link
     """
 
@@ -26,10 +26,10 @@ class DirectoryEntry(NamedTuple):
 
 
 def scan(directory: bytes, *, follow: bool = True) -> list[DirectoryEntry]:
-    """Return what is in a directory, in the order of bytes.
+    """Return the entries of a directory, sorted by the bytes of their names.
 
-    :param follow: look at what symbolic links lead to
-    :raises OSError: it cannot be read
+    :param follow: follow symbolic links
+    :raises OSError: the directory cannot be read
     """
     found = []
     with os.scandir(directory) as entries:
@@ -40,10 +40,10 @@ def scan(directory: bytes, *, follow: bool = True) -> list[DirectoryEntry]:
 
 
 def kind_of_entry(entry: os.DirEntry[bytes], *, follow: bool = False) -> str:
-    """Return the kind of an entry, as in :class:`DirectoryEntry`.
+    """Return the kind of an entry: see :class:`DirectoryEntry`.
 
-    :param follow: look at what symbolic links lead to
-    :raises OSError: nobody can say: taken for anything else, a directory would be moved or removed as that
+    :param follow: follow symbolic links
+    :raises OSError: the system cannot tell
     """
     is_link = entry.is_symlink()
     if is_link and not follow:
@@ -56,12 +56,12 @@ def kind_of_entry(entry: os.DirEntry[bytes], *, follow: bool = False) -> str:
     except OSError:
         if not is_link:
             raise
-        return "dangling"  # links that lead to each other, or where nobody may look
+        return "dangling"  # a loop of links, or a target that is not accessible
     return "dangling" if is_link and not os.path.exists(entry.path) else "special"
 
 
 def longest_inside(top: bytes) -> bytes:
-    """Return the longest path in a tree, relative to it and with a slash before it; empty where nothing is in it.
+    """Return the longest path in a tree, relative to it and with a leading slash; empty if the tree is empty.
 
     :raises OSError: a directory cannot be read
     """
@@ -72,11 +72,12 @@ def longest_inside(top: bytes) -> bytes:
 
 
 def would_be_empty(directory: bytes, relative: bytes, gone: Collection[bytes]) -> bool:
-    """Return whether a directory that is there holds nothing but what a dry run would have removed.
+    """Return whether an existing directory would be empty after a dry run.
 
-    :param relative: its path, as those in ``gone`` are
+    :param relative: its path, relative to the base of the paths in ``gone``
+    :param gone: the paths that the dry run would have removed
     """
     try:
         return all(os.path.join(relative, name) in gone for name in os.listdir(directory))
-    except FileNotFoundError:  # another run has removed it
+    except FileNotFoundError:  # removed by another run
         return False

@@ -1,21 +1,21 @@
-"""The words for what can go wrong with a file.
+"""The kinds of errors of files.
 
 ======================= ============================================================================================
 kind                    meaning
 ======================= ============================================================================================
-``missing``             there is nothing under this path
-``dangling-link``       a symbolic link that leads nowhere
-``link-loop``           symbolic links that lead to each other for ever
-``link``                a symbolic link, or a path through one, where links are refused
-``directory``           a directory where a file was expected
-``directory-loop``      a directory that a symbolic link made its own descendant; it was not entered again
-``fifo``                a named pipe; it was not opened
+``missing``             the file does not exist
+``dangling-link``       a symbolic link whose target does not exist
+``link-loop``           a loop of symbolic links
+``link``                a symbolic link, or a path through one, where links are not followed
+``directory``           a directory instead of a file
+``directory-loop``      a directory that contains itself through a symbolic link; not entered again
+``fifo``                a named pipe; not opened
 ``socket``              a socket
-``device``              a character or block device; it was not opened
-``permission``          the operating system does not let us read it
-``io-error``            the operating system failed to read it
-``changed-while-read``  it was written to, replaced or deleted while it was read: no digest is right
-``bad-name``            a path that no file can have, or that leads out of where files are read
+``device``              a character or block device; not opened
+``permission``          permission denied
+``io-error``            another error of the operating system
+``changed-while-read``  the file was changed, replaced or deleted while it was read; no digest is correct
+``bad-name``            an invalid path, or one outside of the directory that is read
 ======================= ============================================================================================
 """
 
@@ -27,7 +27,7 @@ import stat
 
 __all__ = ["kind_of_error", "kind_of_mode", "message_of"]
 
-# Why a path cannot be read, as far as the operating system's number alone says it.
+# The kind by errno; all others are io-error.
 _KINDS = {
     errno.ENOENT: "missing",
     errno.ENOTDIR: "missing",
@@ -39,18 +39,18 @@ _KINDS = {
 }
 
 _MESSAGES = {
-    "dangling-link": "the symbolic link leads nowhere",
-    "link": "it is a symbolic link",
-    "directory": "it is a directory",
-    "directory-loop": "the symbolic link leads to a directory that holds it",
-    "fifo": "it is a named pipe",
-    "socket": "it is a socket",
-    "device": "it is a device",
+    "dangling-link": "dangling symbolic link",
+    "link": "symbolic link not followed",
+    "directory": "is a directory",
+    "directory-loop": "symbolic link to a parent directory",
+    "fifo": "is a named pipe",
+    "socket": "is a socket",
+    "device": "is a device",
 }
 
 
 def kind_of_mode(mode: int) -> str | None:
-    """Return the kind of what a ``st_mode`` says to be no regular file, :data:`None` for a regular file."""
+    """Return the kind of a file that is not regular, by its ``st_mode``; :data:`None` for a regular file."""
     if stat.S_ISREG(mode):
         return None
     if stat.S_ISDIR(mode):
@@ -63,7 +63,10 @@ def kind_of_mode(mode: int) -> str | None:
 
 
 def kind_of_error(number: int, path: str | bytes | None) -> str:
-    """Return the kind of a refusal with the ``errno`` ``number``; without ``path``, nothing more is looked at."""
+    """Return the kind of an error by its ``errno``.
+
+    :param path: used to recognise dangling links, if given
+    """
     kind = _KINDS.get(number, "io-error")
     if kind == "missing" and path is not None and os.path.islink(path):
         return "dangling-link"
@@ -71,5 +74,5 @@ def kind_of_error(number: int, path: str | bytes | None) -> str:
 
 
 def message_of(kind: str, number: int = 0) -> str:
-    """Return the message for a ``kind`` that the operating system's ``number`` may explain."""
+    """Return the message of an error by its kind, or else by its ``errno``."""
     return _MESSAGES.get(kind) or os.strerror(number)

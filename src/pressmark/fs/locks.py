@@ -1,4 +1,4 @@
-"""Files that one process at a time has, however the process before it ended."""
+"""Lock files. A lock is released when its process ends, even if it is killed."""
 
 from __future__ import annotations
 
@@ -14,42 +14,42 @@ from pressmark.fs.owners import UntrustedError
 
 __all__ = ["FileLock", "LockHeldError", "host", "is_owner_lock", "lock_descriptor", "open_lock"]
 
-# File systems of clusters may have no locks, or such that are seen on one machine only.
+# Network file systems may not support locks, or only between the processes of one machine.
 _NO_LOCKS = (errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK, errno.EINVAL)
 _OPEN = os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
 
 
 def open_lock(path: str | bytes) -> int:
-    """Open the file of a lock, which is made where it is not there, and return its descriptor.
+    """Open a lock file, creating it if needed, and return its descriptor.
 
-    :raises UntrustedError: what is there is a link, no file, or a file that has another name too
+    :raises UntrustedError: the path is a link, not a regular file, or a file with several links
     :raises OSError: it cannot be opened
     """
     try:
         descriptor = os.open(path, _OPEN, 0o666)
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.EMLINK):
-            raise UntrustedError(path, "it is a symbolic link; remove it") from None
+            raise UntrustedError(path, "is a symbolic link; remove it") from None
         raise
     status = os.fstat(descriptor)
-    # Whoever holds a lock may write to it: not to somebody else's file that was given this name.
+    # The owner is written to the file, so it must not be another file under this name.
     if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
         os.close(descriptor)
-        raise UntrustedError(path, "it is not the lock of a run; remove it")
+        raise UntrustedError(path, "not a lock file; remove it")
     return descriptor
 
 
 def lock_descriptor(descriptor: int, *, wait: bool = False) -> None:
     """Lock an open file until it is closed.
 
-    :param wait: until whoever has it gives it back
-    :raises BlockingIOError: somebody else has it
-    :raises OSError: the file system has no locks
+    :param wait: wait until the lock is free
+    :raises BlockingIOError: the lock is held by another process
+    :raises OSError: the file system does not support locks
     """
     if sys.platform == "win32":
         import msvcrt
 
-        os.lseek(descriptor, 1 << 62, os.SEEK_SET)  # far behind the end: readers are not disturbed
+        os.lseek(descriptor, 1 << 62, os.SEEK_SET)  # beyond the end, so that readers are not blocked
         while True:
             try:
                 msvcrt.locking(descriptor, msvcrt.LK_LOCK if wait else msvcrt.LK_NBLCK, 1)
@@ -57,21 +57,21 @@ def lock_descriptor(descriptor: int, *, wait: bool = False) -> None:
             except PermissionError as error:
                 raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN)) from error
             except OSError as error:
-                if not wait or error.errno != errno.EDEADLK:  # which says that ten seconds were not enough
+                if not wait or error.errno != errno.EDEADLK:  # timeout of ten seconds
                     raise
     else:
         import fcntl
 
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except PermissionError as error:  # as some file systems of networks say it
+        except PermissionError as error:  # of some network file systems
             raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN)) from error
 
 
 class LockHeldError(BlockingIOError):
-    """Another process has a lock.
+    """A lock is held by another process.
 
-    :ivar owner: which one, in words
+    :ivar owner: the process, for messages
     """
 
     def __init__(self, path: str | bytes, owner: tuple[str, int] | None) -> None:
@@ -80,16 +80,16 @@ class LockHeldError(BlockingIOError):
 
 
 class FileLock:
-    """A file that is locked as long as this process has it open; a context manager, which releases it.
+    """A lock file; a context manager that releases it.
 
-    With ``owner`` the file says who has it, which counts as well: not all shared file systems have locks, or show them
-    to other machines. Such a file stays; that of a process that is gone on another machine must be removed by hand.
+    With ``owner``, host and process id are written to the file and checked as well, for file systems without locks or
+    with locks of one machine only. If a process on another machine dies, its lock file must be removed by hand.
 
-    :param path: the file; it is made, and without ``owner`` removed by :meth:`release`
-    :param wait: until whoever has it gives it back; not with ``owner``
-    :param owner: write into the file who has it
-    :raises BlockingIOError: somebody else has it; with ``owner`` a :class:`LockHeldError`
-    :raises OSError: it cannot be made
+    :param path: the file; created, and without ``owner`` removed by :meth:`release`
+    :param wait: wait until the lock is free; not with ``owner``
+    :param owner: write the owner to the file
+    :raises BlockingIOError: the lock is held by another process; with ``owner`` a :class:`LockHeldError`
+    :raises OSError: the file cannot be created
     """
 
     def __init__(self, path: str | bytes, *, wait: bool = False, owner: bool = False) -> None:
@@ -107,7 +107,7 @@ class FileLock:
             except BaseException:
                 os.close(self._descriptor)
                 raise
-            # Its holder removed it between our opening and our locking.
+            # Removed between open and lock.
             os.close(self._descriptor)
 
     def _exists(self) -> bool:
@@ -117,14 +117,14 @@ class FileLock:
             return False
 
     def release(self) -> None:
-        """Let others have it; the file is removed, or names nobody any more."""
+        """Release the lock, and remove the file, or with ``owner`` empty it."""
         if self._owner:
             try:
                 _write(self._descriptor, b"")
             finally:
                 os.close(self._descriptor)
             return
-        if os.name == "nt":  # where a file that is open cannot be removed
+        if os.name == "nt":  # an open file cannot be removed
             self.abandon()
         with contextlib.suppress(OSError):
             os.unlink(self._path)
@@ -132,7 +132,7 @@ class FileLock:
             self.abandon()
 
     def abandon(self) -> None:
-        """Let others have it, and leave the file: there is something beside it that somebody must see to."""
+        """Release the lock, but keep the file: it marks files that the next run must clean up."""
         with contextlib.suppress(OSError):
             os.close(self._descriptor)
 
@@ -149,14 +149,14 @@ class FileLock:
 
 
 def host() -> str:
-    """Return this machine's name."""
-    import platform  # here: most locks name no owner
+    """Return the name of this machine."""
+    import platform  # imported here: rarely needed
 
     return platform.node() or "localhost"
 
 
 def is_owner_lock(path: str) -> bool:
-    """Return whether a file is one that a :class:`FileLock` with an owner has made, held or not."""
+    """Return whether a file is the lock file of a :class:`FileLock` with ``owner``, held or not."""
     flags = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     descriptor = os.open(path, os.O_RDONLY | flags)
     try:
@@ -166,9 +166,9 @@ def is_owner_lock(path: str) -> bool:
 
 
 def _own(descriptor: int, path: str | bytes) -> None:
-    """Lock a file, where it can be locked, and write into it that it is ours.
+    """Lock a file if the file system supports it, and write this process to it as the owner.
 
-    :raises LockHeldError: somebody else has it
+    :raises LockHeldError: the lock is held by another process
     """
     has_locks = True
     try:
@@ -186,7 +186,7 @@ def _own(descriptor: int, path: str | bytes) -> None:
 
 
 def _read_owner(descriptor: int) -> tuple[str, int] | None:
-    """Return host and process that the file names."""
+    """Return the host and process id in the file."""
     os.lseek(descriptor, 0, os.SEEK_SET)
     try:
         where, process = json.loads(os.read(descriptor, 4096))
@@ -199,10 +199,10 @@ def _may_live(owner: tuple[str, int], has_locks: bool) -> bool:
     where, process = owner
     if where != host():
         return True
-    # On this machine a lock that was had says that nobody else has it.
+    # Of the processes of this machine, the lock has been ours.
     if has_locks:
         return False
-    if os.name == "nt":  # where a signal 0 is no question
+    if os.name == "nt":  # no signal 0
         return True
     try:
         os.kill(process, 0)

@@ -1,4 +1,4 @@
-"""Directories and files moved at once, never over something else; the directories above made and removed."""
+"""Renaming without replacing, and creating and removing parent directories."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pressmark.fs.names import is_blocked
 
 __all__ = ["TRIES", "exchange", "make_parents", "prune_empty_parents", "rename_new"]
 
-# Another run may remove a directory as empty while we are about to put something into it, again and again.
+# Attempts at using a directory that other runs may remove as empty.
 TRIES = 1000
 _NOT_EMPTY = (errno.ENOTEMPTY, errno.EEXIST)
 _NOREPLACE, _EXCHANGE = 1, 2  # linux/fs.h
@@ -22,19 +22,19 @@ _NOREPLACE, _EXCHANGE = 1, 2  # linux/fs.h
 
 @cache
 def _renameat2() -> Callable[[bytes, bytes, int], int] | None:
-    """Return what the C library offers for moves that never replace; :data:`None` where it offers nothing."""
+    """Return ``renameat2`` of the C library; :data:`None` if there is none."""
     if not sys.platform.startswith("linux"):
         return None
     try:
         function = ctypes.CDLL(None, use_errno=True).renameat2
     except (OSError, AttributeError):
         return None
-    here = -100  # AT_FDCWD
-    return lambda old, new, flags: function(here, old, here, new, flags)
+    at_fdcwd = -100
+    return lambda old, new, flags: function(at_fdcwd, old, at_fdcwd, new, flags)
 
 
 def _rename_by(flags: int, old: bytes, new: bytes) -> bool:
-    """Rename with Linux's flags; False where the system or the file system does not know them."""
+    """Rename with flags of Linux; return False if the system or the file system does not support them."""
     rename = _renameat2()
     if rename is None:
         return False
@@ -47,30 +47,30 @@ def _rename_by(flags: int, old: bytes, new: bytes) -> bool:
 
 
 def rename_new(old: bytes, new: bytes) -> None:
-    """Rename ``old`` to ``new``, which must not be there, not even as an empty directory.
+    """Rename ``old`` to ``new``, which must not exist, not even as an empty directory.
 
-    :raises FileExistsError: it is there
+    :raises FileExistsError: ``new`` exists
     """
     if _rename_by(_NOREPLACE, old, new):
         return
-    # All runs of ours take turns here; what comes between is a stranger.
+    # Our own runs hold a lock here; only other programs can interfere.
     if exists(new):
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), new)
     os.rename(old, new)
 
 
 def exchange(one: bytes, other: bytes) -> bool:
-    """Give each the other's name at once; False where the file system cannot."""
+    """Exchange two paths atomically; return False if the file system does not support it."""
     return _rename_by(_EXCHANGE, one, other)
 
 
 def make_parents(base: bytes, relative: bytes) -> list[bytes]:
-    """Make the directories of the path ``relative`` below ``base`` that are not there.
+    """Create the missing directories of the path ``relative`` below ``base``.
 
-    Another run may remove them as empty meanwhile; then they are made again.
+    Directories that another run removes as empty meanwhile are created again.
 
-    :return: those that were made, relative to ``base``
-    :raises OSError: a directory cannot be made, or something else has its name
+    :return: the created directories, relative to ``base``
+    :raises OSError: a directory cannot be created, or its path is occupied by a file
     """
     names = relative.split(b"/")
     for _ in range(TRIES):
@@ -95,13 +95,12 @@ def make_parents(base: bytes, relative: bytes) -> list[bytes]:
 def prune_empty_parents(
     base: bytes, relative: bytes, removed: list[bytes] | None = None, *, strict: bool = True
 ) -> list[bytes]:
-    """Remove the directory ``relative`` below ``base`` if it is empty, then those above it; never ``base`` itself.
+    """Remove the directory ``relative`` below ``base`` if it is empty, then its parents; never ``base`` itself.
 
-    :param removed: where the paths go that were removed, also where the one above them cannot be
-    :param strict: raise where an empty directory cannot be removed. For a change that is made already, or undone, leave
-        it there: a check reports it
-    :return: the paths, relative to ``base``, that were removed
-    :raises OSError: a directory is empty and cannot be removed; it is the error's ``filename``
+    :param removed: a list that receives the removed paths, also if an error is raised
+    :param strict: raise if an empty directory cannot be removed; otherwise it stays, to be reported by a check
+    :return: the removed paths, relative to ``base``
+    :raises OSError: an empty directory cannot be removed; its path is the ``filename`` of the error
     """
     removed = [] if removed is None else removed
     while relative:
@@ -109,7 +108,7 @@ def prune_empty_parents(
             os.rmdir(os.path.join(base, relative))
             removed.append(relative)
         except FileNotFoundError:
-            pass  # another run did
+            pass  # removed by another run
         except OSError as error:
             if not strict or error.errno in (*_NOT_EMPTY, errno.EBUSY, errno.ENOTDIR):
                 break

@@ -1,4 +1,4 @@
-"""Names of files as bytes and text: how long they may be, and which ones a file system takes for the same."""
+"""File names as bytes and text, their length limits, and how file systems compare them."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ __all__ = [
     "too_long",
 ]
 
-NAME_MAX, PATH_MAX = 255, 4096  # bytes, where the system does not say; a path's NUL is counted
+NAME_MAX, PATH_MAX = 255, 4096  # bytes; PATH_MAX includes the NUL
 
 
 def encode_fs(name: str | bytes) -> bytes:
-    """Return ``name`` as the bytes it has on the disk: layouts give UTF-8, whatever the locale is."""
+    """Encode a file name as UTF-8, whatever the locale; surrogates of undecodable bytes become these bytes."""
     return name.encode("utf-8", "surrogateescape") if isinstance(name, str) else name
 
 
 def decode_fs(name: bytes) -> str:
-    """Return the bytes of a path or an identifier as :class:`str`, the inverse of :func:`encode_fs`."""
+    """Decode a path or identifier, the inverse of :func:`encode_fs`."""
     return name.decode("utf-8", "surrogateescape")
 
 
 def is_utf8(name: bytes) -> bool:
-    """Return whether bytes are UTF-8."""
+    """Return whether ``name`` is valid UTF-8."""
     try:
         name.decode()
     except UnicodeDecodeError:
@@ -46,22 +46,22 @@ def is_utf8(name: bytes) -> bool:
 
 
 def too_long(base: bytes, relative: bytes) -> str | None:
-    """Return why no file system takes the path ``relative`` below ``base``, or :data:`None`."""
+    """Return why the path ``relative`` below ``base`` is too long, or :data:`None` if it is not."""
     longest = max(map(len, relative.split(b"/")))
     if longest > NAME_MAX:
-        return f"a name in its path would have {longest} bytes, and {NAME_MAX} are the most that file systems take"
+        return f"file name too long: {longest} bytes, the limit is {NAME_MAX}"
     length = len(os.path.abspath(base)) + 1 + len(relative)
     if length >= PATH_MAX:
-        return f"its path would have {length} bytes, and {PATH_MAX - 1} are the most that the system takes"
+        return f"path too long: {length} bytes, the limit is {PATH_MAX - 1}"
     return None
 
 
 def is_absent(base: bytes, relative: bytes) -> bool:
-    """Return whether the path ``relative`` below ``base`` leads to nothing, also where it is too long to be looked at.
+    """Return whether the path ``relative`` below ``base`` does not exist. The path may exceed ``PATH_MAX``.
 
-    It is not said to be absent where all of it that can be looked at is there: by a shorter path the rest may be, too.
+    Return False if the part of the path within ``PATH_MAX`` exists: the rest may exist, too.
 
-    :raises OSError: nobody can say
+    :raises OSError: the system cannot tell
     """
     path = base
     for name in relative.split(b"/"):
@@ -77,7 +77,7 @@ def is_absent(base: bytes, relative: bytes) -> bool:
 
 
 def is_case_insensitive(directory: bytes) -> bool:
-    """Return whether ``directory``, whose name has letters, can be had in the other case too: names clash by case."""
+    """Return whether the file system of ``directory`` ignores case; the name of the directory must contain letters."""
     parent, name = os.path.split(os.path.abspath(directory))
     other = name.swapcase()
     try:
@@ -89,9 +89,9 @@ def is_case_insensitive(directory: bytes) -> bool:
 
 
 def existing_spelling(base: bytes, relative: bytes) -> bytes | None:
-    """Return the part of the path ``relative`` below ``base`` that is there under another spelling, or :data:`None`.
+    """Return the part of the path ``relative`` below ``base`` that exists in another spelling, or :data:`None`.
 
-    Ask where :func:`is_case_insensitive`: a name is there, and the directory that holds it lists it otherwise.
+    For file systems that ignore case: a path exists, but its directory lists another name.
     """
     at = base
     for name in relative.split(b"/"):
@@ -105,7 +105,7 @@ def existing_spelling(base: bytes, relative: bytes) -> bytes | None:
 
 
 def first_link(base: bytes, relative: bytes) -> bytes | None:
-    """Return the part of the path ``relative`` below ``base`` that is a symbolic link, the first; or :data:`None`."""
+    """Return the first part of the path ``relative`` below ``base`` that is a symbolic link, or :data:`None`."""
     at = b""
     for name in relative.split(b"/"):
         at = os.path.join(at, name)
@@ -123,7 +123,10 @@ def is_inside(
 
 
 def is_blocked(path: bytes) -> bool:
-    """Return whether there is something that is no directory; asked once, since other runs make and remove them."""
+    """Return whether a path is occupied by something other than a directory.
+
+    One system call: other runs may create and remove the directory meanwhile.
+    """
     try:
         mode = os.lstat(path).st_mode
     except (FileNotFoundError, NotADirectoryError):

@@ -1,7 +1,7 @@
-"""Whose a directory is: what other users could have made, exchanged or filled is not entered.
+"""Ownership checks: directories that other users could have created or changed are not trusted.
 
-A private directory is ours by owner, and nobody else may write to it. A shared one is trusted as the directory that
-holds it: a team works in one store, and whoever may write there could change its objects as well.
+A private directory belongs to the current user, and only that user may write to it. A shared directory is trusted if
+its parent directory is: users who may write there could change the store anyway.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ __all__ = [
 
 _GROUP, _EVERYBODY = 0o020, 0o002
 _WRITE = _GROUP | _EVERYBODY
-_JUNCTION = 0xA0000003  # stat.IO_REPARSE_TAG_MOUNT_POINT, which only Windows has
+_JUNCTION = 0xA0000003  # stat.IO_REPARSE_TAG_MOUNT_POINT, defined on Windows only
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
 
 
 class UntrustedError(PermissionError):
-    """A directory or file that other users could have planted, or can change.
+    """A directory or file that other users could have created, or can change.
 
-    :ivar reason: one line that says why, and what to do
+    :ivar reason: one line: what is wrong, and what to do
     """
 
     def __init__(self, path: bytes | str, reason: str) -> None:
@@ -42,7 +42,10 @@ class UntrustedError(PermissionError):
 
 
 def is_own(status: os.stat_result, folder: bytes) -> bool:
-    """Return whether what is in the directory ``folder`` is ours by owner, as far as its file system knows owners."""
+    """Return whether a file in the directory ``folder`` belongs to the current user.
+
+    :param status: status of the file
+    """
     if not hasattr(os, "geteuid") or status.st_uid == os.geteuid():
         return True
     ours = _new_file_status(folder)
@@ -50,30 +53,30 @@ def is_own(status: os.stat_result, folder: bytes) -> bool:
 
 
 def require_private(path: bytes, status: os.stat_result) -> None:
-    """Refuse a directory that is not ours alone.
+    """Check that a directory is private.
 
-    :param status: of the directory, opened and not through a link
-    :raises UntrustedError: it belongs to another user, others may write to it, or it is no directory
+    :param status: status of the open directory, without following links
+    :raises UntrustedError: it belongs to another user, others may write to it, or it is not a directory
     """
     _require_directory(path, status)
     if not hasattr(os, "geteuid") or (status.st_uid == os.geteuid() and not status.st_mode & _WRITE):
         return
-    # Some file systems give one owner and mode to everything (CIFS, FAT): then a file that we make has them, too.
+    # On file systems with one owner and mode for all files (CIFS, FAT), a new file has them, too.
     ours = _new_file_status(os.path.dirname(path))
     if status.st_uid != (os.geteuid() if ours is None else ours.st_uid):
         raise UntrustedError(path, _of_another(status))
     if status.st_mode & _WRITE & ~(0 if ours is None else ours.st_mode):
-        raise UntrustedError(path, "others may write to it; remove it if it is what an interrupted run left")
+        raise UntrustedError(path, "writable by other users; remove it if an interrupted run left it")
 
 
 def require_shared(path: bytes | str) -> os.stat_result:
-    """Refuse a directory that may be changed by users who may not change the directory that holds it.
+    """Check that a directory can only be changed by users who can change its parent directory.
 
-    Where everybody may write to that one, as to ``/tmp``, its owner and we are trusted, and nobody else.
+    In a directory writable by everybody, such as ``/tmp``, only its owner and the current user are trusted.
 
     :return: its status
-    :raises UntrustedError: it is a symbolic link, no directory, belongs to another user, or too many may write to it
-    :raises OSError: it is not there
+    :raises UntrustedError: it is a symbolic link, not a directory, belongs to another user, or is writable by others
+    :raises OSError: it does not exist
     """
     status = os.lstat(path)
     _require_directory(path, status)
@@ -82,10 +85,10 @@ def require_shared(path: bytes | str) -> os.stat_result:
 
 
 def resolved(path: AnyStr) -> AnyStr:
-    """Return the real path of a file that is to be written, where people who make links there are trusted.
+    """Return the real path of an output file, following symbolic links of trusted users.
 
-    :raises UntrustedError: it is a symbolic link of somebody else, where everybody may make one
-    :raises OSError: nobody can say
+    :raises UntrustedError: it is a symbolic link of another user in a directory writable by everybody
+    :raises OSError: the system cannot tell
     """
     if hasattr(os, "geteuid") and os.path.islink(path):
         _require_owner(path, os.lstat(path), os.stat(_above(path)))
@@ -93,12 +96,12 @@ def resolved(path: AnyStr) -> AnyStr:
 
 
 def open_shared(path: bytes | str, flags: int) -> int:
-    """Open a file that its user has named, and that is trusted as the directory that holds it; return its descriptor.
+    """Open a file that can only be changed by users who can change its directory; return its descriptor.
 
-    A symbolic link is followed where whoever made it is trusted.
+    Symbolic links of trusted users are followed.
 
     :param flags: as for :func:`os.open`
-    :raises UntrustedError: it belongs to another user, or too many may write to it
+    :raises UntrustedError: it belongs to another user, or is writable by others
     :raises OSError: it cannot be opened
     """
     path = os.fsencode(path)
@@ -114,19 +117,19 @@ def open_shared(path: bytes | str, flags: int) -> int:
 
 
 def make_shared(path: bytes | str) -> None:
-    """Make a directory that is trusted as the one that holds it: its group may write to it where it may write there.
+    """Create a directory that is writable by its group if its parent directory is.
 
-    :raises OSError: it cannot be made
+    :raises OSError: it cannot be created
     """
     above = os.stat(_above(path))
     os.mkdir(path, 0o755 | (above.st_mode & _GROUP))
 
 
 def enter_shared(path: bytes | str) -> None:
-    """Make a directory, and those above it, where it is not there; and refuse it as :func:`require_shared` does.
+    """Create a directory and its parents if they do not exist, and check it with :func:`require_shared`.
 
-    :raises UntrustedError: others could have made or filled it
-    :raises OSError: it cannot be made
+    :raises UntrustedError: others could have created or changed it
+    :raises OSError: it cannot be created
     """
     os.makedirs(_above(path), exist_ok=True)
     with contextlib.suppress(FileExistsError):
@@ -140,14 +143,14 @@ def _require_as_above(path: bytes | str, status: os.stat_result) -> None:
     above = os.stat(_above(path))
     _require_owner(path, status, above)
     shared = above.st_mode & (_WRITE if status.st_gid == above.st_gid else _EVERYBODY)
-    if above.st_mode & stat.S_ISVTX:  # everybody may make something there, and nobody change what others have made
+    if above.st_mode & stat.S_ISVTX:  # sticky: users may change only their own entries
         shared &= ~_EVERYBODY
-    # The mode of what is ours is what our umask says, but for one that trusts everybody.
+    # Files of the current user have the mode of the umask; only writable by everybody is too much.
     is_ours = status.st_uid in (os.geteuid(), above.st_uid)
     excess = status.st_mode & ~shared & (_EVERYBODY if is_ours else _WRITE)
     if excess:
         who = "everybody" if excess & _EVERYBODY else "its group"
-        raise UntrustedError(path, f"{who} may write to it, but not to the directory above; change its mode")
+        raise UntrustedError(path, f"writable by {who}, unlike its parent directory; change its mode")
 
 
 def _require_owner(path: bytes | str, status: os.stat_result, above: os.stat_result) -> None:
@@ -156,29 +159,29 @@ def _require_owner(path: bytes | str, status: os.stat_result, above: os.stat_res
 
 
 def _above(path: bytes | str) -> bytes:
-    """Return the directory that holds another one; not by its whole path, which need not be open to us."""
+    """Return the parent directory, as a relative path if the path is: the absolute one may not be accessible."""
     return os.path.dirname(os.fsencode(path).rstrip(os.fsencode(os.sep))) or os.fsencode(os.curdir)
 
 
 def _require_directory(path: bytes | str, status: os.stat_result) -> None:
-    # A junction of Windows is a directory to all who do not ask for its tag.
+    # A junction of Windows is a directory with a reparse tag.
     if stat.S_ISLNK(status.st_mode) or getattr(status, "st_reparse_tag", 0) == _JUNCTION:
-        raise UntrustedError(path, "it is a symbolic link; remove it")
+        raise UntrustedError(path, "is a symbolic link; remove it")
     if not stat.S_ISDIR(status.st_mode):
-        raise UntrustedError(path, "it is not a directory; move it away")
+        raise UntrustedError(path, "not a directory; move it")
 
 
 def _of_another(status: os.stat_result) -> str:
-    return f"it belongs to another user (uid {status.st_uid}); have it removed, or choose another place"
+    return f"owned by another user (uid {status.st_uid}); have it removed or choose another directory"
 
 
 def _new_file_status(folder: bytes) -> os.stat_result | None:
-    """Return the status of a file that only its owner may read, and that we make; :data:`None` where we make none."""
+    """Create a private file and return its status; :data:`None` if it cannot be created."""
     path = os.path.join(folder, b".pressmark-%b.tmp" % secrets.token_hex(8).encode())
     with contextlib.suppress(OSError):
         descriptor = os.open(path, _NEW, 0o600)
         try:
-            return os.fstat(descriptor)  # of the descriptor: nobody can have exchanged that
+            return os.fstat(descriptor)
         finally:
             os.close(descriptor)
             with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""Trees removed, whatever the permissions in them, and never through a link."""
+"""Removing trees, whatever their permissions, without following links."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from typing import Any
 
 __all__ = ["remove_tree"]
 
-# Of a tree that is to be removed and is too deep for Python's stack, so many are left.
+# Depth to which a tree is flattened if it is too deep for the stack of Python.
 LEVELS = 100
 _OPEN = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
 def remove_tree(top: bytes, *, dir_fd: int | None = None) -> None:
-    """Remove a tree, also one whose directories may not be written to; links are removed and not followed.
+    """Remove a file or a tree, also with write-protected directories. Links are removed, not followed.
 
-    :param dir_fd: the open directory that ``top`` is relative to
-    :raises OSError: something cannot be removed
+    :param dir_fd: descriptor of the directory that ``top`` is relative to
+    :raises OSError: a file or directory cannot be removed
     """
 
     def again(function: Callable[..., Any], path: Any, failed: Any) -> None:
@@ -31,7 +31,7 @@ def remove_tree(top: bytes, *, dir_fd: int | None = None) -> None:
             return
         if not isinstance(error, PermissionError):
             raise error
-        # The copy of a directory that was closed to writing is closed too.
+        # A copy of a write-protected directory is write-protected.
         for closed in (os.path.dirname(path), path):
             with contextlib.suppress(OSError):
                 _let_us_write(closed, dir_fd)
@@ -53,23 +53,23 @@ def remove_tree(top: bytes, *, dir_fd: int | None = None) -> None:
             shutil.rmtree(top, onexc=again, dir_fd=dir_fd)
         else:
             shutil.rmtree(top, onerror=again, dir_fd=dir_fd)
-    except RecursionError:  # up to Python 3.12 it calls itself for each level
+    except RecursionError:  # recursive up to Python 3.12
         _flatten(top, dir_fd)
         remove_tree(top, dir_fd=dir_fd)
 
 
 def _let_us_write(path: bytes, dir_fd: int | None) -> None:
-    """Give the owner of a directory all rights to it; what a link leads to keeps its own."""
+    """Give the owner of a directory all permissions on it, without following links."""
     mode = os.stat(path, dir_fd=dir_fd, follow_symlinks=False).st_mode
-    # Windows removes no file that must not be written to.
+    # Windows does not remove write-protected files.
     if stat.S_ISLNK(mode) or not (stat.S_ISDIR(mode) or os.name == "nt"):
         return
     mode = stat.S_IMODE(mode) | stat.S_IRWXU
     if sys.platform != "linux":
-        follow = os.chmod not in os.supports_follow_symlinks  # Windows, where a mode says next to nothing
+        follow = os.chmod not in os.supports_follow_symlinks  # False on Windows only
         os.chmod(path, mode, dir_fd=dir_fd, follow_symlinks=follow)
         return
-    # One that must not be read does not open for reading; and what is not open cannot be changed without its name.
+    # O_PATH: the directory may not be readable.
     descriptor = os.open(path, _OPEN | os.O_PATH, dir_fd=dir_fd)
     try:
         os.chmod(f"/proc/self/fd/{descriptor}", mode)
@@ -78,7 +78,7 @@ def _let_us_write(path: bytes, dir_fd: int | None) -> None:
 
 
 def _flatten(top: bytes, dir_fd: int | None) -> None:
-    """Move directories that lie far below ``top`` right into it."""
+    """Move directories deep below ``top`` into ``top``."""
     waiting = [(top, 0)]
     while waiting:
         folder, depth = waiting.pop()

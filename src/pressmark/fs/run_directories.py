@@ -1,18 +1,17 @@
-"""Private directories of runs in a shared one: prepare aside, move in at once, remove without a trace, take turns.
+"""Private directories of concurrent runs in a shared directory, on the file system of the store.
 
-Everything new is written into a private directory of the run, on the same file system, and moved into its place by one
-rename. Everything that goes is moved out by one rename, and removed afterwards. The moves of all runs take turns, by a
-lock that is held for a moment; copying does not.
+New files are written to the private directory of the run and moved to their paths by one rename. Old files are moved to
+it by one rename and removed then. A lock in the shared directory, held for a moment, serialises the moves of all runs.
 
 ::
 
-    <shared>/                   beside what is changed; walks know it and pass over it
-    ├── lock                    held while something is moved in or out
-    └── <run>/                  private to one run, as long as that holds its lock
+    <shared>/                   beside the objects; skipped by walks
+    ├── lock                    held during moves
+    └── <run>/                  private to the run that holds its lock
         ├── lock
         └── …
 
-A run that was killed leaves its private directory; the next one finds that nobody holds its lock, and removes it.
+The private directory of a killed run is removed by the next run, which finds its lock free.
 """
 
 from __future__ import annotations
@@ -31,22 +30,21 @@ from pressmark.fs.removal import remove_tree
 __all__ = ["LOCK", "RunDirectory", "clear", "kind_of_leftover", "leftovers", "own_leftovers", "staged"]
 
 LOCK = b"lock"
-# Of a run's private directory: others may ask whether its lock is held, and neither list nor change what is in it.
+# Other users may check the lock in a private directory, but neither list nor change it.
 _MODE = 0o711
 _LOOK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
 class RunDirectory:
-    """A private directory of one run, below the directory ``folder``; a context manager.
+    """The private directory of a run in the shared directory ``folder``; a context manager.
 
-    Entering it removes what killed runs have left there. Leaving it removes what is in it, and ``folder`` where that is
-    empty then.
+    Entering it removes the directories of killed runs. Leaving it removes the directory, and ``folder`` if it is empty.
 
-    :param folder: beside what is to be moved, on its file system; it is made where it is not there
+    :param folder: on the file system of the files to be moved; created if it does not exist
 
-    :ivar path: the private directory
-    :raises UntrustedError: ``folder`` is a symbolic link, or of another user who may not change the store otherwise
-    :raises OSError: it cannot be made
+    :ivar path: path of the private directory
+    :raises UntrustedError: ``folder`` is a symbolic link, or belongs to a user who cannot change the store
+    :raises OSError: it cannot be created
     """
 
     def __init__(self, folder: bytes) -> None:
@@ -57,12 +55,12 @@ class RunDirectory:
         for _ in range(TRIES):
             with contextlib.suppress(FileExistsError):
                 make_shared(self._folder)
-            # Another run may remove either as empty meanwhile.
+            # Another run may remove either directory as empty.
             with contextlib.suppress(FileNotFoundError):
                 require_shared(self._folder)
                 path = os.path.join(self._folder, secrets.token_hex(8).encode())
                 os.mkdir(path, _MODE)
-                # Waiting: somebody may be asking this moment whether it is held.
+                # Wait: another run may be checking the lock.
                 self._lock = FileLock(os.path.join(path, LOCK), wait=True)
                 self.path = path
                 break
@@ -74,7 +72,7 @@ class RunDirectory:
     def __exit__(
         self, _type: type[BaseException] | None, _value: BaseException | None, _traceback: TracebackType | None
     ) -> None:
-        # What cannot be removed now is removed by the next run: the change itself is made or not made already.
+        # The change is complete or undone; files that cannot be removed are left to the next run.
         with contextlib.suppress(OSError):
             for entry in os.listdir(self.path):
                 if entry != LOCK:
@@ -83,14 +81,14 @@ class RunDirectory:
         with contextlib.suppress(OSError):
             os.rmdir(self.path)
         with contextlib.suppress(OSError):
-            if os.listdir(self._folder) == [LOCK]:  # a run was killed in its turn
+            if os.listdir(self._folder) == [LOCK]:  # a run was killed during a move
                 FileLock(os.path.join(self._folder, LOCK)).release()
             os.rmdir(self._folder)
 
     def lock(self, *, wait: bool = True) -> FileLock:
-        """Wait for our turn to move things in and out, and return its lock; to be held for a moment.
+        """Acquire the lock for moves, and return it. It must be held for a moment only.
 
-        :raises BlockingIOError: it is another run's, and ``wait`` is false
+        :raises BlockingIOError: another run holds it, and ``wait`` is false
         """
         return FileLock(os.path.join(self._folder, LOCK), wait=wait)
 
@@ -99,7 +97,7 @@ class RunDirectory:
 
 
 def leftovers(folder: bytes) -> list[bytes]:
-    """Return the private directories in ``folder`` that no living run owns; nothing behind a symbolic link is one."""
+    """Return the private directories of killed runs in ``folder``. Symbolic links are not followed."""
     found: list[bytes] = []
     if os.path.islink(folder):
         return found
@@ -116,7 +114,7 @@ def leftovers(folder: bytes) -> list[bytes]:
 
 
 def staged(folder: bytes) -> list[bytes]:
-    """Return what living runs prepare or remove in their private directories in ``folder``."""
+    """Return the files and directories in the private directories of living runs in ``folder``."""
     found: list[bytes] = []
     dead = leftovers(folder)
     with contextlib.suppress(OSError):
@@ -128,30 +126,30 @@ def staged(folder: bytes) -> list[bytes]:
 
 
 def kind_of_leftover(path: bytes) -> str:
-    """Return how a check calls what a killed run has left: that of another user is not ours to remove."""
+    """Return the kind of problem of a leftover directory: ``leftover``, or of another user ``leftover-foreign``."""
     try:
         own = is_own(os.lstat(path), os.path.dirname(path))
-    except OSError:  # it has just gone
+    except OSError:  # just removed
         own = True
     return "leftover" if own else "leftover-foreign"
 
 
 def own_leftovers(folder: bytes) -> list[bytes]:
-    """Return those of :func:`leftovers` that :func:`clear` removes: other users' own what is in theirs."""
+    """Return the :func:`leftovers` that :func:`clear` removes: those of the current user."""
     return [path for path in leftovers(folder) if kind_of_leftover(path) == "leftover"]
 
 
 def _is_held(path: bytes) -> bool:
-    """Return whether a living run holds a lock, without taking or making it."""
+    """Return whether a living run holds a lock, without creating it."""
     try:
         try:
             descriptor = os.open(path, os.O_RDWR | _LOOK)
-        except PermissionError:  # another user's, which may be read
+        except PermissionError:  # readable lock of another user
             descriptor = os.open(path, os.O_RDONLY | _LOOK)
     except FileNotFoundError:
         return False
     except OSError:
-        return True  # nobody can say: it is left alone
+        return True  # in doubt, it is
     try:
         lock_descriptor(descriptor)
     except OSError:
@@ -162,10 +160,10 @@ def _is_held(path: bytes) -> bool:
 
 
 def clear(folder: bytes) -> None:
-    """Remove what killed runs of ours have left in ``folder``."""
+    """Remove the leftovers of killed runs of the current user in ``folder``."""
     for path in own_leftovers(folder):
         with contextlib.suppress(OSError):
-            # A run that has made its directory and not its lock yet makes another one.
+            # If a run has created the directory but not the lock, it creates another directory.
             if not os.path.lexists(os.path.join(path, LOCK)) and not os.listdir(path):
                 os.rmdir(path)
                 continue

@@ -1,7 +1,7 @@
-"""A private directory of a change: made by us, found and cleared after a kill, locked while a run is at work.
+"""The private staging directory of a change, locked while a run uses it.
 
-Its name is known, so that the next run finds what a killed one has left. Others know it, too: what they have put there
-is not entered, and what they put in its place later gets nothing. On Linux all paths in it begin with its descriptor.
+Its name is fixed, so that the next run finds the leftovers of a killed one. As other users know the name, the directory
+is checked for its owner, and on Linux all paths in it start with its descriptor.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ from pressmark.fs.removal import remove_tree
 __all__ = ["LOCK", "StagingDirectory"]
 
 LOCK = b"lock"
-# The run that has it may remove it as empty while we are about to lock it, again and again.
+# Attempts at locking a directory that its owner may remove as empty.
 TRIES = 1000
 _OPEN = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 _HAS_DESCRIPTORS = os.open in os.supports_dir_fd and os.rename in os.supports_dir_fd
 
 
 class StagingDirectory:
-    """A private directory, made or taken over from a run that was killed, and locked; a context manager.
+    """A locked private directory, new or left by a killed run; a context manager.
 
-    :param path: of the directory; the one above is there
-    :param holds: names that a killed run may have left in it, besides its lock; :data:`None` for any
-    :param shared: trusted as the directory above is, instead of ours alone: a team finishes what one of them began
+    :param path: path of the directory; its parent exists
+    :param holds: the names that a killed run may leave in it, besides the lock; :data:`None` for any
+    :param shared: trust all users who can change the parent directory: another one may finish the run
 
-    :ivar path: the directory, by its name
-    :ivar inside: the path to be used for what is in it
-    :raises BlockingIOError: another run is at work in it
-    :raises UntrustedError: it is not ours, others may write to it, or it is not what a run has left
-    :raises OSError: it cannot be made
+    :ivar path: path of the directory
+    :ivar inside: path of the directory for accessing files in it
+    :raises BlockingIOError: another run uses it
+    :raises UntrustedError: it belongs to another user, others may write to it, or a run did not create it
+    :raises OSError: it cannot be created
     """
 
     def __init__(self, path: bytes, *, holds: frozenset[bytes] | None = None, shared: bool = False) -> None:
@@ -55,7 +55,7 @@ class StagingDirectory:
                     self._check_names(holds)
                 self._lock = FileLock(os.path.join(self.inside, LOCK))
                 return
-            except FileNotFoundError:  # the holder of the lock has just removed it
+            except FileNotFoundError:  # just removed by another run
                 self._close()
             except BaseException as error:
                 if isinstance(error, OSError) and error.filename is not None:
@@ -83,7 +83,7 @@ class StagingDirectory:
             self._descriptor = os.open(self.path, _OPEN)
         except OSError as error:
             if error.errno in (errno.ELOOP, errno.EMLINK, errno.ENOTDIR, errno.EACCES):
-                require_private(self.path, os.lstat(self.path))  # which says why
+                require_private(self.path, os.lstat(self.path))  # raises with the reason
             raise
         require_private(self.path, os.fstat(self._descriptor))
         if sys.platform.startswith("linux"):
@@ -94,41 +94,43 @@ class StagingDirectory:
 
     def _check_names(self, holds: frozenset[bytes]) -> None:
         names = set(os.listdir(self.inside))
-        # A run makes its lock first and removes it last. Without one, it is another directory of ours, renamed.
+        # A run creates the lock first and removes it last. A directory without one is another directory, renamed.
         if names and (LOCK not in names or names - holds - {LOCK}):
-            raise UntrustedError(self.path, "it is not the directory of an interrupted run; move it away")
+            raise UntrustedError(self.path, "not the directory of an interrupted run; move it")
 
     def shown(self, path: bytes | str) -> bytes:
-        """Return the path by which people know what is in it; any other path as it is."""
+        """Return a path with :attr:`path` instead of :attr:`inside`, for messages."""
         whole = os.fsencode(path)
         inside = whole.startswith(self.inside) and whole[len(self.inside) :][:1] in (b"", b"/")
         return self.path + whole[len(self.inside) :] if inside else whole
 
     def publish(self, name: bytes, target: bytes) -> os.stat_result:
-        """Give what has been made in it its name, which must not be taken, and return its status.
+        """Move a file or directory from the staging directory to ``target``, and return its status.
 
-        :param target: on the same file system
-        :raises UntrustedError: something else has the name now, or came in the place of the private directory
+        :param target: on the same file system; it must not exist
+        :raises UntrustedError: the staging directory or the target was replaced by another user
         :raises OSError: it cannot be moved
         """
         source = os.path.join(self.inside, name)
         made = os.lstat(source)
         if self._descriptor >= 0 and self.inside == self.path:
-            # Paths in it begin with its name: nobody may have exchanged it while we wrote.
+            # Accessed by name: another user may have replaced it.
             if not os.path.samestat(os.lstat(self.path), os.fstat(self._descriptor)):
-                raise UntrustedError(self.path, "it was exchanged; choose a place where nobody else may write")
+                raise UntrustedError(
+                    self.path, "replaced by another user; choose a directory that only you can write to"
+                )
             os.rename(name, target, src_dir_fd=self._descriptor)
         else:
             os.rename(source, target)
         found = os.lstat(target)
         if not os.path.samestat(found, made):
-            raise UntrustedError(target, "it was exchanged; choose a place where nobody else may write")
+            raise UntrustedError(target, "replaced by another user; choose a directory that only you can write to")
         return found
 
     def remove(self, name: bytes) -> None:
-        """Remove a file or a tree from it, if it is there.
+        """Remove a file or a tree from the staging directory, if it exists.
 
-        :raises OSError: something cannot be removed
+        :raises OSError: a file or directory cannot be removed
         """
         if self._descriptor >= 0:
             remove_tree(name, dir_fd=self._descriptor)
@@ -136,7 +138,7 @@ class StagingDirectory:
             remove_tree(os.path.join(self.inside, name))
 
     def leave(self) -> None:
-        """Let others have it, and remove it where it is empty; else its lock stays, by which the next run knows it."""
+        """Release the lock, and remove the directory if it is empty; otherwise the lock file stays for the next run."""
         if not self._shared:
             names = None
             with contextlib.suppress(OSError):
@@ -146,13 +148,13 @@ class StagingDirectory:
                 return
         self._lock.release()
         with contextlib.suppress(OSError):
-            # Not one that has come in its place.
+            # Only if it was not replaced.
             if self._descriptor < 0 or os.path.samestat(os.lstat(self.path), os.fstat(self._descriptor)):
                 os.rmdir(self.path)
         self._close()
 
     def abandon(self) -> None:
-        """Let others have it as it is: there is something in it that the next run must see to."""
+        """Release the lock, but keep the directory and the lock file for the next run to clean up."""
         self._lock.abandon()
         self._close()
 

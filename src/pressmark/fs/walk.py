@@ -1,4 +1,4 @@
-"""The files of a tree, in an order that does not depend on the file system."""
+"""A walk of a tree, in an order that does not depend on the file system."""
 
 from __future__ import annotations
 
@@ -16,18 +16,15 @@ _Item = tuple[Any, bool, bool, bool | None]
 
 
 class Walk(Generic[Failure]):
-    """One walk of a tree, on one thread.
+    """A depth-first walk of a tree. Entries are sorted by the bytes of their names, files and directories together.
 
-    Directories are read in the order of the bytes of their names, files and directories alike, each directory whole
-    before the next name.
-
-    :param opener: opens paths
-    :param failed: makes of a path what is given for it where it cannot be read; it is called with the path, one of the
-        words of :mod:`pressmark.fs.file_errors` or :data:`None`, and an ``errno`` where there is no word yet
-    :param links: ``"follow"`` symbolic links to files and directories, where ``opener`` follows them, ``"skip"`` them,
-        or ``"refuse"`` them; the top itself is followed unless they are refused
-    :param leave_out: device and inode of files that are not given
-    :param special_files: named pipes, sockets and devices are given as paths
+    :param opener: opens the directories
+    :param failed: returns the item to yield for a path that cannot be read; called with the path, a kind of
+        :mod:`pressmark.fs.file_errors` or :data:`None`, and if it is :data:`None` an ``errno``
+    :param links: ``"follow"`` symbolic links to files and directories (if ``opener`` does), ``"skip"`` them, or
+        ``"refuse"`` them; the top is followed unless links are refused
+    :param leave_out: device and inode of files to skip
+    :param special_files: yield the paths of named pipes, sockets and devices
     :param beneath: paths are relative to the directory of ``opener``
     """
 
@@ -50,21 +47,21 @@ class Walk(Generic[Failure]):
         self._beneath = beneath
 
     def files(self, top: str | bytes) -> Iterator[str | bytes | Failure]:
-        """Give the path of every file under ``top``, or ``top`` itself where it is no directory."""
+        """Yield the path of every file under ``top``, or ``top`` itself if it is not a directory."""
         beneath = self._beneath
         try:
-            # What is asked for by name is followed, too, where links below it are only skipped.
+            # With "skip", only links below the top are skipped.
             followed = self._links == "skip" and not beneath
             status = os.stat(top) if followed else self._opener.stat_directory(top)
         except (OSError, ValueError):
-            yield top  # whoever reads it says why not
+            yield top  # reading it reports the error
             return
         if kind_of_mode(status.st_mode) != "directory":
             yield top
             return
         if beneath and top in (".", b"."):
             top = top[:0]
-        # Identities of the directories that are being gone through: only a link can lead back to one of them.
+        # Identities of the open directories, to detect loops.
         above = [(status.st_dev, status.st_ino)]
         levels = [self._names(top)]
         while levels:
@@ -88,7 +85,7 @@ class Walk(Generic[Failure]):
                     yield self._failed(path, None, error.errno or 0)
                     continue
                 identity = (status.st_dev, status.st_ino)
-                # Not only behind links: a directory may be mounted below itself.
+                # Also without links: a directory may be mounted below itself.
                 if identity in above:
                     yield self._failed(path, "directory-loop", 0)
                     continue
@@ -100,15 +97,15 @@ class Walk(Generic[Failure]):
                 yield path if self._special_files else self._special(path)
 
     def _names(self, directory: str | bytes) -> Iterator[_Item]:
-        """Give path, whether it is a link, leads to a directory, leads to a file, for every name in ``directory``.
+        """Yield the entries of a directory: path, is it a link, is it a directory, is it a file (links followed).
 
-        Of one that cannot be read, it is what is given instead, and :data:`None` for the last.
+        For an entry that cannot be read, the first is the item to yield, and the last :data:`None`.
         """
         inodes = {inode for _device, inode in self._leave_out}
         follow = self._follow
         try:
             with self._opener.names(directory) as entries:
-                # Not the entries themselves: there may be a million, and each is several times the size of its name.
+                # Not the DirEntry objects, which are several times the size of the names.
                 found = [
                     (os.fsencode(entry.name), _facts(entry, follow))
                     for entry in entries
@@ -132,7 +129,7 @@ class Walk(Generic[Failure]):
         return self._failed(path, kind, 0)
 
 
-# One of few tuples, shared by all names.
+# All possible tuples, shared by the entries.
 _FACTS = {
     (is_link, is_directory, is_file): (is_link, is_directory, is_file)
     for is_link in (False, True)
@@ -145,7 +142,7 @@ def _facts(entry: os.DirEntry[Any], follow: bool) -> tuple[bool, bool, bool]:
     try:
         is_link = entry.is_symlink()
         return _FACTS[is_link, entry.is_dir(follow_symlinks=follow), entry.is_file(follow_symlinks=follow)]
-    except OSError:  # a link whose target cannot be looked at: reading it says why
+    except OSError:  # a link with an inaccessible target: reading it reports the error
         return _FACTS[True, False, True]
 
 
