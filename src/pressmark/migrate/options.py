@@ -222,7 +222,10 @@ class Options:
         """Return whether there is nothing but what creating a store writes before it becomes one."""
         names = set(os.listdir(self.destination))
         first = {
-            "pairtree": {"pairtree_version0_1", "pairtree_prefix"},
+            "pairtree": {
+                *("pairtree_version0_1", "pairtree_prefix"),
+                *("pairtree_version0_1.new", "pairtree_prefix.new"),
+            },
             "vitro": {"file_storage_namespaces.properties", "file_storage_pressmark"},
             "ocfl": {"ocfl_layout.json", "extensions", "declaration.pressmark-new"},
             "bags": {".pressmark-bags.json.new"},
