@@ -12,7 +12,14 @@ import pytest
 
 from pressmark.fs import moves
 from pressmark.fs.durable import exists
-from pressmark.fs.moves import exchange, make_parents, prune_empty_parents, rename_new
+from pressmark.fs.moves import (
+    exchange,
+    make_parents,
+    prune_empty_parents,
+    rename_new,
+    replace_directory,
+    restore,
+)
 from support.trees import snapshot, write
 
 
@@ -40,6 +47,28 @@ def test_moves(folder: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, n
             exchange(a, full)
     else:
         assert os.path.isfile(a)
+
+
+@pytest.mark.parametrize("native", [True, False])
+def test_a_directory_is_replaced(folder: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, native: bool) -> None:
+    """The old one is whole at every moment; where the new one cannot come, it is back in its place."""
+    if not native:
+        monkeypatch.setattr(moves, "_renameat2", lambda: None)
+    write(tmp_path, {"place/old": b"1", "new/new": b"2"})
+    place, new, aside, missing = (os.path.join(folder, name) for name in (b"place", b"new", b"kept/place", b"missing"))
+    before = snapshot(tmp_path / "place")
+    with pytest.raises(FileNotFoundError):
+        replace_directory(missing, place, aside)
+    assert snapshot(tmp_path / "place") == before
+    left = replace_directory(new, place, aside)
+    assert left in (new, aside)
+    assert native or left == aside
+    assert (os.listdir(place), os.listdir(left)) == ([b"new"], [b"old"])
+    assert not restore(left, place)
+    os.rename(place, missing)
+    assert restore(left, place)
+    assert os.listdir(place) == [b"old"]
+    assert not restore(left, place)
 
 
 def test_parents_come_and_go(folder: bytes) -> None:

@@ -87,7 +87,7 @@ def in_steps(store: PairtreeStore, new: Path) -> None:
     """Replace as where two names cannot be exchanged at once."""
     import pressmark.stores.pairtree.pairtree_store
 
-    pressmark.stores.pairtree.pairtree_store.exchange = lambda _one, _other: False  # in a child of its own
+    pressmark.fs.moves.exchange = lambda _one, _other: False  # in a child of its own
     store.put("abcd", new, replace=True)
 
 

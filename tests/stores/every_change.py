@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import pressmark
-import pressmark.stores.bags.bag_folder
+import pressmark.fs.moves
 from pressmark import stores
 from pressmark.errors import ObjectError, StoreError
 from pressmark.reports import Problem, Report
@@ -68,7 +68,7 @@ def build(kind: str, folder: Path) -> Store:
 
 def in_steps(store: Store, folder: Path) -> None:
     """Replace as where two names cannot be exchanged at once; in a child of its own."""
-    pressmark.stores.bags.bag_folder.exchange = lambda _one, _other: False
+    pressmark.fs.moves.exchange = lambda _one, _other: False
     replace(store, folder)
 
 

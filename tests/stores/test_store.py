@@ -15,12 +15,11 @@ import pressmark
 from pressmark import stores
 from pressmark.errors import BagError, LayoutConfigError, ObjectError, StoreError
 from pressmark.fs.names import PATH_MAX
-from pressmark.stores import stored_object as base
 from pressmark.stores.bags.bag_folder import BagFolder
 from pressmark.stores.exceptions import object_errors, store_errors
 from pressmark.stores.ocfl.root import OcflRoot
 from pressmark.stores.problems import KINDS, problem
-from pressmark.stores.store import StoreObject
+from pressmark.stores.store import StoreObject, leads_out
 from support.trees import write
 
 
@@ -161,8 +160,8 @@ def test_names_that_lead_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, na
     store = stores.create("pairtree", tmp_path / "store")
     store.put("a", {"f": tmp_path / "f"})
     if os.name == "posix":
-        assert base.leads_out(name.encode()) == ("../" in name)
-    monkeypatch.setattr(base, "_LEADING_OUT", (b"\0", b"\\", b":"))
+        assert leads_out(name.encode()) == ("../" in name)
+    monkeypatch.setattr("pressmark.stores.store._LEADING_OUT", (b"\0", b"\\", b":"))
     with pytest.raises(ObjectError, match="no name of a file"):
         store.put("b", {name: tmp_path / "f"})
     with pytest.raises(ObjectError, match="no file"):

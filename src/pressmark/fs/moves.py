@@ -7,12 +7,16 @@ import errno
 import os
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 
 from pressmark.fs.durable import exists
 from pressmark.fs.names import is_blocked
 
-__all__ = ["TRIES", "exchange", "make_parents", "prune_empty_parents", "rename_new"]
+__all__ = [
+    *("TRIES", "exchange", "make_parents", "prune_empty_parents", "rename_new"),
+    *("replace_directory", "restore"),
+]
 
 # Attempts at using a directory that other runs may remove as empty.
 TRIES = 1000
@@ -62,6 +66,39 @@ def rename_new(old: bytes, new: bytes) -> None:
 def exchange(one: bytes, other: bytes) -> bool:
     """Exchange two paths atomically; return False if the file system does not support it."""
     return _rename_by(_EXCHANGE, one, other)
+
+
+def replace_directory(new: bytes, place: bytes, aside: bytes) -> bytes:
+    """Put the directory ``new`` in the place of the one at ``place``.
+
+    This is one step where the file system can exchange two names. Elsewhere the old directory is at ``aside`` between
+    two steps; after a kill there, :func:`restore` undoes or finishes the replacement.
+
+    :param aside: a path on the same file system that nothing has; the directory above it is made
+    :return: the path of the old directory: ``new`` or ``aside``
+    """
+    if exchange(new, place):
+        return new
+    with suppress(FileExistsError):
+        os.mkdir(os.path.dirname(aside))
+    os.rename(place, aside)
+    try:
+        rename_new(new, place)
+    except BaseException:
+        restore(aside, place)
+        raise
+    return aside
+
+
+def restore(aside: bytes, place: bytes) -> bool:
+    """Move back what an interrupted :func:`replace_directory` has put aside, unless ``place`` is taken.
+
+    :return: whether it was moved; where it was not, the new directory has its place, and ``aside`` can go
+    """
+    if exists(place) or not exists(aside):
+        return False
+    rename_new(aside, place)
+    return True
 
 
 def make_parents(base: bytes, relative: bytes) -> list[bytes]:

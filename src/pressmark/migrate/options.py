@@ -222,7 +222,10 @@ class Options:
         """Return whether the directory contains only files that are written while a store is created."""
         names = set(os.listdir(self.destination))
         first = {
-            "pairtree": {"pairtree_version0_1", "pairtree_prefix"},
+            "pairtree": {
+                *("pairtree_version0_1", "pairtree_prefix"),
+                *("pairtree_version0_1.new", "pairtree_prefix.new"),
+            },
             "vitro": {"file_storage_namespaces.properties", "file_storage_pressmark"},
             "ocfl": {"ocfl_layout.json", "extensions", "declaration.pressmark-new"},
             "bags": {".pressmark-bags.json.new"},

@@ -13,8 +13,7 @@ from pressmark.fs.entries import DirectoryEntry, scan
 from pressmark.fs.file_errors import kind_of_error, kind_of_mode, message_of
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.stores.exceptions import SourceError
-from pressmark.stores.store import Path, Source
-from pressmark.stores.stored_object import leads_out
+from pressmark.stores.store import Path, Source, leads_out
 
 __all__ = ["UnreadableSourceError", "copy_source", "refuse_within", "source_tree"]
 

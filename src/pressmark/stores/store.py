@@ -25,6 +25,7 @@ __all__ = [
     "Store",
     "StoreObject",
     "encode_path",
+    "leads_out",
 ]
 
 Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
@@ -32,6 +33,8 @@ Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 Source = Path | Mapping[str, Path]
 CopyMode = Literal["auto", "copy", "reflink", "hardlink"]
 OnProblem = Callable[[Problem], object]
+# In no name of a file within an object.
+_LEADING_OUT = (b"\0",) if os.name == "posix" else (b"\0", b"\\", b":")
 
 
 class Progress(NamedTuple):
@@ -60,6 +63,14 @@ class Changed(NamedTuple):
 
 Event = Progress | Changed
 OnEvent = Callable[[Event], object]
+
+
+def leads_out(name: bytes) -> bool:
+    """Return whether a name, with ``/`` between directories, is none of a file within an object.
+
+    On Windows a backslash separates too, and a colon stands behind a drive or before a stream of the file.
+    """
+    return bool({b"", b".", b".."} & set(name.split(b"/"))) or any(one in name for one in _LEADING_OUT)
 
 
 def encode_path(path: Path) -> bytes:

@@ -13,11 +13,9 @@ from pressmark.fixity.outcomes import Outcome
 from pressmark.fixity.tree import walk
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.stores.exceptions import object_errors
+from pressmark.stores.store import leads_out
 
-__all__ = ["StoredObject", "is_same_version", "leads_out", "status_of"]
-
-# In no name of a file within an object.
-_LEADING_OUT = (b"\0",) if os.name == "posix" else (b"\0", b"\\", b":")
+__all__ = ["StoredObject", "is_same_version", "status_of"]
 
 
 class StoredObject:
@@ -143,14 +141,6 @@ class StoredObject:
 
     def _no_file(self, name: str) -> ObjectError:
         return ObjectError(self._store, self.id, "missing", f"there is no file {name!r} in it")
-
-
-def leads_out(name: bytes) -> bool:
-    """Return whether a name, with ``/`` between directories, is none of a file within an object.
-
-    On Windows a backslash separates too, and a colon stands behind a drive or before a stream of the file.
-    """
-    return bool({b"", b".", b".."} & set(name.split(b"/"))) or any(one in name for one in _LEADING_OUT)
 
 
 def status_of(path: bytes) -> os.stat_result | None:

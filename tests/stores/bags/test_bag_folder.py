@@ -28,7 +28,6 @@ from pressmark.errors import BagError, IdentifierError, ObjectError, SpillError,
 from pressmark.fs.names import encode_fs
 from pressmark.reports import Report
 from pressmark.stores.bags import archives, bag_index
-from pressmark.stores.bags import bag_folder as bags
 from pressmark.stores.bags import bag_folder_reader as reader
 from pressmark.stores.bags import check as bags_check
 from pressmark.stores.bags.bag_folder import BagFolder
@@ -544,7 +543,7 @@ def test_repair(tmp_path: Path, folder: BagFolder) -> None:
 def test_replaced_in_steps(tmp_path: Path, folder: BagFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where two names cannot be exchanged at once, the old bag is there until the new one is."""
     folder.put("abc", tmp_path / "given")
-    monkeypatch.setattr("pressmark.stores.bags.bag_folder.exchange", lambda _one, _other: False)
+    monkeypatch.setattr("pressmark.fs.moves.exchange", lambda _one, _other: False)
     folder.put("abc", tmp_path / "f.txt", replace=True)
     assert data(folder, "abc") == {"f.txt": b"data"}
     assert sorted(os.listdir(folder.root)) == [os.fsdecode(CONFIG), "abc"]
@@ -558,7 +557,7 @@ def test_the_old_bag_is_left_beside_the_new_one(
     tmp_path: Path, folder: BagFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What a run that was killed last has left is neither in the way of another change nor found after it."""
-    monkeypatch.setattr(bags, "exchange", lambda _one, _other: False)
+    monkeypatch.setattr("pressmark.fs.moves.exchange", lambda _one, _other: False)
     folder.put("abc", tmp_path / "given")
     path = Path(folder.root, "abc")
     shutil.copytree(path, f"{path}.pressmark-old")

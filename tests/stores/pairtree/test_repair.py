@@ -290,8 +290,9 @@ def test_an_interrupted_replacement_beside_other_names(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(pairtree, "exchange", lambda _one, _other: False)
-        patch.setattr(pairtree, "rename_new", killed)
+        patch.setattr("pressmark.fs.moves.exchange", lambda _one, _other: False)
+        patch.setattr("pressmark.fs.moves.rename_new", killed)
+        patch.setattr("pressmark.fs.moves.restore", killed)
         patch.setattr(pairtree, "take_back", killed)
         with pytest.raises(KeyboardInterrupt):
             PairtreeStore(base, ignore=[stray.partition("/")[0]]).put("ab", tmp_path / "new", replace=True)

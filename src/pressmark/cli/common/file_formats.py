@@ -9,10 +9,10 @@ from typing import Any, NamedTuple, TypeVar
 import click
 
 from pressmark.cli.common.console import CallError
-from pressmark.tabular.detection import CRLF, FormatError, format_of, is_gzip
+from pressmark.cli.common.crlf_option import CRLF_OPTION
+from pressmark.tabular.detection import FormatError, format_of, is_gzip
 
 __all__ = [
-    "CRLF_OPTION",
     "Files",
     "Kind",
     "chosen_files",
@@ -22,13 +22,6 @@ __all__ = [
 ]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-
-CRLF_OPTION = click.option(
-    "--crlf",
-    type=click.Choice(CRLF),
-    help="Where lines end with a carriage return and a line feed, or the first one begins with a byte-order mark:"
-    " strip both, or keep them as parts of identifiers. Default: refuse such a list.",
-)
 
 
 class Kind(Enum):

@@ -11,7 +11,7 @@ import click
 
 from pressmark import migrate, stores
 from pressmark.cli.common.console import CallError
-from pressmark.cli.common.file_formats import CRLF_OPTION
+from pressmark.cli.common.crlf_option import CRLF_OPTION
 from pressmark.cli.common.fixity_options import PROGRESS, parse_algorithms
 from pressmark.cli.common.worker_options import worker_options
 from pressmark.cli.store.options import layout_of

@@ -13,10 +13,10 @@ from pressmark.cli.common.file_progress import FileProgress, format_count
 from pressmark.cli.common.files import open_sink
 from pressmark.cli.common.fixity_options import THREADS
 from pressmark.cli.common.progress import progress_mode
-from pressmark.cli.store.options import JSON, as_files, opened, store_endings, store_options
+from pressmark.cli.store.options import JSON, opened, store_endings, store_options
 from pressmark.cli.store.output import Objects
+from pressmark.fixity import Progress
 from pressmark.reports import Problem, Report
-from pressmark.stores import Progress
 
 __all__ = ["ls_command"]
 
@@ -81,7 +81,7 @@ def ls_command(
                         failed += record.id is None and as_json
                         objects.write(record)
                         if counts["objects"] % TELL_EVERY == 0:
-                            reporter.on_event(as_files(Progress(counts["objects"], 0)))
+                            reporter.on_event(Progress(counts["objects"], 0, 0))
                 except KeyboardInterrupt:
                     objects.flush()
                     raise Interrupted("interrupted") from None

@@ -11,12 +11,10 @@ import click
 from pressmark import stores
 from pressmark.cli.common.console import CallError, Failure
 from pressmark.cli.common.fixity_options import PROGRESS
-from pressmark.cli.common.options import named_layout
 from pressmark.errors import ObjectError, StoreError
 from pressmark.fixity import Progress
 from pressmark.layouts import Layout
 from pressmark.stores import Store
-from pressmark.tabular.detection import ListStream
 
 __all__ = [
     "IDENTIFIERS",
@@ -25,7 +23,6 @@ __all__ = [
     "as_files",
     "layout_of",
     "opened",
-    "pairs_of",
     "store_endings",
     "store_options",
 ]
@@ -74,7 +71,11 @@ def store_options(function: Function) -> Function:
 
 def layout_of(text: str | None) -> Layout | None:
     """Return the layout that ``--layout`` names, with its parameters."""
-    return None if text is None else named_layout(text)
+    if text is None:
+        return None
+    from pressmark.cli.common.options import named_layout  # loads every layout
+
+    return named_layout(text)
 
 
 def opened(
@@ -124,25 +125,3 @@ def store_endings() -> Iterator[None]:
 def as_files(event: object) -> object:
     """Return a store's progress as a reporter takes it."""
     return Progress(event.objects, 0, event.problems) if isinstance(event, stores.Progress) else event
-
-
-def pairs_of(source: ListStream, null: bool) -> Iterator[tuple[int, bytes, bytes | None]]:
-    """Give number, identifier and path of each line of a list; no path where there is no TAB."""
-    end = b"\0" if null else b"\n"
-    number = 0
-    held: list[bytes] = []  # of a line that has not ended yet
-    while data := source.read(1 << 16):
-        held.append(data)
-        if end in data:
-            *lines, rest = b"".join(held).split(end)
-            held = [rest]
-            for line in lines:
-                number += 1
-                yield number, *_pair(line)
-    if rest := b"".join(held):
-        yield number + 1, *_pair(rest)
-
-
-def _pair(line: bytes) -> tuple[bytes, bytes | None]:
-    identifier, tab, path = line.partition(b"\t")
-    return identifier, path if tab else None

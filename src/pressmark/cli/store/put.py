@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import click
 
-from pressmark.cli.bag.options import refuse_missing
-from pressmark.cli.common.console import CallError, Failure, Interrupted, say
-from pressmark.cli.common.file_formats import CRLF_OPTION
+from pressmark.cli.common.console import CallError, Failure, Interrupted, cause, say
+from pressmark.cli.common.crlf_option import CRLF_OPTION
 from pressmark.cli.common.file_progress import FileProgress, format_count
-from pressmark.cli.common.files import open_lines, open_sink
+from pressmark.cli.common.files import open_sink
 from pressmark.cli.common.progress import progress_mode
-from pressmark.cli.store.options import JSON, as_files, opened, pairs_of, store_endings, store_options
+from pressmark.cli.store.options import JSON, opened, store_endings, store_options
 from pressmark.cli.store.output import Objects
 from pressmark.errors import IdentifierError, ObjectError, quoted
-from pressmark.stores import Progress, Source
-from pressmark.tabular.detection import Crlf
+from pressmark.fixity import Progress
+from pressmark.stores import Source
+
+if TYPE_CHECKING:
+    from pressmark.tabular.detection import Crlf
 
 __all__ = ["put_command"]
 
@@ -95,14 +98,18 @@ def put_command(
     if identifier is not None:
         if not sources:
             raise CallError("give SOURCE, a file or directory")
-        refuse_missing(sources)
+        _refuse_missing(sources)
     stored = failed = warned = 0
     with store_endings():
         store = opened(path, kind, layout, identifiers, ignore)
         with open_sink(None, None) as sink:
             reporter = FileProgress(progress_mode(progress, sink), None, transient=True, noun="object")
             objects = Objects(sink, reporter, as_json, null, go_on=True, done="stored")
-            items = _listed(listed, null, crlf) if listed is not None else iter([(identifier or "", _source(sources))])
+            items: Iterable[tuple[str | bytes, Source | Failure]] = [(identifier or "", _source(sources))]
+            if listed is not None:
+                from pressmark.cli.store.listed import listed_sources
+
+                items = listed_sources(listed, null, crlf)
             with reporter:
                 try:
                     for one, source in items:
@@ -123,7 +130,7 @@ def put_command(
                             reporter.report(
                                 f"{quoted(record.id or '')}: {found.severity} {found.kind}: {found.message}"
                             )
-                        reporter.on_event(as_files(Progress(stored, failed)))
+                        reporter.on_event(Progress(stored, 0, failed))
                 except KeyboardInterrupt:
                     objects.flush()
                     raise Interrupted(f"interrupted after {format_count(stored, 'object')}") from None
@@ -136,6 +143,14 @@ def put_command(
     return Failure.exit_code if failed or objects.unwritten else 0
 
 
+def _refuse_missing(sources: tuple[bytes, ...]) -> None:
+    for source in sources:
+        try:
+            os.stat(source)
+        except OSError as error:
+            raise CallError(f"{os.fsdecode(source)}: {cause(error)}") from None
+
+
 def _source(sources: tuple[bytes, ...]) -> Source:
     if len(sources) == 1:
         return sources[0]
@@ -146,12 +161,3 @@ def _source(sources: tuple[bytes, ...]) -> Source:
             raise CallError(f"two SOURCE are called {name}; put them into a directory")
         named[name] = source
     return named
-
-
-def _listed(path: str, null: bool, crlf: Crlf | None) -> Iterator[tuple[bytes, Source | Failure]]:
-    with open_lines(path, null, crlf) as source:
-        for number, identifier, found in pairs_of(source, null):
-            if found:
-                yield identifier, found
-            else:
-                yield identifier, Failure(f"{source.name}:{number}: expected identifier, TAB and source")

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import click
 
 from pressmark.cli.common.console import CallError, Failure, Interrupted, say
-from pressmark.cli.common.file_formats import CRLF_OPTION
+from pressmark.cli.common.crlf_option import CRLF_OPTION
 from pressmark.cli.common.file_progress import FileProgress, format_count
-from pressmark.cli.common.files import open_lines, open_sink
+from pressmark.cli.common.files import open_sink
 from pressmark.cli.common.progress import progress_mode
-from pressmark.cli.store.options import JSON, as_files, opened, pairs_of, store_endings, store_options
+from pressmark.cli.store.options import JSON, opened, store_endings, store_options
 from pressmark.cli.store.output import Objects
 from pressmark.errors import IdentifierError, ObjectError
-from pressmark.stores import Progress
-from pressmark.tabular.detection import Crlf
+from pressmark.fixity import Progress
+
+if TYPE_CHECKING:
+    from pressmark.tabular.detection import Crlf
 
 __all__ = ["rm_command"]
 
@@ -68,7 +71,11 @@ def rm_command(
         store = opened(path, kind, layout, identifiers, ignore)
         with open_sink(None, None) as sink:
             reporter = FileProgress(progress_mode(progress, sink), None, transient=True, noun="object")
-            items: Iterator[str | bytes] = _listed(listed, null, crlf) if listed is not None else iter(removed)
+            items: Iterable[str | bytes] = removed
+            if listed is not None:
+                from pressmark.cli.store.listed import listed_identifiers
+
+                items = listed_identifiers(listed, null, crlf)
             with reporter:
                 try:
                     for one in items:
@@ -79,7 +86,7 @@ def rm_command(
                             reporter.fail(str(error))
                             continue
                         done += 1
-                        reporter.on_event(as_files(Progress(done, failed)))
+                        reporter.on_event(Progress(done, 0, failed))
                 except KeyboardInterrupt:
                     raise Interrupted(f"interrupted after {format_count(done, 'object')}") from None
             if as_json:
@@ -88,9 +95,3 @@ def rm_command(
                 objects.flush()
     say(f"{format_count(done, 'object')} removed")
     return Failure.exit_code if failed else 0
-
-
-def _listed(path: str, null: bool, crlf: Crlf | None) -> Iterator[bytes]:
-    with open_lines(path, null, crlf) as source:
-        for _number, identifier, more in pairs_of(source, null):
-            yield identifier if more is None else identifier + b"\t" + more

@@ -17,7 +17,7 @@ from pressmark.fixity import Outcome
 from pressmark.fs.atomic import replace_file
 from pressmark.fs.durable import exists, flush_directory, is_directory
 from pressmark.fs.entries import longest_inside, scan
-from pressmark.fs.moves import exchange, make_parents, prune_empty_parents, rename_new
+from pressmark.fs.moves import make_parents, prune_empty_parents, rename_new, replace_directory, restore
 from pressmark.fs.names import decode_fs, encode_fs, existing_spelling, is_blocked, is_case_insensitive, too_long
 from pressmark.fs.removal import remove_tree
 from pressmark.fs.run_directories import RunDirectory
@@ -313,18 +313,10 @@ class BagFolder(BagFolderReader):
         aside = path + REPLACED
         if old == place:
             self._sweep(shop, place)
-        elif exists(path):
+        elif not restore(aside, path):
             reason = f"{decode_fs(place)} is there, and is another's; move it away"
             raise ObjectError(self.root, identifier, "collision", reason)
-        if old != place or not exchange(new, path):
-            if old == place:
-                os.rename(path, aside)
-            try:
-                rename_new(new, path)
-            except BaseException:
-                if old == place:
-                    os.rename(aside, path)
-                raise
+        if replace_directory(new, path, aside) == aside:
             os.rename(aside, shop / b"replaced")
         flush_directory(os.path.dirname(path))
         return place

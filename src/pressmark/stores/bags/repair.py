@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from pressmark.fs.durable import flush_directory
 from pressmark.fs.entries import would_be_empty
-from pressmark.fs.moves import prune_empty_parents, rename_new
+from pressmark.fs.moves import prune_empty_parents, restore
 from pressmark.fs.names import encode_fs
 from pressmark.fs.run_directories import RunDirectory
 from pressmark.reports import Problem, Report
@@ -79,8 +79,7 @@ def _mend(
     if action == "finish":
         if shop is None:
             yield place
-        elif os.path.lexists(path) and not os.path.lexists(own):  # else another run has finished it
-            rename_new(path, own)
+        elif restore(path, own):  # else another run has finished it
             flush_directory(os.path.dirname(path))
             yield place
     elif action == "remove":

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from pressmark.errors import LayoutConfigError, StoreError, quoted, quoted_value
-from pressmark.fs.durable import flush_directory, flush_tree
+from pressmark.fs.atomic import replace_file
+from pressmark.fs.durable import flush_tree
 from pressmark.fs.entries import DirectoryEntry, scan
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.layouts import Layout, layout_from_config, list_layouts
@@ -103,12 +104,11 @@ def create_root(root: bytes, layout: Layout, version: str, description: str | No
         _clear_unfinished(root)
     if layout.parameters():  # ocfl-py 2.1.0 stops at a configuration of 0002, which has nothing to configure
         write_extension(root, layout)
-    _write_new(os.path.join(root, LAYOUT), layout_file(layout, description))
+    part = os.path.join(root, _NEW)
+    replace_file(os.path.join(root, LAYOUT), layout_file(layout, description), part=part)
     flush_tree(root)
     name, content = declaration(ROOT, version)
-    _write_new(os.path.join(root, _NEW), content)
-    os.replace(os.path.join(root, _NEW), os.path.join(root, name))
-    flush_directory(root)
+    replace_file(os.path.join(root, name), content, part=part)
 
 
 def _clear_unfinished(root: bytes) -> None:
@@ -135,13 +135,6 @@ def _clear_unfinished(root: bytes) -> None:
     for name in (*folders, EXTENSIONS):
         if os.path.isdir(os.path.join(root, name)):
             os.rmdir(os.path.join(root, name))
-
-
-def _write_new(path: bytes, data: bytes) -> None:
-    with open(path, "xb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
 
 
 def read_root(storage: Storage) -> RootFacts:

@@ -20,11 +20,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pressmark.errors import LayoutConfigError
-from pressmark.fs.durable import flush_directory
+from pressmark.fs.atomic import replace_file
 from pressmark.fs.entries import DirectoryEntry, scan
 from pressmark.fs.moves import prune_empty_parents
 from pressmark.fs.names import encode_fs
-from pressmark.fs.run_directories import RunDirectory, clear, own_leftovers
+from pressmark.fs.run_directories import RunDirectory, own_leftovers
 from pressmark.layouts import Layout, layout_from_config
 from pressmark.reports import Problem, Report
 from pressmark.stores.exceptions import store_errors, unrepaired
@@ -74,9 +74,9 @@ class _Repair:
         for path in own_leftovers(self._workshop):
             self._tell(Changed("remove", os.path.relpath(path, self._root)))
             done.add(("leftover", os.path.relpath(path, self._root)))
-        if not self._dry_run:
-            clear(self._workshop)
-            prune_empty_parents(self._root, EXTENSIONS + b"/" + WORKSHOP)
+        if not self._dry_run and os.path.isdir(self._workshop):
+            with self._shop():
+                pass  # entering it clears it, leaving it removes it
         stuck: list[Problem] = []
         for found, place in self._problems():
             try:
@@ -205,15 +205,8 @@ class _Repair:
         return True
 
     def _replace(self, target: bytes, data: bytes) -> None:
-        with self._shop() as workshop:
-            aside = workshop / b"file"
-            with open(aside, "xb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            with workshop.lock():
-                os.replace(aside, target)
-            flush_directory(os.path.dirname(target))
+        with self._shop() as workshop, workshop.lock():
+            replace_file(target, data, part=workshop / b"file")
 
     @contextlib.contextmanager
     def _shop(self) -> Iterator[RunDirectory]:

@@ -218,21 +218,28 @@ class Walk(Generic[T]):
         :raises OSError: it cannot be read
         """
 
-        def is_usual(entries: list[DirectoryEntry] | None) -> bool:
+        def is_usual(entries: list[DirectoryEntry] | FileNotFoundError | None) -> bool:
+            if isinstance(entries, FileNotFoundError):
+                return False
             if entries is None or inside is not None or is_object_root(entries):
                 return True
             return bool(entries) and all(entry.kind == "directory" for entry in entries)
 
-        def look() -> list[DirectoryEntry] | None:
+        def look() -> list[DirectoryEntry] | FileNotFoundError | None:
             try:
                 entries = self._storage.scan(place)
-            except FileNotFoundError:
-                if self._is_listed(place):
-                    raise
-                return None
+            except FileNotFoundError as error:
+                # Listed all the same, it was made again meanwhile, or cannot be read.
+                return error if self._is_listed(place) else None
             return [entry for entry in entries if not self._ignored(entry.name)]
 
-        return agreed(look(), look, is_usual, self._shop)[0]
+        def is_same(one: object, other: object) -> bool:
+            return one == other or (isinstance(one, FileNotFoundError) and isinstance(other, FileNotFoundError))
+
+        found = agreed(look(), look, is_usual, self._shop, is_same=is_same)[0]
+        if isinstance(found, FileNotFoundError):
+            raise found
+        return found
 
     def _is_listed(self, place: bytes) -> bool:
         above, name = os.path.split(place)

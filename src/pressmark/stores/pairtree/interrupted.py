@@ -9,7 +9,7 @@ from typing import BinaryIO
 
 from pressmark.errors import ObjectError
 from pressmark.fs.durable import exists
-from pressmark.fs.moves import rename_new
+from pressmark.fs.moves import restore
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.fs.removal import remove_tree
 from pressmark.stores.pairtree.walk import REPLACED, Contents, is_morty
@@ -70,8 +70,8 @@ def replaced_names(directory: bytes) -> list[bytes]:
 def take_back(directory: bytes) -> None:
     """Undo an interrupted replacing, or finish it where the new object is there already."""
     aside = os.path.join(directory, REPLACED)
-    for name in replaced_names(directory):
-        rename_new(os.path.join(aside, name), os.path.join(directory, name))
+    for name in sorted(os.listdir(aside)):
+        restore(os.path.join(aside, name), os.path.join(directory, name))
     remove_tree(aside)
 
 

@@ -9,9 +9,9 @@ from typing import Literal
 from pressmark.errors import ObjectError, StoreError, quoted
 from pressmark.fixity import Outcome
 from pressmark.fixity.copying import Event as CopyEvent
-from pressmark.fs.durable import flush_directory, flush_tree
+from pressmark.fs.durable import exists, flush_directory, flush_tree
 from pressmark.fs.entries import longest_inside
-from pressmark.fs.moves import exchange, make_parents, prune_empty_parents, rename_new
+from pressmark.fs.moves import make_parents, prune_empty_parents, rename_new, replace_directory
 from pressmark.fs.names import decode_fs, encode_fs, existing_spelling, is_case_insensitive, too_long
 from pressmark.fs.run_directories import RunDirectory
 from pressmark.layouts import Layout, Pairtree
@@ -22,8 +22,7 @@ from pressmark.stores.pairtree.encapsulation import encapsulate
 from pressmark.stores.pairtree.interrupted import is_one_directory, take_back
 from pressmark.stores.pairtree.pairtree_reader import PairtreeReader
 from pressmark.stores.pairtree.version_files import (
-    PREFIX,
-    VERSION,
+    UNFINISHED,
     encoded_prefix,
     prefix_of,
     write_prefix,
@@ -57,7 +56,7 @@ class PairtreeStore(PairtreeReader):
         with store_errors(base):
             os.makedirs(base, exist_ok=True)
             # What an interrupted call has left is written again.
-            strangers = sorted(set(os.listdir(base)) - {PREFIX, VERSION})
+            strangers = sorted(set(os.listdir(base)) - UNFINISHED)
             if strangers:
                 raise StoreError(
                     base, f"it holds {decode_fs(strangers[0])!r}: name a directory that is empty or not there"
@@ -219,18 +218,16 @@ class PairtreeStore(PairtreeReader):
     def _replace(self, shop: RunDirectory, new: bytes, directory: bytes, name: bytes) -> None:
         """Put the new object in the place of the old one, which goes into the workshop."""
         old = os.path.join(directory, name)
-        if exchange(new, old):
-            return
-        # Under its name, which tells whoever comes next whether the new object has taken its place.
         aside = os.path.join(directory, REPLACED)
-        os.mkdir(aside)
-        os.rename(old, os.path.join(aside, name))
         try:
-            rename_new(new, old)
+            # Under its name, which tells the next run whether the new object has taken its place.
+            left = replace_directory(new, old, os.path.join(aside, name))
         except BaseException:
-            take_back(directory)
+            if exists(aside):
+                take_back(directory)
             raise
-        os.rename(aside, shop / b"replaced")
+        if left != new:
+            os.rename(aside, shop / b"replaced")
 
     def delete(self, identifier: str | bytes) -> None:
         """Remove one object, never the objects below it; then directories above it that are empty.

@@ -5,15 +5,18 @@ from __future__ import annotations
 import os
 
 from pressmark.errors import StoreError
-from pressmark.fs.atomic import new_file
+from pressmark.fs.atomic import replace_file
 from pressmark.reports import Problem
 from pressmark.stores.exceptions import store_errors
 from pressmark.stores.problems import problem
 
-__all__ = ["PREFIX", "VERSION", "encoded_prefix", "prefix_of", "version_problems", "write_prefix", "write_version"]
+__all__ = ["UNFINISHED", "encoded_prefix", "prefix_of", "version_problems", "write_prefix", "write_version"]
 
 PREFIX = b"pairtree_prefix"
 VERSION = b"pairtree_version0_1"
+_PART = b".new"
+#: What an interrupted creation may leave beside pairtree_root.
+UNFINISHED = frozenset({PREFIX, VERSION, PREFIX + _PART, VERSION + _PART})
 VERSION_TEXT = (
     "This directory conforms to Pairtree Version 0.1. Updated spec:\n"
     "http://www.cdlib.org/inside/diglib/pairtree/pairtreespec.html\n"
@@ -72,21 +75,15 @@ def write_prefix(base: bytes, data: bytes) -> None:
     """Write what :func:`encoded_prefix` has given; no file for the empty prefix."""
     path = os.path.join(base, PREFIX)
     if data:
-        _write(path, data)
+        replace_file(path, data, part=path + _PART)
     elif os.path.exists(path):  # of an interrupted call
         os.unlink(path)
 
 
 def write_version(base: bytes) -> None:
     """Write the file that says which version of Pairtree this is."""
-    _write(os.path.join(base, VERSION), VERSION_TEXT.encode())
-
-
-def _write(path: bytes, data: bytes) -> None:
-    with open(path, "wb", opener=new_file) as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
+    path = os.path.join(base, VERSION)
+    replace_file(path, VERSION_TEXT.encode(), part=path + _PART)
 
 
 def version_problems(base: bytes) -> list[Problem]:

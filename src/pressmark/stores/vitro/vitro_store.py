@@ -10,7 +10,7 @@ from typing import Any, Literal
 from pressmark.errors import IdentifierError, ObjectError, StoreError, quoted
 from pressmark.fixity import Outcome
 from pressmark.fixity.copying import Event as CopyEvent
-from pressmark.fs.atomic import Replacement
+from pressmark.fs.atomic import Replacement, replace_file
 from pressmark.fs.durable import exists, flush_directory, flush_tree
 from pressmark.fs.entries import scan
 from pressmark.fs.moves import make_parents, prune_empty_parents, rename_new
@@ -270,13 +270,9 @@ class VitroStore(VitroReader):
 
 def _write(shop: RunDirectory, base: bytes, namespaces: Mapping[str, str], encoding: str) -> None:
     """Write the namespaces file at once."""
-    new = shop / NAMESPACES
-    with open(new, "wb") as file:
-        try:
-            file.write(render(namespaces).encode(encoding))
-        except UnicodeEncodeError:
-            raise StoreError(os.path.join(base, NAMESPACES), f"a namespace cannot be written in {encoding}") from None
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(new, os.path.join(base, NAMESPACES))
-    flush_directory(base)
+    path = os.path.join(base, NAMESPACES)
+    try:
+        data = render(namespaces).encode(encoding)
+    except UnicodeEncodeError:
+        raise StoreError(path, f"a namespace cannot be written in {encoding}") from None
+    replace_file(path, data, part=shop / NAMESPACES)

@@ -1,0 +1,127 @@
+"""What OCFL is does not depend on where a root is kept: walk, check and objects with a storage in memory."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import shutil
+import stat
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+import pytest
+
+from pressmark.errors import ObjectError
+from pressmark.fixity import Outcome
+from pressmark.fs.entries import DirectoryEntry
+from pressmark.stores.ocfl.check import Check
+from pressmark.stores.ocfl.storage import LocalStorage, Storage
+
+from .samples import create, kinds, source
+
+
+class MemoryStorage:
+    """The files of a directory, as they were when it was loaded."""
+
+    def __init__(self, folder: Path) -> None:
+        self.files = {os.fsencode(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+    def below(self, place: bytes) -> MemoryStorage:
+        inside = MemoryStorage(Path(os.devnull))
+        head = place + b"/"
+        inside.files = {name.removeprefix(head): data for name, data in self.files.items() if name.startswith(head)}
+        return inside
+
+    def path(self, place: bytes) -> bytes:
+        return b"/memory/" + place
+
+    def scan(self, directory: bytes) -> list[DirectoryEntry]:
+        head = directory + b"/" if directory else b""
+        found = {}
+        for name in self.files:
+            if name.startswith(head):
+                first, slash, _rest = name.removeprefix(head).partition(b"/")
+                found[first] = DirectoryEntry(first, "directory" if slash else "file", False)
+        if not found:
+            raise FileNotFoundError(2, "No such file or directory", directory)
+        return sorted(found.values())
+
+    def exists(self, place: bytes) -> bool:
+        return any(name == place or name.startswith(place + b"/") for name in self.files)
+
+    def status(self, place: bytes) -> os.stat_result:
+        data = self.read(place)
+        number = int.from_bytes(hashlib.sha256(data).digest()[:4], "big")
+        return os.stat_result((stat.S_IFREG | 0o644, number, 1, 1, 0, 0, len(data), 0, 0, 0))
+
+    def why_unreadable(self, file: bytes) -> OSError | None:
+        return None if file in self.files else FileNotFoundError(2, "No such file or directory", file)
+
+    def open(self, file: bytes) -> tuple[BinaryIO, os.stat_result]:
+        return io.BytesIO(self.read(file)), self.status(file)
+
+    def read(self, file: bytes, limit: int = -1) -> bytes:
+        if file not in self.files:
+            raise FileNotFoundError(2, "No such file or directory", file)
+        return self.files[file] if limit < 0 else self.files[file][:limit]
+
+    def hash_files(self, files: Iterable[bytes], algorithms: tuple[str, ...], threads: int) -> Iterator[Outcome]:
+        for file in files:
+            data = self.read(file)
+            digests = {name: hashlib.new(name, data).hexdigest() for name in algorithms}
+            yield Outcome(file, digests, len(data), None, None)
+
+    def publish(self, new: bytes, place: bytes) -> None:
+        raise OSError(30, "Read-only file system", place)
+
+    def replace(self, new: bytes, place: bytes) -> bool:
+        raise OSError(30, "Read-only file system", place)
+
+    def withdraw(self, place: bytes, to: bytes) -> None:
+        raise OSError(30, "Read-only file system", place)
+
+
+def test_a_root_in_memory(tmp_path: Path) -> None:
+    """Nothing but the storage is asked for what is in a root: its directory is gone."""
+    root = create(tmp_path / "root")
+    identifiers = ["info:a/1", "info:a/2", "info:b/3"]
+    for identifier in identifiers:
+        root.put(identifier, source(tmp_path / "in"))
+    root.put(identifiers[0], source(tmp_path / "other", {"a.txt": b"other"}), replace=True)
+    on_disk = [record.id for record in root.objects()]
+    memory = MemoryStorage(tmp_path / "root")
+    root.storage = memory
+    shutil.rmtree(tmp_path / "root")
+
+    assert [record.id for record in root.objects(threads=1)] == on_disk
+    assert [record.id for record in root.objects(threads=3)] == on_disk
+    report = root.check(digests=True, threads=1)
+    assert (kinds(report), report.counts) == ([], {"objects": 3, "files": 7, "bytes": 23})
+    with root.get(identifiers[0]).open("a.txt") as file:
+        assert file.read() == b"other"
+    with pytest.raises(ObjectError) as caught:
+        root.get("info:c/4")
+    assert caught.value.kind == "missing"
+
+    place = root.place(identifiers[1])
+    memory.files[place + b"/v1/content/a.txt"] = b"oNe"
+    del memory.files[root.place(identifiers[2]) + b"/inventory.json.sha512"]
+    memory.files[place + b"/v1/content/extra"] = b""
+    found = Check(root, None, None, None).report(True, 1, ())
+    assert kinds(found) == ["content-extra", "content-mismatch", "sidecar-missing"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs symbolic links and named pipes")
+def test_what_is_no_file_is_not_read(tmp_path: Path) -> None:
+    """A link is not followed, and a named pipe not waited for."""
+    (tmp_path / "file").write_bytes(b"data")
+    (tmp_path / "link").symlink_to("file")
+    os.mkfifo(tmp_path / "pipe")
+    storage: Storage = LocalStorage(os.fsencode(tmp_path))
+    assert storage.read(b"file", 2) == b"da"
+    for name in (b"link", b"pipe", b"."):
+        with pytest.raises(OSError, match=r"not a regular file|symbolic links"):
+            storage.read(name)
+    assert stat.S_ISLNK(storage.status(b"link").st_mode)

@@ -1,0 +1,245 @@
+"""What earlier versions of Pressmark left behind when they were killed: finished, undone or reported, never cleared.
+
+The trees are those that the code of before the folders ``stores/{pairtree,vitro,ocfl,bags}`` left, name by name.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import pressmark
+from pressmark import stores
+from pressmark.stores import Changed, Store
+from support.trees import snapshot, write
+
+WORKSHOPS = {
+    "pairtree": "pairtree_pressmark",
+    "vitro": "file_storage_pressmark",
+    "ocfl": "extensions/pressmark-staging",
+    "bags": ".pressmark-work",
+}
+RUN = "afb73625dcaa50b7"
+# What a run had prepared; a new version of an OCFL object was called by a number.
+PREPARED = {"pairtree": "object/f", "vitro": "object/f", "ocfl": "1/v2/content/f", "bags": "bag/data/f"}
+
+
+@pytest.fixture(params=WORKSHOPS)
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
+    """A store with one object, ``abc``, of the file ``f``."""
+    write(tmp_path, {"old/f": b"old", "new/f": b"new", "both/f": b"f", "both/g": b"g"})
+    layout = pressmark.layout("0002") if request.param == "ocfl" else None
+    made = stores.create(request.param, tmp_path / "store", layout)
+    made.put("abc", tmp_path / "old")
+    return made
+
+
+def of_kind(*kinds: str) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("store", kinds, indirect=True)
+
+
+def leave_run(store: Store, *, in_turn: bool) -> Path:
+    """Leave what a run left that was killed before anything was moved: readable for all, unlike today's."""
+    shop = Path(store.root) / WORKSHOPS[store.kind]
+    (shop / RUN).mkdir(mode=0o755, parents=True)
+    write(shop / RUN, {"lock": b"", PREPARED[store.kind]: b"new"})
+    if in_turn:
+        (shop / "lock").write_bytes(b"")
+    return shop
+
+
+def content(store: Store) -> dict[str, bytes]:
+    """Return the object's files."""
+    found = store.get("abc")
+    return {name: Path(os.fsdecode(path)).read_bytes() for name, path in found.files()}
+
+
+def kinds(store: Store) -> set[str]:
+    """Return the kinds of problems that a check finds; OCFL advises these identifiers to be URIs."""
+    return {one.kind for one in store.check(digests=True).problems} - {"inventory-advice"}
+
+
+def traces(store: Store) -> list[str]:
+    """Return what is left with a name of Pressmark's."""
+    names = (os.fsdecode(name) for name in snapshot(Path(store.root)))
+    return [name for name in names if "pressmark" in name and not name.endswith("bags.json")]
+
+
+FINISHERS: dict[str, Callable[[Store, Path], object]] = {
+    "repair": lambda store, _folder: store.repair(),
+    "put": lambda store, folder: store.put("abc", folder / "new", replace=True),
+    "delete": lambda store, _folder: store.delete("abc"),
+}
+
+
+@pytest.mark.parametrize("finisher", FINISHERS)
+@pytest.mark.parametrize("in_turn", [False, True])
+def test_a_private_directory(store: Store, tmp_path: Path, in_turn: bool, finisher: str) -> None:
+    """It is reported, the object is as before, and the next change or a repair removes it."""
+    shop = leave_run(store, in_turn=in_turn)
+    before = snapshot(shop)
+    assert kinds(store) == {"leftover"}
+    assert content(store) == {"f": b"old"}
+    assert snapshot(shop) == before, "looking must remove nothing"
+    FINISHERS[finisher](store, tmp_path)
+    assert traces(store) == []
+    assert kinds(store) == set()
+    if finisher != "delete":
+        assert content(store) == {"f": b"new" if finisher == "put" else b"old"}
+
+
+def test_what_is_no_run(store: Store, tmp_path: Path) -> None:
+    """A file among private directories is nothing that a run leaves: it stays."""
+    shop = leave_run(store, in_turn=True)
+    (shop / "notes.txt").write_bytes(b"mine")
+    store.put("abc", tmp_path / "new", replace=True)
+    store.repair()
+    assert (shop / "notes.txt").read_bytes() == b"mine"
+    assert not (shop / RUN).exists()
+
+
+# --- replacements that were interrupted -------------------------------------------------------------------------------
+
+
+def interrupt(store: Store, name: str = "abc") -> tuple[Path, Path]:
+    """Have the old object put aside, and nothing in its place; return where it is and where it belongs."""
+    leave_run(store, in_turn=True)
+    root = Path(store.root)
+    if store.kind == "bags":
+        old, place = root / f"{name}.pressmark-old", root / name
+    else:
+        place = root / "pairtree_root/ab/c" / name
+        old = place.parent / "pairtree_pressmark-old" / name
+        old.parent.mkdir()
+    place.rename(old)
+    return old, place
+
+
+@of_kind("pairtree", "bags")
+@pytest.mark.parametrize("finisher", FINISHERS)
+def test_the_old_object_put_aside(store: Store, tmp_path: Path, finisher: str) -> None:
+    """It is what the store has, and is moved back before anything else is done to it."""
+    interrupt(store)
+    assert kinds(store) == {"leftover", "unfinished"}
+    assert content(store) == {"f": b"old"}
+    FINISHERS[finisher](store, tmp_path)
+    assert traces(store) == []
+    assert kinds(store) == set()
+    if finisher != "delete":
+        assert content(store) == {"f": b"new" if finisher == "put" else b"old"}
+
+
+@of_kind("pairtree", "bags")
+@pytest.mark.parametrize("finisher", FINISHERS)
+def test_the_new_object_in_its_place(store: Store, tmp_path: Path, finisher: str) -> None:
+    """Where the new one has taken its place, only the old one goes."""
+    old, place = interrupt(store)
+    shutil.copytree(old, place)
+    files = [place / "data/f", place / "manifest-sha512.txt"] if store.kind == "bags" else [place / "f"]
+    assert all(path.is_file() for path in files)
+    assert content(store) == {"f": b"old"}
+    assert kinds(store) >= {"leftover"}
+    FINISHERS[finisher](store, tmp_path)
+    assert traces(store) == []
+    if finisher == "delete":
+        assert list(store.objects()) == []
+    else:
+        assert content(store) == {"f": b"new" if finisher == "put" else b"old"}
+
+
+@of_kind("pairtree")
+def test_a_split_end_half_moved(store: Store) -> None:
+    """What an interrupted repair has moved already is read with the rest, and the next repair goes on."""
+    place = Path(store.root) / "pairtree_root/ab/c"
+    shutil.rmtree(place / "abc")
+    write(place, {"pairtree_pressmark-obj/one": b"1", "two": b"2"})
+    assert kinds(store) == {"unfinished"}
+    assert content(store) == {"one": b"1", "two": b"2"}
+    store.repair()
+    assert snapshot(place).keys() >= {b"obj/one", b"obj/two"}
+    assert traces(store) == []
+    assert content(store) == {"one": b"1", "two": b"2"}
+
+
+@of_kind("vitro")
+@pytest.mark.parametrize("finisher", FINISHERS)
+def test_a_file_that_was_to_be_renamed(store: Store, tmp_path: Path, finisher: str) -> None:
+    """New content under the old name has its new name already for who reads it; the next run renames it."""
+    shop = leave_run(store, in_turn=True)
+    place = Path(store.root) / "file_storage_root/abc"
+    (place / "f").write_bytes(b"new")
+    (shop / "renaming").write_text(json.dumps(["abc", "f", "g", (place / "f").stat().st_ino]))
+    assert kinds(store) == {"leftover", "unfinished"}
+    assert content(store) == {"g": b"new"}
+    changes: list[object] = []
+    if finisher == "repair":
+        store.repair(on_event=changes.append)
+        assert {one.action for one in changes if isinstance(one, Changed)} == {"finish", "remove"}
+    else:
+        FINISHERS[finisher](store, tmp_path)
+    assert traces(store) == []
+    assert [path.name for path in place.glob("*")] == {"repair": ["g"], "put": ["f"], "delete": []}[finisher]
+
+
+@of_kind("vitro")
+def test_a_note_of_what_was_not_begun(store: Store) -> None:
+    """The journal names content that has not come: the file keeps its name."""
+    shop = leave_run(store, in_turn=True)
+    (shop / "renaming").write_text(json.dumps(["abc", "f", "g", 1]))
+    (shop / "renaming.new").write_bytes(b"[")
+    assert content(store) == {"f": b"old"}
+    store.repair()
+    assert traces(store) == []
+    assert content(store) == {"f": b"old"}
+
+
+@of_kind("ocfl")
+def test_an_exchanged_object(store: Store, tmp_path: Path) -> None:
+    """After the exchange, the private directory has the old object, whose files have two names until it goes."""
+    shop = leave_run(store, in_turn=True)
+    place = Path(store.root) / "abc"
+    store.put("abc", tmp_path / "new", replace=True)
+    (shop / RUN / "1").mkdir(parents=True)
+    (shop / RUN / "lock").write_bytes(b"")
+    (shop / RUN / "1/f").hardlink_to(place / "v1/content/f")
+    assert {"leftover", "hard-link"} == kinds(store)
+    assert content(store) == {"f": b"new"}
+    store.repair()
+    assert kinds(store) == set()
+    assert traces(store) == []
+
+
+@of_kind("ocfl")
+def test_a_root_half_made(store: Store, tmp_path: Path) -> None:
+    """The same call finishes it; a file that is none of its own is named, and stays."""
+    folder = tmp_path / "half"
+    names = {"declaration.pressmark-new": b"ocfl_1.1\n", "ocfl_layout.json": b"{"}
+    write(folder, {**names, "notes.txt": b"mine"})
+    with pytest.raises(pressmark.StoreError, match=r"notes\.txt"):
+        stores.create(store.kind, folder, "0003")
+    assert (folder / "notes.txt").read_bytes() == b"mine"
+    (folder / "notes.txt").unlink()
+    assert stores.create(store.kind, folder, "0003").check().ok
+    assert not (folder / "declaration.pressmark-new").exists()
+
+
+@of_kind("pairtree", "vitro", "bags")
+def test_a_store_half_made(store: Store, tmp_path: Path) -> None:
+    """What an interrupted creation has written is written again; anything else is named, and stays."""
+    first = {
+        "pairtree": {"pairtree_version0_1": b"This dir", "pairtree_prefix": b""},
+        "vitro": {"file_storage_namespaces.properties": b"", f"file_storage_pressmark/{RUN}/lock": b""},
+        "bags": {".pressmark-bags.json.new": b"{"},
+    }
+    folder = tmp_path / "half"
+    write(folder, {**first[store.kind], "notes.txt": b"mine"})
+    with pytest.raises(pressmark.StoreError, match=r"notes\.txt"):
+        stores.create(store.kind, folder)
+    assert (folder / "notes.txt").read_bytes() == b"mine"
+    (folder / "notes.txt").unlink()
+    assert stores.create(store.kind, folder).check().ok
