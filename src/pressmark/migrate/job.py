@@ -43,7 +43,7 @@ class _Job:
 class Migrate(_Job):
     """Objects of a plan into the destination: a row each in ``<chunk>.jsonl``.
 
-    The lines of a chunk are those of :class:`~pressmark.migrate.planning.entry.PlanEntry`, from ``start`` to ``stop`` in
+    The lines of a chunk are those of :class:`~pressmark.migrate.planning.entry.PlanEntry`, from ``start`` to ``stop``
     bytes.
     """
 
