@@ -21,11 +21,11 @@ import pytest
 
 from pressmark import layout, migrate, stores
 from pressmark.cli.common.progress import ProgressMode
-from pressmark.cli.migrate import watch
-from pressmark.cli.migrate.output import refusal_text, row_text
-from pressmark.cli.migrate.watch import Watch, text_of
+from pressmark.cli.migrate import reporter
+from pressmark.cli.migrate.output import conflict_text, row_text
+from pressmark.cli.migrate.reporter import ProgressReporter, text_of
 from pressmark.errors import JobError, ReportError
-from pressmark.migrate import Progress
+from pressmark.migrate import MigrationProgress
 from pressmark.migrate.execution import run_result
 from pressmark.migrate.execution import verify as verifying
 
@@ -149,8 +149,7 @@ def test_dry_run(call: Call, books: Path) -> None:
     assert len(entries) == 3
     assert f"'{IDS[0]}': 'pairtree_root/b' to 'c17/2b1/054/ark%3a%2f13030%2fb'" in entries
     assert result.stderr == (
-        "pressmark: root: 3 objects would be migrated by copy; 6 files, 6 B; 1 left out as not proper;"
-        " nothing was written\n"
+        "pressmark: root: 3 objects would be migrated by copy; 6 files, 6 B; 1 invalid; nothing was written\n"
     )
     result = call("migrate", "books", "root", *OCFL, "--dry-run", "--json")
     *warnings, last = lines(result.stdout)
@@ -171,7 +170,7 @@ def test_refused(call: Call, books: Path) -> None:
         assert part in line
     refused = books.parent / "root.migration" / "refused.jsonl"
     assert result.stderr == (
-        f"pressmark: root: refused, and nothing was written there: 1 reason, each on standard output and in {refused}\n"
+        f"pressmark: root: plan refused, nothing written: 1 conflict, listed on stdout and in {refused}\n"
     )
     assert not (books.parent / "root").exists()
     result = call("migrate", "books", "root", *OCFL, "--map", "map", "--json")
@@ -187,39 +186,42 @@ def test_refusals_name_all_sides() -> None:
     """Up to ten objects of a clash are named, the others counted; a refusal may be about none."""
     sides = [{"source_id": f"i{number}", "source": f"p{number}", "target": None} for number in range(12)]
     record = {"kind": "case", "severity": "error", "count": 30, "message": "why", "objects": sides}
-    text = refusal_text(record)
+    text = conflict_text(record)
     assert text.startswith("error case 'i0' (p0) and 'i1' (p1) and ")
     assert text.endswith(" and 'i9' (p9) and 20 more: why")
-    assert refusal_text({**record, "objects": [], "count": 0, "kind": "space"}) == "error space: why"
+    assert conflict_text({**record, "objects": [], "count": 0, "kind": "space"}) == "error space: why"
     stray = [{"source_id": None, "source": "a\nb", "target": None}]
-    assert refusal_text({**record, "objects": stray, "count": 1}) == "error case 'a\\nb': why"
+    assert conflict_text({**record, "objects": stray, "count": 1}) == "error case 'a\\nb': why"
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["books", "root"], "say what DESTINATION is to be: --to pairtree, --to vitro, --to ocfl or --to bags"),
+        (["books", "root"], "kind of DESTINATION missing; use --to pairtree, --to vitro, --to ocfl or --to bags"),
         (["books", "root", "--to", "ocfl"], "an OCFL storage root needs a layout"),
-        (["books", "root", *OCFL, "--prefix", "x"], "--prefix: with --to pairtree only"),
-        (["books", "root", *OCFL, "--namespace", "x"], "--namespace: with --to vitro only"),
-        (["books", "root", *OCFL, "--identifiers", "name"], "--identifiers: with --to bags only"),
-        (["books", "root", *OCFL, "-a", "md5"], "--algorithm: with --to bags only"),
-        (["books", "root", "--to", "bags", "--content-paths", "0011"], "--content-paths: with --to ocfl only"),
-        (["books", "root", *OCFL, "--column", "x"], "--column goes with --ids only"),
+        (["books", "root", *OCFL, "--prefix", "x"], "--prefix requires --to pairtree"),
+        (["books", "root", *OCFL, "--namespace", "x"], "--namespace requires --to vitro"),
+        (["books", "root", *OCFL, "--identifiers", "name"], "--identifiers requires --to bags"),
+        (["books", "root", *OCFL, "-a", "md5"], "--algorithm requires --to bags"),
+        (["books", "root", "--to", "bags", "--content-paths", "0011"], "--content-paths requires --to ocfl"),
+        (["books", "root", *OCFL, "--column", "x"], "--column requires --ids"),
         (["books", "root", *OCFL, "--workers", "2", "--dask", "tcp://x"], "use only one of --workers"),
-        (["books", "root", *OCFL, "--dry-run", "--report", "a.csv"], "--report does not go with --dry-run"),
-        (["books", "root", "--resume", "--dry-run"], "--resume and --dry-run do not go together"),
-        (["books", "root", "--resume", "--verify-again"], "--resume and --verify-again do not go together"),
-        (["books", "root", "--verify-again", "--dry-run"], "--dry-run and --verify-again do not go together"),
-        (["books", "root", "--catch-up", "--verify-again"], "--catch-up and --verify-again do not go together"),
-        (["books", "root", "--catch-up", "--ids", "x"], "--ids does not go with --catch-up"),
-        (["books", "root", "--verify-again", "--map", "x"], "--map does not go with --verify-again"),
+        (["books", "root", *OCFL, "--dry-run", "--report", "a.csv"], "--report: nothing to report with --dry-run"),
+        (["books", "root", "--resume", "--dry-run"], "use only one of --resume and --dry-run"),
+        (["books", "root", "--resume", "--verify-again"], "use only one of --resume and --verify-again"),
+        (["books", "root", "--verify-again", "--dry-run"], "use only one of --dry-run and --verify-again"),
+        (["books", "root", "--catch-up", "--verify-again"], "use only one of --catch-up and --verify-again"),
+        (["books", "root", "--catch-up", "--ids", "x"], "--ids: not allowed with --catch-up"),
+        (["books", "root", "--verify-again", "--map", "x"], "--map: not allowed with --verify-again"),
         (["books", "root", *OCFL, "--report", "a.doc"], "a report is a .html, .csv, .jsonl or .parquet"),
         (["books", "root", *OCFL, "--report", "no/a.csv"], "parent directory not found"),
-        (["books", "root", *OCFL, "--report", "books/a.csv"], "it would lie in the store books; name a place outside"),
-        (["books", "root", *OCFL, "--report", "root/a.csv"], "it would lie in the store root; name a place outside"),
-        (["books", "root", *OCFL, "--ids", "a.csv", "--report", "./a.csv"], "it would replace the list of --ids"),
-        (["books", "root", *OCFL, "--map", "a.csv", "--report", "a.csv"], "it would replace the list of --map"),
+        (
+            ["books", "root", *OCFL, "--report", "books/a.csv"],
+            "the path is inside the store books",
+        ),
+        (["books", "root", *OCFL, "--report", "root/a.csv"], "the path is inside the store root; name a file outside"),
+        (["books", "root", *OCFL, "--ids", "a.csv", "--report", "./a.csv"], "this is the file of --ids"),
+        (["books", "root", *OCFL, "--map", "a.csv", "--report", "a.csv"], "this is the file of --map"),
         (["books", "root", "--resume"], "no run to resume; omit --resume to start one"),
         (["books", "root", "--catch-up"], "no finished run; --catch-up needs one"),
         (["books", "root", "--verify-again"], "no finished run; --verify-again needs one"),
@@ -251,9 +253,9 @@ def test_a_report_replaces_nothing_of_a_run(call: Call, root: Path, name: str) -
     for arguments in (OCFL, ["--resume"], ["--verify-again"]):
         result = call("migrate", "books", "root", *arguments, "--report", f"root.migration/{name}")
         assert (result.exit_code, result.stdout) == (2, "")
-        assert "the run has a file of this name for itself; name another one" in result.stderr
+        assert "the path belongs to the run; name another file" in result.stderr
     result = call("migrate", "books", "other", *OCFL, "--work", ".", "--report", "plan.jsonl")
-    assert "the run has a file of this name for itself" in result.stderr
+    assert "the path belongs to the run" in result.stderr
     assert {path: path.read_bytes() for path in work.rglob("*.jsonl")} == before
     assert call("migrate", "books", "root", "--resume", "--report", "root.migration/report.jsonl").exit_code == 0
 
@@ -328,7 +330,7 @@ def test_verify_again(call: Call, root: Path) -> None:
     """What was migrated is read again; what has changed since is named."""
     result = call("migrate", "books", "root", "--verify-again")
     assert (result.exit_code, result.stdout) == (0, "")
-    assert result.stderr == "pressmark: root: 3 objects read again: 3 ok; 6 files, 6 B\n"
+    assert result.stderr == "pressmark: root: 3 objects verified: 3 ok; 6 files, 6 B\n"
     [file] = root.glob("**/*13030%2fb/v1/content/one.txt")
     file.chmod(0o644)
     file.write_text("X")
@@ -346,7 +348,7 @@ def test_catch_up(call: Call, root: Path, books: Path) -> None:
     result = call("migrate", "books", "root", "--catch-up", "--dry-run")
     assert (result.exit_code, result.stdout) == (0, "")
     assert "0 objects would be migrated" in result.stderr
-    assert "3 not changed since" in result.stderr
+    assert "3 unchanged" in result.stderr
     store = stores.open(books, durable=False)
     store.put("ark:/13030/new", books.parent / "given")
     store.put(IDS[0], books.parent / "given", replace=True)
@@ -458,7 +460,7 @@ def test_interrupted(call: Call, books: Path, monkeypatch: pytest.MonkeyPatch) -
 
     def interrupted(plan: migrate.Plan, **how: Any) -> migrate.Run:
         Path(plan.work, "begun.json").write_text("{}")
-        how["on_event"](Progress("run", 2, 4, 3, 6, {"ok": 2}))
+        how["on_event"](MigrationProgress("run", 2, 4, 3, 6, {"ok": 2}))
         raise KeyboardInterrupt
 
     monkeypatch.setattr(migrate, "run", interrupted)
@@ -468,7 +470,7 @@ def test_interrupted(call: Call, books: Path, monkeypatch: pytest.MonkeyPatch) -
     assert result.stderr == f"pressmark: interrupted; 2 of 3 objects done; {ending}"
 
     def lost(plan: migrate.Plan, **how: Any) -> migrate.Run:
-        how["on_event"](Progress("run", 2, 4, 3, 6, {"ok": 2}))
+        how["on_event"](MigrationProgress("run", 2, 4, 3, 6, {"ok": 2}))
         raise JobError("tcp://x", "the connection to the Dask scheduler is lost")
 
     monkeypatch.setattr(migrate, "run", lost)
@@ -570,44 +572,44 @@ def test_a_report_that_needs_more(call: Call, books: Path, monkeypatch: pytest.M
 @pytest.mark.parametrize(
     ("event", "first", "seconds", "text"),
     [
-        (Progress("plan", 4000, 10**9), Progress("plan", 0, 0), 0.0, "planning: 4,000 objects, 1 GB"),
+        (MigrationProgress("plan", 4000, 10**9), MigrationProgress("plan", 0, 0), 0.0, "planning: 4,000 objects, 1 GB"),
         (
-            Progress("plan", 4000, 10**9),
-            Progress("plan", 0, 0),
+            MigrationProgress("plan", 4000, 10**9),
+            MigrationProgress("plan", 0, 0),
             10.0,
             "planning: 4,000 objects, 1 GB, 400 objects/s, 100 MB/s",
         ),
         (
-            Progress("run", 4000, 10**9, 6000, 3 * 10**9, {"ok": 3990, "copy_failed": 10}),
-            Progress("run", 2000, 5 * 10**8, 6000, 3 * 10**9),
+            MigrationProgress("run", 4000, 10**9, 6000, 3 * 10**9, {"ok": 3990, "copy_failed": 10}),
+            MigrationProgress("run", 2000, 5 * 10**8, 6000, 3 * 10**9),
             10.0,
             "migrating: 4,000 of 6,000 objects, 1 GB of 3 GB, 200 objects/s, 50 MB/s, 0:40 left, 10 failed",
         ),
         (
-            Progress("remove", 3000, 0, 6000, 9, {"removed": 3000}),
-            Progress("remove", 0, 0, 6000, 9),
+            MigrationProgress("remove", 3000, 0, 6000, 9, {"removed": 3000}),
+            MigrationProgress("remove", 0, 0, 6000, 9),
             60.0,
             "removing sources: 3,000 of 6,000 objects, 0 B of 9 B, 50 objects/s, 1:00 left",
         ),
     ],
 )
-def test_progress_is_told(event: Progress, first: Progress, seconds: float, text: str) -> None:
+def test_progress_is_told(event: MigrationProgress, first: MigrationProgress, seconds: float, text: str) -> None:
     """Objects, bytes, rate and time left, by what this call has done; failures of this phase."""
     assert text_of(event, first, seconds) == text
 
 
 def test_every_phase_has_words() -> None:
     """No phase of a migration is without a name for people."""
-    assert list(watch.PHASES) == list(migrate.PHASES)
+    assert list(reporter.PHASES) == list(migrate.PHASES)
 
 
 def test_a_line_in_a_log(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """A line now and then; what an earlier call has done is not this one's speed."""
     clock = iter([0.0, 0.5, 5.5, 11.0, 12.0, 22.0])
-    monkeypatch.setattr(watch.time, "monotonic", lambda: next(clock))
-    with Watch(ProgressMode.LOG) as told:
+    monkeypatch.setattr(reporter.time, "monotonic", lambda: next(clock))
+    with ProgressReporter(ProgressMode.LOG) as told:
         for objects in (1000, 1100, 1210, 1300, 1430):
-            told.on_event(Progress("run", objects, 0, 2000, 0))
+            told.on_event(MigrationProgress("run", objects, 0, 2000, 0))
     assert capsys.readouterr().err.splitlines() == [
         "pressmark: migrating: 1,210 of 2,000 objects, 0 B of 0 B, 20 objects/s, 0:40 left",
         "pressmark: migrating: 1,430 of 2,000 objects, 0 B of 0 B, 20 objects/s, 0:28 left",

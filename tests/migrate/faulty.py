@@ -1,4 +1,4 @@
-"""A migration of one chunk in a process of its own, with a library of faults preloaded.
+"""A migration of one chunk in a process of its own, with a library of conflicts_of preloaded.
 
     python faulty.py OPTIONS [CHANGE ERRNO]
 

@@ -23,7 +23,7 @@ from pressmark.migrate.planning.plan import write_record
 from pressmark.migrate.reporting.formats import FORMATS, format_of
 from pressmark.migrate.reporting.outcome import Outcome, outcome_of
 from pressmark.migrate.reporting.page import page_text, verdict_of
-from pressmark.migrate.reporting.remedies import WAYS_OUT
+from pressmark.migrate.reporting.remedies import REMEDIES
 from pressmark.migrate.reporting.report import check_report
 from pressmark.migrate.reporting.summary import FIRST, Clock, Summary, summarize
 from pressmark.migrate.rows import Row
@@ -85,8 +85,8 @@ def finished(folder: Path, rows: Iterable[migrate.Row], state: str = "finished",
 
 def test_every_status_has_a_way_out() -> None:
     """No status leaves a person without a next step."""
-    assert list(WAYS_OUT) == list(migrate.STATUSES)
-    assert all(WAYS_OUT[status] == "nothing" for status in migrate.GOOD)
+    assert list(REMEDIES) == list(migrate.STATUSES)
+    assert all(REMEDIES[status] == "nothing" for status in migrate.GOOD)
 
 
 def test_rows_in_short() -> None:
@@ -382,8 +382,8 @@ def test_the_page_says_everything(tmp_path: Path) -> None:
         f"copy_failed: {FIRST + 20} objects",
         f"Reasons: a-code {FIRST + 19}, no-space 1.",
         "source_invalid: 1 object",
-        WAYS_OUT["copy_failed"],
-        WAYS_OUT["source_invalid"],
+        REMEDIES["copy_failed"],
+        REMEDIES["source_invalid"],
         f"The first {FIRST} of {FIRST + 20}",
         "its source was kept: locked",
         "its times could not be kept",
@@ -561,8 +561,8 @@ def test_facts_of_a_line() -> None:
     for mode in (None, "copy"):
         for code in (None, "source_kept"):
             row = Row(look, look, look, look, "exists_same", mode, 3, 4, "sha512", None, "reread", code, look, look)
-            assert Row.facts(row.line()) == ("exists_same", mode, 3, 4, "reread", code, code is None)
-            assert not Row.facts(row._replace(error=None).line()).noted
-            assert not Row.facts(row._replace(status="unverified").line()).noted
+            assert Row.counts(row.line()) == ("exists_same", mode, 3, 4, "reread", code, code is None)
+            assert not Row.counts(row._replace(error=None).line()).noted
+            assert not Row.counts(row._replace(status="unverified").line()).noted
     with pytest.raises(ValueError, match="no line of a report"):
-        Row.facts(b'{"status": "ok"}\n')
+        Row.counts(b'{"status": "ok"}\n')

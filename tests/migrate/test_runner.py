@@ -84,7 +84,7 @@ def check(run: migrate.Run, source: Path, destination: Path) -> None:
 @pytest.mark.parametrize("workers", ["threads", "executor", "processes"])
 def test_workers_of_every_kind(pairtree: Path, tmp_path: Path, workers: str) -> None:
     plan = to_ocfl(pairtree, tmp_path / "root")
-    events: list[migrate.Progress] = []
+    events: list[migrate.MigrationProgress] = []
     if workers == "executor":
         with ThreadPoolExecutor(2) as executor:
             run = migrate.run(plan, executor=executor, on_event=events.append)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pressmark.migrate.execution.run_result import Run
     from pressmark.migrate.execution.verify import verify
     from pressmark.migrate.options import COPY_MODES, IMPROPER, LINKS, VERIFICATIONS, Options, make_options
-    from pressmark.migrate.phases import PHASES, Progress
+    from pressmark.migrate.phases import PHASES, MigrationProgress
     from pressmark.migrate.planning.catch_up import catch_up
     from pressmark.migrate.planning.entry import PlanEntry
     from pressmark.migrate.planning.plan import Plan, refuse_others
@@ -39,10 +39,10 @@ __all__ = [
     "SOURCE_KEPT",
     "STATUSES",
     "VERIFICATIONS",
+    "MigrationProgress",
     "Options",
     "Plan",
     "PlanEntry",
-    "Progress",
     "Row",
     "Run",
     "RunOptions",
@@ -66,7 +66,7 @@ _MODULES = {
     "execution.run_result": ("Run",),
     "execution.verify": ("verify",),
     "options": ("COPY_MODES", "IMPROPER", "LINKS", "VERIFICATIONS", "Options", "make_options"),
-    "phases": ("PHASES", "Progress"),
+    "phases": ("PHASES", "MigrationProgress"),
     "planning.catch_up": ("catch_up",),
     "planning.entry": ("PlanEntry",),
     "planning.plan": ("Plan", "refuse_others"),

@@ -38,7 +38,7 @@ class IdentifierIndex:
         self._base.execute("CREATE TABLE items (number INTEGER PRIMARY KEY, identifier BLOB, value BLOB)")
         self._base.execute("BEGIN")
         self._count = 0
-        self._asked = bytearray()
+        self._used = bytearray()
 
     def __len__(self) -> int:
         return self._count
@@ -61,7 +61,7 @@ class IdentifierIndex:
         # Sorted at once: a tree that grows as identifiers come would be written to all over.
         self._base.execute("CREATE INDEX by_identifier ON items (identifier)")
         self._base.execute("COMMIT")
-        self._asked = bytearray(self._count // 8 + 1)
+        self._used = bytearray(self._count // 8 + 1)
 
     def repeated(self) -> Iterator[tuple[str, int, int, bool]]:
         """Give each identifier that is there again: it, the numbers of both, and whether their values are equal.
@@ -77,7 +77,7 @@ class IdentifierIndex:
             else:
                 before = identifier, number, value
 
-    def ask(self, identifiers: Sequence[str]) -> list[str | None]:
+    def find(self, identifiers: Sequence[str]) -> list[str | None]:
         """Return the value of each, :data:`None` where there is none; the first of those that are there again."""
         found: dict[bytes, tuple[int, bytes]] = {}
         asked = [encode_fs(identifier) for identifier in identifiers]
@@ -91,15 +91,15 @@ class IdentifierIndex:
         return [decode_fs(found[one][1]) if one in found else None for one in asked]
 
     def _mark(self, number: int) -> None:
-        self._asked[number >> 3] |= 1 << (number & 7)
+        self._used[number >> 3] |= 1 << (number & 7)
 
     def items(self) -> Iterator[tuple[str, str]]:
         """Give identifiers and values in the order in which they came, those that are there again once."""
         yield from self._but(bytearray(self._count // 8 + 1))
 
-    def unasked(self) -> Iterator[tuple[str, str]]:
+    def unused(self) -> Iterator[tuple[str, str]]:
         """Give those of :meth:`items` that nobody has asked for."""
-        yield from self._but(bytearray(self._asked))
+        yield from self._but(bytearray(self._used))
 
     def _but(self, left_out: bytearray) -> Iterator[tuple[str, str]]:
         """Give all whose bit is not set, those that are there again once."""

@@ -28,8 +28,8 @@ __all__ = [
     "TREES",
     "VERIFICATIONS",
     "Options",
-    "existing",
     "make_options",
+    "nearest_existing",
 ]
 
 COPY_MODES = ("auto", "rename", "reflink", "copy", "hardlink")
@@ -120,7 +120,7 @@ class Options:
 
         :raises OSError: the source cannot be read
         """
-        return os.stat(self.source).st_dev == os.stat(existing(self.destination)).st_dev
+        return os.stat(self.source).st_dev == os.stat(nearest_existing(self.destination)).st_dev
 
     def renames(self) -> bool:
         """Return whether objects are moved by renaming their directories.
@@ -137,7 +137,7 @@ class Options:
         """Return the destination's layout; :data:`None` without the option."""
         return None if self.layout is None else layout_from_config(self.layout)
 
-    def places(self) -> Layout | None:
+    def resulting_layout(self) -> Layout | None:
         """Return the layout of a destination created with these options.
 
         :data:`None` for a folder of bags that are named by their cleaned identifiers.
@@ -264,7 +264,7 @@ class Options:
         """
         store.refuse_changes()
         if self.to == "pairtree":
-            wanted, found = self.places(), store.layout
+            wanted, found = self.resulting_layout(), store.layout
             assert isinstance(wanted, Pairtree)
             assert isinstance(found, Pairtree)
             if wanted.prefix == found.prefix:
@@ -273,7 +273,7 @@ class Options:
                 f"its prefix is {found.prefix!r}, not {wanted.prefix!r}; use that prefix, or name another destination"
             )
         if self.to == "vitro":
-            wanted, found = self.places(), store.layout
+            wanted, found = self.resulting_layout(), store.layout
             assert isinstance(wanted, Vitro)
             assert isinstance(found, Vitro)
             if set(dict(wanted.namespaces).values()) <= set(dict(found.namespaces).values()):
@@ -416,7 +416,7 @@ def _contradiction(options: Options) -> str | None:
     return None
 
 
-def existing(path: str) -> str:
+def nearest_existing(path: str) -> str:
     """Return a path, or the nearest existing directory above it."""
     path = os.path.abspath(path)
     while not os.path.isdir(path):

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-__all__ = ["PHASES", "OnEvent", "Progress"]
+__all__ = ["PHASES", "MigrationProgress", "OnEvent"]
 
 #: What a migration does, one after the other; of a plan only ``plan``, and ``remove`` and ``prune`` only with ``move``.
 PHASES = ("plan", "run", "remove", "prune", "merge", "verify")
 
 
-class Progress(NamedTuple):
+class MigrationProgress(NamedTuple):
     """An event: so much is done, given every now and then and when a phase is over.
 
     :ivar phase: one of :data:`PHASES`
@@ -30,4 +30,4 @@ class Progress(NamedTuple):
     by_status: Mapping[str, int] = {}
 
 
-OnEvent = Callable[[Progress], object]
+OnEvent = Callable[[MigrationProgress], object]

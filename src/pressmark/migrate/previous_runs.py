@@ -13,13 +13,13 @@ from pressmark.migrate.planning.plan import Plan
 from pressmark.migrate.rows import GOOD, Row
 from pressmark.migrate.workdir import MIGRATED, finished_rows
 
-__all__ = ["migrated_rows", "runs"]
+__all__ = ["chain_of_runs", "migrated_rows"]
 
 # Statuses of objects that an earlier run has stored in the destination.
 _STORED = GOOD | {"unverified"}
 
 
-def runs(plan: Plan) -> Iterator[Plan]:
+def chain_of_runs(plan: Plan) -> Iterator[Plan]:
     """Yield a plan, the plan of the run that it caught up with, and so on to the first run.
 
     :raises MigrationError: the work folder of a run is missing
@@ -42,7 +42,7 @@ def migrated_rows(plan: Plan) -> tuple[str, str, int]:
     :raises MigrationError: the work folder of an earlier run is missing
     :raises JobError: rows were changed after their run wrote them
     """
-    (path, digest), *before = (finished_rows(run.work) for run in runs(plan))
+    (path, digest), *before = (finished_rows(run.work) for run in chain_of_runs(plan))
     if not before:
         return path, digest, 0
     paths = [path, *(earlier for earlier, _digest in before)]
@@ -71,5 +71,5 @@ def _lines(paths: list[str]) -> Iterator[tuple[bytes, bool]]:
         own = number == 0
         with open(path, "rb") as lines:
             for line in lines:
-                if own or Row.facts(line).status in _STORED:
+                if own or Row.counts(line).status in _STORED:
                     yield line, own

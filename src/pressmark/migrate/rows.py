@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from pressmark.migrate.planning.entry import PlanEntry
 
-__all__ = ["GOOD", "SOURCE_KEPT", "STATUSES", "Facts", "Row"]
+__all__ = ["GOOD", "SOURCE_KEPT", "STATUSES", "Row", "RowCounts"]
 
 #: What can become of an object, and what that means.
 STATUSES = {
@@ -40,7 +40,7 @@ _FACTS = re.compile(
 )
 
 
-class Facts(NamedTuple):
+class RowCounts(NamedTuple):
     """What the sums over rows are made of; see :class:`Row`.
 
     :ivar noted: it is done, and something of it was left out
@@ -109,7 +109,7 @@ class Row(NamedTuple):
         return _encode(self._asdict()).encode() + b"\n"
 
     @staticmethod
-    def facts(line: builtins.bytes) -> Facts:
+    def counts(line: builtins.bytes) -> RowCounts:
         """Return what counts of a line that :meth:`line` gave, without reading the rest of it.
 
         :raises ValueError: it is no such line
@@ -118,7 +118,7 @@ class Row(NamedTuple):
         if found is None:
             raise ValueError("it is no line of a report")
         status, mode, files, size, verify, code, error = found.groups()
-        return Facts(
+        return RowCounts(
             status.decode(),
             None if mode is None else mode.decode(),
             int(files),

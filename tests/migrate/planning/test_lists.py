@@ -203,8 +203,8 @@ def test_an_index_is_a_dictionary(folder: str, pairs: list[tuple[str, str]], ask
         assert len(index) == len(pairs)
         assert list(index.items()) == list(first.items())
         asked += [one for one, _ in pairs[::3]]
-        assert index.ask(asked) == [first.get(one) for one in asked]
-        assert list(index.unasked()) == [item for item in first.items() if item[0] not in asked]
+        assert index.find(asked) == [first.get(one) for one in asked]
+        assert list(index.unused()) == [item for item in first.items() if item[0] not in asked]
         again: dict[str, Any] = {}
         for one, earlier, later, same in index.repeated():
             assert pairs[earlier][0] == pairs[later][0] == one

@@ -1,4 +1,4 @@
-"""``pressmark migrate``: objects of one store into another."""
+"""``pressmark migrate``: migrate objects from one store to another."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from pressmark import migrate
 from pressmark.cli.common.console import Failure, Interrupted
 from pressmark.cli.common.files import open_sink
 from pressmark.cli.common.progress import progress_mode
-from pressmark.cli.migrate.calls import Call
+from pressmark.cli.migrate.calls import MigrateCall
 from pressmark.cli.migrate.options import given_options, migrate_options
-from pressmark.cli.migrate.output import Lines
-from pressmark.cli.migrate.watch import Watch
+from pressmark.cli.migrate.output import OutputLines
+from pressmark.cli.migrate.reporter import ProgressReporter
 from pressmark.cli.store.options import store_endings
 from pressmark.errors import JobError
 
@@ -21,16 +21,16 @@ __all__ = ["migrate_command"]
 
 _MEANINGS = "\n".join(f"  {status:<16}  {meaning}" for status, meaning in migrate.STATUSES.items())
 EPILOG = f"""\
-Pressmark first plans where each object goes. It refuses a plan with conflicts (path collisions, names that the target
-does not allow, too little space), lists all objects concerned, and writes nothing to DESTINATION. Then it copies and
-verifies the objects, and gives each one a status:
+Pressmark first plans where each object goes. A plan with conflicts (path collisions, names that the target system does
+not allow, too little space) is refused: all conflicts are listed, and nothing is written to DESTINATION. Then each
+object is copied and verified, and gets a status:
 
 \b
 {_MEANINGS}
 
-Each object that is neither ok nor exists_same gets a line on stdout: status, identifier, reason. remaining.txt in the
-work folder lists the identifiers of all objects that are not done, for --ids. To continue a run that was interrupted or
-killed, run the same command with --resume; without it the command is refused.
+Each object that is neither ok nor exists_same is listed on stdout with its status, identifier and reason. The file
+remaining.txt in the work folder lists the identifiers of these objects, for --ids. To continue a run that was
+interrupted or killed, run the same command with --resume.
 
 Exit status: 0 every object is in DESTINATION and verified, 1 some are not (each is listed) or the run is not finished,
 2 usage error or refused plan, 130 interrupted.
@@ -47,25 +47,29 @@ Examples:
 @migrate_options
 @click.pass_context
 def migrate_command(context: click.Context, /, **call: Any) -> int:
-    """Migrate the objects of the store SOURCE into the store DESTINATION, under their identifiers.
+    """Migrate the objects of the store SOURCE to the store DESTINATION, with their identifiers.
 
-    SOURCE is a Pairtree, a Vitro store, an OCFL storage root or a folder of bags. DESTINATION is made, or is a store
-    of the same kind and layout already. SOURCE stays as it is, unless --move is given.
+    SOURCE is a Pairtree, a Vitro store, an OCFL storage root or a folder of bags. DESTINATION is created, unless it
+    exists as a store of the requested kind and layout. SOURCE does not change, unless --move is given.
     """
-    asked = Call(call, given_options(context, call))
-    with store_endings(), open_sink(None, None) as sink, Watch(progress_mode(call["progress"], sink)) as watch:
-        lines = Lines(sink, call["as_json"], call["everything"])
+    invocation = MigrateCall(call, given_options(context, call))
+    with (
+        store_endings(),
+        open_sink(None, None) as sink,
+        ProgressReporter(progress_mode(call["progress"], sink)) as reporter,
+    ):
+        lines = OutputLines(sink, call["as_json"], call["everything"])
         try:
-            return asked.go(lines, watch)
+            return invocation.execute(lines, reporter)
         except KeyboardInterrupt:
-            watch.hide()
-            raise Interrupted(asked.interruption_message(watch)) from None
+            reporter.hide()
+            raise Interrupted(invocation.interrupted_message(reporter)) from None
         except JobError as error:
-            # Once objects are at work, it is not the call that was wrong.
-            if watch.phase in ("", "plan"):
+            # Errors after planning are no usage errors.
+            if reporter.phase in ("", "plan"):
                 if isinstance(error.__cause__, OSError):
                     raise Failure(str(error)) from None
                 raise
-            raise Failure(f"{error}; {asked.again}") from None
+            raise Failure(f"{error}; {invocation.again}") from None
         finally:
             lines.flush()

@@ -1,4 +1,4 @@
-"""What a call asks for: a new run, its plan alone, going on with one, catching up, or verifying."""
+"""One call of ``pressmark migrate``: a new run, a plan only, a resumed run, a catch-up or a verification."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from pressmark.cli.common.progress import format_duration
 from pressmark.cli.common.signals import on_ctrl_c
 from pressmark.cli.common.worker_options import check_workers
 from pressmark.cli.common.workers import dask_cluster, report_stopping
-from pressmark.cli.migrate.options import asked_for, refuse_mixed
-from pressmark.cli.migrate.output import Lines
-from pressmark.cli.migrate.watch import Watch
+from pressmark.cli.migrate.options import check_destination_options, options_of_call
+from pressmark.cli.migrate.output import OutputLines
+from pressmark.cli.migrate.reporter import ProgressReporter
 from pressmark.errors import MigrationError, ReportError
 from pressmark.fs.names import is_inside
 from pressmark.migrate.execution.run_result import remaining_path
 from pressmark.migrate.reporting.summary import Summary
 from pressmark.migrate.workdir import WARNINGS, is_of_run
 
-__all__ = ["Call"]
+__all__ = ["MigrateCall"]
 
 _STOPPED = {"max_errors": "too many objects failed", "stop": "stopped"}
 
 
-class Call:
+class MigrateCall:
     """One call of the command.
 
     :param call: the values of all options
-    :param given: what was said of the library's options
-    :raises CallError: options do not go together
+    :param given: the options of the library that the call names
+    :raises CallError: options contradict each other
     """
 
     def __init__(self, call: Mapping[str, Any], given: dict[str, Any]) -> None:
@@ -44,13 +44,13 @@ class Call:
         self._to: str | None = call["to"]
         self._given = given
         self._work: str | None = None
-        # The call that is gone on with may have been any other.
+        # A resumed call may have been any other one.
         later = ("dry_run", "verify_again") if call["resume"] else ("catch_up", "verify_again")
         verbs = [name for name in ("resume", *later) if call[name]]
         if call["dry_run"] and call["verify_again"]:
             verbs = ["dry_run", "verify_again"]
         if len(verbs) > 1:
-            raise CallError(f"{_option(verbs[0])} and {_option(verbs[1])} do not go together")
+            raise CallError(f"use only one of {_option(verbs[0])} and {_option(verbs[1])}")
         self._verb = verbs[0] if verbs else "migrate"
         self._check()
 
@@ -58,68 +58,68 @@ class Call:
         call = self._call
         check_workers(call["workers"], call["dask"], call["dask_scheduler_file"])
         if call["dry_run"] and call["reports"]:
-            raise CallError("--report does not go with --dry-run: nothing has become of any object yet")
+            raise CallError("--report: nothing to report with --dry-run; omit one of them")
         for name in ("column", "crlf"):
             if call[name] is not None and call["ids"] is None:
-                raise CallError(f"--{name} goes with --ids only")
+                raise CallError(f"--{name} requires --ids")
         later = {"catch_up": ("ids",), "verify_again": ("ids", "new_ids")}.get(self._verb, ())
         for name in later:
             if call[name] is not None:
                 option = "--map" if name == "new_ids" else "--ids"
-                raise CallError(f"{option} does not go with {_option(self._verb)}: it is about all of the first run")
+                raise CallError(f"{option}: not allowed with {_option(self._verb)}, which covers all objects")
         for report in call["reports"]:
             self._check_report(report)
         if self._verb == "migrate":
             if self._to is None:
-                raise CallError("say what DESTINATION is to be: --to pairtree, --to vitro, --to ocfl or --to bags")
-            refuse_mixed(self._to, self._given)
+                raise CallError("kind of DESTINATION missing; use --to pairtree, --to vitro, --to ocfl or --to bags")
+            check_destination_options(self._to, self._given)
 
     def _check_report(self, path: str) -> None:
-        """Make sure that a report can be written, replaces nothing that is needed, and does not lie in a store."""
+        """Check that a report can be written, and that it is neither inside a store nor a file that the run needs."""
         from pressmark.migrate.reporting.report import check_report
 
         for store in (self._source, self._destination):
             if is_inside(path, store):
-                raise CallError(f"--report {path}: it would lie in the store {store}; name a place outside of it")
+                raise CallError(f"--report {path}: the path is inside the store {store}; name a file outside")
         for name, option in (("ids", "--ids"), ("new_ids", "--map")):
-            # Where one of the two is not there, they are not the same.
+            # A missing file is not the same.
             with suppress(OSError):
                 if self._call[name] is not None and os.path.samefile(path, self._call[name]):
-                    raise CallError(f"--report {path}: it would replace the list of {option}; name another file")
+                    raise CallError(f"--report {path}: this is the file of {option}; name another file")
         if is_of_run(path, migrate.work_folder(self._destination, self._call["work"])):
-            raise CallError(f"--report {path}: the run has a file of this name for itself; name another one")
+            raise CallError(f"--report {path}: the path belongs to the run; name another file")
         check_report(path)
 
-    def go(self, lines: Lines, watch: Watch) -> int:
-        """Do what was asked for, and return the exit status."""
+    def execute(self, lines: OutputLines, reporter: ProgressReporter) -> int:
+        """Execute the call, and return the exit status."""
         if self._verb == "resume":
-            return self._run(migrate.Plan.open(self._unfinished()), lines, watch)
+            return self._run(migrate.Plan.open(self._unfinished()), lines, reporter)
         if self._verb == "verify_again":
-            return self._verify(lines, watch)
+            return self._verify(lines, reporter)
         work = self._next()
         try:
-            plan = self._catch_up(work, watch) if self._verb == "catch_up" else self._plan(work, watch)
+            plan = self._catch_up(work, reporter) if self._verb == "catch_up" else self._plan(work, reporter)
         except MigrationError as error:
-            watch.hide()
+            reporter.hide()
             raise self._refused(error, lines) from None
-        watch.hide()
+        reporter.hide()
         if self._call["dry_run"]:
             return self._planned(plan, lines)
         if plan.warnings:
-            say(f"the plan warns of {_kinds(plan)}; {_warnings(plan)} lists them")
-        return self._run(plan, lines, watch)
+            say(f"warnings: {_kinds(plan)}; see {_warnings(plan)}")
+        return self._run(plan, lines, reporter)
 
     @property
     def again(self) -> str:
-        """How to continue once objects are being migrated."""
+        """How to continue after objects were migrated."""
         how = "" if self._verb == "verify_again" else " with --resume"
         return f"run the same command{how} to continue"
 
-    def interruption_message(self, watch: Watch) -> str:
-        """Return the last words of a call that was interrupted."""
+    def interrupted_message(self, reporter: ProgressReporter) -> str:
+        """Return the last line of an interrupted call."""
         if self._work is None or migrate.state(self._work) in ("none", "planned"):
             return "interrupted; nothing was written to the destination"
-        far = watch.last if watch.phase == "run" else None
+        far = reporter.last if reporter.phase == "run" else None
         done = f"{far.objects:,} of {far.of_objects or 0:,} objects done; " if far is not None else ""
         return f"interrupted; {done}{self.again}"
 
@@ -128,7 +128,7 @@ class Call:
     def _next(self) -> str:
         """Return the work folder of a new run.
 
-        :raises CallError: there is one that has not ended
+        :raises CallError: an earlier run is not finished
         """
         folder = migrate.work_folder(self._destination, self._call["work"])
         if migrate.state(folder) == "begun":
@@ -137,9 +137,9 @@ class Call:
         return folder
 
     def _unfinished(self) -> str:
-        """Return the work folder of the run that is gone on with; where all are finished, of the last one.
+        """Return the work folder of the run to resume: the unfinished one, or else the last finished one.
 
-        :raises CallError: there is none
+        :raises CallError: there is no run
         """
         folder = migrate.work_folder(self._destination, self._call["work"])
         if migrate.state(folder) == "none":
@@ -150,9 +150,9 @@ class Call:
         return folder
 
     def _finished(self) -> migrate.Plan:
-        """Return the plan of the last run that is finished.
+        """Return the plan of the last finished run.
 
-        :raises CallError: there is none
+        :raises CallError: no run is finished
         """
         folder = migrate.finished_folder(self._destination, self._call["work"])
         if folder is None:
@@ -162,7 +162,7 @@ class Call:
 
     # --- the plan -------------------------------------------------------------------------------------------------
 
-    def _plan(self, work: str, watch: Watch) -> migrate.Plan:
+    def _plan(self, work: str, reporter: ProgressReporter) -> migrate.Plan:
         call = self._call
         assert self._to is not None
         return migrate.plan(
@@ -177,40 +177,40 @@ class Call:
             order=call["order"],
             check_space=call["check_space"],
             threads=call["workers"],
-            on_event=watch.on_event,
+            on_event=reporter.on_event,
             **self._given,
         )
 
-    def _catch_up(self, work: str, watch: Watch) -> migrate.Plan:
+    def _catch_up(self, work: str, reporter: ProgressReporter) -> migrate.Plan:
         first = self._finished()
-        # Where the two are, and what the destination is, stays; how objects get there may be another way now.
-        there = asked_for(first.options, self._source, self._destination, self._to, {})
-        migrate.refuse_others(first, there)
+        # Source, destination and its kind must be the same; other options may differ.
+        same = options_of_call(first.options, self._source, self._destination, self._to, {})
+        migrate.refuse_others(first, same)
         return migrate.catch_up(
             first,
             work=work,
             new_ids=self._call["new_ids"],
             threads=self._call["workers"],
-            on_event=watch.on_event,
+            on_event=reporter.on_event,
             **self._given,
         )
 
-    def _refused(self, error: MigrationError, lines: Lines) -> CallError:
-        """List what is refused, and return the error that says so."""
+    def _refused(self, error: MigrationError, lines: OutputLines) -> CallError:
+        """List the conflicts of a refused plan, and return the error."""
         count = 0
         for record in _records(error.refused) if error.refused is not None else ():
             count += 1
-            lines.refusal(record)
+            lines.conflict(record)
         lines.summary({"ok": False, "refused": count, "reason": error.reason, "refused_path": error.refused})
         if not count:
             return CallError(str(error))
-        what = f"{format_count(count, 'reason')}, each on standard output and in {error.refused}"
-        return CallError(f"{self._destination}: refused, and nothing was written there: {what}")
+        what = f"{format_count(count, 'conflict')}, listed on stdout and in {error.refused}"
+        return CallError(f"{self._destination}: plan refused, nothing written: {what}")
 
-    def _planned(self, plan: migrate.Plan, lines: Lines) -> int:
-        """Tell what would be done."""
+    def _planned(self, plan: migrate.Plan, lines: OutputLines) -> int:
+        """Report a plan."""
         for record in _records(_warnings(plan)):
-            lines.refusal(record)
+            lines.conflict(record)
         if self._call["everything"]:
             for entry in plan.entries():
                 lines.entry(entry)
@@ -220,9 +220,9 @@ class Call:
             f"{format_count(plan.files, 'file')}, {format_bytes(plan.bytes)}",
         ]
         for number, what in (
-            (plan.invalid, "left out as not proper"),
+            (plan.invalid, "invalid"),
             (plan.missing, "not in the source"),
-            (plan.unchanged, "not changed since"),
+            (plan.unchanged, "unchanged"),
         ):
             if number:
                 pieces.append(f"{number:,} {what}")
@@ -231,44 +231,44 @@ class Call:
 
     # --- the run --------------------------------------------------------------------------------------------------
 
-    def _run(self, plan: migrate.Plan, lines: Lines, watch: Watch) -> int:
+    def _run(self, plan: migrate.Plan, lines: OutputLines, reporter: ProgressReporter) -> int:
         self._work = plan.work
-        with self._workers(plan) as workers, on_ctrl_c(lambda: _report_end(watch)):
+        with self._workers(plan) as workers, on_ctrl_c(lambda: _report_end(reporter)):
             how: dict[str, Any] = {
                 "max_errors": self._call["max_errors"],
-                "on_event": watch.on_event,
+                "on_event": reporter.on_event,
                 **workers,
             }
             if self._verb == "resume":
-                run = migrate.resume(plan, options=self._asked(plan), **how)
+                run = migrate.resume(plan, options=self._current_options(plan), **how)
             else:
                 run = migrate.run(plan, **how)
-        return self._end(run, lines, watch)
+        return self._end(run, lines, reporter)
 
-    def _verify(self, lines: Lines, watch: Watch) -> int:
+    def _verify(self, lines: OutputLines, reporter: ProgressReporter) -> int:
         plan = self._finished()
         self._work = plan.work
-        migrate.refuse_others(plan, self._asked(plan))
-        with self._workers(plan) as workers, on_ctrl_c(lambda: _report_end(watch)):
-            run = migrate.verify(plan, max_errors=self._call["max_errors"], on_event=watch.on_event, **workers)
-        return self._end(run, lines, watch)
+        migrate.refuse_others(plan, self._current_options(plan))
+        with self._workers(plan) as workers, on_ctrl_c(lambda: _report_end(reporter)):
+            run = migrate.verify(plan, max_errors=self._call["max_errors"], on_event=reporter.on_event, **workers)
+        return self._end(run, lines, reporter)
 
-    def _asked(self, plan: migrate.Plan) -> migrate.Options:
-        return asked_for(plan.options, self._source, self._destination, self._to, self._given)
+    def _current_options(self, plan: migrate.Plan) -> migrate.Options:
+        return options_of_call(plan.options, self._source, self._destination, self._to, self._given)
 
     @contextmanager
     def _workers(self, plan: migrate.Plan) -> Iterator[dict[str, Any]]:
-        """Give who does the work, as the library takes it."""
+        """Yield the workers, as options of the library."""
         with dask_cluster(self._call["dask"], self._call["dask_scheduler_file"]) as client:
-            # A single chunk is one worker's anyway, and a thread begins at once.
+            # A single chunk needs one worker, and a thread starts faster than a process.
             here = {"workers": self._call["workers"], "threads": plan.chunks <= 1}
             yield here if client is None else {"client": client}
 
-    def _end(self, run: migrate.Run, lines: Lines, watch: Watch) -> int:
-        """Tell how it ended, and return the exit status."""
-        watch.hide()
+    def _end(self, run: migrate.Run, lines: OutputLines, reporter: ProgressReporter) -> int:
+        """Report the result, and return the exit status."""
+        reporter.hide()
         summary = Summary()
-        unseen = 0  # what no list of identifiers can name
+        unseen = 0  # objects without a readable identifier, which no list can contain
         for row in run.rows():
             lines.row(row)
             summary.add(row)
@@ -280,7 +280,7 @@ class Call:
             except ReportError as error:
                 say(str(error))
                 status = Failure.exit_code
-        # Rows say when objects were migrated, not when they were read again.
+        # Rows record when objects were migrated, not when they were verified.
         busy = run.seconds if self._verb == "verify_again" else summary.clock.busy
         rates = {
             "objects_per_second": round(run.objects / busy, 1) if busy else None,
@@ -293,7 +293,7 @@ class Call:
 
     def _last_words(self, run: migrate.Run, summary: Summary, busy: float, unseen: int) -> Iterator[str]:
         statuses = ", ".join(f"{run.by_status[one]:,} {one}" for one in migrate.STATUSES if one in run.by_status)
-        read = " read again" if self._verb == "verify_again" else ""
+        read = " verified" if self._verb == "verify_again" else ""
         pieces = [f"{format_count(run.objects, 'object')}{read}{f': {statuses}' if statuses else ''}"]
         by = f" by {', '.join(run.by_mode)}" if run.by_mode and not read else ""
         pieces.append(f"{format_count(run.files, 'file')}, {format_bytes(run.bytes)}{by}")
@@ -314,7 +314,7 @@ class Call:
             path = remaining_path(run.work)
             instead = " instead of --resume" if self._verb == "resume" else ""
             if path is not None:
-                # What a catch-up has not done the next one does; it takes no list.
+                # The next catch-up includes the objects that this one has not done.
                 how = f"--ids {path}" if run.plan.before is None else "--catch-up"
                 yield f"{left:,} not done; fix the listed problems, then run the same command with {how}{instead}"
             if unseen:
@@ -322,8 +322,8 @@ class Call:
                 yield f"{what}; fix the listed problems, then run the same command with --catch-up{instead}"
 
 
-def _report_end(watch: Watch) -> None:
-    watch.hide()
+def _report_end(reporter: ProgressReporter) -> None:
+    reporter.hide()
     report_stopping()
 
 

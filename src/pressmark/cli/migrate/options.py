@@ -1,4 +1,4 @@
-"""The options of ``pressmark migrate``, and what they become."""
+"""The options of ``pressmark migrate``, and the library's options made from them."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from pressmark.cli.common.worker_options import worker_options
 from pressmark.cli.store.options import layout_of
 from pressmark.paths import PROFILES
 
-__all__ = ["asked_for", "given_options", "migrate_options", "refuse_mixed"]
+__all__ = ["check_destination_options", "given_options", "migrate_options", "options_of_call"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-# Options of the call that go to the library under the same name.
+# Options of the call with the same name in the library.
 _SAME = (
     *("source_kind", "copy_mode", "verify", "move", "drop_empty_directories", "replace"),
     *("profile", "links", "improper"),
 )
-# Options of the destination, and the kind of store that has each.
+# Options of the destination, and the kind of store of each.
 _OF_DESTINATION = {"prefix": "pairtree", "namespaces": "vitro", "identifiers": "bags", "content_paths": "ocfl"}
 _LAYOUT = "NAME[:KEY=VALUE,...]"
 
@@ -41,32 +41,32 @@ def migrate_options(function: Function) -> Function:
 _WHERE = (
     click.argument("source", metavar="SOURCE", type=click.Path()),
     click.argument("destination", metavar="DESTINATION", type=click.Path()),
-    click.option("--to", type=click.Choice(stores.KINDS), help="Make the objects objects of this kind of store."),
+    click.option("--to", type=click.Choice(stores.KINDS), help="The kind of DESTINATION."),
     click.option(
         "--layout",
         metavar=_LAYOUT,
-        help="Place them by this layout: OCFL storage roots, which need one, and folders of bags, which can have one."
+        help="Layout of DESTINATION: required for an OCFL storage root, optional for a folder of bags."
         ' "pressmark layouts" lists the layouts, "pressmark layouts NAME" the keys.',
     ),
-    click.option("--prefix", metavar="PREFIX", help="To a Pairtree: what every identifier begins with."),
+    click.option("--prefix", metavar="PREFIX", help="To a Pairtree: prefix of all identifiers."),
     click.option(
         "--namespace",
         "namespaces",
         metavar="NAMESPACE",
         multiple=True,
-        help="To a Vitro store: a beginning of identifiers that one letter stands for; repeatable.",
+        help="To a Vitro store: namespace that one letter abbreviates; repeatable.",
     ),
     click.option(
         "--identifiers",
         type=click.Choice(["external", "name", "layout"]),
-        help="To a folder of bags: where a bag's identifier is to be found afterwards. Default: external, its"
-        " External-Identifier.",
+        help="To a folder of bags: take the identifier of a bag from its External-Identifier (external, the default),"
+        " its directory name or the layout.",
     ),
     click.option(
         "--content-paths",
         metavar=_LAYOUT,
-        help="To an OCFL storage root: name the files inside of objects by this layout, such as 0011. Default: as they"
-        " are called.",
+        help="To an OCFL storage root: layout for the paths of files inside objects, such as 0011. Default: their"
+        " names in SOURCE.",
     ),
     click.option(
         "--algorithm",
@@ -74,14 +74,13 @@ _WHERE = (
         "algorithms",
         metavar="NAME[,NAME]...",
         multiple=True,
-        help="To a folder of bags: the digest algorithms of the bags. Default: sha512.",
+        help="To a folder of bags: digest algorithms of the manifests. Default: sha512.",
     ),
     click.option("--source-kind", type=click.Choice(stores.KINDS), help="Kind of SOURCE, if it cannot be detected."),
     click.option(
         "--source-layout",
         metavar=_LAYOUT,
-        help="The layout that places the objects of SOURCE, where that does not say it: OCFL storage roots and folders"
-        " of bags.",
+        help="Layout of SOURCE, if SOURCE does not declare it: OCFL storage roots and folders of bags.",
     ),
 )
 _WHAT = (
@@ -89,13 +88,13 @@ _WHAT = (
         "--ids",
         metavar="FILE",
         type=click.Path(dir_okay=False),
-        help="Migrate only the objects whose identifiers are in FILE: lines (or ended by NUL), .csv, .tsv, .jsonl,"
-        " .parquet, the text ones also .gz.",
+        help="Migrate only the objects with an identifier in FILE: lines (or NUL-terminated), .csv, .tsv, .jsonl or"
+        " .parquet; text formats also with .gz.",
     ),
     click.option(
         "--column",
         metavar="NAME",
-        help="The column of --ids with the identifiers. Default: source_id, id or identifier.",
+        help="Column with the identifiers in the file of --ids. Default: source_id, id or identifier.",
     ),
     CRLF_OPTION,
     click.option(
@@ -103,95 +102,94 @@ _WHAT = (
         "new_ids",
         metavar="FILE",
         type=click.Path(dir_okay=False),
-        help="Give objects other identifiers: FILE has an old and a new one a line, with a TAB between, or as CSV.",
+        help="Change identifiers: each line of FILE has an old and a new identifier, separated by a TAB, or as CSV.",
     ),
     click.option(
         "--improper",
         type=click.Choice(migrate.IMPROPER),
-        help="Objects of SOURCE that are not as its specification says: skip them and report them, take them where"
-        " they can be read, or refuse to start. Default: skip.",
+        help="Invalid objects of SOURCE: skip and report them, take those that can be read, or refuse the plan."
+        " Default: skip.",
     ),
     click.option(
         "--links",
         type=click.Choice(migrate.LINKS),
-        help="Symbolic links in objects: refuse the object, or follow them. Default: refuse.",
+        help="Symbolic links in objects: refuse the object, or follow the links. Default: refuse.",
     ),
     click.option(
         "--profile",
         type=click.Choice(tuple(PROFILES)),
-        help="Refuse names and lengths that these systems do not allow. Default: unix.",
+        help="Refuse names and path lengths that these systems do not allow. Default: unix.",
     ),
     click.option(
         "--check-space/--no-check-space",
         default=True,
-        help="Refuse where the file system of DESTINATION has too little space or inodes; --no-check-space only warns.",
+        help="Refuse the plan if the file system of DESTINATION lacks space or inodes; --no-check-space only warns.",
     ),
     click.option(
         "--order",
         type=click.Choice(["source", "size"]),
         default="source",
         show_default=True,
-        help="Order of migration: as stored in SOURCE, or the largest objects first.",
+        help="Order of migration: the order of SOURCE, or the largest objects first.",
     ),
 )
 _HOW = (
     click.option(
         "--copy-mode",
         type=click.Choice(migrate.COPY_MODES),
-        help="How files get there. rename moves whole objects within one file system (with --move, and only where the"
-        " kind stays the same), reflink shares blocks, hardlink files (never into OCFL). auto, the default, takes the"
-        " quickest that is safe and says which one it was.",
+        help="How to transfer files: copy; reflink, sharing blocks; hardlink, not to OCFL; rename, moving whole objects"
+        " within one file system (with --move, between stores of the same kind); or auto, the fastest safe mode."
+        " Default: auto.",
     ),
     click.option(
         "--verify",
         type=click.Choice(migrate.VERIFICATIONS),
-        help="none; copy, the default: hash while copying and compare with what is known; reread: and read everything"
-        " again in DESTINATION.",
+        help="none; copy: hash files while copying, and compare with recorded digests; reread: also read all files"
+        " again in DESTINATION. Default: copy.",
     ),
     click.option(
         "--move",
         is_flag=True,
-        help="Remove verified objects from SOURCE when all objects are done.",
+        help="Remove verified objects from SOURCE after all objects were processed.",
     ),
     click.option(
         "--drop-empty-directories",
         is_flag=True,
-        help="With --move: remove objects from SOURCE although their empty directories have no place in DESTINATION"
-        " (OCFL and Vitro). Without it such objects stay in SOURCE.",
+        help="With --move: also remove objects with empty directories, which OCFL and Vitro cannot store. Without this"
+        " option, such objects stay in SOURCE.",
     ),
     click.option(
         "--replace",
         is_flag=True,
-        help="Replace objects that are in DESTINATION already and different; in an OCFL storage root, by a"
-        " new version.",
+        help="Replace existing objects with different content; in an OCFL storage root, with a new version.",
     ),
 )
 _RUN = (
-    click.option("--dry-run", is_flag=True, help="Only plan: report what would be done, and what is refused."),
+    click.option("--dry-run", is_flag=True, help="Only plan: report the objects to migrate, and the conflicts."),
     click.option("--resume", is_flag=True, help="Continue an unfinished run; objects that are done are skipped."),
     click.option(
         "--catch-up",
         is_flag=True,
-        help="After a finished run: migrate objects added to SOURCE, or changed there, since.",
+        help="After a finished run: migrate the objects that were added or changed in SOURCE since.",
     ),
     click.option(
         "--verify-again",
         is_flag=True,
-        help="After a finished run: read all migrated objects in DESTINATION again, and compare them.",
+        help="After a finished run: read all migrated objects in DESTINATION again, and verify them.",
     ),
     worker_options,
     click.option(
         "--work",
         metavar="DIR",
         type=click.Path(file_okay=False),
-        help="Keep the plan, the receipts and the rows in DIR. Default: DESTINATION.migration. Where a run in it is"
-        " finished, the next one is in DIR-2, and so on.",
+        help="Directory for the plan, receipts and rows. Default: DESTINATION.migration. After a finished run, the next"
+        " one uses DIR-2, and so on.",
     ),
     click.option(
         "--max-errors",
         metavar="N",
         type=click.IntRange(min=0),
-        help="Stop when more than N objects failed. Default: no limit.",
+        help="Stop after more than N objects failed. Default: no limit.",
     ),
 )
 _REPORT = (
@@ -201,7 +199,7 @@ _REPORT = (
         metavar="FILE",
         multiple=True,
         type=click.Path(),
-        help="In the end, write FILE: a page for people (.html), or all rows (.csv, .jsonl, both also .gz, .parquet);"
+        help="Write a report at the end: a page (.html), or all rows (.csv, .jsonl, .csv.gz, .jsonl.gz, .parquet);"
         " repeatable.",
     ),
     click.option("--all", "everything", is_flag=True, help="List all objects, not only those that are not done."),
@@ -211,7 +209,7 @@ _REPORT = (
 
 
 def given_options(context: click.Context, call: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what was said on the command line of what the library calls options, and nothing that was not."""
+    """Return the options of the library that the command line names."""
 
     def said(name: str) -> bool:
         return context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
@@ -234,23 +232,23 @@ def given_options(context: click.Context, call: Mapping[str, Any]) -> dict[str, 
     return given
 
 
-def refuse_mixed(to: str, given: Mapping[str, Any]) -> None:
-    """Refuse options that are for another kind of store.
+def check_destination_options(to: str, given: Mapping[str, Any]) -> None:
+    """Refuse options for another kind of destination.
 
-    :raises CallError: one is
+    :raises CallError: an option does not fit
     """
     for name in given.get("destination_options", ()):
         if _OF_DESTINATION[name] != to:
             option = {"namespaces": "namespace", "content_paths": "content-paths"}.get(name, name)
-            raise CallError(f"--{option}: with --to {_OF_DESTINATION[name]} only")
+            raise CallError(f"--{option} requires --to {_OF_DESTINATION[name]}")
     if "algorithms" in given and to != "bags":
-        raise CallError("--algorithm: with --to bags only")
+        raise CallError("--algorithm requires --to bags")
 
 
-def asked_for(
+def options_of_call(
     options: migrate.Options, source: str, destination: str, to: str | None, given: Mapping[str, Any]
 ) -> migrate.Options:
-    """Return the options of a run that is gone on with, as this call has them: the same where it says nothing."""
+    """Return the options of an earlier run, overridden by the options of this call."""
     changed = dict(given)
     if to is not None:
         changed["to"] = to

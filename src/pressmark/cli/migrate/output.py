@@ -1,4 +1,4 @@
-"""What a migration says on standard output: objects, refusals and warnings, a line each, and a summary in JSON."""
+"""The output on stdout: objects, conflicts and warnings, one a line, and a summary in JSON."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from pressmark.cli.common.files import Sink
 from pressmark.errors import quoted
 from pressmark.migrate import GOOD, STATUSES, PlanEntry, Row
 
-__all__ = ["Lines", "refusal_text", "row_text"]
+__all__ = ["OutputLines", "conflict_text", "row_text"]
 
-# So many objects of a clash are named on its line; the file has more.
-_SIDES = 10
+# Objects of a conflict that its line names.
+_MEMBERS = 10
 
 
-class Lines:
-    """Writes lines, some of them at a time; a reader who leaves does not end the migration.
+class OutputLines:
+    """Writes buffered lines; a closed pipe does not end the migration.
 
     :param as_json: JSON instead of text
-    :param everything: rows of objects that are done, too
+    :param everything: also list objects that are done
     """
 
     def __init__(self, sink: Sink, as_json: bool, everything: bool) -> None:
@@ -30,29 +30,29 @@ class Lines:
         self._everything = everything
 
     def row(self, row: Row) -> None:
-        """Write what became of an object, if that is wanted."""
-        # A row that is good and has an error says what was left out, or that the source was kept.
+        """Write the row of an object, unless it is done and not to be listed."""
+        # A good row with an error reports a part left out, or a source kept.
         if self._everything or row.status not in GOOD or row.error is not None:
             self._add(row.record() if self._as_json else row_text(row))
 
     def entry(self, entry: PlanEntry) -> None:
-        """Write what would be done with an object, if that is wanted."""
+        """Write the planned path of an object, if all objects are to be listed."""
         if self._everything:
             text = f"{quoted(entry.source_id)}: {quoted(entry.source)} to {quoted(entry.target)}"
             self._add(entry._asdict() if self._as_json else text)
 
-    def refusal(self, record: dict[str, Any]) -> None:
-        """Write what a plan refuses, or warns of."""
-        self._add(record if self._as_json else refusal_text(record))
+    def conflict(self, record: dict[str, Any]) -> None:
+        """Write a conflict or a warning of a plan."""
+        self._add(record if self._as_json else conflict_text(record))
 
     def summary(self, record: dict[str, Any]) -> None:
-        """Write the summary, where that is wanted, and everything before."""
+        """Write the summary in JSON, and flush."""
         if self._as_json:
             self._add({"summary": record})
         self.flush()
 
     def flush(self) -> None:
-        """Write what waits."""
+        """Write buffered lines."""
         self._lines.flush()
 
     def _add(self, what: dict[str, Any] | str) -> None:
@@ -61,7 +61,7 @@ class Lines:
 
 
 def row_text(row: Row) -> str:
-    """Return what became of an object, for people."""
+    """Return the row of an object as text."""
     who = quoted(row.source_id) if row.source_id else quoted(row.source)
     also = f" as {quoted(row.id)}" if row.id != row.source_id else ""
     if row.status in GOOD:
@@ -69,17 +69,18 @@ def row_text(row: Row) -> str:
     return f"{row.status} {who}{also}: {row.error or STATUSES[row.status]}"
 
 
-def refusal_text(record: dict[str, Any]) -> str:
-    """Return what a plan refuses, or warns of, for people: with all sides."""
-    sides = record["objects"]
-    named = [_side(side) for side in sides[:_SIDES]]
+def conflict_text(record: dict[str, Any]) -> str:
+    """Return a conflict or a warning as text, with its objects."""
+    members = record["objects"]
+    named = [_member_text(member) for member in members[:_MEMBERS]]
     more = record["count"] - len(named)
     who = " and ".join([*named, *([f"{more:,} more"] if more > 0 else [])])
     return f"{record['severity']} {record['kind']}{f' {who}' if who else ''}: {record['message']}"
 
 
-def _side(side: dict[str, Any]) -> str:
-    place = quoted(side["source"]) if side["source"] else ""
-    if side["source_id"] is not None:
-        place = f"{quoted(side['source_id'])} ({side['source']})" if side["source"] else quoted(side["source_id"])
-    return f"{place} at {quoted(side['target'])}" if side["target"] is not None else place
+def _member_text(member: dict[str, Any]) -> str:
+    identifier, source, target = member["source_id"], member["source"], member["target"]
+    text = quoted(source) if source else ""
+    if identifier is not None:
+        text = f"{quoted(identifier)} ({source})" if source else quoted(identifier)
+    return f"{text} at {quoted(target)}" if target is not None else text

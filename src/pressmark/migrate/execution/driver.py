@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, TypedDict
 
 from pressmark import jobs
-from pressmark.migrate.phases import OnEvent, Progress
+from pressmark.migrate.phases import MigrationProgress, OnEvent
 from pressmark.migrate.planning.plan import Plan
 
 __all__ = ["Driver", "RunOptions"]
@@ -30,7 +30,7 @@ class RunOptions(TypedDict, total=False):
     ``max_errors``
         stop after more than this number of objects failed
     ``on_event``
-        called with :class:`~pressmark.migrate.phases.Progress`
+        called with :class:`~pressmark.migrate.phases.MigrationProgress`
     ``stop``
         called regularly; once it returns :data:`True`, no more chunks are started
     """
@@ -56,7 +56,7 @@ class Driver:
     on_event: OnEvent | None = None
     stop: Callable[[], bool] | None = None
 
-    def report(self, event: Progress) -> None:
+    def report(self, event: MigrationProgress) -> None:
         """Report an event, if the caller wants events."""
         if self.on_event is not None:
             self.on_event(event)
@@ -84,7 +84,9 @@ class Driver:
 class _ReceiptReporter:
     """Turns receipts into events."""
 
-    def __init__(self, phase: str, plan: Plan, work: jobs.WorkFolder, on_event: Callable[[Progress], object]) -> None:
+    def __init__(
+        self, phase: str, plan: Plan, work: jobs.WorkFolder, on_event: Callable[[MigrationProgress], object]
+    ) -> None:
         self._phase = phase
         self._plan = plan
         self._on_event = on_event
@@ -102,5 +104,5 @@ class _ReceiptReporter:
     def _report(self) -> None:
         plan = self._plan
         self._on_event(
-            Progress(self._phase, self._objects, self._bytes, plan.objects, plan.bytes, dict(self._by_status))
+            MigrationProgress(self._phase, self._objects, self._bytes, plan.objects, plan.bytes, dict(self._by_status))
         )

@@ -15,7 +15,7 @@ from pressmark.migrate.execution.run_result import MergedRows, merge_rows, outpu
 from pressmark.migrate.job import Remove
 from pressmark.migrate.object_digest import sha256_of
 from pressmark.migrate.options import TREES
-from pressmark.migrate.phases import Progress
+from pressmark.migrate.phases import MigrationProgress
 from pressmark.migrate.planning.plan import Plan
 from pressmark.migrate.rows import GOOD, SOURCE_KEPT, Row
 from pressmark.migrate.workdir import COPIED, REMOVAL, ROWS
@@ -38,7 +38,7 @@ def move_sources(
         if not removal.complete:
             return merged, summary, 0
     merged = _merge_removal(plan, merged)
-    driver.report(Progress("prune", merged.objects, merged.bytes, plan.objects, plan.bytes, merged.by_status))
+    driver.report(MigrationProgress("prune", merged.objects, merged.bytes, plan.objects, plan.bytes, merged.by_status))
     return merged, summary, _prune_source(plan)
 
 

@@ -18,7 +18,7 @@ from pressmark.migrate.execution.run_result import Run, merge_rows, write_remain
 from pressmark.migrate.job import Migrate
 from pressmark.migrate.object_digest import sha256_of
 from pressmark.migrate.options import Options
-from pressmark.migrate.phases import Progress
+from pressmark.migrate.phases import MigrationProgress
 from pressmark.migrate.planning.plan import Plan, refuse_others, utc_now, write_record
 from pressmark.migrate.workdir import BEGUN, ENTRIES, FINISHED, KNOWN, ROWS, state
 
@@ -88,7 +88,9 @@ def _run(plan: Plan, driver: Driver) -> Run:
         if result.complete:
             finished = {"at": utc_now(), "rows_sha256": merged.sha256, **result.record()}
             write_record(os.path.join(plan.work, FINISHED), finished)
-        driver.report(Progress("merge", result.objects, result.bytes, plan.objects, plan.bytes, result.by_status))
+        driver.report(
+            MigrationProgress("merge", result.objects, result.bytes, plan.objects, plan.bytes, result.by_status)
+        )
     return result
 
 

@@ -98,7 +98,7 @@ class MergedRows:
 
     def add(self, line: bytes) -> None:
         # Not as a Row: one process does this for all of them, while the others have nothing to do.
-        row = Row.facts(line)
+        row = Row.counts(line)
         self.objects += 1
         self.by_status[row.status] += 1
         if row.mode is not None:

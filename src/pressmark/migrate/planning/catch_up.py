@@ -20,7 +20,7 @@ from pressmark.migrate.options import make_options
 from pressmark.migrate.planning.measure import Measure
 from pressmark.migrate.planning.plan import Plan
 from pressmark.migrate.planning.planner import make_plan
-from pressmark.migrate.previous_runs import runs
+from pressmark.migrate.previous_runs import chain_of_runs
 from pressmark.migrate.rows import GOOD, Row
 from pressmark.migrate.workdir import ENTRIES, finished_rows, state, work_folder
 
@@ -89,19 +89,19 @@ class PreviousRuns:
         self._plan = plan
         self._index = index
         # The newest run first: the first row of an object counts.
-        index.fill(item for run in runs(plan) for item in _sizes(run))
+        index.fill(item for run in chain_of_runs(plan) for item in _sizes(run))
 
     def changed(self, identifiers: Sequence[str], sizes: Sequence[Measure]) -> list[bool]:
         """Return for each object whether to migrate it again."""
-        before = self._index.ask(identifiers)
+        before = self._index.find(identifiers)
         return [
-            known != _size(one.files, one.bytes, one.changed) or one.fault is not None
+            known != _size(one.files, one.bytes, one.changed) or one.unreadable is not None
             for known, one in zip(before, sizes, strict=True)
         ]
 
     def left_out(self, identifier: str) -> None:
         """Record an object that is in the source, but is left out because it is invalid."""
-        self._index.ask([identifier])
+        self._index.find([identifier])
 
     def new_ids(self) -> Iterator[tuple[str, str]] | None:
         """Return the map of the run; :data:`None` if it had none.
@@ -112,7 +112,7 @@ class PreviousRuns:
 
     def gone(self) -> Iterator[str]:
         """Yield the identifiers of migrated objects that are no longer in the source, after all others."""
-        for identifier, size in self._index.unasked():
+        for identifier, size in self._index.unused():
             if size != _MOVED:
                 yield identifier
 
@@ -152,5 +152,5 @@ def _size(files: int, nbytes: int, changed: int) -> str:
 
 
 def _kept(block: list[tuple[str, str]], done: IdentifierIndex) -> Iterator[tuple[str, str]]:
-    found = done.ask([identifier for identifier, _ in block])
+    found = done.find([identifier for identifier, _ in block])
     return (item for item, value in zip(block, found, strict=True) if value is not None)

@@ -15,11 +15,11 @@ from typing import BinaryIO, NamedTuple
 from pressmark.errors import quoted
 from pressmark.fs.atomic import new_file
 from pressmark.fs.names import encode_fs, is_case_insensitive
-from pressmark.migrate.options import Options, existing
+from pressmark.migrate.options import Options, nearest_existing
 from pressmark.paths import PathIndex, folded, name_violations
 from pressmark.reports import ERROR, WARNING, Kind
 
-__all__ = ["KINDS", "Collisions", "ConflictMember", "Fault", "NameRules", "PlanConflicts", "folds"]
+__all__ = ["KINDS", "Collisions", "ConflictMember", "NameRules", "ObjectConflict", "PlanConflicts", "ignores_case"]
 
 #: Errors refuse a plan, warnings do not. Collisions by case or normalisation are errors where the destination's system
 #: takes such names for equal, and warnings elsewhere.
@@ -48,7 +48,7 @@ KINDS: dict[str, Kind] = {
 # Target systems that take names for equal which differ in case or normalisation.
 _FOLDING = frozenset({"windows", "all"})
 #: Kind, path and reason.
-Fault = tuple[str, str, str]
+ObjectConflict = tuple[str, str, str]
 # So many members of a collision are listed.
 _LISTED = 1000
 _TOLD = 3
@@ -151,23 +151,23 @@ class NameRules:
         self._profile = options.profile
         self._root_length = len(os.fsencode(options.destination))
         #: Whether names that differ only in case or normalisation are one name there.
-        self.folds = folds(options)
+        self.ignores_case = ignores_case(options)
 
-    def faults(self, objects: Sequence[Sequence[str]]) -> list[Fault | None]:
+    def conflicts_of(self, objects: Sequence[Sequence[str]]) -> list[ObjectConflict | None]:
         """Return the first fault of the paths of each object, :data:`None` where there is none."""
-        faults: list[Fault | None] = [None] * len(objects)
-        if self.folds:
-            faults = [self._folded(paths) for paths in objects]
+        found_conflicts: list[ObjectConflict | None] = [None] * len(objects)
+        if self.ignores_case:
+            found_conflicts = [self._folded(paths) for paths in objects]
         every = list(chain.from_iterable(objects))
         refused = name_violations(every, self._profile, root_length=self._root_length, first=len(every))
         if refused.first:
             ends = list(accumulate(map(len, objects)))
             for found in reversed(refused.first):
-                faults[bisect_right(ends, found.number)] = "refused-name", found.path, found.reason
-        return faults
+                found_conflicts[bisect_right(ends, found.number)] = "refused-name", found.path, found.reason
+        return found_conflicts
 
     @staticmethod
-    def _folded(paths: Sequence[str]) -> Fault | None:
+    def _folded(paths: Sequence[str]) -> ObjectConflict | None:
         """Return two paths of one object, of files or of directories above them, that are one to the target system."""
         seen: dict[bytes, str] = {}
         told_apart: set[str] = set()
@@ -182,9 +182,9 @@ class NameRules:
         return None
 
 
-def folds(options: Options) -> bool:
+def ignores_case(options: Options) -> bool:
     """Return whether names are equal, to the target system, that differ in case or normalisation."""
-    return options.profile in _FOLDING or is_case_insensitive(os.fsencode(existing(options.destination)))
+    return options.profile in _FOLDING or is_case_insensitive(os.fsencode(nearest_existing(options.destination)))
 
 
 class Collisions:
@@ -211,7 +211,7 @@ class Collisions:
             [one.target or "" for one in members], [_encode([one.source_id, one.source]) for one in members]
         )
 
-    def refuse(self, found: PlanConflicts, folding: bool) -> None:
+    def add_conflicts(self, found: PlanConflicts, folding: bool) -> None:
         """Note every collision.
 
         :param folding: whether the target system takes names for equal that differ in case or normalisation

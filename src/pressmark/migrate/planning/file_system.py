@@ -7,7 +7,7 @@ import tempfile
 
 from pressmark.errors import BagError
 from pressmark.fixity.copying import CopyTask, copy_files
-from pressmark.migrate.options import Options, existing
+from pressmark.migrate.options import Options, nearest_existing
 from pressmark.migrate.workdir import SCRATCH
 
 __all__ = ["lack_of_space", "mode_of"]
@@ -30,7 +30,7 @@ def _can_clone(options: Options, folder: str) -> bool | None:
 
     The work folder is used for the test; :data:`None` if it is on another file system.
     """
-    if os.stat(folder).st_dev != os.stat(existing(options.destination)).st_dev:
+    if os.stat(folder).st_dev != os.stat(nearest_existing(options.destination)).st_dev:
         return None
     with tempfile.TemporaryDirectory(SCRATCH[1], SCRATCH[0], folder) as inside:
         one, other = (os.path.join(os.fsencode(inside), name) for name in (b"one", b"other"))
@@ -51,7 +51,7 @@ def lack_of_space(destination: str, blocks: int, files: int, directories: int) -
     """
     if not hasattr(os, "statvfs"):
         return []
-    place = existing(destination)
+    place = nearest_existing(destination)
     status = os.statvfs(place)
     found = []
     free = status.f_bavail * status.f_frsize

@@ -31,7 +31,7 @@ class Measure(NamedTuple):
     :ivar changed: latest change of a file's content or status, in nanoseconds since 1970
     :ivar blocks: bytes on a disk with blocks of 4 KiB
     :ivar directories: number of directories with files
-    :ivar fault: why the object cannot be read; :data:`None` if it can
+    :ivar unreadable: why the object cannot be read; :data:`None` if it can
     :ivar left_out: the parts that the destination has no place for; :data:`None` if it can hold everything
     """
 
@@ -40,7 +40,7 @@ class Measure(NamedTuple):
     changed: int
     blocks: int
     directories: int
-    fault: str | None = None
+    unreadable: str | None = None
     left_out: str | None = None
 
 
@@ -49,7 +49,7 @@ def measure(store: Store, record: StoreObject, options: Options) -> tuple[Measur
     count = size = blocks = changed = 0
     names: list[str] = []
     directories = set()
-    fault = None
+    unreadable = None
     left_out = None
     try:
         with object_errors(store.root, record.id or ""):
@@ -62,8 +62,8 @@ def measure(store: Store, record: StoreObject, options: Options) -> tuple[Measur
                 names.append(name)
                 directories.add(name.rpartition("/")[0])
     except (ObjectError, TransferError) as error:
-        fault = error.reason if isinstance(error, ObjectError) else error.failure.message
-    return Measure(count, size, changed, blocks, len(directories), fault, left_out), names
+        unreadable = error.reason if isinstance(error, ObjectError) else error.failure.message
+    return Measure(count, size, changed, blocks, len(directories), unreadable, left_out), names
 
 
 def _files(

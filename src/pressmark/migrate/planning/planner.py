@@ -22,21 +22,21 @@ from pressmark.fs.atomic import OutputFile
 from pressmark.jobs.workdir import work_errors
 from pressmark.migrate.job import Migrate
 from pressmark.migrate.options import Options, make_options
-from pressmark.migrate.phases import OnEvent, Progress
+from pressmark.migrate.phases import MigrationProgress, OnEvent
 from pressmark.migrate.planning.conflicts import (
     Collisions,
     ConflictMember,
-    Fault,
     NameRules,
+    ObjectConflict,
     PlanConflicts,
-    folds,
+    ignores_case,
 )
 from pressmark.migrate.planning.entry import PlanEntry
 from pressmark.migrate.planning.file_system import lack_of_space, mode_of
 from pressmark.migrate.planning.measure import Measure, measure
 from pressmark.migrate.planning.plan import Plan, write_record
 from pressmark.migrate.planning.source_objects import SourceObjects
-from pressmark.migrate.planning.targets import Place, Targets
+from pressmark.migrate.planning.targets import TargetPath, Targets
 from pressmark.migrate.rows import Row
 from pressmark.migrate.workdir import ENTRIES, KNOWN, MAP, PLAN, prepare, work_folder
 from pressmark.reports import WARNING
@@ -109,7 +109,7 @@ def plan(
     :param order: ``source`` for the order of the source, or ``size`` for the largest objects first
     :param check_space: refuse the plan if the destination's file system has too little space or too few inodes
     :param threads: number of threads that examine objects; :data:`None` or 0 for one per core
-    :param on_event: called with :class:`Progress`
+    :param on_event: called with :class:`MigrationProgress`
     :param how: more of :class:`Options`: ``source_kind``, ``source_layout``, ``source_options``,
         ``destination_options``, ``copy_mode``, ``verify``, ``move``, ``replace``, ``profile``, ``links``,
         ``algorithms``, ``improper``, ``drop_empty_directories``
@@ -182,7 +182,7 @@ def make_plan(
             planning.plan_objects(None if ids is None else _identifiers(ids, column, crlf), collisions)
             if new_ids is not None:  # identifiers of an earlier run's map may be gone
                 planning.check_map(listed=ids is not None)
-            collisions.refuse(planning.conflicts, folds(options))
+            collisions.add_conflicts(planning.conflicts, ignores_case(options))
         planning.check_space(mode, check_space)
         if planning.conflicts.errors:
             conflicts = planning.conflicts
@@ -228,16 +228,16 @@ class _Totals:
 class _Examined(NamedTuple):
     """An object that was measured and checked.
 
-    :ivar whole: the path that it has for itself in the destination
-    :ivar fault: kind, path and reason of its conflict
+    :ivar own_path: the path that it has for itself in the destination
+    :ivar conflict: kind, path and reason of its conflict
     """
 
     record: StoreObject
     identifier: str
     target: str | None
     size: Measure
-    whole: str | None
-    fault: Fault | None
+    own_path: str | None
+    conflict: ObjectConflict | None
 
 
 class _Planning:
@@ -302,7 +302,7 @@ class _Planning:
         assert self._map is not None
         # The map of the whole source is no mistake for a part of it.
         severity = WARNING if listed or self.selection is not None else None
-        for identifier, new in self._map.unasked():
+        for identifier, new in self._map.unused():
             what = f"mapped to {quoted(new)}, but not in the source; correct the map"
             self.conflicts.add("map-unknown", [ConflictMember(identifier, "")], what, severity=severity)
 
@@ -330,7 +330,7 @@ class _Planning:
     def _record_present(self, identifier: str) -> None:
         """Record that an object that is left out is in the source."""
         if self._map is not None:
-            self._map.ask([identifier])
+            self._map.find([identifier])
         if self.selection is not None:
             self.selection.left_out(identifier)
 
@@ -350,9 +350,9 @@ class _Planning:
         identifiers = [record.id or "" for record in batch]
         new = identifiers
         if self._map is not None:
-            found = self._map.ask(identifiers)
+            found = self._map.find(identifiers)
             new = [old if one is None else one for old, one in zip(identifiers, found, strict=True)]
-        asked = list(zip(batch, new, self._targets.places(new), strict=True))
+        asked = list(zip(batch, new, self._targets.paths(new), strict=True))
         groups = [asked[start : start + _GROUP] for start in range(0, len(asked), _GROUP)]
         examined = [one for some in self._pool.map(self._examine, groups) for one in some]
         if self.selection is not None:
@@ -362,29 +362,30 @@ class _Planning:
         collisions.add([member for one in examined if (member := self._write_entry(one)) is not None])
         self._report()
 
-    def _examine(self, group: Sequence[tuple[StoreObject, str, Place]]) -> list[_Examined]:
+    def _examine(self, group: Sequence[tuple[StoreObject, str, TargetPath]]) -> list[_Examined]:
         """Measure objects, and check the names that they get."""
         examined: list[_Examined] = []
         paths: list[list[str]] = []
         for record, identifier, place in group:
             size, names = measure(self._store, record, self._options)
-            whole, fault, below = None, self._fault_of(record, identifier, place, size, names), []
-            if fault is None and place[0] is not None:
+            own_path, conflict, below = None, self._conflict_of(record, identifier, place, size, names), []
+            if conflict is None and place[0] is not None:
                 try:
-                    whole = self._targets.whole(identifier, place[0], names, record.encapsulation)
-                    below = [whole, *(f"{whole}/{name}" for name in self._targets.files(names))]
+                    own_path = self._targets.own_path(identifier, place[0], names, record.encapsulation)
+                    below = [own_path, *(f"{own_path}/{name}" for name in self._targets.files(names))]
                 except IdentifierError as error:
-                    fault = "refused-name", place[0], str(error)
-            examined.append(_Examined(record, identifier, place[0], size, whole, fault))
+                    conflict = "refused-name", place[0], str(error)
+            examined.append(_Examined(record, identifier, place[0], size, own_path, conflict))
             paths.append(below)
-        faults = self._names.faults(paths)
+        found = self._names.conflicts_of(paths)
         return [
-            one if fault is None else one._replace(fault=fault) for one, fault in zip(examined, faults, strict=True)
+            one if conflict is None else one._replace(conflict=conflict)
+            for one, conflict in zip(examined, found, strict=True)
         ]
 
-    def _fault_of(
-        self, record: StoreObject, identifier: str, place: Place, size: Measure, names: Sequence[str]
-    ) -> Fault | None:
+    def _conflict_of(
+        self, record: StoreObject, identifier: str, place: TargetPath, size: Measure, names: Sequence[str]
+    ) -> ObjectConflict | None:
         """Return why an object cannot be migrated, apart from the rules for its names."""
         target, kind, why = place
         if target is None:
@@ -392,26 +393,26 @@ class _Planning:
         if self._fixed and identifier != record.id:
             what = f"cannot become {quoted(identifier)}: the object contains its identifier"
             return "identifier-fixed", target, what
-        if self._options.to == "vitro" and size.files != 1 and size.fault is None:
+        if self._options.to == "vitro" and size.files != 1 and size.unreadable is None:
             return "files-several", target, f"the object has {size.files} files, and a Vitro object is one file"
         if self._options.to == "vitro" and any("/" in name for name in names):
             return "files-several", target, "the file is in a directory, and a Vitro object is one file"
-        fault = self._targets.fault_of(names)
-        return None if fault is None else (fault[0], f"{target}/{fault[1]}", fault[2])
+        conflict = self._targets.conflict_of(names)
+        return None if conflict is None else (conflict[0], f"{target}/{conflict[1]}", conflict[2])
 
     def _write_entry(self, examined: _Examined) -> ConflictMember | None:
         """Write an object's entry, or add its conflict; return it with the path that it has for itself."""
         record, size = examined.record, examined.size
         assert record.id is not None
         at_target = [ConflictMember(record.id, record.path, examined.target)]
-        if size.fault is not None:
-            self.conflicts.add("unreadable", at_target, size.fault)
+        if size.unreadable is not None:
+            self.conflicts.add("unreadable", at_target, size.unreadable)
         if size.left_out is not None:
             self.conflicts.add("left-out", at_target, size.left_out)
-        if examined.fault is not None:
-            kind, path, why = examined.fault
+        if examined.conflict is not None:
+            kind, path, why = examined.conflict
             self.conflicts.add(kind, [ConflictMember(record.id, record.path, path or None)], why)
-        if examined.target is None or examined.whole is None:
+        if examined.target is None or examined.own_path is None:
             return None
         line = PlanEntry(
             *(examined.identifier, record.id, record.path, examined.target, record.encapsulation),
@@ -426,7 +427,7 @@ class _Planning:
         totals.bytes += size.bytes
         totals.blocks += size.blocks
         totals.directories += size.directories
-        return ConflictMember(record.id, record.path, examined.whole)
+        return ConflictMember(record.id, record.path, examined.own_path)
 
     def _add_chunk(self, chunk: jobs.Chunk | None) -> None:
         if chunk is not None:
@@ -436,7 +437,7 @@ class _Planning:
         now = monotonic()
         if last or now - self._reported >= _EVERY:
             self._reported = now
-            self.on_event(Progress("plan", self.totals.objects, self.totals.bytes))
+            self.on_event(MigrationProgress("plan", self.totals.objects, self.totals.bytes))
 
     # --- the end --------------------------------------------------------------------------------------------------
 

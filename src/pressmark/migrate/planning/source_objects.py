@@ -92,10 +92,10 @@ class SourceObjects:
             if isinstance(item, StoreObject) and item.id is not None:
                 batch.append(item)
             if batch and (item is None or len(batch) == _BATCH):
-                wanted = listed.ask([one.id or "" for one in batch])
+                wanted = listed.find([one.id or "" for one in batch])
                 yield from (one for one, value in zip(batch, wanted, strict=True) if value is not None)
                 batch = []
-        for identifier, _ in listed.unasked():
+        for identifier, _ in listed.unused():
             yield missing(identifier, "the source has no object with this identifier")
 
     def invalid_row(self, record: StoreObject) -> Row | None:

@@ -10,14 +10,14 @@ from pressmark.fs.names import encode_fs, is_utf8
 from pressmark.layouts import Pairtree, Vitro, layout_from_config
 from pressmark.migrate.options import Options
 
-__all__ = ["Place", "Targets"]
+__all__ = ["TargetPath", "Targets"]
 
 _PAIRTREE, _VITRO = "pairtree_root", "file_storage_root"
 # The directory of the content of a new object.
 _CONTENT = {"ocfl": "v1/content/", "bags": "data/", "pairtree": "", "vitro": ""}
 
 #: A path, or :data:`None`; then the kind of the conflict, and the reason.
-Place = tuple[str | None, str, str]
+TargetPath = tuple[str | None, str, str]
 
 
 class Targets:
@@ -30,19 +30,19 @@ class Targets:
     def __init__(self, options: Options) -> None:
         self._kind = options.to
         self._verbatim = options.verbatim
-        self._layout = options.places()
+        self._layout = options.resulting_layout()
         content_paths = options.destination_options.get("content_paths")
         self._content_paths = None if content_paths is None else layout_from_config(content_paths)
         self._root = os.fsencode(options.destination)
 
-    def places(self, identifiers: Sequence[str]) -> list[Place]:
+    def paths(self, identifiers: Sequence[str]) -> list[TargetPath]:
         """Return the paths of objects, relative to the destination's root."""
         if self._layout is None:
             return [self._named(identifier) for identifier in identifiers]
         paths: list[str] | list[str | None] = self._layout.map_ids(identifiers, on_error="none")
         return [self._checked(one, path) for one, path in zip(identifiers, paths, strict=True)]
 
-    def _named(self, identifier: str) -> Place:
+    def _named(self, identifier: str) -> TargetPath:
         """Return the path of a bag without a layout: its cleaned identifier."""
         try:
             name = Pairtree.clean(identifier)
@@ -52,7 +52,7 @@ class Targets:
             return None, "unmapped", "it has no name"
         return self._checked(identifier, name)
 
-    def _checked(self, identifier: str, path: str | None) -> Place:
+    def _checked(self, identifier: str, path: str | None) -> TargetPath:
         if path is None:
             assert self._layout is not None
             try:
@@ -94,7 +94,7 @@ class Targets:
 
         return is_reserved(path)
 
-    def fault_of(self, names: Sequence[str]) -> tuple[str, str, str] | None:
+    def conflict_of(self, names: Sequence[str]) -> tuple[str, str, str] | None:
         """Return the first file of an object whose name the kind of store does not allow on any system.
 
         :return: the kind of the conflict, the name, and the reason; :data:`None` if all names are allowed
@@ -114,7 +114,7 @@ class Targets:
                 return "refused-name", name, f"the name is not UTF-8, as {where} requires; rename the file"
         return same_in_manifest(strange) if self._kind == "bags" else None
 
-    def whole(self, identifier: str, target: str, names: Sequence[str], encapsulation: str | None) -> str:
+    def own_path(self, identifier: str, target: str, names: Sequence[str], encapsulation: str | None) -> str:
         """Return the path that an object has for itself: no other may be equal to it, above it or below it.
 
         The ppaths of a Pairtree and the directories of a Vitro store may be inside one another; the encapsulating
@@ -132,7 +132,7 @@ class Targets:
         return target
 
     def files(self, names: Sequence[str]) -> Iterator[str]:
-        """Yield the paths of files below :meth:`whole`.
+        """Yield the paths of files below :meth:`own_path`.
 
         :param names: of an object's files; of an object that is stored as it is, with their directories
         :raises IdentifierError: a name cannot be stored

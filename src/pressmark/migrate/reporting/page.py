@@ -16,7 +16,7 @@ from pressmark.html import render_page
 from pressmark.migrate.options import Options
 from pressmark.migrate.planning.conflicts import KINDS
 from pressmark.migrate.reporting.outcome import Outcome
-from pressmark.migrate.reporting.remedies import ways_out
+from pressmark.migrate.reporting.remedies import remedies_for
 from pressmark.migrate.reporting.summary import FIRST, Summary
 from pressmark.migrate.rows import GOOD, STATUSES
 from pressmark.version import __version__
@@ -151,7 +151,7 @@ def _context(outcome: Outcome, summary: Summary) -> dict[str, Any]:
         "undone": {status: group for status, group in summary.by_status.items() if status not in GOOD},
         "statuses": STATUSES,
         "good": GOOD,
-        "ways": ways_out(outcome.verification),
+        "ways": remedies_for(outcome.verification),
         "modes": _MODES,
         "verified": _VERIFIED,
         "first": FIRST,

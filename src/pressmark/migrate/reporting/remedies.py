@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-__all__ = ["WAYS_OUT", "ways_out"]
+__all__ = ["REMEDIES", "remedies_for"]
 
 #: For each of :data:`pressmark.migrate.rows.STATUSES`, what a person does next.
-WAYS_OUT = {
+REMEDIES = {
     "ok": "nothing",
     "exists_same": "nothing",
     "exists_different": "compare both objects; if the one in the source is right, migrate it again with --replace",
@@ -31,6 +31,6 @@ _VERIFIED = {
 }
 
 
-def ways_out(verification: bool) -> dict[str, str]:
+def remedies_for(verification: bool) -> dict[str, str]:
     """Return what to do about each status of a run, or of a verification."""
-    return {**WAYS_OUT, **_VERIFIED} if verification else WAYS_OUT
+    return {**REMEDIES, **_VERIFIED} if verification else REMEDIES

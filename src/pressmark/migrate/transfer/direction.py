@@ -101,10 +101,10 @@ class Direction(ABC):
             return
         rules, targets = self.target_names
         inside = [decode_fs(name) for name, _path in files]
-        whole = targets.whole(entry.id, entry.target, inside, entry.encapsulation)
-        (fault,) = rules.faults([[whole, *(f"{whole}/{name}" for name in targets.files(inside))]])
-        if fault is not None:
-            kind, path, why = fault
+        own_path = targets.own_path(entry.id, entry.target, inside, entry.encapsulation)
+        (conflict,) = rules.conflicts_of([[own_path, *(f"{own_path}/{name}" for name in targets.files(inside))]])
+        if conflict is not None:
+            kind, path, why = conflict
             raise TransferError("refused_name", kind, f"{path!r}: {why}")
 
     def source_path(self, entry: PlanEntry) -> bytes:

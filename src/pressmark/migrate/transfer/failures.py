@@ -8,7 +8,7 @@ from typing import NamedTuple
 from pressmark.errors import BagError, FileError, IdentifierError, ObjectError, PressmarkError
 from pressmark.stores.object_sources import UnreadableSourceError
 
-__all__ = ["Failure", "TransferError", "failure_of", "status_of_problem"]
+__all__ = ["TransferError", "TransferFailure", "failure_of", "status_of_problem"]
 
 #: Errors that pass: a network that was away, a server that had too much to do.
 TRANSIENT = frozenset({errno.EIO, errno.ESTALE, errno.ETIMEDOUT, errno.EAGAIN, errno.EBUSY, errno.EINTR})
@@ -54,7 +54,7 @@ def status_of_problem(kind: str) -> str:
     return "copy_failed" if kind in _UNREADABLE else "source_invalid"
 
 
-class Failure(NamedTuple):
+class TransferFailure(NamedTuple):
     """Why an object did not arrive.
 
     :ivar status: of its row
@@ -79,38 +79,40 @@ class TransferError(PressmarkError):
 
     def __init__(self, status: str, code: str, message: str) -> None:
         super().__init__(status, code, message)
-        self.failure = Failure(status, code, message)
+        self.failure = TransferFailure(status, code, message)
 
 
-def failure_of(error: Exception) -> Failure:
+def failure_of(error: Exception) -> TransferFailure:
     """Return what an exception means for the object that was worked on."""
     if isinstance(error, TransferError):
         return error.failure
     if isinstance(error, IdentifierError):
-        return Failure("refused_name", "unmapped", str(error))
+        return TransferFailure("refused_name", "unmapped", str(error))
     if isinstance(error, FileError):
-        return Failure(_OF_FILES.get(error.kind, "copy_failed"), error.kind, str(error), error.kind == "io-error")
+        return TransferFailure(
+            _OF_FILES.get(error.kind, "copy_failed"), error.kind, str(error), error.kind == "io-error"
+        )
     if isinstance(error, OSError):
         return _of_system(error, str(error))
     if isinstance(error, BagError):
-        return Failure("source_invalid", "bag", str(error))
+        return TransferFailure("source_invalid", "bag", str(error))
     if not isinstance(error, ObjectError):
         raise error
     cause = error.__cause__
     if isinstance(cause, UnreadableSourceError):
         kind = cause.outcome.kind or "io-error"
-        return Failure(_OF_FILES.get(kind, "copy_failed"), kind, error.reason, kind == "io-error")
+        return TransferFailure(_OF_FILES.get(kind, "copy_failed"), kind, error.reason, kind == "io-error")
     if isinstance(cause, OSError):
         found = _of_system(cause, error.reason)
         known = _STATUSES.get(error.kind)
         return found if known is None else found._replace(status=known, code=error.kind)
-    return Failure(_STATUSES.get(error.kind, "copy_failed"), error.kind, error.reason, error.kind == "changed")
+    return TransferFailure(_STATUSES.get(error.kind, "copy_failed"), error.kind, error.reason, error.kind == "changed")
 
 
-def _of_system(error: OSError, message: str) -> Failure:
+def _of_system(error: OSError, message: str) -> TransferFailure:
     number = error.errno or 0
     if number in FULL:
-        return Failure("copy_failed", "no-space", message, full=True)
+        return TransferFailure("copy_failed", "no-space", message, full=True)
     if number in (errno.EACCES, errno.EPERM, errno.EROFS):
-        return Failure("copy_failed", "permission", message)
-    return Failure("copy_failed", "io-error", message, number in TRANSIENT)
+        return TransferFailure("copy_failed", "permission", message)
+    return TransferFailure("copy_failed", "io-error", message, number in TRANSIENT)

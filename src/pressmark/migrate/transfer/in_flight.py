@@ -9,7 +9,7 @@ from time import gmtime, monotonic, strftime, time
 from pressmark.migrate.object_digest import ALGORITHM
 from pressmark.migrate.planning.entry import PlanEntry
 from pressmark.migrate.rows import Row
-from pressmark.migrate.transfer.failures import Failure
+from pressmark.migrate.transfer.failures import TransferFailure
 
 __all__ = ["InFlight"]
 
@@ -29,13 +29,13 @@ class InFlight:
     digest: str | None = None
     verify: str = "none"
     changed: int = 0
-    failure: Failure | None = None
+    failure: TransferFailure | None = None
     note: str | None = None
     _started: float = field(default_factory=time)
     _begun: float = field(default_factory=monotonic)
     _seconds: float | None = None
 
-    def fail(self, failure: Failure) -> None:
+    def fail(self, failure: TransferFailure) -> None:
         """Note why it did not arrive."""
         self.status = failure.status
         self.failure = failure

@@ -17,7 +17,7 @@ from pressmark.migrate.planning.entry import PlanEntry
 from pressmark.migrate.rows import Row
 from pressmark.migrate.transfer.content import all_files, changed_at
 from pressmark.migrate.transfer.direction import Direction
-from pressmark.migrate.transfer.failures import Failure, TransferError, failure_of
+from pressmark.migrate.transfer.failures import TransferError, TransferFailure, failure_of
 from pressmark.migrate.transfer.in_flight import InFlight
 from pressmark.migrate.transfer.reading import bag_directory
 from pressmark.stores import Store
@@ -73,7 +73,7 @@ class Transfer:
         self._destination = destination
         self._direction = _direction(options, source, destination)
         self._batch = RENAMES if options.renames() else BATCH
-        self._full: Failure | None = None
+        self._full: TransferFailure | None = None
         self._host = host()
 
     def run(self, entries: Iterable[PlanEntry]) -> list[Row]:
@@ -129,7 +129,7 @@ class Transfer:
                     return
             sleep(WAITS[number])
 
-    def _failure(self, error: Exception) -> Failure:
+    def _failure(self, error: Exception) -> TransferFailure:
         if isinstance(error, SourceError):
             error = ObjectError(self._destination.root, "", error.kind, error.reason)
         elif isinstance(error, StoreError) and not isinstance(error, ObjectError):
@@ -181,7 +181,7 @@ class Transfer:
         item.status, item.verify, item.mode = "ok", "moved", "rename"
         return True
 
-    def _perhaps_moved(self, entry: PlanEntry, failure: Failure) -> Failure:
+    def _perhaps_moved(self, entry: PlanEntry, failure: TransferFailure) -> TransferFailure:
         """Add to the failure of an object missing from the source whether the destination has its identifier."""
         try:
             self._destination.get(entry.id)
@@ -251,7 +251,7 @@ class Transfer:
                 return
             found = read_target(self._destination, item.entry, thorough=True)
         except SourceError as error:
-            item.fail(Failure("digest_mismatch", "mismatch", f"in the destination: {error.reason}"))
+            item.fail(TransferFailure("digest_mismatch", "mismatch", f"in the destination: {error.reason}"))
             return
         except (PressmarkError, OSError) as error:
             failure = failure_of(error)
@@ -262,4 +262,4 @@ class Transfer:
         item.verify = "reread"
         if all(one.whole != item.digest for one in found):
             what = "the object in the destination differs from the source; remove it there, and migrate it again"
-            item.fail(Failure("digest_mismatch", "mismatch", what))
+            item.fail(TransferFailure("digest_mismatch", "mismatch", what))

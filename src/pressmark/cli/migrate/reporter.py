@@ -8,41 +8,41 @@ from types import TracebackType
 from pressmark.cli.common.console import say
 from pressmark.cli.common.file_progress import format_bytes, format_count
 from pressmark.cli.common.progress import DISPLAY_AFTER, LOG_EVERY, Display, ProgressMode, format_duration
-from pressmark.migrate import GOOD, Progress
+from pressmark.migrate import GOOD, MigrationProgress
 
-__all__ = ["PHASES", "Watch", "text_of"]
+__all__ = ["PHASES", "ProgressReporter", "text_of"]
 
-# What is done in each phase, in words for people.
+# The phases in words.
 PHASES = {
     "plan": "planning",
     "run": "migrating",
     "remove": "removing sources",
     "prune": "removing empty directories",
-    "merge": "putting rows together",
+    "merge": "merging rows",
     "verify": "verifying",
 }
-# Statuses of a removal that are well.
+# Statuses of objects that did not fail.
 _WELL = GOOD | {"removed", "gone"}
 
 
-class Watch:
+class ProgressReporter:
     """Reports the progress of a migration; a context manager.
 
-    :ivar phase: that it is in; empty before the first one
+    :ivar phase: the current phase; empty before the first one
     :ivar last: the last event
     """
 
     def __init__(self, manner: ProgressMode) -> None:
         self.phase = ""
-        self.last: Progress | None = None
+        self.last: MigrationProgress | None = None
         self._manner = manner
         self._display: Display | None = None
         self._begin = time.monotonic()
         self._next_log = self._begin + LOG_EVERY
-        self._first = Progress("", 0, 0)
+        self._first = MigrationProgress("", 0, 0)
         self._since = self._begin
 
-    def __enter__(self) -> Watch:
+    def __enter__(self) -> ProgressReporter:
         return self
 
     def __exit__(
@@ -51,18 +51,18 @@ class Watch:
         self.hide()
 
     def hide(self) -> None:
-        """Take the display away: there is something else to be said."""
+        """Remove the display before other output."""
         if self._display is not None:
             self._display.stop()
             self._display = None
 
-    def on_event(self, event: Progress) -> None:
-        """Record an event, and report it when it is time."""
+    def on_event(self, event: MigrationProgress) -> None:
+        """Record an event, and display it at intervals."""
         now = time.monotonic()
         if event.phase != self.phase:
-            # What an earlier call has done says nothing about the speed of this one.
+            # Objects of an earlier call do not count for the rate.
             self.phase, self._since = event.phase, now
-            self._first = event if event.of_objects is not None else Progress(event.phase, 0, 0)
+            self._first = event if event.of_objects is not None else MigrationProgress(event.phase, 0, 0)
         self.last = event
         if self._manner is ProgressMode.NONE or now - self._begin < DISPLAY_AFTER:
             return
@@ -76,10 +76,10 @@ class Watch:
         self._display.update(event.objects, text_of(event, self._first, now - self._since), event.of_objects)
 
 
-def text_of(event: Progress, first: Progress, seconds: float) -> str:
-    """Return how far it is, in one line.
+def text_of(event: MigrationProgress, first: MigrationProgress, seconds: float) -> str:
+    """Return the progress in one line.
 
-    :param first: what there was already when the phase began
+    :param first: the progress when the phase began
     :param seconds: since then
     """
     objects, size = event.objects - first.objects, event.bytes - first.bytes
@@ -100,8 +100,8 @@ def text_of(event: Progress, first: Progress, seconds: float) -> str:
     return f"{text}, {failed:,} failed" if failed else text
 
 
-def _left(event: Progress, objects: int, size: int, seconds: float) -> float | None:
-    """Return the seconds that are left: by objects or by bytes, whichever says more."""
+def _left(event: MigrationProgress, objects: int, size: int, seconds: float) -> float | None:
+    """Return the estimated seconds left: by objects or by bytes, whichever is longer."""
     if event.of_objects is None:
         return None
     left = max(0, event.of_objects - event.objects) * seconds / objects
