@@ -352,7 +352,7 @@ RULES = (
         (
             bag("a blank line", "line-blank", manifests={MANIFEST: BOTH + b"\n"}),
             bag("a line of blanks", "line-blank", manifests={MANIFEST: BOTH + b"  \n"}),
-            bag("no path", "line-malformed", manifests={MANIFEST: BOTH + HEX + b"\n"}),
+            bag("not the path", "line-malformed", manifests={MANIFEST: BOTH + HEX + b"\n"}),
             bag("the path first", "path-outside-payload", manifests={MANIFEST: BOTH + b"data/x.txt  " + HEX + b"\n"}),
             bag("a comment", "path-outside-payload", manifests={MANIFEST: b"# made by hand\n" + BOTH}),
             bag(
@@ -662,7 +662,7 @@ RULES = (
     Rule(
         "2.2.2",
         "MUST NOT",
-        "Payload-Oxum is there more than once.",
+        "Payload-Oxum occurs more than once.",
         (
             bag("twice", "oxum-repeated", info=b"Payload-Oxum: 20.2\nPayload-Oxum: 20.2\n"),
             bag("twice, in different case", "oxum-repeated", info=b"Payload-Oxum: 20.2\npayload-oxum: 20.2\n"),
