@@ -87,8 +87,8 @@ def completed(folder: Path) -> object:
 
 
 CASES = {
-    "in-place": Case(make_source, in_place, "s", "it is a bag already"),
-    "elsewhere": Case(make_source, elsewhere, "t", "it exists already"),
+    "in-place": Case(make_source, in_place, "s", "already a bag"),
+    "elsewhere": Case(make_source, elsewhere, "t", "already exists"),
     "update": Case(make_bag, updated, "s"),
     "complete": Case(make_holey_bag, completed, "s"),
 }

@@ -190,7 +190,7 @@ def test_a_copy_that_was_finished(tmp_path: Path) -> None:
     write(tmp_path, {f"s/{path}": text for path, text in SOURCE.items()})
     write(tmp_path, {**{f"t/{path}": text for path, text in BAG.items()}, f"{BESIDE}/lock": ""})
     write(tmp_path, {f"{BESIDE}/request": json.dumps(request)})
-    with pytest.raises(BagError, match="exists already"):
+    with pytest.raises(BagError, match="already exists"):
         create(tmp_path / "s", tmp_path / "t", ["md5"], {"X": "y"}, date=DAY)
     assert tree(tmp_path / "t") == contents(BAG)
 

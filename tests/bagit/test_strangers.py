@@ -151,7 +151,7 @@ def test_another_bag_in_place_of_the_finished_one(tmp_path: Path, source: Path) 
         create(source, tmp_path / "t")
     os.rename(tmp_path / "t", tmp_path / "ours")
     (tmp_path / "t").mkdir()
-    with pytest.raises(BagError, match="it exists already"):
+    with pytest.raises(BagError, match="already exists"):
         create(source, tmp_path / "t")
 
 

@@ -192,7 +192,7 @@ def test_a_manifest_that_is_named_with_the_other_form(tmp_path: Path) -> None:
     other = two_algorithms(sha512=HEX + "  data/e\u0301\n".encode())
     (found,) = validate(Sketch(**sketch, **other).write(tmp_path / "bag")).problems
     assert (found.severity, found.path) == ("warning", "data/\u00e9".encode())
-    assert found.message == "it is listed as 'data/e\u0301' in manifest-sha512.txt"
+    assert found.message == "listed as 'data/e\u0301' in manifest-sha512.txt"
 
 
 def test_breaches_that_are_none() -> None:

@@ -98,17 +98,20 @@ def test_without_a_subcommand_there_is_help(run: Run) -> None:
         (["bag", "create"], "missing argument 'SOURCE...' (see 'pressmark bag create --help')"),
         (["bag", "create", "nowhere"], "nowhere: No such file or directory"),
         (["bag", "create", "nowhere", "-o", "new"], "nowhere: No such file or directory"),
-        (["bag", "create", "files/b"], "files/b: it is not a directory"),
+        (["bag", "create", "files/b"], "files/b: not a directory"),
         (["bag", "create", "files", "-a", "md6"], "algorithm 'md6': unknown; known are .*"),
         (
             ["bag", "create", "files", "files/b"],
-            "several SOURCE need -o DESTINATION, the directory to make the bag in",
+            "several SOURCE require -o DESTINATION, the directory of the new bag",
         ),
-        (["bag", "create", "files", "--mode", "copy"], "--mode goes with -o only: without it nothing is copied"),
-        (["bag", "create", "files", "--ledger", "files/l"], "--ledger files/l: it is in files; keep it elsewhere"),
+        (["bag", "create", "files", "--mode", "copy"], "--mode requires -o: without it nothing is copied"),
+        (
+            ["bag", "create", "files", "--ledger", "files/l"],
+            "--ledger files/l: file is inside files; choose another place",
+        ),
         (
             ["bag", "create", "files", "-o", "new", "--ledger", "l"],
-            "--ledger: it does not go with -o, for what is copied has to be read",
+            "--ledger: not supported with -o, because copying reads all files",
         ),
         (["bag", "create", "files", "--info", "Contact"], "--info 'Contact': expected LABEL=VALUE"),
         (
@@ -117,22 +120,22 @@ def test_without_a_subcommand_there_is_help(run: Run) -> None:
         ),
         (
             ["bag", "create", "files", "--info", "Payload-Oxum=1.1"],
-            "--info 'Payload-Oxum=1.1': it is counted, not given",
+            "--info 'Payload-Oxum=1.1': Payload-Oxum is computed; omit it",
         ),
         (["bag", "create", "files", "--info-file", "nowhere"], "nowhere: No such file or directory"),
         (["bag", "create", "files", "--tag-file", "nowhere"], "nowhere: No such file or directory"),
-        (["bag", "create", "bag"], "'bag': it is a bag already; .*"),
-        (["bag", "create", "files", "-o", "bag"], "'.*bag': it exists already; choose another name"),
+        (["bag", "create", "bag"], "'bag': already a bag; .*"),
+        (["bag", "create", "files", "-o", "bag"], "'.*bag': destination already exists; choose another name"),
         (["bag", "validate", "nowhere"], "nowhere: No such file or directory"),
-        (["bag", "validate", "bag", "files/b"], "files/b: it is not a directory"),
-        (["bag", "validate", "bag", "bag", "--ledger", "l"], "--ledger: it is for one bag; .*"),
-        (["bag", "validate", "bag", "--ledger", "bag/l"], "--ledger bag/l: it is in bag; keep it elsewhere"),
+        (["bag", "validate", "bag", "files/b"], "files/b: not a directory"),
+        (["bag", "validate", "bag", "bag", "--ledger", "l"], "--ledger: not supported with several bags; .*"),
+        (["bag", "validate", "bag", "--ledger", "bag/l"], "--ledger bag/l: file is inside bag; choose another place"),
         (["bag", "validate", "bag", "--profile", "nowhere"], "nowhere: No such file or directory"),
         (["bag", "info", "files"], "'files': bagit.txt not found; name the base directory of a bag"),
         (["bag", "info", "nowhere"], "'nowhere': No such file or directory"),
         (
             ["bag", "update", "bag", "--metadata-only", "--rewrite"],
-            "--metadata-only goes with --info, --remove-info and --drop-algorithm: the payload is not read",
+            "--metadata-only: supported with --info, --remove-info and --drop-algorithm only",
         ),
         (["bag", "update", "files", "--rewrite"], "'files': bagit.txt not found; name the base directory of a bag"),
         (
@@ -141,7 +144,7 @@ def test_without_a_subcommand_there_is_help(run: Run) -> None:
         ),
         (
             ["bag", "update", "bag", "--drop-algorithm", "sha512"],
-            "'bag': it would have no payload manifest any more; .*",
+            "'bag': no payload manifest would remain; .*",
         ),
         (["bag", "complete", "files"], "'files': bagit.txt not found; name the base directory of a bag"),
     ],
@@ -174,7 +177,7 @@ def test_create_in_place(run: Run, files: Path) -> None:
     done = run("bag", "create", "files", "--info", "Contact-Name=Ä. Archivist", "--info", "contact-name=Another")
     assert (done.stdout, done.stderr.decode(), done.returncode) == (
         b"",
-        "pressmark: files: it is a bag now: 3 files, 6 B; sha512\n",
+        "pressmark: files: bag created: 3 files, 6 B; sha512\n",
         0,
     )
     assert {name for name, data in content(files / "data").items() if data is not None} == set(FILES)
@@ -192,7 +195,7 @@ def test_create_elsewhere(run: Run, files: Path, tmp_path: Path, mode: str) -> N
     before = content(files)
     done = run("bag", "create", "files", "-o", "new", "-a", "SHA-256,md5", "--mode", mode, "--tag-file", "readme.txt")
     assert (done.stdout, done.returncode) == (b"", 0), done.stderr
-    line = r"pressmark: new: it is a bag now: 3 files, 6 B, (copied|hard-linked|cloned \(reflink\)); md5, sha256\n"
+    line = r"pressmark: new: bag created: 3 files, 6 B, (copied|hard-linked|cloned \(reflink\)); md5, sha256\n"
     assert re.fullmatch(line, done.stderr.decode())
     assert content(files) == before
     assert manifest(tmp_path / "new", "sha256") == listed(FILES, "sha256")
@@ -261,7 +264,7 @@ def test_create_lists_what_it_refuses(run: Run, files: Path, tmp_path: Path) -> 
         done = run("bag", "create", *call)
         *reasons, last = done.stderr.decode().splitlines()
         assert done.returncode == 1
-        assert last == f"pressmark: {call[-1]}: no bag was made: 3 problems; nothing was changed"
+        assert last == f"pressmark: {call[-1]}: no bag was created: 3 problems; nothing was changed"
         assert {tuple(line.split(": ")[:2]) for line in reasons} == {("pressmark", "error")}
         assert sorted(line.split(": ")[3] for line in reasons) == [r"\udcff\n", "link", "pipe"]
         assert content(tmp_path) == before
@@ -295,11 +298,11 @@ def test_create_says_how_far_it_is(call: Call, files: Path, monkeypatch: pytest.
     monkeypatch.setattr("pressmark.cli.common.progress.LOG_EVERY", 0.0)
     monkeypatch.setattr("pressmark.cli.common.progress.DISPLAY_AFTER", 0.0)
     told = call("bag", "create", "files", "--progress").stderr.splitlines()
-    assert told[0] == "pressmark: looking at all names"
+    assert told[0] == "pressmark: checking all names"
     assert re.fullmatch("pressmark: hashing: 3 files, 6 B of 6 B, .*/s, 0:00 left", told[2])
     assert told[-2:] == [
         "pressmark: moving everything into place",
-        "pressmark: files: it is a bag now: 3 files, 6 B; sha512",
+        "pressmark: files: bag created: 3 files, 6 B; sha512",
     ]
 
 
@@ -317,7 +320,7 @@ def test_create_interrupted(call: Call, files: Path, tmp_path: Path, monkeypatch
         assert (result.stderr, result.exit_code) == ("pressmark: interrupted; nothing was changed\n", 130)
         assert content(tmp_path) == before
         result = call("bag", "create", "files", "--ledger", "l")
-        line = "pressmark: interrupted; nothing was changed, and the same call goes on from l\n"
+        line = "pressmark: interrupted; nothing was changed; run the same command again to continue from l\n"
         assert (result.stderr, result.exit_code) == (line, 130)
         assert before.items() <= content(tmp_path).items()
     status = (files / "b").stat()
@@ -458,7 +461,7 @@ def test_several_bags(run: Run, bag: Path, tmp_path: Path) -> None:
     assert done.stderr.decode().splitlines() == [
         "pressmark: bag: valid: 3 files, 6 B",
         "pressmark: bad: invalid: 1 error, 1 file, 1 B",
-        "pressmark: 2 bags, 1 of them invalid",
+        "pressmark: 2 bags; 1 invalid",
     ]
     done = run("bag", "validate", "bag", "bad", "--json")
     first, problem, second, last = map(json.loads, done.stdout.splitlines())
@@ -493,7 +496,7 @@ def test_hostile_names_stay_on_their_line(run: Run, bag: Path) -> None:
 def test_levels(run: Run, bag: Path, tmp_path: Path) -> None:
     """A quick look finds less, and does not call a bag valid."""
     (bag / "data" / "b").write_bytes(b"BEE")
-    for level, word in (("complete", "complete"), ("oxum", "as its Payload-Oxum says")):
+    for level, word in (("complete", "complete"), ("oxum", "matches its Payload-Oxum")):
         done = run("bag", "validate", "bag", "--level", level)
         assert (done.stdout, done.returncode) == (b"", 0)
         line = f"pressmark: bag: {word} (checksums were not verified): 3 files, 6 B\n"
@@ -501,7 +504,7 @@ def test_levels(run: Run, bag: Path, tmp_path: Path) -> None:
     (bag / "data" / "a").write_bytes(b"longer")
     assert run("bag", "validate", "bag", "--level", "complete").stdout.startswith(b"error: oxum-mismatch: ")
     done = run("bag", "validate", "bag", "--level", "oxum")
-    assert done.stderr == b"pressmark: bag: not as its Payload-Oxum says: 1 error, 3 files, 12 B\n"
+    assert done.stderr == b"pressmark: bag: does not match its Payload-Oxum: 1 error, 3 files, 12 B\n"
     assert done.returncode == 1
     incomplete = make_bag(tmp_path / "incomplete", {"a": b"a"}, listed={"gone": b""})
     assert run("bag", "validate", str(incomplete), "--level", "complete").returncode == 1
@@ -660,7 +663,7 @@ def test_update_algorithms(run: Run, bag: Path) -> None:
     done = run("bag", "update", "bag", "--add-algorithm", "sha256,md5", "--drop-algorithm", "sha512")
     assert (done.stdout, done.stderr, done.returncode) == (
         b"",
-        b"pressmark: bag: it is as it shall be; 3 files verified, 6 B; md5, sha256\n",
+        b"pressmark: bag: bag updated; 3 files verified, 6 B; md5, sha256\n",
         0,
     )
     names = sorted(path.name for path in bag.glob("*manifest-*"))
@@ -669,7 +672,7 @@ def test_update_algorithms(run: Run, bag: Path) -> None:
     assert (bag / "bag-info.txt").read_bytes() == before
     assert run("bag", "validate", "bag").returncode == 0
     done = run("bag", "update", "bag")
-    assert done.stderr == b"pressmark: bag: nothing had to be changed; 3 files verified, 6 B; md5, sha256\n"
+    assert done.stderr == b"pressmark: bag: no change needed; 3 files verified, 6 B; md5, sha256\n"
 
 
 def test_update_metadata(run: Run, bag: Path) -> None:
@@ -679,7 +682,7 @@ def test_update_metadata(run: Run, bag: Path) -> None:
     (bag / "bag-info.txt").write_bytes(b"Zeta: 1\r\nContact-Name: A\r\nContact-Name: B\r\nContact-Email: e\r\n")
     call = ["--info", "contact-name=C", "--info", "Bagging-Date=2026-11-21", "--remove-info", "Contact-Email"]
     done = run("bag", "update", "bag", "--metadata-only", *call)
-    assert (done.stdout, done.stderr, done.returncode) == (b"", b"pressmark: bag: it is as it shall be; sha512\n", 0)
+    assert (done.stdout, done.stderr, done.returncode) == (b"", b"pressmark: bag: bag updated; sha512\n", 0)
     wanted = b"Zeta: 1\r\nContact-Name: C\r\nBagging-Date: 2026-11-21\r\n"
     assert (bag / "bag-info.txt").read_bytes() == wanted
     done = run("bag", "update", "bag", "--metadata-only", "--rewrite")
@@ -696,7 +699,7 @@ def test_update_never_blesses_damage(run: Run, bag: Path) -> None:
         ["error", "file-unlisted", "data/new"],
     ]
     assert done.returncode == 1
-    assert done.stderr.startswith(b"pressmark: 'bag': it is not as its manifests say, nothing was changed: ")
+    assert done.stderr.startswith(b"pressmark: 'bag': bag does not match its manifests, nothing was changed: ")
     assert done.stderr.count(b"\n") == 1
     assert content(bag) == before
     done = run("bag", "update", "bag", "--accept", "added,removed", "--json")
@@ -752,7 +755,7 @@ def test_update_with_a_ledger(call: Call, bag: Path, monkeypatch: pytest.MonkeyP
     with monkeypatch.context() as patch:
         patch.setattr("pressmark.bagit.updating.update.write_tag_manifests", interrupted)
         result = call("bag", "update", "bag", "--add-algorithm", "md5", "--ledger", "l")
-        line = "pressmark: interrupted; nothing was changed, and the same call goes on from l\n"
+        line = "pressmark: interrupted; nothing was changed; run the same command again to continue from l\n"
         assert (result.stderr, result.exit_code) == (line, 130)
         result = call("bag", "update", "bag", "--add-algorithm", "md5")
         assert (result.stderr, result.exit_code) == ("pressmark: interrupted; nothing was changed\n", 130)
@@ -804,7 +807,7 @@ def test_complete(run: Run, holey: Path) -> None:
     done = run("bag", "complete", "bag", "--allow-file")
     assert (done.stdout, done.stderr, done.returncode) == (
         b"",
-        b"pressmark: bag: nothing is left to be fetched: 2 files downloaded, 5 B\n",
+        b"pressmark: bag: no file is missing: 2 files downloaded, 5 B\n",
         0,
     )
     assert (holey / "data" / "y").read_bytes() == b"why"
@@ -812,7 +815,7 @@ def test_complete(run: Run, holey: Path) -> None:
     done = run("bag", "complete", "bag", "--allow-file", "--json")
     found, summary = problems(done.stdout)
     assert (found, summary["ok"], summary["files"], summary["present"]) == ([], True, 0, 2)
-    assert done.stderr == b"pressmark: bag: nothing is left to be fetched: 2 files of fetch.txt there before\n"
+    assert done.stderr == b"pressmark: bag: no file is missing: 2 files of fetch.txt present before\n"
 
 
 def test_complete_asks_only_where_it_may(run: Run, holey: Path) -> None:
@@ -825,7 +828,7 @@ def test_complete_asks_only_where_it_may(run: Run, holey: Path) -> None:
         ["error", "fetch-refused", "data/y"],
     ]
     assert done.returncode == 1
-    assert done.stderr == b"pressmark: bag: not complete: 2 files not to be had\n"
+    assert done.stderr == b"pressmark: bag: not complete: 2 files not downloaded\n"
     assert not (holey / "data" / "x").exists()
 
 
@@ -852,6 +855,6 @@ def test_complete_interrupted(call: Call, holey: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr("pressmark.cli.bag.complete.complete", interrupted)
     result = call("bag", "complete", "bag")
     assert (result.stderr, result.exit_code) == (
-        "pressmark: interrupted; the same call goes on where it stopped\n",
+        "pressmark: interrupted; run the same command again to continue\n",
         130,
     )

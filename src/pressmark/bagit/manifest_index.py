@@ -1,21 +1,20 @@
-"""What a bag's manifests list: an index over one or several manifest files that holds no text.
+"""An index over the lines of one or several manifests that does not keep their text.
 
-Of each line a fingerprint of its path, its offset and a slot of a hash table are kept, some 24 bytes; checksums and
-paths are read from the manifest again when they are asked for, and paths are really compared. So a manifest of any
-length is opened in one pass, and takes about a tenth of its size in memory
-(:class:`pressmark._kernels.active.ManifestIndex`).
+For each line it keeps a fingerprint of the path, its offset and a slot of a hash table, about 24 bytes; checksums and
+paths are read from the manifest again when they are requested, and paths are compared in full. A manifest of any length
+is indexed in one pass, in about a tenth of its size in memory (:class:`pressmark._kernels.active.ManifestIndex`).
 
-How a validation uses it::
+A validation uses it like this::
 
-    with Listing([Source(b"manifest-sha512.txt", "sha512", file)], encoding, version) as listing:
+    with Listing([ManifestSource(b"manifest-sha512.txt", "sha512", file)], encoding, version) as listing:
         report.add(listing.problems)
         for path in walk:  # every file of the payload
-            digests = listing.find(path, mark=True)  # {"sha512": "…"}; empty where nothing lists it
-        for path in those_not_found:
-            again = listing.find_respelled(path)  # a raw percent sign, another normalization: among unmarked lines only
-        for path, digests in listing.unmarked():  # what is listed and was not there
+            digests = listing.find(path, mark=True)  # {"sha512": "…"}; empty if no manifest lists it
+        for path in not_found:
+            entry = listing.find_respelled(path)  # raw percent sign, other normalization; unmarked lines only
+        for path, digests in listing.unmarked():  # listed but not found
             ...
-        for first, second in listing.clashes():  # names of which some file systems hold only one
+        for first, second in listing.collisions():  # names of which some file systems keep only one
             ...
 """
 
@@ -50,29 +49,29 @@ __all__ = [
     "path_index",
 ]
 
-# Of each kind in each manifest; what is more is counted.
+# Of each kind in each manifest; further ones are only counted.
 PROBLEMS_LIMIT = 100_000
-# Of all in each manifest, in bytes of memory: long paths are dear. Of each kind the first is kept all the same.
+# Of all problems in each manifest, in bytes of memory. The first of each kind is always kept.
 PROBLEMS_SIZE = 64 << 20  # 64 MiB
 PROBLEM_SIZE = 512  # bytes of one, without its path and message
 
-# Lines are read again through so many blocks; a directory of a thousand files has its lines in a dozen of them.
+# A cache of this many blocks; the lines of a directory with a thousand files are in a dozen blocks.
 BLOCK_BITS = 13  # 8 KiB
 BLOCK_MASK = (1 << BLOCK_BITS) - 1
 BLOCKS = 128
 
 _HAS_PREAD = hasattr(os, "pread")
-# What may follow a line's path; nothing does at the end of the file.
+# Bytes that end a line, or the file.
 _AFTER = (b"\n", b"\r", b"")
 _BLANKS = (b" ", b"\t")
 
 
 class ManifestSource(NamedTuple):
-    """One manifest file.
+    """A manifest file.
 
     :ivar name: its path in the bag
-    :ivar algorithm: the official name of its algorithm, or an unknown one as it stands in the manifest's name
-    :ivar file: binary, seekable, at its beginning; the listing closes it
+    :ivar algorithm: official name of its algorithm; if unknown, as the file name spells it
+    :ivar file: binary, seekable, at its start; the listing closes it
     """
 
     name: bytes
@@ -81,11 +80,11 @@ class ManifestSource(NamedTuple):
 
 
 class ListedFile(NamedTuple):
-    """A file that is listed.
+    """A listed file.
 
-    :ivar path: as it is listed, decoded
-    :ivar digests: name of the algorithm to lower-case hex, for each manifest that lists it; empty where the checksum is
-        malformed, which is among the problems
+    :ivar path: as listed, decoded
+    :ivar digests: lower-case hex by algorithm, for each manifest that lists the file; empty if the checksum is
+        malformed, which is reported
     """
 
     path: bytes
@@ -96,8 +95,8 @@ class RespelledEntry(NamedTuple):
     """A file that is listed under another spelling of its name.
 
     :ivar kind: of the problem: ``percent-raw``, ``md5sum-mark``, ``name-normalized``
-    :ivar path: as it is listed, decoded
-    :ivar digests: as of :class:`ListedFile`
+    :ivar path: as listed, decoded
+    :ivar digests: as in :class:`ListedFile`
     """
 
     kind: str
@@ -106,20 +105,20 @@ class RespelledEntry(NamedTuple):
 
 
 class Listing:
-    """An index over manifests of one kind: payload manifests, or tag manifests.
+    """An index over payload manifests, or over tag manifests.
 
-    Reading is safe from several threads; marking is for one.
+    Reading is thread-safe; only one thread may mark.
 
-    :param sources: the manifests; they are read once, now
+    :param sources: the manifests, which are read once, now
     :param encoding: the character set that bagit.txt names
-    :param version: the bag's
+    :param version: of the bag
     :param tag: whether they are tag manifests
-    :param lenient: blank lines are warnings
-    :raises BagError: a manifest changes while it is read, cannot be read, or has more than 4 billion lines
-    :raises ValueError: the encoding is not known
-    :ivar problems: of all lines, in order; after :data:`PROBLEMS_LIMIT` of a kind in a manifest one more problem,
-        ``problems-omitted``, says how many there are
-    :ivar algorithms: of the manifests, in their order
+    :param lenient: report blank lines as warnings
+    :raises BagError: a manifest cannot be read, changes while it is read, or has more than 4 billion lines
+    :raises ValueError: the encoding is unknown
+    :ivar problems: of all lines, in order. After :data:`PROBLEMS_LIMIT` problems of a kind in a manifest, one problem
+        ``problems-omitted`` states the number of the others
+    :ivar algorithms: of the manifests, in order
     """
 
     def __init__(
@@ -152,7 +151,7 @@ class Listing:
         self.algorithms = tuple(source.algorithm for source in sources)
 
     def close(self) -> None:
-        """Close the manifests; nothing can be asked for any more."""
+        """Close the manifests."""
         self._files.close()
 
     def __enter__(self) -> Listing:
@@ -164,9 +163,9 @@ class Listing:
         self.close()
 
     def __len__(self) -> int:
-        """How many files are listed, each counted once."""
+        """Return the number of listed files; a file in several manifests counts once."""
         if self._length is None:
-            # One manifest lists no file twice; of several, those of the others are looked for in the first.
+            # A single manifest lists each file once.
             only = len(self._manifests) == 1
             self._length = len(self._manifests[0].index) if only else sum(1 for _ in self.entries())
         return self._length
@@ -178,9 +177,9 @@ class Listing:
         return any(manifest.find(path) is not None for manifest in self._manifests)
 
     def find(self, path: bytes, *, mark: bool = False) -> dict[str, str]:
-        """Return the checksums of a file, by the official names of their algorithms; empty where nothing lists it.
+        """Return the checksums of a file by official algorithm name; empty if no manifest lists it.
 
-        :param mark: note that the file is there
+        :param mark: mark the file as found
         :raises BagError: a manifest was changed
         """
         digests = {}
@@ -193,21 +192,21 @@ class Listing:
         return digests
 
     def mark_seen(self, path: bytes) -> bool:
-        """Note that a file is there; return whether it is listed."""
+        """Mark a file as found; return whether it is listed."""
         return bool(self.find(path, mark=True))
 
     def is_marked(self, path: bytes) -> bool:
-        """Return whether a file is listed and was noted to be there."""
+        """Return whether a file is listed and marked as found."""
         hits = ((manifest, manifest.find(path)) for manifest in self._manifests)
         return any(found is not None and manifest.index.is_marked(found[0]) for manifest, found in hits)
 
     def find_rest(self, path: bytes, found: Iterable[str], *, mark: bool = True) -> Iterator[RespelledEntry]:
-        """Yield under which other spellings those manifests list a file that do not list it under its own name.
+        """Yield the other spellings under which manifests list a file, for manifests that do not list its own name.
 
-        Ask when all files that are listed under their own names are marked, as with :meth:`find_respelled`.
+        Like :meth:`find_respelled`, this requires that all exact matches are marked.
 
-        :param found: algorithms of the manifests that list it under its own name
-        :param mark: note that the file is there
+        :param found: algorithms of the manifests that list its own name
+        :param mark: mark the file as found
         """
         known = set(found)
         while not known.issuperset(self.algorithms):
@@ -218,21 +217,21 @@ class Listing:
             known |= again.digests.keys()
 
     def find_respelled(self, path: bytes, *, mark: bool = True, known: Collection[str] = ()) -> RespelledEntry | None:
-        """Return under which other spelling a file is listed, of those that are not marked; the second chance.
+        """Return the other spelling under which a file is listed, among the lines that are not marked.
 
-        Ask when all files that are listed under their own names are marked. Then a line that holds ``%25`` and means a
-        file that is not there may mean one with these three characters, and a name may differ in its normalization.
+        Call this when all exact matches are marked. Then a line with ``%25`` whose file is missing may mean these three
+        characters, and a name may differ in its normalization.
 
-        :param mark: note that the file is there
-        :param known: algorithms of manifests that are not asked
+        :param mark: mark the file as found
+        :param known: algorithms of manifests to skip
         """
         asked = [manifest for manifest in self._manifests if manifest.algorithm not in known]
         return self._find_spelling(path, asked, mark) or self._normalized(path, asked, mark)
 
     def find_normalized(self, path: bytes, *, mark: bool = True) -> RespelledEntry | None:
-        """Return which unmarked name is the same in Unicode's normalization form C (6.1.1.3).
+        """Return the unmarked name that is equal in Unicode normalization form C (6.1.1.3).
 
-        :param mark: note that the file is there
+        :param mark: mark the file as found
         """
         return self._normalized(path, self._manifests, mark)
 
@@ -246,7 +245,7 @@ class Listing:
         return self._respelled("name-normalized", hits, mark)
 
     def _find_spelling(self, path: bytes, asked: list[IndexedManifest], mark: bool) -> RespelledEntry | None:
-        """Find an unmarked line by what may have become of its path on its way from line to index."""
+        """Find an unmarked line whose path was encoded or escaped differently."""
         if b"%" in path or b"\n" in path or b"\r" in path:
             others = {decode_path(path, self._version), decode_path(encode_path(path), self._version)} - {path}
             hits = self._hits(asked, others, lambda text: path in possible_paths(text, self._version))
@@ -279,7 +278,7 @@ class Listing:
         return RespelledEntry(kind, listed, digests)
 
     def entries(self) -> Iterator[ListedFile]:
-        """Yield every file that is listed, once, in the order of the manifests and their lines."""
+        """Yield every listed file once, in the order of the manifests and their lines."""
         for number, manifest in enumerate(self._manifests):
             for place in range(len(manifest.index)):
                 listed = self._listed(number, manifest, place)
@@ -287,7 +286,7 @@ class Listing:
                     yield listed
 
     def unmarked(self) -> Iterator[ListedFile]:
-        """Yield every file that is listed and not marked, once, in the order of the manifests and their lines."""
+        """Yield every listed file that is not marked once, in the order of the manifests and their lines."""
         for number, manifest in enumerate(self._manifests):
             place = -1
             while (place := manifest.index.next_unmarked(place + 1)) >= 0:
@@ -296,7 +295,7 @@ class Listing:
                     yield listed
 
     def _listed(self, number: int, manifest: IndexedManifest, place: int) -> ListedFile | None:
-        """Return what the line lists; :data:`None` where a manifest before lists it as well."""
+        """Return the file of a line; :data:`None` if an earlier manifest lists it too."""
         path, _, digest = manifest.read(place)
         digests = {manifest.algorithm: digest}
         for other, another in enumerate(self._manifests):
@@ -311,8 +310,8 @@ class Listing:
     def collisions(self) -> Iterator[tuple[bytes, bytes]]:
         """Yield pairs of names that differ only in case or Unicode normalization (6.1.1).
 
-        Each name is in one pair at most as the second. Memory is that of the index of those names that are not ASCII in
-        lower case.
+        Each name is the second of at most one pair. Memory is that of an index of the names that are not lower-case
+        ASCII.
         """
         keys = path_index()
         count = len(self._manifests)
@@ -325,7 +324,7 @@ class Listing:
                 key = collision_key(path)
                 other = self._of_key(keys, key)
                 if other is None:
-                    # A name that is its own key is in no list of those that fold.
+                    # Names that equal their own key are not in this index.
                     keys.add(key, place * count + number, False)
                     other = key if key.isascii() and key in self else None
                 if other is not None:
@@ -341,12 +340,12 @@ class Listing:
 
 
 def path_index(digits: int = 0) -> Any:
-    """Return an empty index of paths; its scan takes in no line unless the checksums' number of digits is said."""
+    """Return an empty index of paths. Its scan accepts no lines unless the number of digits of a checksum is given."""
     return _kernels.active.ManifestIndex(digits, BELOW_PAYLOAD, LINE_LIMIT, os.urandom(8))
 
 
 class _BoundedProblems:
-    """The problems of one manifest, no more of a kind than the limit."""
+    """The problems of a manifest, up to a limit for each kind."""
 
     def __init__(self, name: bytes, algorithm: str) -> None:
         self.found: list[Problem] = []
@@ -369,7 +368,7 @@ class _BoundedProblems:
         self.found.append(found)
 
     def close(self) -> list[Problem]:
-        """Return all problems, and one for each kind of which there are more."""
+        """Return all problems, and one for each kind that exceeds the limit."""
         for kind, severity in self._omitted.items():
             message = f"{self._more[kind]} more of {kind}"
             more = problem("problems-omitted", self._name, message, severity=severity, algorithm=self._algorithm)
@@ -378,14 +377,14 @@ class _BoundedProblems:
 
 
 class IndexedManifest:
-    """The index of one manifest, and the file from which its lines are read again.
+    """The index of one manifest, and its file.
 
-    :param file: binary, seekable, at its beginning
-    :param form: how its lines are read
-    :raises BagError: it changes while it is read, cannot be read, or has more lines than can be numbered
+    :param file: binary, seekable, at its start
+    :param form: how to read its lines
+    :raises BagError: the file cannot be read, changes while it is read, or has too many lines
     :ivar algorithm: of its checksums
     :ivar index: of its lines, each path once
-    :ivar problems: of all its lines
+    :ivar problems: of all lines
     """
 
     def __init__(self, file: BinaryIO, form: ManifestForm) -> None:
@@ -398,7 +397,7 @@ class IndexedManifest:
         self._normalized: Any = None
         self._descriptor = _descriptor(file)
         self._state = self._stat()
-        # Tag manifests have rules of their own, and other character sets must be decoded: no line of theirs is plain.
+        # Lines of tag manifests, and lines that must be decoded, are not plain.
         self._plain = form.charset.is_utf8 and not form.tag and self._digits > 0
         self.index = path_index(self._digits if self._plain else 0)
         self._problems = _BoundedProblems(form.name, form.algorithm)
@@ -407,15 +406,15 @@ class IndexedManifest:
         except OSError as error:
             raise BagError(form.name, f"cannot be read: {error.strerror}") from error
         except OverflowError:
-            raise BagError(form.name, "it has more than 4 billion lines; divide the bag") from None
+            raise BagError(form.name, "more than 4 billion lines; split the bag") from None
         self._check_unchanged()
         self.problems = self._problems.close()
 
-    # --- the one pass
+    # --- indexing
 
     def _scan(self) -> None:
         reader = LineReader(self._file, self._form.charset, self._form.name)
-        # The reader knows the byte order of what it reads.
+        # The reader has detected the byte order.
         self._form = dataclasses.replace(self._form, charset=reader.charset)
         while True:
             if self._plain and not reader.pending:
@@ -430,7 +429,7 @@ class IndexedManifest:
             self._take(found)
 
     def _take(self, found: Line | Problem) -> None:
-        """Take in a line that is not plain, or that has a fingerprint that is there already."""
+        """Add a line that the kernel did not add: it is not plain, or its fingerprint exists."""
         if not isinstance(found, Line):
             self._problems.add(found._replace(algorithm=self.algorithm))
             return
@@ -444,7 +443,7 @@ class IndexedManifest:
             for one in self._duplicate(found, entry, before[1]):
                 self._problems.add(one)
             return
-        # Whether it can be read again without its rules: as the kernel would say of it.
+        # Whether the line is plain, as the kernel defines it.
         blanks = len(found.data) - self._digits - len(text)
         plain = not problems and self._digits > 0 and text == entry.path and 1 <= blanks <= 2
         self.index.add(entry.path, found.offset, not (plain and self._form.charset.is_utf8))
@@ -456,14 +455,14 @@ class IndexedManifest:
             again = problem("path-duplicate", path, message, algorithm=self.algorithm)
             return judge_violation("listed-once", self._form.version, again)
         message += ", with another checksum"
-        # One of the two is wrong, in any version.
+        # An error in all versions: one of the two is wrong.
         found = problem("path-duplicate", path, message, algorithm=self.algorithm, expected=digest, found=entry.digest)
         return [found]
 
-    # --- lines again
+    # --- lookup
 
     def find(self, path: bytes) -> tuple[int, str] | None:
-        """Return the place of the line that lists a path, and the checksum there; :data:`None` where none does."""
+        """Return the position of the line that lists a path, and its checksum; :data:`None` if no line does."""
         index, digits = self.index, self._digits
         for place in index.find(path):
             offset = index.line(place)
@@ -472,7 +471,7 @@ class IndexedManifest:
                 if found == path:
                     return place, digest
                 continue
-            # The checksum, one or two blanks, the path, and an octet of the line's end.
+            # The checksum, one or two spaces, the path, and a byte of the line end.
             size = digits + 3 + len(path)
             begin = offset & BLOCK_MASK
             block = self._blocks.get(offset >> BLOCK_BITS) or self._block(offset >> BLOCK_BITS)
@@ -486,7 +485,7 @@ class IndexedManifest:
         return None
 
     def read(self, place: int) -> tuple[bytes, bytes, str]:
-        """Return the path that a line lists, the path as it stands there, and the checksum."""
+        """Return the path of a line, the path as written, and the checksum."""
         offset = self.index.line(place)
         if offset < 0:
             entry, text, _ = self._form.read(self._line(~offset))
@@ -498,7 +497,7 @@ class IndexedManifest:
         return path, path, data[:digits].decode("latin-1").lower()
 
     def find_spelling(self, others: Iterable[bytes], fits: Callable[[bytes], bool]) -> int | None:
-        """Return the place of the first unmarked line that lists one of the other paths, and whose text fits."""
+        """Return the position of the first unmarked line that lists one of the other paths and whose text fits."""
         for other in others:
             found = self.find(other)
             if found is not None and not self.index.is_marked(found[0]) and fits(self.read(found[0])[1]):
@@ -506,7 +505,7 @@ class IndexedManifest:
         return None
 
     def find_normalized(self, path: bytes, key: bytes) -> int | None:
-        """Return the place of the first unmarked line whose path has the key and is another one."""
+        """Return the position of the first unmarked line whose path differs but has the same key."""
         if key != path and (found := self.find(key)) is not None and not self.index.is_marked(found[0]):
             return found[0]
         if self._normalized is None:
@@ -520,7 +519,7 @@ class IndexedManifest:
         return None
 
     def _keys(self) -> Any:
-        """Return an index of the normalized names of all lines that are not marked and not ASCII."""
+        """Return an index of the normalized names of all unmarked lines that are not ASCII."""
         keys = path_index()
         place = -1
         while (place := self.index.next_folding(place + 1)) >= 0:
@@ -530,16 +529,16 @@ class IndexedManifest:
                     keys.add(normal_key(path), place, False)
         return keys
 
-    # --- the file again
+    # --- reading lines again
 
     def _line(self, offset: int) -> Line:
-        """Return the line that begins at the offset."""
+        """Return the line at an offset."""
         find_end = self._form.charset.find_end
         block, begin = self._block(offset >> BLOCK_BITS), offset & BLOCK_MASK
         ends = find_end(block, begin, False)
         if ends is not None:
             return Line(0, offset, block[begin : ends[0]])
-        # Fourfold each time, so that a line of any length is searched once and a third.
+        # Growing by a factor of 4 bounds the total to 4/3 of the line's length.
         size = 4 << BLOCK_BITS
         while True:
             data = self._across(offset, size)
@@ -552,7 +551,7 @@ class IndexedManifest:
             size *= 4
 
     def _across(self, offset: int, size: int) -> bytes:
-        """Return what begins at the offset, over the edges of blocks; less at the end of the file."""
+        """Return ``size`` bytes at an offset, across blocks; less at the end of the file."""
         number, begin = offset >> BLOCK_BITS, offset & BLOCK_MASK
         pieces = [self._block(number)[begin:]]
         length = len(pieces[0])
@@ -586,7 +585,7 @@ class IndexedManifest:
         if self._descriptor is not None and _HAS_PREAD:
             return os.pread(self._descriptor, size, offset)
         with self._lock:
-            # The first pass may still be under way.
+            # Indexing may still be in progress.
             here = self._file.tell()
             self._file.seek(offset)
             data = self._file.read(size)
@@ -604,9 +603,7 @@ class IndexedManifest:
             raise self._changed()
 
     def _changed(self) -> BagError:
-        return BagError(
-            self._form.name, "it was changed while it was in use; begin again when nobody writes to the bag"
-        )
+        return BagError(self._form.name, "changed while in use; run again when no one writes to the bag")
 
 
 def _descriptor(file: BinaryIO) -> int | None:

@@ -19,8 +19,8 @@ import pytest
 
 from pressmark.bagit.bag import Bag
 from pressmark.bagit.changes.events import Stage
-from pressmark.bagit.fetch import complete as completion
 from pressmark.bagit.fetch import download as downloads
+from pressmark.bagit.fetch import download_directory
 from pressmark.bagit.fetch.complete import complete
 from pressmark.errors import BagError
 from pressmark.fixity import Finished, Progress
@@ -302,7 +302,7 @@ def test_every_payload_manifest_must_list_it(server: Server, tmp_path: Path) -> 
         report = finish(bag)
         assert kinds(report) == [("fetch-unlisted", path) for path in unlisted]
         assert len(server.requests) == 3 - len(unlisted)
-    assert report.problems[0].message == "it is in no manifest; it was not asked for"
+    assert report.problems[0].message == "not listed in any manifest; not downloaded"
 
 
 def test_a_checksum_that_nobody_can_verify(server: Server, tmp_path: Path) -> None:
@@ -522,7 +522,7 @@ def test_a_full_disk_is_one_problem(server: Server, tmp_path: Path, monkeypatch:
     monkeypatch.setattr(downloads.os, "write", write)
     report = finish(bag, threads=1)
     assert kinds(report) == [("disk-full", b"fetch.txt")]
-    assert "make room" in report.problems[0].message
+    assert "free some" in report.problems[0].message
     assert len(payload(bag)) == 2
     monkeypatch.undo()
     assert finish(bag).ok
@@ -555,7 +555,7 @@ def test_names_that_do_not_reach_the_disk(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unflushed: int
 ) -> None:
     """What was fetched stays, and that it may not is one problem; a directory that was moved away is none."""
-    monkeypatch.setattr(completion, "UNFLUSHED", unflushed)
+    monkeypatch.setattr(download_directory, "UNFLUSHED", unflushed)
     bag = holey(tmp_path / "bag", server)
 
     def flush(number: int) -> Any:
@@ -564,14 +564,14 @@ def test_names_that_do_not_reach_the_disk(
 
         return failing
 
-    monkeypatch.setattr(completion, "flush_directory", flush(errno.EIO))
+    monkeypatch.setattr(download_directory, "flush_directory", flush(errno.EIO))
     report = finish(bag)
     assert kinds(report) == [("file-unwritable", b"")]
-    assert "a power failure may take it away" in report.problems[0].message
+    assert "a power failure can still remove them" in report.problems[0].message
     assert report.counts["files"] == len(FILES)
     assert payload(bag) == FILES
     assert_clean(bag)
-    monkeypatch.setattr(completion, "flush_directory", flush(errno.ENOENT))
+    monkeypatch.setattr(download_directory, "flush_directory", flush(errno.ENOENT))
     assert finish(holey(tmp_path / "other", server)).ok
 
 
@@ -581,7 +581,7 @@ def test_file_systems_without_second_names(server: Server, tmp_path: Path, monke
     def link(*_arguments: Any, **_more: Any) -> None:
         raise PermissionError(1, "Operation not permitted")
 
-    monkeypatch.setattr(completion.os, "link", link)
+    monkeypatch.setattr(download_directory.os, "link", link)
     bag = holey(tmp_path / "bag", server)
 
     def answer(handler: Handler) -> None:

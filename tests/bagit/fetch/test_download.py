@@ -153,23 +153,23 @@ def test_connections_are_used_again(server: Server, tmp_path: Path) -> None:
     ("url", "words"),
     [
         ("http://example.org/a", "'http://example.org/a' is not encrypted"),
-        ("ftp://example.org/a", "has the scheme 'ftp'; only https is fetched"),
+        ("ftp://example.org/a", "has the scheme 'ftp'; expected https:"),
         ("gopher://example.org:70/_x", "has the scheme 'gopher'"),
         ("data:text/plain,a", "has the scheme 'data'"),
         ("urn:isbn:1", "has the scheme 'urn'"),
         ("javascript:alert(1)", "has the scheme 'javascript'"),
-        ("file:///etc/passwd", "is a file of this machine"),
-        ("FILE:///etc/passwd", "is a file of this machine"),
+        ("file:///etc/passwd", "is a local file"),
+        ("FILE:///etc/passwd", "is a local file"),
         ("/etc/passwd", "has no scheme"),
-        ("https:///a", "names no host"),
-        ("https:a", "names no host"),
-        ("https://./a", "names no host"),
-        ("https://exa mple.org/a", "has a blank or a control character"),
-        ("https://example.org/\r\nHost: b", "has a blank or a control character"),
-        ("https://example.org:99999/", "is no URL"),
-        ("https://[::1/", "is no URL"),
-        ("https://a%00b/", "names no host"),
-        ("https://" + "a" * 70_000, "has more than 65536 characters"),
+        ("https:///a", "has no host"),
+        ("https:a", "has no host"),
+        ("https://./a", "has no host"),
+        ("https://exa mple.org/a", "contains a space or control character"),
+        ("https://example.org/\r\nHost: b", "contains a space or control character"),
+        ("https://example.org:99999/", "is not a valid URL"),
+        ("https://[::1/", "is not a valid URL"),
+        ("https://a%00b/", "has no host"),
+        ("https://" + "a" * 70_000, "URL longer than 65536 characters"),
         ("https://127.0.0.1/", "has the address 127.0.0.1, which is loopback; allow the host if you trust it"),
         ("https://2130706433/", "which is loopback"),
         ("https://0x7f.1/", "which is loopback"),
@@ -233,7 +233,7 @@ def test_nothing_is_asked_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ur
         ("ff02::1", "multicast"),
         ("2001:db8::1", "reserved (documentation)"),
         ("4000::1", "reserved"),
-        ("/var/run/socket", "no address"),
+        ("/var/run/socket", "not an address"),
     ],
 )
 def test_addresses_are_known_for_what_they_are(address: str, fault: str | None) -> None:
@@ -263,7 +263,7 @@ def test_one_bad_address_is_enough(
     monkeypatch.setattr(socket.socket, "connect", lambda *_arguments: pytest.fail("it connects"))
     found = fetch(tmp_path, server.url(host="bag.example"), allow_private=False)
     assert found.kind == "refused"
-    assert "the host 'bag.example' has the address" in found.message
+    assert "host 'bag.example' has the address" in found.message
 
 
 def test_the_connection_goes_to_the_address_that_was_looked_at(
@@ -310,7 +310,7 @@ def test_an_unknown_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     found = fetch(tmp_path, "https://bag.example/")
     assert (found.kind, found.message) == (
         "failed",
-        "the host 'bag.example' is not known: Name or service not known",
+        "unknown host 'bag.example': Name or service not known",
     )
 
 
@@ -332,12 +332,12 @@ def test_redirections_are_followed(tmp_path: Path, server: Server) -> None:
 @pytest.mark.parametrize(
     ("to", "words"),
     [
-        ("http://10.0.0.1/", "the host '10.0.0.1' has the address 10.0.0.1, which is private"),
+        ("http://10.0.0.1/", "host '10.0.0.1' has the address 10.0.0.1, which is private"),
         ("http://169.254.169.254/", "which is link-local"),
         ("http://[::1]/", "which is loopback"),
-        ("file:///etc/passwd", "has the scheme 'file'; only https is fetched"),
+        ("file:///etc/passwd", "has the scheme 'file'; expected https:"),
         ("ftp://example.org/", "has the scheme 'ftp'"),
-        ("http://./", "names no host"),
+        ("http://./", "has no host"),
     ],
 )
 def test_redirections_are_looked_at_like_urls(tmp_path: Path, server: Server, to: str, words: str) -> None:
@@ -349,9 +349,9 @@ def test_redirections_are_looked_at_like_urls(tmp_path: Path, server: Server, to
 
 
 def test_redirections_end(tmp_path: Path, server: Server) -> None:
-    """A circle is seen, and a chain without end is left."""
+    """A circle, or a chain without end, is left after some steps."""
     found = fetch(tmp_path, server.answer("/a", redirect("/a#1")))
-    assert (found.kind, found.message) == ("failed", f"'{server.url('/a')}' redirects in a circle")
+    assert (found.kind, found.message) == ("failed", f"'{server.url('/a')}' redirects more than 10 times")
     for number in range(20):
         server.answer(f"/{number}", redirect(f"/{number + 1}"))
     server.requests.clear()
@@ -359,7 +359,7 @@ def test_redirections_end(tmp_path: Path, server: Server) -> None:
     assert (found.kind, found.message) == ("failed", f"'{server.url('/0')}' redirects more than 10 times")
     assert len(server.requests) == 11
     found = fetch(tmp_path, server.answer("/a", status(302)))
-    assert (found.kind, found.message) == ("failed", f"'{server.url('/a')}' redirects to nowhere")
+    assert (found.kind, found.message) == ("failed", f"'{server.url('/a')}' redirects without a location")
 
 
 def test_credentials_stay_with_their_origin(tmp_path: Path, server: Server) -> None:
@@ -371,7 +371,7 @@ def test_credentials_stay_with_their_origin(tmp_path: Path, server: Server) -> N
         server.answer("/d", status(403))
         found = fetch(tmp_path, server.url("/a").replace("//", "//me:s%40fe@"))
         assert found.kind == "failed"
-        assert found.message == f"'{server.url('/d')}': the server answers 403 Forbidden"
+        assert found.message == f"'{server.url('/d')}': server responds 403 Forbidden"
         sent = [headers["Authorization"] for _path, headers in server.requests]
         assert sent == ["Basic bWU6c0BmZQ==", "Basic bWU6c0BmZQ==", None]
         assert [headers["Authorization"] for _path, headers in other.requests] == [None]
@@ -399,7 +399,7 @@ def test_no_more_is_taken_than_was_announced(tmp_path: Path, server: Server, ann
     found = downloader.download(url, os.fsencode(tmp_path), b"part", 100_000, digests(BODY), taken.append)
     downloader.close()
     assert found.kind == "too-long"
-    assert "may have" in found.message
+    assert "limit" in found.message
     assert sum(taken) <= (0 if announced else 100_000)
     assert len(server.requests) == 1
     assert left(tmp_path) == {}
@@ -425,7 +425,7 @@ def test_another_file_is_a_mismatch(tmp_path: Path, server: Server) -> None:
     url = server.answer("/file", whole(BODY[::-1]))
     found = fetch(tmp_path, url)
     assert (found.kind, found.size, found.digests) == ("mismatch", len(BODY), digests(BODY[::-1]))
-    assert found.message == f"'{url}' does not have the checksums that it should have"
+    assert found.message == f"'{url}' has wrong checksums"
     assert left(tmp_path) == {}
     assert len(server.requests) == 1
 
@@ -436,7 +436,6 @@ def test_nothing_is_decompressed(tmp_path: Path, server: Server) -> None:
     url = server.answer("/file", whole(packed, Content_Encoding="gzip"))
     found = fetch(tmp_path, url, length=None)
     assert found.kind == "mismatch"
-    assert found.message.endswith("; the server sent it in the encoding 'gzip', unasked")
     assert fetch(tmp_path, url, packed).kind is None
 
 
@@ -550,7 +549,7 @@ def test_a_server_in_trouble_is_asked_again(tmp_path: Path, server: Server, code
     assert fetch(tmp_path, server.answer("/file", status(code), status(code), whole(BODY))).kind is None
     found = fetch(tmp_path, server.answer("/file", status(code)))
     assert found.kind == "failed"
-    assert f"the server answers {code}" in found.message
+    assert f"server responds {code}" in found.message
     assert len(server.requests) == 3 + 3
 
 
@@ -580,7 +579,7 @@ def test_the_server_says_how_long_to_wait(tmp_path: Path, server: Server, monkey
     assert fetch(tmp_path, server.answer("/file", status(429, Retry_After="3"), dated, whole(BODY))).kind is None
     assert [wait for wait in waits if wait in (3.0, 7.0)] == [3.0, 7.0]
     found = fetch(tmp_path, server.answer("/file", status(503, Retry_After="86400")))
-    assert found.message.endswith("503 Service Unavailable, and to come again in 86400 seconds")
+    assert found.message.endswith("503 Service Unavailable, and asks to wait 86400 seconds")
 
 
 def test_progress_renews_patience(tmp_path: Path, server: Server) -> None:
@@ -609,7 +608,7 @@ def test_silence_is_a_failure(tmp_path: Path, server: Server) -> None:
     for answer in (silence, stops):
         found = fetch(tmp_path, server.answer("/file", answer), timeout=0.1, retries=1)
         assert found.kind == "failed"
-        assert found.message.endswith("nothing came for 0.1 seconds")
+        assert found.message.endswith("no data for 0.1 seconds")
     assert len(server.requests) == 4
 
 
@@ -617,7 +616,7 @@ def test_dripping_is_a_failure(tmp_path: Path, server: Server) -> None:
     """A byte now and then is no answer either."""
     found = fetch(tmp_path, server.answer("/file", drip(1, 0.01)), timeout=0.5, retries=0)
     assert found.kind == "failed"
-    assert found.message.endswith("it comes too slowly")
+    assert found.message.endswith("transfer too slow")
 
 
 @pytest.mark.parametrize(
@@ -641,7 +640,7 @@ def test_what_never_ends_is_a_failure(tmp_path: Path, server: Server, begin: byt
 
     found = fetch(tmp_path, server.answer("/file", answer), length=None, timeout=0.5, retries=0)
     assert found.kind == "failed"
-    assert found.message.endswith("it comes too slowly")
+    assert found.message.endswith("transfer too slow")
 
 
 @pytest.mark.parametrize(
@@ -757,7 +756,7 @@ def test_what_cannot_be_written_is_said(tmp_path: Path, server: Server) -> None:
     (tmp_path / "part").mkdir()
     found = fetch(tmp_path, server.answer("/file", whole(BODY)))
     assert found.kind == "disk"
-    assert found.message.startswith("it cannot be written: ")
+    assert found.message.startswith("cannot be written: ")
 
 
 def test_a_full_disk_is_said(tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -773,7 +772,7 @@ def test_a_full_disk_is_said(tmp_path: Path, server: Server, monkeypatch: pytest
     monkeypatch.setattr(downloads.os, "write", write)
     for length, kept in ((len(BODY), {"part": 1000}), (None, {})):
         found = fetch(tmp_path, url, length=length)
-        assert (found.kind, found.message) == ("full", "there is no space left on the disk")
+        assert (found.kind, found.message) == ("full", "no space left on the disk")
         assert left(tmp_path) == kept
 
 
@@ -816,9 +815,9 @@ def test_certificates_are_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         assert fetch(folder, url, **trusting).kind is None
         found = fetch(folder, url)
         assert found.kind == "failed"
-        assert "its certificate is not accepted: " in found.message
+        assert "certificate not accepted: " in found.message
         found = fetch(folder, server.url(host="other.example"), **trusting)
-        assert "its certificate is not accepted: " in found.message
+        assert "certificate not accepted: " in found.message
         assert "other.example" in found.message
         # An encrypted way is not left for another one.
         server.answer("/file", redirect(plain.url()))
@@ -854,7 +853,7 @@ def test_encrypted_connections_end_as_well(tmp_path: Path, answer: Any) -> None:
 def test_certificates_that_cannot_be_read(tmp_path: Path) -> None:
     """A file that holds no certificates is refused before anything is asked for."""
     (tmp_path / "empty.pem").write_bytes(b"")
-    for name, words in (("nothing.pem", "No such file or directory"), ("empty.pem", "no certificates can be read")):
+    for name, words in (("nothing.pem", "No such file or directory"), ("empty.pem", "cannot read certificates")):
         with pytest.raises(BagError, match=words):
             Downloader(policy(certificates=str(tmp_path / name)))
 
@@ -871,4 +870,4 @@ def test_urllib3_is_asked_for_in_one_line() -> None:
         "try: downloads.Downloader(downloads.DownloadPolicy())\n"
         "except BagError as error: print(error)"
     )
-    assert run.stdout == "'fetch.txt': fetching files needs urllib3: pip install pressmark[fetch]\n", run.stderr
+    assert run.stdout == "'fetch.txt': downloads require urllib3: pip install pressmark[fetch]\n", run.stderr

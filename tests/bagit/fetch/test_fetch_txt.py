@@ -94,9 +94,9 @@ def test_versions_encodings_and_leniency() -> None:
     assert read(b"u:x 1 data/\xff\n", "US-ASCII") == ([], ["undecodable"])
     found = list(read_fetch(io.BytesIO(b"\n"), lenient=True))
     assert [one.severity for one in found if isinstance(one, Problem)] == ["warning"]
-    with pytest.raises(ValueError, match="encoding='hex': not known"):
+    with pytest.raises(ValueError, match="encoding='hex': unknown"):
         read_fetch(io.BytesIO(), "hex")
-    with pytest.raises(ValueError, match="no absolute URI"):
+    with pytest.raises(ValueError, match="not an absolute URI"):
         fetch_line(FetchEntry("http://a b", 1, b"data/x"))
 
 

@@ -101,13 +101,13 @@ def test_versions_of_the_specification(version: str | None) -> None:
 
 
 MALFORMED = {
-    "[]": "it is no JSON object",
-    "{": "it is not JSON: Expecting property name",
-    '{"a": 1, "a": 2}': "'a' is there more than once",
-    '{"a": NaN}': "it is not JSON: NaN is no value",
-    '"\\ud800"': "it is not JSON: it has half a surrogate pair",
+    "[]": "not a JSON object",
+    "{": "invalid JSON: Expecting property name",
+    '{"a": 1, "a": 2}': "'a' occurs more than once",
+    '{"a": NaN}': "invalid JSON: NaN is not a JSON value",
+    '"\\ud800"': "invalid JSON: unpaired surrogate",
     "[" * 100_000: "nested too deeply",
-    "\ufeff{}": "it is not JSON: Unexpected UTF-8 BOM",
+    "\ufeff{}": "invalid JSON: Unexpected UTF-8 BOM",
 }
 
 
@@ -126,25 +126,28 @@ def test_what_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(ProfileError, match=r"nothing\.json: No such file"):
         Profile.load(tmp_path / "nothing.json")
     (tmp_path / "latin").write_bytes(b'"\xff"')
-    with pytest.raises(ProfileError, match="latin: it is not JSON: it is not UTF-8"):
+    with pytest.raises(ProfileError, match="latin: invalid JSON: not UTF-8"):
         Profile.load(tmp_path / "latin")
 
 
 REFUSED: list[tuple[dict[str, Any], str]] = [
-    ({"BagIt-Profile-Info": None}, "there is no BagIt-Profile-Info"),
+    ({"BagIt-Profile-Info": None}, "BagIt-Profile-Info not found"),
     *(
-        ({"BagIt-Profile-Info": ABOUT | {name: value}}, f"BagIt-Profile-Info has no {name}")
+        ({"BagIt-Profile-Info": ABOUT | {name: value}}, f"BagIt-Profile-Info requires {name}")
         for name in ("Source-Organization", "External-Description", "Version", "BagIt-Profile-Identifier")
         for value in (None, "", 1)
     ),
-    ({"BagIt-Profile-Info": ABOUT | {"BagIt-Profile-Identifier": "one"}}, "BagIt-Profile-Identifier is no URI: 'one'"),
-    ({"BagIt-Profile-Info": ABOUT | {"BagIt-Profile-Version": "2.0.0"}}, "known are 1.1, 1.2, 1.3, 1.4"),
-    ({"BagIt-Profile-Info": ABOUT | {"BagIt-Profile-Version": 1.3}}, "BagIt-Profile-Version is 1.3"),
-    ({"Accept-BagIt-Version": []}, "it must name at least one version"),
+    (
+        {"BagIt-Profile-Info": ABOUT | {"BagIt-Profile-Identifier": "one"}},
+        "BagIt-Profile-Identifier is not a URI: 'one'",
+    ),
+    ({"BagIt-Profile-Info": ABOUT | {"BagIt-Profile-Version": "2.0.0"}}, "expected 1.1, 1.2, 1.3, 1.4"),
+    ({"BagIt-Profile-Info": ABOUT | {"BagIt-Profile-Version": 1.3}}, "unsupported BagIt-Profile-Version 1.3"),
+    ({"Accept-BagIt-Version": []}, "name at least one version"),
     ({"Accept-BagIt-Version": None}, "Accept-BagIt-Version is null; expected a list of strings"),
     ({"Accept-BagIt-Version": [1.0]}, "expected a list of strings"),
     ({"Accept-BagIt-Version": ["one"]}, "expected versions such as 1.0"),
-    ({"manifests-required": ["md5"]}, "'manifests-required' must be spelled 'Manifests-Required'"),
+    ({"manifests-required": ["md5"]}, "'manifests-required': expected 'Manifests-Required'"),
     ({"Manifests-Required": "md5"}, "Manifests-Required is 'md5'; expected a list of strings"),
     ({"Manifests-Required": [""]}, "expected a list of strings"),
     ({"Manifests-Required": ["md5"], "Manifests-Allowed": ["sha1"]}, "which Manifests-Allowed does not allow"),
@@ -153,22 +156,22 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"Tag-Files-Required": ["a/b"], "Tag-Files-Allowed": ["b/*"]}, "which Tag-Files-Allowed does not allow"),
     ({"Tag-Files-Required": ["../a"]}, "path contains a '..' segment"),
     ({"Tag-Files-Required": ["/a"]}, "absolute path"),
-    ({"Tag-Files-Required": ["data/a"]}, "it is a payload file"),
-    ({"Payload-Files-Required": ["a"]}, "it is not in data/"),
+    ({"Tag-Files-Required": ["data/a"]}, "path of a payload file"),
+    ({"Payload-Files-Required": ["a"]}, "path not in data/"),
     ({"Payload-Files-Required": ["data/a"], "Payload-Files-Allowed": ["data/b"]}, "does not allow"),
     ({"Allow-Fetch.txt": "true"}, "Allow-Fetch.txt is 'true'; expected true or false, without quotes"),
-    ({"Allow-Fetch.txt": False, "Fetch.txt-Required": True}, "one of them must be otherwise"),
+    ({"Allow-Fetch.txt": False, "Fetch.txt-Required": True}, "change one of them"),
     ({"Data-Empty": 1}, "Data-Empty is 1"),
     ({"Serialization": "maybe"}, "expected forbidden, required, optional"),
-    ({"Serialization": "required"}, "Accept-Serialization has no media type for it"),
+    ({"Serialization": "required"}, "Accept-Serialization contains no media type"),
     ({"Accept-Serialization": ["zip"]}, "expected media types such as application/zip"),
-    ({"Bag-Info": []}, "Bag-Info is no object"),
-    ({"Bag-Info": {"": {}}}, "Bag-Info has an empty label"),
-    ({"Bag-Info": {"A": {}, "a": {}}}, "Bag-Info has both 'A' and 'a'"),
-    ({"Bag-Info": {"A": True}}, "'A' is no object"),
+    ({"Bag-Info": []}, "Bag-Info is not an object"),
+    ({"Bag-Info": {"": {}}}, "Bag-Info contains an empty label"),
+    ({"Bag-Info": {"A": {}, "a": {}}}, "Bag-Info contains both 'A' and 'a'"),
+    ({"Bag-Info": {"A": True}}, "'A' is not an object"),
     ({"Bag-Info": {"A": {"required": "yes"}}}, "Bag-Info: 'A': required is 'yes'; expected true or false"),
     ({"Bag-Info": {"A": {"values": "x"}}}, "Bag-Info: 'A': values is 'x'; expected a list of strings"),
-    ({"Bag-Info": {"A": {"description": 1}}}, "description is no string"),
+    ({"Bag-Info": {"A": {"description": 1}}}, "description is not a string"),
 ]
 
 

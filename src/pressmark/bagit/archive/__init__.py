@@ -1,7 +1,7 @@
-"""Serialised bags: tar, compressed tar and zip files, read as a stream and never unpacked.
+"""Serialised bags: tar, compressed tar and zip files, read as streams and never unpacked.
 
-An archive is untrusted input. Its members are listed and hashed as they stream by, within :class:`Limits`, and the
-verdict is that of the unpacked bag: the validation of directories runs over a table of the members.
+An archive is untrusted input. Its members are listed and hashed while they are read, within :class:`Limits`. The
+verdict is that of the unpacked bag: a table of the members is validated like a directory.
 
 >>> from pressmark.bagit.archive import open_archive, validate_archive
 """

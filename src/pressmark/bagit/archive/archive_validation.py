@@ -1,9 +1,9 @@
-"""The validation of a serialised bag, from a stream of its members: nothing is unpacked.
+"""Validate a serialised bag from a stream of its members, without unpacking it.
 
-One pass reads the members, hashes them and keeps the tag files; then the validation of directories goes over the table
-that this gives. Which algorithms are needed the manifests' names say. In zip and plain tar files the names are listed
-first, which costs nothing; in a compressed tar file payload that comes before every manifest is hashed with the usual
-algorithms, and where those were not all that are needed, a second pass reads the archive again.
+One pass reads and hashes the members and keeps the tag files; then the resulting table is validated like a directory.
+The names of the manifests determine the algorithms. In zip and plain tar files the names are listed first, at no cost.
+In a compressed tar file, payload before the first manifest is hashed with the usual algorithms; if others are needed, a
+second pass reads the archive again.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from pressmark.reports import Problem
 
 __all__ = ["validate_archive"]
 
-# Of nearly all bags: what payload is hashed with when no manifest has come yet.
+# The usual algorithms of bags, for payload before the first manifest.
 USUAL = ("md5", "sha1", "sha256", "sha512")
-# A block of this size is worth handing to a thread.
+# Smaller blocks are hashed in the calling thread.
 _WORTH_A_THREAD = 64 << 10
 _THREADS = 4
 
@@ -52,22 +52,23 @@ def validate_archive(
     on_event: Callable[[Event], object] | None = None,
     on_problem: Callable[[Problem], object] | None = None,
 ) -> BagReport:
-    """Check a serialised bag, and report all that is wrong with it in one run; nothing is unpacked.
+    """Validate a serialised bag; return a report of all problems. Nothing is unpacked.
 
-    The verdict is that of the unpacked bag, and besides the archive itself is checked: its checksums, its end, and that
-    each of its members can be unpacked beside the others. Paths are relative to the bag's directory in the archive.
+    The verdict is that of the unpacked bag. The archive itself is also checked: its checksums, its end, and that all of
+    its members can be unpacked together. Paths are relative to the bag's directory in the archive.
 
-    :param path: a zip, tar or compressed tar file with one directory at its top
-    :param level: as of :func:`pressmark.bagit.validate`; the checksums of the archive are only verified by ``"full"``
-    :param lenient: take blank lines in manifests and in fetch.txt for warnings
-    :param threads: how many threads compute digests; :data:`None` or 0 for some, 1 for none besides this
-    :param limits: what an archive may ask for
-    :param keep: how many problems the report keeps; all are counted, and given to ``on_problem``
+    :param path: a zip, tar or compressed tar file with one top-level directory
+    :param level: as in :func:`pressmark.bagit.validate`; only ``"full"`` verifies the checksums of the archive itself
+    :param lenient: report blank lines in manifests and in fetch.txt as warnings
+    :param threads: number of threads that compute digests; :data:`None` or 0 for the default, 1 for the calling thread
+        only
+    :param limits: limits of an archive
+    :param keep: maximum number of problems in the report; all are counted and passed to ``on_problem``
     :param on_event: called with :class:`pressmark.fixity.Progress`
-    :param on_problem: called with each problem as it is found
-    :raises BagError: the operating system refuses to open or read the archive
+    :param on_problem: called with each problem
+    :raises BagError: the archive cannot be opened or read
     :raises SpillError: a temporary file cannot be written or read
-    :raises ValueError: another argument is wrong
+    :raises ValueError: another argument is invalid
     """
     if level not in LEVELS:
         raise ValueError(f"level={level!r}: expected {', '.join(LEVELS)}")
@@ -89,19 +90,17 @@ def validate_archive(
             members = _collected(archive, level, pool, on_event, report_problems, stack)
         except ArchiveError as error:
             if archive.has_changed():
-                report_problems(
-                    [problem("file-changing", b"", "the archive changed while it was read; check it again")]
-                )
+                report_problems([problem("file-changing", b"", "archive changed while it was read; validate it again")])
             else:
                 report_problems([problem(error.kind, b"", error.reason)])
             return report
         if archive.has_changed():
-            report_problems([problem("file-changing", b"", "the archive changed while it was read; check it again")])
+            report_problems([problem("file-changing", b"", "archive changed while it was read; validate it again")])
         if archive.extra:
-            message = f"{archive.extra} bytes before or behind the archive belong to no member"
+            message = f"{archive.extra} bytes before or after the archive belong to no member"
             report_problems([problem("archive-extra", b"", message)])
         if members.top is None:
-            message = "there is not exactly one directory at its top; pack the bag's directory itself, and nothing else"
+            message = "not exactly one top-level directory; pack the directory of the bag only"
             report_problems([problem("archive-malformed", b"", message)])
         else:
             bag = ArchivedBag(archive.path, members.table, members.top)
@@ -124,7 +123,7 @@ def _collected(
     report_problems: ReportProblems,
     stack: ExitStack,
 ) -> _Members:
-    """Read the archive, so that all digests are there that the manifests need."""
+    """Read the archive until all digests that the manifests need are known."""
     names: tuple[str, ...] | None = None
     if level != "full":
         names = ()
@@ -136,20 +135,20 @@ def _collected(
     needed = members.lacking()
     if level == "full" and needed:
         members = _Members(stack.enter_context(MemberTable(archive)), needed, pool, on_event)
-        members.collect(archive, lambda _problems: None)  # they were reported
+        members.collect(archive, lambda _problems: None)  # already reported
     return members
 
 
 def _algorithms(names: Iterable[bytes]) -> tuple[str, ...]:
-    """Return the algorithms of those names that are manifests'."""
+    """Return the known algorithms of those names that are names of manifests."""
     found = {official_name(parts[1]) for parts in map(split_manifest_name, names) if parts is not None}
     return tuple(sorted(name for name in found if name is not None))
 
 
 class _Members:
-    """The members of an archive with their digests.
+    """The members of an archive, with their digests.
 
-    :param names: of the algorithms; :data:`None` where they are not known yet
+    :param names: the algorithms; :data:`None` if they are not known yet
     """
 
     def __init__(
@@ -167,16 +166,16 @@ class _Members:
         self._next_event = monotonic() + PROGRESS_EVERY
         self._files = self._bytes = 0
         self._manifests = self._kept = 0  # files that were kept, and their bytes
-        # Of manifests that have come, while the algorithms are not known.
+        # Algorithms of the manifests so far, while not all are known.
         self._seen: set[str] = set()
         self._of_payload: tuple[str, ...] | None = None
-        # Sets of algorithms by their numbers in the table, and which of them tag files and payload files have.
+        # Sets of algorithms by number in the table, and the numbers that tag files and payload files use.
         self._sets: list[tuple[str, ...]] = []
         self._used: tuple[set[int], set[int]] = (set(), set())
         self._has_links = False
 
     def collect(self, archive: Archive, report_problems: ReportProblems) -> None:
-        """Take in all members, and say which cannot be unpacked.
+        """Add all members, and report those that cannot be unpacked.
 
         :raises ArchiveError: the archive is damaged, or exceeds a limit
         """
@@ -185,16 +184,16 @@ class _Members:
             if not name and fault is None and member.kind == "directory":
                 continue
             if fault is None:
-                fault = "it is the directory that holds everything" if not name else self._take(archive, name, member)
+                fault = "name of the top-level directory" if not name else self._take(archive, name, member)
             if fault is not None:
                 report_problems([problem("archive-member", b"", f"{quoted(member.name)}: {fault}")])
-        # Only now is it known how many files they may list.
+        # The limit depends on the number of members.
         archive.check_tag_files(self._manifests, self._kept)
         tops = list(islice(self.table.names(), 2))
         self.top = tops[0][0] if len(tops) == 1 and tops[0][1].kind == "directory" else None
 
     def _take(self, archive: Archive, name: bytes, member: Member) -> str | None:
-        """Take in one member, and return why it cannot be unpacked."""
+        """Add a member; return why it cannot be unpacked, or :data:`None`."""
         if member.kind == "hardlink":
             return self._take_hard_link(name, member.target)
         if member.kind != "file":
@@ -219,12 +218,12 @@ class _Members:
         other, fault = clean_name(target)
         node = self.table.find(other) if fault is None and other else None
         if node is None or node.kind != "file":
-            return f"a hard link to {quoted(target)}, which is no file before it"
+            return f"hard link to {quoted(target)}, which is not an earlier file"
         self._used[_is_payload(name.split(b"/", 2))].add(node.algorithms)
         return self.table.add(name, "file", node.size, node.value, node.algorithms, node.start)
 
     def _number(self, parts: Sequence[bytes]) -> int:
-        """Return the number of the set of algorithms that a file needs, as far as is known yet."""
+        """Return the number of the set of algorithms for a file, as far as known."""
         payload = _is_payload(parts)
         if self._names is not None:
             names = self._names
@@ -243,7 +242,7 @@ class _Members:
         return number
 
     def lacking(self) -> tuple[str, ...]:
-        """Return the algorithms that the manifests need, where some digests are lacking; none where all are there."""
+        """Return all needed algorithms if some digests are missing; empty if none is."""
         if self.top is None:
             return ()
         top = self.table.find(self.top)
@@ -252,7 +251,7 @@ class _Members:
         for parts in (split_manifest_name(each) for each, _ in self.table.names(top.id)):
             if parts is not None and (name := official_name(parts[1])) is not None:
                 needed[not parts[0]].add(name)
-        if self._has_links:  # one file may be of both
+        if self._has_links:  # a file can be both tag file and payload
             needed = (needed[0] | needed[1],) * 2
         for wanted, used in zip(needed, self._used, strict=True):
             if any(not wanted <= set(self._sets[number]) for number in used):
@@ -266,7 +265,7 @@ class _Members:
             yield block
 
     def _digested(self, blocks: Iterable[bytes], names: Sequence[str]) -> bytes:
-        """Return the digests of a content, one after another; the next block is read while one is hashed."""
+        """Return the digests of a content, concatenated; the next block is read while one is hashed."""
         hashers = [ALGORITHMS[name].make(1) for name in names]
         waiting: list[Future[object]] = []
         try:
@@ -289,7 +288,7 @@ class _Members:
         return b"".join(bytes.fromhex(hasher.hexdigest()) for hasher in hashers)
 
     def digests(self, node: Node) -> dict[str, str]:
-        """Return the digests of a file by the names of their algorithms."""
+        """Return the digests of a file by algorithm."""
         found = {}
         at = 0
         for name in self._sets[node.algorithms]:
@@ -300,7 +299,7 @@ class _Members:
 
 
 class _Verifier:
-    """The comparison of the digests of an archive's members with the manifests."""
+    """Compares the digests of an archive's members with the manifests."""
 
     def __init__(self, bag: ArchivedBag, members: _Members, report_problems: ReportProblems) -> None:
         self._bag = bag
@@ -308,7 +307,7 @@ class _Verifier:
         self._report_problems = report_problems
 
     def run(self, tag_files: TagFiles, matcher: FileMatcher, stack: ExitStack) -> None:
-        """Compare the checksums of all files that are listed, and say which do not have theirs."""
+        """Compare the checksums of all listed files, and report mismatches."""
         bag = tag_files.bag
         for match in matcher.matches():
             known = bag.algorithms if match.of_payload else bag.tag_algorithms

@@ -1,4 +1,4 @@
-"""The bytes of a tar file, plain or compressed, in order."""
+"""Plain or compressed tar files as streams of bytes."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from pressmark.bagit.archive.members import BLOCK, ArchiveFile
 
 try:
     import lzma
-except ImportError:  # a Python without it reads no such archives
+except ImportError:  # this Python cannot read such archives
     lzma = None  # type: ignore[assignment]
 
 __all__ = ["COMPRESSIONS", "DECODER_MEMORY", "DECODING_ERRORS", "Compressed", "Plain", "Stream", "lzma"]
 
-DECODER_MEMORY = 128 << 20  # that a decoder of LZMA may take: what xz -9 needs, twice over
+DECODER_MEMORY = 128 << 20  # memory limit of an LZMA decoder, twice that of xz -9
 
 DECODING_ERRORS: tuple[type[Exception], ...] = (zlib.error, OSError, EOFError, ValueError)
 if lzma is not None:
@@ -24,9 +24,9 @@ if lzma is not None:
 
 
 class Plain:
-    """A tar file that is not compressed.
+    """An uncompressed tar file.
 
-    :ivar seekable: whether it costs nothing to skip
+    :ivar seekable: whether skipping costs nothing
     """
 
     seekable = True
@@ -35,28 +35,28 @@ class Plain:
         self._file = file
 
     def read(self, size: int) -> bytes:
-        """Return so many bytes, fewer only where the stream ends."""
+        """Return ``size`` bytes, or fewer at the end of the stream."""
         return self._file.read(size)
 
     def some(self, size: int) -> bytes:
-        """Return at least one byte and no more than ``size``; none where the stream ends."""
+        """Return 1 to ``size`` bytes; none at the end of the stream."""
         return self._file.read(min(size, BLOCK))
 
     def skip(self, size: int) -> None:
-        """Skip so many bytes, or to the end."""
+        """Skip ``size`` bytes, or to the end."""
         if size:
             self._file.seek(min(self._file.position + size, self._file.size))
 
     def remainder(self) -> int:
-        """Return how many bytes follow the stream's end; its own were all read."""
+        """Return the number of bytes after the stream, once it was read to its end."""
         return 0
 
 
 class Compressed:
-    """A compressed tar file, whose checksums are verified as it is read.
+    """A compressed tar file; its checksums are verified while it is read.
 
     :param name: of the compression
-    :param new: begins to decompress
+    :param new: returns a new decompressor
     """
 
     seekable = False
@@ -74,7 +74,7 @@ class Compressed:
         self._ended = False
 
     def read(self, size: int) -> bytes:
-        """Return so many bytes, fewer only where the stream ends."""
+        """Return ``size`` bytes, or fewer at the end of the stream."""
         piece = self.some(size)
         if len(piece) == size or not piece:
             return piece
@@ -86,7 +86,7 @@ class Compressed:
         return b"".join(pieces)
 
     def some(self, size: int) -> bytes:
-        """Return at least one byte and no more than ``size``; none where the stream ends."""
+        """Return 1 to ``size`` bytes; none at the end of the stream."""
         if self._at == len(self._block):
             self._block, self._at = self._decompressed(), 0
         piece = self._block[self._at : self._at + size]
@@ -94,16 +94,16 @@ class Compressed:
         return piece
 
     def skip(self, size: int) -> None:
-        """Skip so many bytes, or to the end."""
+        """Skip ``size`` bytes, or to the end."""
         while size and (piece := self.some(size)):
             size -= len(piece)
 
     def remainder(self) -> int:
-        """Return how many bytes follow the stream's end; its own were all read."""
+        """Return the number of bytes after the stream, once it was read to its end."""
         return len(self._packed) + self._file.size - self._file.position
 
     def _decompressed(self) -> bytes:
-        """Return the next block; none at the end."""
+        """Return the next block; empty at the end."""
         while not self._ended:
             if self._decoder is None and not self._begin():
                 break
@@ -116,7 +116,7 @@ class Compressed:
         return b""
 
     def _decode(self) -> bytes:
-        """Return what comes out next; nothing where more must be read, or a stream has ended."""
+        """Return the next output; empty if more input is needed or a stream has ended."""
         needs_input = not self._packed and getattr(self._decoder, "needs_input", True)
         if needs_input:
             self._packed = self._file.read(BLOCK)
@@ -125,16 +125,16 @@ class Compressed:
             block: bytes = self._decoder.decompress(self._packed, BLOCK)
         except DECODING_ERRORS as error:
             if "limit" in str(error):  # which only the decoder of xz has
-                self._file.exceeded(f"its {self._name} data needs more than {DECODER_MEMORY} bytes of memory")
-            self._file.damaged(f"its {self._name} data is damaged ({error})")
-        # What it has not taken yet zlib gives back, and the others keep.
+                self._file.exceeded(f"{self._name} data requires more than {DECODER_MEMORY} bytes of memory")
+            self._file.damaged(f"damaged {self._name} data ({error})")
+        # zlib returns unused input, the other decoders keep it.
         self._packed = getattr(self._decoder, "unconsumed_tail", b"")
         if is_last and not block and not self._decoder.eof:
-            self._file.damaged(f"its {self._name} data is cut short")
+            self._file.damaged(f"truncated {self._name} data")
         return block
 
     def _begin(self) -> bool:
-        """Begin with the next stream: several may follow each other, and zeros the last."""
+        """Start the next stream: several may follow each other, and zeros may follow the last."""
         while True:
             if self._begun:
                 self._packed = self._packed.lstrip(b"\0")
@@ -151,7 +151,7 @@ class Compressed:
 
 Stream = Plain | Compressed
 
-# Each compression by its name: what a file begins with, and what begins to decompress it.
+# For each compression, the first bytes of a file and the decompressor.
 COMPRESSIONS: dict[str, tuple[bytes, Callable[[], Any]]] = {
     "gzip": (b"\x1f\x8b", lambda: zlib.decompressobj(31)),
     "bzip2": (b"BZh", bz2.BZ2Decompressor),

@@ -1,4 +1,4 @@
-"""What every format of archive gives: members, and the limits that reading them keeps to."""
+"""Members of archives of any format, and limits for reading them."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from pressmark.errors import ArchiveError, BagError
 __all__ = ["BLOCK", "ArchiveFile", "Limits", "Member", "clean_name"]
 
 BLOCK = 256 << 10  # bytes that are read or decompressed at a time
-# What the file systems in use can hold: a longer name could not be unpacked.
+# Limits of common file systems: a longer name could not be unpacked.
 COMPONENT_LIMIT = 255  # bytes
 NAME_LIMIT = 4096  # bytes
 
 
 @dataclass(frozen=True)
 class Limits:
-    """How much an archive may ask for before it is refused: a small file must not fill memory, disk or a day.
+    """Limits for reading an archive: a small file must not fill memory or disk, or take days.
 
-    :ivar members: members of the archive
-    :ivar header: bytes of one extended header: long names, PAX records, maps of sparse files
-    :ivar manifests: manifests, and other files that the draft describes
-    :ivar tag_files: bytes that all of these may have in any archive; what they list takes memory
-    :ivar per_member: bytes that they may have besides for each member
-    :ivar expanded: bytes that any archive may expand to
-    :ivar ratio: how many times its own size a larger one may expand to
+    :ivar members: number of members
+    :ivar header: size of an extended header in bytes: long names, PAX records, maps of sparse files
+    :ivar manifests: number of manifests and other files that the draft describes
+    :ivar tag_files: total size of these files in bytes; what they list takes memory
+    :ivar per_member: additional size of these files for each member, in bytes
+    :ivar expanded: expanded size of a small archive in bytes
+    :ivar ratio: expanded size of a large archive, as a multiple of its own size
     """
 
     members: int = 20_000_000
@@ -40,19 +40,19 @@ class Limits:
     ratio: int = 200
 
     def expansion(self, size: int) -> int:
-        """Return how many bytes an archive of ``size`` bytes may expand to."""
+        """Return the limit of the expanded size for an archive of ``size`` bytes."""
         return max(self.expanded, self.ratio * size)
 
 
 @dataclass(slots=True)
 class Member:
-    """One member of an archive.
+    """A member of an archive.
 
-    :ivar name: as it is stored, with ``/`` between directories; :func:`clean_name` judges it
+    :ivar name: as stored, with ``/`` between directories; :func:`clean_name` checks it
     :ivar kind: ``file``, ``directory``, ``link`` (symbolic), ``hardlink`` or ``special``
-    :ivar size: of a file's content, in bytes
-    :ivar blocks: gives a file's content; may be called once, and only before the next member is asked for
-    :ivar target: of a link: the path that it holds; of a hard link: the name of the other member
+    :ivar size: of the content of a file, in bytes
+    :ivar blocks: returns the content of a file; call it at most once, before requesting the next member
+    :ivar target: of a symbolic link: its path; of a hard link: the name of the other member
     """
 
     name: bytes
@@ -63,12 +63,12 @@ class Member:
 
 
 class ArchiveFile:
-    """The file of an archive, open for reading.
+    """The open file of an archive.
 
-    :param file: binary and seekable, at its beginning
-    :param path: in errors
+    :param file: binary and seekable, at its start
+    :param path: for errors
     :param size: of the file, in bytes
-    :ivar position: where the next read begins
+    :ivar position: of the next read
     """
 
     def __init__(self, file: BinaryIO, path: bytes, size: int, limits: Limits) -> None:
@@ -81,7 +81,7 @@ class ArchiveFile:
         self._expanded = 0
 
     def read(self, size: int) -> bytes:
-        """Return so many bytes, fewer at the end of the file.
+        """Return ``size`` bytes, or fewer at the end of the file.
 
         :raises BagError: the operating system refuses
         """
@@ -93,7 +93,7 @@ class ArchiveFile:
         return data
 
     def seek(self, position: int) -> None:
-        """Go on reading elsewhere.
+        """Set the position of the next read.
 
         :raises BagError: the operating system refuses
         """
@@ -104,7 +104,7 @@ class ArchiveFile:
         self.position = position
 
     def damaged(self, reason: str) -> NoReturn:
-        """Say that the archive is damaged, or none.
+        """Report that the archive is damaged, or not an archive.
 
         :raises ArchiveError: always
         """
@@ -119,62 +119,62 @@ class ArchiveFile:
         raise ArchiveError(self.path, "archive-limit", reason)
 
     def begin(self) -> None:
-        """Begin to go through the members: what was counted before does not count."""
+        """Reset the counts of members and bytes."""
         self._members = self._expanded = 0
 
     def count_member(self) -> None:
-        """Note that there is one more member.
+        """Count a member.
 
-        :raises ArchiveError: they are too many
+        :raises ArchiveError: the limit is exceeded
         """
         self._members += 1
         self.check_members(self._members)
 
     def check_members(self, number: int) -> None:
-        """Check that there may be so many members and directories.
+        """Check a number of members and directories.
 
-        :raises ArchiveError: there may not
+        :raises ArchiveError: the limit is exceeded
         """
         if number > self.limits.members:
-            self.exceeded(f"it has more than {self.limits.members} members")
+            self.exceeded(f"more than {self.limits.members} members")
 
     def count_expanded(self, size: int) -> None:
-        """Note that so many bytes come out of the archive, or are about to.
+        """Count expanded bytes.
 
-        :raises ArchiveError: they are too many for an archive of this size
+        :raises ArchiveError: the limit for an archive of this size is exceeded
         """
         self._expanded += size
         limit = self.limits.expansion(self.size)
         if self._expanded > limit:
-            self.exceeded(f"it expands to more than {limit} bytes, and has {self.size} itself")
+            self.exceeded(f"expands to more than {limit} bytes, from {self.size} bytes")
 
     def check_header(self, size: int) -> None:
-        """Check that an extended header may have so many bytes.
+        """Check the size of an extended header.
 
-        :raises ArchiveError: it may not
+        :raises ArchiveError: the limit is exceeded
         """
         if size > self.limits.header:
-            self.exceeded(f"an extended header has {size} bytes, more than {self.limits.header}")
+            self.exceeded(f"extended header of {size} bytes, more than {self.limits.header}")
 
     def check_tag_files(self, number: int, size: int) -> None:
-        """Check that there may be so many manifests, which have so many bytes, beside the members that were given.
+        """Check the number and size of manifests.
 
-        :raises ArchiveError: there may not
+        :raises ArchiveError: a limit is exceeded
         """
         if number > self.limits.manifests:
-            self.exceeded(f"it has more than {self.limits.manifests} manifests")
+            self.exceeded(f"more than {self.limits.manifests} manifests")
         limit = self.limits.tag_files + self.limits.per_member * self._members
         if size > limit:
-            self.exceeded(f"its manifests have more than {limit} bytes")
+            self.exceeded(f"manifests larger than {limit} bytes")
 
 
 def clean_name(name: bytes) -> tuple[bytes, str | None]:
-    """Return a member's name without needless segments and without a slash at its end, and what is wrong with it.
+    """Return the normalized name of a member, without a trailing slash, and what is wrong with it.
 
-    The empty name stands for the directory that holds everything.
+    The empty name is the top-level directory.
     """
     if name.rstrip(b"/") in (b".", b"") and name:
-        return (b"", None) if name.startswith(b".") else (name, "it is absolute")
+        return (b"", None) if name.startswith(b".") else (name, "absolute path")
     fault = why_unsafe(name)
     if fault is None:
         name = canonical(name)[0].rstrip(b"/")
@@ -183,7 +183,7 @@ def clean_name(name: bytes) -> tuple[bytes, str | None]:
         try:
             os.fsdecode(name)
         except UnicodeDecodeError:  # on Windows
-            fault = "it is not UTF-8"
+            fault = "name is not UTF-8"
     if fault is None and (len(name) > NAME_LIMIT or any(len(one) > COMPONENT_LIMIT for one in name.split(b"/"))):
-        fault = "it is longer than file systems can hold"
+        fault = "name too long for common file systems"
     return name, fault

@@ -1,4 +1,4 @@
-"""Archives of every kind that is read, opened by what they begin with."""
+"""Open archives; their first bytes determine the format."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _FLAGS = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0) 
 class Archive:
     """An open archive; a context manager.
 
-    :ivar path: as it was given, in bytes
+    :ivar path: as given, in bytes
     :ivar size: of the file, in bytes
     :ivar seekable: whether members can be listed without reading their content: zip and uncompressed tar files
-    :ivar extra: bytes before or behind the archive that belong to no member, once all members were given
-    :raises BagError: the operating system refuses to open it, or to read it
+    :ivar extra: number of bytes before or after the archive that belong to no member; known after the last member
+    :raises BagError: the file cannot be opened or read
     """
 
     def __init__(self, path: bytes, limits: Limits) -> None:
@@ -40,7 +40,7 @@ class Archive:
             self._descriptor = file.fileno()
             status = os.fstat(self._descriptor)
             if not stat.S_ISREG(status.st_mode):
-                raise OSError(errno.EINVAL, "it is not a regular file")
+                raise OSError(errno.EINVAL, "not a regular file")
         except OSError as error:
             self._opened.close()
             raise BagError(path, error.strerror or str(error)) from error
@@ -63,28 +63,28 @@ class Archive:
         self._opened.close()
 
     def has_changed(self) -> bool:
-        """Return whether the file was written to since it was opened."""
+        """Return whether the file was changed since it was opened."""
         return _stamp(os.fstat(self._descriptor)) != self._stamp
 
     def check_members(self, number: int) -> None:
-        """Check that there may be so many members and directories.
+        """Check a number of members and directories.
 
-        :raises ArchiveError: there may not
+        :raises ArchiveError: the limit is exceeded
         """
         self._file.check_members(number)
 
     def check_tag_files(self, number: int, size: int) -> None:
-        """Check that there may be so many manifests, which have so many bytes, beside the members that were given.
+        """Check the number and size of manifests.
 
-        :raises ArchiveError: there may not
+        :raises ArchiveError: a limit is exceeded
         """
         self._file.check_tag_files(number, size)
 
     def members(self) -> Iterator[Member]:
-        """Give all members in order, from the first; when the last was given, all checksums of the archive were right.
+        """Yield all members in order. After the last one, all checksums of the archive have been verified.
 
-        :raises ArchiveError: the archive is damaged, is none, or exceeds a limit
-        :raises BagError: the operating system refuses to read it
+        :raises ArchiveError: the archive is damaged or unknown, or exceeds a limit
+        :raises BagError: the file cannot be read
         """
         self._file.begin()
         self._file.seek(0)
@@ -100,21 +100,21 @@ class Archive:
             stream: Stream = Compressed(self._file, found, *COMPRESSIONS[found])
         elif len(self._head) == RECORD and (is_header(self._head) or not any(self._head)):
             stream = Plain(self._file)
-        elif self.path.lower().endswith(b".zip"):  # something may stand before it
+        elif self.path.lower().endswith(b".zip"):  # data may precede the archive
             return ZipReader(self._file)
         else:
-            self._file.damaged("it is no archive that is known here: zip, tar, or a compressed tar")
+            self._file.damaged("unknown archive format; expected zip, tar or compressed tar")
         return TarReader(self._file, stream)
 
 
 def open_archive(path: str | bytes | os.PathLike[str] | os.PathLike[bytes], limits: Limits = Limits()) -> Archive:  # noqa: B008, immutable
-    """Open a zip, tar or compressed tar file, to list its members or stream them.
+    """Open a zip, tar or compressed tar file, to list or stream its members.
 
     >>> with open_archive(path) as archive:  # doctest: +SKIP
     ...     for member in archive.members():
     ...         print(member.name, member.size)
 
-    :raises BagError: the operating system refuses to open it, or to read it
+    :raises BagError: the file cannot be opened or read
     """
     return Archive(os.fsencode(path), limits)
 

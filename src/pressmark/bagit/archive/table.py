@@ -1,7 +1,7 @@
-"""What an archive holds, as a table: the directory that unpacking would make, without its contents.
+"""A table of the members of an archive: the directory that unpacking would create, without its contents.
 
-The table is a temporary database, which stays in memory while it is small and otherwise takes a file in the directory
-for temporary files; so do the tag files that a validation reads. Memory does not grow with the number of members.
+The table is a temporary database. Small ones stay in memory, others are written to a file in the directory for
+temporary files, and so are the tag files. Memory does not grow with the number of members.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from pressmark.errors import SpillError
 
 __all__ = ["ArchivedBag", "MemberTable", "Node"]
 
-# Of the database and of tag files, in memory.
+# Memory for the database and for tag files.
 _CACHE = 16 << 20  # 16 MiB
 _TAG_FILES_IN_MEMORY = 8 << 20  # 8 MiB
-# Directories whose rows are remembered.
+# Number of cached directories.
 _REMEMBERED = 1024
 _ROOT = 0
 
@@ -39,13 +39,13 @@ CREATE TABLE node (
 
 
 class Node(NamedTuple):
-    """One row of the table.
+    """A row of the table.
 
     :ivar kind: ``file``, ``directory``, ``link`` or ``special``
     :ivar size: of a file, in bytes
-    :ivar value: of a file: its digests, one after another; of a link: its target
-    :ivar algorithms: number of the digests' algorithms
-    :ivar start: where its content begins among the tag files that were kept; -1 where it was not kept
+    :ivar value: of a file: its digests, concatenated; of a link: its target
+    :ivar algorithms: number of the set of algorithms
+    :ivar start: offset of the content among the kept tag files; -1 if it was not kept
     """
 
     id: int
@@ -57,7 +57,7 @@ class Node(NamedTuple):
 
 
 class MemberTable:
-    """The members of one archive; a context manager.
+    """The members of an archive; a context manager.
 
     :raises SpillError: a temporary file cannot be written or read
     """
@@ -86,20 +86,20 @@ class MemberTable:
         self._base.close()
         self._tag_files.close()
 
-    # --- taking in ----------------------------------------------------------------------------------------------------
+    # --- writing ------------------------------------------------------------------------------------------------------
 
     def add(
         self, path: bytes, kind: str, size: int = 0, value: bytes = b"", algorithms: int = 0, start: int = -1
     ) -> str | None:
-        """Take in a member, and return why it cannot be unpacked beside the others; :data:`None` where it can.
+        """Add a member; return why it cannot be unpacked together with the others, or :data:`None`.
 
-        :raises ArchiveError: there are more directories than members may be
+        :raises ArchiveError: there are more directories than the limit of members
         """
         above, _, name = path.rpartition(b"/")
         with _spilling():
             parent = self._lookup(above, make=True)
             if parent is None:
-                return "a file is where its directory would be"
+                return "a parent directory is occupied by a file"
             try:
                 self._insert(parent, name, kind, size, value, algorithms, start)
                 return None
@@ -109,7 +109,7 @@ class MemberTable:
 
     def _insert(self, parent: int, name: bytes, kind: str, size: int, value: bytes, algorithms: int, start: int) -> int:
         self._rows += 1
-        self._archive.check_members(self._rows)  # a long name stands for many directories
+        self._archive.check_members(self._rows)  # a long name creates many directories
         row = (parent, name, kind, size, value, algorithms, start)
         made = self._base.execute(
             "INSERT INTO node (parent, name, kind, size, value, algorithms, start) VALUES (?, ?, ?, ?, ?, ?, ?)", row
@@ -118,9 +118,9 @@ class MemberTable:
         return made.lastrowid
 
     def _lookup(self, path: bytes, *, make: bool = False) -> int | None:
-        """Return the row of a directory; :data:`None` where there is none.
+        """Return the row of a directory; :data:`None` if there is none.
 
-        :param make: those that are no members themselves are made, as unpacking would
+        :param make: create missing directories, as unpacking would
         """
         below = []
         known = path
@@ -144,7 +144,7 @@ class MemberTable:
         return parent
 
     def keep(self, data: bytes) -> int:
-        """Keep a piece of a tag file, and return where; pieces of one file follow each other."""
+        """Keep a piece of a tag file, and return its offset; pieces of a file are contiguous."""
         start = self._kept
         with _spilling():
             self._tag_files.seek(start)
@@ -152,10 +152,10 @@ class MemberTable:
         self._kept += len(data)
         return start
 
-    # --- giving back --------------------------------------------------------------------------------------------------
+    # --- reading ------------------------------------------------------------------------------------------------------
 
     def names(self, parent: int = _ROOT) -> Iterator[tuple[bytes, Node]]:
-        """Give what is in a directory, in the order of the names' bytes."""
+        """Yield the content of a directory, sorted by the bytes of the names."""
         with _spilling():
             rows = self._base.execute(
                 "SELECT name, id, kind, size, value, algorithms, start FROM node WHERE parent = ? ORDER BY name",
@@ -165,7 +165,7 @@ class MemberTable:
                 yield name, Node(*row)
 
     def find(self, path: bytes) -> Node | None:
-        """Return what has a path, of a link itself; :data:`None` where there is nothing."""
+        """Return the row of a path, without following links; :data:`None` if there is none."""
         above, _, name = path.rpartition(b"/")
         with _spilling():
             parent = self._lookup(above)
@@ -178,12 +178,12 @@ class MemberTable:
         return None if row is None else Node(*row)
 
     def content(self, start: int, size: int) -> BinaryIO:
-        """Open the content of a tag file that was kept."""
+        """Open the content of a kept tag file."""
         return _Section(self._tag_files, start, size)  # type: ignore[return-value]
 
 
 class _Section(io.RawIOBase):
-    """A part of a file that others read parts of."""
+    """A section of a shared file."""
 
     def __init__(self, file: Any, start: int, size: int) -> None:
         super().__init__()
@@ -216,7 +216,7 @@ class _Section(io.RawIOBase):
 
 
 class _Entry:
-    """A name in a directory, as :func:`os.scandir` gives it."""
+    """A name in a directory, with the methods of :class:`os.DirEntry`."""
 
     def __init__(self, name: bytes, node: Node) -> None:
         self.name = os.fsdecode(name)
@@ -239,7 +239,7 @@ class ArchivedBag:
     """A bag in an archive, with the methods of :class:`pressmark.bagit.bag_directory.BagDirectory`.
 
     :param path: of the archive
-    :param top: the bag's directory in it
+    :param top: directory of the bag in the archive
     """
 
     def __init__(self, path: bytes, table: MemberTable, top: bytes) -> None:
@@ -259,19 +259,19 @@ class ArchivedBag:
     def open(self, path: bytes) -> BinaryIO:
         """Open a regular file whose content was kept.
 
-        :raises OSError: it is not there, is no regular file, or was not kept
+        :raises OSError: the file does not exist, is not a regular file, or was not kept
         """
         node = self._there(path)
         if node.kind != "file":
-            raise OSError(errno.EINVAL, "it is not a regular file")
+            raise OSError(errno.EINVAL, "not a regular file")
         if node.start < 0:
-            raise OSError(errno.EINVAL, "it is a link; in an archive a tag file has to be a file, so pack it as one")
+            raise OSError(errno.EINVAL, "tag file is a link, which is not supported in archives; pack it as a file")
         return self._table.content(node.start, node.size)
 
     def scan(self, path: bytes) -> Iterator[_Entry]:
-        """Give the entries of a directory.
+        """Yield the entries of a directory.
 
-        :raises OSError: there is none
+        :raises OSError: it does not exist
         """
         node = self._there(path)
         if node.kind != "directory":
@@ -280,22 +280,22 @@ class ArchivedBag:
             yield _Entry(name, one)
 
     def status(self, path: bytes) -> os.stat_result:
-        """Return the status of what has a path, of a link its own.
+        """Return the status of ``path``; a symbolic link is not followed.
 
-        :raises OSError: there is nothing
+        :raises OSError: it does not exist
         """
         return _status(self._there(path))
 
     def file(self, path: bytes) -> Node | None:
-        """Return the row of a regular file; :data:`None` where there is none."""
+        """Return the row of a regular file; :data:`None` if there is none."""
         node = self._find(path)
         return node if node is not None and node.kind == "file" else None
 
     def why_unreadable(self, path: bytes, real: bytes | None) -> None:
-        """Return nothing: whoever may read the archive may read its members."""
+        """Return :data:`None`: all members are readable."""
 
     def resolve(self, path: bytes) -> ResolvedPath:
-        """Return where ``path`` leads, with links followed as long as they stay in the bag."""
+        """Resolve the links in ``path``, as long as they stay in the bag."""
         waiting = _segments(path)[::-1]
         passed: list[bytes] = []
         links = 0
@@ -337,7 +337,7 @@ def _status(node: Node) -> os.stat_result:
 
 @contextmanager
 def _spilling() -> Iterator[None]:
-    """Turn what happens to a temporary file into an error of its own: the archive is not to be blamed for it."""
+    """Turn errors of temporary files into a :class:`SpillError`: they are not faults of the archive."""
     try:
         yield
     except (sqlite3.OperationalError, OSError) as error:
@@ -346,7 +346,7 @@ def _spilling() -> Iterator[None]:
             reason, cause = str(error), OSError(number, str(error))
         else:
             reason, cause = error.strerror or str(error), error
-        way_out = "make room there, or let TMPDIR name another directory"
+        advice = "free some space, or set TMPDIR to another directory"
         raise SpillError(
-            tempfile.gettempdir(), f"a temporary file cannot be written or read ({reason}); {way_out}"
+            tempfile.gettempdir(), f"a temporary file cannot be written or read ({reason}); {advice}"
         ) from cause

@@ -1,7 +1,7 @@
-"""Tar files: POSIX (ustar and pax), GNU and Unix V7, read in one pass and strictly.
+"""Read tar files: POSIX (ustar and pax), GNU and Unix V7, strictly and in one pass.
 
-What the standard library's reader passes over in silence is damage here: a header in the middle whose checksum is
-wrong, and an end without the two blocks of zeros that mark it.
+Unlike the standard library, this reader treats these as damage: a header with a wrong checksum in the middle, and a
+missing end mark of two zero blocks.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pressmark.bagit.archive.members import BLOCK, ArchiveFile, Member
 
 __all__ = ["TarReader", "is_header"]
 
-RECORD = 512  # bytes: everything in a tar file comes in such blocks
+RECORD = 512  # bytes per block
 _ZEROS = bytes(RECORD)
 _HOLE = bytes(BLOCK)
 _NO_MAP: tuple[tuple[int, int], ...] = ()
@@ -24,19 +24,19 @@ _KINDS = {
     b"1": "hardlink",
     b"2": "link",
     b"5": "directory",
-    b"D": "directory",  # GNU's, with a list of its names
+    b"D": "directory",  # GNU, with a list of names
     **dict.fromkeys((b"3", b"4", b"6"), "special"),
 }
-# Headers with more about the member that follows them.
+# Types of extended headers, which describe the next member.
 _EXTENDED = frozenset((b"L", b"K", b"x", b"X"))
 _GNU_NAME = {b"L": b"path", b"K": b"linkpath"}
 
 
 class _Header(NamedTuple):
-    """One block that describes a member.
+    """A header block.
 
-    :ivar block: all of it
-    :ivar size: bytes that follow it
+    :ivar block: the whole block
+    :ivar size: of the content that follows, in bytes
     """
 
     block: bytes
@@ -47,9 +47,9 @@ class _Header(NamedTuple):
 
 
 class TarReader:
-    """The members of one tar file.
+    """The members of a tar file.
 
-    :param stream: at its beginning
+    :param stream: at its start
     """
 
     def __init__(self, file: ArchiveFile, stream: Stream) -> None:
@@ -57,16 +57,16 @@ class TarReader:
         self.extra = 0
         self._file = file
         self._stream = stream
-        # Of the member that was given last: bytes of its content, and of the zeros behind them.
+        # Of the current member: remaining bytes of its content and of its padding.
         self._left = self._padding = 0
 
     def members(self) -> Iterator[Member]:
-        """Give all members, once.
+        """Yield all members, once.
 
         :raises ArchiveError: the archive is damaged, or exceeds a limit
         """
         records: list[tuple[bytes, bytes]] = []
-        held = 0  # bytes of the headers that wait for their member
+        held = 0  # bytes of extended headers for the next member
         while (header := self._header()) is not None:
             if header.type in _EXTENDED:
                 held += RECORD + header.size
@@ -77,25 +77,25 @@ class TarReader:
                 self._check_global(self._records(header))
                 continue
             self._file.count_member()
-            if header.type != b"V":  # GNU's name of the volume
+            if header.type != b"V":  # GNU volume name
                 yield self._member(header, records)
             records, held = [], 0
             self._skip()
         if records:
-            self._file.damaged("it ends with an extended header, and no member follows")
+            self._file.damaged("extended header without a member at the end")
         self._finish()
 
     # --- headers ------------------------------------------------------------------------------------------------------
 
     def _header(self) -> _Header | None:
-        """Return the next header; :data:`None` at the mark of the end."""
+        """Return the next header; :data:`None` at the end mark."""
         block = self._block()
         if block == _ZEROS:
             if self._block() != _ZEROS:
-                self._file.damaged("a block of zeros, which marks its end, is not followed by another")
+                self._file.damaged("incomplete end mark: only one block of zeros")
             return None
         if not is_header(block):
-            self._file.damaged("the checksum of a member's header is wrong")
+            self._file.damaged("wrong checksum of a header")
         name = _text(block[:100])
         if block[257:263] == b"ustar\0" and (prefix := _text(block[345:500])):
             name = prefix + b"/" + name
@@ -104,29 +104,29 @@ class TarReader:
     def _block(self) -> bytes:
         block = self._stream.read(RECORD)
         if len(block) < RECORD:
-            self._file.damaged("it is cut short: there is no mark of its end")
+            self._file.damaged("truncated: no end mark")
         return block
 
     def _number(self, field: bytes) -> int:
-        """Return a number that is not negative, octal or in GNU's binary form."""
+        """Return a number in octal or in GNU's binary form."""
         if field[0] == 0x80:
             return int.from_bytes(field[1:], "big")
         digits = field.partition(b"\0")[0].strip(b" ")
         if digits.strip(b"01234567"):
-            self._file.damaged("a number in a member's header is malformed")
+            self._file.damaged("malformed number in a header")
         return int(digits, 8) if digits else 0
 
     def _content(self, header: _Header) -> bytes:
-        """Return what follows an extended header."""
+        """Return the content of an extended header."""
         self._file.check_header(header.size)
         data = self._stream.read(header.size)
         if len(data) < header.size:
-            self._file.damaged("it is cut short in an extended header")
+            self._file.damaged("truncated in an extended header")
         self._stream.skip(-header.size % RECORD)
         return data
 
     def _records(self, header: _Header) -> list[tuple[bytes, bytes]]:
-        """Return what an extended header says, as pax words it."""
+        """Return the records of an extended header, with pax keywords."""
         data = self._content(header)
         if header.type in _GNU_NAME:
             return [(_GNU_NAME[header.type], _text(data))]
@@ -137,14 +137,14 @@ class TarReader:
             end = at + int(length) if blank and length.isdigit() else 0
             key, equals, value = data[at + len(length) + 1 : end].partition(b"=")
             if not key or not equals or end > len(data) or not value.endswith(b"\n"):
-                self._file.damaged("a pax header is malformed")
+                self._file.damaged("malformed pax header")
             records.append((key, value[:-1]))
             at = end
         return records
 
     def _check_global(self, records: list[tuple[bytes, bytes]]) -> None:
         if any(key in (b"path", b"linkpath", b"size") or key.startswith(b"GNU.sparse.") for key, _ in records):
-            self._file.damaged("a global pax header gives every member one name, size or map")
+            self._file.damaged("global pax header with a name, size or map")
 
     # --- members ------------------------------------------------------------------------------------------------------
 
@@ -154,8 +154,8 @@ class TarReader:
         size = self._decimal(about[b"size"]) if b"size" in about else header.size
         kind = _KINDS.get(header.type, "special")
         if header.type in (b"\0", b"0") and name.endswith(b"/"):
-            kind = "special" if size else "directory"  # as Unix V7 says it
-        # Of links, directories and devices the size is no content's.
+            kind = "special" if size else "directory"  # Unix V7 format
+        # Links, directories and devices have no content, whatever the size.
         has_content = _KINDS.get(header.type, "file") == "file" or header.type == b"D"
         self._left = size if has_content else 0
         self._padding = -self._left % RECORD
@@ -167,30 +167,30 @@ class TarReader:
         if not pieces and size == self._left:
             return Member(name, kind, size, self._blocks)
         self._check_map(pieces, size)
-        # Holes come out of nothing.
+        # Holes count as expanded bytes.
         self._file.count_expanded(size)
         return Member(name, kind, size, lambda: self._sparse_blocks(pieces, size))
 
     def _decimal(self, value: bytes) -> int:
         if not value.isdigit() or len(value) > 20:
-            self._file.damaged("a number in a pax header is malformed")
+            self._file.damaged("malformed number in a pax header")
         return int(value)
 
     def _blocks(self) -> Iterator[bytes]:
-        """Give the content of the member."""
+        """Yield the content of the member."""
         yield from self._some(self._left)
 
     def _some(self, size: int) -> Iterator[bytes]:
         while size:
             block = self._stream.some(size)
             if not block:
-                self._file.damaged("it is cut short in a member's content")
+                self._file.damaged("truncated in the content of a member")
             size -= len(block)
             self._left -= len(block)
             yield block
 
     def _skip(self) -> None:
-        """Skip what is left of the member; what follows shows whether the archive goes so far."""
+        """Skip the rest of the member; the next read shows whether the archive is truncated."""
         self._stream.skip(self._left + self._padding)
         self._left = self._padding = 0
 
@@ -199,7 +199,9 @@ class TarReader:
     def _map(
         self, header: _Header, records: list[tuple[bytes, bytes]], about: dict[bytes, bytes], size: int
     ) -> tuple[tuple[tuple[int, int], ...], int]:
-        """Return where the pieces of a sparse file belong, and how long it is; no pieces where it is none."""
+        """Return offset and length of each piece of a sparse file, and the size of the file; no pieces for other
+        files.
+        """
         if header.type == b"S":
             return self._old_map(header)
         real = about.get(b"GNU.sparse.realsize", about.get(b"GNU.sparse.size"))
@@ -216,11 +218,11 @@ class TarReader:
 
     def _pairs(self, numbers: list[int]) -> tuple[tuple[int, int], ...]:
         if len(numbers) % 2:
-            self._file.damaged("the map of a sparse file is malformed")
+            self._file.damaged("malformed map of a sparse file")
         return tuple(zip(numbers[::2], numbers[1::2], strict=True))
 
     def _old_map(self, header: _Header) -> tuple[tuple[tuple[int, int], ...], int]:
-        """Read the map of GNU's old form: in the header, and in blocks that follow it."""
+        """Read the map of GNU's old format, in the header and in the following blocks."""
         fields = [header.block[386:482]]
         more = header.block[482]
         while more:
@@ -233,14 +235,14 @@ class TarReader:
         return self._pairs(numbers), self._number(header.block[483:495])
 
     def _leading_map(self) -> tuple[tuple[int, int], ...]:
-        """Read the map of GNU's form 1.0: decimal numbers, one a line, before the content."""
+        """Read the map of GNU's format 1.0: decimal numbers, one per line, before the content."""
         data = bytearray()
         wanted = 1
         lines = 0
         while lines < wanted:
             self._file.check_header(len(data))
             if self._left < RECORD:
-                self._file.damaged("the map of a sparse file is malformed")
+                self._file.damaged("malformed map of a sparse file")
             block = self._block()
             self._left -= RECORD
             if not data:
@@ -253,11 +255,11 @@ class TarReader:
         end = stored = 0
         for offset, length in pieces:
             if offset < end:
-                self._file.damaged("the map of a sparse file is malformed")
+                self._file.damaged("malformed map of a sparse file")
             end = offset + length
             stored += length
         if end > size or stored != self._left:
-            self._file.damaged("the map of a sparse file does not fit its content")
+            self._file.damaged("map of a sparse file does not match its content")
 
     def _sparse_blocks(self, pieces: tuple[tuple[int, int], ...], size: int) -> Iterator[bytes]:
         end = 0
@@ -270,22 +272,22 @@ class TarReader:
     # --- the end ------------------------------------------------------------------------------------------------------
 
     def _finish(self) -> None:
-        """Read on to the end of the stream, where its checksum is, and note what is no padding."""
+        """Read the stream to its end, which verifies its checksum, and count the bytes that are not padding."""
         while block := self._stream.some(BLOCK):
-            # Only what is not zero belongs to nobody: writers fill a record, or a tape's block.
+            # Zeros are padding to a record or tape block.
             self.extra += len(block.lstrip(b"\0")) if not self.extra else len(block)
         self.extra += self._stream.remainder()
 
 
 def is_header(block: bytes) -> bool:
-    """Return whether a block of 512 bytes is the header of a member: its checksum says so."""
+    """Return whether a block of 512 bytes is the header of a member, by its checksum."""
     field = block[148:156].partition(b"\0")[0].strip(b" ")
     if not field or field.strip(b"01234567"):
         return False
     unsigned = sum(block) - sum(block[148:156]) + 8 * 0x20
     if int(field, 8) == unsigned:
         return True
-    # Some old programs summed bytes with a sign.
+    # Some old programs summed signed bytes.
     negative = sum(byte > 127 for byte in block[:148] + block[156:])
     return int(field, 8) == unsigned - 256 * negative
 

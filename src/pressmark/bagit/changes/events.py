@@ -1,4 +1,4 @@
-"""What a run that makes or changes a bag tells while it is at work, besides the fixity engine's own events."""
+"""Events of creating, updating and completing a bag, in addition to those of the fixity engine."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ __all__ = ["Event", "Notice", "Stage"]
 
 
 class Stage(NamedTuple):
-    """An event: the run begins with something else.
+    """An event: the start of a stage.
 
-    :ivar name: ``examine`` the names, ``hash`` or ``copy`` the payload, ``tag``: write the tag files, ``check`` that
-        nothing changed meanwhile, ``move`` everything to its place; ``recover``: an interrupted run was finished
-    :ivar files: how many files it is about; :data:`None` where that is not known
-    :ivar bytes: how many bytes these have
+    :ivar name: ``examine`` the names, ``hash``, ``copy`` or ``fetch`` the payload, ``tag``: write the tag files,
+        ``check`` for concurrent changes, ``move`` everything into place; ``recover``: an interrupted run was finished
+    :ivar files: number of files; :data:`None` if unknown
+    :ivar bytes: size of these files; :data:`None` if unknown
     """
 
     name: str
@@ -28,7 +28,7 @@ class Stage(NamedTuple):
 
 
 class Notice(NamedTuple):
-    """An event: something is worth a warning, or, with the severity ``error``, is why the run will be refused."""
+    """An event: a problem. Its severity is ``error`` if it prevents the change."""
 
     problem: Problem
 

@@ -1,12 +1,13 @@
-"""A bag made elsewhere: it grows in a hidden directory beside its destination, and gets its name when it is whole.
+"""Create a bag in a new directory: in a hidden directory beside its destination, which is renamed when the bag is
+complete.
 
 ::
 
-    .pressmark-….tmp/       always the same for the same destination: what a killed run has left is found
-    ├── lock                held while a run is at work
-    ├── tags/               tag files, as they are written
+    .pressmark-….tmp/       the name depends on the destination only, so the next run finds it
+    ├── lock                held during a run
+    ├── tags/               tag files while they are written
     ├── bag/                the payload, then the tag files, bagit.txt last
-    └── request             what was asked for, once the bag is whole
+    └── request             the options of the run, once the bag is complete
 """
 
 from __future__ import annotations
@@ -44,18 +45,18 @@ from pressmark.fs.staging import StagingDirectory
 
 __all__ = ["create_elsewhere"]
 
-EXISTS = "it exists already; choose another name"
+EXISTS = "destination already exists; choose another name"
 _BAG, _TAGS, _REQUEST = b"bag", b"tags", b"request"
 _HOLDS = frozenset({_BAG, _TAGS, _REQUEST})
 
 
 class _Source(NamedTuple):
-    """One thing that is copied: a directory, or a file.
+    """A file or directory to copy.
 
-    :ivar path: as it was given
-    :ivar prefix: of its paths in the payload: empty, the directory's name and a slash, or the file's name
-    :ivar status: when it was looked at first
-    :ivar base: the directory, opened; :data:`None` for a file
+    :ivar path: as given
+    :ivar prefix: of its paths in the payload: empty, the name of the directory with a slash, or the name of the file
+    :ivar status: at the start of the run
+    :ivar base: the open directory; :data:`None` for a file
     """
 
     path: bytes
@@ -73,14 +74,14 @@ def create_elsewhere(
     nested: bool,
     on_event: Listener,
 ) -> None:
-    """Make a bag at ``destination`` of what is at ``paths``.
+    """Create a bag at ``destination`` of the files at ``paths``.
 
-    :param several: each of ``paths`` gets its own name in the payload; a single directory's content needs none
-    :param mode: as for :func:`~pressmark.fixity.copying.copy_files`
-    :raises BagError: it is refused; there is no bag
+    :param several: keep the name of each of ``paths`` in the payload
+    :param mode: as in :func:`~pressmark.fixity.copying.copy_files`
+    :raises BagError: the bag cannot be created
     """
-    if not destination:  # which stands for the working directory below
-        raise BagError(destination, "it is no name; name a directory that is not there yet")
+    if not destination:  # abspath would return the working directory
+        raise BagError(destination, "destination is empty; name a new directory")
     destination = os.path.abspath(destination)
     parent, name = os.path.split(destination)
     staging = os.path.join(parent, b".pressmark-%b.tmp" % hashlib.sha256(name).hexdigest()[:16].encode())
@@ -89,12 +90,12 @@ def create_elsewhere(
         sources = _opened(paths, several, nested, stack)
         for source in sources:
             if source.base is not None and is_inside(destination, source.path):
-                raise BagError(destination, "it is inside of what is to be copied; choose another place")
+                raise BagError(destination, "destination is inside a source; choose another place")
         with refusing(destination):
             if exists(destination) and not exists(staging):
                 raise BagError(destination, EXISTS)
             if not stat.S_ISDIR(os.stat(parent).st_mode):
-                raise BagError(parent, "it is not a directory")
+                raise BagError(parent, "not a directory")
             hidden = enter_staging(staging, destination, holds=_HOLDS)
         stack.callback(_leave, hidden)
         with refusing(destination, "no bag was made"), _by_name(hidden):
@@ -107,7 +108,7 @@ def create_elsewhere(
             preflight = _preflight(sources, options, destination, on_event)
             preflight.raise_if_refused(paths[0])
             if mode == "copy" and (free := shutil.disk_usage(parent).free) < preflight.bytes:
-                raise BagError(destination, f"{preflight.bytes} bytes are needed, the disk has {free} left")
+                raise BagError(destination, f"not enough disk space: {preflight.bytes} bytes needed, {free} available")
             bag = _build(hidden.inside, sources, options, mode, preflight, on_event)
             with open(os.path.join(hidden.inside, _REQUEST), "xb") as file:
                 file.write(_packed(request, os.lstat(bag)))
@@ -116,12 +117,12 @@ def create_elsewhere(
             if exists(destination):
                 raise BagError(destination, EXISTS)
             hidden.publish(_BAG, destination)
-        with refusing(destination, "the bag is whole, but a power failure may take its name away"):
+        with refusing(destination, "the bag is complete, but a power failure can still remove its name"):
             flush_directory(parent)
 
 
 def _flush(staging: bytes) -> None:
-    """Have all that was written on the disk: by one call for any number of files."""
+    """Write all files to disk, with a single call."""
     if can_flush_filesystem():
         flush_filesystem(staging)
     elif hasattr(os, "sync"):
@@ -129,11 +130,11 @@ def _flush(staging: bytes) -> None:
 
 
 def _opened(paths: Sequence[bytes], several: bool, nested: bool, stack: contextlib.ExitStack) -> list[_Source]:
-    """Open all sources, and refuse such as cannot be in one payload."""
+    """Open all sources, and refuse those that cannot be in the same payload."""
     taken: set[bytes] = set()
     sources = []
     if not paths:
-        raise ValueError("at least one source is needed")
+        raise ValueError("at least one source is required")
     for path in paths:
         with refusing(path):
             status = os.stat(path)
@@ -142,7 +143,9 @@ def _opened(paths: Sequence[bytes], several: bool, nested: bool, stack: contextl
         if several or not is_directory:
             name = os.path.basename(os.path.abspath(path))
             if normal_key(name) in taken:
-                raise BagError(path, "two sources have this name; rename one, or bag a directory that holds both")
+                raise BagError(
+                    path, "two sources have this name; rename one, or create the bag of a directory that contains both"
+                )
             if reason := why_unlistable(name):
                 raise BagError(path, reason)
             taken.add(normal_key(name))
@@ -151,7 +154,7 @@ def _opened(paths: Sequence[bytes], several: bool, nested: bool, stack: contextl
             _refuse_unfinished(path)
             refuse_bag(path, nested)
         elif not stat.S_ISREG(status.st_mode):
-            raise BagError(path, "it is neither a directory nor a regular file")
+            raise BagError(path, "neither a directory nor a regular file")
         sources.append(_Source(path, prefix, status, stack.enter_context(BagDirectory(path)) if is_directory else None))
     return sources
 
@@ -186,7 +189,7 @@ def _build(
     preflight: Preflight,
     on_event: Listener,
 ) -> bytes:
-    """Write the whole bag, and return where it is."""
+    """Write the whole bag, and return its path."""
     on_event(Stage("copy", preflight.files, preflight.bytes))
     bag, tags = os.path.join(staging, _BAG), os.path.join(staging, _TAGS)
     data = os.path.join(bag, PAYLOAD)
@@ -194,7 +197,7 @@ def _build(
     os.mkdir(tags)
     links = preflight.links_to_follow(in_place=False)
     detector = ChangeDetector()
-    paths: deque[bytes] = deque()  # those that are under way
+    paths: deque[bytes] = deque()  # of the files being copied
 
     def jobs() -> Iterator[CopyTask]:
         for path, job in _jobs(sources, data, links):
@@ -223,7 +226,7 @@ def _build(
 
 
 def _jobs(sources: Sequence[_Source], data: bytes, links: str) -> Iterator[tuple[bytes, CopyTask]]:
-    """Give each file's path in the payload and what is to be done; directories are made as they are come by."""
+    """Yield the path in the payload and the copy task of each file; create directories."""
     for source in sources:
         if source.base is None:
             yield source.prefix, CopyTask(os.path.realpath(source.path), os.path.join(data, source.prefix))
@@ -239,7 +242,7 @@ def _jobs(sources: Sequence[_Source], data: bytes, links: str) -> Iterator[tuple
 
 
 def _again(sources: Sequence[_Source], data: bytes, links: str) -> Iterator[tuple[bytes, os.stat_result]]:
-    """Give path and status of each file as it is now; and give directories of the copy the status of theirs."""
+    """Yield path and status of each source file after copying; copy the status of directories."""
     for source in sources:
         if source.base is None:
             yield source.prefix, os.stat(source.path)
@@ -251,7 +254,7 @@ def _again(sources: Sequence[_Source], data: bytes, links: str) -> Iterator[tupl
                 folders.append((os.path.join(data, source.prefix + found.path), status))
             elif found.kind == "file":
                 yield source.prefix + found.path, os.stat(os.path.join(source.base.path, found.path))
-        # From below: a directory that must not be entered may hold others.
+        # Bottom-up, because a directory may deny access to its content.
         for target, status in reversed(folders):
             keep_status(target, status)
 
@@ -261,7 +264,7 @@ def _again(sources: Sequence[_Source], data: bytes, links: str) -> Iterator[tupl
 
 @contextlib.contextmanager
 def _by_name(hidden: StagingDirectory) -> Iterator[None]:
-    """Have errors name what is in the hidden directory as people find it."""
+    """Replace the internal path of the hidden directory in errors by its name."""
     try:
         yield
     except OSError as error:
@@ -276,13 +279,13 @@ def _by_name(hidden: StagingDirectory) -> Iterator[None]:
 
 
 def _leave(hidden: StagingDirectory) -> None:
-    with contextlib.suppress(OSError):  # what is left is removed by the next run
+    with contextlib.suppress(OSError):  # the next run removes the rest
         _empty(hidden)
     hidden.leave()
 
 
 def _empty(hidden: StagingDirectory) -> None:
-    """Remove what was written so far."""
+    """Remove all files of an unfinished run."""
     for name in (_BAG, _TAGS, _REQUEST):
         hidden.remove(name)
 
@@ -292,7 +295,7 @@ def _packed(request: dict[str, Any], bag: os.stat_result) -> bytes:
 
 
 def _was_finished(hidden: StagingDirectory, destination: bytes, request: dict[str, Any]) -> bool:
-    """Return whether a run with this request was killed after its bag, and no other, had got its name."""
+    """Return whether a killed run with the same request had already moved this bag into place."""
     if exists(os.path.join(hidden.inside, _BAG)):
         return False
     try:

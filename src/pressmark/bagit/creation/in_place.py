@@ -1,7 +1,7 @@
-"""Making a bag of a directory where it is. All or nothing.
+"""Create a bag of a directory in place, as a whole or not at all.
 
-Everything is looked at and hashed where it is; only when all tag files are written is anything moved, and ``bagit.txt``
-is the last to come.
+All files are checked and hashed in place. Files are moved only after all tag files are written; ``bagit.txt`` is moved
+in last.
 """
 
 from __future__ import annotations
@@ -41,26 +41,29 @@ def create_in_place(
 ) -> None:
     """Make the directory ``path`` a bag.
 
-    :param nested: also where it is a bag already
-    :raises BagError: it is refused; nothing was changed
+    :param nested: even if it is already a bag
+    :raises BagError: the bag cannot be created; nothing was changed
     """
-    with BagDirectory(path) as base:  # which says no where it is no directory
+    with BagDirectory(path) as base:
         where = os.path.realpath(path)
         request = options.request(nested=nested)
         if not is_decided(where):
-            # What is left of a run that was killed when it had changed all it wanted to: a bag is valid without it.
+            # Remove the hidden directory of a run that was killed after its last move.
             recover(where)
             refuse_bag(path, nested)
             for _path, file in options.tag_files:
                 if is_inside(file, where):
-                    raise BagError(file, "the tag file is in what will be payload; move it out first")
+                    raise BagError(file, "the tag file is inside the source directory; move it elsewhere first")
         with _entered(where) as transaction:
             if transaction.recovered is not None:
                 on_event(Stage("recover"))
                 if transaction.recovered == request:
                     return
                 if transaction.recovered.get("command") == "create":
-                    raise BagError(path, "an interrupted run has now made it a bag, but with other options; update it")
+                    raise BagError(
+                        path,
+                        "an interrupted run was finished: this is now a bag, but with other options; update the bag",
+                    )
                 refuse_bag(path, nested)
             on_event(Stage("examine"))
             preflight = Preflight(options.links, on_event)
@@ -85,7 +88,7 @@ def _entered(where: bytes) -> BagTransaction:
     except BagError as error:
         cause = error.__cause__
         if isinstance(cause, OSError) and cause.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-            raise BagError(error.path, f"{error.reason}; name a destination to make the bag elsewhere") from cause
+            raise BagError(error.path, f"{error.reason}; or name a destination for the bag") from cause
         raise
 
 
@@ -97,11 +100,11 @@ def _stage(
     preflight: Preflight,
     on_event: Listener,
 ) -> list[bytes]:
-    """Write all tag files for what is in ``base`` to ``new``, and return the names there."""
+    """Write all tag files for the files in ``base`` to ``new``, and return their names."""
     links = preflight.links_to_follow(in_place=True)
     on_event(Stage("hash", preflight.files, preflight.bytes))
     detector = ChangeDetector()
-    paths: deque[bytes] = deque()  # those that are under way
+    paths: deque[bytes] = deque()  # of the files being hashed
 
     def given() -> Iterator[bytes]:
         for found in payload_files(base, links):

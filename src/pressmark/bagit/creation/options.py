@@ -1,4 +1,4 @@
-"""What is asked of a new bag, checked, whatever the way to it."""
+"""The options of creating a bag, validated."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LINKS = ("refuse", "follow")
 
 
 class CreateOptions(NamedTuple):
-    """What is asked for, whatever the way to it."""
+    """The options of :func:`pressmark.bagit.create`, except source and destination."""
 
     algorithms: tuple[str, ...]
     info: list[tuple[str, str]]
@@ -45,14 +45,14 @@ class CreateOptions(NamedTuple):
         read: str,
         date: datetime.date | None,
     ) -> CreateOptions:
-        """Check the arguments of :func:`pressmark.bagit.create`."""
+        """Validate the arguments of :func:`pressmark.bagit.create`."""
         if links not in LINKS:
             raise ValueError(f"links={links!r}: expected {', '.join(LINKS)}")
         names, elements, files = algorithm_names(algorithms), checked_elements(info), checked_tag_files(tag_files)
         return cls(names, elements, links, files, threads, read, date or datetime.date.today())
 
     def request(self, **more: Any) -> dict[str, Any]:
-        """Return what a later run has to ask for so that it is taken for the same, as JSON gives it back."""
+        """Return a JSON-serializable record of the options, by which a later run recognizes the same request."""
         files = [[os.fsdecode(path), os.fsdecode(os.path.abspath(where))] for path, where in self.tag_files]
         elements = [list(element) for element in self.info]
         request = {"algorithms": list(self.algorithms), "info": elements, "links": self.links, "tag_files": files}
@@ -68,12 +68,12 @@ def checked_elements(info: Elements | None) -> list[tuple[str, str]]:
         if label.lower() == "payload-oxum":
             raise ValueError("Payload-Oxum is computed; omit it")
         pairs += [(label, value)] if isinstance(value, str) else [(label, one) for one in value]
-    BagInfo(pairs)  # which says what is wrong with them
+    BagInfo(pairs)  # raises ValueError
     return pairs
 
 
 def checked_tag_files(given: Mapping[str, Path] | Iterable[Path]) -> list[tuple[bytes, bytes]]:
-    """Return of each tag file its path in the bag, and where it is."""
+    """Return the path in the bag and the source of each tag file."""
     if isinstance(given, Mapping):
         files = [(os.fsencode(path), os.fsencode(where)) for path, where in given.items()]
     else:
@@ -81,32 +81,32 @@ def checked_tag_files(given: Mapping[str, Path] | Iterable[Path]) -> list[tuple[
     seen: set[bytes] = set()
     for path, where in files:
         if reason := _why_not_a_tag_file(path):
-            raise BagError(path, f"no tag file can be called so: {reason}")
+            raise BagError(path, f"name not allowed for a tag file: {reason}")
         if normal_key(path) in seen:
-            raise BagError(path, "two tag files would have this path; name another for one of them")
+            raise BagError(path, "two tag files have this path; choose another path for one of them")
         seen.add(normal_key(path))
         with refusing(where):
             if not stat.S_ISREG(os.stat(where).st_mode):
-                raise BagError(where, "a tag file has to be a regular file")
+                raise BagError(where, "not a regular file; name a file to use as tag file")
     return files
 
 
 def _why_not_a_tag_file(path: bytes) -> str | None:
     first, _, rest = path.partition(b"/")
     if path.endswith(b"/") or b"//" in path or not _is_text(path):
-        return "it is no path of a file in UTF-8"
+        return "not the path of a file in UTF-8"
     if fault := why_unsafe(path):
         return fault
-    # Else ./bagit.txt would pass for another file than bagit.txt.
+    # Otherwise ./bagit.txt would not be recognized as bagit.txt.
     if canonical(path)[1]:
-        return "a segment '.' says nothing; leave it out"
+        return "path contains a '.' segment; remove it"
     if path[:1] in b" \t*":
-        return "in a manifest, its beginning would be lost"
+        return "path starts with a character that manifests do not preserve"
     if first in (PAYLOAD, STAGING):
-        return "the directory is not for tag files"
+        return "tag files are not allowed in this directory"
     names = (b"bagit.txt", b"bag-info.txt", FETCH_TXT)
     described = first.startswith((b"manifest-", b"tagmanifest-"))
-    # Also for directories: where one of these should be, nothing else may be.
+    # Directories too: nothing else may have one of these names.
     if first in names or (described and (not rest or first.endswith(b".txt"))):
         return "the name is reserved"
     return None

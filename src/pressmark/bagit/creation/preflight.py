@@ -1,4 +1,4 @@
-"""What is to become payload: looked at before anything is made of it, and once more afterwards."""
+"""Check the files that will become payload before the bag is created, and once more afterwards."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ __all__ = [
 
 Listener = Callable[[Event], object]
 
-# Refusals that are named in the error itself; each is an event, too.
+# Number of problems quoted in the error itself; each one is also an event.
 NAMED = 3
-CHANGED_MEANWHILE = "it was changed, added or removed while the bag was being made"
+CHANGED_MEANWHILE = "changed, added or removed while the bag was being created"
 
 
 class Preflight:
-    """The check of sources before a bag is made of them: what they hold, and why none can be made.
+    """The check of the sources of a bag: their number, size and problems.
 
     :param links: ``refuse`` symbolic links, or ``follow`` them
 
-    :ivar files: how many will be payload
-    :ivar bytes: how many these have
-    :ivar refused: how many reasons there are to make no bag
+    :ivar files: number of files that will be payload
+    :ivar bytes: size of these files
+    :ivar refused: number of problems that prevent the bag
     """
 
     def __init__(self, links: str, on_event: Listener) -> None:
@@ -55,30 +55,30 @@ class Preflight:
         self._reasons: list[str] = []
 
     def refuse(self, found: Problem) -> None:
-        """Note one reason to make no bag."""
+        """Add a problem that prevents the bag."""
         self.refused += 1
         self._on_event(Notice(found._replace(severity="error")))
         if len(self._reasons) < NAMED:
             self._reasons.append(str(BagError(found.path, found.message)))
 
     def warn(self, found: Problem) -> None:
-        """Note what makes a bag that some will not like."""
+        """Report a problem that does not prevent the bag."""
         self._on_event(Notice(found._replace(severity="warning")))
 
     def raise_if_refused(self, source: bytes) -> None:
-        """Refuse to go on where there was a reason.
+        """Raise if there are problems that prevent the bag.
 
-        :raises BagError: there was
+        :raises BagError: there are
         """
         if self.refused:
             more = f"; and {self.refused - NAMED} more" if self.refused > NAMED else ""
-            raise BagError(source, f"no bag was made, nothing was changed: {'; '.join(self._reasons)}{more}")
+            raise BagError(source, f"no bag was created and nothing was changed: {'; '.join(self._reasons)}{more}")
 
     def check_directory(self, base: BagDirectory, into: bytes | None = None) -> None:
-        """Go through the directory ``base``.
+        """Check all files and directories in ``base``.
 
-        :param into: the real path that the bag will have; :data:`None` where it is made in place
-        :raises BagError: a link that is followed leads to what will hold the bag
+        :param into: real path of the future bag; :data:`None` if it is created in place
+        :raises BagError: a followed link leads to a directory that contains the future bag
         """
         in_place = into is None
         device = base.status(b"").st_dev
@@ -101,28 +101,30 @@ class Preflight:
             self.warn(problem("directory-empty", folder))
 
     def links_to_follow(self, in_place: bool) -> str:
-        """Return which links a walk is to follow: those that lead out can only be copied."""
+        """Return which links a walk follows: links that lead outside can only be copied."""
         return "trusted" if self._links == "follow" and not in_place else "inside"
 
     def check_file(self, path: bytes, size: int) -> None:
-        """Take up a source that is a file."""
+        """Check a source that is a file."""
         self.files += 1
         self.bytes += size
         if not _is_readable(path):
             self.refuse(problem("file-unreadable", path))
 
     def _passes(self, base: BagDirectory, found: BagEntry, in_place: bool, device: int) -> bool:
-        """Return whether a file or directory can be in a bag."""
+        """Return whether a bag can contain a file or directory."""
         fault = found.fault
         if fault is not None and fault.kind == "name-clash":
             self._report_collision(base, found)
-            return False  # it was counted already
+            return False  # already counted
         if fault is not None and fault.kind.startswith("link-") and fault.kind != "link-loop":
             if self._links == "refuse":
-                self.refuse(fault._replace(message="it is a symbolic link; remove it, or have links followed"))
+                self.refuse(fault._replace(message="symbolic link; remove it, or follow links"))
                 return False
             if in_place and fault.severity == "warning" and not _moves_along(base, found.path):
-                self.refuse(fault._replace(message="the symbolic link would lead elsewhere once it is in the payload"))
+                self.refuse(
+                    fault._replace(message="symbolic link would have another target inside the payload; remove it")
+                )
                 return False
         if not found.kind:
             assert fault is not None
@@ -138,44 +140,53 @@ class Preflight:
             self.refuse(problem("file-unreadable", found.path))
             return False
         if in_place and found.kind == "directory" and b"/" not in found.path and fault is None:
-            # A directory that changes places is written to: its .. is another.
+            # Moving a directory writes to it, because its .. entry changes.
             if base.status(found.path).st_dev != device:
                 self.refuse(
                     problem(
-                        "file-unreadable", found.path, "another file system is mounted there; make the bag elsewhere"
+                        "file-unreadable",
+                        found.path,
+                        "mount point of another file system; create the bag in a new directory",
                     )
                 )
             elif not _is_writable(full):
-                self.refuse(problem("file-unreadable", found.path, "the directory must be writable to be moved"))
+                self.refuse(
+                    problem(
+                        "file-unreadable",
+                        found.path,
+                        "directory not writable, so it cannot be moved; change its permissions",
+                    )
+                )
         return True
 
     def _report_collision(self, base: BagDirectory, found: BagEntry) -> None:
-        """Refuse names that are the same once normalized, warn of such as differ only in case (6.1.1.3)."""
+        """Refuse names that are equal after normalization; warn of names that differ only in case (6.1.1.3)."""
         above, _, name = found.path.rpartition(b"/")
         others = os.listdir(os.path.join(base.path, above))
         same = [other for other in others if other != name and normal_key(other) == normal_key(name)]
         if same:
-            message = f"{ascii(os.fsdecode(same[0]))[1:-1]} is the same name, written otherwise in Unicode; rename one"
+            other = ascii(os.fsdecode(same[0]))[1:-1]
+            message = f"{other} has the same name in another Unicode normalization; rename one of them"
             self.refuse(problem("name-clash", found.path, message))
         else:
-            message = "another name differs from it only in case: some file systems keep only one of them"
+            message = "another name differs only in case; some file systems keep only one of them"
             self.warn(problem("name-clash", found.path, message))
 
 
 def why_unlistable(path: bytes) -> str | None:
-    """Return why no manifest can list ``path`` below ``data/``; :data:`None` when it can."""
+    """Return why no manifest can list ``path`` below ``data/``; :data:`None` if it can."""
     try:
         path.decode()
     except UnicodeDecodeError:
-        return "the name is not UTF-8; rename it"
+        return "name is not UTF-8; rename it"
     reason = why_unsafe(b"%b/%b" % (PAYLOAD, path))
-    return f"no manifest may list it, because {reason}; rename it" if reason else None
+    return f"no manifest can list it: {reason}; rename it" if reason else None
 
 
 def payload_files(base: BagDirectory, links: str) -> Iterator[BagEntry]:
-    """Give the files of ``base`` that will be payload.
+    """Yield the files of ``base`` that will be payload.
 
-    :param links: as for :func:`~pressmark.bagit.walk.walk`
+    :param links: as in :func:`~pressmark.bagit.walk.walk`
     """
     return (found for found in walk(base, links=links) if found.kind == "file")
 
@@ -189,7 +200,7 @@ def _is_writable(path: bytes) -> bool:
 
 
 def _moves_along(base: BagDirectory, path: bytes) -> bool:
-    """Return whether a symbolic link leads to the same file when everything is moved together."""
+    """Return whether a symbolic link keeps its target when the whole directory is moved."""
     target = os.readlink(os.path.join(base.path, path))
     depth = path.count(b"/")
     for name in target.split(b"/"):
@@ -200,7 +211,7 @@ def _moves_along(base: BagDirectory, path: bytes) -> bool:
 
 
 class ChangeDetector:
-    """The files that were read, as they were then: to notice whatever became of them afterwards."""
+    """Fingerprints of the files that were read, to detect later changes."""
 
     def __init__(self) -> None:
         self._facts = array("q")
@@ -209,10 +220,10 @@ class ChangeDetector:
         self._facts.append(hash((path, size, mtime_ns)))
 
     def compare(self, folder: bytes, now: Iterable[tuple[bytes, os.stat_result]]) -> None:
-        """Refuse to go on where the files are not those that were read.
+        """Compare the files with those that were read.
 
-        :param folder: what their paths are relative to
-        :raises BagError: one is another, was not there, or is gone: then the one that comes after it is named
+        :param folder: the directory that the paths are relative to
+        :raises BagError: a file was changed, added or removed; for a removed file, the error names the next one
         """
         total = sum(self._facts)
         first: bytes | None = None
@@ -223,44 +234,42 @@ class ChangeDetector:
             if first is None and (count >= len(self._facts) or self._facts[count] != fact):
                 first = path
             count += 1
-        # The same files in another order are the same files.
+        # The order of the files does not matter.
         if total != 0 or count != len(self._facts):
             raise BagError(os.path.join(folder, first or b""), f"{CHANGED_MEANWHILE}; {RUN_AGAIN}")
 
 
 def real_path(found: BagEntry) -> bytes:
-    """Return where a file is, relative to the base directory and without links; it was found without leaving that."""
+    """Return the path of a file without links; only for files found inside the base directory."""
     assert found.real is not None
     return found.real
 
 
 def _refuse_around(into: bytes, link: bytes) -> None:
-    """Refuse to follow a link to what will hold the bag, at once: all of that would be gone through, too.
+    """Refuse to follow a link to a directory that contains the future bag, which would be copied into itself.
 
-    :raises BagError: it leads there
+    :raises BagError: the link leads there
     """
     if is_inside(into, link):
-        raise BagError(
-            link, "the symbolic link leads to where the bag is made: it would be copied into itself; remove it"
-        )
+        raise BagError(link, "symbolic link to a directory that contains the destination; remove it")
 
 
 def refuse_bag(path: bytes, nested: bool) -> None:
-    """Refuse to make a bag of a bag, unless that is wanted.
+    """Refuse to create a bag of a bag, unless ``nested``.
 
-    :raises BagError: it is one, or the system cannot say
+    :raises BagError: ``path`` is a bag, or cannot be accessed
     """
     with refusing(path):
         if not nested and exists(os.path.join(path, b"bagit.txt")):
-            raise BagError(path, "it is a bag already; update it, or ask for a nested bag to put it into another")
+            raise BagError(path, "already a bag; update it, or create a nested bag")
 
 
 def record_outcomes(
     outcomes: Iterable[tuple[bytes, Outcome]], manifests: ManifestWriter, detector: ChangeDetector, preflight: Preflight
 ) -> tuple[int, int]:
-    """Write what was hashed into the manifests, and return how many bytes and files it was.
+    """Write the digests of files to the manifests; return the total size and number of files.
 
-    :param outcomes: each with the path in the payload
+    :param outcomes: pairs of the path in the payload and the outcome
     """
     nbytes = files = 0
     for path, outcome in outcomes:

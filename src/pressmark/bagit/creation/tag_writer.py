@@ -1,4 +1,4 @@
-"""Tag files, written: the declaration, manifests, and manifests of what else was written."""
+"""Write tag files: the declaration, bag-info.txt, manifests and tag manifests."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ UNITS = ("B", "KB", "MB", "GB", "TB", "PB", "EB")
 
 
 class ManifestWriter:
-    """New manifests, one an algorithm, to which files are added; a context manager.
+    """Writes new manifests, one for each algorithm; a context manager.
 
-    :param folder: where they are written; they are not there yet
+    :param folder: directory of the new files
     :param algorithms: official names
     :param charset: the character set that bagit.txt names
-    :param version: the bag's
+    :param version: of the bag
     """
 
     def __init__(
@@ -69,10 +69,10 @@ class ManifestWriter:
         self._stack.close()
 
     def add(self, path: bytes, digests: Mapping[str, str]) -> None:
-        """Write a file's line in each manifest.
+        """Write the line of a file to each manifest.
 
         :param path: relative to the base directory
-        :param digests: official name of each algorithm to hex
+        :param digests: hex digests by official name
         """
         for name, file in self._files:
             line = manifest_line(digests[name], path, self._version)
@@ -82,7 +82,9 @@ class ManifestWriter:
         try:
             return self._charset.encode(line.decode())
         except UnicodeError:
-            raise BagError(path, f"it has no name in {self._charset.name}, the bag's character set") from None
+            raise BagError(
+                path, f"name cannot be encoded in {self._charset.name}, the character set of the bag"
+            ) from None
 
 
 def write_tag_manifests(
@@ -92,14 +94,14 @@ def write_tag_manifests(
     charset: Charset = UTF8,
     version: tuple[int, int] = (1, 0),
 ) -> None:
-    """Write a tag manifest for each algorithm, all of which list the same files (2.2.1).
+    """Write a tag manifest for each algorithm; all of them list the same files (2.2.1).
 
-    :param folder: where they are written
+    :param folder: directory of the new files
     :param algorithms: official names
-    :param files: of each tag file its path in the bag, and where it is now
+    :param files: path in the bag and current path of each tag file
     :param charset: the character set that bagit.txt names
-    :param version: the bag's
-    :raises BagError: one cannot be read
+    :param version: of the bag
+    :raises BagError: a tag file cannot be read
     """
     outcomes = hash_files([where for _path, where in files], algorithms)
     with ManifestWriter(folder, algorithms, charset, version, tag=True) as manifests:
@@ -110,13 +112,13 @@ def write_tag_manifests(
 
 
 def write_tag_files(folder: bytes, options: CreateOptions, nbytes: int, files: int) -> list[bytes]:
-    """Write all tag files but the payload manifests, which are there, and return the names of all in ``folder``.
+    """Write all tag files except the payload manifests, which exist, and return the names of all tag files.
 
-    :param folder: nothing but tag files is in it
-    :param octets: of the payload
-    :param files: of the payload
-    :return: ``bagit.txt``, which makes a directory a bag, is the last
-    :raises OSError: one cannot be written
+    :param folder: contains nothing but tag files
+    :param nbytes: size of the payload
+    :param files: number of payload files
+    :return: the names in ``folder``, with ``bagit.txt``, which makes a directory a bag, at the end
+    :raises OSError: a file cannot be written
     """
     info = BagInfo(options.info)
     given = {label.lower() for label, _value in options.info}
@@ -146,7 +148,7 @@ def write_tag_files(folder: bytes, options: CreateOptions, nbytes: int, files: i
 
 
 def bag_size(nbytes: int) -> str:
-    """Return a size as people read it (Bag-Size, 2.2.2), in powers of 1000.
+    """Return a size for people (Bag-Size, 2.2.2), in powers of 1000.
 
     >>> bag_size(42_600_000_000)
     '42.6 GB'

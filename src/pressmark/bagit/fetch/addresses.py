@@ -1,10 +1,10 @@
-"""Which addresses of the Internet Protocol belong to everybody, and which to somebody's own network.
+"""Public and private addresses of the Internet Protocol.
 
-A fetch file comes from somebody else, and its URLs are asked for from where we are: a name may lead to a machine, or a
-service of this machine, that only we can reach. So an address has to be one of those that are routed for all.
+The URLs of a fetch file are untrusted, and are requested from this machine: a host name may lead to a machine or
+service that only this machine can reach. So addresses must be globally routed.
 
-The ranges are those of the IANA special-purpose address registries (RFC 6890), written out, because what the standard
-library calls global changes with its version.
+The ranges are those of the IANA special-purpose address registries (RFC 6890). They are listed here because the ranges
+that the standard library calls global depend on its version.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ _V6 = tuple(
         ("3fff::/20", "reserved (documentation)"),
     )
 )
-# All that has been given out for everybody; what is in none of these is reserved.
+# All globally routed addresses; all others are reserved.
 _V6_GLOBAL = IPv6Network("2000::/3")
-# Addresses that are another way to write one of version 4, and where in them its 32 bits end.
+# Addresses that contain an address of version 4, and the position of its 32 bits from the end.
 _V6_OVER_V4 = (
     (IPv6Network("::ffff:0:0/96"), 0),  # mapped
     (IPv6Network("64:ff9b::/96"), 0),  # NAT64
@@ -59,17 +59,17 @@ _V6_OVER_V4 = (
 
 
 def why_not_public(address: str) -> str | None:
-    """Return why ``address`` is not one that is routed for all; :data:`None` where it is.
+    """Return why ``address`` is not globally routed; :data:`None` if it is.
 
     >>> why_not_public("::ffff:127.0.0.1")
     'loopback'
 
-    :param address: as :func:`socket.getaddrinfo` gives it, with or without a zone
+    :param address: as :func:`socket.getaddrinfo` returns it, with or without a zone
     """
     try:
         found = ip_address(address.partition("%")[0])
     except ValueError:
-        return "no address"
+        return "not an address"
     if isinstance(found, IPv6Address):
         for network, shift in _V6_OVER_V4:
             if found in network:
@@ -82,9 +82,9 @@ def why_not_public(address: str) -> str | None:
 
 
 def resolve(host: str, port: int) -> list[str]:
-    """Return the addresses of ``host``, each once, in the order in which they should be tried.
+    """Return the addresses of ``host``, each once, in the order in which to try them.
 
-    :raises OSError: nobody knows it
+    :raises OSError: the host is unknown
     """
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(place[0]) for *_, place in found))

@@ -1,13 +1,12 @@
-"""One URL to one temporary file: from where it may come only, no more than was announced, resumed where it stopped.
+"""Download one URL to a temporary file, within limits, and resume interrupted downloads.
 
-A URL of a fetch file is untrusted input, so every step on its way is checked: the scheme; each address that the
-host's name stands for, and the connection goes to the very address that was looked at; each redirection, as if it were
-a URL of its own. Bytes are taken as they are sent and never decompressed.
+The URLs of a fetch file are untrusted input, so each step is checked: the scheme; each address of the host, and the
+connection goes to the checked address; each redirect, like a URL of fetch.txt. Content is never decompressed.
 
-Proxies are not used: they would look up names in our place.
+Proxies are not used, because they would resolve host names themselves.
 
-What arrives is hashed at once and kept in a :class:`~pressmark.bagit.fetch.partial.PartialFile`. If the connection
-drops, or the whole run ends, the next request asks for the rest, on condition that the file is still the same one.
+Content is hashed while it arrives, and written to a :class:`~pressmark.bagit.fetch.partial.PartialFile`. After a broken
+connection or an interrupted run, the next request asks for the rest, provided that the file has not changed.
 """
 
 from __future__ import annotations
@@ -49,14 +48,14 @@ if TYPE_CHECKING:
 __all__ = ["NO_SPACE", "Download", "DownloadPolicy", "Downloader"]
 
 REDIRECTS = 10
-# A server that gives less than this in so many times the time after which silence is an error is as good as silent.
+# A connection with less data than this in PATIENCE times the timeout is too slow.
 LEAST = 1 << 10  # 1 KiB
 PATIENCE = 2
-CONNECT_TIMEOUT = 30.0  # seconds, where less is not asked for
-LONGEST_PAUSE = 30.0  # seconds between two tries of our own accord
+CONNECT_TIMEOUT = 30.0  # seconds, if the timeout is not shorter
+LONGEST_PAUSE = 30.0  # seconds between two tries, unless the server asks for more
 LONGEST_RETRY_AFTER = 120.0  # seconds that a server may ask us to wait
-POOLS = 64  # hosts to which connections are kept open
-CONNECTIONS = 64  # that are kept open to one of them
+POOLS = 64  # hosts with open connections
+CONNECTIONS = 64  # open connections to a host
 NO_SPACE = frozenset({errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC), errno.EFBIG})
 
 _AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
@@ -66,17 +65,17 @@ _CONTENT_RANGE = re.compile(r"bytes ([0-9]{1,18})-([0-9]{1,18})/([0-9]{1,18}|\*)
 
 @dataclass(frozen=True)
 class DownloadPolicy:
-    """What is allowed, and how patient to be.
+    """What is allowed, and how long to try.
 
-    :ivar allow_http: unencrypted HTTP, of the URLs and of what they redirect to
-    :ivar allow_file: ``file:`` URLs, and with them any file that this user may read
-    :ivar allow_private: hosts with any address
+    :ivar allow_http: allow unencrypted HTTP, also in redirects
+    :ivar allow_file: allow ``file:`` URLs, and with them all files that this user can read
+    :ivar allow_private: allow hosts with any address
     :ivar allow_hosts: names of hosts that may have any address
-    :ivar maximum: bytes that a file of unspecified length may have; :data:`None` for as many as there is space for
-    :ivar retries: how often a request is tried again, counted anew after each mebibyte
-    :ivar timeout: seconds without an answer after which a connection counts as broken
-    :ivar pause: seconds before the first new try, doubled each time
-    :ivar certificates: a file of the certificates to trust, instead of the system's
+    :ivar maximum: size limit in bytes for files of unknown length; :data:`None` for none
+    :ivar retries: number of retries of a request, counted from 0 again after each mebibyte
+    :ivar timeout: seconds without data after which a connection counts as broken
+    :ivar pause: seconds before the first retry, doubled each time
+    :ivar certificates: a file with the certificates to trust instead of the system's
     """
 
     allow_http: bool = False
@@ -91,24 +90,24 @@ class DownloadPolicy:
 
 
 class Download(NamedTuple):
-    """What became of one file.
+    """The result of a download.
 
     ============= ==================================================================================
     kind          meaning
     ============= ==================================================================================
-    ``refused``   the URL, or where it leads, is not allowed
-    ``failed``    the server does not give it, or not whole
-    ``too-long``  it is longer than it may be; nothing beyond was taken
-    ``mismatch``  it is whole, and does not have the digests that it should have
-    ``disk``      it could not be written
-    ``full``      there is no space left for it
-    ``cancelled`` the run was ended
+    ``refused``   the URL, or a redirect, is not allowed
+    ``failed``    the server does not send the complete file
+    ``too-long``  the file is longer than allowed; the download stopped
+    ``mismatch``  the complete file has wrong digests
+    ``disk``      the file could not be written
+    ``full``      no space left on the disk
+    ``cancelled`` the run was cancelled
     ============= ==================================================================================
 
-    :ivar kind: a word from the table; :data:`None` where all went well
-    :ivar message: one line that says why
-    :ivar size: bytes that there are of it
-    :ivar digests: official name of each algorithm to lower-case hex, where it is whole
+    :ivar kind: a word of the table; :data:`None` for success
+    :ivar message: one line that explains the kind
+    :ivar size: present size in bytes
+    :ivar digests: lower-case hex by official algorithm name, if the file is complete
     """
 
     kind: str | None
@@ -118,20 +117,20 @@ class Download(NamedTuple):
 
 
 class _Watch:
-    """A connection on which something must come before a moment, or it is ended."""
+    """A connection that is ended unless data arrives before a deadline."""
 
     __slots__ = ("connection", "deadline", "expired", "socket")
 
     def __init__(self, connection: Any, deadline: float) -> None:
         self.connection = connection
-        # The connection forgets it when nothing but the answer is to come; while it is being made, it has none yet.
+        # The connection drops its socket before the last response, and has none while connecting.
         self.socket = connection.sock
         self.deadline = deadline
         self.expired = False
 
     def end(self) -> None:
-        """Let whoever waits for the connection see its end."""
-        # Of the connection itself, not of the TLS on it: another thread is in the middle of that.
+        """End the connection, so that the thread that waits for it continues."""
+        # Shut down the TCP connection, not TLS, which another thread is using.
         with contextlib.suppress(OSError, TypeError):  # closed, or not open yet
             socket.socket.shutdown(self.socket or self.connection.sock, socket.SHUT_RDWR)
 
@@ -140,12 +139,12 @@ class _Watch:
 
 
 class Downloader:
-    """What the downloads of one run share: terms, connections, and a way to end all of them; thread-safe.
+    """The policy, connections and cancellation that the downloads of a run share; thread-safe.
 
-    A timeout for each read is no protection: headers, chunks and trailers can come one byte at a time, for ever. So a
-    thread watches all connections, and ends those on which not enough comes.
+    A timeout for each read is no protection: headers, chunks and trailers can arrive one byte at a time, forever. So a
+    thread watches all connections, and ends those that are too slow.
 
-    :raises BagError: urllib3 is not there, or the certificates to trust cannot be read
+    :raises BagError: urllib3 is missing, or the certificates cannot be read
     """
 
     def __init__(self, policy: DownloadPolicy) -> None:
@@ -154,14 +153,14 @@ class Downloader:
         except ModuleNotFoundError as error:
             if (error.name or "").partition(".")[0] != "urllib3":
                 raise
-            raise BagError("fetch.txt", "fetching files needs urllib3: pip install pressmark[fetch]") from None
+            raise BagError("fetch.txt", "downloads require urllib3: pip install pressmark[fetch]") from None
         self._urllib3 = urllib3
         self._policy = policy
         self._hosts = frozenset(host.lower().rstrip(".").strip("[]") for host in policy.allow_hosts)
         self._ended = threading.Event()
         self._lock = threading.Lock()
         self._pools: dict[tuple[str, str, int, str], HTTPConnectionPool] = {}
-        # By the thread that has a request under way.
+        # By thread.
         self._watches: dict[int, _Watch] = {}
         self._watchman: threading.Thread | None = None
         self._closed = threading.Event()
@@ -170,20 +169,20 @@ class Downloader:
             try:
                 self._context = ssl.create_default_context(cafile=policy.certificates)
             except OSError as error:
-                raise BagError(policy.certificates, f"no certificates can be read from it: {_words(error)}") from None
+                raise BagError(policy.certificates, f"cannot read certificates: {_words(error)}") from None
 
     def cancel(self) -> None:
-        """End all downloads within a moment; each is an outcome of kind ``cancelled``."""
+        """Cancel all downloads; each one returns the kind ``cancelled``."""
         self._ended.set()
         for watch in list(self._watches.values()):
             watch.end()
 
     def cancelled(self) -> bool:
-        """Return whether all this was ended."""
+        """Return whether the downloads were cancelled."""
         return self._ended.is_set()
 
     def close(self) -> None:
-        """Close the connections that nobody uses."""
+        """Close idle connections."""
         self._closed.set()
         with self._lock:
             pools, self._pools = list(self._pools.values()), {}
@@ -199,13 +198,13 @@ class Downloader:
         expected: Mapping[str, str],
         on_bytes: Callable[[int], object] | None = None,
     ) -> Download:
-        """Fetch ``url`` into the part ``name``, whole, on the disk and with the digests expected, or say why not.
+        """Download ``url`` to the temporary file ``name``: complete, on disk, and with the expected digests.
 
-        A part that is there is gone on with; after a failure that another run may overcome, it is kept.
+        An existing file is continued. After a failure that another run can overcome, the file is kept.
 
-        :param directory: where the part is
-        :param length: bytes that it should have; it is never longer
-        :param expected: official name of each algorithm to lower-case hex
+        :param directory: of the file
+        :param length: size in bytes; also a limit
+        :param expected: lower-case hex by official algorithm name
         :param on_bytes: called with the number of bytes of each read, in this thread
         """
         limit = self._policy.maximum if length is None else length
@@ -214,7 +213,7 @@ class Downloader:
             with PartialFile(directory, name, url, expected, length, self._ended.is_set) as part:
                 if limit is not None and part.size > limit:
                     part.restart()
-                # Once more from the beginning, where the digests do not fit what came in several pieces.
+                # If a file from several responses has wrong digests, download it once more.
                 for _ in range(2):
                     if not 0 < part.size == length:
                         self._fetch(url, part, length, limit, on_bytes or (lambda _size: None))
@@ -227,9 +226,7 @@ class Downloader:
                     if not spliced:
                         break
             remove_partial(directory, name)
-            reason = f"{redacted_url(url)} does not have the checksums that it should have"
-            if part.encoding != "identity":
-                reason += f"; the server sent it in the encoding {quoted(part.encoding)}, unasked"
+            reason = f"{redacted_url(url)} has wrong checksums"
             return Download("mismatch", reason, size, digests)
         except DownloadError as failure:
             if part is not None and failure.kind in ("refused", "too-long"):
@@ -237,15 +234,15 @@ class Downloader:
             return Download(failure.kind, failure.reason, part.size if part else 0, {})
         except OSError as error:
             if error.errno in NO_SPACE:
-                if length is None:  # nobody says that there is an end to it
+                if length is None:  # it may be endless
                     remove_partial(directory, name)
-                return Download("full", "there is no space left on the disk", part.size if part else 0, {})
-            return Download("disk", f"it cannot be written: {error.strerror or error}", part.size if part else 0, {})
+                return Download("full", "no space left on the disk", part.size if part else 0, {})
+            return Download("disk", f"cannot be written: {error.strerror or error}", part.size if part else 0, {})
 
     def _fetch(
         self, url: str, part: PartialFile, length: int | None, limit: int | None, on_bytes: Callable[[int], object]
     ) -> None:
-        """Make the part whole, in as many requests as that takes."""
+        """Complete the file, with as many requests as needed."""
         tries = 0
         while True:
             before = part.size
@@ -257,14 +254,14 @@ class Downloader:
                 return
             except DownloadError as failure:
                 if self._ended.is_set():
-                    raise DownloadError("cancelled", "the run was ended") from None
+                    raise DownloadError("cancelled", "run cancelled") from None
                 if part.size - before >= RESUMABLE:
                     tries = 0
                 if not failure.again or tries >= self._policy.retries:
                     raise
                 pause = min(self._policy.pause * 2**tries, LONGEST_PAUSE)
                 if self._ended.wait(pause if failure.wait is None else failure.wait):
-                    raise DownloadError("cancelled", "the run was ended") from None
+                    raise DownloadError("cancelled", "run cancelled") from None
                 tries += 1
                 if part.size and part.validator is None:
                     part.restart()
@@ -272,16 +269,15 @@ class Downloader:
     def _request(
         self, url: str, part: PartialFile, length: int | None, limit: int | None, on_bytes: Callable[[int], object]
     ) -> None:
-        """Follow ``url`` to an answer, and take from it what is missing of the part."""
+        """Follow ``url`` to a response, and read the missing part of the file."""
         if self._ended.is_set():
-            raise DownloadError("cancelled", "the run was ended")
+            raise DownloadError("cancelled", "run cancelled")
         parts = split_url(url)
         if parts.scheme == "file":
             self._read_file(url, parts, part, limit, on_bytes)
             return
         self._check_scheme(url, parts, None)
         place = parse_url(url, parts)
-        passed = {url}
         authorization = place.authorization
         for _ in range(REDIRECTS + 1):
             response = self._ask(place, authorization, part)
@@ -291,18 +287,14 @@ class Downloader:
                     return
                 onward = response.headers.get("Location")
                 if onward is None:
-                    raise DownloadError("failed", f"{redacted_url(place.url)} redirects to nowhere")
+                    raise DownloadError("failed", f"{redacted_url(place.url)} redirects without a location")
             finally:
                 self._let_go(response)
-            # What follows the # is for the reader, and would come back with every turn of a circle.
             onward = urljoin(place.url, encoded(onward)).partition("#")[0]
-            if onward in passed:
-                raise DownloadError("failed", f"{redacted_url(place.url)} redirects in a circle")
-            passed.add(onward)
             parts = split_url(onward)
             self._check_scheme(onward, parts, place)
             following = parse_url(onward, parts)
-            # Credentials go to nobody but the origin that they were given for.
+            # Credentials are only sent to their own origin.
             authorization = following.authorization or (authorization if following.origin == place.origin else None)
             place = following
         raise DownloadError("failed", f"{redacted_url(url)} redirects more than {REDIRECTS} times")
@@ -316,43 +308,41 @@ class Downloader:
             else f"{redacted_url(before.url)} redirects to {redacted_url(url)}, which"
         )
         if parts.scheme == "http":
-            raise DownloadError("refused", f"{what} is not encrypted; allow HTTP if you trust the way to it")
+            raise DownloadError("refused", f"{what} is not encrypted; allow HTTP if you trust the network")
         if not parts.scheme:
-            raise DownloadError("refused", f"{what} has no scheme; it should begin with https:")
-        raise DownloadError("refused", f"{what} has the scheme {quoted(parts.scheme)}; only https is fetched")
+            raise DownloadError("refused", f"{what} has no scheme; expected https:")
+        raise DownloadError("refused", f"{what} has the scheme {quoted(parts.scheme)}; expected https:")
 
     def _addresses(self, place: ParsedUrl) -> list[str]:
-        """Return the addresses of a host, all of which may be connected to."""
+        """Return the addresses of a host, all of which are allowed."""
         try:
             addresses = resolve(place.host, place.port)
         except socket.gaierror as error:
             again = error.errno == socket.EAI_AGAIN
-            raise DownloadError(
-                "failed", f"the host {quoted(place.host)} is not known: {error.strerror}", again
-            ) from None
+            raise DownloadError("failed", f"unknown host {quoted(place.host)}: {error.strerror}", again) from None
         except (OSError, UnicodeError) as error:
-            raise DownloadError("failed", f"the host {quoted(place.host)} is not known: {error}") from None
+            raise DownloadError("failed", f"unknown host {quoted(place.host)}: {error}") from None
         if not self._policy.allow_private and place.host.rstrip(".") not in self._hosts:
             for address in addresses:
                 fault = why_not_public(address)
-                # One is enough: a name that leads to both kinds is no mistake of its owner.
+                # One is enough: a host with both kinds of addresses is suspicious.
                 if fault is not None:
                     raise DownloadError(
                         "refused",
-                        f"the host {quoted(place.host)} has the address {address}, which is {fault}; "
+                        f"host {quoted(place.host)} has the address {address}, which is {fault}; "
                         "allow the host if you trust it",
                     )
         return addresses
 
     def _ask(self, place: ParsedUrl, authorization: str | None, part: PartialFile) -> BaseHTTPResponse:
-        """Send the request, and return the answer without its body."""
+        """Send the request, and return the response without its body."""
         default = 443 if place.scheme == "https" else 80
         host = f"[{place.host}]" if ":" in place.host else place.host
         headers = {
             "Host": host if place.port == default else f"{host}:{place.port}",
             "User-Agent": f"pressmark/{__version__}",
             "Accept": "*/*",
-            # What is compressed on the way has neither the length nor the digests that it should have.
+            # Compressed content would have another length and other digests.
             "Accept-Encoding": "identity",
         }
         if authorization is not None:
@@ -381,11 +371,11 @@ class Downloader:
                     )
                 except (self._urllib3.exceptions.NewConnectionError, self._urllib3.exceptions.ConnectTimeoutError):
                     last = DownloadError("failed", f"{redacted_url(place.url)}: no connection to {address}", again=True)
-        raise last or DownloadError("failed", f"the host {quoted(place.host)} has no address")
+        raise last or DownloadError("failed", f"host {quoted(place.host)} has no address")
 
     @contextlib.contextmanager
     def _failures(self, place: ParsedUrl) -> Any:
-        """Turn what a connection may do into a failure of ours."""
+        """Turn errors of a connection into a :class:`DownloadError`."""
         try:
             yield
         except DownloadError:
@@ -400,17 +390,17 @@ class Downloader:
         if isinstance(error, self._urllib3.exceptions.SSLError):
             cause = error.args[0] if error.args else error
             if isinstance(cause, ssl.SSLCertVerificationError):
-                return DownloadError("failed", f"{where}: its certificate is not accepted: {cause.verify_message}")
-            return DownloadError("failed", f"{where}: TLS fails: {_words(cause)}", again=True)
+                return DownloadError("failed", f"{where}: certificate not accepted: {cause.verify_message}")
+            return DownloadError("failed", f"{where}: TLS error: {_words(cause)}", again=True)
         if isinstance(error, self._urllib3.exceptions.TimeoutError):
-            return DownloadError("failed", f"{where}: nothing came for {self._policy.timeout:g} seconds", again=True)
+            return DownloadError("failed", f"{where}: no data for {self._policy.timeout:g} seconds", again=True)
         return DownloadError("failed", f"{where}: {_words(error)}", again=True)
 
     def _slowness(self, place: ParsedUrl) -> DownloadError:
-        return DownloadError("failed", f"{redacted_url(place.url)}: it comes too slowly", again=True)
+        return DownloadError("failed", f"{redacted_url(place.url)}: transfer too slow", again=True)
 
     def _pool(self, place: ParsedUrl, address: str) -> HTTPConnectionPool:
-        """Return the connections to a host under one of its addresses."""
+        """Return the connections to an address of a host."""
         key = (*place.origin, address)
         with self._lock:
             pool = self._pools.pop(key, None)
@@ -418,7 +408,7 @@ class Downloader:
                 pool = self._new_pool(place, address)
                 while len(self._pools) >= POOLS:
                     self._pools.pop(next(iter(self._pools))).close()
-            self._pools[key] = pool  # the last that was used
+            self._pools[key] = pool  # the most recently used one
             return pool
 
     def _new_pool(self, place: ParsedUrl, address: str) -> HTTPConnectionPool:
@@ -434,7 +424,7 @@ class Downloader:
         watch, ended = self._watch, self._ended
 
         class Connection(made.ConnectionCls):  # type: ignore[misc,name-defined]
-            """A connection that can be ended from another thread."""
+            """A connection that another thread can end."""
 
             def connect(self) -> None:
                 watch(self)
@@ -443,14 +433,14 @@ class Downloader:
             def getresponse(self) -> Any:
                 watch(self)
                 if ended.is_set():
-                    raise OSError(errno.ECONNABORTED, "the run was ended")
+                    raise OSError(errno.ECONNABORTED, "run cancelled")
                 return super().getresponse()
 
         made.ConnectionCls = Connection
         return made
 
     def _watch(self, connection: Any) -> None:
-        """Watch the connection that this thread uses now."""
+        """Watch the connection that this thread uses."""
         with self._lock:
             if self._watchman is None:
                 self._watchman = threading.Thread(target=self._keep_watch, name="pressmark-watch", daemon=True)
@@ -466,18 +456,18 @@ class Downloader:
                     watch.end()
 
     def _renew(self) -> None:
-        """Note that enough has come on this thread's connection."""
+        """Extend the deadline of this thread's connection."""
         watch = self._watches.get(threading.get_ident())
         if watch is not None:
             watch.deadline = monotonic() + PATIENCE * self._policy.timeout
 
     def _too_slow(self) -> bool:
-        """Return whether this thread's connection was ended because not enough came."""
+        """Return whether this thread's connection was ended because it was too slow."""
         watch = self._watches.get(threading.get_ident())
         return watch is not None and watch.expired
 
     def _let_go(self, response: BaseHTTPResponse) -> None:
-        """Keep the connection where there is nothing left to be read from it, else close it."""
+        """Keep the connection if the response was read completely, else close it."""
         with contextlib.suppress(Exception):
             if response.length_remaining == 0:
                 response.drain_conn()
@@ -496,7 +486,7 @@ class Downloader:
         limit: int | None,
         on_bytes: Callable[[int], object],
     ) -> None:
-        """Take from an answer what is missing of the part."""
+        """Read the missing part of the file from a response."""
         if response.status == 206:
             whole = self._check_range(response, place, part)
             part.spliced = True
@@ -507,20 +497,21 @@ class Downloader:
         else:
             if response.status == 416 and part.size:
                 part.restart()
-                raise DownloadError("failed", f"{redacted_url(place.url)}: the file has changed", again=True, wait=0)
+                raise DownloadError("failed", f"{redacted_url(place.url)}: file has changed", again=True, wait=0)
             raise _refusal(response, place)
         if limit is not None and whole is not None and whole > limit:
-            raise DownloadError("too-long", f"{redacted_url(place.url)} has {whole} bytes, and may have {limit}")
+            raise DownloadError("too-long", f"{redacted_url(place.url)} has {whole} bytes; the limit is {limit}")
         self._read_body(response, place, part, limit, on_bytes)
-        # What was ended by us looks like an end of the answer, too.
+        # A cancelled connection looks like the end of the response.
         if self._ended.is_set():
-            raise DownloadError("cancelled", "the run was ended")
+            raise DownloadError("cancelled", "run cancelled")
         if self._too_slow():
             raise self._slowness(place)
-        part.encoding = response.headers.get("Content-Encoding", "identity")
-        # Where nobody said how long the answer would be, its end and a broken connection look the same.
+        # Without a stated length, the end of the response and a broken connection look the same.
         if part.size < (whole if whole is not None else length or 0):
-            raise DownloadError("failed", f"{redacted_url(place.url)}: the connection was closed too early", again=True)
+            raise DownloadError(
+                "failed", f"{redacted_url(place.url)}: connection closed before the end of the file", again=True
+            )
 
     def _read_body(
         self,
@@ -532,16 +523,14 @@ class Downloader:
     ) -> None:
         given = 0
         while True:
-            # One byte more than there should be tells that there is more.
+            # Read one more byte than allowed, to detect excess data.
             most = BLOCK if limit is None else min(BLOCK, limit - part.size + 1)
             with self._failures(place):
                 data = response.read1(most)
             if not data:
                 return
             if limit is not None and part.size + len(data) > limit:
-                raise DownloadError(
-                    "too-long", f"{redacted_url(place.url)} has more bytes than the {limit} that it may have"
-                )
+                raise DownloadError("too-long", f"{redacted_url(place.url)} is longer than the limit of {limit} bytes")
             part.write(data)
             on_bytes(len(data))
             given += len(data)
@@ -550,7 +539,7 @@ class Downloader:
                 self._renew()
 
     def _check_range(self, response: BaseHTTPResponse, place: ParsedUrl, part: PartialFile) -> int | None:
-        """Return how long the whole file is; the answer must be the rest of the very file of which there is a part."""
+        """Return the size of the complete file. The response must continue exactly the present file."""
         found = _CONTENT_RANGE.fullmatch(response.headers.get("Content-Range", ""))
         same = validator_of(response.headers)
         fits = (
@@ -561,22 +550,20 @@ class Downloader:
         )
         if not fits:
             part.restart()
-            raise DownloadError(
-                "failed", f"{redacted_url(place.url)}: the answer is not the part that was asked for", True, 0
-            )
+            raise DownloadError("failed", f"{redacted_url(place.url)}: response is not the requested range", True, 0)
         assert found is not None
         return None if found[3] == "*" else int(found[3])
 
     def _read_file(
         self, url: str, parts: SplitResult, part: PartialFile, limit: int | None, on_bytes: Callable[[int], object]
     ) -> None:
-        """Take a file of this machine."""
+        """Copy a local file."""
         if not self._policy.allow_file:
             raise DownloadError(
-                "refused", f"{redacted_url(url)} is a file of this machine; allow files if you trust the bag"
+                "refused", f"{redacted_url(url)} is a local file; allow file: URLs if you trust the bag"
             )
         if parts.netloc not in ("", "localhost"):
-            raise DownloadError("refused", f"{redacted_url(url)} is a file of another machine")
+            raise DownloadError("refused", f"{redacted_url(url)} is a file on another machine")
         part.restart()
         path = unquote_to_bytes(parts.path)
         try:
@@ -586,14 +573,12 @@ class Downloader:
         try:
             status = os.fstat(descriptor)
             if not stat.S_ISREG(status.st_mode):
-                raise DownloadError("refused", f"{redacted_url(url)} is no regular file")
+                raise DownloadError("refused", f"{redacted_url(url)} is not a regular file")
             if limit is not None and status.st_size > limit:
-                raise DownloadError("too-long", f"{redacted_url(url)} has {status.st_size} bytes, and may have {limit}")
+                raise DownloadError("too-long", f"{redacted_url(url)} has {status.st_size} bytes; the limit is {limit}")
             while data := _read(descriptor, url):
                 if limit is not None and part.size + len(data) > limit:
-                    raise DownloadError(
-                        "too-long", f"{redacted_url(url)} has more bytes than the {limit} that it may have"
-                    )
+                    raise DownloadError("too-long", f"{redacted_url(url)} is longer than the limit of {limit} bytes")
                 part.write(data)
                 on_bytes(len(data))
         finally:
@@ -608,25 +593,25 @@ def _read(descriptor: int, url: str) -> bytes:
 
 
 def _length_of(response: BaseHTTPResponse) -> int | None:
-    """Return how many bytes an answer says that its body has."""
+    """Return the length of a response's body, if stated."""
     return response.length_remaining if isinstance(response.length_remaining, int) else None
 
 
 def _refusal(response: BaseHTTPResponse, place: ParsedUrl) -> DownloadError:
-    """Return what an answer that has no file in it means."""
+    """Return the error of a response without a file."""
     try:
         status = f"{response.status} {http.HTTPStatus(response.status).phrase}"
     except ValueError:
         status = str(response.status)
-    reason = f"{redacted_url(place.url)}: the server answers {status}"
+    reason = f"{redacted_url(place.url)}: server responds {status}"
     wait = _retry_after(response.headers)
     if wait is not None and wait > LONGEST_RETRY_AFTER:
-        return DownloadError("failed", f"{reason}, and to come again in {wait:.0f} seconds")
+        return DownloadError("failed", f"{reason}, and asks to wait {wait:.0f} seconds")
     return DownloadError("failed", reason, response.status in _AGAIN, wait)
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return how many seconds the server asks to wait; its own clock says when it asked."""
+    """Return the seconds that the server asks to wait, by the server's own clock."""
     value = headers.get("Retry-After", "")
     if re.fullmatch("[0-9]{1,9}", value, re.ASCII):
         return float(value)
@@ -638,9 +623,9 @@ def _retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def _words(error: BaseException) -> str:
-    """Return what went wrong, on one line."""
+    """Return the cause of an error, as one line."""
     if len(error.args) > 1 and isinstance(error.args[-1], Exception):
-        # urllib3 wraps what it was told: the innermost says it best.
+        # urllib3 wraps errors; the innermost is the cause.
         return _words(error.args[-1])
     text = (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__
     return quoted(text)[1:-1] if not text.isprintable() or len(text) > 200 else text

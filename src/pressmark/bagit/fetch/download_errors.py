@@ -1,4 +1,4 @@
-"""What ends a download."""
+"""The error of a failed download."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ __all__ = ["DownloadError"]
 
 
 class DownloadError(Exception):
-    """A request that came to nothing.
+    """A failed request.
 
-    :ivar again: whether another try may do better
-    :ivar wait: seconds that the server asks to wait before
+    :ivar again: whether a retry can succeed
+    :ivar wait: seconds that the server asks to wait first
     """
 
     def __init__(self, kind: str, reason: str, again: bool = False, wait: float | None = None) -> None:

@@ -1,4 +1,4 @@
-"""The fetch file, fetch.txt (section 2.2.3): what is still to be fetched, from where, and how long it should be.
+"""The fetch file, fetch.txt (section 2.2.3): files to download, their URLs and lengths.
 
 >>> fetch_line(FetchEntry("https://example.org/a.tif", 12, b"data/a.tif"))
 b'https://example.org/a.tif 12 data/a.tif\\n'
@@ -32,16 +32,16 @@ from pressmark.reports import SEVERITIES, Problem
 __all__ = ["FetchEntry", "FetchList", "fetch_line", "is_absolute_uri", "read_fetch"]
 
 _LINE = re.compile(rb"([^ \t]+)[ \t]+([^ \t]+)[ \t]+(.+)", re.DOTALL)
-# A file of 10^18 bytes is none; int() of a million digits would take minutes.
+# Larger numbers are invalid: int() of a million digits would take minutes.
 _LENGTH = re.compile(rb"0*+([0-9]{1,18})|0+")
 
 
 class FetchEntry(NamedTuple):
-    """One file to be fetched.
+    """A file to download.
 
-    :ivar url: as it stands there; that it is no absolute URI was reported, and :func:`is_absolute_uri` says so again
-    :ivar length: in bytes; :data:`None` where it is left open
-    :ivar path: relative to the bag's base directory, decoded, without needless segments, in ``data/``, lexically safe
+    :ivar url: as written; :func:`is_absolute_uri` checks it
+    :ivar length: in bytes; :data:`None` if fetch.txt leaves it open
+    :ivar path: relative to the base directory of the bag, decoded and normalized; safe, and in ``data/``
     :ivar line: its number in fetch.txt, counted from 1
     """
 
@@ -80,18 +80,18 @@ class FetchList:
 
 
 def fetch_line(entry: FetchEntry) -> bytes:
-    """Return the line of an entry, its line feed included, in UTF-8.
+    """Return the line of an entry in UTF-8, with its line feed.
 
-    :raises ValueError: the URL holds what must be percent-encoded there
+    :raises ValueError: the URL is not an absolute URI
     """
     if not is_absolute_uri(entry.url):
-        raise ValueError(f"{quoted(entry.url)} is no absolute URI")
+        raise ValueError(f"{quoted(entry.url)} is not an absolute URI")
     length = "-" if entry.length is None else str(entry.length)
     return f"{entry.url} {length} ".encode("ascii") + encode_path(entry.path) + b"\n"
 
 
 # --- RFC 3986 -----------------------------------------------------------------------------------------------------
-# Section 4.3, absolute-URI, written out from its Appendix A. Possessive, so that matching takes linear time.
+# Section 4.3, absolute-URI, from Appendix A. Possessive, so that matching takes linear time.
 
 _HEX_DIGIT = "[0-9A-Fa-f]"
 _ENCODED = f"%{_HEX_DIGIT}{{2}}"
@@ -133,7 +133,7 @@ def is_absolute_uri(url: str) -> bool:
 
 
 def _is_odd(url: str) -> bool:
-    """Return whether the grammar allows the URL, but it names no host where its scheme needs one: ``http:/x``."""
+    """Return whether a valid URL has no host although its scheme requires one, as in ``http:/x``."""
     found = _ABSOLUTE_URI.fullmatch(url)
     return found is not None and found["scheme"].lower() in _WITH_HOST and not found["host"]
 
@@ -149,18 +149,18 @@ def read_fetch(
     name: bytes = FETCH_TXT,
     lenient: bool = False,
 ) -> Iterator[FetchEntry | Problem]:
-    """Read a fetch file from its binary stream: yield its entries and, before the entry concerned, what is wrong.
+    """Read a fetch file from a binary stream: yield its entries, each after its problems.
 
-    Lines whose path is unsafe or outside of the payload give no entry. Memory is bounded, whatever the file holds.
+    Lines with paths that are unsafe, or outside the payload, yield no entry. Memory is bounded.
 
     :param encoding: the character set that bagit.txt names
-    :param name: the file's path, in problems
-    :param lenient: blank lines are warnings
-    :raises ValueError: the encoding is not known
+    :param name: path of the file, for problems
+    :param lenient: report blank lines as warnings
+    :raises ValueError: the encoding is unknown
     """
     charset = find_charset(encoding)
     if charset is None:
-        raise ValueError(f"encoding={encoding!r}: not known")
+        raise ValueError(f"encoding={encoding!r}: unknown")
     return _entries(LineReader(file, charset, name), name, version, lenient)
 
 
@@ -203,13 +203,13 @@ def _read(
         return None
     found = _LINE.fullmatch(data)
     if found is None:
-        fault("line-malformed", f"no URL, length and path: {quoted(data)}")
+        fault("line-malformed", f"expected a URL, a length and a path: {quoted(data)}")
         return None
     length = None
     if found[2] != b"-":
         number = _LENGTH.fullmatch(found[2])
         if number is None:
-            fault("line-malformed", f"the length is no number of octets, nor '-': {quoted(found[2])}")
+            fault("line-malformed", f"malformed length {quoted(found[2])}; expected a number of bytes or '-'")
         else:
             length = int(number[1] or b"0")
     text = found[3]
@@ -231,7 +231,7 @@ def _read(
         return None
     url = found[1].decode("utf-8", "surrogateescape")
     if not is_absolute_uri(url):
-        fault("fetch-url", f"no absolute URI: {quoted(url)}")
+        fault("fetch-url", f"not an absolute URI: {quoted(url)}")
     elif _is_odd(url):
-        fault("fetch-url-odd", f"names no host: {quoted(url)}")
+        fault("fetch-url-odd", f"URL without a host: {quoted(url)}")
     return FetchEntry(url, length, path, line.number)

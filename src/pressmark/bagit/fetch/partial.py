@@ -1,4 +1,4 @@
-"""What has come of a file: under a temporary name, hashed, and gone on with by the next request or the next run."""
+"""A partially downloaded file: hashed while it is written, and continued by the next request or run."""
 
 from __future__ import annotations
 
@@ -15,38 +15,37 @@ from pressmark.bagit.fetch.download_errors import DownloadError
 from pressmark.bagit.fetch.urls import URL_LENGTH
 from pressmark.fixity.algorithms import ALGORITHMS, Hasher
 
-__all__ = ["BLOCK", "OPEN_FLAGS", "RESUMABLE", "Directory", "PartialFile", "remove_partial", "validator_of"]
+__all__ = ["BLOCK", "OPEN_FLAGS", "RESUMABLE", "Directory", "PartialFile", "remove_partial", "unlink", "validator_of"]
 
 BLOCK = 1 << 18  # 256 KiB
-# A part of less is not worth a file beside it that says how to go on with it.
+# Smaller files are downloaded again, without a record.
 RESUMABLE = 1 << 20  # 1 MiB
-VALIDATOR_SIZE = 1 << 12  # 4 KiB: the most that such a file is read of
+VALIDATOR_SIZE = 1 << 12  # 4 KiB: the size limit of a record, besides the URL
 
-# Of every file that is opened.
+# Flags for all files.
 OPEN_FLAGS = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
 _OWN = OPEN_FLAGS | getattr(os, "O_NOFOLLOW", 0)
 
-# An open directory's descriptor; on systems that open nothing relative to a directory, its path.
+# The descriptor of an open directory; its path on systems that cannot open relative to a directory.
 Directory = int | bytes
 
 
 class PartialFile:
-    """The beginning of a file under a temporary name, and the digests of what there is of it; a context manager.
+    """A file under a temporary name, and the digests of its present content; a context manager.
 
-    Beside a large part stands ``name.json``: the URL and what the server calls this state of the file.
+    A large file has a record ``name.json`` beside it, with the URL and the validator of the server.
 
-    :param directory: where it is, and stays until it is moved
-    :param name: what it is called there
-    :param url: where it comes from
+    :param directory: of the file
+    :param name: temporary name
+    :param url: source of the file
     :param algorithms: official names
-    :param length: bytes of the whole file, where that is known
-    :param cancelled: asked before anything is written
+    :param length: size of the complete file in bytes, if known
+    :param cancelled: called before each write
 
-    :ivar size: bytes that there are
-    :ivar spliced: they came in several pieces: nothing but a digest can say that these are of one file
-    :ivar validator: what the server calls this state of the file: the header that says so, and its value
-    :ivar encoding: how the server says that it has encoded the file on the way
-    :raises OSError: it cannot be opened or read
+    :ivar size: present size in bytes
+    :ivar spliced: whether the content comes from several responses, so that only a digest proves that it is one file
+    :ivar validator: name and value of the header by which the server identifies this state of the file
+    :raises OSError: the file cannot be opened or read
     """
 
     def __init__(
@@ -62,13 +61,12 @@ class PartialFile:
         self.size = 0
         self.spliced = False
         self.validator: tuple[str, str] | None = None
-        self.encoding = "identity"
         self._url = url
         self._algorithms = tuple(algorithms)
         self._hashers: dict[str, Hasher] = {}
         self._cancelled = cancelled
         self._remembered = False
-        # Its own: whoever gave the other may close it, and its number may then mean another directory.
+        # An own descriptor, because the caller may close the other one.
         self._directory = os.dup(directory) if isinstance(directory, int) else directory
         self._descriptor = -1
         try:
@@ -87,7 +85,7 @@ class PartialFile:
         self.close()
 
     def close(self) -> None:
-        """Give back the descriptors; what there is stays."""
+        """Close all descriptors; the file is kept."""
         if self._descriptor >= 0:
             descriptor, self._descriptor = self._descriptor, -1
             os.close(descriptor)
@@ -96,11 +94,11 @@ class PartialFile:
             os.close(directory)
 
     def digests(self) -> dict[str, str]:
-        """Return the digests of what there is."""
+        """Return the digests of the present content."""
         return {name: hasher.hexdigest() for name, hasher in self._hashers.items()}
 
     def restart(self) -> None:
-        """Throw away what there is."""
+        """Discard the present content."""
         self._forget()
         os.ftruncate(self._descriptor, 0)
         os.lseek(self._descriptor, 0, os.SEEK_SET)
@@ -115,10 +113,10 @@ class PartialFile:
         :raises OSError: the disk is full, or fails
         """
         if self._cancelled():
-            raise DownloadError("cancelled", "the run was ended")
+            raise DownloadError("cancelled", "run cancelled")
         view = memoryview(data)
         while view:
-            # What was written counts even if the rest was not: the file and the digests must stay of one length.
+            # Count partial writes: file and digests must have the same length.
             done = os.write(self._descriptor, view)
             for hasher in self._hashers.values():
                 hasher.update(view[:done])
@@ -128,10 +126,10 @@ class PartialFile:
             self._remember(self.validator)
 
     def flush(self) -> None:
-        """Have what there is on the disk."""
+        """Write the content to disk."""
         os.fsync(self._descriptor)
 
-    # --- the file, and the one beside it --------------------------------------------------------------------------
+    # --- the file and its record ----------------------------------------------------------------------------------
 
     def _open(self) -> int:
         flags = os.O_RDWR | os.O_CREAT | _OWN
@@ -141,14 +139,14 @@ class PartialFile:
             except OSError as error:
                 if error.errno not in (errno.ELOOP, errno.EMLINK, errno.ENXIO):
                     raise
-                self._unlink(self.name)  # a link, or a socket: nothing of ours
+                unlink(self._directory, self.name)  # a link or socket, not created by us
                 continue
             status = os.fstat(descriptor)
-            # With a second name it would be somebody else's file too: perhaps it has been moved into place already.
+            # A file with a second name belongs to someone else, or is already in the payload.
             if stat.S_ISREG(status.st_mode) and status.st_nlink == 1:
                 return descriptor
             os.close(descriptor)
-            self._unlink(self.name)
+            unlink(self._directory, self.name)
         return self._at(self.name, flags | os.O_EXCL)
 
     def _at(self, name: bytes, flags: int) -> int:
@@ -156,15 +154,8 @@ class PartialFile:
             return os.open(name, flags, 0o666, dir_fd=self._directory)
         return os.open(os.path.join(self._directory, name), flags, 0o666)
 
-    def _unlink(self, name: bytes) -> None:
-        with contextlib.suppress(FileNotFoundError):
-            if isinstance(self._directory, int):
-                os.unlink(name, dir_fd=self._directory)
-            else:
-                os.unlink(os.path.join(self._directory, name))
-
     def _take_up(self, length: int | None) -> None:
-        """Go on where an earlier run stopped: hash what it has left, where that is of any use."""
+        """Continue an earlier run: hash the present content, if it can be used."""
         found = os.fstat(self._descriptor).st_size
         validator = self._recall() if found else None
         if validator is None and found != length:
@@ -173,7 +164,7 @@ class PartialFile:
         self._hashers = {name: ALGORITHMS[name].make(1) for name in self._algorithms}
         while data := os.read(self._descriptor, BLOCK):
             if self._cancelled():
-                raise DownloadError("cancelled", "the run was ended")
+                raise DownloadError("cancelled", "run cancelled")
             for hasher in self._hashers.values():
                 hasher.update(data)
             self.size += len(data)
@@ -199,12 +190,14 @@ class PartialFile:
             return None
 
     def _forget(self) -> None:
-        self._unlink(self.name + b".json")
+        unlink(self._directory, self.name + b".json")
         self._remembered = False
 
 
 def validator_of(headers: Mapping[str, str]) -> tuple[str, str] | None:
-    """Return by what the server will know this very state of the file again; a weak ETag is not enough for ranges."""
+    """Return the header by which the server will recognize this state of the file. A weak ETag does not support
+    ranges.
+    """
     for name, form in (("ETag", r'"[\x21\x23-\x7e]{0,1000}"'), ("Last-Modified", r"[A-Za-z0-9,: +-]{1,64}")):
         value = headers.get(name)
         if value is not None and re.fullmatch(form, value):
@@ -213,10 +206,16 @@ def validator_of(headers: Mapping[str, str]) -> tuple[str, str] | None:
 
 
 def remove_partial(directory: Directory, name: bytes) -> None:
-    """Remove a part and what is beside it."""
+    """Remove a partial file and its record, if possible."""
     for each in (name + b".json", name):
         with contextlib.suppress(OSError):
-            if isinstance(directory, int):
-                os.unlink(each, dir_fd=directory)
-            else:
-                os.unlink(os.path.join(directory, each))
+            unlink(directory, each)
+
+
+def unlink(directory: Directory, name: bytes) -> None:
+    """Remove a file of an open directory, if it exists."""
+    with contextlib.suppress(FileNotFoundError):
+        if isinstance(directory, int):
+            os.unlink(name, dir_fd=directory)
+        else:
+            os.unlink(os.path.join(directory, name))

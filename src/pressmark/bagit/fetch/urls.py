@@ -1,4 +1,4 @@
-"""URLs of a fetch file, taken apart once, and shown without what is secret in them."""
+"""Parse URLs of a fetch file, and redact their secrets in messages."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ URL_LENGTH = 1 << 16  # no server takes a longer one
 
 
 class ParsedUrl(NamedTuple):
-    """A URL, taken apart once, so that nobody reads it in another way."""
+    """A URL, parsed once, so that all checks see the same parts."""
 
     scheme: str
     host: str
@@ -27,12 +27,12 @@ class ParsedUrl(NamedTuple):
 
     @property
     def origin(self) -> tuple[str, str, int]:
-        """What credentials are for."""
+        """The scope of credentials."""
         return self.scheme, self.host, self.port
 
 
 def redacted_url(url: str) -> str:
-    """Return ``url`` for a message: without user, password and fragment, and without what its query says.
+    """Return ``url`` for a message, without user, password, fragment and query.
 
     >>> redacted_url("https://me:secret@example.org/a.tif?signature=abc")
     "'https://example.org/a.tif?…'"
@@ -45,31 +45,31 @@ def redacted_url(url: str) -> str:
 
 def split_url(url: str) -> SplitResult:
     if len(url) > URL_LENGTH:
-        raise DownloadError("refused", f"the URL has more than {URL_LENGTH} characters")
+        raise DownloadError("refused", f"URL longer than {URL_LENGTH} characters")
     if not all(character >= "!" and character != "\x7f" for character in url):
-        raise DownloadError(
-            "refused", f"{redacted_url(url)} has a blank or a control character in it; encode it as %20"
-        )
+        raise DownloadError("refused", f"{redacted_url(url)} contains a space or control character; encode it as %20")
     try:
         return urlsplit(url)
     except ValueError as error:
-        raise DownloadError("refused", f"{redacted_url(url)} is no URL: {error}") from None
+        raise DownloadError("refused", f"{redacted_url(url)} is not a valid URL: {error}") from None
 
 
 def encoded(location: str) -> str:
-    """Return a redirection's target, which http.client gives as Latin-1, with what no URL has in it encoded."""
+    """Return the target of a redirect, which http.client decodes as Latin-1, with invalid characters
+    percent-encoded.
+    """
     return quote(location.strip(" \t").encode("latin-1", "replace"), safe="".join(map(chr, range(0x21, 0x7F))))
 
 
 def parse_url(url: str, parts: SplitResult) -> ParsedUrl:
-    """Return where an ``http:`` or ``https:`` URL leads."""
+    """Parse an ``http:`` or ``https:`` URL."""
     try:
         host, port = parts.hostname or "", parts.port
         host = host if host.isascii() else host.encode("idna").decode("ascii")
     except ValueError as error:
-        raise DownloadError("refused", f"{redacted_url(url)} is no URL: {error}") from None
+        raise DownloadError("refused", f"{redacted_url(url)} is not a valid URL: {error}") from None
     if not re.fullmatch(r"[a-z0-9_.-]+|[0-9a-f:.]+", host) or host.strip(".") == "":
-        raise DownloadError("refused", f"{redacted_url(url)} names no host")
+        raise DownloadError("refused", f"{redacted_url(url)} has no host")
     authorization = None
     if parts.username is not None:
         pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"

@@ -1,19 +1,18 @@
-"""BagIt Profiles: what a receiver of bags wants of them beyond what makes a bag valid, in a JSON file.
+"""BagIt Profiles: a receiver's requirements for bags beyond validity, in a JSON file.
 
 https://bagit-profiles.github.io/bagit-profiles-specification/, versions 1.1.0 to 1.4.0.
 
-A profile is checked before a bag is checked against it: one that contradicts itself, or has a value that it cannot
-have, is a :class:`~pressmark.errors.ProfileError`. What the specification does not know is left out, and said in a
-warning. Every section that stands in a profile is checked, also where it came with a later version than the profile
-names.
+A profile is checked when it is loaded: one that contradicts itself, or has an invalid value, raises
+:class:`~pressmark.errors.ProfileError`. Sections that the specification does not define are ignored with a warning. All
+other sections are checked, even if they were introduced after the version that the profile names.
 
 Where the specification leaves a choice:
 
-- In a pattern, ``*`` stands for any characters, slashes too: the default ``*`` means all tag files, wherever they are.
-  ``?`` and ``[…]`` are those of glob(7). A pattern always matches the name that is spelled like it.
-- Tag-Files-Allowed is about the tag files that the BagIt draft does not describe.
-- Labels are compared like those of bag-info.txt: reserved ones in any case, others exactly; values exactly.
-- A payload is empty that has no file, or a single one without content.
+- In a pattern, ``*`` matches any characters, including slashes: the default ``*`` means all tag files. ``?`` and
+  ``[…]`` are those of glob(7). A pattern always matches the name that is spelled like it.
+- Tag-Files-Allowed applies to tag files that the BagIt draft does not describe.
+- Labels are compared as in bag-info.txt: reserved ones in any case, others exactly. Values are compared exactly.
+- A payload is empty if it has no file, or a single empty one.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ __all__ = ["Element", "Profile"]
 
 LARGEST = 16 << 20  # 16 MiB
 VERSIONS = ("1.1", "1.2", "1.3", "1.4")
-# Of each kind; more are counted.
+# Of each kind; further ones are only counted.
 PROBLEMS_LIMIT = 100_000
 
 IDENTIFIER = "BagIt-Profile-Identifier"
@@ -73,19 +72,19 @@ _SECTIONS = (
 _SERIALIZATIONS = ("forbidden", "required", "optional")
 _MEDIA_TYPE = re.compile(r"[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]*/[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]*")
 _VERSION = re.compile(r"[0-9]+\.[0-9]+")
-# Tag files that have sections of their own, or are always there.
+# Tag files with their own sections, or that always exist.
 _DESCRIBED = re.compile(rb"bagit\.txt|bag-info\.txt|fetch\.txt|(?:tag)?manifest-[^/]*\.txt", re.DOTALL)
 
 
 @dataclass(frozen=True)
 class Element:
-    """What a profile says of one element of bag-info.txt.
+    """A profile's requirements for an element of bag-info.txt.
 
     :ivar label: as the profile spells it
-    :ivar required: it must be there
-    :ivar recommended: it should be there
-    :ivar repeatable: it may be there more than once
-    :ivar values: those that it may have; empty for any
+    :ivar required: the element must be present
+    :ivar recommended: the element should be present
+    :ivar repeatable: the element may occur more than once
+    :ivar values: the allowed values; empty for any
     :ivar description: for people
     """
 
@@ -101,13 +100,13 @@ class Element:
 class Profile:
     """A BagIt Profile; :meth:`load` reads one.
 
-    Lists are :data:`None` where the profile does not have the section.
+    Lists are :data:`None` if the profile does not have the section.
 
-    :ivar source: where it comes from, for messages
-    :ivar identifier: its URI, by which a bag names it
+    :ivar source: origin of the profile, for messages
+    :ivar identifier: the URI by which bags name it
     :ivar version: of the specification
-    :ivar about: what the profile says of itself
-    :ivar unknown: names of sections and parameters that the specification does not know
+    :ivar about: metadata of the profile
+    :ivar unknown: sections and parameters that the specification does not define
     """
 
     source: str
@@ -133,9 +132,9 @@ class Profile:
 
     @classmethod
     def load(cls, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> Profile:
-        """Read a profile from its file.
+        """Read a profile from a file.
 
-        :raises ProfileError: the file cannot be read, is not JSON, or the profile is malformed
+        :raises ProfileError: the file cannot be read, is not JSON, or contains a malformed profile
         """
         source = os.fsdecode(path)
         try:
@@ -144,15 +143,15 @@ class Profile:
         except (OSError, ValueError) as error:
             raise ProfileError(source, getattr(error, "strerror", None) or str(error)) from None
         if len(data) > LARGEST:
-            raise ProfileError(source, f"it has more than {LARGEST} bytes; no profile is that large")
+            raise ProfileError(source, f"larger than {LARGEST} bytes; not a profile")
         return cls.from_json(data, source)
 
     @classmethod
     def from_json(cls, data: bytes, source: str = "profile") -> Profile:
-        """Read a profile from its JSON, in UTF-8.
+        """Read a profile from JSON in UTF-8.
 
-        :param source: what it is called in messages
-        :raises ProfileError: it is not JSON, or the profile is malformed
+        :param source: name of the source in messages
+        :raises ProfileError: the data is not JSON, or a malformed profile
         """
 
         def pairs(found: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -160,32 +159,32 @@ class Profile:
             if len(made) < len(found):
                 names = [name for name, _ in found]
                 twice = next(name for name in names if names.count(name) > 1)
-                raise ProfileError(source, f"{quoted(twice)} is there more than once")
+                raise ProfileError(source, f"{quoted(twice)} occurs more than once")
             return made
 
         def constant(name: str) -> NoReturn:
-            raise ValueError(f"{name} is no value")
+            raise ValueError(f"{name} is not a JSON value")
 
         try:
             content = json.loads(data.decode("utf-8"), object_pairs_hook=pairs, parse_constant=constant)
-            # Half a character, which only an escape can bring, is none that a name or a value can have.
+            # Refuse unpaired surrogates, which escapes can contain.
             json.dumps(content, ensure_ascii=False).encode("utf-8")
         except ProfileError:
             raise
         except UnicodeDecodeError:
-            raise ProfileError(source, "it is not JSON: it is not UTF-8") from None
+            raise ProfileError(source, "invalid JSON: not UTF-8") from None
         except UnicodeEncodeError:
-            raise ProfileError(source, "it is not JSON: it has half a surrogate pair") from None
+            raise ProfileError(source, "invalid JSON: unpaired surrogate") from None
         except RecursionError:
-            raise ProfileError(source, "it is not JSON that anybody needs: it is nested too deeply") from None
+            raise ProfileError(source, "invalid JSON: nested too deeply") from None
         except ValueError as error:
-            raise ProfileError(source, f"it is not JSON: {error}") from None
+            raise ProfileError(source, f"invalid JSON: {error}") from None
         return _Reader(source).profile(content)
 
     def check(self, bag: BagTags, serialization: str | None = None) -> list[Problem]:
-        """Return where ``bag`` is not as the profile wants it; the kinds begin with ``profile-``.
+        """Return the violations of the profile in ``bag``, with kinds that start with ``profile-``.
 
-        :param serialization: the media type of the file that the bag came in; :data:`None` for a directory
+        :param serialization: media type of the archive that contained the bag; :data:`None` for a directory
         """
         found: list[Problem] = []
         counts: dict[str, int] = {}
@@ -200,8 +199,8 @@ class Profile:
 
     def _problems(self, bag: BagTags, serialization: str | None) -> Iterator[Problem]:
         for name in self.unknown:
-            yield problem("profile-unknown", b"", f"the profile has {name}, which the specification does not know")
-        # What makes all the rest meaningless comes first.
+            yield problem("profile-unknown", b"", f"profile contains {name}, which the specification does not define")
+        # Fundamental violations first.
         yield from self._check_version(bag)
         yield from self._check_serialization(serialization)
         yield from self._check_identifier(bag)
@@ -227,16 +226,16 @@ class Profile:
         if serialization is None:
             if self.serialization == "required":
                 yield problem(
-                    "profile-serialization", b"", "the profile wants a serialized bag; this one is a directory"
+                    "profile-serialization", b"", "profile requires a serialized bag; this one is a directory"
                 )
         elif self.serialization == "forbidden":
-            yield problem("profile-serialization", b"", "the profile forbids serialized bags", found=serialization)
+            yield problem("profile-serialization", b"", "profile does not allow serialized bags", found=serialization)
         elif self.accept_serialization and serialization not in self.accept_serialization:
             accepted = ", ".join(self.accept_serialization)
             yield problem(
                 "profile-serialization",
                 b"",
-                "the profile does not accept this serialization",
+                "profile does not accept this serialization",
                 section="Accept-Serialization",
                 expected=accepted,
                 found=serialization,
@@ -245,7 +244,7 @@ class Profile:
     def _check_identifier(self, bag: BagTags) -> Iterator[Problem]:
         named = [value for label, value in bag.info.elements if label.lower() == IDENTIFIER.lower()]
         if self.identifier not in named:
-            message = "it names other profiles" if named else "it names no profile"
+            message = "names other profiles only" if named else "no profile named"
             found = ", ".join(named) or None
             yield problem("profile-identifier", info.NAME, message, expected=self.identifier, found=found)
 
@@ -257,7 +256,7 @@ class Profile:
             yield problem("profile-fetch-missing", FETCH_TXT)
 
     def _check_files(self, base: BagDirectory) -> Iterator[Problem]:
-        """Check every file, where the profile says something of every file."""
+        """Check every file, if the profile restricts files."""
         tag_files = _matcher(self.tag_files_allowed)
         payload_files = _matcher(self.payload_files_allowed)
         if tag_files is None and payload_files is None and not self.data_empty:
@@ -274,30 +273,30 @@ class Profile:
             elif tag_files is not None and not _DESCRIBED.fullmatch(found.path) and not tag_files(found.path):
                 yield problem("profile-tag-file-forbidden", found.path)
         if self.data_empty and (files > 1 or nbytes):
-            yield problem("profile-data-not-empty", PAYLOAD, f"it has {files} files with {nbytes} bytes in all")
+            yield problem("profile-data-not-empty", PAYLOAD, f"{files} files with {nbytes} bytes")
 
 
 def _check_element(bag: BagTags, element: Element) -> Iterator[Problem]:
-    """Check what the profile says of one element of bag-info.txt."""
+    """Check an element of bag-info.txt."""
     values = bag.info.all(element.label)
     label = quoted(element.label)
     if not values and element.required:
-        yield problem("profile-element-missing", info.NAME, f"there is no {label}", expected=element.label)
+        yield problem("profile-element-missing", info.NAME, f"{label} not found", expected=element.label)
     elif not values and element.recommended:
-        yield problem("profile-element-recommended", info.NAME, f"there is no {label}", expected=element.label)
+        yield problem("profile-element-recommended", info.NAME, f"{label} not found", expected=element.label)
     if len(values) > 1 and not element.repeatable:
-        yield problem("profile-element-repeated", info.NAME, f"{label} is there {len(values)} times")
+        yield problem("profile-element-repeated", info.NAME, f"{label} occurs {len(values)} times")
     for value in values:
         if element.values and value not in element.values:
             expected = ", ".join(element.values)
-            message = f"{label} has a value not allowed by the profile"
+            message = f"value of {label} not allowed by the profile"
             yield problem("profile-element-value", info.NAME, message, expected=expected, found=value)
 
 
 def _check_manifests(
     manifests: Iterable[ManifestFile], what: bytes, required: Iterable[str] | None, allowed: Iterable[str] | None
 ) -> Iterator[Problem]:
-    """Check which manifests of one sort there are."""
+    """Check the payload manifests, or the tag manifests."""
     kind = "profile-manifest" if what == b"manifest" else "profile-tag-manifest"
     there = {_algorithm(manifest.algorithm): manifest.name for manifest in manifests}
     for name in required or ():
@@ -323,7 +322,7 @@ def _algorithm(name: str) -> str:
 
 
 def _matcher(patterns: Iterable[str] | None) -> Callable[[bytes], bool] | None:
-    """Return what says whether a path matches one of the patterns; nothing where all paths do."""
+    """Return a function that tells whether a path matches a pattern; :data:`None` if all paths do."""
     if patterns is None:
         return None
     listed = tuple(patterns)
@@ -338,7 +337,7 @@ def _matcher(patterns: Iterable[str] | None) -> Callable[[bytes], bool] | None:
 
 
 class _Reader:
-    """Reads a profile's JSON, and refuses what a profile cannot have."""
+    """Reads the JSON of a profile, and refuses invalid values."""
 
     def __init__(self, source: str) -> None:
         self._source = source
@@ -347,12 +346,12 @@ class _Reader:
     def profile(self, content: Any) -> Profile:
         """Return the profile."""
         if not isinstance(content, dict):
-            self._refuse("it is no JSON object, with sections by their names")
+            self._refuse("not a JSON object with the sections of a profile")
         for name in content:
             if name not in _SECTIONS:
                 known = next((section for section in _SECTIONS if section.lower() == name.lower()), None)
                 if known is not None:
-                    self._refuse(f"{quoted(name)} must be spelled '{known}'")
+                    self._refuse(f"{quoted(name)}: expected '{known}'")
                 self._unknown.append(f"the section {quoted(name)}")
         about, version = self._about(content)
         lists = {name: self._list(content, name) for name in _LISTS}
@@ -362,11 +361,11 @@ class _Reader:
             self._paths(f"{what}-Required", lists[f"{what}-Required"])
             self._covers(what, lists, _matches)
         if lists["Manifests-Allowed"] == ():
-            self._refuse("Manifests-Allowed is empty, and every bag has a manifest; leave it out to allow all")
+            self._refuse("Manifests-Allowed is empty, but every bag has a manifest; omit it to allow all")
         allow_fetch = self._truth(content, "Allow-Fetch.txt", True)
         fetch_required = self._truth(content, "Fetch.txt-Required", False)
         if fetch_required and not allow_fetch:
-            self._refuse("Fetch.txt-Required is true and Allow-Fetch.txt is false; one of them must be otherwise")
+            self._refuse("Fetch.txt-Required is true, but Allow-Fetch.txt is false; change one of them")
         serialization, accepted = self._serialization(content)
         return Profile(
             source=self._source,
@@ -397,38 +396,38 @@ class _Reader:
     def _about(self, content: dict[str, Any]) -> tuple[dict[str, Any], str]:
         about = content.get(INFO)
         if not isinstance(about, dict):
-            self._refuse(f"there is no {INFO}, with what the profile is")
+            self._refuse(f"{INFO} not found; add the metadata of the profile")
         for name in _INFO_REQUIRED:
             if not isinstance(about.get(name), str) or not about[name].strip():
-                self._refuse(f"{INFO} has no {name}, which it must have, as a string")
+                self._refuse(f"{INFO} requires {name}, as a string")
         if not is_absolute_uri(about[IDENTIFIER].partition("#")[0]):
-            self._refuse(f"{IDENTIFIER} is no URI: {quoted(about[IDENTIFIER])}")
-        # The first version had no word for itself.
+            self._refuse(f"{IDENTIFIER} is not a URI: {quoted(about[IDENTIFIER])}")
+        # The first version did not define this element.
         version = about.get("BagIt-Profile-Version", "1.1.0")
         known = isinstance(version, str) and re.fullmatch(r"([0-9]+\.[0-9]+)(?:\.[0-9]+)?", version)
         if not known or known[1] not in VERSIONS:
-            self._refuse(f"BagIt-Profile-Version is {quoted_value(version)}; known are {', '.join(VERSIONS)}")
+            self._refuse(f"unsupported BagIt-Profile-Version {quoted_value(version)}; expected {', '.join(VERSIONS)}")
         return about, version
 
     def _elements(self, content: dict[str, Any]) -> Iterator[Element]:
         section = content.get(BAG_INFO, {})
         if not isinstance(section, dict):
-            self._refuse(f"{BAG_INFO} is no object, with labels and what is said of them")
+            self._refuse(f"{BAG_INFO} is not an object of labels and their parameters")
         folded: dict[str, str] = {}
         for label, given in section.items():
             if not label.strip():
-                self._refuse(f"{BAG_INFO} has an empty label")
+                self._refuse(f"{BAG_INFO} contains an empty label")
             if folded.setdefault(label.lower(), label) != label:
-                self._refuse(f"{BAG_INFO} has both {quoted(folded[label.lower()])} and {quoted(label)}")
+                self._refuse(f"{BAG_INFO} contains both {quoted(folded[label.lower()])} and {quoted(label)}")
             if not isinstance(given, dict):
-                self._refuse(f"{BAG_INFO}: {quoted(label)} is no object, with parameters such as required")
+                self._refuse(f"{BAG_INFO}: {quoted(label)} is not an object of parameters such as required")
             where = f"{BAG_INFO}: {quoted(label)}: "
             for name in given:
                 if name not in ("required", "recommended", "repeatable", "values", "description"):
                     self._unknown.append(f"the parameter {quoted(name)} of {quoted(label)}")
             description = given.get("description", "")
             if not isinstance(description, str):
-                self._refuse(f"{where}description is no string")
+                self._refuse(f"{where}description is not a string")
             yield Element(
                 label,
                 required=self._truth(given, "required", False, where),
@@ -455,27 +454,27 @@ class _Reader:
     def _covers(
         self, what: str, lists: dict[str, tuple[str, ...] | None], matches: Callable[[str, tuple[str, ...]], bool]
     ) -> None:
-        """Whatever is required must be allowed."""
+        """Refuse required names that are not allowed."""
         allowed = lists[f"{what}-Allowed"]
         for one in lists[f"{what}-Required"] or ():
             if allowed is not None and not matches(one, allowed):
-                self._refuse(f"{what}-Required has {quoted(one)}, which {what}-Allowed does not allow")
+                self._refuse(f"{what}-Required contains {quoted(one)}, which {what}-Allowed does not allow")
 
     def _paths(self, name: str, paths: tuple[str, ...] | None) -> None:
         for path in paths or ():
             fault = why_unsafe(os.fsencode(path))
             if fault is None and path.startswith("data/") != name.startswith("Payload"):
-                fault = "it is a payload file" if name.startswith("Tag") else "it is not in data/"
+                fault = "path of a payload file" if name.startswith("Tag") else "path not in data/"
             if fault is not None:
-                self._refuse(f"{name} has {quoted(path)}: {fault}")
+                self._refuse(f"{name} contains {quoted(path)}: {fault}")
 
     def _accepted_versions(self, content: dict[str, Any]) -> tuple[str, ...]:
         versions = self._list(content, "Accept-BagIt-Version")
         if not versions:
-            self._refuse("Accept-BagIt-Version is not there or empty; it must name at least one version")
+            self._refuse("Accept-BagIt-Version is missing or empty; name at least one version")
         for version in versions:
             if not _VERSION.fullmatch(version):
-                self._refuse(f"Accept-BagIt-Version has {quoted(version)}; expected versions such as 1.0")
+                self._refuse(f"Accept-BagIt-Version contains {quoted(version)}; expected versions such as 1.0")
         return versions
 
     def _serialization(self, content: dict[str, Any]) -> tuple[str, tuple[str, ...]]:
@@ -485,9 +484,11 @@ class _Reader:
         accepted = self._list(content, "Accept-Serialization") or ()
         for one in accepted:
             if not _MEDIA_TYPE.fullmatch(one):
-                self._refuse(f"Accept-Serialization has {quoted(one)}; expected media types such as application/zip")
+                self._refuse(
+                    f"Accept-Serialization contains {quoted(one)}; expected media types such as application/zip"
+                )
         if "Serialization" in content and serialization != "forbidden" and not accepted:
-            self._refuse(f"Serialization is {serialization}, and Accept-Serialization has no media type for it")
+            self._refuse(f"Serialization is {serialization}, but Accept-Serialization contains no media type")
         return serialization, accepted
 
 
@@ -497,5 +498,5 @@ def _same_algorithm(name: str, allowed: tuple[str, ...]) -> bool:
 
 def _matches(path: str, allowed: tuple[str, ...]) -> bool:
     matches = _matcher(allowed)
-    # Tag files that have sections of their own are not for Tag-Files-Allowed to name.
+    # Tag files with their own sections are always allowed.
     return matches is None or _DESCRIBED.fullmatch(os.fsencode(path)) is not None or matches(os.fsencode(path))

@@ -1,7 +1,7 @@
-"""Changing a bag: its payload, algorithms, metadata, version. What it says is verified first, in the same read.
+"""Update a bag: payload, algorithms, metadata and version. Old checksums are verified in the same read.
 
-A checksum that does not match is never replaced by one that does, unless the caller says that the file was changed on
-purpose. All that is new is written beside, and comes to its place at once or not at all.
+A wrong checksum is never replaced unless the caller accepts the changed file. New files are written to a hidden
+directory and moved into place as a whole or not at all.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ from pressmark.reports import Problem
 
 __all__ = ["ACCEPTED", "UpdateOptions", "algorithms_to_read", "update_bag"]
 
-# What may be taken over as it is found, instead of being a reason to refuse.
+# Changes that the caller can accept.
 ACCEPTED = ("added", "removed", "changed", "tag-files")
 VERSION = (1, 0)
-# What is wrong with a manifest's lines and not with what they say: written anew, they are right.
+# Problems of a manifest's format only, which rewriting fixes.
 REWRITTEN = frozenset(("bom", "line-blank", "line-unterminated", "md5sum-mark", "percent-raw", "path-not-canonical"))
-# Of a bag's declaration and structure, what makes its manifests mean something unknown.
+# Problems of the declaration and structure that make manifests ambiguous.
 FATAL = frozenset(("declaration-missing", "version-unknown", "encoding-unknown", "bom-missing", "file-unreadable"))
 Listener = Callable[[Event], object]
 
@@ -63,12 +63,12 @@ def update_bag(
     ledger: Ledger | None = None,
     on_event: Listener | None = None,
 ) -> None:
-    """Change a bag, or leave it as it was; for the arguments and errors see :func:`pressmark.bagit.update`."""
+    """Update a bag, or leave it unchanged; for arguments and errors see :func:`pressmark.bagit.update`."""
     on_event = on_event or (lambda _event: None)
     with BagDirectory(path) as base, contextlib.ExitStack() as stack:
         where = os.path.realpath(path)
         if not is_decided(where):
-            BagTags.open(path)  # which says no where there is none
+            BagTags.open(path)  # raises BagError
         transaction = stack.enter_context(BagTransaction(where))
         if transaction.recovered is not None:
             on_event(Stage("recover"))
@@ -84,13 +84,13 @@ def algorithms_to_read(
     add: Iterable[str] | str = (),
     drop: Iterable[str] | str = (),
 ) -> tuple[str, ...]:
-    """Return which algorithms an update with these arguments computes: old ones are verified, new ones written."""
+    """Return the algorithms that an update with these arguments computes: old ones to verify, new ones to write."""
     options = UpdateOptions.from_arguments(algorithms, add, drop, None, True, (), False, None)
     return tuple(dict.fromkeys((*bag.algorithms, *options.target(bag))))
 
 
 class UpdateOptions(NamedTuple):
-    """What is asked for."""
+    """The options of :func:`pressmark.bagit.update`."""
 
     algorithms: tuple[str, ...] | None
     add: tuple[str, ...]
@@ -113,7 +113,7 @@ class UpdateOptions(NamedTuple):
         rewrite: bool,
         date: datetime.date | None,
     ) -> UpdateOptions:
-        """Check the arguments of :func:`pressmark.bagit.update`."""
+        """Validate the arguments of :func:`pressmark.bagit.update`."""
         accepted = (accept,) if isinstance(accept, str) else tuple(accept)
         for word in accepted:
             if word not in ACCEPTED:
@@ -122,11 +122,11 @@ class UpdateOptions(NamedTuple):
         new = algorithm_names(add) if add else ()
         wanted = None if algorithms is None else algorithm_names(algorithms)
         if not payload and (new or accepted or rewrite):
-            raise ValueError("payload=False: the payload has to be read for that")
+            raise ValueError("payload=False: not supported with these options, which read the payload")
         return cls(
             wanted,
             new,
-            # One that is not known here can be dropped all the same.
+            # Unknown algorithms can be dropped.
             tuple(official_name(name) or bag_name(name) for name in dropped),
             _changes(info),
             payload,
@@ -136,7 +136,7 @@ class UpdateOptions(NamedTuple):
         )
 
     def request(self) -> dict[str, object]:
-        """Return what a later run has to ask for so that it is taken for the same, as JSON gives it back."""
+        """Return a JSON-serializable record of the options, by which a later run recognizes the same request."""
         return {
             "command": "update",
             "algorithms": None if self.algorithms is None else list(self.algorithms),
@@ -150,18 +150,18 @@ class UpdateOptions(NamedTuple):
         }
 
     def target(self, bag: BagTags) -> tuple[str, ...]:
-        """Return the algorithms that the bag shall have."""
+        """Return the algorithms that the bag will have."""
         begin = bag.algorithms if self.algorithms is None else self.algorithms
         names = tuple(name for name in dict.fromkeys((*begin, *self.add)) if name not in self.drop)
         if not names:
-            raise BagError(bag.path, "it would have no payload manifest any more; keep or add an algorithm")
+            raise BagError(bag.path, "no payload manifest would remain; keep or add an algorithm")
         if not self.payload and set(names) - set(bag.algorithms):
-            raise ValueError("payload=False: the payload has to be read to add an algorithm")
+            raise ValueError("payload=False: adding an algorithm reads the payload")
         return names
 
 
 def _changes(info: Elements | Mapping[str, str | Iterable[str] | None] | None) -> list[tuple[str, list[str]]]:
-    """Return the values that each label shall have."""
+    """Return the new values of each label."""
     if info is None:
         return []
     changes: dict[str, list[str]] = {}
@@ -176,11 +176,11 @@ def _changes(info: Elements | Mapping[str, str | Iterable[str] | None] | None) -
 
 
 class _Job(NamedTuple):
-    """One payload file to be read.
+    """A payload file to read.
 
     :ivar path: as it will be listed
-    :ivar real: where it is, without links; empty where it is still to be fetched
-    :ivar digests: that the manifests say; none for a file that was added
+    :ivar real: path without links; empty if the file is not fetched yet
+    :ivar digests: listed checksums; empty for an added file
     """
 
     path: bytes
@@ -189,7 +189,7 @@ class _Job(NamedTuple):
 
 
 class _Update:
-    """One update of one bag, within its transaction."""
+    """The update of a bag, within its transaction."""
 
     def __init__(
         self,
@@ -212,15 +212,15 @@ class _Update:
         self._on_event = on_event
         self._report = BagReport()
         self._refused = False
-        self._hints: dict[str, None] = {}  # what the caller could accept, in order
+        self._hints: dict[str, None] = {}  # words that the caller could accept, in order
         self._respelled: dict[bytes, Mapping[str, str]] = {}  # checksums of tag files listed under another spelling
-        self._listed_manifests: list[BagEntry] = []  # tag manifests that another lists, as they may before 1.0
+        self._listed_manifests: list[BagEntry] = []  # tag manifests listed by another one, as allowed before 1.0
         self._rewrite = options.rewrite
         self._nbytes = self._nfiles = 0
         self._unread = False  # whether a payload manifest could not be read
-        self._holes = 0  # files of fetch.txt that are not there
-        self._changed = False  # whether payload was taken over that the manifests do not list so
-        self._linked: dict[bytes, bytes] = {}  # links to files beside bagit.txt, and which those are
+        self._holes = 0  # files of fetch.txt that are missing
+        self._changed = False  # whether the payload differs from the manifests
+        self._linked: dict[bytes, bytes] = {}  # links to files in the base directory, and their targets
         problems: list[Problem] = []
         self._bag, self._names = read_tag_files(base, problems)
         for found in problems:
@@ -231,7 +231,7 @@ class _Update:
         self._tags = self._listing(self._bag.tag_manifests, stack, tag=True)
 
     def run(self) -> None:
-        """Verify, write, and commit, or refuse."""
+        """Verify, write, and commit or refuse."""
         self._on_event(Stage("examine"))
         self._check_algorithms()
         tag_files, jobs = self._examine()
@@ -247,39 +247,39 @@ class _Update:
     # --- what is found ----------------------------------------------------------------------------------------------
 
     def _note(self, found: Problem, fatal: bool) -> None:
-        """Take up a problem: as a reason to refuse, or as one that this update mends or does not touch."""
+        """Add a problem that prevents the update, or one that the update fixes or does not affect."""
         self._refused |= fatal
         found = found._replace(severity="error" if fatal else "warning")
         self._report.add([found])
         self._on_event(Notice(found))
 
     def _judge(self, found: Problem, word: str) -> None:
-        """Take up a problem that is none where the caller accepts it under ``word``."""
+        """Add a problem, unless the caller accepts ``word``."""
         accepted = word in self._options.accept
         if not accepted:
             self._hints[word] = None
         self._note(found, not accepted)
 
     def _settle(self) -> None:
-        """Refuse where there was a reason.
+        """Raise if a problem prevents the update.
 
-        :raises BagInvalidError: there was
+        :raises BagInvalidError: there is one
         """
         if not self._refused:
             return
         errors = self._report.errors
-        reason = f"it is not as its manifests say, nothing was changed: {BagError(errors[0].path, errors[0].message)}"
+        reason = f"bag does not match its manifests, nothing was changed: {BagError(errors[0].path, errors[0].message)}"
         if len(errors) > 1:
             reason += f"; and {len(errors) - 1} more"
         if self._hints:
-            reason += f"; where that is meant to be so, accept {' and '.join(self._hints)}"
+            reason += f"; if this is intended, accept {' and '.join(self._hints)}"
         raise BagInvalidError(self._bag.path, reason, self._report)
 
     def _listing(self, manifests: tuple[ManifestFile, ...], stack: contextlib.ExitStack, *, tag: bool) -> Listing:
         problems: list[Problem] = []
         listing = open_listing(self._base, self._bag, manifests, problems, tag=tag, lenient=True)
         for found in problems:
-            # A file that is listed twice with one checksum is only to be listed once.
+            # A repeated line with the same checksum can be removed.
             mended = found.kind in REWRITTEN or (found.kind == "path-duplicate" and found.expected is None)
             self._rewrite |= mended and not tag
             self._note(found, not mended and found.severity == "error")
@@ -287,24 +287,28 @@ class _Update:
         return stack.enter_context(listing)
 
     def _check_algorithms(self) -> None:
-        """Refuse what nobody can verify, and have manifests written anew that are not called as they should be."""
+        """Refuse unknown algorithms, and have manifests with wrong names rewritten."""
         manifests = self._bag.manifests
         for manifest in (*manifests, *self._bag.tag_manifests):
             if not manifest.known and bag_name(manifest.algorithm) not in self._options.drop:
-                message = f"{manifest.algorithm} is not known here; drop it, or update the bag where it is"
+                message = (
+                    f"unknown algorithm {manifest.algorithm}; drop it, or update the bag with software that supports it"
+                )
                 self._note(problem("algorithm-unknown", manifest.name, message), True)
         if len({manifest.algorithm for manifest in manifests}) < len(manifests):
-            self._note(problem("algorithm-name", b"", "two manifests are for one algorithm; remove one"), True)
+            self._note(
+                problem("algorithm-name", b"", "two manifests have the same algorithm; remove one of them"), True
+            )
         if not manifests:
             self._note(problem("payload-manifest-missing", b""), True)
         raised = self._options.payload and self._bag.version < VERSION
         self._rewrite |= raised or any(manifest_name(one.algorithm) != one.name for one in manifests if one.known)
 
     def _examine(self) -> tuple[list[BagEntry], Iterator[_Job]]:
-        """Walk through the bag; return the tag files that are there, and the payload files to be read."""
+        """Walk through the bag; return its tag files and the payload files to read."""
         tag_files: list[BagEntry] = []
         added: list[BagEntry] = []
-        # Files that are listed under another spelling, or are behind links: what to list them as, and where they are.
+        # For files listed under another spelling, or behind links: the path to list and the path without links.
         aside: dict[bytes, tuple[bytes, bytes]] = {}
         unlisted: list[BagEntry] = []
         strays: list[bytes] = []
@@ -333,12 +337,12 @@ class _Update:
                 added.append(found)
                 self._note_added(found)
                 continue
-            # Another normalization may be where the bag came from, and is there again when it goes back.
+            # Keep the listed normalization: file systems of other platforms may use it.
             mended = again.kind != "name-normalized"
             self._rewrite |= mended
             aside[again.path] = found.path if mended else again.path, real_path(found)
         for path in strays:
-            # Tag manifests are written anew from what is there, so that the other spelling is mended.
+            # Tag manifests are rewritten from the files, which fixes the spelling.
             if (again := self._tags.find_respelled(path)) is not None:
                 self._respelled[path] = again.digests
         missing = {listed.path for listed in self._payload.unmarked()}
@@ -349,7 +353,7 @@ class _Update:
         return tag_files, self._jobs(aside, added, missing, holes)
 
     def _note_added(self, found: BagEntry) -> None:
-        if not self._unread:  # otherwise nobody knows what is listed
+        if not self._unread:  # otherwise it may be listed
             self._judge(problem("file-unlisted", found.path), "added")
         if reason := why_unlistable(found.path.removeprefix(BELOW_PAYLOAD)):
             self._note(problem("path-unsafe", found.path, reason), True)
@@ -363,14 +367,14 @@ class _Update:
             else:
                 self._judge(problem("file-missing", listed.path), "removed")
                 self._changed = True
-        way_out = f"{len(holes)} files of fetch.txt are not there; complete the bag first"
+        advice = f"{len(holes)} files of fetch.txt are missing; complete the bag first"
         if lacking:
-            raise BagError(self._bag.path, f"there can be no {' and '.join(sorted(lacking))} of all files: {way_out}")
+            raise BagError(self._bag.path, f"cannot compute {' and '.join(sorted(lacking))} of all files: {advice}")
         if holes and self._options.accept:
-            raise BagError(self._bag.path, f"its payload cannot be taken over as it is: {way_out}")
+            raise BagError(self._bag.path, f"cannot accept the present payload: {advice}")
 
     def _fetched(self) -> Iterator[FetchEntry]:
-        """Give the entries of fetch.txt."""
+        """Yield the entries of fetch.txt."""
         problems: list[Problem] = []
         file = open_tag_file(self._base, FETCH_TXT, problems) if FETCH_TXT in self._names else None
         for found in problems:
@@ -390,7 +394,7 @@ class _Update:
         missing: Collection[bytes],
         holes: Collection[bytes],
     ) -> Iterator[_Job]:
-        """Give the payload files in the order of the manifests, then those that were added."""
+        """Yield the payload files in the order of the manifests, then the added ones."""
         for listed in self._payload.entries():
             if listed.path in holes:
                 yield _Job(listed.path, b"", listed.digests)
@@ -402,7 +406,7 @@ class _Update:
             yield _Job(found.path, real_path(found), {})
 
     def _hash(self, jobs: Iterator[_Job]) -> None:
-        """Read the payload once: verify what is listed, and write the new manifests."""
+        """Read the payload once: verify listed checksums, and write the new manifests."""
         names = tuple(dict.fromkeys((*self._bag.algorithms, *self._target)))
         waiting: deque[_Job] = deque()
 
@@ -440,7 +444,7 @@ class _Update:
             write_holes()
 
     def _digests(self, job: _Job, outcome: Outcome) -> dict[str, str] | None:
-        """Return the checksums that a file shall have; :data:`None` where it is not what it should be."""
+        """Return the new checksums of a file; :data:`None` if it could not be read."""
         if outcome.digests is None:
             kind = "file-changing" if outcome.kind == "changed-while-read" else "file-unreadable"
             self._note(problem(kind, job.path, outcome.message), True)
@@ -452,7 +456,7 @@ class _Update:
         return outcome.digests
 
     def _verify(self, path: bytes, digests: Mapping[str, str], found: Mapping[str, str], word: str) -> bool:
-        """Compare the checksums of a file with those that are listed."""
+        """Compare the checksums of a file with the listed ones."""
         wrong = [name for name, digest in digests.items() if name in found and found[name] != digest]
         for name in wrong:
             mismatch = problem("checksum-mismatch", path, algorithm=name, expected=digests[name], found=found[name])
@@ -477,7 +481,7 @@ class _Update:
     # --- what is written ----------------------------------------------------------------------------------------------
 
     def _stage(self, tag_files: Iterable[BagEntry]) -> None:
-        """Write the other tag files, and make the change."""
+        """Write the other tag files, and commit the change."""
         old = {one.name for one in (*self._bag.manifests, *self._bag.tag_manifests)}
         if self._options.payload:
             self._keep_manifests()
@@ -497,7 +501,7 @@ class _Update:
         if not changed and not gone:
             return
         self._refuse_links(changed | gone)
-        # Also where it is the same: as long as it is away, nobody takes what is half changed for a bag.
+        # Even if unchanged: while it is moved out, the directory does not count as a bag.
         changed.add(declaration.NAME)
         for name in staged - changed:
             os.unlink(os.path.join(self._new, name))
@@ -506,24 +510,24 @@ class _Update:
         self._transaction.commit(self._options.request(), away, changed)
 
     def _refuse_links(self, changed: Collection[bytes]) -> None:
-        """Refuse to write files anew that others, whose checksums are listed, are only links to.
+        """Refuse to rewrite files that listed symbolic links point to.
 
         :param changed: names in the base directory
         """
         for path, real in self._linked.items():
             if real in changed and path not in changed:
-                reason = f"it is a symbolic link to {os.fsdecode(real)}, which would be another file then"
-                raise BagError(os.path.join(self._bag.path, path), f"{reason}; put a copy in its place first")
+                reason = f"symbolic link to {os.fsdecode(real)}, which the update changes"
+                raise BagError(os.path.join(self._bag.path, path), f"{reason}; replace the link by a copy first")
 
     def _stays(self, name: bytes, staged: Collection[bytes]) -> bool:
-        """Return whether a manifest of the bag is one of it afterwards."""
+        """Return whether the update keeps a manifest unchanged."""
         return any(
             one.name == name and one.algorithm in self._target and manifest_name(one.algorithm) not in staged
             for one in self._bag.manifests
         )
 
     def _keep_manifests(self) -> None:
-        """Take back new manifests that say nothing new."""
+        """Remove new manifests if the present ones need no change."""
         if self._rewrite or self._changed:
             return
         for name in map(manifest_name, self._target):
@@ -531,20 +535,20 @@ class _Update:
                 os.unlink(os.path.join(self._new, name))
 
     def _stage_fetch(self) -> None:
-        """Write fetch.txt as 1.0 has it, where it names files with a percent sign (2.2.3)."""
+        """Rewrite fetch.txt for 1.0 if it contains percent signs (2.2.3)."""
         has_percent = any(b"%" in entry.path for entry in self._fetched())
-        self._settle()  # where it could not be read once more
+        self._settle()  # in case reading it again failed
         if not has_percent:
             return
         try:
             lines = b"".join(map(fetch_line, self._fetched())).decode()
         except ValueError as error:
-            raise BagError(FETCH_TXT, f"it cannot be written as 1.0 wants it: {error}") from None
+            raise BagError(FETCH_TXT, f"cannot be converted to version 1.0: {error}") from None
         mark = self._charset.marks[0][0] if self._charset.needs_mark else b""
         self._write(FETCH_TXT, mark + self._charset.encode(lines))
 
     def _stage_info(self) -> None:
-        """Write bag-info.txt with the elements that change."""
+        """Write bag-info.txt if elements change."""
         info = self._bag.info
         before = info.to_bytes()
         if self._options.payload and self._bag.version < VERSION:
@@ -577,7 +581,7 @@ class _Update:
         return os.path.join(self._base.path, name)
 
     def _is_same(self, name: bytes) -> bool:
-        """Return whether what was staged says what is there already; tag manifests may say it in any order."""
+        """Return whether a new file equals the present one; tag manifests may differ in order."""
         new, old = os.path.join(self._new, name), self._path(name)
         if not os.path.isfile(old):
             return False

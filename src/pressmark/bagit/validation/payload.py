@@ -1,4 +1,4 @@
-"""The files that the walk finds, each matched with what the manifests list."""
+"""Match the files that the walk finds with the manifests."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class Match(NamedTuple):
     """A file that a manifest lists.
 
     :ivar path: relative to the base directory
-    :ivar real: the same without links; :data:`None` where a trusted link led out of the bag
-    :ivar digests: what it should have: name of the algorithm to hex, which is empty where it is malformed
+    :ivar real: the path without links; :data:`None` if a trusted link led out of the bag
+    :ivar digests: expected hex digests by algorithm; a malformed one is empty
     """
 
     path: bytes
@@ -44,12 +44,12 @@ class Match(NamedTuple):
 class FileMatcher:
     """One walk through a bag.
 
-    :param links: as of :func:`pressmark.bagit.walk.walk`
-    :param say: called with problems
+    :param links: as in :func:`pressmark.bagit.walk.walk`
+    :param report_problems: called with problems
 
-    :ivar octets: what the payload files add up to, in bytes
-    :ivar streams: how many payload files there are
-    :ivar tag_files: how many other files
+    :ivar nbytes: size of the payload files
+    :ivar nfiles: number of payload files
+    :ivar tag_files: number of other files
     """
 
     def __init__(self, tag_files: TagFiles, links: str, report_problems: ReportProblems) -> None:
@@ -61,11 +61,11 @@ class FileMatcher:
         self.nbytes = self.nfiles = self.tag_files = 0
 
     def counts(self) -> dict[str, int]:
-        """Return what was looked at, for a report."""
+        """Return the counts of a report."""
         return {"files": self.nfiles, "bytes": self.nbytes, "tag_files": self.tag_files}
 
     def run(self, on_event: Callable[[Event], object] | None) -> None:
-        """Go through all files and read none."""
+        """Check all files without reading them."""
         next_progress = monotonic() + PROGRESS_EVERY
         matches = self.matches() if self._tag_files.level != "oxum" else self._found()
         for found in matches:
@@ -76,10 +76,10 @@ class FileMatcher:
                 on_event(Progress(self.nfiles + self.tag_files, 0, 0))
 
     def matches(self) -> Iterator[Match]:
-        """Give each file that a manifest lists, with its checksums, and say what is wrong with the others.
+        """Yield each file that a manifest lists, with its checksums; report problems of the others.
 
-        A file that a manifest does not list under its own name may be there under another spelling of it. Whether it is
-        can be said only when all that are listed under their own names have been found, so these wait until then.
+        A file that a manifest does not list under its own name may be listed under another spelling. Such files are
+        matched last, when all exact matches are known.
         """
         with DiskQueue[tuple[bytes, bytes | None]]() as strays:
             for found in self._found():
@@ -103,7 +103,7 @@ class FileMatcher:
                     self._check_readable(path, real)
 
     def _check_readable(self, path: bytes, real: bytes | None) -> None:
-        """Report a file that cannot be read, where nobody reads it."""
+        """Report a file that cannot be read and that no one else reads."""
         base = self._tag_files.base
         error = base.why_unreadable(path, real)
         if error is None or isinstance(error, FileNotFoundError) or path in self._tag_files.unreadable:
@@ -111,7 +111,7 @@ class FileMatcher:
         self._report_problems([problem("file-unreadable", path, error.strerror or str(error))])
 
     def check_missing(self) -> None:
-        """Say what is listed and was not found, when all files have been given."""
+        """Report files that are listed but were not found, after the walk."""
         bag, fetched = self._tag_files.bag, self._tag_files.fetched
         for listing, manifests in ((self._payload, bag.manifests), (self._tags, bag.tag_manifests)):
             names = {manifest.algorithm: os.fsdecode(manifest.name) for manifest in manifests}
@@ -119,27 +119,28 @@ class FileMatcher:
             for listed in listing.unmarked():
                 missing = True
                 where = ", ".join(names[algorithm] for algorithm in listed.digests)
-                # No file has a longer path, and a million of them would be too much to keep.
+                # Bounds memory; no file has a longer path.
                 path = listed.path[:PATH_LIMIT]
                 if listing is self._payload and fetched is not None and listed.path in fetched:
                     self._report_problems([problem("file-not-fetched", path)])
                 else:
-                    self._report_problems([problem("file-missing", path, f"it is in {where}, and not there")])
+                    self._report_problems([problem("file-missing", path, f"listed in {where}, but not found")])
             if missing:
                 self._explain_missing(listing)
 
     def _explain_missing(self, listing: Listing) -> None:
-        """Say of which names a file system that ignores case or normalization has kept just one (6.1.1.3).
+        """Report listed names of which a file system that ignores case or normalization keeps only one (6.1.1.3).
 
-        Where both are there, the walk has said so.
+        If both files exist, the walk has reported them.
         """
         for first, second in listing.collisions():
             if not (listing.is_marked(first) and listing.is_marked(second)):
-                message = f"its name and {quoted(first)} differ only in case or normalization; some disks hold just one"
+                differs = f"name differs from {quoted(first)} only in case or normalization"
+                message = f"{differs}; some file systems keep only one of them"
                 self._report_problems([problem("name-clash", second[:PATH_LIMIT], message)])
 
     def _found(self) -> Iterator[BagEntry]:
-        """Walk, count, and say what the walk has to say."""
+        """Walk, count, and report the problems of the walk."""
         fetched = self._tag_files.fetched
         for found in walk(self._tag_files.base, links=self._links):
             if found.fault is not None:
@@ -155,9 +156,9 @@ class FileMatcher:
             yield found
 
     def _judged(self, fault: Problem) -> Problem:
-        """Return a fault of the walk as it is for validity.
+        """Return a fault of the walk with its severity for validation.
 
-        Also where links are trusted, none is followed to what says how the bag is to be read.
+        Even if links are trusted, tag files that the draft describes must not be links out of the bag.
         """
         if fault.kind == "link-outside" and fault.path in self._tag_files.names - {PAYLOAD}:
             return problem("link-outside", fault.path)
@@ -168,11 +169,11 @@ class FileMatcher:
 
     def _check_length(self, path: bytes, size: int, length: int | None) -> None:
         if length is not None and length != size:
-            message = f"it has {size} bytes, and fetch.txt says {length}"
+            message = f"{size} bytes; fetch.txt states {length}"
             self._report_problems([problem("fetch-length", path, message, expected=str(length), found=str(size))])
 
     def _compare_lists(self, path: bytes, digests: Mapping[str, str]) -> None:
-        """Check that a file is in all manifests that should have it."""
+        """Check that all required manifests list a file."""
         bag = self._tag_files.bag
         if path.startswith(BELOW_PAYLOAD):
             if not self._tag_files.is_everywhere(digests):
@@ -182,11 +183,11 @@ class FileMatcher:
             self._report_problems(judge_violation("tag-manifests-alike", bag.version, differ))
 
     def _everywhere(self, path: bytes) -> Mapping[str, str]:
-        """Return the checksums of a file in all manifests, also those that have another spelling of its name."""
+        """Return the checksums of a file in all manifests, including those that spell its name differently."""
         listing = self._listing(path)
         digests = listing.find(path)
         for again in listing.find_rest(path, digests):
-            message = f"it is listed as {quoted(again.path)}"
+            message = f"listed as {quoted(again.path)}"
             if digests:
                 names = (os.fsdecode(one.name) for one in self._manifests(path) if one.algorithm in again.digests)
                 message += f" in {', '.join(names)}"
@@ -200,7 +201,7 @@ class FileMatcher:
         return digests
 
     def _say_unlisted(self, path: bytes) -> None:
-        # Where there is no manifest at all, that was said once.
+        # A missing manifest was reported once.
         if path.startswith(BELOW_PAYLOAD):
             if self._payload.algorithms:
                 self._report_problems([problem("file-unlisted", path)])
@@ -208,7 +209,7 @@ class FileMatcher:
             self._report_problems([problem("tag-file-unlisted", path)])
 
     def _is_unlisted_rightly(self, path: bytes) -> bool:
-        """Return whether tag manifests may or must lack a tag file, or more than a warning was said of it."""
+        """Return whether tag manifests may or must omit a tag file, or the omission was reported as an error."""
         bag = self._tag_files.bag
         return any(manifest.name == path for manifest in (*bag.manifests, *bag.tag_manifests))
 

@@ -1,4 +1,4 @@
-"""What a bag's tag files say, and what is wrong with them: the part of a validation that needs no payload."""
+"""Check the tag files of a bag: the part of a validation that does not need the payload."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ ReportProblems = Callable[[Iterable[Problem]], None]
 class TagFiles:
     """The tag files of a bag, read and checked.
 
-    :param level: ``oxum``, ``complete`` or ``full``; at ``oxum`` manifests and fetch.txt are left alone
-    :param lenient: blank lines are warnings
-    :param say: called with problems
+    :param level: ``oxum``, ``complete`` or ``full``; at ``oxum``, manifests and fetch.txt are not read
+    :param lenient: report blank lines as warnings
+    :param report_problems: called with problems
     :param stack: closes the listings
 
-    :ivar bag: as its tag files describe it
-    :ivar payload: what the payload manifests list
-    :ivar tags: what the tag manifests list
-    :ivar fetched: what fetch.txt lists; :data:`None` where there is no such file
-    :ivar names: those in the base directory that the draft gives a meaning
-    :ivar unreadable: tag files that could not be read, which was said
+    :ivar bag: the content of the tag files
+    :ivar payload: the files that the payload manifests list
+    :ivar tags: the files that the tag manifests list
+    :ivar fetched: the files that fetch.txt lists; :data:`None` if it does not exist
+    :ivar names: names in the base directory that the draft describes
+    :ivar unreadable: tag files that could not be read, which was reported
     """
 
     def __init__(
@@ -67,22 +67,22 @@ class TagFiles:
             self._check_tag_manifests()
 
     def is_everywhere(self, digests: Mapping[str, str]) -> bool:
-        """Return whether a payload file that is listed with ``digests`` is in as many payload manifests as it must be.
+        """Return whether a payload file that is listed with ``digests`` is in as many payload manifests as required.
 
-        Before 1.0 that is one (section 3).
+        Before 1.0, one is enough (section 3).
         """
         return len(digests) >= self._manifests_needed
 
     def check_oxum(self, nbytes: int, nfiles: int) -> None:
-        """Compare Payload-Oxum with what the payload adds up to (2.2.2)."""
+        """Compare Payload-Oxum with the size and number of payload files (2.2.2)."""
         values = self.bag.info.all("Payload-Oxum")
         if not values and self.level == "oxum":
             self._report_problems([problem("oxum-missing", self.bag.info_name)])
         found = f"{nbytes}.{nfiles}"
         for value in dict.fromkeys(values):
-            # One that is malformed is among the problems already.
+            # A malformed value was reported already.
             if read_oxum(value) not in (None, (nbytes, nfiles)):
-                message = f"Payload-Oxum is {value}, the payload adds up to {found}"
+                message = f"Payload-Oxum is {value}; the payload has {found}"
                 self._report_problems(
                     [problem("oxum-mismatch", self.bag.info_name, message, expected=value, found=found)]
                 )
@@ -95,7 +95,7 @@ class TagFiles:
         return stack.enter_context(listing)
 
     def _check_manifests(self) -> None:
-        """Check which manifests there are (2.1.3, 2.2.1), and whether their checksums can be verified (3)."""
+        """Check names and algorithms of the manifests (2.1.3, 2.2.1, 3)."""
         manifests, tag_manifests = self.bag.manifests, self.bag.tag_manifests
         if not manifests:
             self._report_problems([problem("payload-manifest-missing", b"")])
@@ -109,14 +109,14 @@ class TagFiles:
                         [problem("algorithm-unknown", manifest.name, severity=severity, algorithm=algorithm)]
                     )
                 if algorithm in known:
-                    message = f"{os.fsdecode(known[algorithm])} has the same algorithm under another name"
+                    message = f"{os.fsdecode(known[algorithm])} has the same algorithm"
                     self._report_problems([problem("algorithm-repeated", manifest.name, message, algorithm=algorithm)])
                 known[algorithm] = manifest.name
         of_payload = {manifest.algorithm for manifest in manifests}
         of_tags = {manifest.algorithm for manifest in tag_manifests}
         if of_tags and of_payload and of_tags != of_payload:
             expected, found = (", ".join(sorted(names)) for names in (of_payload, of_tags))
-            message = f"tag manifests have {found}, payload manifests {expected}"
+            message = f"tag manifests have {found}; payload manifests have {expected}"
             differ = problem("tag-manifest-algorithms", b"", message, expected=expected, found=found)
             self._report_problems(judge_violation("tag-manifests-alike", self.bag.version, differ))
 
@@ -125,9 +125,9 @@ class TagFiles:
         for manifest in self.bag.manifests:
             listed = self.tags.find(manifest.name)
             for tag_manifest in self.bag.tag_manifests:
-                # Of one that could not be read, that was said.
+                # An unreadable tag manifest was reported already.
                 if tag_manifest.algorithm in self.tags.algorithms and tag_manifest.algorithm not in listed:
-                    message = f"it does not list {os.fsdecode(manifest.name)}"
+                    message = f"{os.fsdecode(manifest.name)} is not listed"
                     omission = problem("tag-manifest-omission", tag_manifest.name, message)
                     self._report_problems(judge_violation("tag-manifest-complete", self.bag.version, omission))
 
@@ -145,11 +145,11 @@ class TagFiles:
 
 
 def lacking(manifests: Sequence[ManifestFile], digests: Mapping[str, str]) -> str:
-    """Return the message for a file that only those manifests list which have ``digests`` for it."""
+    """Return a message that states which manifests list a file with ``digests``, and which do not."""
     names = {True: "", False: ""}
     for there in names:
         found = [os.fsdecode(one.name) for one in manifests if (one.algorithm in digests) == there]
         names[there] = ", ".join(found)
     if not names[True]:
-        return f"it is not in {names[False]}" if names[False] else "no manifest lists it"
-    return f"it is in {names[True]}, and not in {names[False]}"
+        return f"not listed in {names[False]}" if names[False] else "not listed in any manifest"
+    return f"listed in {names[True]}, but not in {names[False]}"

@@ -1,10 +1,11 @@
-"""Validation: is a bag what its manifests say, and made as the specification says?
+"""Validate bags against their manifests and the specification.
 
-The walk drives, manifests are matched: no path from a manifest or from fetch.txt is ever opened or looked at, only what
-the walk found is. Every stage runs whatever the others find: a bag without bagit.txt is taken to be 1.0 in UTF-8, and
-its files are still compared with its manifests.
+The walk finds the files, and each is matched with the manifests: no path from a manifest or from fetch.txt is opened
+unless the walk found it. Problems of one stage do not stop the next: a bag without bagit.txt is treated as version 1.0
+in UTF-8, and its files are still compared with its manifests.
 
-Memory grows by some 24 bytes for each line of a manifest and by nothing for each file; problems are kept up to a bound.
+Memory grows by about 24 bytes for each line of a manifest, and does not grow with the number of files. The number of
+problems that are kept is bounded.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["LEVELS", "Verifier", "check_files", "compare_digests", "validate"]
 
 LEVELS = ("oxum", "complete", "full")
-# What became of a file after the walk had found it; all else is unreadable.
+# Kinds of problems of files that changed after the walk; other errors are "file-unreadable".
 _KINDS = {
     "changed-while-read": "file-changing",
     "missing": "file-changing",
@@ -62,25 +63,24 @@ def validate(
     on_event: Callable[[Event], object] | None = None,
     on_problem: Callable[[Problem], object] | None = None,
 ) -> BagReport:
-    """Check a bag, and report all that is wrong with it in one run.
+    """Validate a bag; return a report of all problems.
 
     :param path: the base directory
-    :param level: ``"full"``; ``"complete"`` for all but the checksums; ``"oxum"`` for bagit.txt, bag-info.txt and
-        whether the payload adds up to Payload-Oxum. Only a full validation can call a bag valid (section 3)
-    :param lenient: take blank lines in manifests and in fetch.txt for warnings
-    :param links: ``"inside"`` follows symbolic links that stay in the bag, ``"trusted"`` all of them
-    :param threads: how many threads read and compute; :data:`None` or 0 for as many as there are cores
-    :param read: ``"parallel"``, or ``"sequential"`` for disks with heads
-    :param ledger: a file that makes a full validation resumable, or an open one that is for the bag's payload
-        algorithms: payload files that it holds are not read again. Tag files are, unless their manifests have just the
-        same algorithms
-    :param profile: a BagIt Profile that the bag must conform to as well
-    :param keep: how many problems the report keeps; all are counted, and given to ``on_problem``
+    :param level: ``"full"``; ``"complete"`` without checksums; ``"oxum"`` for bagit.txt, bag-info.txt and a comparison
+        of the payload with Payload-Oxum. Only a full validation can call a bag valid (section 3)
+    :param lenient: report blank lines in manifests and in fetch.txt as warnings
+    :param links: ``"inside"`` follows symbolic links that stay in the bag, ``"trusted"`` all links
+    :param threads: number of threads; :data:`None` or 0 for one per core
+    :param read: ``"parallel"``, or ``"sequential"`` for hard disks
+    :param ledger: a file that makes a full validation resumable, or an open ledger for the payload algorithms of the
+        bag. Payload files in it are not read again; tag files only if their manifests have the same algorithms
+    :param profile: a BagIt Profile that the bag must conform to
+    :param keep: maximum number of problems in the report; all are counted and passed to ``on_problem``
     :param on_event: called with the events of :func:`pressmark.fixity.hash_files`
-    :param on_problem: called with each problem as it is found
-    :raises BagError: ``path`` is no directory; nothing else that is wrong with a bag is an exception
-    :raises LedgerError: the ledger is for something else, or cannot be written
-    :raises ValueError: another argument is wrong
+    :param on_problem: called with each problem
+    :raises BagError: ``path`` is not a directory; other faults of a bag are problems, not exceptions
+    :raises LedgerError: the ledger was made for other files or algorithms, or cannot be written
+    :raises ValueError: another argument is invalid
     """
     if level not in LEVELS:
         raise ValueError(f"level={level!r}: expected {', '.join(LEVELS)}")
@@ -106,10 +106,10 @@ def validate(
 
 
 class Verifier(Protocol):
-    """How a full validation comes by the checksums of files."""
+    """Compares the checksums of the files in a full validation."""
 
     def run(self, tag_files: TagFiles, matcher: FileMatcher, stack: ExitStack) -> None:
-        """Compare the checksums of all files that are listed, and say which do not have theirs."""
+        """Compare the checksums of all listed files, and report mismatches."""
 
 
 def check_files(
@@ -122,9 +122,9 @@ def check_files(
     links: str = "inside",
     on_event: Callable[[Event], object] | None = None,
 ) -> TagFiles:
-    """Check the files of a bag, wherever they are, at the level of the report; see :func:`validate`.
+    """Check the files of a bag in a directory or archive at the level of the report; see :func:`validate`.
 
-    :param reading: what a full validation has the checksums from
+    :param verifier: compares checksums in a full validation
     """
     with ExitStack() as stack:
         tag_files = TagFiles(base, report.level, lenient, report_problems, stack)
@@ -137,7 +137,7 @@ def check_files(
             if report.level != "oxum":
                 matcher.check_missing()
         except BagError as error:
-            # A manifest that was read once, and cannot be read again now: the run has lost its ground.
+            # A manifest changed during the validation.
             report_problems([problem("file-changing", os.fsencode(error.path), error.reason)])
         report.counts.update(matcher.counts())
         tag_files.check_oxum(matcher.nbytes, matcher.nfiles)
@@ -145,7 +145,7 @@ def check_files(
 
 
 def compare_digests(tag_files: TagFiles, match: Match, outcome: Outcome, report_problems: ReportProblems) -> None:
-    """Compare the digests of a file with those that are listed."""
+    """Compare the digests of a file with its listed checksums."""
     if outcome.digests is None:
         kind = _KINDS.get(str(outcome.kind), "file-unreadable")
         if kind != "file-unreadable" or match.path not in tag_files.unreadable:
@@ -154,17 +154,16 @@ def compare_digests(tag_files: TagFiles, match: Match, outcome: Outcome, report_
     for algorithm, expected in match.digests.items():
         found = outcome.digests.get(algorithm)
         if expected and found is not None and found != expected:
-            message = f"its {algorithm} is {found}, expected {expected}"
+            message = f"{algorithm} is {found}; expected {expected}"
             one = problem("checksum-mismatch", match.path, message, algorithm=algorithm, expected=expected, found=found)
             report_problems([one])
 
 
 class _Verifier:
-    """The reading of files, and the comparison of their checksums.
+    """Reads files and compares their checksums.
 
-    Payload files and tag files are read in one run where their manifests have the same algorithms. Otherwise the
-    payload comes first, with the ledger, and tag files have a run of their own: they are few and small, and nothing is
-    computed that nothing is compared with.
+    Payload files and tag files are read in one run if their manifests have the same algorithms. Otherwise the payload
+    is read first, with the ledger, and the tag files in a second run with their own algorithms.
     """
 
     def __init__(
@@ -187,28 +186,28 @@ class _Verifier:
         self._names: tuple[str, ...] = ()
         self._tag_names: tuple[str, ...] = ()
         self._ledger: Ledger | None = None
-        # What the runs before this one have done.
+        # Progress of earlier runs, and in total.
         self._before = self._now = Progress(0, 0, 0)
 
     def _use(self, ledger: AnyLedger | None, stack: ExitStack) -> None:
-        """Read with a ledger.
+        """Use a ledger.
 
-        :raises LedgerError: it is for something else
+        :raises LedgerError: it was made for something else
         """
         if ledger is None or not self._names:
             return
-        from pressmark.fixity.ledger import Ledger  # few validations have one
+        from pressmark.fixity.ledger import Ledger  # few validations use a ledger
 
         if not isinstance(ledger, Ledger):
             ledger = stack.enter_context(Ledger(ledger, self._names, [self._base.path]))
         if set(ledger.algorithms) != set(self._names):
             wanted = ", ".join(self._names)
-            raise LedgerError(ledger.name, f"it is for other algorithms than the bag's, {wanted}; choose another file")
+            raise LedgerError(ledger.name, f"ledger has other algorithms than the bag ({wanted}); choose another file")
         self._names = ledger.algorithms
         self._ledger = ledger
 
     def run(self, tag_files: TagFiles, matcher: FileMatcher, stack: ExitStack) -> None:
-        """Read all files that are listed, and say which do not have their checksums."""
+        """Read all listed files, and report mismatches."""
         self._tag_files = tag_files
         self._names, self._tag_names = tag_files.bag.algorithms, tag_files.bag.tag_algorithms
         self._use(self._given, stack)
@@ -231,7 +230,7 @@ class _Verifier:
 
         def paths() -> Iterator[bytes]:
             for match in matches:
-                # Where no checksum can be compared, that was said of the manifest or of its line.
+                # Files without comparable checksums were reported with their manifest or line.
                 if any(match.digests.get(name) for name in names):
                     waiting.append(match)
                     yield self._path(match)
@@ -253,7 +252,7 @@ class _Verifier:
             compare_digests(self._tag_files, waiting.popleft(), outcome, self._report_problems)
 
     def _path(self, match: Match) -> bytes:
-        """Return what a file is read by: beneath the base directory, or by its whole path where links are trusted."""
+        """Return the path to read a file by: relative to the base directory, or the whole path if links are trusted."""
         if not self._trusted and match.real is not None:
             return match.real
         return os.path.join(self._base.path, match.path if match.real is None else match.real)

@@ -1,4 +1,4 @@
-"""``pressmark bag``: one module a subcommand, loaded when it is called."""
+"""``pressmark bag``: one module per subcommand, imported when it is called."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ COMMANDS = {
 }
 
 EPILOG = """\
-Exit status: 0 all well, 1 a bag is invalid or incomplete or a file failed, 2 usage error, 130 interrupted.
+Exit status: 0 success, 1 a bag is invalid or incomplete, or a file failed, 2 usage error, 130 interrupted.
 
 \b
 Examples:
@@ -28,7 +28,8 @@ Examples:
 
 @click.group(cls=Commands, commands_at=COMMANDS, epilog=EPILOG, short_help="BagIt: create, validate, update, complete.")
 def bag() -> None:
-    """Make, check and change bags: directories with a payload and manifests of its checksums, for transfer and storage.
+    """Create, validate and update bags: directories with a payload and manifests of its checksums, for transfer and
+    storage.
 
-    Bags are made as the BagIt File Packaging Format 1.0 says, and read from version 0.93 on.
+    Bags are written as BagIt File Packaging Format 1.0; versions 0.93 and later can be read.
     """

@@ -1,4 +1,4 @@
-"""What the commands that make, update or complete a bag have in common: progress, and what an interruption left."""
+"""Shared by the commands that create, update or complete a bag: progress, and the message of an interruption."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from pressmark.reports import ERROR, Problem
 __all__ = ["Listener", "interruption_message"]
 
 STAGES = {
-    "examine": "looking at all names",
+    "examine": "checking all names",
     "hash": "hashing",
     "copy": "copying",
     "fetch": "downloading",
-    "check": "checking that nothing has changed meanwhile",
+    "check": "checking for concurrent changes",
     "tag": "writing tag files",
     "move": "moving everything into place",
     "recover": "finishing an interrupted run",
@@ -28,13 +28,13 @@ STAGES = {
 
 
 class Listener:
-    """Receives the events of a run on a bag: progress for the reporter, a line for each problem.
+    """Receives the events of an operation on a bag: shows progress, and prints a line for each problem.
 
-    :param on_problem: called with what was noticed; without it, that is a line on standard error
+    :param on_problem: called with each problem; by default, problems are printed to standard error
 
-    :ivar mode: how files came to the bag; empty where none did
-    :ivar moved: whether anything was changed, in this run or when an interrupted one was finished
-    :ivar read: what was read last
+    :ivar mode: how files were copied; empty if none were
+    :ivar moved: whether anything was changed, by this run or by finishing an interrupted one
+    :ivar read: the last progress of reading
     """
 
     def __init__(self, reporter: FileProgress, on_problem: Callable[[Problem], object] | None = None) -> None:
@@ -55,7 +55,7 @@ class Listener:
         elif isinstance(event, Copying):
             self.mode = event.mode
             if event.mode != "copy":
-                # Links and clones are made in no time; what takes long is reading.
+                # Links and clones take no time; reading does.
                 self._reporter.stage(STAGES["hash"], self._expected)
         elif isinstance(event, Progress):
             self.read = event
@@ -66,14 +66,14 @@ class Listener:
 
 
 def interruption_message(directory: bytes, ledger: Ledger | None) -> str:
-    """Return the last words of an interrupted change of a directory."""
+    """Return the message of an interrupted change of a directory."""
     from pressmark.bagit.changes.bag_transaction import is_decided  # only an interruption needs it
 
     try:
         if is_decided(os.path.realpath(directory)):
-            return "interrupted; the same call finishes it"
+            return "interrupted; run the same command again to finish the change"
     except BagError as error:
-        return f"interrupted; how far it came cannot be seen: {error}"
+        return f"interrupted; the state of the change is unknown: {error}"
     if ledger is None:
         return "interrupted; nothing was changed"
-    return f"interrupted; nothing was changed, and the same call goes on from {ledger.name}"
+    return f"interrupted; nothing was changed; run the same command again to continue from {ledger.name}"

@@ -1,4 +1,4 @@
-"""``pressmark bag complete``: what fetch.txt lists and is not there is downloaded."""
+"""``pressmark bag complete``: download the missing files that fetch.txt lists."""
 
 from __future__ import annotations
 
@@ -22,15 +22,14 @@ from pressmark.reports import Report
 __all__ = ["complete_command"]
 
 EPILOG = """\
-Only what is listed in every payload manifest, has a safe path in the payload and is not there yet is asked for. A file
-comes under a hidden name, may not be longer than fetch.txt says, and gets its own name only when all its checksums are
-right; so however the command is ended, no wrong or half a file is in the payload, and the same call goes on. Every
-redirection is judged like a URL of fetch.txt. fetch.txt stays as it is.
+Only missing files with a safe path in the payload that every payload manifest lists are downloaded. A file is written
+under a hidden name, must not be longer than fetch.txt states, and is renamed only after all its checksums match. If the
+command is interrupted, the payload contains no wrong or partial file, and running it again continues. Redirects are
+checked like URLs of fetch.txt. fetch.txt is not changed.
 
-Without urllib3 nothing can be downloaded: pip install 'pressmark[fetch]'.
+Downloads require urllib3: pip install 'pressmark[fetch]'.
 
-Exit status: 0 every file that fetch.txt lists is there, 1 one is not, 2 usage error (nothing was done), 130
-interrupted.
+Exit status: 0 no file that fetch.txt lists is missing, 1 some are, 2 usage error (nothing was done), 130 interrupted.
 
 \b
 Examples:
@@ -42,28 +41,28 @@ Examples:
 
 @click.command("complete", epilog=EPILOG, short_help="Download what fetch.txt lists.")
 @BAG
-@click.option("--allow-http", is_flag=True, help="Download without encryption, too (http:). Default: https: only.")
+@click.option("--allow-http", is_flag=True, help="Also allow unencrypted downloads (http:). Default: https: only.")
 @click.option(
     "--allow-host",
     "allow_hosts",
     metavar="HOST",
     multiple=True,
-    help="Ask HOST even if its address is private; repeatable.",
+    help="Allow HOST even if its address is private; repeatable.",
 )
-@click.option("--allow-private", is_flag=True, help="Ask hosts with private addresses, too, and those of this machine.")
-@click.option("--allow-file", is_flag=True, help="Copy from file: URLs, which may be any file that you can read.")
+@click.option("--allow-private", is_flag=True, help="Allow hosts with private addresses, including this machine.")
+@click.option("--allow-file", is_flag=True, help="Allow file: URLs, which can name any file that you can read.")
 @click.option(
     "--certificates",
     metavar="FILE",
     type=click.Path(readable=False),
     help="Trust the certificates in FILE instead of the system's.",
 )
-@click.option("--verify", is_flag=True, help="Read the files that are there, too, and compare their checksums.")
+@click.option("--verify", is_flag=True, help="Also read the files that are present, and verify their checksums.")
 @click.option(
     "--maximum",
     metavar="BYTES",
     type=click.IntRange(min=0),
-    help="Take no more than BYTES of a file whose length fetch.txt leaves open.",
+    help="Maximum size of a file whose length fetch.txt does not state.",
 )
 @click.option(
     "--timeout",
@@ -71,7 +70,7 @@ Examples:
     type=click.FloatRange(min=0, min_open=True),
     default=60.0,
     show_default=True,
-    help="Take a connection for broken when nothing has come for so long.",
+    help="Time without data after which a connection counts as broken.",
 )
 @click.option(
     "--retries",
@@ -79,7 +78,7 @@ Examples:
     type=click.IntRange(min=0),
     default=4,
     show_default=True,
-    help="Try a request N times again when the connection fails or the server is busy.",
+    help="Retry a request up to N times if the connection fails or the server is busy.",
 )
 @click.option(
     "--threads",
@@ -106,12 +105,12 @@ def complete_command(
     threads: int,
     progress: bool | None,
 ) -> int:
-    """Download the files that the fetch.txt of BAG lists and that are not there, and check them as they come.
+    """Download the missing files that the fetch.txt of BAG lists, and verify them.
 
-    Each file that could not be had is a line on standard output: "error", the kind, the path in the bag, and why, which
-    --json gives for programs. The others are downloaded all the same.
+    Each file that could not be downloaded is a line on standard output: "error", the kind, the path in the bag, and the
+    reason; --json prints JSON instead. The other files are downloaded all the same.
 
-    By default only https: is used, and no host with a private address is asked: fetch.txt is untrusted input.
+    By default, only https: URLs of hosts with public addresses are used: fetch.txt is untrusted input.
     """
     refuse_missing([os.fsencode(certificates)] if certificates else [])
     with contextlib.ExitStack() as stack:
@@ -139,7 +138,7 @@ def complete_command(
                     on_problem=problems.write,
                 )
         except KeyboardInterrupt:
-            raise Interrupted("interrupted; the same call goes on where it stopped") from None
+            raise Interrupted("interrupted; run the same command again to continue") from None
         problems.summarize(report)
         problems.flush()
         reporter.report(_verdict(bag, report, time.monotonic() - begin))
@@ -154,8 +153,8 @@ def _verdict(bag: bytes, report: Report, seconds: float) -> str:
         told = [f"{format_count(counts['files'], 'file')} downloaded", format_bytes(size), *format_rate(size, seconds)]
         pieces.append(", ".join(told))
     if counts["present"]:
-        pieces.append(f"{format_count(counts['present'], 'file')} of fetch.txt there before")
+        pieces.append(f"{format_count(counts['present'], 'file')} of fetch.txt present before")
     if counts["failed"]:
-        pieces.append(f"{format_count(counts['failed'], 'file')} not to be had")
-    state = "nothing is left to be fetched" if report.ok else "not complete"
+        pieces.append(f"{format_count(counts['failed'], 'file')} not downloaded")
+    state = "no file is missing" if report.ok else "not complete"
     return f"{os.fsdecode(bag)}: {state}: {'; '.join(pieces) or 'fetch.txt lists no file'}"

@@ -1,4 +1,4 @@
-"""``pressmark bag create``: files become the payload of a bag."""
+"""``pressmark bag create``: create a bag of files."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ __all__ = ["create_command"]
 COPIES = {"copy": "copied", "reflink": "cloned (reflink)", "hardlink": "hard-linked"}
 
 EPILOG = """\
-Nothing is moved, copied or written before everything in SOURCE was looked at: named pipes, sockets and devices, names
-that no manifest can hold, and names that differ only in Unicode normalization are refused, all of them listed. A bag
-appears whole or not at all: however the command is ended, SOURCE is as it was, or the next run of the same command
-finishes the bag. Empty directories stay on the disk, but no manifest can list them.
+SOURCE is checked before any file is moved, copied or written. Named pipes, sockets and devices, names that manifests
+cannot list, and names that differ only in Unicode normalization are refused, and all of them are listed. The bag is
+created as a whole or not at all: if the command is interrupted, SOURCE is unchanged, or running the same command again
+finishes the bag. Empty directories are kept on disk, but manifests cannot list them.
 
-Exit status: 0 all well, 1 a file failed or writing did, 2 usage error (nothing was done), 130 interrupted.
+Exit status: 0 success, 1 a file could not be read or written, 2 usage error (nothing was done), 130 interrupted.
 
 \b
 Examples:
@@ -50,7 +50,7 @@ Examples:
 """
 
 
-@click.command("create", epilog=EPILOG, short_help="Make a bag of files.")
+@click.command("create", epilog=EPILOG, short_help="Create a bag of files.")
 @click.argument("sources", metavar="SOURCE...", nargs=-1, required=True, type=click.Path(path_type=bytes))
 @click.option(
     "--output",
@@ -58,16 +58,15 @@ Examples:
     "destination",
     metavar="DESTINATION",
     type=click.Path(path_type=bytes),
-    help="Make the bag in the new directory DESTINATION, and leave SOURCE alone. Default: SOURCE becomes the bag.",
+    help="Create the bag in the new directory DESTINATION; SOURCE is not changed. Default: SOURCE becomes the bag.",
 )
 @ALGORITHM
-@info_options("Write the element LABEL with this VALUE into bag-info.txt; repeatable, also with the same")
+@info_options("Add the element LABEL with this VALUE to bag-info.txt; repeatable, also with the same")
 @click.option(
     "--mode",
     type=click.Choice(MODES),
-    help="With -o: copy (the default); share the blocks on the disk until one of the two is written to, where the file"
-    " system can (reflink); make hard links, which are one file under two names; or reflink where it goes and else"
-    " copy (auto).",
+    help="With -o: copy files (the default); share their blocks until one of both is changed (reflink), if the file"
+    " system supports it; create hard links; or reflink if supported and else copy (auto).",
 )
 @click.option(
     "--tag-file",
@@ -75,19 +74,19 @@ Examples:
     metavar="FILE",
     multiple=True,
     type=click.Path(path_type=bytes),
-    help="Put a copy of FILE beside the payload, as a tag file of its name; repeatable.",
+    help="Add a copy of FILE as a tag file with the same name; repeatable.",
 )
 @click.option(
     "--links",
     type=click.Choice(["refuse", "follow"]),
     default="refuse",
     show_default=True,
-    help="Refuse symbolic links, or take what they lead to.",
+    help="Refuse symbolic links, or include their targets.",
 )
 @click.option(
     "--nested",
     is_flag=True,
-    help="Make a bag of SOURCE even if it is a bag itself, which then is the payload.",
+    help="Create the bag even if SOURCE is a bag, which becomes the payload.",
 )
 @LEDGER
 @THREADS
@@ -108,25 +107,24 @@ def create_command(
     read: str,
     progress: bool | None,
 ) -> int:
-    """Make the directory SOURCE a bag: what is in it moves to SOURCE/data, manifests and bag-info.txt come beside it.
+    """Make the directory SOURCE a bag: its content moves to SOURCE/data; manifests and bag-info.txt are added.
 
-    With -o the bag is made elsewhere, of a copy; each file is read once, for the copy and all its checksums. Of one
-    directory SOURCE, the content becomes the payload. Of several SOURCE, files or directories, each lies in the payload
-    under its own name.
+    With -o the bag is a copy in a new directory. Each file is read once, to copy it and to compute all its checksums.
+    The payload is the content of a single directory SOURCE; several files or directories SOURCE keep their names.
 
-    Without -a the checksums are SHA-512. Payload-Oxum is written by itself, and so are Bagging-Date, Bag-Size and
-    Bag-Software-Agent where they are not given.
+    The default checksum is SHA-512. Payload-Oxum is always computed; Bagging-Date, Bag-Size and Bag-Software-Agent are
+    added unless they are given.
     """
     names = parse_algorithms(algorithms) or ("sha512",)
     elements = parse_elements(settings, info_file)
     if destination is None:
         if len(sources) > 1:
-            raise CallError("several SOURCE need -o DESTINATION, the directory to make the bag in")
+            raise CallError("several SOURCE require -o DESTINATION, the directory of the new bag")
         if mode is not None:
-            raise CallError("--mode goes with -o only: without it nothing is copied")
+            raise CallError("--mode requires -o: without it nothing is copied")
         refuse_inside(ledger, sources[0])
     elif ledger is not None:
-        raise CallError("--ledger: it does not go with -o, for what is copied has to be read")
+        raise CallError("--ledger: not supported with -o, because copying reads all files")
     refuse_missing(sources, directories=destination is None)
     refuse_missing(tag_files)
     with contextlib.ExitStack() as stack:
@@ -156,10 +154,10 @@ def create_command(
         except Failure:
             if not reporter.failed:
                 raise
-            # Each reason was listed; the error itself only has the first few.
+            # All problems were printed; the error contains only the first few.
             place = os.fsdecode(destination or sources[0])
             raise Failure(
-                f"{place}: no bag was made: {format_count(reporter.failed, 'problem')}; nothing was changed"
+                f"{place}: no bag was created: {format_count(reporter.failed, 'problem')}; nothing was changed"
             ) from None
         except LedgerError as error:
             raise Failure(str(error)) from None
@@ -174,4 +172,4 @@ def _report(bag: Bag, mode: str, seconds: float) -> str:
     pieces = [format_count(files, "file"), format_bytes(octets), *format_rate(octets, seconds)]
     if mode in COPIES:
         pieces.append(COPIES[mode])
-    return f"{os.fsdecode(bag.path)}: it is a bag now: {', '.join(pieces)}; {', '.join(bag.algorithms)}"
+    return f"{os.fsdecode(bag.path)}: bag created: {', '.join(pieces)}; {', '.join(bag.algorithms)}"

@@ -1,4 +1,4 @@
-"""Metadata elements as a call gives them, for bag-info.txt."""
+"""Options for elements of bag-info.txt."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def info_options(meaning: str) -> Callable[[Function], Function]:
-    """Add ``--info``, with its ``meaning``, and ``--info-file``; :func:`parse_elements` takes what they give."""
+    """Add ``--info``, described by ``meaning``, and ``--info-file``; :func:`parse_elements` reads their values."""
 
     def added(function: Function) -> Function:
         for decorator in (
@@ -27,8 +27,8 @@ def info_options(meaning: str) -> Callable[[Function], Function]:
                 "--info-file",
                 metavar="FILE",
                 type=click.Path(readable=False, allow_dash=True),
-                help='Take the elements of FILE, lines like those of bag-info.txt ("-": from standard input); --info'
-                " comes after them. Its Payload-Oxum is not taken: that is counted.",
+                help='Read elements from FILE, in the format of bag-info.txt ("-": standard input); --info adds to'
+                " them. Payload-Oxum is ignored, because it is computed.",
             ),
             click.option("--info", "settings", metavar="LABEL=VALUE", multiple=True, help=f"{meaning} LABEL."),
         ):
@@ -39,7 +39,7 @@ def info_options(meaning: str) -> Callable[[Function], Function]:
 
 
 def parse_elements(settings: Sequence[str], file: str | None) -> list[tuple[str, str]]:
-    """Return the elements of ``file`` and, after them, of ``settings``, each ``label=value``."""
+    """Return the elements in ``file``, followed by those in ``settings``, each ``label=value``."""
     elements = [] if file is None else _read(file)
     for setting in settings:
         label, equals, value = setting.partition("=")
@@ -50,7 +50,7 @@ def parse_elements(settings: Sequence[str], file: str | None) -> list[tuple[str,
         except ValueError as error:
             raise CallError(f"--info {quoted(setting)}: {error}") from None
         if _is_counted(label):
-            raise CallError(f"--info {quoted(setting)}: it is counted, not given")
+            raise CallError(f"--info {quoted(setting)}: Payload-Oxum is computed; omit it")
         elements.append((label, value))
     return elements
 
@@ -62,7 +62,7 @@ def _read(file: str) -> list[tuple[str, str]]:
     for problem in problems:
         if problem.severity == "error":
             raise CallError(f"{source.name}: {problem.message}")
-    # That of another bag, whose bag-info.txt serves as a template.
+    # The file can be the bag-info.txt of another bag, with its Payload-Oxum.
     return [(label, value) for label, value in info.elements if value and not _is_counted(label)]
 
 

@@ -1,4 +1,4 @@
-"""``pressmark bag info``: what a bag says of itself."""
+"""``pressmark bag info``: show the metadata of a bag."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pressmark.cli.common.file_progress import format_bytes, format_count
 __all__ = ["info_command"]
 
 EPILOG = """\
-Exit status: 0 all well, 1 reading failed, 2 usage error or BAG is not a bag.
+Exit status: 0 success, 1 reading failed, 2 usage error, or BAG is not a bag.
 
 \b
 Examples:
@@ -26,13 +26,13 @@ Examples:
 """
 
 
-@click.command("info", epilog=EPILOG, short_help="Show what a bag says of itself.")
+@click.command("info", epilog=EPILOG, short_help="Show the metadata of a bag.")
 @BAG
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def info_command(bag: bytes, as_json: bool) -> None:
-    """Print the version of BagIt that BAG is made by, its algorithms and the elements of its bag-info.txt, in order.
+    """Print the BagIt version of BAG, its algorithms, and the elements of its bag-info.txt in order.
 
-    Nothing is checked: "pressmark bag validate" does that.
+    Nothing is checked; use "pressmark bag validate" for that.
     """
     with bag_errors():
         opened = Bag.open(bag)
@@ -45,7 +45,7 @@ def info_command(bag: bytes, as_json: bool) -> None:
 
 
 def describe(bag: Bag) -> dict[str, Any]:
-    """Return all that a bag says of itself, as ``--json`` prints it."""
+    """Return the metadata of a bag, as ``--json`` prints it."""
     return {
         "path": os.fsdecode(bag.path),
         "version": ".".join(map(str, bag.version)),
@@ -79,7 +79,7 @@ def _lines(about: dict[str, Any]) -> Iterator[str]:
 
 def _payload(oxum: str | None) -> str:
     if oxum is None:
-        return "bag-info.txt has no Payload-Oxum"
+        return "no Payload-Oxum in bag-info.txt"
     size, _, files = oxum.partition(".")
     if not (size.isascii() and size.isdigit() and files.isascii() and files.isdigit()):
         return oxum

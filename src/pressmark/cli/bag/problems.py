@@ -1,4 +1,4 @@
-"""What is wrong with a bag, on standard output: a line for people or a JSON object for programs."""
+"""Print the problems of bags: a line for people, or a JSON object for programs."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ __all__ = ["Problems"]
 
 
 class Problems:
-    """Writes problems, some of them at a time.
+    """Writes problems, buffered.
 
-    :param as_json: JSON lines instead of text
-    :param several: there are several bags, and each problem says of which
-    :param go_on: a reader who leaves does not end what is done to a bag
+    :param as_json: write JSON lines instead of text
+    :param several: there are several bags, so each problem names its bag
+    :param go_on: continue the operation if the reader of standard output leaves
 
-    :ivar report: how many problems there were, of all bags; it keeps none of them
+    :ivar report: number of problems of all bags; problems are not kept
     """
 
     def __init__(self, sink: Sink, as_json: bool, *, several: bool = False, go_on: bool = False) -> None:
@@ -33,11 +33,11 @@ class Problems:
         self._bag = b""
 
     def begin(self, bag: bytes) -> None:
-        """Say that what follows is about ``bag``."""
+        """Set the bag of the following problems."""
         self._bag = bag
 
     def write(self, problem: Problem) -> None:
-        """Write one problem, soon."""
+        """Write a problem."""
         self.report.add([problem])
         if self._as_json:
             self._add_json(problem.record(), of_bag=True)
@@ -45,22 +45,22 @@ class Problems:
             self.write_line(problem_text(problem, self._bag if self._several else b"").encode())
 
     def write_line(self, line: bytes) -> None:
-        """Write a line that is no problem, soon."""
+        """Write a line that is not a problem."""
         self._lines.add(line + b"\n")
 
     def summarize(self, report: Report, *, of_bag: bool = True, **more: Any) -> None:
-        """Write the summary of a report in JSON, where that is wanted, with ``more`` in front.
+        """With JSON, write the summary of a report, preceded by ``more``.
 
-        :param of_bag: it is about this bag, not about all of them
+        :param of_bag: whether the summary is about this bag, not about all bags
         """
         if self._as_json:
             summary = {**more, **report.summary()}
-            # Here all were written, whether the report keeps them or not.
+            # All problems were written, even those that the report does not keep.
             summary.pop("omitted", None)
             self._add_json({"summary": summary}, of_bag)
 
     def flush(self) -> None:
-        """Write what waits."""
+        """Write buffered lines."""
         self._lines.flush()
 
     def _add_json(self, record: dict[str, Any], of_bag: bool) -> None:

@@ -1,4 +1,4 @@
-"""``pressmark bag update``: a bag is brought up to date, and nothing that is damaged gets a new checksum."""
+"""``pressmark bag update``: change a bag; damaged files are never given new checksums."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from pressmark.errors import BagInvalidError, LedgerError, quoted
 __all__ = ["update_command"]
 
 EPILOG = """\
-Everything is verified first, in the same read that computes new checksums, and a file that is not as the manifests say
-stops the update: all such files are listed, and nothing is changed. Only --accept takes the payload over as it is. The
-change is made whole or not at all: however the command is ended, the bag is as it was, or the next run of the same
-command finishes the change. Elements of bag-info.txt that are not changed keep every byte, and all keep their order.
+All files are verified first, in the same read that computes new checksums. Files that do not match the manifests stop
+the update: they are listed, and nothing is changed, unless --accept allows the change. The update is made as a whole or
+not at all: if the command is interrupted, the bag is unchanged, or running the same command again finishes the change.
+Unchanged elements of bag-info.txt keep their bytes, and all elements keep their order.
 
-Exit status: 0 all well, 1 the bag is not as its manifests say or reading or writing failed, 2 usage error
-(nothing was done), 130 interrupted.
+Exit status: 0 success, 1 the bag does not match its manifests, or reading or writing failed, 2 usage error (nothing was
+done), 130 interrupted.
 
 \b
 Examples:
@@ -48,7 +48,7 @@ Examples:
     "add",
     metavar="NAME[,NAME]...",
     multiple=True,
-    help='Write manifests of these algorithms, too; "pressmark bag create --help" lists them.',
+    help='Add manifests of these algorithms; "pressmark bag create --help" lists them.',
 )
 @click.option(
     "--drop-algorithm",
@@ -57,19 +57,19 @@ Examples:
     multiple=True,
     help="Remove the manifests of these algorithms.",
 )
-@info_options("Give the element LABEL this VALUE, in the place of all that are called so; repeatable, with the same")
+@info_options("Replace all elements LABEL by one with this VALUE; repeatable, also with the same")
 @click.option("--remove-info", "removed", metavar="LABEL", multiple=True, help="Remove all elements LABEL; repeatable.")
 @click.option(
     "--accept",
     metavar="WORD[,WORD]...",
     multiple=True,
-    help="Take over as they are: payload files that were added, removed or changed, and changed tag-files; repeatable.",
+    help="Accept payload files that were added, removed or changed, or changed tag-files; repeatable.",
 )
 @click.option(
     "--rewrite",
     is_flag=True,
-    help="Write all manifests anew. Where lines are not as version 1.0 wants them, such as md5sum's, this is done"
-    " unasked.",
+    help="Rewrite all manifests. Manifests in a format that version 1.0 does not allow, such as md5sum's, are always"
+    " rewritten.",
 )
 @click.option(
     "--metadata-only",
@@ -97,11 +97,11 @@ def update_command(
     read: str,
     progress: bool | None,
 ) -> int:
-    """Bring BAG up to version 1.0 of BagIt and to what the options ask for.
+    """Update BAG to version 1.0 of BagIt, and apply the changes that the options request.
 
-    Manifests that need no change are left alone. Each problem is a line on standard output: "error" or "warning", the
-    kind, the path in the bag, and what is the matter; --json gives them for programs. Errors stop the update; warnings
-    are what it mends, takes over as --accept says, or leaves as it is.
+    Manifests that need no change are kept. Each problem is a line on standard output: "error" or "warning", the kind,
+    the path in the bag, and a message; --json prints JSON instead. Errors stop the update. Warnings are problems that
+    the update fixes, that --accept allows, or that are not affected.
     """
     info: dict[str, list[str] | None] = dict.fromkeys(removed)
     for label, value in parse_elements(settings, info_file):
@@ -112,7 +112,7 @@ def update_command(
             raise CallError(f"--accept {quoted(word)}: expected {', '.join(ACCEPTED)}")
     added, dropped = parse_algorithms(add), [name for names in drop for name in names.split(",")]
     if metadata_only and (added or accepted or rewrite or ledger):
-        raise CallError("--metadata-only goes with --info, --remove-info and --drop-algorithm: the payload is not read")
+        raise CallError("--metadata-only: supported with --info, --remove-info and --drop-algorithm only")
     refuse_missing([bag], directories=True)
     refuse_inside(ledger, bag)
     with contextlib.ExitStack() as stack:
@@ -161,7 +161,7 @@ def update_command(
 
 
 def _report(bag: Bag, listener: Listener, seconds: float) -> str:
-    state = "it is as it shall be" if listener.moved else "nothing had to be changed"
+    state = "bag updated" if listener.moved else "no change needed"
     pieces = []
     if listener.read.files:
         size = listener.read.bytes

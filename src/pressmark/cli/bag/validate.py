@@ -1,4 +1,4 @@
-"""``pressmark bag validate``: is a bag what its manifests say, and made as the specification says?"""
+"""``pressmark bag validate``: check bags against their manifests and the specification."""
 
 from __future__ import annotations
 
@@ -34,23 +34,22 @@ if TYPE_CHECKING:
 
 __all__ = ["validate_command"]
 
-# What is said of a bag, well and not: no level but "full" may call it valid.
+# The verdicts for success and failure: only the level "full" can call a bag valid.
 VERDICTS = {
     "full": ("valid", "invalid"),
     "complete": ("complete (checksums were not verified)", "not complete"),
-    "oxum": ("as its Payload-Oxum says (checksums were not verified)", "not as its Payload-Oxum says"),
+    "oxum": ("matches its Payload-Oxum (checksums were not verified)", "does not match its Payload-Oxum"),
 }
 
-# A bag, its report or why it could not be validated, and the seconds that took where that is known.
+# A bag, its report or the error that prevented it, and the duration in seconds if known.
 _Validated = tuple[bytes, BagReport | BagError, float | None]
 
 EPILOG = """\
-Problems are listed as they are found, in one run: an early one hides no later one. Their kinds are explained in the
-documentation (bagit-problems). A warning breaks no rule that binds and leaves the bag valid. Nothing outside of BAG is
-read, whatever a manifest or a symbolic link says; nothing in it is changed.
+All problems are listed in one run. The documentation explains their kinds (bagit-problems). A bag with warnings is
+valid. No file outside BAG is read, whatever manifests and symbolic links contain, and no file is changed.
 
-Exit status: 0 every bag is valid (at the level asked for; warnings or not), 1 one is not or reading failed, 2 usage
-error (nothing was done), 130 interrupted.
+Exit status: 0 every bag is valid at the requested level (warnings allowed), 1 a bag is invalid or reading failed, 2
+usage error (nothing was done), 130 interrupted.
 
 \b
 Examples:
@@ -62,15 +61,15 @@ Examples:
 
 
 @click.command("validate", epilog=EPILOG, short_help="Check bags against their manifests.")
-# One that cannot be read has failed, and is no reason to validate none of the others.
+# An unreadable bag is a failure, not a usage error: the other bags are validated.
 @click.argument("bags", metavar="BAG...", nargs=-1, required=True, type=click.Path(readable=False, path_type=bytes))
 @click.option(
     "--level",
     type=click.Choice(["full", "complete", "oxum"]),
     default="full",
     show_default=True,
-    help="Verify every checksum; or only that all files are there and no others; or only that number and size of the"
-    " payload files are as Payload-Oxum says.",
+    help="full: verify all checksums; complete: check only which files exist; oxum: compare only number and size of the"
+    " payload files with Payload-Oxum.",
 )
 @JSON
 @LEDGER
@@ -78,20 +77,20 @@ Examples:
     "--profile",
     metavar="PROFILE",
     type=click.Path(readable=False),
-    help="Check against the BagIt Profile in the file PROFILE, too.",
+    help="Also check against the BagIt Profile in the file PROFILE.",
 )
 @click.option(
     "--lenient",
     is_flag=True,
-    help="Take blank lines in manifests and in fetch.txt, which old tools wrote, for warnings.",
+    help="Report blank lines in manifests and in fetch.txt, which old tools wrote, as warnings.",
 )
 @click.option(
     "--links",
     type=click.Choice(["inside", "trusted"]),
     default="inside",
     show_default=True,
-    help="Follow symbolic links inside of BAG only, with a warning each; or all of them, wherever they lead: for your"
-    " own link farms, not for bags from others.",
+    help="Follow symbolic links that stay inside BAG, with a warning for each, or all links. Use trusted for your own"
+    " bags only.",
 )
 @THREADS
 @READ
@@ -110,29 +109,29 @@ def validate_command(
     as_json: bool,
     workers: Workers | None,
 ) -> int:
-    """Check each BAG, a bag's base directory, and list everything that is wrong with it.
+    """Check each BAG, the base directory of a bag, and list all its problems.
 
-    Each problem is a line on standard output: "error" or "warning", the kind, the path in the bag, and what is the
-    matter. What is not printable in a path is escaped; --json gives it exactly, with what was expected and found and
-    the section of the specification. The verdict, with counts, goes to standard error.
+    Each problem is a line on standard output: "error" or "warning", the kind, the path in the bag, and a message. Paths
+    with unprintable characters are escaped; --json prints them exactly, with expected and found values and the section
+    of the specification. The verdict, with counts, is printed to standard error.
 
-    The validation of a large bag can be made resumable: with --ledger, what was verified before an interruption is not
-    read again by the same call.
+    With --ledger, an interrupted validation can be resumed: running the same command again does not read verified
+    files.
     """
     refuse_missing(bags, directories=True)
     several = len(bags) > 1
     if ledger is not None and several:
-        raise CallError("--ledger: it is for one bag; validate them one after another, each with its own")
+        raise CallError("--ledger: not supported with several bags; validate each bag with its own ledger")
     refuse_inside(ledger, bags[0])
     if workers is not None:
         workers.refuse(
-            (ledger is not None, "--ledger: with workers, --work and --resume continue a run; leave it out or"),
+            (ledger is not None, "--ledger: with workers, --work and --resume continue a run; omit it or"),
             (threads, "--threads: each worker has one thread;"),
             (read == "sequential", "--read sequential: workers read several files at the same time;"),
         )
     chosen = None
     if profile is not None:
-        # Here and not above: few validations need what a profile needs.
+        # Imported here because few validations have a profile.
         from pressmark.bagit import Profile
 
         chosen = Profile.load(profile)
@@ -149,7 +148,7 @@ def validate_command(
             for bag in bags:
                 yield from walk(bag, links="skip")
 
-        # Without checksums next to nothing is read, and sizes say nothing of how long it takes.
+        # Without checksums little is read, so sizes do not predict the duration.
         sized = files if level == "full" else None
         reporter = stack.enter_context(
             FileProgress(progress_mode(progress, sink), sized, problems.flush, transient=True)
@@ -166,7 +165,7 @@ def validate_command(
                 reports = validate_by_workers(workers, bags, rules, problems, reporter)
             for bag, report, seconds in reports:
                 if isinstance(report, BagError):
-                    # It was there a moment ago: an item that failed, not a wrong call.
+                    # The bag existed a moment ago: a failure, not a usage error.
                     failed += 1
                     reporter.fail(str(report))
                     continue
@@ -174,7 +173,7 @@ def validate_command(
                 counts.update(report.counts)
                 problems.summarize(report)
                 problems.flush()
-                # What is in a ledger was not read.
+                # Files in a ledger were not read.
                 reporter.report(_verdict(bag, level, report, None if journal else seconds))
             if several:
                 problems.report.counts.update(counts)
@@ -188,14 +187,14 @@ def validate_command(
         except KeyboardInterrupt:
             raise Interrupted(interruption_message(journal)) from None
     if several:
-        say(f"{format_count(len(bags), 'bag')}, {failed} of them {VERDICTS[level][1]}")
+        say(f"{format_count(len(bags), 'bag')}; {failed} {VERDICTS[level][1]}")
     return Failure.exit_code if failed else 0
 
 
 def _validated(
     bags: tuple[bytes, ...], how: dict[str, Any], problems: Problems, reporter: FileProgress
 ) -> Iterator[_Validated]:
-    """Validate bags one after another, and write their problems as they are found."""
+    """Validate bags one after another, and write their problems."""
     for bag in bags:
         problems.begin(bag)
         begin = time.monotonic()
@@ -209,18 +208,18 @@ def _validated(
 
 
 def _opened(ledger: str | None, bag: bytes) -> Ledger | None:
-    """Open the ledger; of a bag that has no checksums, none is kept."""
+    """Open the ledger, unless the bag has no checksums."""
     if ledger is None:
         return None
     try:
         algorithms = BagTags.open(bag).algorithms
     except BagError:
-        return None  # its validation says why
+        return None  # the validation reports the error
     return open_ledger(ledger, algorithms, [bag]) if algorithms else None
 
 
 def _verdict(bag: bytes, level: str, report: Report, seconds: float | None) -> str:
-    """Return what is said of a bag in the end; ``seconds`` that its reading took, where that means something."""
+    """Return the verdict on a bag; ``seconds`` is the duration of reading, if known."""
     well, not_well = VERDICTS[level]
     summary = report.summary()
     pieces = [format_count(summary[f"{word}s"], word) for word in ("error", "warning") if summary[f"{word}s"]]
