@@ -2,7 +2,8 @@
 
 Tests that compare the two use the fixture ``twins``. Properties with expensive examples use ``implementations`` and try
 each example under all of them. ``PRESSMARK_IMPLEMENTATION=pure`` (or ``native``) restricts the run to one of the two.
-Without the native extensions only the pure half runs, and the header reports it; with ``--require-native`` it fails.
+Without the native extensions only the pure half runs, and the header reports it; ``--require-native`` makes that an
+error.
 """
 
 from __future__ import annotations
