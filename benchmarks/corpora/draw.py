@@ -1,4 +1,4 @@
-"""Seeded choices that are the same in every version of Python."""
+"""Random choices from a seed, the same in every version of Python."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ T = TypeVar("T")
 
 
 class Draw:
-    """Choices built on ``random.Random(seed).random()`` alone, the one sequence that Python promises to keep."""
+    """Choices based on ``random.Random(seed).random()``, the only sequence that Python promises not to change."""
 
     def __init__(self, seed: str) -> None:
         self.random = random.Random(seed).random
 
     def chance(self, share: float) -> bool:
-        """Return whether something happens that happens in ``share`` of all cases."""
+        """Return True with the probability ``share``."""
         return self.random() < share
 
     def between(self, low: int, high: int) -> int:
-        """Return a number from ``low`` to ``high``, both included."""
+        """Return an integer from ``low`` to ``high``, inclusive."""
         return low + int(self.random() * (high - low + 1))
 
     def pick(self, items: Sequence[T]) -> T:

@@ -1,6 +1,6 @@
-"""Identifiers that try to break a layout: everything that no real collection should hold and some do.
+"""Identifiers that try to break a layout. Some occur in real collections.
 
-No NUL and nothing but what a line of NUL-delimited text can carry, so that every door gets the same.
+None contains a NUL, so that NUL-delimited lines carry all of them.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ _FIXED = (
     "a;b", "#", "@", "{}", "[]", "'",
 )  # fmt: skip
 _NOT_UTF8 = tuple(
-    octets.decode("utf-8", "surrogateescape")
-    for octets in (b"\xff", b"caf\xe9", b"\xc0\xaf", b"\xed\xa0\x80", b"a\xf8\x88b")
+    encoded.decode("utf-8", "surrogateescape")
+    for encoded in (b"\xff", b"caf\xe9", b"\xc0\xaf", b"\xed\xa0\x80", b"a\xf8\x88b")
 )
 _PIECES = (
     "/", "//", ".", "..", ":", "%", "^", "=", "~", "-", " ", "\\", "\t", "\n", "\x1b", "\x7f", "\xa0", "\u2010",
@@ -29,7 +29,7 @@ _PIECES = (
 
 
 def hostile(draw: Draw) -> str:
-    """Draw one: a known trouble-maker, octets that are not UTF-8, something endless, or trouble at random."""
+    """Draw a hostile identifier: a fixed one, bytes that are not UTF-8, a very long one, or a random mix."""
     kind = draw.random()
     if kind < 0.5:
         return draw.pick(_FIXED)

@@ -1,4 +1,4 @@
-"""The shapes of identifiers: one function each, which draws one identifier in the shares seen in real collections."""
+"""The shapes of identifiers: each function draws one identifier, with the shares of real collections."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def ark(draw: Draw) -> str:
 
 
 def doi(draw: Draw) -> str:
-    """Draw a DOI of 13 to 42 characters, four of ten in mixed case (which DOIs ignore), one in 200 with a SICI."""
+    """Draw a DOI of 13 to 42 characters, 40 % in mixed case (DOIs ignore case), one in 200 with a SICI."""
     prefix = f"10.{draw.digits(4)}"
     year = draw.between(1970, 2025)
     kind = draw.random()
@@ -91,14 +91,14 @@ def fedora_pid(draw: Draw) -> str:
 
 
 def druid(draw: Draw) -> str:
-    """Draw one of Stanford's druids, the shape that OCFL 0010 was written for."""
+    """Draw one of Stanford's druids, the model of OCFL 0010."""
     letters = "bcdfghjkmnpqrstvwxyz"
     text, digits = draw.text, draw.digits
     return f"druid:{text(letters, 2)}{digits(3)}{text(letters, 2)}{digits(4)}"
 
 
 def urn_nbn(draw: Draw) -> str:
-    """Draw a URN:NBN of the German and Finnish national libraries' patterns."""
+    """Draw a URN:NBN in the patterns of the German, Finnish and Swedish national libraries."""
     kind = draw.random()
     if kind < 0.4:
         return f"urn:nbn:de:gbv:{draw.digits(1)}:1-{draw.digits(10)}-{draw.digits(9)}-{draw.digits(1)}"
@@ -110,7 +110,7 @@ def urn_nbn(draw: Draw) -> str:
 
 
 def handle(draw: Draw) -> str:
-    """Draw a handle: a HathiTrust one, or one of the short ones of DSpace."""
+    """Draw a handle of HathiTrust, or a short one of DSpace."""
     if draw.chance(0.3):
         return f"2027/{hathitrust(draw)}"
     return f"{draw.pick(('1721.1', '2142', '10023', '1813', '20.500.12111'))}/{draw.digits(draw.between(3, 6))}"
@@ -128,7 +128,7 @@ def uuid(draw: Draw) -> str:
 
 
 def vitro(draw: Draw) -> str:
-    """Draw the URI of a file in a VIVO installation; a tenth lie outside its namespace."""
+    """Draw the URI of a file in a VIVO installation; 10 % are outside its namespace."""
     if draw.chance(0.9):
         return f"http://vivo.mydomain.edu/file/n{draw.digits(draw.between(2, 6))}"
     return f"http://vivo.mydomain.edu/individual/{draw.text(LOWER, draw.between(4, 12))}{draw.digits(4)}"
@@ -149,7 +149,7 @@ def _name(draw: Draw, foreign_share: float) -> str:
     separator = " " if draw.chance(0.3) else draw.pick(("_", "-", ""))
     words = [draw.pick(_WORDS) for _ in range(draw.between(1, 3))]
     if draw.chance(foreign_share):
-        # Half the disks of estates come from systems that decompose accents.
+        # Half of such disks come from systems that decompose accents.
         words.append(unicodedata.normalize(draw.pick(("NFC", "NFD")), draw.pick(_FOREIGN)))
     if draw.chance(0.6):
         words.append(draw.digits(draw.between(1, 4)))
@@ -157,7 +157,7 @@ def _name(draw: Draw, foreign_share: float) -> str:
 
 
 def disk_path(draw: Draw) -> str:
-    """Draw a path of an estate's disk: 30 % of names with spaces, 4 % not ASCII, some that other systems refuse."""
+    """Draw a path of a private disk: 30 % of names with spaces, 4 % not ASCII, some not allowed on other systems."""
     folders = [_name(draw, 0.02) for _ in range(min(draw.between(1, 8), draw.between(1, 12)))]
     name = _name(draw, 0.04)
     odd = draw.random()

@@ -42,7 +42,7 @@ print(json.dumps({
     "seconds": time.perf_counter() - begin,
     "spilled": found.spilled,
     "threads": found.threads,
-    "shared": {one.name: one.clashes.equal for one in found.layouts},
+    "shared": {one.name: one.collisions.equal for one in found.layouts},
     "directories": {one.name: one.directories.total for one in found.layouts},
     "mapping": {one.name: one.throughput.seconds for one in found.layouts},
 }))

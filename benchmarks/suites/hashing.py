@@ -36,46 +36,24 @@ DEFAULT = (
     *("sha512", "md5", "sha256", "sha1", "sha384", "blake2b-512", "blake3", "xxh128", "sha3-256"),
     *("sha512,md5", "sha256,md5", "sha512,sha256,md5", "sha512,blake3"),
 )
-# Commands that read file names from a pipe; {jobs} is the number of processes or threads.
-PROCESSES = "xargs -0 -n {share} -P {jobs} "
-AT_ONCE = "xargs -0 -n 100000 "
+# The command line tools of each set of algorithms.
 PEERS = {
-    "sha512": {
-        "sha512sum": PROCESSES + "sha512sum",
-        "openssl": PROCESSES + "openssl dgst -sha512 -r",
-        "rhash": PROCESSES + "rhash --sha512",
-    },
-    "sha384": {"sha384sum": PROCESSES + "sha384sum", "openssl": PROCESSES + "openssl dgst -sha384 -r"},
-    "sha256": {
-        "sha256sum": PROCESSES + "sha256sum",
-        "openssl": PROCESSES + "openssl dgst -sha256 -r",
-        "hashdeep": AT_ONCE + "hashdeep -c sha256 -j {jobs}",
-        "rhash": PROCESSES + "rhash --sha256",
-    },
-    "sha1": {
-        "sha1sum": PROCESSES + "sha1sum",
-        "openssl": PROCESSES + "openssl dgst -sha1 -r",
-        "hashdeep": AT_ONCE + "hashdeep -c sha1 -j {jobs}",
-        "rhash": PROCESSES + "rhash --sha1",
-    },
-    "md5": {
-        "md5sum": PROCESSES + "md5sum",
-        "openssl": PROCESSES + "openssl dgst -md5 -r",
-        "hashdeep": AT_ONCE + "hashdeep -c md5 -j {jobs}",
-        "rhash": PROCESSES + "rhash --md5",
-    },
-    "blake2b-512": {"b2sum": PROCESSES + "b2sum", "openssl": PROCESSES + "openssl dgst -blake2b512 -r"},
-    "sha3-256": {"openssl": PROCESSES + "openssl dgst -sha3-256 -r", "rhash": PROCESSES + "rhash --sha3-256"},
-    "blake3": {"b3sum": AT_ONCE + "b3sum --num-threads {jobs}"},
-    "xxh128": {"xxhsum": PROCESSES + "xxhsum -H2"},
+    "sha512": ("sha512sum", "openssl dgst -sha512 -r", "rhash --sha512"),
+    "sha384": ("sha384sum", "openssl dgst -sha384 -r"),
+    "sha256": ("sha256sum", "openssl dgst -sha256 -r", "hashdeep -c sha256", "rhash --sha256"),
+    "sha1": ("sha1sum", "openssl dgst -sha1 -r", "hashdeep -c sha1", "rhash --sha1"),
+    "md5": ("md5sum", "openssl dgst -md5 -r", "hashdeep -c md5", "rhash --md5"),
+    "blake2b-512": ("b2sum", "openssl dgst -blake2b512 -r"),
+    "sha3-256": ("openssl dgst -sha3-256 -r", "rhash --sha3-256"),
+    "blake3": ("b3sum",),
+    "xxh128": ("xxhsum -H2",),
     # Several digests from one read: only these two tools have them.
-    "sha256,md5": {
-        "hashdeep": AT_ONCE + "hashdeep -c sha256,md5 -j {jobs}",
-        "rhash": PROCESSES + "rhash --sha256 --md5",
-    },
-    "sha512,md5": {"rhash": PROCESSES + "rhash --sha512 --md5"},
-    "sha512,sha256,md5": {"rhash": PROCESSES + "rhash --sha512 --sha256 --md5"},
+    "sha256,md5": ("hashdeep -c sha256,md5", "rhash --sha256 --md5"),
+    "sha512,md5": ("rhash --sha512 --md5",),
+    "sha512,sha256,md5": ("rhash --sha512 --sha256 --md5",),
 }
+# The options of the tools that have threads; of the others xargs runs several processes.
+THREADS = {"hashdeep": "-j", "b3sum": "--num-threads"}
 FILES_OF_A_PROCESS = 2000
 
 # The least ratio to hashlib in every cell: with AVX-512, and without.
@@ -176,8 +154,12 @@ def with_pressmark(paths: list[str], names: Sequence[str], threads: int) -> None
 
 
 def with_tool(paths: list[str], command: str, threads: int) -> None:
-    share = min(max(1, -(-len(paths) // threads)), FILES_OF_A_PROCESS)
-    words = command.format(jobs=threads, share=share).split()
+    option = THREADS.get(command.split()[0])
+    if option:
+        words = ["xargs", "-0", "-n", "100000", *command.split(), option, str(threads)]
+    else:
+        share = min(max(1, -(-len(paths) // threads)), FILES_OF_A_PROCESS)
+        words = ["xargs", "-0", "-n", str(share), "-P", str(threads), *command.split()]
     subprocess.run(words, input=b"\0".join(map(os.fsencode, paths)), stdout=subprocess.DEVNULL, check=True)
 
 
@@ -185,11 +167,12 @@ def measure(shape: str, paths: list[str], combination: str, threads: int, runs: 
     """Time Pressmark and ``others`` in turn; tools that are not installed are left out."""
     names = algorithm_names(combination.split(","))
     subjects = {"ours": timed(functools.partial(with_pressmark, paths, names, threads))}
+    commands = {command.split()[0]: command for command in PEERS.get(combination, ())}
     for other in others:
         if other == "hashlib":
             subjects[other] = timed(functools.partial(with_hashlib, paths, names, threads))
-        elif shutil.which(other) and other in PEERS.get(combination, {}):
-            subjects[other] = timed(functools.partial(with_tool, paths, PEERS[combination][other], threads))
+        elif other in commands and shutil.which(other):
+            subjects[other] = timed(functools.partial(with_tool, paths, commands[other], threads))
     times = take_turns(subjects, runs)
     return Cell(shape, combination, _kernels.active.lane_level(), len(paths), sum(map(os.path.getsize, paths)), times)
 
@@ -203,7 +186,8 @@ def measure_all(report: Report, options: argparse.Namespace, threads: int) -> li
             report.print(f"### {name}: {len(paths):,} files, {sum(map(os.path.getsize, paths)) / 1e6:,.0f} MB", "")
             report.heads("algorithms", "s", "GB/s", "files/s", "hashlib s", "hashlib / ours", "median", " tools / ours")
             for combination in options.algorithms:
-                others = ["hashlib", *(PEERS.get(combination, {}) if options.peers else ())]
+                tools = PEERS.get(combination, ()) if options.peers else ()
+                others = ["hashlib", *(command.split()[0] for command in tools)]
                 cell = measure(name, paths, combination, threads, options.runs, others)
                 cells.append(cell)
                 ours = cell.times.best("ours").seconds

@@ -493,27 +493,26 @@ MEMORY = """
 import resource, sys
 from pressmark.bagit import validate
 begin = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-report = validate(sys.argv[1], sys.argv[2])
+reports = [validate(sys.argv[1], level) for level in ("complete", "full")]
 used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - begin
 print(used // 1024)
-for one in report.problems:
+for one in reports[0].problems + reports[1].problems:
     print(one.kind, one.path.decode())
 """
 
 
 @posix
 @pytest.mark.slow_under_sanitizers
-@pytest.mark.parametrize("level", ["full", "complete"])
 @pytest.mark.parametrize("name", TAG_FILES)
-def test_huge_tag_files(implementation: Implementation, tmp_path: Path, name: str, level: str) -> None:
+def test_huge_tag_files(implementation: Implementation, tmp_path: Path, name: str) -> None:
     """A tag file of one line that has no end takes no more memory than a small one."""
     bag = Sketch(fetch=FETCH).write(tmp_path / "bag")
     with open(bag / name, "ab") as file:
         file.truncate(1 << 27)
-    used, *problems = python(MEMORY, bag, level, PRESSMARK_IMPLEMENTATION=str(implementation))
+    used, *problems = python(MEMORY, bag, PRESSMARK_IMPLEMENTATION=str(implementation))
     assert int(used) < 60
     expected = {"bagit.txt": "declaration-malformed", "bag-info.txt": "info-too-long"}.get(name, "line-too-long")
-    assert f"{expected} {name}" in problems
+    assert problems.count(f"{expected} {name}") >= 2  # at both levels
 
 
 VALIDATE = """
