@@ -401,7 +401,7 @@ def _concatenated(kernels: ModuleType, chunks: Sequence[Any], threads: int) -> A
     if len(chunks) == 1:
         return chunks[0]
     whole = kernels.Concatenation(chunks)
-    if threads > 1 and sum(chunk.octets for chunk in chunks) >= MANY_OCTETS:
+    if threads > 1 and sum(chunk.size for chunk in chunks) >= MANY_OCTETS:
         with thread_pool(threads) as executor:
             for _ in executor.map(whole.copy, range(len(chunks))):
                 pass
@@ -534,7 +534,7 @@ class StringColumn:
 
     def _format(self, chunks: Sequence[Any], requested_schema: Any) -> str:
         wanted = _wanted(self._kernels, requested_schema)
-        largest = max((chunk.octets for chunk in chunks), default=0)
+        largest = max((chunk.size for chunk in chunks), default=0)
         return _granted(_natural_format(chunks), None if wanted is None else wanted[0], largest)
 
     def __arrow_c_schema__(self) -> object:
@@ -653,7 +653,7 @@ class StringTable:
         if len(formats) != len(columns):
             formats = [None] * len(columns)
         return "".join(
-            _granted(_natural_format(column), form, max((chunk.octets for chunk in column), default=0))
+            _granted(_natural_format(column), form, max((chunk.size for chunk in column), default=0))
             for column, form in zip(columns, formats, strict=True)
         )
 

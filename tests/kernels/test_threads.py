@@ -41,13 +41,13 @@ SORTER = """
 def add(sorter, number):
     for turn in range(ROUNDS):
         sorter.add(packed(number, turn), empty, number << 32 | turn << 16, [])
-        assert sorter.octets() > 0
+        assert sorter.size() > 0
 
 alone, shared = kernels.PathSorter(), kernels.PathSorter()
 for number in range(THREADS):
     add(alone, number)
 together(lambda number: add(shared, number))
-assert alone.octets() == shared.octets()
+assert alone.size() == shared.size()
 alone.sort()
 shared.sort()
 expected = alone.take(1 << 30)

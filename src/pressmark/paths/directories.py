@@ -14,8 +14,8 @@ class Tree(NamedTuple):
     :ivar leaves: how many of them are paths themselves; different ones are counted
     :ivar fan_out: ascending pairs: a number of child directories, and how many directories (including the root) have
         that many
-    :ivar top_level: ascending pairs: a number of distinct paths, and how many directories directly below the root contain
-        that many; the path of the directory itself counts as one
+    :ivar top_level: ascending pairs: a number of distinct paths, and how many directories below the root contain
+        that many; the directory's own path counts as one
     :ivar largest: the directories that hold the most, the largest first, then by path: pairs of path and number; the
         path of the root is empty, and one of more than 4096 octets is left out
     :ivar samples: nested samples of the paths, all of them first, each about half of the one before, down to none: how
