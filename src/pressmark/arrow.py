@@ -391,7 +391,7 @@ def _concatenated(kernels: ModuleType, chunks: Sequence[Any], threads: int) -> A
     if len(chunks) == 1:
         return chunks[0]
     whole = kernels.Concatenation(chunks)
-    if threads > 1 and sum(chunk.octets for chunk in chunks) >= MANY_OCTETS:
+    if threads > 1 and sum(chunk.size for chunk in chunks) >= MANY_OCTETS:
         from concurrent.futures import ThreadPoolExecutor
 
         with ThreadPoolExecutor(threads) as executor:
@@ -526,7 +526,7 @@ class StringColumn:
 
     def _format(self, chunks: Sequence[Any], requested_schema: Any) -> str:
         wanted = _wanted(self._kernels, requested_schema)
-        largest = max((chunk.octets for chunk in chunks), default=0)
+        largest = max((chunk.size for chunk in chunks), default=0)
         return _granted(_natural_format(chunks), None if wanted is None else wanted[0], largest)
 
     def __arrow_c_schema__(self) -> object:
@@ -645,7 +645,7 @@ class StringTable:
         if len(formats) != len(columns):
             formats = [None] * len(columns)
         return "".join(
-            _granted(_natural_format(column), form, max((chunk.octets for chunk in column), default=0))
+            _granted(_natural_format(column), form, max((chunk.size for chunk in column), default=0))
             for column, form in zip(columns, formats, strict=True)
         )
 

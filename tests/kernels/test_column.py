@@ -1,4 +1,4 @@
-"""Columns of byte strings: what goes in comes out, in every form that a column accepts."""
+"""Columns of byte strings: all constructors and conversions return the original items."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def packed_of(implementation: Implementation, items: list[bytes]):
 
 @pytest.mark.parametrize("items", COLUMNS, ids=lambda items: f"{len(items)} items, {sum(map(len, items))} bytes")
 def test_a_column_keeps_its_items(implementation: Implementation, items: list[bytes]) -> None:
-    """Length, items, texts and buffers of a column are those of what was packed, and buffers make the same column."""
+    """Length, items, texts and buffers of a column match its input, and its buffers make an equal column."""
     packed = packed_of(implementation, items)
     data, offsets = packed.buffers()
     assert len(packed) == len(items)
@@ -49,14 +49,14 @@ def test_a_column_keeps_its_items(implementation: Implementation, items: list[by
 
 
 def test_buffers_may_begin_anywhere(implementation: Implementation) -> None:
-    """Offsets need not begin at 0, nor end at the end of the data: Arrow's slices do neither."""
+    """Offsets need not start at 0 or end at the end of the data, as in slices of Arrow arrays."""
     packed = implementation.kernels.ByteColumn.from_buffers(b"abcdef", array("q", [2, 3, 3, 5]))
     assert [packed[index] for index in range(3)] == [b"c", b"", b"de"]
 
 
 @pytest.mark.parametrize("delimiter", [b"\n", b"\0", b"/", b"\xff"])
 def test_lines_are_cut_and_joined(implementation: Implementation, delimiter: bytes) -> None:
-    """A block is cut at its delimiters alone, and joined again to the same, with or without the last."""
+    """A block is split at its delimiters only and joined to the same block, with or without a final delimiter."""
     packed_type = implementation.kernels.ByteColumn
     for items in ([], [b""], [b"", b""], [b"a", b"", b"bc"], [b"a\r", b"\t"], [b"x" * 5000] * 3):
         block = b"".join(item + delimiter for item in items)
@@ -68,7 +68,7 @@ def test_lines_are_cut_and_joined(implementation: Implementation, delimiter: byt
 
 
 def test_lines_may_be_left_out_and_paired(implementation: Implementation) -> None:
-    """Skipped indices leave no trace; with a column before, each line has its two items and a TAB between them."""
+    """Skipped indices are left out; with another column, each line has two items with a TAB between them."""
     one = packed_of(implementation, [b"a", b"", b"c"])
     other = packed_of(implementation, [b"1", b"2", b""])
     for skip in ((0,), [1], range(1, 3), (0, 1, 2), ()):
@@ -91,7 +91,7 @@ def test_items_may_be_blanked_and_searched(implementation: Implementation) -> No
 
 
 def test_what_cannot_be_packed_is_reported(implementation: Implementation) -> None:
-    """A surrogate that stands for no byte is reported with its index, a wrong type as one; both are packed empty."""
+    """An unpaired surrogate is reported with its index, and a wrong type as such; both items are empty."""
     packed, faults = implementation.kernels.ByteColumn.from_texts(
         ["a", "b\ud800", None, "\udcff", 5, "\u00e9\U0001f350\udfff"]
     )
@@ -104,18 +104,16 @@ def test_what_cannot_be_packed_is_reported(implementation: Implementation) -> No
     assert [packed[index] for index in range(6)] == [b"a", b"", b"", b"\xff", b"", b""]
 
 
-@given(items=st.lists(st.one_of(texts(), identifiers())), octet=st.sampled_from((b"\n", b"a", b"\xa9", b"\0")))
-def test_columns_are_alike(
-    twins: tuple[Implementation, Implementation], items: list[str | bytes], octet: bytes
-) -> None:
-    """Both implementations pack, cut, join, search and unpack alike."""
+@given(items=st.lists(st.one_of(texts(), identifiers())), byte=st.sampled_from((b"\n", b"a", b"\xa9", b"\0")))
+def test_columns_are_alike(twins: tuple[Implementation, Implementation], items: list[str | bytes], byte: bytes) -> None:
+    """Both implementations encode, split, join, search and decode identically."""
     from pressmark import _kernels
 
     def forms() -> tuple[object, ...]:
         packed, faults = _kernels.active.ByteColumn.from_texts(items)
-        block = packed.to_lines(octet)
-        cut = _kernels.active.ByteColumn.from_lines(block[:-1], octet)
+        block = packed.to_lines(byte)
+        cut = _kernels.active.ByteColumn.from_lines(block[:-1], byte)
         data, offsets = packed.buffers()
-        return faults, block, cut.buffers(), data, offsets, packed.to_texts(), packed.indices_containing(octet)
+        return faults, block, cut.buffers(), data, offsets, packed.to_texts(), packed.indices_containing(byte)
 
     assert twin_outcome(forms)[0] == "ok"

@@ -1,4 +1,4 @@
-"""Digests of short messages: every algorithm, every length about a block, every vector level of this machine."""
+"""Digests of short messages: all algorithms, all lengths around a block, all vector levels of this machine."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from pressmark._kernels.tables import DIGESTS
 from support.implementations import NATIVE, Implementation, use
 
 # Lengths shuffled by a stride that is prime to 300: neighbours in a lane end in different blocks.
-MESSAGES = [bytes(octet % 251 for octet in range(1 + number * 131 % 300)) for number in range(300)]
+MESSAGES = [bytes(byte % 251 for byte in range(1 + number * 131 % 300)) for number in range(300)]
 
 
 @pytest.mark.parametrize("algorithm", DIGESTS)
 def test_digests_are_those_of_the_standard_library(implementation: Implementation, algorithm: str) -> None:
-    """A message alone has the digest that hashlib gives it, at every length from nothing to 300 octets."""
+    """A single message has the digest of hashlib, at all lengths from 0 to 300 bytes."""
     assert implementation.kernels.supported(algorithm)
     digests = implementation.kernels._digests if implementation == NATIVE else implementation.kernels.digests
     hexdigest = digests.hexdigest_function(algorithm)
@@ -27,7 +27,7 @@ def test_digests_are_those_of_the_standard_library(implementation: Implementatio
 
 @pytest.fixture
 def every_level(twins: tuple[Implementation, Implementation]) -> Iterator[list[str]]:
-    """The names of the vector levels that this machine runs; the best is in use again afterwards."""
+    """Return the names of this machine's vector levels; restore the selected level afterwards."""
     digests = NATIVE.kernels._digests
     levels = digests.levels()
     best = digests.best_level()
@@ -38,7 +38,7 @@ def every_level(twins: tuple[Implementation, Implementation]) -> Iterator[list[s
 
 @pytest.mark.parametrize("algorithm", DIGESTS)
 def test_every_vector_level_gives_the_same_digests(every_level: list[str], algorithm: str) -> None:
-    """Batches of any size give the same digests, whatever the number of lanes that compute them."""
+    """Batches of any size have the same digests, with any number of lanes."""
     layout = HashedNTuple(digest_algorithm=algorithm, tuple_size=0, number_of_tuples=0)
     texts = [message.hex() for message in MESSAGES]
     expected = [hex_digest(algorithm, text.encode()) for text in texts]
@@ -51,7 +51,7 @@ def test_every_vector_level_gives_the_same_digests(every_level: list[str], algor
 
 
 def test_lanes_skip_what_has_no_path(every_level: list[str]) -> None:
-    """Items without a path among the others neither take a digest from them nor give one."""
+    """Items without a path do not shift the digests of other items."""
     layout = HashAndNoPrefixIdNTuple(delimiters=[":"])
     ids = ["a:b" if number % 5 else "" if number % 2 else b"\xff" for number in range(200)]
     for level in every_level:
@@ -62,7 +62,7 @@ def test_lanes_skip_what_has_no_path(every_level: list[str]) -> None:
 
 
 def test_an_unknown_level_is_refused(every_level: list[str]) -> None:
-    """A level that does not exist, or that this machine does not run, is refused."""
+    """An unknown or unsupported level is rejected."""
     digests = NATIVE.kernels._digests
     beyond = digests.levels()[len(every_level) :]
     for name in ("", "sse9", *beyond):

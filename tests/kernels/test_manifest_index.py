@@ -1,4 +1,4 @@
-"""The index of a manifest's lines: what is plain, where it stops, and that nothing that was taken in is lost."""
+"""The index of a manifest's lines: which lines are plain, where a scan stops, and that no line is lost."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def scan(implementation: Implementation, block: bytes, final: bool = True) -> tu
     ],
 )
 def test_plain_lines(implementation: Implementation, line: bytes) -> None:
-    """They are taken in, whatever ends them."""
+    """Plain lines are added, with any line end."""
     assert scan(implementation, line) == (len(line), 1, LineStatus.MORE)
     assert scan(implementation, line + PLAIN[:-1], final=False) == (len(line), 1, LineStatus.MORE)
     path = line.rstrip(b"\r\n")[DIGITS + 1 :]
@@ -80,26 +80,26 @@ def test_plain_lines(implementation: Implementation, line: bytes) -> None:
     ids=ascii,
 )
 def test_odd_lines(implementation: Implementation, line: bytes) -> None:
-    """They stop the scan, before them, and are for somebody else."""
+    """A scan stops before a line that is not plain."""
     assert scan(implementation, line) == (0, 0, LineStatus.ODD)
     assert scan(implementation, PLAIN + line) == (len(PLAIN), 1, LineStatus.ODD)
 
 
 @pytest.mark.parametrize("rest", [b"", PLAIN[:10], PLAIN[:-1], PLAIN[:-1] + b"\r", b"x", b"\r"])
 def test_half_lines(implementation: Implementation, rest: bytes) -> None:
-    """What may go on in the next block is left; a CR at the end may be half of a CRLF."""
+    """A line that may continue in the next block is not added; a CR at the end may be half of a CRLF."""
     assert scan(implementation, PLAIN + rest, final=False) == (len(PLAIN), 1, LineStatus.MORE)
 
 
 def test_lines_without_digits(implementation: Implementation) -> None:
-    """Where the checksum's length is unknown, no line is plain."""
+    """If the length of the checksum is unknown, no line is plain."""
     index = index_of(implementation, 0)
     assert index.scan(PLAIN, 0, 0, True) == (0, 0, LineStatus.ODD)
     assert index.scan(b"", 0, 0, True) == (0, 0, LineStatus.MORE)
 
 
 def test_a_path_again(implementation: Implementation) -> None:
-    """A second line of a path stops the scan; it can be added all the same, and both are found, in their order."""
+    """A second line of a path stops the scan. It can be added, and both lines are found, in order."""
     index = index_of(implementation)
     position, lines, status = index.scan(PLAIN + PLAIN, 0, 0, True)
     assert (position, lines, status) == (len(PLAIN), 1, LineStatus.AGAIN)
@@ -110,7 +110,7 @@ def test_a_path_again(implementation: Implementation) -> None:
 
 
 def test_marks_and_folds(implementation: Implementation) -> None:
-    """Each line can be marked; those with capitals or beyond ASCII are told from the others."""
+    """Each line can be marked; lines with capitals or not in ASCII are distinguished from the others."""
     index = index_of(implementation)
     names = [b"a", b"B", b"\xc3\xa9", b"c/D", b"e"]
     block = b"".join(DIGEST + b"  data/" + name + b"\n" for name in names)
@@ -133,7 +133,7 @@ def test_marks_and_folds(implementation: Implementation) -> None:
 
 
 def test_many_lines(implementation: Implementation) -> None:
-    """Ten thousand lines in blocks that cut them: each is found at its offset."""
+    """Ten thousand lines across block boundaries: each is found at its offset."""
     lines = [DIGEST + b"  data/%d/\xc3\xa9\n" % number for number in range(10_000)]
     data = b"".join(lines)
     index = index_of(implementation)
@@ -151,7 +151,7 @@ def test_many_lines(implementation: Implementation) -> None:
 
 
 def test_salts(implementation: Implementation) -> None:
-    """An index finds its own, whatever its salt; long paths too."""
+    """An index finds its lines with any salt, including long paths."""
     for salt in (b"", b"x", b"y" * 64):
         index = index_of(implementation, salt=salt)
         paths = [b"", b"a", b"b" * 4096, b"c" * 4097, b"d" * 100_000]
@@ -172,7 +172,7 @@ pieces = st.sampled_from(
 @given(st.lists(pieces, max_size=20).map(b"".join) | st.binary(max_size=100), st.integers(0, 3), st.booleans())
 @example(PLAIN + DIGEST + b"  data/y\r", 0, False)
 def test_twins(twins: tuple[Implementation, Implementation], block: bytes, begin: int, final: bool) -> None:
-    """Both stop at the same places for the same reasons, and know the same lines."""
+    """Both implementations stop at the same lines for the same reasons and contain the same lines."""
     native, pure = (index_of(implementation) for implementation in twins)
     position = min(begin, len(block))
     while True:

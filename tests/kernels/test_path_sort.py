@@ -1,4 +1,4 @@
-"""Records of paths in their order, the merge of runs, and the first look at names: both twins, and as defined."""
+"""Sorted records of paths, the merge of runs, and the check of names: both implementations, and as defined."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from support.implementations import Implementation
 
-octets = st.sampled_from([b"a", b"b", b"A", b"Z", b"z", b"/", b"/", b"\0", b"\1", b"\2", b"\3", b"-", b"0", b"."])
-octets |= st.sampled_from([b".", b"@", b"[", b"`", b"{", b"\x2e", b"\x30", b"\xff", b"\xc3\xa9", b"longer than eight"])
-strings = st.lists(octets, max_size=12).map(b"".join)
+pieces = st.sampled_from([b"a", b"b", b"A", b"Z", b"z", b"/", b"/", b"\0", b"\1", b"\2", b"\3", b"-", b"0", b"."])
+pieces |= st.sampled_from([b".", b"@", b"[", b"`", b"{", b"\x2e", b"\x30", b"\xff", b"\xc3\xa9", b"longer than eight"])
+strings = st.lists(pieces, max_size=12).map(b"".join)
 
 
 def fold(path: bytes) -> bytes:
-    """Stand in for folding: it is the caller's for all that is not ASCII."""
+    """A stand-in for folding, which callers do for paths that are not ASCII."""
     return path.lower() if path.isascii() else path.upper().replace(b"\xff", b"y")
 
 
@@ -39,7 +39,7 @@ def blocks(sorter, size: int) -> Iterator[bytes]:
     sorter.sort()
     while block := sorter.take(size):
         yield block
-    assert sorter.octets() == 0
+    assert sorter.size() == 0
 
 
 def records(block: bytes) -> list[bytes]:
@@ -52,7 +52,7 @@ def records(block: bytes) -> list[bytes]:
 
 
 def merged(implementation: Implementation, runs: list[list[bytes]], first: int, most: int = 1000):
-    """Return all that a merge of runs lets through."""
+    """Return all results of a merge of runs."""
     merge = implementation.kernels.PathMerge(len(runs), first)
     left = [iter(run) for run in runs]
     found = []
@@ -66,20 +66,20 @@ def merged(implementation: Implementation, runs: list[list[bytes]], first: int, 
 
 
 def written(path: bytes) -> bytes:
-    """A key as a record has it, octet by octet."""
+    """Return a key as written in a record, byte by byte."""
     out = b""
-    for octet in path:
-        if octet < 2:
-            out += bytes([2, octet + 2])
-        elif octet == 0x2F:
+    for byte in path:
+        if byte < 2:
+            out += bytes([2, byte + 2])
+        elif byte == 0x2F:
             out += b"\1"
         else:
-            out += bytes([octet + 1 if octet < 0x2F else octet])
+            out += bytes([byte + 1 if byte < 0x2F else byte])
     return out
 
 
 def expected(paths: list[bytes], first: int) -> list[tuple[bytes, bytes, int, tuple[int, ...]]]:
-    """Return the same by comparing every path with every other."""
+    """Return the expected results by comparing all pairs of paths."""
     numbers: dict[tuple[bytes, bytes], list[int]] = {}
     for number, path in enumerate(paths):
         numbers.setdefault((written(fold(path)), path), []).append(number)
@@ -101,7 +101,7 @@ def expected(paths: list[bytes], first: int) -> list[tuple[bytes, bytes, int, tu
 def test_as_defined(
     implementations: list[Implementation], paths: list[bytes], runs: int, size: int, first: int, most: int
 ) -> None:
-    """Records, their order, and what is let through are the same in both twins, and as defined."""
+    """Records, their order, and results are the same in both implementations, and as defined."""
     seen = []
     for implementation in implementations:
         cut = [list(range(start, len(paths), runs)) for start in range(runs)]
@@ -122,7 +122,7 @@ def test_as_defined(
 
 @given(st.lists(st.sampled_from([b"a", b"same/", b"B", b"/"]), max_size=400), st.integers(0, 9))
 def test_order_of_many(twins: tuple[Implementation, Implementation], parts: list[bytes], shift: int) -> None:
-    """Hundreds of records with long beginnings in common come in one order."""
+    """Hundreds of records with long common prefixes are sorted."""
     paths = [b"a common beginning/" * 3 + b"".join(parts[index : index + index % 7]) for index in range(len(parts))]
     orders = []
     for implementation in twins:
@@ -134,7 +134,7 @@ def test_order_of_many(twins: tuple[Implementation, Implementation], parts: list
 
 @pytest.mark.parametrize("kind", ["rising", "falling", "equal", "organ", "nested", "random"])
 def test_orders_that_are_hard_to_sort(implementation: Implementation, kind: str) -> None:
-    """Twenty thousand paths that are in order already, or all equal, or one inside the other, are sorted."""
+    """Twenty thousand paths that are sorted, equal, or inside each other are sorted."""
     import random
 
     count = 20_000
@@ -152,9 +152,9 @@ def test_orders_that_are_hard_to_sort(implementation: Implementation, kind: str)
 
 
 def test_a_sorter_is_used_again(implementation: Implementation) -> None:
-    """What was taken is gone; numbers go up to 64 bits; what is skipped has a number and no record."""
+    """Taken records are removed; numbers have 64 bits; a skipped path has a number but no record."""
     sorter = sorter_of(implementation, [b"b", b"", b"a", b""], skip=(1, 3))
-    assert sorter.octets() > 0
+    assert sorter.size() > 0
     assert [record[-1] for block in blocks(sorter, 1) for record in records(block)] == [2, 0]
     assert sorter.take(10) == b""
     add(implementation, sorter, [b"x"], (1 << 64) - 1)
@@ -170,7 +170,7 @@ def test_a_sorter_is_used_again(implementation: Implementation) -> None:
 
 
 def test_records_twice(implementation: Implementation) -> None:
-    """Records that are equal to the last octet do no harm."""
+    """Records that are equal to the last byte are sorted."""
     sorter = implementation.kernels.PathSorter()
     for _ in range(100):
         add(implementation, sorter, [b"x" * 40], 7)
@@ -178,7 +178,7 @@ def test_records_twice(implementation: Implementation) -> None:
 
 
 def test_long_paths(implementation: Implementation) -> None:
-    """Paths of megabytes, all octets that are written as two."""
+    """Paths of megabytes, with bytes that are written as two."""
     paths = [b"\0" * (1 << 20), b"\1" * (1 << 20), b"\0" * (1 << 20)]
     run = list(blocks(sorter_of(implementation, paths), 1))
     assert len(run) == 3
@@ -186,7 +186,7 @@ def test_long_paths(implementation: Implementation) -> None:
 
 
 def test_no_runs(implementation: Implementation) -> None:
-    """Of nothing comes nothing."""
+    """Empty input has empty results."""
     assert merged(implementation, [], 1) == []
     assert merged(implementation, [[], []], 1) == []
 
@@ -196,10 +196,10 @@ def test_no_runs(implementation: Implementation) -> None:
     [b"x", b"\1\0\0\0", b"\xff\xff\xff\xff" + b"x" * 20, b"\x02\0\0\0ab", b"\x0b\0\0\0" + b"x" * 11],
 )
 def test_damaged_records(twins: tuple[Implementation, Implementation], block: bytes) -> None:
-    """Blocks that no sorter made are refused by the native twin, and nothing behind their end is read."""
-    with pytest.raises(ValueError, match="no whole records"):
+    """The native implementation rejects invalid blocks and reads nothing after their end."""
+    with pytest.raises(ValueError, match="incomplete records"):
         merged(twins[0], [[block]], 1)
-    with pytest.raises(ValueError, match="no whole records"):
+    with pytest.raises(ValueError, match="incomplete records"):
         twins[0].kernels.PathMerge(1, 1).feed(1, b"")
 
 
@@ -228,14 +228,14 @@ def test_questionable(
     longest_path: int,
     devices: bool,
 ) -> None:
-    """Both find the paths that hold what they are told to look for, segment by segment."""
-    classes = bytes(bits.get(octet, 0) for octet in range(256))
+    """Both implementations find the suspicious paths, segment by segment."""
+    classes = bytes(bits.get(byte, 0) for byte in range(256))
 
     def is_bad(path: bytes) -> bool:
         return len(path) > longest_path or any(
             segment in (b"", b".", b"..")
             or len(segment) > longest_segment
-            or any(classes[octet] & 1 for octet in segment)
+            or any(classes[byte] & 1 for byte in segment)
             or classes[segment[-1]] & 2
             or (devices and segment[:3].lower() in (b"con", b"prn", b"aux", b"nul", b"com", b"lpt"))
             for segment in path.split(b"/")

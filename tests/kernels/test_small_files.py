@@ -1,4 +1,4 @@
-"""Small files in one call: copies like those of the shared code, and a word for all that is not for that call."""
+"""Small files in one call: the same copies and errors as the shared code."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SIZES = [0, 1, 127, 128, 4096, 16383, 16384, 16385, 40000]
 
 
 def copied(implementation: Implementation, source: Path, target: Path) -> object:
-    """Copy a file through the shared code; return its outcome, or what it raised."""
+    """Copy a file with the shared code; return its outcome or exception."""
     with use(implementation):
         try:
             return copy_file(CopyTask(os.fsencode(source), os.fsencode(target)), ["sha512"], OpenOptions(follow=False))
@@ -30,7 +30,7 @@ def copied(implementation: Implementation, source: Path, target: Path) -> object
 
 @pytest.mark.parametrize("size", SIZES)
 def test_copies_are_the_same(tmp_path: Path, implementations: list[Implementation], size: int) -> None:
-    """Bytes, digest, permission bits and times, whichever twin copies."""
+    """Bytes, digest, permission bits and times are the same with both implementations."""
     source = tmp_path / "source"
     source.write_bytes(os.urandom(size))
     source.chmod(0o4754)
@@ -48,7 +48,7 @@ def test_copies_are_the_same(tmp_path: Path, implementations: list[Implementatio
 
 @posix
 def test_what_cannot_be_copied(tmp_path: Path, implementations: list[Implementation]) -> None:
-    """The same outcome or error from both twins, and nothing half-written."""
+    """Both implementations have the same outcome or error and leave no partial file."""
     (tmp_path / "file").write_bytes(b"data")
     (tmp_path / "folder").mkdir()
     (tmp_path / "link").symlink_to("file")
@@ -69,7 +69,7 @@ def test_what_cannot_be_copied(tmp_path: Path, implementations: list[Implementat
 
 @posix
 def test_files_and_directories_in_order(implementation: Implementation, tmp_path: Path) -> None:
-    """All of them, or up to the first that fails; the readable twin leaves them to others."""
+    """All files are written, or those before a failure; the pure implementation leaves them to the shared code."""
     write = implementation.kernels.write_small
     base = os.fsencode(tmp_path)
     paths = [base + b"/a", base + b"/a/b", base + b"/a/empty", base + b"/a/large"]
@@ -89,7 +89,7 @@ def test_files_and_directories_in_order(implementation: Implementation, tmp_path
 
 
 def test_what_is_not_for_it(implementation: Implementation, tmp_path: Path) -> None:
-    """Large and empty files, and names that no file has, go the long way."""
+    """Large and empty files and invalid names are left to the shared code."""
     copy = implementation.kernels.copy_small
     base = os.fsencode(tmp_path)
     (tmp_path / "large").write_bytes(bytes(16385))

@@ -13,7 +13,7 @@ import pytest
 from pressmark.fixity.hasher import OpenOptions
 from support.implementations import PURE, Implementation
 
-pytestmark = pytest.mark.skipif(os.name != "posix", reason="the native implementation leaves these to the shared code")
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs POSIX files")
 
 FLAGS = OpenOptions(follow=False).flags
 FILES = {
@@ -23,12 +23,12 @@ FILES = {
     b"sub/deeper/c": b"c",
     b"sub/d": b"d" * 1000,
     b"d/" * 15 + b"file": b"deep",
-    b"sub.txt": b"before sub/ by its octets",
+    b"sub.txt": b"before sub/ by its bytes",
 }
 
 
 def make(top: Path, files: dict[bytes, bytes]) -> None:
-    """Make files below a directory, each with times of its own."""
+    """Create files below a directory, each with different times."""
     for number, (name, data) in enumerate(files.items()):
         path = os.path.join(os.fsencode(top), name)
         os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -73,7 +73,7 @@ def test_all_of_it_is_written(implementation: Implementation, tmp_path: Path, co
 
 
 def test_what_is_not_for_it(implementation: Implementation, tmp_path: Path) -> None:
-    """Links, pipes, what is empty, too much of anything, names that JSON escapes, and what is not there."""
+    """Links, pipes, empty or missing files, too many or too large ones, and names that JSON escapes are not copied."""
     outside = tmp_path / "outside"
     outside.write_bytes(b"secret")
 
@@ -116,7 +116,7 @@ def test_what_is_not_for_it(implementation: Implementation, tmp_path: Path) -> N
 
 
 def test_nothing_is_written_over(implementation: Implementation, tmp_path: Path) -> None:
-    """Where a folder is there already, all of it stays as it is; and what cannot be a path is none."""
+    """An existing folder is not changed, and invalid paths are rejected."""
     source, into = tmp_path / "alone" / "source", tmp_path / "into"
     make(source, FILES)
     make(into / "v1", {b"a.xml": b"kept"})
@@ -147,7 +147,7 @@ def moved(implementation: Implementation, old: Path, base: Path, place: bytes) -
 
 @pytest.mark.parametrize("place", [b"one", b"one/two", b"a/b/c/d", b"\xff/new\nline", b"a/" + b"n" * 255])
 def test_objects_are_moved(implementation: Implementation, tmp_path: Path, place: bytes) -> None:
-    """With the directories above them, of which some are there."""
+    """Objects are moved, and missing parent directories are created."""
     base = tmp_path / "base"
     (base / "a" / "b").mkdir(parents=True)
     new = tmp_path / "new"
@@ -163,7 +163,7 @@ def test_objects_are_moved(implementation: Implementation, tmp_path: Path, place
 
 
 def test_what_is_in_the_way(implementation: Implementation, tmp_path: Path) -> None:
-    """Objects above, files and links above, and anything at the place: nothing is moved, nothing is lost."""
+    """If an object, file or link is a parent, or the path exists, nothing is moved or lost."""
     base = tmp_path / "base"
     make(base, {
         b"declared/0=ocfl_object_1.0": b"",

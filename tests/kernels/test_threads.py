@@ -1,4 +1,4 @@
-"""One object of the kernels in several threads at once: every call is whole, as if they came one after another."""
+"""One kernel object in several threads: all calls behave as if made one after another."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ SORTER = """
 def add(sorter, number):
     for turn in range(ROUNDS):
         sorter.add(packed(number, turn), empty, number << 32 | turn << 16, [])
-        assert sorter.octets() > 0
+        assert sorter.size() > 0
 
 alone, shared = kernels.PathSorter(), kernels.PathSorter()
 for number in range(THREADS):
     add(alone, number)
 together(lambda number: add(shared, number))
-assert alone.octets() == shared.octets()
+assert alone.size() == shared.size()
 alone.sort()
 shared.sort()
 expected = alone.take(1 << 30)
@@ -143,6 +143,6 @@ for one in ("leaves", "levels", "fan_out"):
     "script", [SORTER, LENGTHS, INDEX, MERGE], ids=["PathSorter", "PathLengths", "ManifestIndex", "PathMerge"]
 )
 def test_one_object_in_several_threads(implementation: Implementation, script: str) -> None:
-    """Whatever order the threads come in, nothing is lost, doubled or torn."""
+    """Nothing is lost, duplicated or torn, in any order of threads."""
     done = run_python(COMMON + script, implementation=implementation.name)
     assert (done.returncode, done.stderr) == (0, "")

@@ -1,11 +1,11 @@
-"""The hot loops, twice: ``native`` (Cython and C) and ``pure`` (plain Python), one behaviour.
+"""The hot loops, implemented twice with identical behaviour: ``native`` (Cython and C) and ``pure`` (plain Python).
 
-``PRESSMARK_IMPLEMENTATION`` chooses: ``native`` imports or raises, ``pure`` never looks for the extension, and
-``auto`` (the default) falls back to pure only where our own extension is not installed. An extension that is
-there and fails to load is an error: a broken build must be seen, not survived at a thirtieth of the speed.
+``PRESSMARK_IMPLEMENTATION`` selects one. ``native`` imports the extension modules or raises; ``pure`` never looks for
+them; ``auto`` (the default) falls back to pure only if our extension modules are not installed. An extension module
+that exists but fails to load is an error: a broken build must not run unnoticed at a thirtieth of the speed.
 
-Kernels are total: they get packed bytes, return packed bytes and a list of errors, and raise nothing of their own.
-All checking of arguments and all messages are in the shared code above them.
+Kernels are total: they accept a column of bytes, return a column of bytes and a list of errors, and raise nothing. The
+shared code above them checks arguments and words all messages.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _VARIABLE = "PRESSMARK_IMPLEMENTATION"
 
 
 def load(name: str) -> ModuleType:
-    """Import the twin called ``name``, whatever the environment says."""
+    """Import the implementation ``name``, regardless of the environment."""
     return importlib.import_module(f"{__name__}.{name}")
 
 
@@ -38,23 +38,23 @@ def _select() -> ModuleType:
     try:
         return load("native")
     except ModuleNotFoundError as error:
-        # One module missing beside others is a broken build as well.
+        # If only some of the modules are missing, the build is broken.
         ours = (error.name or "").startswith(f"{__name__}.native.")
-        beside = os.listdir(os.path.join(os.path.dirname(__file__), "native"))
-        if not ours or any(name.endswith(tuple(EXTENSION_SUFFIXES)) for name in beside):
+        files = os.listdir(os.path.join(os.path.dirname(__file__), "native"))
+        if not ours or any(name.endswith(tuple(EXTENSION_SUFFIXES)) for name in files):
             raise
         return load("pure")
 
 
 def __getattr__(name: str) -> ModuleType:
-    """Refuse ``active`` where the environment asked for something else than the three words, whenever it is needed."""
+    """Select ``active`` again; raises :class:`PressmarkError` for an unknown word in the environment."""
     if name == "active":
         return _select()
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 active: ModuleType
-# A wrong word in the environment must not keep the package from being imported: the command has to come up to say so
-# in one line. Everything else that is wrong, such as a broken build, is seen at once.
+# An unknown word in the environment must not prevent the import: the command starts and reports it in one line. Any
+# other error, such as a broken build, is raised here.
 with contextlib.suppress(PressmarkError):
     active = _select()

@@ -1,8 +1,8 @@
-"""Every character class, substitution, digest name, limit and error code: once, for both twins.
+"""The character classes, substitutions, digest names, limits and error codes of both implementations.
 
-The C tables in ``native/shared/tables.h`` are generated from this module by ``ci/tables``; a stale copy fails CI.
-Nothing here asks the interpreter about Unicode (no ``isspace``, ``\\W``, ``lower``, ``unicodedata``):
-those answers change with versions, and a path must not.
+``ci/tables`` generates the C tables in ``native/shared/tables.h`` from this module; CI fails if they are stale. Nothing
+here uses the interpreter's Unicode data (``isspace``, ``\\W``, ``lower``, ``unicodedata``): they change with Python
+versions, and paths must not.
 """
 
 from __future__ import annotations
@@ -11,81 +11,79 @@ import enum
 
 # --- limits -------------------------------------------------------------------------------------------------
 
-# No specification limits an identifier. A line of a stream must be bounded, or a file without line ends would
-# be read into memory whole; 1 MiB is 256 times what a Unix path may hold.
+# No specification limits the length of an identifier. Without a limit, a file without line ends would be read into
+# memory as a whole. 1 MiB is 256 times the longest Unix path.
 MAX_IDENTIFIER_BYTES = 1 << 20
-# The longest path of the longest identifier (every octet of a Pairtree identifier may become three, each pair
-# followed by a separator) still fits.
+# Fits the longest path of the longest identifier: each byte of a Pairtree identifier becomes up to three, and a
+# separator follows each pair.
 MAX_PATH_BYTES = 8 << 20
 
-# --- errors -------------------------------------------------------------------------------------------------
-# A kernel raises nothing: it reports (index, code, position) and the shared code above words the error.
-# Position is the offset in bytes that each comment names, or -1.
+# --- error codes --------------------------------------------------------------------------------------------
+# A kernel raises nothing: it returns (index, code, position), and the shared code above words the error. The comments
+# below define the position, an offset in bytes, or -1 for none.
 
 
 class ErrorCode(enum.IntEnum):
-    """Why a kernel gave no result for an item, and what its position counts."""
+    """The reason why an item has no result."""
 
-    EMPTY = 1  # the identifier (or what is left of it) is empty; -1
+    EMPTY = 1  # the identifier, or its rest after a prefix, is empty; -1
     NOT_TEXT = 2  # the item is neither str nor bytes; -1
-    SURROGATE = 3  # a lone surrogate that stands for no byte; its index in the str
+    SURROGATE = 3  # an unpaired surrogate that does not encode a byte; its index in the str
     TOO_LONG = 4  # longer than the limit above; -1
     NOT_UTF8 = 5  # the first byte that is not UTF-8
     NOT_ASCII = 6  # the first byte outside 0x20-0x7F
-    PREFIX_MISSING = 7  # the identifier does not begin with the Pairtree prefix; -1
+    PREFIX_MISSING = 7  # the identifier does not start with the Pairtree prefix; -1
     BEYOND_LATIN1 = 8  # the first character above U+00FF, in the identifier
-    DELIMITER_AT_END = 9  # where the delimiter begins, in the identifier
-    WRONG_LENGTH = 10  # the length found
+    DELIMITER_AT_END = 9  # the start of the delimiter, in the identifier
+    WRONG_LENGTH = 10  # the actual length
     ABSOLUTE = 11  # 0
-    SEGMENT_EMPTY = 12  # where the segment begins, in the path
+    SEGMENT_EMPTY = 12  # the start of the segment, in the path; so for the next two
     SEGMENT_DOT = 13
     SEGMENT_DOTDOT = 14
     NUL = 15  # its offset in the path
     EMPTY_PATH = 16  # -1
     FALLBACK_TOO_LONG = 17  # the length of the fallback path
-    BAD_COMPONENT = 18  # where the component begins, in the path
+    BAD_COMPONENT = 18  # the start of the component, in the path
     BAD_CHARACTER = 19  # its offset in the path
-    BAD_ESCAPE = 20  # where the escape begins, in the path
+    BAD_ESCAPE = 20  # the start of the escape, in the path
     UNKNOWN_PREFIX = 21  # its offset in the joined path
     STRAY_TILDE = 22  # its offset in the joined path
-    NOT_CANONICAL = 23  # the first byte that differs from the path the layout gives
+    NOT_CANONICAL = 23  # the first byte that differs from the layout's own path
     TRUNCATED = 24  # the length of the encapsulation directory's name
     IS_FALLBACK = 25  # -1
-    HOLDS_DELIMITER = 26  # the result holds the delimiter of the stream; -1
-    HOLDS_SEPARATOR = 27  # the identifier holds the separator of a two-column line; -1
+    HOLDS_DELIMITER = 26  # the result contains the delimiter of the stream; -1
+    HOLDS_SEPARATOR = 27  # the identifier contains the separator of a two-column line; -1
 
 
 # --- manifests ----------------------------------------------------------------------------------------------
 
 
 class LineStatus(enum.IntEnum):
-    """Why a scan of a manifest's lines stopped."""
+    """The reason why a scan of manifest lines stopped."""
 
-    MORE = 0  # what is left of the block is no whole line
+    MORE = 0  # the rest of the block is not a whole line
     ODD = 1  # the next line is not plain
-    AGAIN = 2  # the next line is plain, and a line with its fingerprint is there
+    AGAIN = 2  # the next line is plain, but its fingerprint is already known
 
 
-# --- octet classes ------------------------------------------------------------------------------------------
+# --- byte classes -------------------------------------------------------------------------------------------
 
 
 def _class(members: bytes) -> bytes:
-    """Return 256 octets, 1 for every member."""
-    return bytes(octet in members for octet in range(256))
+    """Return 256 bytes: 1 for members, 0 for others."""
+    return bytes(byte in members for byte in range(256))
 
 
 VISIBLE_ASCII = bytes(range(0x21, 0x7F))
-_OUTSIDE_VISIBLE = bytes(octet for octet in range(256) if octet not in VISIBLE_ASCII)
+_OUTSIDE_VISIBLE = bytes(byte for byte in range(256) if byte not in VISIBLE_ASCII)
 
-# Pairtree section 3, first step: octets outside 21-7e, and these visible ones, become ^hh.
+# Pairtree section 3, first step: bytes outside 21-7e and these visible ones become ^hh.
 PAIRTREE_HEX = _class(_OUTSIDE_VISIBLE + b'"<\\*=^+>|,?')
 # Pairtree section 3, second step; Vitro "Common character encoding" is the same three.
 COMMON_FROM, COMMON_TO = b"/:.", b"=+,"
-# What may stand in a cleaned Pairtree path: the first step's survivors after the second step, and the caret.
-PAIRTREE_CLEANED = _class(
-    bytes(octet for octet in VISIBLE_ASCII if octet not in b'"<\\*>|?' and octet not in COMMON_FROM)
-)
-# Vitro "Rare character encoding": the same range of octets, and twelve visible ones, the tilde among them.
+# The bytes of a cleaned Pairtree path: those that the first step keeps, after the second step, and the caret.
+PAIRTREE_CLEANED = _class(bytes(byte for byte in VISIBLE_ASCII if byte not in b'"<\\*>|?' and byte not in COMMON_FROM))
+# Vitro "Rare character encoding": the same range of bytes and twelve visible ones, including the tilde.
 VITRO_HEX = _class(_OUTSIDE_VISIBLE + b'"*+,<=>?^|\\~')
 # Vitro "Filename encoding": the common substitutions, except that periods stay.
 FILENAME_FROM, FILENAME_TO = b"/:", b"=+"
@@ -96,7 +94,7 @@ WINDOWS_RESERVED = (
 )
 # OCFL 0003 and 0012, "Encapsulation Directory": everything else is percent-encoded.
 ENCAPSULATION_SAFE = _class(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
-# OCFL 0003 and 0012: a longer encoded name is cut and the digest appended.
+# OCFL 0003 and 0012: a longer encoded name is truncated, and the digest is appended.
 ENCAPSULATION_LONGEST = 100
 # OCFL 0007 and 0010, limitations: code points 0x20 to 0x7F.
 ASCII_FIRST, ASCII_LAST = 0x20, 0x7F

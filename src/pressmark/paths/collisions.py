@@ -234,7 +234,7 @@ class PathIndex:
         self._sorter.add(piece, kernels.ByteColumn.from_texts(others)[0], self._count, nulls)
         self._count += len(piece)
         self._paths += len(piece) - len(nulls)
-        if self._sorter.octets() >= self._memory:
+        if self._sorter.size() >= self._memory:
             self._write_run()
 
     def _temporary(self) -> IO[bytes]:

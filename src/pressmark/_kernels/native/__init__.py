@@ -1,4 +1,4 @@
-"""The fast twin: Cython over C, with the same surface as ``pure``."""
+"""The native implementation: Cython over C, with the same functions and classes as ``pure``."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ NAME = "native"
 
 
 def _choose_level() -> str:
-    """Use the level that PRESSMARK_SIMD names, or the best that this machine runs; return its name."""
+    """Select the vector level from PRESSMARK_SIMD, by default the best of this machine, and return its name."""
     wanted = os.environ.get("PRESSMARK_SIMD", "")
     if wanted:
         runnable = levels()[: levels().index(best_level()) + 1]
@@ -131,5 +131,5 @@ def _choose_level() -> str:
 
 
 LEVEL = _choose_level()
-# Threads that run these kernels run side by side.
+# Several threads can run these kernels at the same time.
 RELEASES_GIL = True

@@ -15,6 +15,6 @@ cdef int64_t digest_size(int algorithm) noexcept nogil
 cdef void digest_column(int algorithm, const uint8_t *data, const int64_t *offsets, int64_t count,
                         uint8_t *out) noexcept nogil
 
-# The one place that knows which vector instructions are in use.
+# The only place that knows the vector level in use.
 cdef pm_level current_level() noexcept nogil
 cdef bint permutes_bytes() noexcept nogil

@@ -1,5 +1,5 @@
 # cython: language_level=3
-"""The C column, the class that holds one, and the classes that map one; for the other extensions."""
+"""C columns, and the classes of columns and kernels, for the other extensions."""
 
 from libc.stdint cimport int32_t, int64_t, uint8_t
 

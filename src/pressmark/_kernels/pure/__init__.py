@@ -1,4 +1,4 @@
-"""The readable twin: every specification in plain Python, with the same surface as ``native``."""
+"""The pure implementation: plain Python, with the same functions and classes as ``native``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""OCFL 0011: paths cleaned segment by segment, with a digest where that grows too long."""
+"""OCFL 0011: paths cleaned segment by segment, with a digest if the result is too long."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["CleanPathMap", "CleanPathUnmap"]
 
 
 class CleanPathParameters(NamedTuple):
-    """The parameters of OCFL 0011, as its section "Parameters" names them; strings as UTF-8."""
+    """The parameters of OCFL 0011, named as in its section "Parameters"; strings are UTF-8."""
 
     encode_utf: bool
     max_path_segment_len: int
@@ -38,7 +38,7 @@ class CleanPathParameters(NamedTuple):
 
 
 def _characters(*lists: Sequence[tuple[int, int]]) -> str:
-    """Return the inside of a regular expression's character class."""
+    """Return the content of a character class for a regular expression."""
     return "".join(f"\\U{first:08x}-\\U{last:08x}" for ranges in lists for first, last in ranges)
 
 
@@ -46,7 +46,7 @@ _WHITESPACE = re.compile(f"[{_characters(CLEAN_WHITESPACE)}]")
 _DANGEROUS = re.compile(f"[{_characters(CLEAN_DANGEROUS)}]")
 _REPLACED = re.compile(f"[{_characters(CLEAN_WHITESPACE, CLEAN_DANGEROUS)}]")
 _LEFT = re.compile(f"^[{_characters(CLEAN_WHITESPACE)}{re.escape(CLEAN_LEFT.decode())}]+")
-# Looking back at the character before keeps a long run in the middle from being tried once per character.
+# The lookbehind prevents quadratic time on a long run in the middle.
 _RIGHT = re.compile(f"(?<![{_characters(CLEAN_WHITESPACE)}])[{_characters(CLEAN_WHITESPACE)}]+\\Z")
 _RIGHT_GOCFL = re.compile(
     f"(?<![{_characters(CLEAN_WHITESPACE, CLEAN_GOCFL_RIGHT)}])[{_characters(CLEAN_WHITESPACE, CLEAN_GOCFL_RIGHT)}]+\\Z"
@@ -126,7 +126,7 @@ class CleanPathMap(Kernel):
 
 
 class _CleanPathDecode(Kernel):
-    """The loose half of the inverse under encodeUTF: every ``=uXXXX``, left to right."""
+    """The lenient half of the inverse with encodeUTF: decodes each ``=uXXXX``, left to right."""
 
     def __init__(self, parameters: CleanPathParameters) -> None:
         super().__init__(MAX_PATH_BYTES)
@@ -137,12 +137,12 @@ class _CleanPathDecode(Kernel):
             raise KernelError(ErrorCode.EMPTY_PATH)
         if self.fallback_shape.fullmatch(item):
             raise KernelError(ErrorCode.IS_FALLBACK)
-        # An encoded surrogate is no character; what stands for it cannot map back, so the path is refused.
+        # An encoded surrogate is not a character. It does not map to the same path again, so the path is rejected.
         return _ENCODED.sub(lambda match: chr(int(match[1], 16)).encode("utf-8", "surrogatepass"), item)
 
 
 def _fallback_shape(p: CleanPathParameters) -> re.Pattern[bytes]:
-    """Return what every fallback path looks like: folder, tuples, digest in pieces, all in lower-case hex."""
+    """Return the pattern of fallback paths: folder, tuples, and the digest in pieces, in lower-case hex."""
     digits = len(hexdigest_function(p.fallback_digest_algorithm)(b""))
     lengths = [p.fallback_tuple_size] * p.number_of_fallback_tuples
     lengths += [min(p.max_path_segment_len, digits - start) for start in range(0, digits, p.max_path_segment_len)]
@@ -150,7 +150,7 @@ def _fallback_shape(p: CleanPathParameters) -> re.Pattern[bytes]:
 
 
 class CleanPathUnmap(Inverse):
-    """OCFL 0011 backwards under encodeUTF, strictly."""
+    """The strict inverse of OCFL 0011 with encodeUTF."""
 
     def __init__(self, *values: Any) -> None:
         super().__init__(_CleanPathDecode(CleanPathParameters(*values)), CleanPathMap(*values))

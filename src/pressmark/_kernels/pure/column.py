@@ -1,4 +1,4 @@
-"""A packed batch of byte strings, and the loop that runs a kernel over it: the readable twin."""
+"""Columns of byte strings, and the loop that runs a kernel over one."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from pressmark._kernels.tables import ErrorCode
 
 __all__ = ["ByteColumn", "Inverse", "Kernel", "KernelError"]
 
-# (index of the item, why, where): see tables.ErrorCode.
+# The index of the item, a tables.ErrorCode, and a position.
 ItemError = tuple[int, int, int]
 
 
 class KernelError(Exception):
-    """Inside the pure kernels: this item has no result. It never leaves :meth:`Kernel.__call__`."""
+    """An item has no result. Raised inside the pure kernels only; :meth:`Kernel.__call__` catches it."""
 
     def __init__(self, code: ErrorCode, position: int = -1) -> None:
         super().__init__(code, position)
@@ -27,7 +27,7 @@ class KernelError(Exception):
 class ByteColumn:
     """A column of byte strings: one contiguous buffer and int64 offsets, as Arrow's ``large_binary``.
 
-    The pure twin keeps the items themselves and joins them only when the buffers are asked for.
+    The pure implementation stores the items and joins them only in :meth:`buffers`.
     """
 
     __slots__ = ("items",)
@@ -39,10 +39,12 @@ class ByteColumn:
     def from_texts(
         cls, texts: Sequence[str | bytes], start: int = 0, stop: int = sys.maxsize
     ) -> tuple[ByteColumn, list[ItemError]]:
-        """Pack ``str`` (as UTF-8, surrogates of ``os.fsdecode`` as their bytes) and ``bytes`` (as they are).
+        """Return a column of items that are ``str`` or ``bytes``, and the errors.
 
-        Of the list or tuple ``texts``, the items from ``start`` to ``stop``. What cannot be packed is packed empty and
-        reported.
+        A ``str`` is encoded as UTF-8, and surrogates of ``os.fsdecode`` become their bytes. An item that cannot be
+        encoded is empty in the column and has an error.
+
+        :param texts: a list or tuple, of which the items from ``start`` to ``stop`` are used
         """
         items: list[bytes] = []
         errors: list[ItemError] = []
@@ -63,7 +65,7 @@ class ByteColumn:
 
     @classmethod
     def from_lines(cls, block: bytes, delimiter: bytes) -> ByteColumn:
-        """Cut ``block`` at every ``delimiter`` (one byte); the last item may lack it."""
+        """Split ``block`` at each ``delimiter``, a single byte; the last item need not end with it."""
         items = block.split(delimiter)
         if not items[-1]:
             items.pop()
@@ -71,21 +73,22 @@ class ByteColumn:
 
     @classmethod
     def from_buffers(cls, data: bytes, offsets: array[int]) -> ByteColumn:
-        """Take ``data`` and its ``array('q')`` of n + 1 ascending offsets."""
+        """Return the column of ``data`` and an ``array('q')`` of n + 1 ascending offsets into it."""
         return cls([bytes(data[start:end]) for start, end in pairwise(offsets)])
 
     def buffers(self) -> tuple[bytes, array[int]]:
-        """Return the contiguous data and the ``array('q')`` of n + 1 offsets into it."""
+        """Return the contiguous data and an ``array('q')`` of n + 1 offsets into it."""
         return b"".join(self.items), array("q", accumulate(map(len, self.items), initial=0))
 
     def to_texts(self) -> list[str]:
-        """Return the items as ``str``; octets that are not UTF-8 as the surrogates of ``os.fsdecode``."""
+        """Return the items as ``str``; bytes that are not UTF-8 become the surrogates of ``os.fsdecode``."""
         return [item.decode("utf-8", "surrogateescape") for item in self.items]
 
     def to_lines(self, delimiter: bytes, skip: Iterable[int] = (), before: ByteColumn | None = None) -> bytes:
-        """Return every item followed by ``delimiter``, without those whose (ascending) index is in ``skip``.
+        """Return the items, each followed by ``delimiter``.
 
-        With ``before``, each line is its item, a TAB, and the item here.
+        :param skip: the ascending indices of items to leave out
+        :param before: a column of the same length; each line then starts with its item and a TAB
         """
         lines = self.items
         if before is not None:
@@ -96,13 +99,13 @@ class ByteColumn:
         return delimiter.join([*lines, b""])
 
     def blanked(self, indices: Iterable[int]) -> ByteColumn:
-        """Return the same column with the items at ``indices`` empty."""
+        """Return a copy in which the items at ``indices`` are empty."""
         chosen = set(indices)
         return ByteColumn([b"" if index in chosen else item for index, item in enumerate(self.items)])
 
-    def indices_containing(self, octet: bytes) -> list[int]:
-        """Return the ascending indices of the items that hold ``octet``."""
-        return [index for index, item in enumerate(self.items) if octet in item]
+    def indices_containing(self, byte: bytes) -> list[int]:
+        """Return the ascending indices of the items that contain ``byte``."""
+        return [index for index, item in enumerate(self.items) if byte in item]
 
     def __len__(self) -> int:
         return len(self.items)
@@ -112,9 +115,9 @@ class ByteColumn:
 
 
 class Kernel:
-    """One mapping with its parameters compiled in: called with a batch, returns a batch and the errors.
+    """A mapping with its parameters: accepts a column, returns a column and the errors.
 
-    A subclass says how one item maps; an item without a result is empty in the batch returned.
+    A subclass maps a single item. An item without a result is empty in the returned column.
     """
 
     def __init__(self, limit: int) -> None:
@@ -139,7 +142,7 @@ class Kernel:
 
 
 class Inverse:
-    """A strict inverse: decode each path, map the identifier again, and accept it only if the path comes back."""
+    """A strict inverse: decodes each path, maps the identifier again, and accepts it only if the path is the same."""
 
     def __init__(self, decode: Kernel, map_again: Kernel) -> None:
         self.decode = decode
@@ -159,7 +162,7 @@ class Inverse:
 
 
 def _first_difference(one: bytes, other: bytes) -> int:
-    """Return the offset of the first byte in which the two differ, or the shorter length."""
+    """Return the offset of the first different byte, or the shorter length."""
     for position, (left, right) in enumerate(zip(one, other, strict=False)):
         if left != right:
             return position

@@ -13,19 +13,19 @@ __all__ = ["hexdigest_function", "supported"]
 
 
 def supported(algorithm: str) -> bool:
-    """Return whether this interpreter's hashlib has ``algorithm`` (sha512/256 comes from its OpenSSL)."""
+    """Return whether hashlib supports ``algorithm``; sha512/256 depends on its OpenSSL."""
     name = DIGESTS[algorithm][0]
     return name in hashlib.algorithms_available
 
 
 def hexdigest_function(algorithm: str) -> Callable[[bytes], bytes]:
-    """Return the function from a message to its digest in lower-case hex."""
+    """Return a function that returns the digest of a message in lower-case hex."""
     name, size = DIGESTS[algorithm]
     new: Callable[[bytes], Any]
     if name == "blake2b":
         new = partial(hashlib.blake2b, digest_size=size)
     else:
-        # Paths are no security: a FIPS build must still compute the md5 that a layout prescribes.
+        # Paths are not a matter of security: a FIPS build must still compute the MD5 that a layout prescribes.
         new = partial(hashlib.new, name, usedforsecurity=False)
 
     def hexdigest(message: bytes) -> bytes:

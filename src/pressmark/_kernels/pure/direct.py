@@ -1,4 +1,4 @@
-"""OCFL 0002: the identifier is the path, if it is a safe one."""
+"""OCFL 0002: the identifier is the path, if it is safe."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["DirectMap"]
 
 
 class DirectMap(Kernel):
-    """Map an identifier to itself; its own inverse."""
+    """Map an identifier to itself; this is its own inverse."""
 
     def __init__(self) -> None:
         super().__init__(MAX_IDENTIFIER_BYTES)

@@ -1,7 +1,7 @@
-"""The queue between the threads of a run over many files: the readable twin, in which every file is serial.
+"""The queue between the threads that hash many files.
 
-The fast twin computes some of the files by itself, side by side in the lanes of vector registers. This one has no
-lanes: it gives every file back to the shared code, which reads it and asks hashlib.
+The native implementation hashes some files itself, several at a time in the lanes of vector registers. This one has no
+lanes: the shared code reads each file and hashes it with hashlib.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = [
 
 
 def lane_count(algorithm: str) -> int:
-    """Return how many files of ``algorithm`` are computed side by side: here none."""
+    """Return how many files of ``algorithm`` are hashed at a time in lanes: always 0."""
     return 0
 
 
@@ -35,20 +35,20 @@ def lane_level() -> str:
 
 
 def sha_extensions() -> bool:
-    """Return whether this processor has instructions for SHA-1 and SHA-256: here nobody asks."""
+    """Return whether this processor has instructions for SHA-1 and SHA-256; unused here, always False."""
     return False
 
 
 class Engine:
-    """Tickets in, tickets and results out.
+    """A queue of files, identified by tickets, and of their results.
 
     :param names: all algorithms, in the order of a result's digests
-    :param lanes: those of them that are computed in lanes: here none
-    :param serials: for each of the others a function that begins its digest, for files in lanes; the name and it
-    :param flags: for opening files
-    :param sequential: no two files are read at the same time
-    :param beneath: descriptor of the directory that paths are relative to and must not lead out of; then none is
-        absolute, leads upwards, or ends without the name of a file
+    :param lanes: the algorithms that are computed in lanes; unused here
+    :param serials: name and constructor of each other algorithm, for files in lanes
+    :param flags: flags for opening files
+    :param sequential: read one file at a time
+    :param beneath: descriptor of a directory: paths are relative to it and must not lead out of it. They must not be
+        absolute, must not contain ``..``, and must end with a file name
     """
 
     def __init__(
@@ -69,30 +69,27 @@ class Engine:
         self._reading = threading.Lock() if sequential else None
 
     def submit(self, files: list[tuple[int, int, bytes | None]]) -> None:
-        """Queue files: of each its ticket, its priority, and its path where it is for lanes, which are not here.
-
-        The highest priority comes first.
-        """
+        """Queue files: ticket, priority, and a path or :data:`None`. The highest priority comes first."""
         with self._queued:
             for ticket, priority, _path in files:
                 heapq.heappush(self._queue, (-priority, ticket))
             self._queued.notify_all()
 
     def work(self) -> int | None:
-        """Wait for the next serial file and return its ticket; :data:`None` when the engine is closed."""
+        """Wait for the next file and return its ticket, or :data:`None` if the engine is closed."""
         with self._queued:
             while not self._queue and not self._closed:
                 self._queued.wait()
             return None if self._closed else heapq.heappop(self._queue)[1]
 
     def finish(self, ticket: int, result: Any) -> None:
-        """Hand over the result of a serial file."""
+        """Add the result of a file that was not hashed in lanes."""
         with self._finished:
             self._done.append((ticket, result))
             self._finished.notify()
 
     def collect(self, seconds: float) -> list[tuple[Any, ...]]:
-        """Return ``(ticket, result)`` for what was finished; wait for the first, at most for so many ``seconds``."""
+        """Return ``(ticket, result)`` of each finished file; wait for the first at most ``seconds``."""
         with self._finished:
             if not self._done:
                 self._finished.wait(seconds)
@@ -104,17 +101,17 @@ class Engine:
         return 0
 
     def lock_reading(self) -> None:
-        """Wait until nobody else reads, where reading is sequential."""
+        """If reading is sequential, wait until no other thread reads."""
         if self._reading is not None:
             self._reading.acquire()
 
     def unlock_reading(self) -> None:
-        """Let the next one read."""
+        """Let the next thread read."""
         if self._reading is not None:
             self._reading.release()
 
     def close(self) -> None:
-        """Forget what is queued, and let every worker return."""
+        """Discard the queue and let all workers return."""
         with self._queued:
             self._closed = True
             self._queue.clear()
@@ -126,18 +123,18 @@ class Engine:
 
 
 def copy_small(source: bytes, target: bytes, flags: int) -> None:
-    """Return nothing: this file is not for this twin, and nothing was made."""
+    """Return :data:`None`: the shared code copies the file."""
 
 
 def write_small(paths: list[bytes], contents: list[bytes | None]) -> bool:
-    """Return that these files are not for this twin, and nothing was made."""
+    """Return :data:`False`: the shared code writes the files."""
     return False
 
 
 def copy_small_tree(above: bytes, name: bytes, folders: tuple[bytes, ...], device: int, flags: int) -> None:
-    """Return nothing: this implementation leaves the directory to the shared code."""
+    """Return :data:`None`: the shared code copies the directory."""
 
 
 def move_object(old: bytes, base: bytes, place: bytes, signs: tuple[bytes, ...]) -> bool:
-    """Return that this object is not for this twin, and nothing was moved."""
+    """Return :data:`False`: the shared code moves the object."""
     return False

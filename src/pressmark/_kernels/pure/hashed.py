@@ -26,7 +26,7 @@ def _percent(match: re.Match[bytes]) -> bytes:
 
 
 class _Tuples(Kernel):
-    """What the three layouts share: ``number_of_tuples`` pieces of ``tuple_size`` from the digest's start."""
+    """Base of the three layouts: ``number_of_tuples`` pieces of ``tuple_size`` from the start of the digest."""
 
     def __init__(self, algorithm: str, tuple_size: int, number_of_tuples: int) -> None:
         super().__init__(MAX_IDENTIFIER_BYTES)
@@ -57,7 +57,7 @@ class HashAndIdMap(_Tuples):
         return b"/".join([*self.tuples(digest), name])
 
     def without_prefix(self, identifier: bytes, text: str) -> bytes:
-        """OCFL 0012, procedure step 1: what follows the last delimiter that is not at the end."""
+        """OCFL 0012, procedure step 1: return the rest after the last delimiter that is not at the end."""
         # A delimiter must end before the last character, which may be several bytes.
         before_last = len(identifier) - len(text[-1].encode())
         end = 0
@@ -69,7 +69,7 @@ class HashAndIdMap(_Tuples):
 
 
 class HashedMap(_Tuples):
-    """OCFL 0004: digest tuples, then the digest or what the tuples left of it."""
+    """OCFL 0004: digest tuples, then the digest or its rest."""
 
     def __init__(self, algorithm: str, tuple_size: int, number_of_tuples: int, short_root: bool) -> None:
         super().__init__(algorithm, tuple_size, number_of_tuples)
@@ -84,7 +84,7 @@ class HashedMap(_Tuples):
 
 
 class _EncapsulationDecode(Kernel):
-    """The loose half of the inverse: the last segment, percent-decoded."""
+    """The lenient half of the inverse: percent-decodes the last segment."""
 
     def __init__(self) -> None:
         super().__init__(MAX_PATH_BYTES)
@@ -103,7 +103,7 @@ class _EncapsulationDecode(Kernel):
 
 
 class HashAndIdUnmap(Inverse):
-    """OCFL 0003 backwards, strictly: the digest tuples are checked against the decoded identifier."""
+    """The strict inverse of OCFL 0003: checks the digest tuples against the decoded identifier."""
 
     def __init__(self, algorithm: str, tuple_size: int, number_of_tuples: int) -> None:
         super().__init__(_EncapsulationDecode(), HashAndIdMap(algorithm, tuple_size, number_of_tuples, ()))

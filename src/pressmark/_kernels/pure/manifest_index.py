@@ -1,9 +1,8 @@
-"""The lines of one manifest, found again by their paths: fingerprints and offsets, no text.
+"""An index of the lines of one manifest by path: fingerprints and offsets, no text.
 
-BagIt section 2.1.3 says what a line is. A line is plain where nothing has to be decided about it: the checksum has the
-right number of hex digits, one or two blanks follow, then the path, which begins with the prefix, is UTF-8, and holds
-no percent sign, backslash, NUL, empty segment, ``.`` or ``..``; and the line is terminated. All others are for the
-shared code.
+BagIt section 2.1.3 defines a line. A line is plain if the checksum has the right number of hex digits, one or two
+blanks follow, the path starts with the prefix, is UTF-8, and contains no percent sign, backslash, NUL, empty segment,
+``.`` or ``..``, and the line is terminated. The shared code parses all other lines.
 """
 
 from __future__ import annotations
@@ -17,9 +16,9 @@ from pressmark._kernels.tables import LineStatus
 
 __all__ = ["ManifestIndex"]
 
-# What the upper bits of an offset say of its line.
-ODD = 1 << 63  # not plain
-FOLDING = 1 << 62  # its path is not the same in lower case, or not ASCII
+# The upper bits of an offset.
+ODD = 1 << 63  # the line is not plain
+FOLDING = 1 << 62  # the path is not ASCII, or not in lower case
 MARKED = 1 << 61
 OFFSET = MARKED - 1
 
@@ -29,12 +28,12 @@ FIRST_SLOTS = 64
 
 
 class ManifestIndex:
-    """Where the lines of a manifest are, by the fingerprints of their paths.
+    """The offsets of the lines of a manifest, by the fingerprints of their paths.
 
-    :param digits: of a checksum; 0 where no line is plain
-    :param prefix: of every path
-    :param limit: the length that a line may have
-    :param salt: nobody can choose paths of one fingerprint who does not know it
+    :param digits: the hex digits of a checksum; 0 if no line is plain
+    :param prefix: the prefix of all paths
+    :param limit: the maximum length of a line
+    :param salt: a secret that prevents chosen collisions of fingerprints
     """
 
     def __init__(self, digits: int, prefix: bytes, limit: int, salt: bytes) -> None:
@@ -47,7 +46,7 @@ class ManifestIndex:
         self._salt = salt
         self._fingerprints = array("q")
         self._offsets = array("Q")
-        # One more than the line's place, in open addressing; 0 is an empty slot.
+        # Open addressing: the number of the line plus one; 0 is an empty slot.
         self._slots = array("I", bytes(4 * FIRST_SLOTS))
 
     def __len__(self) -> int:
@@ -55,11 +54,11 @@ class ManifestIndex:
 
     @serialized
     def scan(self, block: bytes, position: int, base: int, final: bool) -> tuple[int, int, int]:
-        """Take in plain lines, from ``position`` on, until there is one that is not.
+        """Add plain lines from ``position`` until a line is not plain.
 
-        :param base: where the block begins in the manifest
+        :param base: the offset of the block in the manifest
         :param final: whether the manifest ends with the block
-        :returns: where it stopped, how many lines it took in, and a :class:`LineStatus`
+        :returns: the position after the last added line, the number of added lines, and a :class:`LineStatus`
         """
         match, size, lines = self._line.match if self._digits else None, len(block), 0
         while match is not None and (found := match(block, position)) is not None:
@@ -89,7 +88,7 @@ class ManifestIndex:
 
     @serialized
     def add(self, path: bytes, offset: int, odd: bool) -> None:
-        """Take in one line, whether its path is there or not."""
+        """Add one line, even if its path is already known."""
         if odd:
             offset |= ODD
         if not path.isascii() or path.lower() != path:
@@ -103,7 +102,7 @@ class ManifestIndex:
 
     @serialized
     def find(self, path: bytes) -> list[int]:
-        """Return the places of the lines that have the fingerprint of ``path``, in their order."""
+        """Return the numbers of the lines with the fingerprint of ``path``, in order."""
         fingerprint = hash(self._salt + path)
         slots, mask, fingerprints = self._slots, len(self._slots) - 1, self._fingerprints
         slot = fingerprint & mask
@@ -115,7 +114,7 @@ class ManifestIndex:
         return found
 
     def line(self, place: int) -> int:
-        """Return where the line begins in the manifest, all bits turned over (so below 0) where it is not plain."""
+        """Return the offset of the line in the manifest; its complement (negative) if the line is not plain."""
         offset = self._offsets[place]
         return ~(offset & OFFSET) if offset >= ODD else offset & OFFSET
 
@@ -129,7 +128,7 @@ class ManifestIndex:
         return self._offsets[place] & MARKED != 0
 
     def next_unmarked(self, place: int) -> int:
-        """Return the first line from ``place`` on that is not marked; -1 where there is none."""
+        """Return the first line from ``place`` that is not marked, or -1."""
         offsets = self._offsets
         for other in range(place, len(offsets)):
             if not offsets[other] & MARKED:
@@ -137,7 +136,7 @@ class ManifestIndex:
         return -1
 
     def next_folding(self, place: int) -> int:
-        """Return the first line from ``place`` on that does not fold to itself; -1 where there is none."""
+        """Return the first line from ``place`` whose path does not fold to itself, or -1."""
         offsets = self._offsets
         for other in range(place, len(offsets)):
             if offsets[other] & FOLDING:
@@ -145,7 +144,7 @@ class ManifestIndex:
         return -1
 
     def _slot(self, fingerprint: int) -> tuple[int, bool]:
-        """Return the slot of the fingerprint, and whether it is taken."""
+        """Return the slot of the fingerprint, and whether it is in use."""
         slots, mask, fingerprints = self._slots, len(self._slots) - 1, self._fingerprints
         slot = fingerprint & mask
         while place := slots[slot]:
@@ -163,7 +162,7 @@ class ManifestIndex:
 
     def _grow(self) -> None:
         size = 2 * len(self._slots)
-        # The smaller table goes before the larger one comes.
+        # The smaller table is freed before the larger one is allocated.
         self._slots = slots = array("I")
         slots.frombytes(bytes(4 * size))
         mask = size - 1

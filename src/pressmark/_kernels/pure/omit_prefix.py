@@ -1,4 +1,4 @@
-"""OCFL 0006, 0007 and 0010: what follows the right-most delimiter is the object's name."""
+"""OCFL 0006, 0007 and 0010: the rest after the right-most delimiter is the name of the object."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pressmark._kernels.tables import ASCII_FIRST, ASCII_LAST, MAX_IDENTIFIER_BY
 __all__ = ["DifferentialMap", "FlatOmitPrefixMap", "NTupleOmitPrefixMap"]
 
 _ASCII = bytes(range(ASCII_FIRST, ASCII_LAST + 1))
-# "Case-insensitive" is ASCII only: other folding changes lengths, and offsets must stay valid.
+# "Case-insensitive" means ASCII only: other case folding changes lengths, and offsets must stay valid.
 _LOWER = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ", b"abcdefghijklmnopqrstuvwxyz")
 
 
@@ -22,7 +22,7 @@ def _check_ascii(identifier: bytes) -> None:
 
 
 class _OmitPrefix(Kernel):
-    """What the three layouts share: the prefix goes, up to and including the right-most delimiter."""
+    """Base of the three layouts: removes the prefix up to and including the right-most delimiter."""
 
     def __init__(self, delimiter: bytes) -> None:
         super().__init__(MAX_IDENTIFIER_BYTES)
@@ -49,7 +49,7 @@ class FlatOmitPrefixMap(_OmitPrefix):
 
 
 class NTupleOmitPrefixMap(_OmitPrefix):
-    """OCFL 0007: tuples of the padded, perhaps reversed rest, then the rest."""
+    """OCFL 0007: tuples of the padded and optionally reversed rest, then the rest."""
 
     def __init__(self, delimiter: bytes, tuple_size: int, number_of_tuples: int, pad_left: bool, reverse: bool) -> None:
         super().__init__(delimiter)
@@ -69,7 +69,7 @@ class NTupleOmitPrefixMap(_OmitPrefix):
 
 
 class DifferentialMap(_OmitPrefix):
-    """OCFL 0010: segments of the given sizes, which must use the rest up, then perhaps the rest."""
+    """OCFL 0010: segments of the given sizes, which must add up to the rest, then optionally the rest."""
 
     def __init__(self, delimiter: bytes, sizes: Sequence[int], full_identifier: bool) -> None:
         super().__init__(delimiter)

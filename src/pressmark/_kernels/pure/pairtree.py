@@ -1,4 +1,4 @@
-"""Pairtree V0.1: cleaning, splitting into pairs, and both inverses."""
+"""Pairtree V0.1: cleaning, splitting into pairs, and their inverses."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from pressmark._kernels.tables import (
 
 __all__ = ["PairtreeClean", "PairtreeMap", "PairtreeUnclean", "PairtreeUnmap"]
 
-_RARE = bytes(octet for octet in range(256) if PAIRTREE_HEX[octet])
-_NOT_RARE = bytes(octet for octet in range(256) if not PAIRTREE_HEX[octet])
+_RARE = bytes(byte for byte in range(256) if PAIRTREE_HEX[byte])
+_NOT_RARE = bytes(byte for byte in range(256) if not PAIRTREE_HEX[byte])
 _RARE_PATTERN = re.compile(b"[" + re.escape(_RARE) + b"]")
 _COMMON = bytes.maketrans(COMMON_FROM, COMMON_TO)
 _COMMON_BACK = bytes.maketrans(COMMON_TO, COMMON_FROM)
-_CLEANED = bytes(octet for octet in range(256) if PAIRTREE_CLEANED[octet])
+_CLEANED = bytes(byte for byte in range(256) if PAIRTREE_CLEANED[byte])
 
 
 def _escaped(match: re.Match[bytes]) -> bytes:
@@ -33,8 +33,8 @@ def _escaped(match: re.Match[bytes]) -> bytes:
 
 
 def _cleaned(identifier: bytes) -> bytes:
-    """Section 3: rare octets to ``^hh`` first, then the three common ones."""
-    # Deleting the other octets and looking at what is left is the cheapest question bytes can answer.
+    """Section 3: rare bytes become ``^hh``, then the three common ones are substituted."""
+    # Deleting all other bytes is the cheapest test for rare ones.
     if identifier.translate(None, _NOT_RARE):
         identifier = _RARE_PATTERN.sub(_escaped, identifier)
     return identifier.translate(_COMMON)
@@ -42,7 +42,7 @@ def _cleaned(identifier: bytes) -> bytes:
 
 @cache
 def _pairs(length: int) -> Struct:
-    """Section 1: successive pairs, the last component being one or two characters."""
+    """Section 1: successive pairs; the last component has one or two characters."""
     return Struct("2s" * (length // 2) + "1s" * (length % 2))
 
 
@@ -71,7 +71,7 @@ class PairtreeMap(Kernel):
 
 
 class PairtreeUnmap(Kernel):
-    """Map a ppath to its identifier: components of two, then what cleaning can have left in them."""
+    """Map a ppath to its identifier: components of two characters that cleaning can produce."""
 
     def __init__(self, prefix: bytes) -> None:
         super().__init__(MAX_PATH_BYTES)
@@ -89,25 +89,25 @@ class PairtreeUnmap(Kernel):
             start += len(component) + 1
         cleaned = b"".join(components)
         uncleanable = cleaned.translate(None, _CLEANED)
-        stranger = cleaned.index(uncleanable[0]) if uncleanable else len(cleaned)
+        bad = cleaned.index(uncleanable[0]) if uncleanable else len(cleaned)
         try:
-            # An escape that a stranger cuts short is reported where it begins, before the stranger.
+            # An escape that a bad character truncates is reported at its start, before that character.
             identifier = _uncleaned(cleaned)
         except KernelError as error:
-            if error.position < stranger:
+            if error.position < bad:
                 raise KernelError(error.code, _in_path(error.position)) from None
         if uncleanable:
-            raise KernelError(ErrorCode.BAD_CHARACTER, _in_path(stranger))
+            raise KernelError(ErrorCode.BAD_CHARACTER, _in_path(bad))
         return self.prefix + identifier
 
 
 def _in_path(position: int) -> int:
-    """Return where an offset of the cleaned text lies in the ppath: one separator after every pair."""
+    """Return the offset in the ppath of an offset in the cleaned text: a separator follows each pair."""
     return position + position // 2
 
 
 class PairtreeClean(Kernel):
-    """Clean an identifier without splitting it; the empty one stays empty."""
+    """Clean an identifier without splitting it; the empty identifier stays empty."""
 
     def __init__(self) -> None:
         super().__init__(MAX_IDENTIFIER_BYTES)
@@ -117,7 +117,7 @@ class PairtreeClean(Kernel):
 
 
 class PairtreeUnclean(Kernel):
-    """Undo cleaning, once; characters that cleaning would have changed pass as they are."""
+    """Undo cleaning once; characters that cleaning would change are kept."""
 
     def __init__(self) -> None:
         super().__init__(MAX_PATH_BYTES)

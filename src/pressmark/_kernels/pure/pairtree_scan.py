@@ -1,9 +1,8 @@
-"""The walk of a Pairtree as far as it is plain: directories of one or two characters, and one directory that ends each.
+"""The walk of plain Pairtree directories.
 
-A directory is plain when nothing in it needs a rule of its own: either it holds exactly one name of three characters or
-more, a directory, which is an object's; or none, and directories of one or two characters. Both at once are plain too.
-Everything else (files, reserved names, two ends, nothing at all, names whose characters must be counted, what cannot be
-read) is deferred: given back by its path, unread, for the shared code to look at.
+A directory is plain if it contains only directories with names of one or two characters and at most one directory with
+a longer name, which is an object. All other directories are deferred to the shared code: those with files, reserved
+names, two longer names, nothing at all, names whose characters must be counted, and those that cannot be read.
 """
 
 from __future__ import annotations
@@ -15,21 +14,21 @@ from pressmark._kernels.pure.column import ByteColumn
 __all__ = ["scan_pairtree"]
 
 _RESERVED = b"pairtree"
-# A name of so many octets has three characters or more, whatever they are: none has more than four octets.
+# A name of this many bytes has at least three characters, since a character has at most four bytes.
 _SURELY_LONG = 9
 
 
 def scan_pairtree(
     root: bytes, paths: ByteColumn, follow: bool, budget: int
 ) -> tuple[ByteColumn, ByteColumn, ByteColumn]:
-    """Look through directories of a Pairtree and those below them, in the order of octets.
+    """Read directories of a Pairtree and the directories below them, in the order of their bytes.
 
     :param root: the directory that the paths are relative to
-    :param paths: the directories, in their order, of ASCII names behind the last slash
-    :param follow: whether a symbolic link to a directory is one where it has three characters or more
-    :param budget: how many directories to read at most
-    :return: in order, the paths of objects and of directories deferred; for each the name of the directory that ends
-        it, empty for those deferred; and, to be looked through after them, the paths that were not read
+    :param paths: the directories, in order; the name after the last slash must be ASCII
+    :param follow: accept symbolic links to directories as objects
+    :param budget: the maximum number of directories to read
+    :return: in order, the paths of objects and of deferred directories; for each path the name of the object's
+        directory, empty for deferred ones; and the paths that were not read
     """
     places: list[bytes] = []
     names: list[bytes] = []
@@ -52,7 +51,7 @@ def scan_pairtree(
 
 
 def _look(directory: bytes, is_morty: bool, follow: bool) -> tuple[bytes, list[bytes]] | None:
-    """Return what ends in a directory, empty for nothing, and what it goes on with; :data:`None` to defer it."""
+    """Return the object's name in a directory, or empty, and the other names; :data:`None` to defer the directory."""
     end = b""
     below: list[bytes] = []
     try:

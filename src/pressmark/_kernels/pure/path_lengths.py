@@ -1,7 +1,7 @@
-"""How long paths are, how deep, and how near to their neighbours: counts over columns of them.
+"""Counts of the lengths and depths of paths, and of the segments that neighbouring paths share.
 
-Lengths are counted in octets and in units of UTF-16, of which an octet that is not UTF-8 counts as one. The empty path
-has no segment. Neighbours are paths that follow each other; a window is a thousand of them.
+Lengths are counted in bytes and in UTF-16 units; a byte that is not UTF-8 counts as one unit. The empty path has no
+segments. Neighbours are consecutive paths; a window is a thousand paths.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from pressmark._kernels.pure.serialized import serialized
 __all__ = ["PathLengths", "starts_with"]
 
 # The measures, by number.
-PATH_OCTETS, PATH_UNITS, SEGMENT_OCTETS, SEGMENT_UNITS, DEPTH, LAST_OCTETS = range(6)
+PATH_BYTES, PATH_UNITS, SEGMENT_BYTES, SEGMENT_UNITS, DEPTH, LAST_BYTES = range(6)
 WINDOW = 1000
 
 
-def _units(octets: bytes) -> int:
-    if octets.isascii():
-        return len(octets)
-    return len(octets.decode("utf-8", "surrogateescape").encode("utf-16-le", "surrogatepass")) // 2
+def _units(text: bytes) -> int:
+    if text.isascii():
+        return len(text)
+    return len(text.decode("utf-8", "surrogateescape").encode("utf-16-le", "surrogatepass")) // 2
 
 
 class PathLengths:
-    """Counts over paths, in the order in which they are added."""
+    """Counts of paths, in the order of their addition."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -38,21 +38,21 @@ class PathLengths:
 
     @serialized
     def add(self, paths: ByteColumn, skip: Sequence[int]) -> None:
-        """Take in paths.
+        """Add paths.
 
-        :param skip: the ascending indices of items that are no paths
+        :param skip: the ascending indices of items that are not paths
         """
         counts, skipped = self._counts, set(skip)
         for index, path in enumerate(paths.items):
             if index in skipped:
                 continue
             segments = path.split(b"/") if path else []
-            counts[PATH_OCTETS][len(path)] += 1
+            counts[PATH_BYTES][len(path)] += 1
             counts[PATH_UNITS][_units(path)] += 1
             counts[DEPTH][len(segments)] += 1
-            counts[LAST_OCTETS][len(segments[-1]) if segments else 0] += 1
+            counts[LAST_BYTES][len(segments[-1]) if segments else 0] += 1
             for segment in segments:
-                counts[SEGMENT_OCTETS][len(segment)] += 1
+                counts[SEGMENT_BYTES][len(segment)] += 1
                 counts[SEGMENT_UNITS][_units(segment)] += 1
             for one, other in zip(segments, self._last, strict=False):
                 if one != other:
@@ -68,21 +68,21 @@ class PathLengths:
 
     @serialized
     def histogram(self, measure: int) -> list[tuple[int, int]]:
-        """Return ascending pairs: a length, and how often it occurs."""
+        """Return ascending pairs: a length and its frequency."""
         if not 0 <= measure < len(self._counts):
-            raise ValueError(f"no measure {measure}")
+            raise ValueError(f"unknown measure {measure}")
         return sorted(self._counts[measure].items())
 
     @serialized
     def neighbours(self) -> tuple[int, int, int]:
         """Return three sums.
 
-        :returns: how many paths there are; the leading segments that each has in common with the one before it; the
-            different parents of each thousand
+        :returns: the number of paths; the leading segments that each path shares with the previous one; the distinct
+            parents of each thousand paths
         """
         return self._paths, self._shared, self._parents
 
 
-def starts_with(items: ByteColumn, octets: bytes) -> list[int]:
-    """Return the ascending indices of the items that begin with ``octets``."""
-    return [index for index, item in enumerate(items.items) if item.startswith(octets)]
+def starts_with(items: ByteColumn, prefix: bytes) -> list[int]:
+    """Return the ascending indices of the items that start with ``prefix``."""
+    return [index for index, item in enumerate(items.items) if item.startswith(prefix)]

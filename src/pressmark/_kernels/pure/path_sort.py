@@ -1,17 +1,17 @@
-"""Paths in the order of their folded keys: records for runs, and the merge that lets through what may clash.
+"""Paths sorted by their folded keys: sorted runs of records, and the merge that returns possible collisions.
 
-A record is a string that sorts as its octets do, and unlike any other: the key, a NUL, how the path is spelled where
-the key does not say it, a NUL, the path's number in eight octets. Key and spelling are written without NULs, the slash
-below every other octet, so that a path sorts directly before what is inside it:
+A record is a unique byte string: the key, a NUL, the spelling of the path if it differs from the key, a NUL, and the
+number of the path in eight bytes. Key and spelling are written without NULs and with the slash below all other bytes,
+so that a path sorts directly before the paths inside it:
 
 ======== ===========
-octet    written
+byte     written
 ======== ===========
 ``/``    ``01``
 00       ``02 02``
 01       ``02 03``
 02 … 2e  one more
-30 … ff  as it is
+30 … ff  unchanged
 ======== ===========
 """
 
@@ -30,14 +30,14 @@ from pressmark._kernels.pure.serialized import serialized
 
 __all__ = ["PathMerge", "PathSorter", "beyond_ascii", "suspicious"]
 
-# The number of the run that it needs, and the spellings so far: key, path, how many there are, the first numbers.
+# Key, path, how many paths have this spelling, and their first numbers.
 Spelling = tuple[bytes, bytes, int, tuple[int, ...]]
 
 _WRITTEN = bytes([0, *range(2, 0x30), 1, *range(0x30, 0x100)])
 _READ = bytes([0, 0x2F, *range(1, 0x2F), *range(0x30, 0x100)])
 _LENGTH = Struct("<I")
 _COUNTABLE = 1 << 31
-# What a list of bytes objects takes besides their octets.
+# The memory of a bytes object in a list, without its bytes.
 _OVERHEAD = 48
 
 
@@ -50,7 +50,7 @@ def _write(path: bytes) -> bytes:
 def read_path(written: bytes) -> bytes:
     if b"\2" not in written:
         return written.translate(_READ)
-    # Pairs from the left: 02 02 is a NUL, 02 03 becomes a 02 for the table to turn into 01.
+    # Pairs from the left: 02 02 is a NUL; 02 03 becomes a 02, which the table translates into 01.
     return re.sub(rb"\x02([\x02\x03])", lambda pair: b"\0" if pair[1] == b"\2" else b"\2", written).translate(_READ)
 
 
@@ -60,20 +60,20 @@ def beyond_ascii(paths: ByteColumn) -> list[int]:
 
 
 class PathSorter:
-    """The records of some paths, to be sorted in memory."""
+    """The records of paths, sorted in memory."""
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._records: list[bytes] = []
-        self._octets = 0
+        self._size = 0
         self._taken = 0
 
     @serialized
     def add(self, paths: ByteColumn, folded: ByteColumn, number: int, skip: Sequence[int]) -> None:
-        """Take in paths, numbered from ``number`` on.
+        """Add paths, numbered from ``number``.
 
-        :param folded: for each path that is not ASCII, in order, what it folds to
-        :param skip: the ascending indices of items that are no paths; they have numbers all the same
+        :param folded: the folded form of each path that is not ASCII, in order
+        :param skip: the ascending indices of items that are not paths; they have numbers as well
         """
         others = iter(folded.items)
         skipped = set(skip)
@@ -84,12 +84,12 @@ class PathSorter:
             spelling = b"" if key == path else _write(path)
             record = b"%b\0%b\0%b" % (_write(key), spelling, (number + index).to_bytes(8, "big"))
             self._records.append(record)
-            self._octets += len(record) + _OVERHEAD
+            self._size += len(record) + _OVERHEAD
 
     @serialized
-    def octets(self) -> int:
-        """Return how much memory the records take."""
-        return self._octets
+    def size(self) -> int:
+        """Return the memory of the records in bytes."""
+        return self._size
 
     @serialized
     def sort(self) -> None:
@@ -99,9 +99,9 @@ class PathSorter:
 
     @serialized
     def take(self, size: int) -> bytes:
-        """Return the next sorted records, each after its length: about ``size`` octets; none when all were taken.
+        """Return the next sorted records, each after its length: about ``size`` bytes; empty after the last record.
 
-        With the last of them the sorter is empty again.
+        The sorter is empty again after the last record.
         """
         block = bytearray()
         records, taken = self._records, self._taken
@@ -112,7 +112,7 @@ class PathSorter:
             taken += 1
         self._taken = taken
         if taken == len(records):
-            self._records, self._octets, self._taken = [], 0, 0
+            self._records, self._size, self._taken = [], 0, 0
         return bytes(block)
 
 
@@ -125,11 +125,11 @@ class DirectoryCounter(Protocol):
 
 
 class PathMerge:
-    """The records of sorted runs in one order, of which it lets through only those that clash with others.
+    """A merge of sorted runs of records, which returns only the paths that may collide.
 
-    :param runs: how many there are, numbered from 0
-    :param first: how many numbers of one spelling to keep
-    :param tree: what counts the directories of all paths, or None
+    :param runs: the number of runs
+    :param first: how many numbers to keep for each spelling
+    :param tree: counts the directories of all paths; optional
     """
 
     def __init__(self, runs: int, first: int, tree: DirectoryCounter | None = None) -> None:
@@ -142,13 +142,13 @@ class PathMerge:
         self._spelled = b""
         self._count = 0
         self._numbers: list[int] = []
-        # The key of the last path that is inside no other, and its first spelling until it is let through.
+        # The key of the last path that is not inside another, and its first spelling until it is returned.
         self._outer: bytes | None = None
         self._pending: Spelling | None = None
 
     @serialized
     def feed(self, run: int, block: bytes) -> None:
-        """Give the run that :meth:`step` asked for its next records, whole ones; none where it has ended."""
+        """Add the next whole records of a run that :meth:`step` returned; empty at the end of the run."""
         self._hungry.remove(run)
         if block:
             self._blocks[run] = _records(block)
@@ -156,12 +156,13 @@ class PathMerge:
 
     @serialized
     def step(self, most: int) -> tuple[int, list[Spelling]]:
-        """Go on until a run needs records or there are ``most`` spellings, or a few more.
+        """Merge until a run needs records or about ``most`` spellings are found.
 
-        Let through is every path whose key another one has, that is inside another, or that has another inside it.
+        A path may collide if another path has the same key, if it is inside another path, or if another path is inside
+        it.
 
-        :returns: the run, -1 at the end, or -2 where there is more to come; and the spellings: the key as it is
-            written in records, the path, how many paths are spelled so, and the numbers of the first of them
+        :returns: the number of the run, -1 at the end, or -2 if there are more spellings; and the spellings: the key as
+            written in records, the path, the number of paths with this spelling, and their first numbers
         """
         found: list[Spelling] = []
         heap, blocks = self._heap, self._blocks
@@ -219,25 +220,25 @@ def _records(block: bytes) -> Iterator[bytes]:
         position += length
 
 
-# --- names that systems refuse ----------------------------------------------------------------------------------
+# --- names that systems reject ----------------------------------------------------------------------------------
 
-# Bits of the octets' classes.
+# The bits of a byte's class.
 REFUSED, NOT_LAST, ADVISED_FIRST = 1, 2, 4
 
 
 def suspicious(
     paths: ByteColumn, classes: bytes, longest_segment: int, longest_path: int, devices: bool
 ) -> tuple[list[int], int]:
-    """Return the indices of the paths that have to be looked at, and how many begin a segment with an advised octet.
+    """Return the indices of suspicious paths, and how many paths have a segment with a discouraged first byte.
 
-    To be looked at are paths that are too long or have a segment that is empty, ``.``, ``..``, too long, holds a
-    refused octet, ends in one that must not be the last, or, where it matters, begins as the name of a device does.
+    A path is suspicious if it is too long or has a segment that is empty, ``.``, ``..`` or too long, contains a
+    rejected byte, ends with a byte that must not be the last one, or, if ``devices``, starts like the name of a device.
 
-    :param classes: bits for each of the 256 octets: 1 refused, 2 not the last of a segment, 4 advised against as the
-        first of a segment
-    :param longest_segment: octets
-    :param longest_path: octets
-    :param devices: whether CON, PRN, AUX, NUL, COM and LPT matter, in either case
+    :param classes: bits for each of the 256 bytes: 1 rejected, 2 not at the end of a segment, 4 discouraged at the
+        start of a segment
+    :param longest_segment: in bytes
+    :param longest_path: in bytes
+    :param devices: check for CON, PRN, AUX, NUL, COM and LPT, in either case
     """
     bad, advised = _patterns(classes, longest_segment, devices)
     found, count = [], 0
@@ -254,10 +255,10 @@ def _patterns(
     classes: bytes, longest_segment: int, devices: bool
 ) -> tuple[re.Pattern[bytes], re.Pattern[bytes] | None]:
     def members(bit: int) -> bytes:
-        return b"".join(b"\\x%02x" % octet for octet in range(256) if classes[octet] & bit)
+        return b"".join(b"\\x%02x" % byte for byte in range(256) if classes[byte] & bit)
 
     parts = [rb"(?:\A|/)\.{0,2}(?:/|\Z)"]
-    # What no path in memory is as long as cannot be counted by an expression.
+    # Regular expressions cannot count beyond this, and no path in memory is that long.
     if longest_segment < _COUNTABLE:
         parts.append(rb"[^/]{%d}" % (longest_segment + 1))
     if members(REFUSED):

@@ -1,9 +1,9 @@
-"""The directories of paths that are merged, counted without holding them.
+"""Counts of the directories of merged paths, without storing them.
 
-Paths come in the order of their folded keys, each once: so all that is in a directory comes together, but for one that
-is spelled in several ways, whose spellings come mixed. Counted are, of the root and every directory below it, the
-directories in it; of those directly below the root, the paths; of every depth, its directories; and of depths and paths
-also for samples of the paths' numbers, of which each holds about half of the one before, to see how a tree grows.
+Paths arrive in the order of their folded keys, each once. The paths of a directory are therefore contiguous, except
+that the spellings of a directory that is spelled in several ways are mixed. Counted are: the child directories of the
+root and of each directory; the paths in each directory directly below the root; the directories at each depth; and
+directories and paths in nested samples, each about half of the previous one, which show how a tree grows.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from pressmark._kernels.pure.serialized import serialized
 
 __all__ = ["PathTree"]
 
-SAMPLES = 24  # nested samples: each holds about half of the one before
-LARGEST = 20  # directories that are named
-NAME = 4096  # octets: a longer path is not named, for no system has it
+SAMPLES = 24  # nested samples, each about half of the previous one
+LARGEST = 20  # directories that are reported
+NAME = 4096  # bytes; longer paths are not reported, since no system supports them
 
 _64_BITS = (1 << 64) - 1
 
 
 def sample_mask(number: int) -> int:
-    """Return the samples that an item is in, by its number: bit s with a probability of 2^-s, and all bits before it.
+    """Return the samples of an item as bits: bit s is set with a probability of 2^-s, and only with all bits before it.
 
-    The number is mixed by the finaliser of splitmix64, for samples that have nothing to do with the order.
+    The finaliser of splitmix64 mixes the number, so that samples do not depend on the order.
     """
     mixed = (number + 0x9E3779B97F4A7C15) & _64_BITS
     mixed = ((mixed ^ mixed >> 30) * 0xBF58476D1CE4E5B9) & _64_BITS
@@ -38,18 +38,18 @@ def sample_mask(number: int) -> int:
 
 
 class _Directory:
-    """One spelling of a directory on the way to paths that still come."""
+    """One spelling of a directory above the current path."""
 
     __slots__ = ("above", "entries", "paths", "seen", "segment", "size")
 
     def __init__(self, above: _Directory | None, segment: bytes) -> None:
         self.above = above
         self.segment = segment
-        # Of its whole path.
+        # The size of the whole path.
         self.size: int = len(segment) + (above.size + (above.above is not None) if above is not None else 0)
         self.entries = 0
-        self.paths = 0  # in it, and its own; counted directly below the root only
-        self.seen = 0  # the samples that it is in
+        self.paths = 0  # including its own path; counted directly below the root only
+        self.seen = 0  # its samples
 
     def path(self) -> bytes:
         segments = []
@@ -61,7 +61,7 @@ class _Directory:
 
 
 class _Worse:
-    """A directory to be named: less where it is rather left out, for it holds fewer, or as many with a greater path."""
+    """A reported directory; less than another if it has fewer entries, or as many and a greater path."""
 
     __slots__ = ("entries", "path")
 
@@ -76,12 +76,12 @@ class _Worse:
 
 
 class PathTree:
-    """The directories of the paths that pass a merge; the root is not counted."""
+    """Counts of the directories of merged paths, without the root."""
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._root = _Directory(None, b"")
-        # At each depth from 1 on, the folded segment of the last path, and every spelling of the directory there.
+        # For each depth from 1: the folded segment of the last path, and all spellings of the directory.
         self._keys: list[bytes] = []
         self._spelled: list[dict[tuple[int, bytes], _Directory]] = []
         self._levels: list[int] = []
@@ -95,7 +95,7 @@ class PathTree:
 
     @serialized
     def _member(self, number: int) -> None:
-        """Take in the number of one of the records of the path that comes next."""
+        """Add the number of a record of the next path."""
         mask = sample_mask(number)
         self._mask |= mask
         for sample in range(mask.bit_length()):
@@ -103,7 +103,7 @@ class PathTree:
 
     @serialized
     def _add(self, key: bytes, path: bytes) -> None:
-        """Take in the next path, which is not like any before it, and its key, as they are written in records."""
+        """Add the next path, different from all before, and its key, both as written in records."""
         keys = key.split(b"\1") if key else []
         segments = path.split(b"\1") if path else []
         depth = 0
@@ -141,7 +141,7 @@ class PathTree:
         while len(self._spelled) > depth:
             for one in self._spelled[-1].values():
                 self._done(one)
-            # The directories above are there until all below them are done: by their ids they are known.
+            # Directories are identified by the id of their parent, which must exist until they are done.
             self._spelled.pop()
             self._keys.pop()
 
@@ -160,7 +160,7 @@ class PathTree:
 
     @serialized
     def end(self) -> None:
-        """Say that no more paths come; what the other methods return is complete only then."""
+        """End the counts; the other methods return complete results only afterwards."""
         if not self._ended:
             self._ended = True
             self._leave(0)
@@ -168,33 +168,33 @@ class PathTree:
 
     @serialized
     def levels(self) -> list[int]:
-        """Return how many directories there are at each depth, from 1 on."""
+        """Return the number of directories at each depth, from 1."""
         return list(self._levels)
 
     @serialized
     def leaves(self) -> int:
-        """Return how many different paths there are."""
+        """Return the number of distinct paths."""
         return self._leaves
 
     @serialized
     def fan_out(self) -> list[tuple[int, int]]:
-        """Return ascending pairs: a number of directories from 1 on, and how many (the root too) hold so many."""
+        """Return ascending pairs: a number of child directories, and how many directories have that many."""
         return sorted(self._fans.items())
 
     @serialized
     def top_level(self) -> list[tuple[int, int]]:
-        """Return ascending pairs: a number of different paths, and in how many directories below the root so many are.
+        """Return ascending pairs: a number of distinct paths, and how many directories below the root have that many.
 
-        The path of such a directory itself is one of them.
+        The path of the directory itself counts as one.
         """
         return sorted(self._firsts.items())
 
     @serialized
     def largest(self) -> list[tuple[bytes, int]]:
-        """Return the directories that hold the most, the largest first, then by path: pairs of path and entries."""
+        """Return path and number of entries of the largest directories, the largest first, then by path."""
         return [(read_path(one.path), one.entries) for one in sorted(self._largest, reverse=True)]
 
     @serialized
     def samples(self) -> list[tuple[int, int, int]]:
-        """Return of each nested sample, all first: how many paths with repetitions, directories, different paths."""
+        """Return for each nested sample, starting with all: paths with repetitions, directories, distinct paths."""
         return [(members, directories, leaves) for members, directories, leaves in self._samples]

@@ -1,4 +1,4 @@
-"""Objects that several threads may use at once: their methods wait for each other."""
+"""A lock for objects that several threads use at the same time."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Result = TypeVar("Result")
 def serialized(
     method: Callable[Concatenate[Owner, Arguments], Result],
 ) -> Callable[Concatenate[Owner, Arguments], Result]:
-    """Let ``method`` hold its object's lock, ``_lock``, while it runs."""
+    """Decorate ``method`` to hold the object's ``_lock`` while it runs."""
 
     @wraps(method)
     def run(self: Owner, /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:

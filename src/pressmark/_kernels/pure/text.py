@@ -1,4 +1,4 @@
-"""What several kernels share: UTF-8, hexadecimal escapes, and the path that must never be returned."""
+"""UTF-8, hexadecimal escapes, and the check of a path."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from pressmark._kernels.pure.column import KernelError
 from pressmark._kernels.tables import ErrorCode
 
 HEX_PAIR = re.compile(rb"[0-9A-Fa-f]{2}")
-OCTETS = [bytes([octet]) for octet in range(256)]
+BYTES = [bytes([byte]) for byte in range(256)]
 
 
 def decode_utf8(item: bytes) -> str:
-    """Return ``item`` as text; refuse what is not UTF-8."""
+    """Decode ``item`` as UTF-8, or raise :class:`KernelError`."""
     try:
         return item.decode("utf-8")
     except UnicodeDecodeError as error:
         raise KernelError(ErrorCode.NOT_UTF8, error.start) from None
 
 
-def unescape(text: bytes, mark: bytes, back: bytes | None = None, spelled: Sequence[bytes] = OCTETS) -> bytes:
-    """Undo every escape of ``mark`` and two hex digits in ``text``; refuse one that lacks them.
+def unescape(text: bytes, mark: bytes, back: bytes | None = None, spelled: Sequence[bytes] = BYTES) -> bytes:
+    """Decode each escape in ``text``: ``mark`` and two hex digits. Raise :class:`KernelError` if digits are missing.
 
-    What stands between the escapes goes through the translation ``back``; an escape for octet ``n`` becomes
-    ``spelled[n]``. Both in one pass, so that an octet brought back is not substituted again.
+    The text between escapes is translated with ``back``; an escape of byte ``n`` becomes ``spelled[n]``. Both happen in
+    one pass, so that a decoded byte is not translated again.
     """
     first, *rest = text.split(mark)
     result, position = [first.translate(back)], len(first)
@@ -37,7 +37,10 @@ def unescape(text: bytes, mark: bytes, back: bytes | None = None, spelled: Seque
 
 
 def checked_path(path: bytes) -> bytes:
-    """Return ``path`` unless it is empty or absolute, or a segment is empty, ``.`` or ``..``, or holds a NUL."""
+    """Return ``path``; raise :class:`KernelError` if it must not be returned.
+
+    That is an empty or absolute path, and a segment that is empty, ``.``, ``..`` or contains a NUL.
+    """
     if not path:
         raise KernelError(ErrorCode.EMPTY_PATH)
     if path.startswith(b"/"):

@@ -1,4 +1,4 @@
-"""Vitro file storage: identifiers to paths of three-character groups, and file names."""
+"""Vitro file storage: paths of three-character groups, and file names."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ __all__ = ["VitroDecodeFilename", "VitroEncodeFilename", "VitroMap", "VitroUnmap
 _COMMON_BACK = bytes.maketrans(COMMON_TO, COMMON_FROM)
 _FILENAME_BACK = bytes.maketrans(FILENAME_TO, FILENAME_FROM)
 _RESERVED = {name.encode() for name in WINDOWS_RESERVED}
-# The one place where a kernel folds case: ASCII letters only, whatever the interpreter thinks of others.
+# The only case folding in a kernel: ASCII letters, independent of the interpreter's Unicode data.
 _UPPER = bytes.maketrans(b"abcdefghijklmnopqrstuvwxyz", b"ABCDEFGHIJKLMNOPQRSTUVWXYZ")
 
 
 def _encodings(source: bytes, target: bytes) -> list[bytes]:
-    """Return what each octet becomes: hex first (rare), then the substitutions (common)."""
+    """Return the encoding of each byte: hex (rare), or the substitutions (common)."""
     common = bytes.maketrans(source, target)
-    return [b"^%02x" % octet if VITRO_HEX[octet] else bytes([octet]).translate(common) for octet in range(256)]
+    return [b"^%02x" % byte if VITRO_HEX[byte] else bytes([byte]).translate(common) for byte in range(256)]
 
 
-_LATIN1 = [chr(octet).encode() for octet in range(256)]
+_LATIN1 = [chr(byte).encode() for byte in range(256)]
 _IDENTIFIER = _encodings(COMMON_FROM, COMMON_TO)
 _FILENAME = _encodings(FILENAME_FROM, FILENAME_TO)
 
 
 def _latin1(text: str, before: int) -> bytes:
-    """Return one octet a character; ``before`` is how many bytes of the identifier stand before ``text``."""
+    """Return one byte for each character; ``before`` is the offset of ``text`` in the identifier, in bytes."""
     try:
         return text.encode("latin-1")
     except UnicodeEncodeError as error:
@@ -63,7 +63,7 @@ class VitroMap(Kernel):
 
     def __init__(self, namespaces: Mapping[bytes, bytes]) -> None:
         super().__init__(MAX_IDENTIFIER_BYTES)
-        # The lowest prefix character wins when several namespaces match (rules/vitro.md section 4, number 8).
+        # If several namespaces match, the lowest prefix character wins (rules/vitro.md section 4, number 8).
         self.namespaces = sorted(namespaces.items())
 
     def map(self, item: bytes) -> bytes:
@@ -76,12 +76,12 @@ class VitroMap(Kernel):
                 mark, before = prefix + b"~", len(namespace)
                 text = item[before:].decode()
                 break
-        encoded = mark + b"".join([_IDENTIFIER[octet] for octet in _latin1(text, before)])
+        encoded = mark + b"".join([_IDENTIFIER[byte] for byte in _latin1(text, before)])
         return b"/".join([_guarded(encoded[start : start + 3]) for start in range(0, len(encoded), 3)])
 
 
 class _VitroDecode(Kernel):
-    """The loose half of the inverse; :class:`VitroUnmap` maps the result again to be sure."""
+    """The lenient half of the inverse; :class:`VitroUnmap` checks its result."""
 
     def __init__(self, namespaces: Mapping[bytes, bytes]) -> None:
         super().__init__(MAX_PATH_BYTES)
@@ -113,17 +113,17 @@ class VitroUnmap(Inverse):
 
 
 class VitroEncodeFilename(Kernel):
-    """Encode a file's name: the steps of identifiers, except that periods stay and nothing is split."""
+    """Encode a file name: the same steps as for identifiers, but periods stay and nothing is split."""
 
     def __init__(self) -> None:
         super().__init__(MAX_IDENTIFIER_BYTES)
 
     def map(self, item: bytes) -> bytes:
-        return _guarded(b"".join([_FILENAME[octet] for octet in _latin1(decode_utf8(item), 0)]))
+        return _guarded(b"".join([_FILENAME[byte] for byte in _latin1(decode_utf8(item), 0)]))
 
 
 class VitroDecodeFilename(Kernel):
-    """Decode a stored file's name: the guard, the substitutions, then the escapes of either case."""
+    """Decode a stored file name: the guard, the substitutions, and escapes of either case."""
 
     def __init__(self) -> None:
         super().__init__(MAX_PATH_BYTES)

@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-/* The structures are part of the specification, guards included: "copied into any project's source code". */
+/* The specification defines these structures and their guards, to be "copied into any project's source code". */
 #ifndef ARROW_C_DATA_INTERFACE
 #define ARROW_C_DATA_INTERFACE
 

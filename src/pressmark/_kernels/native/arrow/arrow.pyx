@@ -1,7 +1,7 @@
-"""Columns of strings through the Arrow C data interface, in and out: the fast twin.
+"""Columns of strings through the Arrow C data interface, in and out.
 
-Nothing here words an error: what is wrong with a foreign structure is reported as a *problem*, a tuple of its name and
-what goes with it, which ``pressmark.arrow`` turns into a message.
+Nothing here words an error: an invalid foreign structure is reported as a *problem*, a tuple of a name and values,
+which ``pressmark.arrow`` turns into a message.
 """
 
 cimport cython
@@ -118,25 +118,25 @@ cdef extern from "arrow/source.h":
 
 cdef extern from *:
     """
-    /* A foreign release may call into Python, which does not survive an exception on its way through the thread:
-     * destructors put that aside meanwhile. */
+    /* A foreign release may call into Python, which must not happen while an exception is set: destructors save and
+     * restore it. */
     #if PY_VERSION_HEX >= 0x030C0000
     typedef PyObject *pm_pending;
-    #define PM_SET_ASIDE(pending) ((pending) = PyErr_GetRaisedException())
-    #define PM_PUT_BACK(pending) PyErr_SetRaisedException(pending)
+    #define PM_SAVE_EXCEPTION(pending) ((pending) = PyErr_GetRaisedException())
+    #define PM_RESTORE_EXCEPTION(pending) PyErr_SetRaisedException(pending)
     #else
     typedef struct { PyObject *type, *value, *traceback; } pm_pending;
-    #define PM_SET_ASIDE(pending) PyErr_Fetch(&(pending).type, &(pending).value, &(pending).traceback)
-    #define PM_PUT_BACK(pending) PyErr_Restore((pending).type, (pending).value, (pending).traceback)
+    #define PM_SAVE_EXCEPTION(pending) PyErr_Fetch(&(pending).type, &(pending).value, &(pending).traceback)
+    #define PM_RESTORE_EXCEPTION(pending) PyErr_Restore((pending).type, (pending).value, (pending).traceback)
     #endif
     """
     ctypedef struct pm_pending:
         pass
-    void PM_SET_ASIDE(pm_pending)
-    void PM_PUT_BACK(pm_pending)
+    void PM_SAVE_EXCEPTION(pm_pending)
+    void PM_RESTORE_EXCEPTION(pm_pending)
 
 
-# The enumeration of source.h, and how many numbers go with each.
+# In the order of the enumeration in source.h: a name and the number of its values.
 cdef tuple _PROBLEMS = (
     None,
     ("released", 0),
@@ -163,15 +163,15 @@ cdef tuple _problem(const pm_problem *problem):
 
 
 def outstanding_exports():
-    """Return how many exported structures no consumer has released yet, fields of structs among them."""
+    """Return how many exported structures, including fields of structs, are not released yet."""
     return pm_add_atomically(&pm_exports, 0)
 
 
 # --- in -----------------------------------------------------------------------------------------------------
 
 
-cdef str _text(const char *octets):
-    return (<bytes>octets).decode("utf-8", "backslashreplace") if octets != NULL else ""
+cdef str _text(const char *text):
+    return (<bytes>text).decode("utf-8", "backslashreplace") if text != NULL else ""
 
 
 cdef tuple _describe(const ArrowSchema *schema):
@@ -204,17 +204,17 @@ def describe_schema(capsule):
 
 
 cdef class Source:
-    """The items of a foreign array that was checked; parts of it can be read in several threads at once."""
+    """The items of a checked foreign array. Several threads can read parts of it at the same time."""
 
     cdef pm_source source
 
     def __dealloc__(self):
         cdef pm_pending pending
-        PM_SET_ASIDE(pending)
-        # Another's release may wait for a thread that waits for the GIL.
+        PM_SAVE_EXCEPTION(pending)
+        # A foreign release may wait for a thread that waits for the GIL.
         with nogil:
             pm_drop_borrowed(self.source.borrowed)
-        PM_PUT_BACK(pending)
+        PM_RESTORE_EXCEPTION(pending)
 
     def __len__(self):
         return self.source.count
@@ -252,15 +252,15 @@ cdef class Array:
         self.array = array
 
     def describe(self):
-        """Return what :func:`describe_schema` does."""
+        """Return the same as :func:`describe_schema`."""
         return describe_schema(self.schema)
 
     def take(self, selection):
         """Move the array out of its capsule and return ``(Source, None)``, or ``(None, problem)``.
 
-        ``selection`` says what the schema promised: the struct's number of children or -1, the child's number, the
-        octets of an entry (4 and 8 for offsets, 16 for views), and those of a dictionary index (negative if signed, 0
-        for none).
+        :param selection: from the schema: the number of children of the struct, or -1; the number of the child; the
+            size of an entry in bytes (4 and 8 for offsets, 16 for views); the size of a dictionary index (negative if
+            signed, 0 without a dictionary)
         """
         cdef Source source = _new_source()
         cdef ArrowArray *array
@@ -268,7 +268,7 @@ cdef class Array:
             return None, ("capsule", "arrow_array")
         array = <ArrowArray *>PyCapsule_GetPointer(self.array, "arrow_array")
         source.source.borrowed.array = array[0]
-        # Moving is copying and forgetting: the capsule's destructor must find nothing to release.
+        # After the move, the capsule's destructor must not release the array.
         array.release = NULL
         return _open(source, selection)
 
@@ -277,14 +277,14 @@ cdef class Stream:
     """A foreign stream of arrays, moved out of its capsule."""
 
     cdef ArrowArrayStream stream
-    # A stream must not be asked by several threads at once, and nobody asks one that is closed.
+    # A stream must not be used by several threads at the same time, nor after it was closed.
     cdef cython.pymutex lock
 
     def __dealloc__(self):
         cdef pm_pending pending
-        PM_SET_ASIDE(pending)
+        PM_SAVE_EXCEPTION(pending)
         self.close()
-        PM_PUT_BACK(pending)
+        PM_RESTORE_EXCEPTION(pending)
 
     @staticmethod
     def take(exporter):
@@ -308,7 +308,7 @@ cdef class Stream:
         return "stream", _text(message)
 
     def describe(self):
-        """Return what :func:`describe_schema` does."""
+        """Return the same as :func:`describe_schema`."""
         cdef ArrowSchema schema
         cdef int status
         memset(&schema, 0, sizeof(schema))
@@ -334,11 +334,11 @@ cdef class Stream:
         with self.lock:
             if self.stream.release == NULL:
                 return None, ("stream_released",)
-            # The producer may run a query here, with threads that need the GIL.
+            # The producer may run a query in threads that need the GIL.
             with nogil:
                 status = self.stream.get_next(&self.stream, array)
             if status != 0:
-                # Nothing was given, whatever lies there.
+                # The array is undefined after an error.
                 array.release = NULL
                 return None, self._failure()
         if array.release == NULL:
@@ -358,17 +358,17 @@ cdef class Stream:
 
 
 cdef class Chunk:
-    """A run of items and nulls that no longer changes."""
+    """An immutable run of items and nulls."""
 
     cdef pm_chunk *chunk
-    cdef int utf8  # -1: not yet looked
+    cdef int utf8  # -1: unknown
 
     def __dealloc__(self):
         cdef pm_pending pending
-        PM_SET_ASIDE(pending)
+        PM_SAVE_EXCEPTION(pending)
         with nogil:
             pm_drop_chunk(self.chunk)
-        PM_PUT_BACK(pending)
+        PM_RESTORE_EXCEPTION(pending)
 
     def __len__(self):
         return self.chunk.column.count
@@ -378,8 +378,8 @@ cdef class Chunk:
         return self.chunk.null_count
 
     @property
-    def octets(self):
-        """How many bytes the items have together."""
+    def size(self):
+        """The number of bytes of all items."""
         return self.chunk.column.bytes.size
 
     def is_utf8(self):
@@ -390,7 +390,7 @@ cdef class Chunk:
         return self.utf8 == 1
 
     def item(self, Py_ssize_t index):
-        """Return the item at ``index``, which is within, as ``bytes``, or None."""
+        """Return the item at ``index``, which must exist, as ``bytes``, or None."""
         cdef pm_column *column = &self.chunk.column
         if self.chunk.validity != NULL and not pm_bit(self.chunk.validity, index):
             return None
@@ -399,7 +399,7 @@ cdef class Chunk:
         )
 
     def to_list(self):
-        """Return the items as ``str``, octets that are not UTF-8 as surrogates of ``os.fsdecode``, nulls as None."""
+        """Return items as ``str`` and nulls as None; bytes that are not UTF-8 become surrogates of ``os.fsdecode``."""
         cdef pm_column *column = &self.chunk.column
         cdef list texts = PyList_New(column.count)
         cdef object text
@@ -413,7 +413,7 @@ cdef class Chunk:
                 text = None
             elif pm_is_ascii(item, length):
                 text = PyUnicode_New(length, 127)
-                # The empty string is shared: there is nothing to write into it.
+                # The empty string is shared and must not be written to.
                 if length > 0:
                     memcpy(PyUnicode_DATA(text), item, length)
             else:
@@ -422,17 +422,17 @@ cdef class Chunk:
             PyList_SET_ITEM(texts, index, text)
         return texts
 
-    def byte_column(self, Py_ssize_t start, Py_ssize_t items, int64_t octets):
-        """Return a copy of the items from ``start``, which is within, on, and the indices in it of nulls.
+    def byte_column(self, Py_ssize_t start, Py_ssize_t items, int64_t size):
+        """Return a copy of the items from ``start``, which must exist, and the indices of nulls in the copy.
 
-        :param items: how many at most
-        :param octets: how many bytes of them at most; a single item may have more
+        :param items: the maximum number of items
+        :param size: the maximum number of bytes; a single item may have more
         """
         cdef ByteColumn packed = ByteColumn.__new__(ByteColumn)
         cdef pm_column *column = &self.chunk.column
         cdef Py_ssize_t index, stop = start + 1, end = min(column.count, start + items)
         cdef list nulls = []
-        while stop < end and column.offsets[stop + 1] - column.offsets[start] <= octets:
+        while stop < end and column.offsets[stop + 1] - column.offsets[start] <= size:
             stop += 1
         if pm_copy_items(column, start, stop, &packed.column) < 0:
             raise MemoryError
@@ -453,10 +453,10 @@ cdef Chunk _wrap(pm_chunk *chunk):
 def map_part(Kernel kernel not None, Source source not None, int64_t start, int64_t stop, bint nullify, bint keep):
     """Map the items from ``start`` to ``stop`` of ``source``.
 
-    :param nullify: let items with a error become null
+    :param nullify: make items with an error null
     :param keep: return the items too
-    :return: the results; the items or None; and None, or the first error of an item that is no null as
-        ``(its index in the part, code, position, the item)``
+    :return: the results; the items or None; and None, or the first error of an item that is not null, as
+        ``(index in the part, code, position, item)``
     """
     cdef pm_chunk *items
     cdef pm_chunk *results = NULL
@@ -489,7 +489,7 @@ def map_part(Kernel kernel not None, Source source not None, int64_t start, int6
 
 
 cdef class Concatenation:
-    """Several chunks made one; :meth:`copy` may be called for all of them at once, in any order."""
+    """The concatenation of chunks. :meth:`copy` may be called for several chunks at the same time, in any order."""
 
     cdef list chunks
     cdef list firsts
@@ -527,7 +527,7 @@ cdef class Concatenation:
             pm_copy_chunk(whole, chunk.chunk, first, place)
 
     def result(self):
-        """Return the whole, after all of them were copied."""
+        """Return the concatenation, after all chunks were copied."""
         return self.whole
 
 
@@ -535,9 +535,9 @@ cdef class Concatenation:
 
 
 cdef pm_chunk **_pointers(list chunks) except NULL:
-    """Return what the caller must free; the list must stay as it is and alive."""
+    """Return an array that the caller must free; the list must exist unchanged until then."""
     cdef Py_ssize_t number
-    # One more than needed: malloc(0) may be NULL.
+    # One more than needed: malloc(0) may return NULL.
     cdef pm_chunk **pointers = <pm_chunk **>malloc((len(chunks) + 1) * sizeof(void *))
     if pointers == NULL:
         raise MemoryError
@@ -554,7 +554,7 @@ cdef int _fill_shape(pm_shape *shape, str formats, names) except -1:
     shape.count = <int>len(formats)
     for number in range(shape.count):
         shape.formats[number] = <char>ord(formats[number])
-        # Literals, because a schema may outlive every Python object.
+        # Literals, because a schema may outlive all Python objects.
         if names is None:
             shape.names[number] = ""
         elif names[number] == "identifier":
@@ -587,15 +587,15 @@ cdef void _drop_stream(object capsule) noexcept:
     free(stream)
 
 
-# In all three the capsule comes first: from then on its destructor frees what an error leaves behind, and memory of
-# zeros is a structure without a release.
+# All three functions create the capsule first: from then on its destructor frees the structure after an error. Zeroed
+# memory is a structure without a release.
 
 
 def export_schema(str formats not None, names):
     """Return a new ``arrow_schema`` capsule.
 
-    :param formats: the format of each field; where ``names`` is None, the one of the column itself
-    :param names: of the fields of a struct
+    :param formats: the format of each field; if ``names`` is None, the format of the column itself
+    :param names: the names of the fields of a struct
     """
     cdef pm_shape shape
     cdef ArrowSchema *schema
@@ -614,7 +614,7 @@ def export_schema(str formats not None, names):
 
 
 def export_array(str formats not None, names, chunks):
-    """Return a new ``arrow_array`` capsule that shares ``chunks``, one a field."""
+    """Return a new ``arrow_array`` capsule that shares ``chunks``, one for each field."""
     cdef pm_shape shape
     cdef ArrowArray *array
     cdef pm_chunk **pointers
@@ -641,7 +641,7 @@ def export_array(str formats not None, names, chunks):
 
 
 def export_stream(str formats not None, names, batches):
-    """Return a new ``arrow_array_stream`` capsule that shares ``batches``, each a chunk a field."""
+    """Return a new ``arrow_array_stream`` capsule that shares ``batches``, each with one chunk for each field."""
     cdef pm_shape shape
     cdef ArrowArrayStream *stream
     cdef pm_chunk **pointers

@@ -53,7 +53,7 @@ int64_t pm_count_nulls(const uint8_t *bits, int64_t count)
 {
     int64_t ones = 0;
     for (int64_t number = 0; number < (count + 7) >> 3; number++)
-        for (unsigned octet = bits[number]; octet != 0; octet &= octet - 1)
+        for (unsigned byte = bits[number]; byte != 0; byte &= byte - 1)
             ones++;
     return count - ones;
 }

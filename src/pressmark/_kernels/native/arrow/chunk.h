@@ -1,4 +1,4 @@
-/* Runs of items and nulls that no longer change. */
+/* Immutable runs of items and nulls. */
 #ifndef PRESSMARK_CHUNK_H
 #define PRESSMARK_CHUNK_H
 
@@ -18,21 +18,21 @@ static inline int64_t pm_add_atomically(int64_t *number, int64_t change)
 }
 #endif
 
-/* A foreign array, released when nothing borrows from it any more. */
+/* A foreign array, released after its last borrower. */
 typedef struct {
     int64_t references;
     struct ArrowArray array;
 } pm_borrowed;
 
-/* A run of items that no longer changes: what kernels read, what they make, what is exported. */
+/* An immutable run of items: the input and output of kernels, and exports. */
 typedef struct {
     int64_t references;
-    pm_column column;      /* bytes.size counts the items' bytes alone; offsets[0] need not be 0 */
-    uint8_t *own_data;     /* what to free; NULL where the column borrows */
+    pm_column column;      /* bytes.size is the size of the items; offsets[0] need not be 0 */
+    uint8_t *own_data;     /* owned memory; NULL if the column borrows */
     int64_t *own_offsets;
-    uint8_t *validity;     /* a bit an item, from bit 0; NULL where there are no nulls */
+    uint8_t *validity;     /* one bit for each item, from bit 0; NULL without nulls */
     int64_t null_count;
-    pm_borrowed *borrowed; /* what keeps borrowed bytes alive, or NULL */
+    pm_borrowed *borrowed; /* the owner of borrowed bytes, or NULL */
 } pm_chunk;
 
 static inline int pm_bit(const uint8_t *bits, int64_t position)
@@ -48,21 +48,21 @@ static inline void pm_clear_bit(uint8_t *bits, int64_t position)
 void pm_drop_borrowed(pm_borrowed *borrowed);
 pm_chunk *pm_new_chunk(void);
 void pm_drop_chunk(pm_chunk *chunk);
-/* Copies `count` bits from bit `first` on to bit 0 on; the bits behind them become 0. */
+/* Copies `count` bits from bit `first` to bit 0; the bits after them become 0. */
 void pm_copy_bits(uint8_t *out, const uint8_t *bits, int64_t first, int64_t count);
-/* The zeros among the first `count` bits, those behind them being 0. */
+/* The number of zeros among the first `count` bits; the bits after them are 0. */
 int64_t pm_count_nulls(const uint8_t *bits, int64_t count);
-/* A bitmap of `count` ones, or NULL. */
+/* Returns a bitmap of `count` ones, or NULL. */
 uint8_t *pm_new_validity(int64_t count);
-/* Makes a chunk of what a kernel made of `source`, taking over the column. With `nullify`, items with a error become
- * null; otherwise the first error of an item that is no null goes to *found. NULL: no memory; `made` is then still the
- * caller's. */
+/* Creates a chunk of a kernel's results for `source` and takes ownership of the column. With `nullify`, items with an error
+ * become null; otherwise *found is set to the first error of an item that is not null. Returns NULL if memory runs out; the
+ * caller then still owns `made`. */
 pm_chunk *pm_result_chunk(pm_column *made, const pm_chunk *source, const pm_errors *errors, int nullify,
                           pm_error *found);
 int pm_chunk_is_utf8(const pm_chunk *chunk);
-/* A chunk with room for all of `chunks`, its validity complete, its items to be copied by pm_copy_chunk. */
+/* Returns a chunk with room for all `chunks` and with their validity. pm_copy_chunk copies the items. */
 pm_chunk *pm_new_concatenation(pm_chunk *const *chunks, int64_t chunk_count);
-/* Copies the items of `chunk` to where item number `first` and byte number `at` of the whole are. */
+/* Copies the items of `chunk` to item `first` and byte `at` of the whole. */
 void pm_copy_chunk(pm_chunk *whole, const pm_chunk *chunk, int64_t first, int64_t at);
 
 #endif

@@ -16,7 +16,7 @@ typedef struct {
 
 static void pm_release_schema(struct ArrowSchema *schema)
 {
-    /* A field that was moved away has no release any more and lives on by itself. */
+    /* A field that a consumer has moved away has no release. */
     for (int64_t number = 0; number < schema->n_children; number++)
         if (schema->children[number]->release != NULL)
             schema->children[number]->release(schema->children[number]);
@@ -57,7 +57,7 @@ int pm_export_schema(const pm_shape *shape, struct ArrowSchema *out)
     return 0;
 }
 
-/* What an exported array lives on; every field has its own, since consumers may move fields away one by one. */
+/* The memory of an exported array. Each field has its own, since consumers may move fields away. */
 typedef struct {
     pm_chunk *chunk;
     int32_t *narrow_offsets;
@@ -93,7 +93,7 @@ static inline pm_exported *pm_new_export(struct ArrowArray *out, int64_t length)
     return exported;
 }
 
-/* Exports one chunk; with a narrow format its bytes are known to be fewer than 2^31. */
+/* Exports one chunk. With a narrow format it has fewer than 2^31 bytes. */
 static inline int pm_export_chunk(pm_chunk *chunk, char format, struct ArrowArray *out)
 {
     const pm_column *column = &chunk->column;
@@ -146,7 +146,7 @@ typedef struct {
     int64_t batches;
     int64_t next;
     const char *error;
-    pm_chunk *chunks[]; /* batch by batch, shape.count of each */
+    pm_chunk *chunks[]; /* batch by batch, shape.count chunks each */
 } pm_exported_stream;
 
 static int pm_stream_schema(struct ArrowArrayStream *stream, struct ArrowSchema *out)

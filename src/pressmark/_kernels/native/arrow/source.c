@@ -1,11 +1,11 @@
 #include "source.h"
 
-/* Nothing real is longer; sums of two such numbers cannot overflow. */
+/* No real array is longer, and the sum of two such numbers cannot overflow. */
 #define PM_LONGEST (INT64_C(1) << 47)
-/* Views hold strings up to this length themselves. */
+/* Views contain strings up to this length. */
 #define PM_INLINE 12
 
-/* Foreign buffers should be aligned, and are not always: memcpy asks nothing and costs nothing. */
+/* Foreign buffers are not always aligned. memcpy needs no alignment and costs nothing. */
 static inline int64_t pm_load_offset(const uint8_t *entries, int entry, int64_t position)
 {
     if (entry == 4) {
@@ -29,8 +29,8 @@ static inline int64_t pm_load_index(const uint8_t *indices, int size, int64_t po
         int32_t i32;
         int64_t i64;
     } value;
-    int octets = size < 0 ? -size : size;
-    memcpy(&value, indices + octets * position, (size_t)octets);
+    int bytes = size < 0 ? -size : size;
+    memcpy(&value, indices + bytes * position, (size_t)bytes);
     switch (size) {
     case 1: return value.u8;
     case -1: return value.i8;
@@ -38,12 +38,12 @@ static inline int64_t pm_load_index(const uint8_t *indices, int size, int64_t po
     case -2: return value.i16;
     case 4: return value.u32;
     case -4: return value.i32;
-    /* An unsigned index beyond int64 becomes negative, which is as far out of range. */
+    /* An unsigned index beyond int64 becomes negative, which is out of range as well. */
     default: return value.i64;
     }
 }
 
-/* The string at `item`, which has been checked. */
+/* The string at `item`, which was checked before. */
 static inline const uint8_t *pm_string_at(const pm_strings *strings, int64_t item, int64_t *length)
 {
     int64_t position = strings->first + item;
@@ -75,7 +75,7 @@ static inline int64_t pm_index_at(const pm_source *source, int64_t item)
     return pm_load_index(source->indices, source->index, source->indices_first + item);
 }
 
-/* Whether an item is there as far as struct and indices say; a dictionary may still hold a null for it. */
+/* Whether struct and indices have a value for an item; the value in the dictionary may still be null. */
 static inline int pm_is_there(const pm_source *source, int64_t item)
 {
     if (source->outer_validity != NULL && !pm_bit(source->outer_validity, source->outer_first + item))
@@ -103,7 +103,7 @@ static inline int pm_note(pm_problem *problem, int code, int part, int64_t first
     return code;
 }
 
-/* Checks one array's own numbers; its validity buffer goes to *validity, NULL where there are no nulls. */
+/* Checks the numbers of one array and sets *validity to its validity buffer, NULL without nulls. */
 static inline int pm_check_array(const struct ArrowArray *array, int part, int64_t n_buffers, int at_least,
                                  const uint8_t **validity, pm_problem *problem)
 {
@@ -121,7 +121,7 @@ static inline int pm_check_array(const struct ArrowArray *array, int part, int64
     return PM_PROBLEM_NONE;
 }
 
-/* Takes the buffers of an array of strings of which `count` items, `ahead` behind its offset, are wanted. */
+/* Opens the buffers of an array of strings for `count` items from `ahead` after its offset. */
 static inline int pm_open_strings(const struct ArrowArray *array, int part, int entry, int64_t ahead, int64_t count,
                                   pm_strings *strings, pm_problem *problem)
 {
@@ -143,7 +143,7 @@ static inline int pm_open_strings(const struct ArrowArray *array, int part, int 
             return pm_note(problem, PM_PROBLEM_NO_BUFFER, part, array->n_buffers - 1, 0);
         return PM_PROBLEM_NONE;
     }
-    /* First all at once, in a loop that vectorises; then, if something is wrong, what. */
+    /* Checks all items in a loop that vectorises. If one is wrong, finds it. */
     int64_t from = strings->first, falling = 0;
     if (entry == 4)
         for (int64_t item = from; item < from + count; item++)
@@ -231,7 +231,7 @@ static inline const uint8_t *pm_item_at(const pm_source *source, int64_t item, i
     return pm_string_at(&source->strings, source->index == 0 ? item : pm_index_at(source, item), length);
 }
 
-/* The validity of items [start, start + count) for a chunk; nothing where all are valid. */
+/* Sets the validity of items [start, start + count) for a chunk; NULL if all are valid. */
 static inline int pm_gather_validity(const pm_source *source, int64_t start, pm_chunk *chunk)
 {
     int64_t count = chunk->column.count;
@@ -256,7 +256,7 @@ static inline int pm_gather_validity(const pm_source *source, int64_t start, pm_
     return 0;
 }
 
-/* Whether a null covers bytes, which no kernel must see. */
+/* Whether a null has bytes, which kernels must not read. */
 static inline int pm_nulls_hold_bytes(const pm_strings *strings, int64_t start, const pm_chunk *chunk)
 {
     if (chunk->validity == NULL)

@@ -4,7 +4,7 @@
 
 #include "chunk.h"
 
-/* What can be wrong with a foreign array. arrow.pyx and the pure twin give these the same names. */
+/* Problems of a foreign array. arrow.pyx has their names. */
 enum {
     PM_PROBLEM_NONE,
     PM_PROBLEM_RELEASED,
@@ -23,7 +23,7 @@ enum {
     PM_PROBLEM_INDEX         /* the item, its index */
 };
 
-/* In which array: that of the column itself, the struct around it, its dictionary. */
+/* The array with the problem: the column, the struct around it, or its dictionary. */
 enum { PM_PART_COLUMN, PM_PART_STRUCT, PM_PART_DICTIONARY };
 
 typedef struct {
@@ -33,10 +33,10 @@ typedef struct {
     int64_t second;
 } pm_problem;
 
-/* Strings as they lie in a foreign array: 32-bit offsets, 64-bit offsets, or views, by the size of an entry. */
+/* The strings of a foreign array. The size of an entry distinguishes 32-bit offsets, 64-bit offsets and views. */
 typedef struct {
     const uint8_t *validity; /* NULL: no nulls */
-    int64_t first;           /* where in the buffers item 0 is */
+    int64_t first;           /* the position of item 0 in the buffers */
     int64_t count;
     int entry;               /* 4, 8 or 16 */
     const uint8_t *entries;
@@ -51,24 +51,24 @@ typedef struct {
     int64_t count;
     const uint8_t *outer_validity; /* of the struct; NULL: no nulls */
     int64_t outer_first;
-    int index;                     /* octets of a dictionary index, negative where signed; 0: no dictionary */
+    int index;                     /* the size of a dictionary index in bytes, negative if signed; 0 without a dictionary */
     const uint8_t *index_validity;
     const uint8_t *indices;
     int64_t indices_first;
-    pm_strings strings;            /* of the column, or of its dictionary */
+    pm_strings strings;            /* the strings of the column, or of its dictionary */
 } pm_source;
 
-/* What a column is made of, as its schema says. */
+/* The structure of a column, from its schema. */
 typedef struct {
-    int64_t children; /* of the struct around it; -1: there is none */
+    int64_t children; /* the number of children of the struct; -1 without a struct */
     int64_t child;
     int entry;
     int index;
 } pm_selection;
 
-/* Finds the strings in source->borrowed->array and checks all that a later access relies on. */
+/* Opens the strings in source->borrowed->array and checks everything that later accesses rely on. */
 int pm_open_source(pm_source *source, const pm_selection *selection, pm_problem *problem);
-/* Items [start, stop) as a chunk that borrows the bytes where it can; nulls are empty in it. NULL: no memory. */
+/* Returns items [start, stop) as a chunk that borrows the bytes if possible; nulls are empty. NULL if memory runs out. */
 pm_chunk *pm_gather(const pm_source *source, int64_t start, int64_t stop);
 
 #endif

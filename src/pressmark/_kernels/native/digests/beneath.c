@@ -7,7 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Without, directories on the way must be readable. */
+/* Without O_PATH, the parent directories must be readable. */
 #if defined(O_PATH)
 #define PM_PATH_ONLY O_PATH
 #else
@@ -15,7 +15,7 @@
 #endif
 
 #if defined(SYS_openat2)
-/* linux/openat2.h, which older systems do not have although their kernel knows the call. */
+/* As in linux/openat2.h, which older systems lack even if their kernel supports the call. */
 static int pm_resolve(int beneath, const char *path, int flags)
 {
     const struct {
@@ -32,7 +32,7 @@ static int pm_resolve(int beneath, const char *path, int flags)
 }
 #endif
 
-/* The same, step by step. Paths have no step upwards, are not absolute, and end with a name. */
+/* The same, one segment at a time. Paths are not absolute, contain no "..", and end with a name. */
 static int pm_resolve_by_steps(int beneath, const char *path, int flags)
 {
     int at = beneath, error = 0;
@@ -48,7 +48,7 @@ static int pm_resolve_by_steps(int beneath, const char *path, int flags)
             next = openat(at, step, last ? flags | O_NOFOLLOW : PM_PATH_ONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
             error = errno;
             struct stat there;
-            /* A link; or a directory by now, which means exchanged, and was a link. */
+            /* A link, or a directory that has just replaced a link. */
             if (next < 0 && error == ENOTDIR && !fstatat(at, step, &there, AT_SYMLINK_NOFOLLOW)
                 && (S_ISLNK(there.st_mode) || S_ISDIR(there.st_mode)))
                 error = ELOOP;
@@ -94,7 +94,7 @@ void pm_engine_beneath(pm_engine *engine, int directory)
 {
     engine->beneath = directory;
 #if PM_FILES_IN_LANES
-    /* Asked once, of a path that is always there: what a file's own error says is not to be confused with this. */
+    /* Checked once, for a path that always exists, so that the error of a file cannot be mistaken for it. */
     const int there = pm_resolve(directory, ".", PM_PATH_ONLY | O_DIRECTORY | O_CLOEXEC);
     engine->resolves = there >= 0;
     if (there >= 0)

@@ -4,14 +4,14 @@
 
 #include "engine.h"
 
-/* From now on paths are relative to a directory and do not lead out of it. */
+/* Confines all paths to a directory, to which they are relative. */
 void pm_engine_beneath(pm_engine *engine, int directory);
 
 #if PM_FILES_IN_LANES
 #include <sys/stat.h>
 
 int pm_engine_open(const pm_engine *engine, const char *path, int flags);
-/* What a path leads to now. Returns 0, or -1 where there is nothing. */
+/* Gets the status of a path. Returns 0, or -1 if it does not exist. */
 int pm_engine_stat(const pm_engine *engine, const char *path, struct stat *status);
 #endif
 

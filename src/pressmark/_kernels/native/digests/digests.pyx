@@ -1,4 +1,4 @@
-"""Digests of short messages and of files, several at a time, and the files that are small enough for one call."""
+"""Digests of short messages and of files, several at a time, and copies of small files."""
 
 from collections import deque
 
@@ -78,7 +78,7 @@ cdef dict _NUMBERS = {
     "blake2b-512": PM_BLAKE2B_512,
 }
 
-# Written once at import, or by a test between two batches; read by every batch.
+# Set at import, and by tests between batches. Each batch reads it.
 cdef pm_level _level = pm_best_level()
 
 
@@ -98,19 +98,19 @@ def levels():
 
 
 def use_level(str name not None):
-    """Use the vector level called ``name``, which must not be above :func:`best_level`."""
+    """Select the vector level ``name``, at most :func:`best_level`."""
     global _level
     runnable = [pm_level_name(<pm_level>number).decode() for number in range(pm_best_level() + 1)]
     _level = <pm_level>runnable.index(name)
 
 
 def supported(algorithm):
-    """Return whether ``algorithm`` can be computed: here always."""
+    """Return whether ``algorithm`` is supported."""
     return algorithm in DIGESTS
 
 
 def hexdigest_function(algorithm):
-    """Return the function from a message to its digest in lower-case hex."""
+    """Return a function that returns the digest of a message in lower-case hex."""
     cdef int number = algorithm_number(algorithm)
 
     def hexdigest(bytes message not None):
@@ -134,7 +134,7 @@ cdef int64_t digest_size(int algorithm) noexcept nogil:
 
 cdef void digest_column(int algorithm, const uint8_t *data, const int64_t *offsets, int64_t count,
                         uint8_t *out) noexcept nogil:
-    # Lanes that stay empty are paid for all the same.
+    # Empty lanes cost as much as full ones.
     cdef pm_level chosen = PM_PORTABLE if count < pm_lanes(_level, <pm_algorithm>algorithm) else _level
     pm_digest_column(chosen, <pm_algorithm>algorithm, data, offsets, count, out)
 
@@ -224,7 +224,7 @@ cdef extern from "digests/worker.h":
 
 
 def lane_count(str algorithm not None):
-    """Return how many files of ``algorithm`` are computed side by side; 0 where lanes do not know it."""
+    """Return how many files of ``algorithm`` are hashed at a time in lanes; 0 if lanes do not support it."""
     if not PM_FILES_IN_LANES or algorithm not in _NUMBERS:
         return 0
     return pm_lanes(_level, <pm_algorithm><int>_NUMBERS[algorithm])
@@ -236,33 +236,33 @@ def lane_level():
 
 
 def sha_extensions():
-    """Return whether this processor has instructions for SHA-1 and SHA-256, which OpenSSL uses."""
+    """Return whether this processor has instructions for SHA-1 and SHA-256. OpenSSL uses them."""
     return pm_sha_extensions()
 
 
 cdef class Engine:
-    """Tickets in, tickets and results out.
+    """A queue of files, identified by tickets, and of their results.
 
     :param names: all algorithms, in the order of a result's digests
-    :param lanes: those of them that are computed in lanes
-    :param serials: for each of the others a function that begins its digest, for files in lanes; the name and it
-    :param flags: for opening files
-    :param sequential: no two files are read at the same time
-    :param beneath: descriptor of the directory that paths are relative to and must not lead out of; then none is
-        absolute, leads upwards, or ends without the name of a file
+    :param lanes: the algorithms that are computed in lanes
+    :param serials: name and constructor of each other algorithm, for files in lanes
+    :param flags: flags for opening files
+    :param sequential: read one file at a time
+    :param beneath: descriptor of a directory: paths are relative to it and must not lead out of it. They must not be
+        absolute, must not contain ``..``, and must end with a file name
     """
 
     cdef pm_engine engine
     cdef tuple names, lanes, serials
     cdef list sizes
     cdef object done, failure
-    cdef dict beside
+    cdef dict extra
 
     def __cinit__(self):
         pm_engine_init(&self.engine)
 
     def __dealloc__(self):
-        # Whoever works holds a reference: nobody is in there any more.
+        # A thread that works holds a reference, so no thread uses the engine any more.
         pm_engine_free(&self.engine)
 
     def __init__(self, names, lanes, serials, int flags, bint sequential, beneath=None):
@@ -272,7 +272,7 @@ cdef class Engine:
         self.lanes = tuple(lanes)
         self.serials = tuple(serials)
         self.done = deque()
-        self.beside = {}
+        self.extra = {}
         engine.level = current_level()
         engine.flags = flags
         engine.sequential = sequential
@@ -287,9 +287,9 @@ cdef class Engine:
         self.sizes = [pm_digest_size(engine.algorithm[index]) for index in range(engine.algorithms)]
 
     def submit(self, list files not None):
-        """Queue files: of each its ticket, its priority, and its path where it is for lanes, else :data:`None`.
+        """Queue files: ticket, priority, and a path or :data:`None`. The highest priority comes first.
 
-        The highest priority comes first.
+        A file with a path is hashed in lanes.
         """
         cdef size_t made = 0, taken = 0, count = len(files)
         cdef bytes path
@@ -320,34 +320,35 @@ cdef class Engine:
             free(queued)
 
     def work(self):
-        """Compute files in lanes until a serial file's turn comes, and return its ticket.
+        """Hash files in lanes until a file without a path is next, and return its ticket.
 
-        Return :data:`None` when the engine is closed.
+        Return :data:`None` if the engine is closed.
         """
         cdef int64_t ticket = -1
         cdef int status
         cdef pm_extra_hashers function = NULL
-        cdef _Beside beside = _Beside.__new__(_Beside)
+        cdef _ExtraHashers extra = _ExtraHashers.__new__(_ExtraHashers)
         if self.serials:
-            beside.engine = self
-            beside.running = [None] * PM_MAXIMUM_LANES
-            function = _beside
+            extra.engine = self
+            extra.running = [None] * PM_MAXIMUM_LANES
+            function = _run_extra_hashers
         with nogil:
-            status = pm_engine_work(&self.engine, function, <void *>beside, &ticket)
+            status = pm_engine_work(&self.engine, function, <void *>extra, &ticket)
         if status == -2:
             raise self.failure or MemoryError()
         return ticket if status == 0 else None
 
     def finish(self, ticket, result):
-        """Hand over the result of a serial file."""
+        """Add the result of a file that was not hashed in lanes."""
         self.done.append((ticket, result))
         pm_engine_wake(&self.engine)
 
     def collect(self, double seconds):
-        """Return what was finished; wait for the first, at most for so many ``seconds``.
+        """Return the finished files; wait for the first at most ``seconds``.
 
-        Serial files are ``(ticket, result)``, files in lanes ``(ticket, digests, size, mtime_ns, inode, failure)``, with
-        digests a :class:`dict`, or else failure ``(errno, mode, size after, mtime_ns after, bytes read, there)``.
+        A file in lanes is ``(ticket, digests, size, mtime_ns, inode, failure)``: either digests is a :class:`dict`, or
+        failure is ``(errno, mode, size after, mtime_ns after, bytes read, path status)``. Any other file is
+        ``(ticket, result)``.
         """
         cdef pm_file_result *result
         cdef pm_file_result *following
@@ -365,7 +366,7 @@ cdef class Engine:
 
     cdef tuple shown(self, const pm_file_result *result):
         cdef Py_ssize_t size, offset = 0
-        cdef object beside = self.beside.pop(result.ticket, None) if self.serials else None
+        cdef object extra = self.extra.pop(result.ticket, None) if self.serials else None
         if result.ending != PM_FILE_DIGESTS:
             failure = (result.error, result.mode, result.size_after, result.mtime_ns_after, result.total, result.there)
             return (result.ticket, None, result.size, result.mtime_ns, result.inode, failure)
@@ -373,8 +374,8 @@ cdef class Engine:
         for name, size in zip(self.lanes, self.sizes):
             digests[name] = _hex(result.digests + offset, size)
             offset += size
-        if beside is not None:
-            digests.update(beside)
+        if extra is not None:
+            digests.update(extra)
         if len(digests) > 1:
             digests = {name: digests[name] for name in self.names}
         return (result.ticket, digests, result.total, result.mtime_ns, result.inode, None)
@@ -384,16 +385,16 @@ cdef class Engine:
         return self.engine.read_bytes
 
     def lock_reading(self):
-        """Wait until nobody else reads, where reading is sequential."""
+        """If reading is sequential, wait until no other thread reads."""
         with nogil:
             pm_engine_lock_reading(&self.engine)
 
     def unlock_reading(self):
-        """Let the next one read."""
+        """Let the next thread read."""
         pm_engine_unlock_reading(&self.engine)
 
     def close(self):
-        """Forget what is queued, and let every worker return."""
+        """Discard the queue and let all workers return."""
         pm_engine_close(&self.engine)
 
     def closed(self):
@@ -401,8 +402,8 @@ cdef class Engine:
         return self.engine.closed != 0
 
 
-cdef class _Beside:
-    """What one worker computes beside its lanes, with the GIL: the digests that lanes do not know."""
+cdef class _ExtraHashers:
+    """The hashers of one worker for the algorithms that lanes do not support; they need the GIL."""
 
     cdef Engine engine
     cdef list running
@@ -420,18 +421,18 @@ cdef class _Beside:
                     hasher.update(data)
             if ended >> index & 1:
                 hashers = self.running[index] if lane.total else self.begun()
-                self.engine.beside[lane.file.ticket] = [(name, hasher.hexdigest()) for name, hasher in hashers]
+                self.engine.extra[lane.file.ticket] = [(name, hasher.hexdigest()) for name, hasher in hashers]
 
     cdef list begun(self):
         return [(name, make(1)) for name, make in self.engine.serials]
 
 
-cdef int _beside(void *context, pm_worker *worker, uint32_t fresh, uint32_t ended) noexcept with gil:
-    cdef _Beside beside = <_Beside>context
+cdef int _run_extra_hashers(void *context, pm_worker *worker, uint32_t fresh, uint32_t ended) noexcept with gil:
+    cdef _ExtraHashers extra = <_ExtraHashers>context
     try:
-        beside.turn(worker, fresh, ended)
+        extra.turn(worker, fresh, ended)
     except BaseException as error:
-        beside.engine.failure = error
+        extra.engine.failure = error
         return -1
     return 0
 
@@ -449,7 +450,7 @@ cdef extern from "digests/small_files.h":
         int64_t inode
         int64_t size_after
         int64_t mtime_ns_after
-        int64_t octets
+        int64_t done
     enum:
         PM_SMALL_MOST
         PM_SMALL_HERE
@@ -464,13 +465,13 @@ cdef extern from "digests/small_files.h":
 
 
 def copy_small(bytes source not None, bytes target not None, int flags):
-    """Copy a small regular file, with its permission bits and times, and compute its SHA-512 on the way.
+    """Copy a small regular file, with its permission bits and times, and compute its SHA-512.
 
-    :param flags: for opening the source
-    :return: :data:`None` where it is not for this, and nothing was made; else a word and what belongs to it:
+    :param flags: flags for opening the source
+    :return: :data:`None` if the file is not small and regular; nothing was created. Otherwise a word and its values:
         ``done``: digest in hex, size, time of modification in nanoseconds, inode;
-        ``source`` or ``target``: the errno of what failed there, 0;
-        ``changed``: size, time of modification and inode before, size and time after, octets that were read
+        ``source`` or ``target``: the errno of the failure there, 0;
+        ``changed``: size, time of modification and inode before, size and time after, bytes read
     """
     cdef uint8_t data[PM_SMALL_MOST + 1]
     cdef uint8_t digest[64]
@@ -496,7 +497,7 @@ def copy_small(bytes source not None, bytes target not None, int flags):
         return "source", small.error, 0
     if ended == PM_SMALL_CHANGED:
         return (
-            "changed", small.size, small.mtime_ns, small.inode, small.size_after, small.mtime_ns_after, small.octets
+            "changed", small.size, small.mtime_ns, small.inode, small.size_after, small.mtime_ns_after, small.done
         )
     if error:
         return "target", error, 0
@@ -504,11 +505,11 @@ def copy_small(bytes source not None, bytes target not None, int flags):
 
 
 def write_small(list paths not None, list contents not None):
-    """Write new files and make directories, in order, up to the first that fails.
+    """Write new files and create directories, in order, until one fails.
 
-    :param contents: of each file; :data:`None` for a directory
-    :return: :data:`False` where it is not for this, and nothing was made; :data:`True`, or the index of what failed and
-        its errno
+    :param contents: the content of each file; :data:`None` for a directory
+    :return: :data:`True`; :data:`False` if this system is not supported, and nothing was created; or the index of the
+        path that failed, and its errno
     """
     cdef const char *path
     cdef const uint8_t *data
@@ -520,7 +521,7 @@ def write_small(list paths not None, list contents not None):
     for index in range(len(paths)):
         name, content = paths[index], contents[index]
         if b"\0" in name:
-            return index, 22  # EINVAL everywhere
+            return index, 22  # EINVAL on all systems
         path = name
         data, size = NULL, 0
         if content is not None:
@@ -604,12 +605,13 @@ def copy_small_tree(bytes above not None, bytes name not None, tuple folders not
 
 
 def move_object(bytes old not None, bytes base not None, bytes place not None, tuple signs not None):
-    """Make the directories above an object's place that are not there, and move the object there.
+    """Create the missing parent directories of an object's path and move the object there.
 
-    :param old: where the object is
+    :param old: the present path
     :param base: the directory that ``place`` is relative to
-    :param signs: begins with a slash each: what makes a directory an object's, in which no other has its place
-    :return: whether it was moved; where not, nobody knows why, and directories may have been made
+    :param place: the new path
+    :param signs: file names, each after a slash, that mark a directory as an object; no object is moved into one
+    :return: whether the object was moved. If not, the reason is unknown, and directories may have been created
     """
     cdef const char *names[8]
     cdef const char *here = old

@@ -66,54 +66,54 @@ void pm_engine_free(pm_engine *engine)
 size_t pm_engine_submit(pm_engine *engine, const pm_file *files, size_t count)
 {
     size_t taken = 0;
-    pm_lock_take(&engine->lock);
+    pm_lock_acquire(&engine->lock);
     while (taken < count && !pm_queue_push(files[taken].path ? &engine->lanes : &engine->serial, files[taken]))
         taken++;
     pm_condition_broadcast(&engine->queued);
-    pm_lock_give(&engine->lock);
+    pm_lock_release(&engine->lock);
     return taken;
 }
 
 void pm_engine_close(pm_engine *engine)
 {
-    pm_lock_take(&engine->lock);
+    pm_lock_acquire(&engine->lock);
     engine->closed = 1;
     pm_condition_broadcast(&engine->queued);
     pm_condition_broadcast(&engine->finished);
-    pm_lock_give(&engine->lock);
+    pm_lock_release(&engine->lock);
 }
 
 void pm_engine_wake(pm_engine *engine)
 {
-    pm_lock_take(&engine->lock);
+    pm_lock_acquire(&engine->lock);
     engine->elsewhere = 1;
     pm_condition_signal(&engine->finished);
-    pm_lock_give(&engine->lock);
+    pm_lock_release(&engine->lock);
 }
 
 pm_file_result *pm_engine_collect(pm_engine *engine, double seconds)
 {
-    const pm_moment moment = pm_moment_in(seconds);
-    pm_lock_take(&engine->lock);
+    const pm_deadline deadline = pm_deadline_in(seconds);
+    pm_lock_acquire(&engine->lock);
     while (!engine->first && !engine->elsewhere && !engine->closed)
-        if (!pm_condition_wait_until(&engine->finished, &engine->lock, &moment))
+        if (!pm_condition_wait_until(&engine->finished, &engine->lock, &deadline))
             break;
     pm_file_result *first = engine->first;
     engine->first = engine->last = NULL;
     engine->results = 0;
     engine->elsewhere = 0;
-    pm_lock_give(&engine->lock);
+    pm_lock_release(&engine->lock);
     return first;
 }
 
 void pm_engine_lock_reading(pm_engine *engine)
 {
     if (engine->sequential)
-        pm_lock_take(&engine->reading);
+        pm_lock_acquire(&engine->reading);
 }
 
 void pm_engine_unlock_reading(pm_engine *engine)
 {
     if (engine->sequential)
-        pm_lock_give(&engine->reading);
+        pm_lock_release(&engine->reading);
 }

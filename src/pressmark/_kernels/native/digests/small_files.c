@@ -25,7 +25,7 @@ int pm_small_read_at(int directory, const char *path, int flags, struct stat *be
         small->size = before->st_size;
         small->mtime_ns = PM_SMALL_NS(PM_SMALL_MTIME(*before));
         small->inode = (int64_t)before->st_ino;
-        /* One octet more than there should be: a file that has grown shows itself without a second read. */
+        /* One byte more than expected, to detect a file that has grown without a second read. */
         do {
             const ssize_t got = read(file, data + done, (size_t)(small->size + 1 - done));
             if (got < 0 && errno == EINTR) continue;
@@ -44,7 +44,7 @@ int pm_small_read_at(int directory, const char *path, int flags, struct stat *be
         if (ended == PM_SMALL_DONE) {
             small->size_after = after.st_size;
             small->mtime_ns_after = PM_SMALL_NS(PM_SMALL_MTIME(after));
-            small->octets = done;
+            small->done = done;
             if (small->size_after != small->size || small->mtime_ns_after != small->mtime_ns || done != small->size)
                 ended = PM_SMALL_CHANGED;
         }

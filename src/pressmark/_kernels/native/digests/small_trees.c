@@ -7,8 +7,8 @@
 int pm_small_tree_is_plain(const pm_small_tree *tree)
 {
     for (size_t i = 0; i < tree->named; i++) {
-        const unsigned char octet = (unsigned char)tree->names[i];
-        if (octet && (octet < 0x20 || octet > 0x7e || octet == '"' || octet == '\\')) return 0;
+        const unsigned char byte = (unsigned char)tree->names[i];
+        if (byte && (byte < 0x20 || byte > 0x7e || byte == '"' || byte == '\\')) return 0;
     }
     for (int64_t i = 0; i < tree->count; i++)
         for (int64_t j = 0; j < i; j++)
@@ -45,8 +45,8 @@ static int pm_is_dots(const char *name)
     return name[0] == '.' && (!name[1] || (name[1] == '.' && !name[2]));
 }
 
-/* Note the names of all files of an open directory, with what is before them in path. Return 0 where that is not for
- * this: a link, a device, an empty directory, too much of it, or what cannot be listed. */
+/* Lists the names of all files of an open directory, after the prefix in `path`. Returns 0 for a link, a device, an empty
+ * directory, too many files, or an error. */
 static int pm_small_tree_list(pm_small_tree *tree, DIR *directory, char *path, size_t length, int depth)
 {
     struct dirent *entry;
@@ -81,7 +81,7 @@ static int pm_small_tree_list(pm_small_tree *tree, DIR *directory, char *path, s
     return !errno && found;
 }
 
-/* Read the files whose names were noted; return 0 where that is not for this. */
+/* Reads the listed files. Returns 0 if one is not small and regular. */
 static int pm_small_tree_read_files(pm_small_tree *tree, int directory, int64_t device, int flags)
 {
     qsort(tree->files, (size_t)tree->count, sizeof *tree->files, pm_compare_names);
@@ -131,13 +131,13 @@ int pm_small_tree_write(const pm_small_tree *tree, const char *directory)
     memcpy(path, directory, length);
     path[length] = '/';
     for (int64_t i = 0; i < tree->count; i++) {
-        const size_t octets = strlen(tree->files[i]);
-        if (length + 1 + octets >= sizeof path) return 0;
-        memcpy(path + length + 1, tree->files[i], octets + 1);
+        const size_t bytes = strlen(tree->files[i]);
+        if (length + 1 + bytes >= sizeof path) return 0;
+        memcpy(path + length + 1, tree->files[i], bytes + 1);
         for (char *slash = strchr(path + length + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
             int there;
             *slash = 0;
-            there = !mkdir(path, 0777) || errno == EEXIST; /* made for a file before */
+            there = !mkdir(path, 0777) || errno == EEXIST; /* created for another file */
             *slash = '/';
             if (!there) return 0;
         }
@@ -170,10 +170,10 @@ int pm_move_new(const char *old, const char *base, const char *place, const char
         if (mkdir(path, 0777)) {
             if (errno != EEXIST || lstat(path, &status) || !S_ISDIR(status.st_mode)) return 0;
             for (int i = 0; i < count; i++) {
-                /* The rest of the path is put back afterwards. */
-                const size_t at = (size_t)(slash - path), octets = strlen(signs[i]);
-                if (at + octets >= sizeof path) return 0;
-                memcpy(slash, signs[i], octets + 1);
+                /* The rest of the path is restored afterwards. */
+                const size_t at = (size_t)(slash - path), bytes = strlen(signs[i]);
+                if (at + bytes >= sizeof path) return 0;
+                memcpy(slash, signs[i], bytes + 1);
                 if (pm_is_there(path)) return 0;
                 memcpy(path + length + 1, place, more + 1);
                 *slash = 0;

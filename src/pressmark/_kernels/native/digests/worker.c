@@ -10,14 +10,14 @@
 
 #include "beneath.h"
 
-/* 256 KiB a lane: system calls are few, and a worker's buffers stay below what its cores share of cache. */
+/* 256 KiB for each lane: few system calls, and the buffers of a worker fit its share of the cache. */
 #define PM_READ_SIZE ((size_t)256 << 10)
-/* Lanes that have less than this are not worth stopping all others for: they end together, at the price of one. */
+/* Lanes with less data than this end together, since stopping all lanes for each would cost more. */
 #define PM_QUANTUM ((size_t)2048)
-/* Data is cut at multiples of this, the largest block there is, so that no lane has to piece its blocks together. */
+/* Data is split at multiples of the largest block size, so that lanes need not reassemble blocks. */
 #define PM_CUT ((size_t)128)
 
-/* The thread that waits for results is woken for so many, or when the queue runs low; it looks in a moment anyway. */
+/* The thread that collects results is woken after this many, or when the queue runs low. It also wakes up regularly. */
 #define PM_RESULTS_AT_ONCE 256
 
 #if defined(__APPLE__)
@@ -55,7 +55,7 @@ static void pm_worker_init(pm_worker *worker, pm_engine *engine)
         worker->lane[i].descriptor = -1;
 }
 
-/* Buffers and banks, when the first file comes: many a worker never has one. */
+/* Allocates buffers and banks for the first file; some workers never have one. */
 static int pm_worker_allocate(pm_worker *worker)
 {
     const pm_engine *engine = worker->engine;
@@ -79,7 +79,7 @@ static int pm_worker_allocate(pm_worker *worker)
     return 0;
 }
 
-/* Adds a result to those that will be handed over; its ending is to be filled in. */
+/* Adds a result to the list of results to deliver. The caller sets its ending. */
 static pm_file_result *pm_worker_result(pm_worker *worker, const pm_lane *lane)
 {
     pm_file_result *result = (pm_file_result *)calloc(1, sizeof *result + worker->engine->digests_size);
@@ -135,7 +135,7 @@ static int pm_worker_fail(pm_worker *worker, unsigned index, int ending, int err
     return 0;
 }
 
-/* Opens the file that was put into a lane. */
+/* Opens the file of a lane. */
 static int pm_worker_open(pm_worker *worker, unsigned index)
 {
     pm_lane *lane = &worker->lane[index];
@@ -157,7 +157,7 @@ static int pm_worker_open(pm_worker *worker, unsigned index)
     return 0;
 }
 
-/* Fills the buffer of a lane whose data is used up. */
+/* Refills the buffer of a lane. */
 static int pm_worker_read(pm_worker *worker, unsigned index)
 {
     pm_lane *lane = &worker->lane[index];
@@ -175,19 +175,18 @@ static int pm_worker_read(pm_worker *worker, unsigned index)
     if (size == 0) {
         lane->ended = 1;
     } else if (expected > 0) {
-        /* All that there should be, and no more although there was room; or more, from a file that is written to, perhaps
-         * without end. */
+        /* Ends at the expected size if there was room for more, or beyond it, since a file may grow without end. */
         lane->ended = lane->total > expected || (lane->total == expected && (size_t)size < PM_READ_SIZE);
     } else {
-        /* Files that the kernel makes up say 0 and hold something; one that has grown says so. */
+        /* Virtual files have size 0 and some content. A file that has grown now has a size. */
         struct stat now;
         lane->ended = fstat(lane->descriptor, &now) || now.st_size > 0;
     }
     return 0;
 }
 
-/* Gives files to free lanes. Returns 1 when the worker has something in its lanes, 0 with a serial ticket, -1 when the
- * engine is closed. */
+/* Assigns files to free lanes. Returns 1 if the worker has files in its lanes, 0 with the ticket of a serial file, or -1 if
+ * the engine is closed. */
 static int pm_worker_refill(pm_worker *worker, uint32_t *opened, int *claimed, int64_t *ticket)
 {
     pm_engine *engine = worker->engine;
@@ -195,19 +194,19 @@ static int pm_worker_refill(pm_worker *worker, uint32_t *opened, int *claimed, i
     if (worker->active == engine->width && engine->width)
         return __atomic_load_n(&engine->closed, __ATOMIC_RELAXED) ? -1 : 1;
     int status = 1;
-    pm_lock_take(&engine->lock);
+    pm_lock_acquire(&engine->lock);
     for (;;) {
         if (engine->closed) {
             status = -1;
             break;
         }
-        /* A large file that waits for a worker of its own is worth more than full lanes here: its end is the run's. */
+        /* A large serial file comes before full lanes, since the run cannot end before it does. */
         if (!*claimed && engine->serial.count) {
             *ticket = pm_queue_pop(&engine->serial).ticket;
             *claimed = 1;
         }
         if (!*claimed && engine->lanes.count) {
-            /* No more than this worker's share, or the others would have nothing while this one is busy for long. */
+            /* At most this worker's share, so that the others are not idle. */
             const size_t files = engine->lanes.count + engine->active;
             const size_t share = (files + engine->workers - 1) / engine->workers;
             for (unsigned i = 0; i < engine->width && worker->active < share && engine->lanes.count; i++) {
@@ -227,17 +226,17 @@ static int pm_worker_refill(pm_worker *worker, uint32_t *opened, int *claimed, i
         }
         pm_condition_wait(&engine->queued, &engine->lock);
     }
-    pm_lock_give(&engine->lock);
+    pm_lock_release(&engine->lock);
     return status;
 }
 
-/* Hands over the results; `ended` files are in no lane any more. */
+/* Delivers the results to the engine. */
 static void pm_worker_deliver(pm_worker *worker)
 {
     pm_engine *engine = worker->engine;
     if (worker->first == NULL)
         return;
-    pm_lock_take(&engine->lock);
+    pm_lock_acquire(&engine->lock);
     if (engine->last)
         engine->last->next = worker->first;
     else
@@ -247,12 +246,12 @@ static void pm_worker_deliver(pm_worker *worker)
     engine->active -= (unsigned)worker->results;
     if (engine->results >= PM_RESULTS_AT_ONCE || engine->lanes.count < PM_RESULTS_AT_ONCE)
         pm_condition_signal(&engine->finished);
-    pm_lock_give(&engine->lock);
+    pm_lock_release(&engine->lock);
     worker->first = worker->last = NULL;
     worker->results = 0;
 }
 
-/* One turn of all banks over the next piece of each lane's data. */
+/* Updates all banks with the next piece of each lane's data. */
 static void pm_worker_compute(pm_worker *worker)
 {
     const pm_engine *engine = worker->engine;
@@ -268,7 +267,7 @@ static void pm_worker_compute(pm_worker *worker)
         return;
     if (step < PM_QUANTUM)
         step = PM_QUANTUM;
-    if (engine->algorithms == 0) /* nothing has to keep pace with anything */
+    if (engine->algorithms == 0) /* no lanes to keep in step */
         step = PM_READ_SIZE;
     step = (step + PM_CUT - 1) / PM_CUT * PM_CUT;
     for (unsigned i = 0; i < engine->width; i++) {
@@ -295,7 +294,7 @@ static void pm_worker_compute(pm_worker *worker)
     }
 }
 
-/* Gives results to the lanes in `ended`, whose files were read to their end. */
+/* Creates the results of the lanes in `ended`, whose files were read completely. */
 static int pm_worker_finish(pm_worker *worker, uint32_t ended)
 {
     const pm_engine *engine = worker->engine;
@@ -346,9 +345,9 @@ static int pm_worker_finish(pm_worker *worker, uint32_t ended)
     return 0;
 }
 
-/* One round: take files, read, compute, hand over. Returns 1 to go on, 0 with a serial ticket, -1 when the engine is closed,
- * -2 where memory is short or `beside` gave up. */
-static int pm_worker_round(pm_worker *worker, pm_extra_hashers beside, void *context, int *claimed, int64_t *ticket)
+/* One round: assign files, read, hash, deliver. Returns 1 to continue, 0 with the ticket of a serial file, -1 if the engine is
+ * closed, or -2 if memory runs out or `extra` fails. */
+static int pm_worker_round(pm_worker *worker, pm_extra_hashers extra, void *context, int *claimed, int64_t *ticket)
 {
     pm_engine *engine = worker->engine;
     uint32_t opened;
@@ -365,7 +364,7 @@ static int pm_worker_round(pm_worker *worker, pm_extra_hashers beside, void *con
             continue;
         pm_engine_lock_reading(engine);
         int failed = is_new && pm_worker_open(worker, i);
-        /* A file that did not open has its result, and its lane is free. */
+        /* A file that did not open has a result already, and its lane is free. */
         if (!failed && lane->descriptor >= 0)
             failed = pm_worker_read(worker, i);
         pm_engine_unlock_reading(engine);
@@ -374,7 +373,7 @@ static int pm_worker_round(pm_worker *worker, pm_extra_hashers beside, void *con
         if (lane->descriptor >= 0 && lane->filled)
             fresh |= (uint32_t)1 << i;
     }
-    if (beside && fresh && beside(context, worker, fresh, 0))
+    if (extra && fresh && extra(context, worker, fresh, 0))
         return -2;
     pm_worker_compute(worker);
     for (unsigned i = 0; i < engine->width; i++) {
@@ -383,7 +382,7 @@ static int pm_worker_round(pm_worker *worker, pm_extra_hashers beside, void *con
             ended |= (uint32_t)1 << i;
     }
     if (ended) {
-        if (beside && beside(context, worker, 0, ended))
+        if (extra && extra(context, worker, 0, ended))
             return -2;
         if (pm_worker_finish(worker, ended))
             return -2;
@@ -392,40 +391,40 @@ static int pm_worker_round(pm_worker *worker, pm_extra_hashers beside, void *con
     return 1;
 }
 
-int pm_engine_work(pm_engine *engine, pm_extra_hashers beside, void *context, int64_t *ticket)
+int pm_engine_work(pm_engine *engine, pm_extra_hashers extra, void *context, int64_t *ticket)
 {
     pm_worker worker;
     int status, claimed = 0;
     pm_worker_init(&worker, engine);
-    pm_lock_take(&engine->lock);
+    pm_lock_acquire(&engine->lock);
     engine->workers++;
-    pm_lock_give(&engine->lock);
+    pm_lock_release(&engine->lock);
     do
-        status = pm_worker_round(&worker, beside, context, &claimed, ticket);
+        status = pm_worker_round(&worker, extra, context, &claimed, ticket);
     while (status == 1);
-    pm_lock_take(&engine->lock);
+    pm_lock_acquire(&engine->lock);
     engine->workers--;
-    pm_lock_give(&engine->lock);
+    pm_lock_release(&engine->lock);
     pm_worker_free(&worker);
     return status;
 }
 
 #else /* not PM_FILES_IN_LANES */
 
-/* Waits for a serial file (0, and its ticket), or until the engine is closed (-1). */
-int pm_engine_work(pm_engine *engine, pm_extra_hashers beside, void *context, int64_t *ticket)
+/* Waits for a serial file (0 and its ticket), or until the engine is closed (-1). */
+int pm_engine_work(pm_engine *engine, pm_extra_hashers extra, void *context, int64_t *ticket)
 {
     int status = -1;
-    (void)beside;
+    (void)extra;
     (void)context;
-    pm_lock_take(&engine->lock);
+    pm_lock_acquire(&engine->lock);
     while (!engine->serial.count && !engine->closed)
         pm_condition_wait(&engine->queued, &engine->lock);
     if (!engine->closed) {
         *ticket = pm_queue_pop(&engine->serial).ticket;
         status = 0;
     }
-    pm_lock_give(&engine->lock);
+    pm_lock_release(&engine->lock);
     return status;
 }
 

@@ -9,12 +9,12 @@
 
 typedef struct {
     int descriptor; /* -1: the lane is free */
-    int ended;      /* nothing comes after what is in the buffer */
+    int ended;      /* the buffer has the last data */
     pm_file file;
     struct stat before;
-    int64_t total; /* bytes that were read */
+    int64_t total; /* bytes read */
     uint8_t *buffer;
-    size_t at, filled; /* what of the buffer is not computed yet */
+    size_t at, filled; /* the part of the buffer that is not hashed yet */
 } pm_lane;
 
 typedef struct pm_worker {
@@ -22,8 +22,8 @@ typedef struct pm_worker {
     pm_lane lane[PM_MAXIMUM_LANES];
     unsigned active;
     uint8_t *buffers;
-    pm_bank *banks; /* those of the first algorithm, then those of the next */
-    pm_file_result *first, *last; /* results to be handed over */
+    pm_bank *banks; /* of the first algorithm, then of the next */
+    pm_file_result *first, *last; /* results to deliver */
     size_t results;
 } pm_worker;
 
@@ -42,12 +42,12 @@ typedef struct pm_worker {
 
 #endif
 
-/* What algorithms without lanes do with the same data: called for lanes with fresh data, and for lanes that end with
- * digests. Returns -1 to give up. */
+/* Runs the hashers of algorithms without lanes. Called for lanes with fresh data, and for lanes that end with digests.
+ * Returns -1 to stop. */
 typedef int (*pm_extra_hashers)(void *context, pm_worker *worker, uint32_t fresh, uint32_t ended);
 
-/* Works until there is a serial file to be computed elsewhere (0, and its ticket) or the engine is closed (-1); -2 where memory
- * is short or `beside` gave up. */
-int pm_engine_work(pm_engine *engine, pm_extra_hashers beside, void *context, int64_t *ticket);
+/* Hashes files until a serial file is next (returns 0 and its ticket) or the engine is closed (returns -1). Returns -2 if
+ * memory runs out or `extra` fails. */
+int pm_engine_work(pm_engine *engine, pm_extra_hashers extra, void *context, int64_t *ticket);
 
 #endif

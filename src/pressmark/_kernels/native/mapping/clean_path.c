@@ -2,7 +2,7 @@
 
 #include "../shared/text.h"
 
-/* Section "Fallback function", of hashed[0 .. length), appended. */
+/* Section "Fallback function": appends the path for the digest of hashed[0 .. length). */
 static inline int pm_put_fallback(const pm_clean_path *p, const uint8_t *hashed, int64_t length, pm_work *work)
 {
     uint8_t digest[PM_LARGEST_DIGEST];
@@ -13,7 +13,7 @@ static inline int pm_put_fallback(const pm_clean_path *p, const uint8_t *hashed,
         || pm_reserve(work->out, p->tuples * (p->tuple_size + 1) + 2 * digits) < 0)
         return PM_NO_MEMORY;
     uint8_t *end = work->out->data + work->out->size;
-    /* The document's Go code lets tuples overlap (rules/ocfl.md section 1.5, A5). */
+    /* In the document's Go code tuples overlap (rules/ocfl.md section 1.5, A5). */
     int64_t step = p->gocfl ? 1 : p->tuple_size;
     for (int64_t number = 0; number < p->tuples; number++) {
         *end++ = '/';
@@ -70,7 +70,7 @@ static inline uint8_t *pm_put_utf_code(uint8_t *out, uint32_t character)
     return out;
 }
 
-/* Whether "=" is followed by u and four hex digits, or in gocfl four letters or digits (A1). */
+/* Whether "=" is followed by u and four hex digits; with gocfl, four letters or digits (A1). */
 static inline int pm_looks_encoded(const pm_clean_path *p, const uint8_t *after, int64_t length)
 {
     if (length < 5 || after[0] != 'u')
@@ -84,7 +84,7 @@ static inline int pm_looks_encoded(const pm_clean_path *p, const uint8_t *after,
     return 1;
 }
 
-/* Section "When encodeUTF is true", steps 3.1 to 3.3, and the leading tilde of its example; a part is never empty here. */
+/* Section "When encodeUTF is true", steps 3.1 to 3.3, and the leading tilde of its example. The part is not empty. */
 static inline int pm_put_encoded_part(const pm_clean_path *p, const uint8_t *part, int64_t length, pm_bytes *out)
 {
     if (pm_reserve(out, 6 * length) < 0)
@@ -96,13 +96,13 @@ static inline int pm_put_encoded_part(const pm_clean_path *p, const uint8_t *par
         position = 1;
     }
     while (position < length) {
-        uint8_t octet = part[position];
-        if (octet < 0x80) {
-            if (pm_clean_white[octet] || pm_clean_dangerous[octet]
-                || (octet == '=' && pm_looks_encoded(p, part + position + 1, length - position - 1)))
-                end = pm_put_utf_code(end, octet);
+        uint8_t byte = part[position];
+        if (byte < 0x80) {
+            if (pm_clean_white[byte] || pm_clean_dangerous[byte]
+                || (byte == '=' && pm_looks_encoded(p, part + position + 1, length - position - 1)))
+                end = pm_put_utf_code(end, byte);
             else
-                *end++ = octet;
+                *end++ = byte;
             position++;
             continue;
         }
@@ -164,7 +164,7 @@ static inline int pm_put_replaced_part(const pm_clean_path *p, const uint8_t *pa
     int64_t left = end - start;
     uint8_t *target = out->data + before;
     if (left > 0 && pm_only_periods(start, left)) {
-        /* The replacement may be longer than the period that it stands for. */
+        /* The replacement may be longer than the period that it replaces. */
         out->size = before;
         if (pm_append(out, p->replacement, p->replacement_length) < 0 || pm_reserve(out, left) < 0)
             return PM_NO_MEMORY;
@@ -177,8 +177,8 @@ static inline int pm_put_replaced_part(const pm_clean_path *p, const uint8_t *pa
     return 0;
 }
 
-/* Whether a segment stays as it is whatever the parameters: most do. Periods and hyphens are common and harmless unless
- * they stand first. */
+/* Whether a segment is unchanged for all parameters, as most are. Periods and hyphens are common, and harmless unless they
+ * come first. */
 static inline int pm_is_plain(const uint8_t *part, int64_t length)
 {
     if (!pm_clean_plain[part[0]])
@@ -216,7 +216,7 @@ int pm_clean_path_map(const void *parameters, const uint8_t *item, int64_t lengt
                 return PM_NO_MEMORY;
             if (work->out->size - part > p->max_path_segment_len) {
                 work->out->size = before;
-                /* What is hashed: the text's "initial identifier", or in gocfl its valid UTF-8 (A3). */
+                /* Hashes the "initial identifier" of the text; with gocfl, its valid UTF-8 (A3). */
                 return p->gocfl ? pm_put_fallback(p, text, text_length, work) : pm_put_fallback(p, item, length, work);
             }
             if (work->out->size == part)
@@ -230,7 +230,7 @@ int pm_clean_path_map(const void *parameters, const uint8_t *item, int64_t lengt
             work->out->size = before;
             return pm_put_fallback(p, item, length, work);
         }
-        /* gocfl hashes the cleaned path, which lies where the result will: move it aside. */
+        /* gocfl hashes the cleaned path, which must be copied, since the result overwrites it. */
         pm_bytes *cleaned = &work->scratch[1];
         cleaned->size = 0;
         if (pm_append(cleaned, work->out->data + before, path_length) < 0)
@@ -241,7 +241,7 @@ int pm_clean_path_map(const void *parameters, const uint8_t *item, int64_t lengt
     return pm_check_path(work->out->data + before, path_length, &work->position);
 }
 
-/* Whether a path has the shape of a fallback path: folder, tuples, digest in pieces, all in lower-case hex. */
+/* Whether a path looks like a fallback path: folder, tuples, and the digest in pieces, in lower-case hex. */
 static inline int pm_is_fallback(const pm_clean_path *p, const uint8_t *path, int64_t length)
 {
     int64_t digits = 2 * p->digest_size, position = p->folder_length;
@@ -291,7 +291,7 @@ int pm_clean_path_decode(const void *parameters, const uint8_t *item, int64_t le
             continue;
         }
         position += 6;
-        /* An encoded surrogate is written like any other; mapping again will refuse the path. */
+        /* An encoded surrogate is written like any other character; mapping again rejects the path. */
         out = pm_put_utf8(out, character);
     }
     work->out->size = out - work->out->data;

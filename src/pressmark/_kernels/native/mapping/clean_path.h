@@ -1,4 +1,4 @@
-/* OCFL 0011: paths cleaned segment by segment, with a digest where that grows too long. */
+/* OCFL 0011: paths cleaned segment by segment, with a digest if the result is too long. */
 #ifndef PRESSMARK_CLEAN_PATH_H
 #define PRESSMARK_CLEAN_PATH_H
 
@@ -11,7 +11,7 @@ typedef struct {
     int64_t max_pathname_len;
     const uint8_t *replacement;
     int64_t replacement_length;
-    const uint8_t *white; /* the white-space replacement as step 3.2 leaves it */
+    const uint8_t *white; /* the white-space replacement after step 3.2 */
     int64_t white_length;
     pm_digests digests;
     int algorithm;
@@ -24,7 +24,7 @@ typedef struct {
 } pm_clean_path;
 
 int pm_clean_path_map(const void *parameters, const uint8_t *item, int64_t length, pm_work *work);
-/* The loose half of the inverse under encodeUTF: every =uXXXX of upper-case digits, left to right. */
+/* The lenient half of the inverse with encodeUTF: decodes each =uXXXX with upper-case digits, left to right. */
 int pm_clean_path_decode(const void *parameters, const uint8_t *item, int64_t length, pm_work *work);
 
 #endif

@@ -2,11 +2,11 @@
 
 #include "../shared/text.h"
 
-/* Digests are computed for so many items at a time: enough to fill lanes again and again, few enough for digests and
- * items to stay in the first-level cache. */
+/* Digests are computed for this many items at a time: enough to fill all lanes many times, and few enough for the
+ * first-level cache. */
 #define PM_HASHED_BLOCK 512
 
-/* The offset at which the identifier without its prefix begins (OCFL 0012, procedure step 1); UTF-8 is valid. */
+/* The offset of the identifier after its prefix (OCFL 0012, procedure step 1). The item is valid UTF-8. */
 static inline int64_t pm_prefix_end(const pm_hashed *p, const uint8_t *item, int64_t length)
 {
     /* A delimiter must end before the last character, which may be several bytes. */
@@ -27,11 +27,11 @@ static inline int64_t pm_prefix_end(const pm_hashed *p, const uint8_t *item, int
     return end;
 }
 
-/* Appends one path, from the identifier without its prefix and its digest. */
+/* Appends one path, from the identifier without its prefix, and its digest. */
 static inline int pm_put_hashed_path(const pm_hashed *p, const uint8_t *item, int64_t length, const uint8_t *digest,
                                      pm_bytes *out)
 {
-    /* Tuples with separators, an identifier of which every byte is escaped, a whole digest behind it. */
+    /* The maximum: tuples with separators, an identifier with all bytes escaped, and a whole digest. */
     int64_t used = p->tuple_size * p->number_of_tuples, digits = 2 * p->digest_size;
     if (pm_reserve(out, used + p->number_of_tuples + 3 * length + 1 + digits) < 0)
         return PM_NO_MEMORY;
@@ -44,7 +44,7 @@ static inline int pm_put_hashed_path(const pm_hashed *p, const uint8_t *item, in
         end = pm_put_hex(end, digest, p->name_start, digits - p->name_start);
     } else {
         uint8_t *name = end;
-        /* What lies behind the cut need not be encoded, only known to be there. */
+        /* The rest after the limit need not be encoded; it only matters that there is more. */
         for (int64_t position = 0; position < length && end - name <= PM_ENCAPSULATION_LONGEST; position++) {
             if (pm_encapsulation_safe[item[position]])
                 *end++ = item[position];
@@ -96,7 +96,7 @@ int pm_map_hashed_column(const pm_hashed *p, int64_t limit, const pm_column *in,
                 item += start;
                 length -= start;
             }
-            /* Identifiers that lose a prefix no longer touch each other: pack what is left of them. */
+            /* Identifiers without their prefix are not contiguous: copy them. */
             if (p->delimiters_count > 0 && status == 0) {
                 status = pm_append(&kept, item, length);
                 kept_offsets[number + 1] = kept.size;

@@ -16,15 +16,15 @@ typedef struct {
     int64_t digest_size;
     int64_t tuple_size;
     int64_t number_of_tuples;
-    int with_identifier;            /* 0003 and 0012, not 0004 */
-    int64_t name_start;             /* 0004: hex digits that the object root's name leaves out */
+    int with_identifier;            /* 0003 and 0012 only */
+    int64_t name_start;             /* 0004: how many hex digits the name of the object root omits */
     const pm_delimiter *delimiters; /* 0012 */
     int64_t delimiters_count;
 } pm_hashed;
 
-/* As pm_map_column, with the digests of many items computed together. */
+/* The same as pm_map_column, but computes the digests of many items at a time. */
 int pm_map_hashed_column(const pm_hashed *p, int64_t limit, const pm_column *in, pm_column *out, pm_errors *errors);
-/* The loose half of 0003's inverse: the last segment, percent-decoded. */
+/* The lenient half of the inverse of 0003: percent-decodes the last segment. */
 int pm_encapsulation_decode(const void *parameters, const uint8_t *item, int64_t length, pm_work *work);
 
 #endif

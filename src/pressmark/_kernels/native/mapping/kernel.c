@@ -3,8 +3,8 @@
 int pm_map_column(pm_map_item map, const void *parameters, int64_t limit, const pm_column *in, pm_column *out,
                   pm_errors *errors)
 {
-    /* Separators add half as much again to most identifiers, escapes a little. Too much costs nothing, for memory is not
-     * there until it is touched; too little costs a copy into pages that must all be touched again. */
+    /* Separators add half to most identifiers, and escapes a little. Reserving too much costs nothing, since untouched pages
+     * are not allocated; reserving too little costs a copy. */
     int64_t size = in->count > 0 ? in->offsets[in->count] - in->offsets[0] : 0;
     if (pm_new_column(out, in->count, 2 * size + 256) < 0)
         return PM_NO_MEMORY;
@@ -29,7 +29,7 @@ int pm_map_column(pm_map_item map, const void *parameters, int64_t limit, const 
     return status;
 }
 
-/* The offset of the first byte in which two strings differ, or the shorter length. */
+/* The offset of the first different byte, or the shorter length. */
 static int64_t pm_first_difference(const uint8_t *one, int64_t one_length, const uint8_t *other, int64_t other_length)
 {
     int64_t shorter = one_length < other_length ? one_length : other_length;

@@ -18,16 +18,15 @@ typedef struct {
     int64_t capacity;
 } pm_errors;
 
-/* What a kernel works with besides its item: where results go, buffers to build them in (kept between items, so that a
- * batch allocates a handful of times), and where it says which byte was wrong. */
+/* The state of a kernel: where results go, buffers that are reused for all items of a batch, and the position of an error. */
 typedef struct {
     pm_bytes *out;
     pm_bytes scratch[2];
     int64_t position;
 } pm_work;
 
-/* Appends the result for item[0 .. length) to work->out and returns 0, or returns a error's code with work->position set;
- * what it had appended by then is dropped. PM_NO_MEMORY stops the batch. */
+/* Appends the result for item[0 .. length) to work->out and returns 0. On an error, returns its code and sets work->position;
+ * the caller discards partial results. PM_NO_MEMORY stops the batch. */
 typedef int (*pm_map_item)(const void *parameters, const uint8_t *item, int64_t length, pm_work *work);
 
 static inline int pm_add_error(pm_errors *errors, int64_t index, int code, int64_t position)
@@ -41,12 +40,12 @@ static inline int pm_add_error(pm_errors *errors, int64_t index, int code, int64
     return 0;
 }
 
-/* Maps every item of `in`; an item without a result is empty in `out` and has a error. Returns 0 or PM_NO_MEMORY. */
+/* Maps all items of `in`. An item without a result is empty in `out` and has an error. Returns 0 or PM_NO_MEMORY. */
 int pm_map_column(pm_map_item map, const void *parameters, int64_t limit, const pm_column *in, pm_column *out,
                   pm_errors *errors);
 
-/* Accepts identifiers[i] only where again[i] equals paths[i]: the strict half of an inverse. `errors` holds those of the
- * decoding, in order; the result is a new list, in order. */
+/* The strict half of an inverse: accepts identifiers[i] only if again[i] equals paths[i]. `decoding` contains the errors of
+ * decoding, in order; `errors` receives all errors, in order. */
 int pm_check_inverse(const pm_column *paths, const pm_column *identifiers, const pm_column *again,
                      const pm_errors *decoding, pm_column *out, pm_errors *errors);
 

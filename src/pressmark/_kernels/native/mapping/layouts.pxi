@@ -1,4 +1,4 @@
-# The kernels of the layouts; mapping.pyx includes this file.
+# The kernels of the layouts. mapping.pyx includes this file.
 
 # --- Pairtree -----------------------------------------------------------------------------------------------
 
@@ -39,7 +39,7 @@ cdef class PairtreeMap(Kernel):
 
 
 cdef class PairtreeUnmap(Kernel):
-    """Map a ppath to its identifier: components of two, then what cleaning can have left in them."""
+    """Map a ppath to its identifier: components of two characters that cleaning can produce."""
 
     cdef pm_pairtree pairtree
     cdef bytes prefix
@@ -54,7 +54,7 @@ cdef class PairtreeUnmap(Kernel):
 
 
 cdef class PairtreeClean(Kernel):
-    """Clean an identifier without splitting it; the empty one stays empty."""
+    """Clean an identifier without splitting it; the empty identifier stays empty."""
 
     def __init__(self):
         self.function = pm_pairtree_clean
@@ -62,7 +62,7 @@ cdef class PairtreeClean(Kernel):
 
 
 cdef class PairtreeUnclean(Kernel):
-    """Undo cleaning, once; characters that cleaning would have changed pass as they are."""
+    """Undo cleaning once; characters that cleaning would change are kept."""
 
     def __init__(self):
         self.function = pm_pairtree_unclean
@@ -96,10 +96,10 @@ cdef class _VitroKernel(Kernel):
     def __init__(self, namespaces not None):
         cdef bytes prefix, namespace
         cdef int number
-        # The lowest prefix character wins when several namespaces match (rules/vitro.md section 4, number 8).
+        # If several namespaces match, the lowest prefix character wins (rules/vitro.md section 4, number 8).
         self.kept = sorted(namespaces.items())
         if len(self.kept) > PM_VITRO_NAMESPACES:
-            raise ValueError("more namespaces than there are prefixes")
+            raise ValueError("more namespaces than prefixes")
         for number, (prefix, namespace) in enumerate(self.kept):
             self.vitro.namespaces[number].prefix = prefix[0]
             self.vitro.namespaces[number].namespace_ = namespace
@@ -118,7 +118,7 @@ cdef class VitroMap(_VitroKernel):
 
 
 cdef class _VitroDecode(_VitroKernel):
-    """The loose half of the inverse; :class:`VitroUnmap` maps the result again to be sure."""
+    """The lenient half of the inverse; :class:`VitroUnmap` checks its result."""
 
     def __init__(self, namespaces not None):
         super().__init__(namespaces)
@@ -134,7 +134,7 @@ cdef class VitroUnmap(Inverse):
 
 
 cdef class VitroEncodeFilename(Kernel):
-    """Encode a file's name: the steps of identifiers, except that periods stay and nothing is split."""
+    """Encode a file name: the same steps as for identifiers, but periods stay and nothing is split."""
 
     def __init__(self):
         self.function = pm_vitro_encode_filename
@@ -142,7 +142,7 @@ cdef class VitroEncodeFilename(Kernel):
 
 
 cdef class VitroDecodeFilename(Kernel):
-    """Decode a stored file's name: the guard, the substitutions, then the escapes of either case."""
+    """Decode a stored file name: the guard, the substitutions, and escapes of either case."""
 
     def __init__(self):
         self.function = pm_vitro_decode_filename
@@ -171,7 +171,7 @@ cdef extern from "mapping/omit_prefix.h":
 
 
 cdef class DirectMap(Kernel):
-    """Map an identifier to itself; its own inverse."""
+    """Map an identifier to itself; this is its own inverse."""
 
     def __init__(self):
         self.function = pm_direct_map
@@ -179,13 +179,13 @@ cdef class DirectMap(Kernel):
 
 
 cdef class _OmitPrefix(Kernel):
-    """What the three layouts share: the prefix goes, up to and including the right-most delimiter."""
+    """Base of the three layouts: removes the prefix up to and including the right-most delimiter."""
 
     cdef pm_omit_prefix layout
     cdef bytes delimiter
 
     def __init__(self, bytes delimiter not None):
-        self.delimiter = bytes([pm_lower[octet] for octet in delimiter])
+        self.delimiter = bytes([pm_lower[byte] for byte in delimiter])
         self.layout.delimiter = self.delimiter
         self.layout.delimiter_length = len(delimiter)
         self.parameters = &self.layout
@@ -201,9 +201,11 @@ cdef class FlatOmitPrefixMap(_OmitPrefix):
 
 
 cdef class NTupleOmitPrefixMap(_OmitPrefix):
-    """OCFL 0007: tuples of the padded, perhaps reversed rest, then the rest."""
+    """OCFL 0007: tuples of the padded and optionally reversed rest, then the rest."""
 
-    def __init__(self, bytes delimiter not None, int64_t tuple_size, int64_t number_of_tuples, bint pad_left, bint reverse):
+    def __init__(
+        self, bytes delimiter not None, int64_t tuple_size, int64_t number_of_tuples, bint pad_left, bint reverse
+    ):
         super().__init__(delimiter)
         self.layout.tuple_size = tuple_size
         self.layout.number_of_tuples = number_of_tuples
@@ -213,7 +215,7 @@ cdef class NTupleOmitPrefixMap(_OmitPrefix):
 
 
 cdef class DifferentialMap(_OmitPrefix):
-    """OCFL 0010: segments of the given sizes, which must use the rest up, then perhaps the rest."""
+    """OCFL 0010: segments of the given sizes, which must add up to the rest, then optionally the rest."""
 
     cdef const int64_t[::1] sizes
 
@@ -251,7 +253,7 @@ cdef extern from "mapping/hashed.h":
 
 
 cdef class _Tuples(Kernel):
-    """What the three layouts share: ``number_of_tuples`` pieces of ``tuple_size`` from the digest's start."""
+    """Base of the three layouts: ``number_of_tuples`` pieces of ``tuple_size`` from the start of the digest."""
 
     cdef pm_hashed hashed
 
@@ -280,7 +282,7 @@ cdef class HashAndIdMap(_Tuples):
         self.hashed.with_identifier = 1
         self.kept = list(delimiters)
         free(self.delimiters)
-        # One more than needed: malloc(0) may be NULL.
+        # One more than needed: malloc(0) may return NULL.
         self.delimiters = <pm_delimiter *>malloc((len(self.kept) + 1) * sizeof(pm_delimiter))
         if self.delimiters == NULL:
             raise MemoryError
@@ -295,7 +297,7 @@ cdef class HashAndIdMap(_Tuples):
 
 
 cdef class HashedMap(_Tuples):
-    """OCFL 0004: digest tuples, then the digest or what the tuples left of it."""
+    """OCFL 0004: digest tuples, then the digest or its rest."""
 
     def __init__(self, algorithm, int64_t tuple_size, int64_t number_of_tuples, bint short_root):
         super().__init__(algorithm, tuple_size, number_of_tuples)
@@ -303,7 +305,7 @@ cdef class HashedMap(_Tuples):
 
 
 cdef class _EncapsulationDecode(Kernel):
-    """The loose half of the inverse: the last segment, percent-decoded."""
+    """The lenient half of the inverse: percent-decodes the last segment."""
 
     def __init__(self):
         self.function = pm_encapsulation_decode
@@ -311,7 +313,7 @@ cdef class _EncapsulationDecode(Kernel):
 
 
 cdef class HashAndIdUnmap(Inverse):
-    """OCFL 0003 backwards, strictly: the digest tuples are checked against the decoded identifier."""
+    """The strict inverse of OCFL 0003: checks the digest tuples against the decoded identifier."""
 
     def __init__(self, algorithm, int64_t tuple_size, int64_t number_of_tuples):
         super().__init__(_EncapsulationDecode(), HashAndIdMap(algorithm, tuple_size, number_of_tuples, ()))
@@ -340,7 +342,7 @@ cdef extern from "mapping/clean_path.h":
 
 
 cdef class _CleanPathKernel(Kernel):
-    """The parameters of OCFL 0011, as its section "Parameters" names them; strings as UTF-8."""
+    """The parameters of OCFL 0011, named as in its section "Parameters"; strings are UTF-8."""
 
     cdef pm_clean_path layout
     cdef bytes replacement, white, folder
@@ -358,12 +360,13 @@ cdef class _CleanPathKernel(Kernel):
         int64_t fallback_tuple_size,
         bint gocfl,
     ):
-        cdef uint8_t octet
+        cdef uint8_t byte
         self.replacement = replacement_string
-        # White space is replaced first, so a dangerous character in its replacement is replaced again: once, here.
-        self.white = b"".join(
-            [replacement_string if pm_clean_dangerous[octet] else bytes([octet]) for octet in whitespace_replacement_string]
-        )
+        # White space is replaced first, so a dangerous character in its replacement is replaced as well. Do this once,
+        # here.
+        self.white = b"".join([
+            replacement_string if pm_clean_dangerous[byte] else bytes([byte]) for byte in whitespace_replacement_string
+        ])
         self.folder = fallback_folder
         self.layout.encode_utf = encode_utf
         self.layout.max_path_segment_len = max_path_segment_len
@@ -393,7 +396,7 @@ cdef class CleanPathMap(_CleanPathKernel):
 
 
 cdef class _CleanPathDecode(_CleanPathKernel):
-    """The loose half of the inverse under encodeUTF: every ``=uXXXX``, left to right."""
+    """The lenient half of the inverse with encodeUTF: decodes each ``=uXXXX``, left to right."""
 
     def __init__(self, *values):
         super().__init__(*values)
@@ -402,7 +405,7 @@ cdef class _CleanPathDecode(_CleanPathKernel):
 
 
 cdef class CleanPathUnmap(Inverse):
-    """OCFL 0011 backwards under encodeUTF, strictly."""
+    """The strict inverse of OCFL 0011 with encodeUTF."""
 
     def __init__(self, *values):
         super().__init__(_CleanPathDecode(*values), CleanPathMap(*values))

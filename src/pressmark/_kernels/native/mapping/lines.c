@@ -7,7 +7,7 @@ int pm_cut_lines(const uint8_t *block, int64_t size, uint8_t delimiter, pm_colum
         count += block[position] == delimiter;
     if (size > 0 && block[size - 1] != delimiter)
         count++;
-    /* Every byte fits at once, so that appending never moves what is there. */
+    /* All bytes fit, so appending never reallocates. */
     if (pm_new_column(out, count, size) < 0)
         return PM_NO_MEMORY;
     for (int64_t start = 0; start < size;) {

@@ -4,11 +4,11 @@
 
 #include "../shared/column.h"
 
-/* Cuts a block at every delimiter; the last item may lack it. */
+/* Splits a block at each delimiter; the last item need not end with it. */
 int pm_cut_lines(const uint8_t *block, int64_t size, uint8_t delimiter, pm_column *out);
 
-/* Appends every item and the delimiter, except those whose ascending index is in `skip`; with `before` not NULL each line
- * begins with its item and a TAB. */
+/* Appends each item and the delimiter, except items whose ascending index is in `skip`. Unless `before` is NULL, each line
+ * starts with its item and a TAB. */
 int pm_join_lines(const pm_column *before, const pm_column *items, uint8_t delimiter, const int64_t *skip,
                   int64_t skip_count, pm_bytes *out);
 

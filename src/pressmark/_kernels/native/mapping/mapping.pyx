@@ -43,7 +43,8 @@ __all__ = [
 
 
 cdef extern from "Python.h":
-    # Of borrowed references, or of one that a list will own: counting them costs as much as the rest of the loop.
+    # These use borrowed references, or one that a list will own: counting references costs as much as the rest of the
+    # loop.
     bint PyUnicode_Check(PyObject *)
     bint PyBytes_Check(PyObject *)
     bint PyUnicode_IS_COMPACT_ASCII(PyObject *)
@@ -88,7 +89,8 @@ cdef extern from "mapping/kernel.h":
 
 cdef extern from "mapping/lines.h":
     int pm_cut_lines(const uint8_t *, int64_t, uint8_t, pm_column *) noexcept nogil
-    int pm_join_lines(const pm_column *, const pm_column *, uint8_t, const int64_t *, int64_t, pm_bytes *) noexcept nogil
+    int pm_join_lines(const pm_column *, const pm_column *, uint8_t, const int64_t *, int64_t,
+                      pm_bytes *) noexcept nogil
 
 
 # --- columns ------------------------------------------------------------------------------------------------
@@ -97,21 +99,23 @@ cdef extern from "mapping/lines.h":
 cdef class ByteColumn:
     """A column of byte strings: one contiguous buffer and int64 offsets, as Arrow's ``large_binary``."""
 
-    # The column is all zeros until one of the constructors below makes it, once; afterwards it never changes,
-    # which is why the loops that read it need no lock and no GIL.
+    # The column is all zeros until one of the constructors below fills it, and never changes afterwards. The loops that
+    # read it therefore need neither a lock nor the GIL.
 
     def __dealloc__(self):
         pm_free_column(&self.column)
 
     @classmethod
     def from_texts(cls, texts, Py_ssize_t start=0, Py_ssize_t stop=PY_SSIZE_T_MAX):
-        """Pack ``str`` (as UTF-8, surrogates of ``os.fsdecode`` as their bytes) and ``bytes`` (as they are).
+        """Return a column of items that are ``str`` or ``bytes``, and the errors.
 
-        Of the list or tuple ``texts``, the items from ``start`` to ``stop``. What cannot be packed is packed empty and
-        reported.
+        A ``str`` is encoded as UTF-8, and surrogates of ``os.fsdecode`` become their bytes. An item that cannot be
+        encoded is empty in the column and has an error.
+
+        :param texts: a list or tuple, of which the items from ``start`` to ``stop`` are used
         """
         cdef ByteColumn packed = ByteColumn.__new__(ByteColumn)
-        # Without a GIL another thread may change a list under our hands: take a copy of the part there.
+        # Without a GIL another thread may change the list meanwhile, so the part is copied.
         cdef object items = texts[start:stop] if GIL_DISABLED else texts
         cdef Py_ssize_t first = 0 if GIL_DISABLED else start
         cdef Py_ssize_t index, count = max(0, min(stop - start, PySequence_Fast_GET_SIZE(items) - first))
@@ -119,7 +123,7 @@ cdef class ByteColumn:
         cdef pm_column *column = &packed.column
         cdef PyObject *item
         cdef list errors = []
-        # Identifiers of two or three dozen bytes are the rule; the buffer grows where they are longer.
+        # Most identifiers have two or three dozen bytes. The buffer grows for longer ones.
         if pm_new_column(column, count, 32 * count) < 0:
             raise MemoryError
         for index in range(count):
@@ -142,21 +146,21 @@ cdef class ByteColumn:
 
     @classmethod
     def from_lines(cls, bytes block not None, bytes delimiter not None):
-        """Cut ``block`` at every ``delimiter`` (one byte); the last item may lack it."""
+        """Split ``block`` at each ``delimiter``, a single byte; the last item need not end with it."""
         cdef ByteColumn packed = ByteColumn.__new__(ByteColumn)
         cdef const uint8_t *data = block
         cdef int64_t size = len(block)
-        cdef uint8_t octet = delimiter[0]
+        cdef uint8_t byte = delimiter[0]
         cdef int status
         with nogil:
-            status = pm_cut_lines(data, size, octet, &packed.column)
+            status = pm_cut_lines(data, size, byte, &packed.column)
         if status < 0:
             raise MemoryError
         return packed
 
     @classmethod
     def from_buffers(cls, bytes data not None, const int64_t[::1] offsets not None):
-        """Take ``data`` and its ``array('q')`` of n + 1 ascending offsets."""
+        """Return the column of ``data`` and an ``array('q')`` of n + 1 ascending offsets into it."""
         cdef ByteColumn packed = ByteColumn.__new__(ByteColumn)
         cdef Py_ssize_t count = offsets.shape[0] - 1
         cdef Py_ssize_t index
@@ -170,28 +174,28 @@ cdef class ByteColumn:
         return packed
 
     def buffers(self):
-        """Return the contiguous data and the ``array('q')`` of n + 1 offsets into it."""
+        """Return the contiguous data and an ``array('q')`` of n + 1 offsets into it."""
         cdef pm_column *column = &self.column
         offsets = array("q")
         offsets.frombytes(PyBytes_FromStringAndSize(<char *>column.offsets, (column.count + 1) * sizeof(int64_t)))
         return PyBytes_FromStringAndSize(<char *>column.bytes.data, column.bytes.size), offsets
 
     def to_texts(self):
-        """Return the items as ``str``; octets that are not UTF-8 as the surrogates of ``os.fsdecode``."""
+        """Return the items as ``str``; bytes that are not UTF-8 become the surrogates of ``os.fsdecode``."""
         cdef pm_column *column = &self.column
         cdef list texts = PyList_New(column.count)
         cdef PyObject *text
         cdef Py_ssize_t index
         cdef int64_t length
         cdef const uint8_t *item
-        # One look at the whole buffer spares one for each item, nearly always.
+        # Nearly always a single check of the whole buffer replaces one for each item.
         cdef bint all_ascii = pm_is_ascii(column.bytes.data, column.bytes.size)
         for index in range(column.count):
             item = column.bytes.data + column.offsets[index]
             length = column.offsets[index + 1] - column.offsets[index]
             if all_ascii or pm_is_ascii(item, length):
                 text = PyUnicode_New(length, 127)
-                # The empty string is shared: there is nothing to write into it.
+                # The empty string is shared and must not be written to.
                 if length > 0:
                     memcpy(PyUnicode_DATA(text), item, length)
             else:
@@ -200,9 +204,10 @@ cdef class ByteColumn:
         return texts
 
     def to_lines(self, bytes delimiter not None, skip=(), ByteColumn before=None):
-        """Return every item followed by ``delimiter``, without those whose (ascending) index is in ``skip``.
+        """Return the items, each followed by ``delimiter``.
 
-        With ``before``, each line is its item, a TAB, and the item here.
+        :param skip: the ascending indices of items to leave out
+        :param before: a column of the same length; each line then starts with its item and a TAB
         """
         cdef pm_bytes out
         out.data = NULL
@@ -212,13 +217,14 @@ cdef class ByteColumn:
             if before.column.count != self.column.count:
                 raise ValueError("columns of different lengths")
             first = &before.column
-        # array owns the indices while the loop runs without the GIL; one more keeps its address from being NULL.
+        # The array owns the indices while the loop runs without the GIL. The extra item keeps its address from being
+        # NULL.
         cdef const int64_t[::1] skipped = array("q", [*skip, -1])
         cdef int64_t skip_count = skipped.shape[0] - 1
-        cdef uint8_t octet = delimiter[0]
+        cdef uint8_t byte = delimiter[0]
         cdef int status
         with nogil:
-            status = pm_join_lines(first, &self.column, octet, &skipped[0], skip_count, &out)
+            status = pm_join_lines(first, &self.column, byte, &skipped[0], skip_count, &out)
         try:
             if status < 0:
                 raise MemoryError
@@ -227,7 +233,7 @@ cdef class ByteColumn:
             free(out.data)
 
     def blanked(self, indices):
-        """Return the same column with the items at ``indices`` empty."""
+        """Return a copy in which the items at ``indices`` are empty."""
         cdef ByteColumn packed = ByteColumn.__new__(ByteColumn)
         cdef pm_column *column = &self.column
         cdef set chosen = set(indices)
@@ -244,15 +250,15 @@ cdef class ByteColumn:
             pm_end_item(&packed.column)
         return packed
 
-    def indices_containing(self, bytes octet not None):
-        """Return the ascending indices of the items that hold ``octet``."""
+    def indices_containing(self, bytes byte not None):
+        """Return the ascending indices of the items that contain ``byte``."""
         cdef pm_column *column = &self.column
         cdef list found = []
         cdef Py_ssize_t index = 0
         cdef int64_t at = 0
         cdef const uint8_t *hit
         while at < column.bytes.size:
-            hit = <const uint8_t *>memchr(column.bytes.data + at, octet[0], column.bytes.size - at)
+            hit = <const uint8_t *>memchr(column.bytes.data + at, byte[0], column.bytes.size - at)
             if hit == NULL:
                 break
             at = hit - column.bytes.data
@@ -275,9 +281,9 @@ cdef class ByteColumn:
 
 
 cdef Py_ssize_t _append_utf8(pm_bytes *out, PyObject *text) except -2:
-    """Append a ``str`` as UTF-8 and return -1, or the index of a surrogate that stands for no byte.
+    """Append a ``str`` as UTF-8 and return -1, or the index of an unpaired surrogate that does not encode a byte.
 
-    PyUnicode_AsUTF8AndSize would keep a second copy inside the string for as long as that lives.
+    PyUnicode_AsUTF8AndSize would store a second copy inside the string for as long as it exists.
     """
     cdef int kind = PyUnicode_KIND(text)
     cdef void *data = PyUnicode_DATA(text)
@@ -304,10 +310,10 @@ cdef Py_ssize_t _append_utf8(pm_bytes *out, PyObject *text) except -2:
 
 
 cdef class Kernel:
-    """One mapping with its parameters compiled in: called with a batch, returns a batch and the errors.
+    """A mapping with its parameters: accepts a column, returns a column and the errors.
 
-    A subclass sets the C function, its parameters and the limit; an item without a result is empty in the batch
-    returned.
+    A subclass sets the C function, its parameters and the limit. An item without a result is empty in the returned
+    column.
     """
 
     cdef int run(self, const pm_column *source, pm_column *out, pm_errors *errors) noexcept nogil:
@@ -334,7 +340,7 @@ cdef class Kernel:
 
 
 cdef class Inverse(Kernel):
-    """A strict inverse: decode each path, map the identifier again, and accept it only if the path comes back."""
+    """A strict inverse: decodes each path, maps the identifier again, and accepts it only if the path is the same."""
 
     def __init__(self, Kernel decode not None, Kernel map_again not None):
         self.decode = decode

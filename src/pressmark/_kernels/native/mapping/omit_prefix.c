@@ -2,7 +2,7 @@
 
 #include "../shared/text.h"
 
-/* Moves *item and *length to what follows the right-most delimiter. */
+/* Advances *item and *length to the rest after the right-most delimiter. */
 static inline int pm_without_prefix(const pm_omit_prefix *p, const uint8_t **item, int64_t *length, pm_work *work)
 {
     if (*length == 0)
@@ -36,7 +36,7 @@ static inline int pm_check_ascii(const uint8_t *item, int64_t length, pm_work *w
     return 0;
 }
 
-/* Checks the path that was appended since `before`. */
+/* Checks the path that was appended after `before`. */
 static inline int pm_check_appended(int64_t before, pm_work *work)
 {
     return pm_check_path(work->out->data + before, work->out->size - before, &work->position);
@@ -67,7 +67,7 @@ int pm_n_tuple_omit_prefix_map(const void *parameters, const uint8_t *item, int6
     uint8_t *out = work->out->data + before;
     for (int64_t number = 0, position = 0; number < p->number_of_tuples; number++) {
         for (int64_t end = position + p->tuple_size; position < end; position++) {
-            /* Reversed or not, a character of the padded rest is one of the rest, or a zero to the side of it. */
+            /* A character of the padded rest, reversed or not, is a character of the rest or a padding zero. */
             int64_t padded = p->reverse ? padded_length - 1 - position : position;
             int64_t origin = p->pad_left ? padded - padding : padded;
             *out++ = origin >= 0 && origin < length ? item[origin] : '0';

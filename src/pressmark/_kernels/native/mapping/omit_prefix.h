@@ -1,5 +1,5 @@
-/* OCFL 0002: the identifier is the path. OCFL 0006, 0007 and 0010: what follows the right-most delimiter is the object's
- * name. */
+/* OCFL 0002: the identifier is the path. OCFL 0006, 0007 and 0010: the rest after the right-most delimiter is the name of the
+ * object. */
 #ifndef PRESSMARK_OMIT_PREFIX_H
 #define PRESSMARK_OMIT_PREFIX_H
 

@@ -2,14 +2,14 @@
 
 #include "../shared/text.h"
 
-/* Section 3: rare octets to ^hh, then the three common ones, in one pass: no octet that the first step writes is one that
- * the second would change. Room for 3 * length + 2 is the caller's. */
+/* Section 3: rare bytes become ^hh and the three common ones are substituted, in one pass, since the second step never changes
+ * the output of the first. The caller reserves 3 * length + 2 bytes. */
 static inline uint8_t *pm_pairtree_put_cleaned(uint8_t *out, const uint8_t *item, int64_t length)
 {
     for (int64_t position = 0; position < length; position++) {
-        uint8_t octet = item[position], common = pm_pairtree_common[octet];
-        /* Three bytes are written either way and one or three of them kept: where escapes stand is hard to predict. */
-        pm_put_escape(out, '^', octet);
+        uint8_t byte = item[position], common = pm_pairtree_common[byte];
+        /* Always writes three bytes and keeps one or three of them: branches on escapes are hard to predict. */
+        pm_put_escape(out, '^', byte);
         out[0] = common ? common : '^';
         out += common ? 1 : 3;
     }
@@ -29,12 +29,12 @@ int pm_pairtree_map(const void *parameters, const uint8_t *item, int64_t length,
     }
     if (length == 0)
         return PM_ERROR_EMPTY;
-    /* At worst every octet becomes three, and every two of those get a separator; the cleaned text is built behind that. */
+    /* At most, each byte becomes three, and each two of those get a separator. The cleaned text is built after that. */
     int64_t longest = 3 * length + 3 * length / 2 + 1 + PM_PAIRTREE_SLACK;
     if (pm_reserve(work->out, longest + 3 * length + 2) < 0)
         return PM_NO_MEMORY;
     uint8_t *start = work->out->data + work->out->size;
-    /* Most identifiers hold nothing rare: try those in one pass, and start again only where something was. */
+    /* Most identifiers contain no rare byte: try one pass, and start again only if there was one. */
     uint8_t *end = p->put(start, item, length, 0);
     if (end == NULL) {
         uint8_t *cleaned = start + longest;
@@ -64,13 +64,13 @@ int pm_pairtree_unmap(const void *parameters, const uint8_t *item, int64_t lengt
     if (pm_append(work->out, p->prefix, p->prefix_length) < 0 || pm_reserve(work->out, length) < 0)
         return PM_NO_MEMORY;
     uint8_t *out = work->out->data + work->out->size;
-    /* Every third byte is a separator now: walk the cleaned text by its own offsets. */
+    /* Each third byte is a separator: iterate over the offsets of the cleaned text. */
     int64_t cleaned_length = length - length / 3;
 #define PM_AT(offset) item[(offset) + (offset) / 2]
     for (int64_t offset = 0; offset < cleaned_length; offset++) {
-        uint8_t octet = PM_AT(offset);
+        uint8_t byte = PM_AT(offset);
         work->position = offset + offset / 2;
-        if (octet == '^') {
+        if (byte == '^') {
             uint8_t digits[2] = {0, 0};
             int64_t left = cleaned_length - offset - 1;
             for (int64_t ahead = 0; ahead < 2 && ahead < left; ahead++)
@@ -80,10 +80,10 @@ int pm_pairtree_unmap(const void *parameters, const uint8_t *item, int64_t lengt
                 return PM_ERROR_BAD_ESCAPE;
             *out++ = (uint8_t)value;
             offset += 2;
-        } else if (!pm_pairtree_cleaned[octet]) {
+        } else if (!pm_pairtree_cleaned[byte]) {
             return PM_ERROR_BAD_CHARACTER;
         } else {
-            *out++ = pm_common_back[octet];
+            *out++ = pm_common_back[byte];
         }
     }
 #undef PM_AT

@@ -1,4 +1,4 @@
-/* Pairtree V0.1: cleaning, splitting into pairs, and both inverses. */
+/* Pairtree V0.1: cleaning, splitting into pairs, and their inverses. */
 #ifndef PRESSMARK_PAIRTREE_H
 #define PRESSMARK_PAIRTREE_H
 

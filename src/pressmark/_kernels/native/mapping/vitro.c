@@ -9,7 +9,7 @@ static inline int pm_is_reserved(const uint8_t *name, int64_t length)
     for (int number = 0; number < PM_WINDOWS_RESERVED; number++) {
         const char *reserved = pm_windows_reserved[number];
         int64_t position = 0;
-        /* The tables hold upper case; the folding of ASCII letters is that of pm_lower. */
+        /* The table is in upper case; pm_lower folds ASCII letters. */
         while (position < length && reserved[position] != 0
                && pm_lower[name[position]] == pm_lower[(uint8_t)reserved[position]])
             position++;
@@ -19,7 +19,7 @@ static inline int pm_is_reserved(const uint8_t *name, int64_t length)
     return 0;
 }
 
-/* Encodes UTF-8 text, which must be valid, of Latin-1 characters; `before` is where it stands in the identifier. */
+/* Encodes valid UTF-8 text of Latin-1 characters; `before` is its offset in the identifier. */
 static inline int pm_vitro_encode(const uint8_t *common, const uint8_t *text, int64_t length, int64_t before,
                                   pm_bytes *encoded, pm_work *work)
 {
@@ -67,7 +67,7 @@ int pm_vitro_map(const void *parameters, const uint8_t *item, int64_t length, pm
     status = pm_vitro_encode(pm_vitro_common, item + before, length - before, before, encoded, work);
     if (status != 0)
         return status;
-    /* Each group of three may get a separator and a guard. */
+    /* Each group of three has at most a separator and a guard. */
     if (pm_reserve(work->out, encoded->size + 2 * (encoded->size / 3 + 1)) < 0)
         return PM_NO_MEMORY;
     uint8_t *out = work->out->data + work->out->size;
@@ -84,8 +84,8 @@ int pm_vitro_map(const void *parameters, const uint8_t *item, int64_t length, pm
     return 0;
 }
 
-/* Undoes the substitutions of `back` and every ^hh: characters come out as Latin-1 in UTF-8. `raw` octets above ASCII are
- * characters too in a path (mapping again will refuse them), and bytes of UTF-8 in a file's name. */
+/* Undoes the substitutions with `back` and decodes each ^hh as a Latin-1 character, written as UTF-8. With `latin1`, other
+ * bytes above ASCII are characters as well (mapping again rejects them); otherwise they are bytes of UTF-8. */
 static inline int pm_vitro_unescape(const uint8_t *back, int latin1, const uint8_t *text, int64_t length, int64_t before,
                                     pm_work *work)
 {
@@ -93,8 +93,8 @@ static inline int pm_vitro_unescape(const uint8_t *back, int latin1, const uint8
         return PM_NO_MEMORY;
     uint8_t *out = work->out->data + work->out->size;
     for (int64_t position = 0; position < length; position++) {
-        uint8_t octet = text[position];
-        if (octet == '^') {
+        uint8_t byte = text[position];
+        if (byte == '^') {
             int value = pm_hex_pair(text + position + 1, length - position - 1);
             if (value < 0) {
                 work->position = before + position;
@@ -103,9 +103,9 @@ static inline int pm_vitro_unescape(const uint8_t *back, int latin1, const uint8
             out = pm_put_utf8(out, (uint8_t)value);
             position += 2;
         } else if (latin1) {
-            out = pm_put_utf8(out, back[octet]);
+            out = pm_put_utf8(out, back[byte]);
         } else {
-            *out++ = back[octet];
+            *out++ = back[byte];
         }
     }
     work->out->size = out - work->out->data;
@@ -172,6 +172,6 @@ int pm_vitro_decode_filename(const void *parameters, const uint8_t *item, int64_
 {
     (void)parameters;
     int guarded = length > 0 && item[0] == '~' && pm_is_reserved(item + 1, length - 1);
-    /* Offsets count from the name behind its guard, as the pure twin counts them. */
+    /* Offsets count from the name after its guard, as in the pure implementation. */
     return pm_vitro_unescape(pm_filename_back, 0, item + guarded, length - guarded, 0, work);
 }

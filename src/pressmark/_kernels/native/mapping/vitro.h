@@ -1,10 +1,10 @@
-/* Vitro file storage: identifiers to paths of three-character groups, and file names. */
+/* Vitro file storage: paths of three-character groups, and file names. */
 #ifndef PRESSMARK_VITRO_H
 #define PRESSMARK_VITRO_H
 
 #include "kernel.h"
 
-/* Prefixes are single ASCII letters or digits: at most 62, in rising order, so that the first match is the lowest. */
+/* Prefixes are single ASCII letters or digits: at most 62, in ascending order, so that the first match is the lowest. */
 #define PM_VITRO_NAMESPACES 62
 
 typedef struct {
@@ -19,7 +19,7 @@ typedef struct {
 } pm_vitro;
 
 int pm_vitro_map(const void *parameters, const uint8_t *item, int64_t length, pm_work *work);
-/* The loose half of the inverse; pm_check_inverse is the strict one. */
+/* The lenient half of the inverse; pm_check_inverse is the strict half. */
 int pm_vitro_decode(const void *parameters, const uint8_t *item, int64_t length, pm_work *work);
 int pm_vitro_encode_filename(const void *parameters, const uint8_t *item, int64_t length, pm_work *work);
 int pm_vitro_decode_filename(const void *parameters, const uint8_t *item, int64_t length, pm_work *work);

@@ -25,7 +25,7 @@ static inline int pm_count_length(pm_lengths *lengths, int64_t measure, int64_t 
     return pm_append(&lengths->longer, pair, sizeof pair);
 }
 
-/* How many units of UTF-16 a text has; an octet that is not UTF-8 counts as one. */
+/* The number of UTF-16 units of a text; a byte that is not UTF-8 counts as one. */
 static int64_t pm_utf16_units(const uint8_t *text, int64_t length)
 {
     int64_t units = 0;
@@ -38,8 +38,7 @@ static int64_t pm_utf16_units(const uint8_t *text, int64_t length)
     return units;
 }
 
-/* Whether a parent is new in the window. Its hash stands for it: two of a thousand are mistaken for one once in 10^13
- * windows. */
+/* Whether a parent is new in the window. Parents are compared by hash: a collision occurs once in 10^13 windows. */
 static inline int pm_window_take(pm_lengths *lengths, const uint8_t *parent, int64_t length)
 {
     uint64_t hash = UINT64_C(0xCBF29CE484222325) ^ (uint64_t)length;
@@ -65,7 +64,7 @@ static int pm_lengths_add(pm_lengths *lengths, const uint8_t *path, int64_t leng
         const uint8_t *slash = (const uint8_t *)memchr(path + start, '/', (size_t)(length - start));
         int64_t size = (slash == NULL ? length : slash - path) - start;
         int64_t size_units = ascii ? size : pm_utf16_units(path + start, size);
-        status |= pm_count_length(lengths, PM_SEGMENT_OCTETS, size);
+        status |= pm_count_length(lengths, PM_SEGMENT_BYTES, size);
         status |= pm_count_length(lengths, PM_SEGMENT_UNITS, size_units);
         units += size_units + (depth > 0);
         last_start = start;
@@ -73,14 +72,14 @@ static int pm_lengths_add(pm_lengths *lengths, const uint8_t *path, int64_t leng
         depth++;
         start += size + 1;
     }
-    status |= pm_count_length(lengths, PM_PATH_OCTETS, length);
+    status |= pm_count_length(lengths, PM_PATH_BYTES, length);
     status |= pm_count_length(lengths, PM_PATH_UNITS, units);
     status |= pm_count_length(lengths, PM_PATH_DEPTH, depth);
-    status |= pm_count_length(lengths, PM_LAST_OCTETS, last_size);
+    status |= pm_count_length(lengths, PM_LAST_BYTES, last_size);
     if (status < 0)
         return PM_NO_MEMORY;
     if (lengths->paths > 0) {
-        /* A segment is shared where both end it at the same place. */
+        /* A segment is shared if both paths end it at the same offset. */
         const uint8_t *last = lengths->last.data;
         int64_t last_length = lengths->last.size, position = 0;
         int64_t shorter = length < last_length ? length : last_length;

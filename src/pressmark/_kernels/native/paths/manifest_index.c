@@ -6,7 +6,7 @@
 #include "../shared/text.h"
 
 #if PY_VERSION_HEX < 0x030E0000
-/* What Py_HashBuffer is from 3.14 on; 3.13 exports it, and has it in no header for others. */
+/* Py_HashBuffer since 3.14. Earlier versions export this function, and 3.13 does not declare it. */
 PyAPI_FUNC(Py_hash_t) _Py_HashBytes(const void *, Py_ssize_t);
 #define Py_HashBuffer _Py_HashBytes
 #endif
@@ -40,7 +40,7 @@ int pm_index_fingerprint(const pm_index *index, const uint8_t *path, int64_t len
     return 0;
 }
 
-/* The slot of a fingerprint, or the empty one where it belongs. */
+/* The slot of a fingerprint, or the empty slot for it. */
 static inline uint64_t pm_index_slot(const pm_index *index, int64_t fingerprint)
 {
     uint64_t slot = (uint64_t)fingerprint & index->mask;
@@ -77,7 +77,7 @@ static int pm_index_reserve(pm_index *index)
         return 0;
     if (index->count >= UINT32_MAX - 1)
         return PM_INDEX_FULL;
-    /* Both arrays have one capacity. */
+    /* Both arrays have the same capacity. */
     int64_t room = index->room;
     if (pm_reserve_items(&index->fingerprints, &room, index->count + 1, sizeof(int64_t)) < 0)
         return PM_INDEX_NO_MEMORY;
@@ -96,7 +96,7 @@ static int pm_index_append(pm_index *index, int64_t fingerprint, uint64_t offset
     return 4 * (uint64_t)index->count >= 3 * (index->mask + 1) ? pm_index_grow(index) : 0;
 }
 
-/* Whether a path is not the same in lower case, or not ASCII. */
+/* PM_LINE_FOLDING if a path is not ASCII or not in lower case, otherwise 0. */
 static uint64_t pm_index_folding(const uint8_t *path, int64_t length)
 {
     for (int64_t position = 0; position < length; position++)
@@ -114,10 +114,10 @@ int pm_index_add(pm_index *index, const uint8_t *path, int64_t length, uint64_t 
     return pm_index_append(index, fingerprint, offset, pm_index_empty_slot(index, fingerprint));
 }
 
-/* What an octet does to the path that it stands in. */
+/* The effect of a byte on the path that contains it. */
 enum { PM_ENDS = 1, PM_NEVER_PLAIN = 2, PM_UPPER = 4, PM_HIGH = 8, PM_SUSPECT = 16 };
 
-static const uint8_t pm_path_octet[256] = {
+static const uint8_t pm_path_byte[256] = {
     ['\0'] = PM_NEVER_PLAIN, ['\n'] = PM_ENDS,        ['\r'] = PM_ENDS,
     ['%'] = PM_NEVER_PLAIN,  ['\\'] = PM_NEVER_PLAIN,
     ['A'] = PM_UPPER, ['B'] = PM_UPPER, ['C'] = PM_UPPER, ['D'] = PM_UPPER, ['E'] = PM_UPPER, ['F'] = PM_UPPER,
@@ -127,8 +127,8 @@ static const uint8_t pm_path_octet[256] = {
     ['Y'] = PM_UPPER, ['Z'] = PM_UPPER,
 };
 
-/* The length of the plain line at text[0 .. size), its end included; 0 where there is none. Its path and whether that folds
- * are told. */
+/* Returns the length of the plain line at text[0 .. size), including its end, or 0. Sets the offset and length of its path,
+ * and whether that folds. */
 static int64_t pm_plain_line(
     const pm_index *index, const uint8_t *text, int64_t size, int final, int64_t *path, int64_t *length, uint64_t *folds
 )
@@ -151,16 +151,16 @@ static int64_t pm_plain_line(
     uint8_t seen = 0;
     uint8_t before = 0;
     for (position += index->prefix_length; position < size; position++) {
-        uint8_t octet = text[position];
-        uint8_t kind = pm_path_octet[octet];
+        uint8_t byte = text[position];
+        uint8_t kind = pm_path_byte[byte];
         if (kind == PM_ENDS)
             break;
         seen |= kind;
-        if (octet >= 0x80)
+        if (byte >= 0x80)
             seen |= PM_HIGH;
-        if (before == '/' && (octet == '/' || octet == '.'))
+        if (before == '/' && (byte == '/' || byte == '.'))
             seen |= PM_SUSPECT;
-        before = octet;
+        before = byte;
     }
     *length = position - *path;
     if (position == size || seen & PM_NEVER_PLAIN || *length == index->prefix_length || position > index->limit)
@@ -172,7 +172,7 @@ static int64_t pm_plain_line(
     }
     position++;
     int64_t bad;
-    /* The prefix may end with a slash, so that what follows it is always looked at. */
+    /* The prefix may end with a slash, so the byte after it is always checked. */
     int suspect = seen & PM_SUSPECT || before == '/' || text[*path + index->prefix_length] == '/' ||
                   text[*path + index->prefix_length] == '.';
     if (suspect && pm_check_path(text + *path, *length, &bad) != 0)
@@ -183,7 +183,7 @@ static int64_t pm_plain_line(
     return position;
 }
 
-/* Whether the line at text[0 .. size) ends there. */
+/* Whether the line at text[0 .. size) is complete. */
 static int pm_line_ends(const uint8_t *text, int64_t size, int final)
 {
     for (int64_t position = 0; position < size; position++) {

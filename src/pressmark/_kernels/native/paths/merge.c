@@ -41,7 +41,7 @@ static inline int pm_run_before(const pm_run *one, const pm_run *other)
     return order != 0 ? order < 0 : one->length < other->length;
 }
 
-/* Goes on to the next record of a block: 1, or 0 at its end, or PM_MERGE_DAMAGED. */
+/* Advances to the next record of a block. Returns 1, 0 at its end, or PM_MERGE_DAMAGED. */
 static inline int pm_run_next(pm_run *run)
 {
     if (run->next >= run->size)
@@ -85,7 +85,7 @@ int pm_merge_feed(pm_merge *merge, int64_t number, const uint8_t *block, int64_t
     return 0;
 }
 
-/* Lets a spelling through: record is its key, a NUL, how it is spelled if need be, a NUL. */
+/* Adds a spelling to the results. `record` is its key, a NUL, its spelling if that differs, a NUL. */
 static int pm_let_through(pm_merge *merge, const pm_bytes *record, int64_t key_length, int64_t count,
                           const uint64_t *numbers, int64_t number_count)
 {
@@ -115,7 +115,7 @@ static int pm_let_through(pm_merge *merge, const pm_bytes *record, int64_t key_l
     return 0;
 }
 
-/* Whether a key is inside another, or is that one. */
+/* Whether a key is equal to another or inside it. */
 static inline int pm_key_within(const uint8_t *key, int64_t length, const uint8_t *outer, int64_t outer_length)
 {
     if (outer_length <= 0 || outer_length > length || memcmp(key, outer, (size_t)outer_length) != 0)
@@ -184,7 +184,7 @@ int64_t pm_merge_step(pm_merge *merge, int64_t most)
             if (pm_append(&merge->spelled, run->record, size) < 0)
                 return PM_MERGE_NO_MEMORY;
         }
-        /* One place is always there, for the number of what is pending. */
+        /* There is always room for one number, that of the pending path. */
         if (merge->count < merge->first || merge->count == 0)
             merge->numbers[merge->count] = pm_big_endian(run->record + size);
         merge->count++;

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A name of so many octets has three characters or more, whatever they are: none has more than four octets. */
+/* A name of this many bytes has at least three characters, since a character has at most four bytes. */
 #define PM_SURELY_LONG 9
 #define PM_LONGEST_NAME 255
-/* What the kernel fills in one call; the directories of a Pairtree seldom have more than a hundred names of two. */
+/* The buffer of one system call; Pairtree directories seldom contain more than a hundred short names. */
 #define PM_ENTRIES_SIZE 32768
 
 #if defined(_WIN32)
@@ -27,11 +27,11 @@
 #endif
 #endif
 
-/* What is found in one directory. */
+/* The content of one directory. */
 typedef struct {
-    uint8_t end[PM_LONGEST_NAME]; /* the one name of three characters or more */
-    int64_t end_length;           /* 0 for none */
-    uint16_t *below;              /* names of one or two octets: the first is the high byte, the second may be 0 */
+    uint8_t end[PM_LONGEST_NAME]; /* the only name of three characters or more */
+    int64_t end_length;           /* 0 if there is none */
+    uint16_t *below;              /* names of one or two bytes: the first is the high byte, the second may be 0 */
     int64_t count, capacity;
 } pm_look;
 
@@ -39,7 +39,7 @@ enum { PM_LOOK_DEFER = 1 };
 
 #if PM_CAN_SCAN
 
-/* What a name is: taken from the directory where it says so, else asked for. */
+/* The type of a name: from the directory entry if known, otherwise from fstatat. */
 enum { PM_IS_OTHER = 0, PM_IS_DIRECTORY, PM_IS_LINK };
 
 static int pm_entry_kind(int directory, const char *name, int type)
@@ -60,16 +60,16 @@ static int pm_entry_kind(int directory, const char *name, int type)
     return S_ISDIR(status.st_mode) ? PM_IS_DIRECTORY : S_ISLNK(status.st_mode) ? PM_IS_LINK : PM_IS_OTHER;
 }
 
-/* Takes one name into `look`. Returns 0, PM_LOOK_DEFER or PM_NO_MEMORY. */
+/* Adds one name to `look`. Returns 0, PM_LOOK_DEFER or PM_NO_MEMORY. */
 static int pm_take_entry(pm_look *look, int directory, const char *name, int type, int is_morty, int follow)
 {
-    const uint8_t *octets = (const uint8_t *)name;
-    if (octets[0] == '.' && (octets[1] == 0 || (octets[1] == '.' && octets[2] == 0)))
+    const uint8_t *bytes = (const uint8_t *)name;
+    if (bytes[0] == '.' && (bytes[1] == 0 || (bytes[1] == '.' && bytes[2] == 0)))
         return 0;
     const int64_t length = (int64_t)strlen(name);
     if (length < PM_SURELY_LONG)
         for (int64_t i = 0; i < length; i++)
-            if (octets[i] >= 0x80)
+            if (bytes[i] >= 0x80)
                 return PM_LOOK_DEFER;
     if (length > 2) {
         if (look->end_length || length > PM_LONGEST_NAME || (length >= 8 && memcmp(name, "pairtree", 8) == 0))
@@ -90,13 +90,13 @@ static int pm_take_entry(pm_look *look, int directory, const char *name, int typ
         return PM_LOOK_DEFER;
     if (pm_reserve_items(&look->below, &look->capacity, look->count + 1, sizeof *look->below) < 0)
         return PM_NO_MEMORY;
-    look->below[look->count++] = (uint16_t)(octets[0] << 8 | octets[1]);
+    look->below[look->count++] = (uint16_t)(bytes[0] << 8 | bytes[1]);
     return 0;
 }
 
 #if defined(__linux__) && defined(SYS_getdents64)
 
-/* linux/dirent.h, which user programs cannot include. */
+/* As in linux/dirent.h, which user programs cannot include. */
 typedef struct {
     uint64_t inode;
     int64_t next;
@@ -121,7 +121,7 @@ static int pm_read_entries(pm_look *look, int directory, char *buffer, int is_mo
     }
 }
 
-/* Reads and closes. */
+/* Reads a directory and closes it. */
 static int pm_read_directory(pm_look *look, int directory, char *buffer, int is_morty, int follow)
 {
     const int status = pm_read_entries(look, directory, buffer, is_morty, follow);
@@ -160,7 +160,7 @@ static int pm_read_directory(pm_look *look, int directory, char *buffer, int is_
 
 #endif
 
-/* Looks into the directory `path` below `root`. Returns 0, PM_LOOK_DEFER or PM_NO_MEMORY. */
+/* Reads the directory `path` below `root`. Returns 0, PM_LOOK_DEFER or PM_NO_MEMORY. */
 static int pm_look_into(pm_look *look, int root, const char *path, int is_morty, int follow, char *buffer)
 {
     look->count = look->end_length = 0;
@@ -195,14 +195,14 @@ static void pm_sort_descending(uint16_t *names, int64_t count)
     }
 }
 
-/* Paths that wait, the next one last, each ended by a NUL. */
+/* Waiting paths, the next one last, each with a NUL at its end. */
 typedef struct {
     pm_bytes bytes;
     int64_t *starts;
     int64_t count, capacity;
 } pm_waiting;
 
-/* Adds `path`, and behind a slash `name` where that is not empty. */
+/* Adds `path`, and after a slash `name` unless that is empty. */
 static int pm_wait(pm_waiting *waiting, const uint8_t *path, int64_t length, const uint8_t *name,
                           int64_t name_length)
 {
@@ -225,7 +225,7 @@ static int pm_wait(pm_waiting *waiting, const uint8_t *path, int64_t length, con
     return 0;
 }
 
-/* Takes the next path away into `path`, with its NUL. */
+/* Removes the next path and copies it to `path`, with its NUL. */
 static int pm_next(pm_waiting *waiting, pm_bytes *path)
 {
     const int64_t start = waiting->starts[--waiting->count];
@@ -235,7 +235,7 @@ static int pm_next(pm_waiting *waiting, pm_bytes *path)
     return status;
 }
 
-/* Puts what is below `path` in its place: the first name comes first, so it is put there last. */
+/* Adds the directories below `path`: the first name is next, so it is added last. */
 static int pm_wait_below(pm_waiting *waiting, const pm_bytes *path, pm_look *look)
 {
     pm_sort_descending(look->below, look->count);
@@ -247,7 +247,7 @@ static int pm_wait_below(pm_waiting *waiting, const pm_bytes *path, pm_look *loo
     return 0;
 }
 
-/* What a call works with and gives. */
+/* The state of a call. */
 typedef struct {
     pm_look look;
     pm_waiting waiting;
@@ -273,7 +273,7 @@ static int pm_scan_next(pm_scan *scan, int root, int follow, pm_column *places, 
     int status = PM_LOOK_DEFER;
 #if PM_CAN_SCAN
     const int is_morty = length == 1 || (length > 1 && path->data[length - 2] == '/');
-    /* A NUL in a path, which no directory has, would name another. */
+    /* A path with a NUL would refer to another directory. */
     if (root >= 0 && memchr(path->data, 0, (size_t)length) == NULL)
         status = pm_look_into(&scan->look, root, (const char *)path->data, is_morty, follow, scan->buffer);
 #else

@@ -74,10 +74,10 @@ cdef list _held(const pm_holding *holding):
 
 
 cdef class PathTree:
-    """The directories of the paths that pass a merge; the root is not counted."""
+    """Counts of the directories of merged paths, without the root."""
 
     cdef pm_tree tree
-    # Held while a merge adds to the tree, which it does without the GIL.
+    # A merge holds this while it adds to the tree without the GIL.
     cdef cython.pymutex lock
 
     def __dealloc__(self):
@@ -85,12 +85,12 @@ cdef class PathTree:
 
     def __init__(self):
         if self.tree.fan_out.table != NULL:
-            raise ValueError("made already")
+            raise ValueError("already initialized")
         if pm_tree_init(&self.tree) < 0:
             raise MemoryError
 
     def end(self):
-        """Say that no more paths come; what the other methods return is complete only then."""
+        """End the counts; the other methods return complete results only afterwards."""
         cdef int status
         with self.lock:
             with nogil:
@@ -99,30 +99,30 @@ cdef class PathTree:
             raise MemoryError
 
     def levels(self):
-        """Return how many directories there are at each depth, from 1 on."""
+        """Return the number of directories at each depth, from 1."""
         with self.lock:
             return [self.tree.levels[depth] for depth in range(self.tree.level_count)]
 
     def leaves(self):
-        """Return how many different paths there are."""
+        """Return the number of distinct paths."""
         with self.lock:
             return self.tree.leaves
 
     def fan_out(self):
-        """Return ascending pairs: a number of directories from 1 on, and how many (the root too) hold so many."""
+        """Return ascending pairs: a number of child directories, and how many directories have that many."""
         with self.lock:
             return _held(&self.tree.fan_out)
 
     def top_level(self):
-        """Return ascending pairs: a number of different paths, and in how many directories below the root so many are.
+        """Return ascending pairs: a number of distinct paths, and how many directories below the root have that many.
 
-        The path of such a directory itself is one of them.
+        The path of the directory itself counts as one.
         """
         with self.lock:
             return _held(&self.tree.top_level)
 
     def largest(self):
-        """Return the directories that hold the most, the largest first, then by path: pairs of path and entries."""
+        """Return path and number of entries of the largest directories, the largest first, then by path."""
         cdef pm_bytes path
         found = []
         with self.lock:
@@ -144,7 +144,7 @@ cdef class PathTree:
         return [(path_read, entries) for _, path_read, entries in found]
 
     def samples(self):
-        """Return of each nested sample, all first: how many paths with repetitions, directories, different paths."""
+        """Return for each nested sample, starting with all: paths with repetitions, directories, distinct paths."""
         with self.lock:
             return [
                 (self.tree.sampled[sample], self.tree.sampled_directories[sample], self.tree.sampled_leaves[sample])
@@ -164,7 +164,8 @@ cdef extern from "paths/sort.h":
         int64_t count
 
     void pm_sorter_free(pm_sorter *) noexcept nogil
-    int pm_sorter_add_column(pm_sorter *, const pm_column *, const pm_column *, uint64_t, const int64_t *) noexcept nogil
+    int pm_sorter_add_column(pm_sorter *, const pm_column *, const pm_column *, uint64_t,
+                             const int64_t *) noexcept nogil
     void pm_sorter_sort(pm_sorter *) noexcept nogil
     int64_t pm_sorter_measure(const pm_sorter *, int64_t, int64_t *) noexcept nogil
     void pm_sorter_take(pm_sorter *, int64_t, uint8_t *) noexcept nogil
@@ -200,10 +201,10 @@ cdef extern from "paths/merge.h":
 
 
 cdef class PathSorter:
-    """The records of some paths, to be sorted in memory."""
+    """The records of paths, sorted in memory."""
 
     cdef pm_sorter sorter
-    # Without the GIL several threads would be in one object at once.
+    # Several threads may use the object at the same time without the GIL.
     cdef cython.pymutex lock
 
     def __dealloc__(self):
@@ -213,10 +214,10 @@ cdef class PathSorter:
         pass
 
     def add(self, ByteColumn paths not None, ByteColumn folded not None, uint64_t number, skip):
-        """Take in paths, numbered from ``number`` on.
+        """Add paths, numbered from ``number``.
 
-        :param folded: for each path that is not ASCII, in order, what it folds to
-        :param skip: the ascending indices of items that are no paths; they have numbers all the same
+        :param folded: the folded form of each path that is not ASCII, in order
+        :param skip: the ascending indices of items that are not paths; they have numbers as well
         """
         cdef const int64_t[::1] skipped = array("q", [*skip, -1])
         cdef int status
@@ -226,8 +227,8 @@ cdef class PathSorter:
         if status < 0:
             raise MemoryError
 
-    def octets(self):
-        """Return how much memory the records take."""
+    def size(self):
+        """Return the memory of the records in bytes."""
         with self.lock:
             return self.sorter.records.size + self.sorter.count * <int64_t>sizeof(pm_entry)
 
@@ -238,17 +239,17 @@ cdef class PathSorter:
                 pm_sorter_sort(&self.sorter)
 
     def take(self, int64_t size):
-        """Return the next sorted records, each after its length: about ``size`` octets; none when all were taken.
+        """Return the next sorted records, each after its length: about ``size`` bytes; empty after the last record.
 
-        With the last of them the sorter is empty again.
+        The sorter is empty again after the last record.
         """
-        cdef int64_t count, octets
+        cdef int64_t count, length
         cdef bytes block
         cdef uint8_t *data
         with self.lock:
             with nogil:
-                count = pm_sorter_measure(&self.sorter, size, &octets)
-            block = PyBytes_FromStringAndSize(NULL, octets)
+                count = pm_sorter_measure(&self.sorter, size, &length)
+            block = PyBytes_FromStringAndSize(NULL, length)
             data = <uint8_t *><char *>block
             if count > 0:
                 with nogil:
@@ -257,11 +258,11 @@ cdef class PathSorter:
 
 
 cdef class PathMerge:
-    """The records of sorted runs in one order, of which it lets through only those that clash with others.
+    """A merge of sorted runs of records, which returns only the paths that may collide.
 
-    :param runs: how many there are, numbered from 0
-    :param first: how many numbers of one spelling to keep
-    :param tree: what counts the directories of all paths, or None
+    :param runs: the number of runs
+    :param first: how many numbers to keep for each spelling
+    :param tree: counts the directories of all paths; optional
     """
 
     cdef pm_merge merge
@@ -274,8 +275,8 @@ cdef class PathMerge:
 
     def __init__(self, int64_t runs, int64_t first, PathTree tree=None):
         if self.blocks is not None or runs < 0 or first < 0:
-            raise ValueError("made already, or of less than nothing")
-        # The runs point into the blocks.
+            raise ValueError("already initialized, or a negative number")
+        # The runs point into these blocks.
         self.blocks = [None] * runs
         if pm_merge_init(&self.merge, runs, first) < 0:
             raise MemoryError
@@ -284,21 +285,22 @@ cdef class PathMerge:
             self.merge.tree = &tree.tree
 
     def feed(self, int64_t run, bytes block not None):
-        """Give the run that :meth:`step` asked for its next records, whole ones; none where it has ended."""
+        """Add the next whole records of a run that :meth:`step` returned; empty at the end of the run."""
         cdef int status
         with self.lock:
             status = pm_merge_feed(&self.merge, run, <const uint8_t *><char *>block, len(block))
             if status < 0:
-                raise ValueError("no whole records, or a run that did not ask for them")
+                raise ValueError("incomplete records, or the run does not need records")
             self.blocks[run] = block
 
     def step(self, int64_t most):
-        """Go on until a run needs records or there are ``most`` spellings, or a few more.
+        """Merge until a run needs records or about ``most`` spellings are found.
 
-        Let through is every path whose key another one has, that is inside another, or that has another inside it.
+        A path may collide if another path has the same key, if it is inside another path, or if another path is inside
+        it.
 
-        :returns: the run, -1 at the end, or -2 where there is more to come; and the spellings: the key as it is
-            written in records, the path, how many paths are spelled so, and the numbers of the first of them
+        :returns: the number of the run, -1 at the end, or -2 if there are more spellings; and the spellings: the key as
+            written in records, the path, the number of paths with this spelling, and their first numbers
         """
         with self.lock:
             if self.tree is None:
@@ -318,7 +320,7 @@ cdef class PathMerge:
         if run == PM_MERGE_NO_MEMORY:
             raise MemoryError
         if run == PM_MERGE_DAMAGED:
-            raise ValueError("no whole records")
+            raise ValueError("incomplete records")
         texts = <const char *>merge.texts.data
         for index in range(merge.found_count):
             spelling = &merge.found[index]
@@ -336,14 +338,15 @@ cdef class PathMerge:
 
 
 cdef extern from "paths/systems.h":
-    int64_t pm_suspicious(const pm_column *, const uint8_t *, int64_t, int64_t, int, int64_t *, int64_t *) noexcept nogil
+    int64_t pm_suspicious(const pm_column *, const uint8_t *, int64_t, int64_t, int, int64_t *,
+                          int64_t *) noexcept nogil
 
 
 def beyond_ascii(ByteColumn paths not None):
     """Return the ascending indices of the items that are not ASCII."""
     cdef const pm_column *column = &paths.column
     cdef Py_ssize_t index
-    # One look at the whole buffer spares one for each item, nearly always.
+    # Nearly always a single check of the whole buffer replaces one for each item.
     if pm_is_ascii(column.bytes.data, column.bytes.size):
         return []
     return [
@@ -353,11 +356,11 @@ def beyond_ascii(ByteColumn paths not None):
     ]
 
 
-def starts_with(ByteColumn items not None, bytes octets not None):
-    """Return the ascending indices of the items that begin with ``octets``."""
+def starts_with(ByteColumn items not None, bytes prefix not None):
+    """Return the ascending indices of the items that start with ``prefix``."""
     cdef const pm_column *column = &items.column
-    cdef const char *data = octets
-    cdef int64_t size = len(octets), index
+    cdef const char *data = prefix
+    cdef int64_t size = len(prefix), index
     found = []
     for index in range(column.count):
         if (
@@ -368,20 +371,22 @@ def starts_with(ByteColumn items not None, bytes octets not None):
     return found
 
 
-def suspicious(ByteColumn paths not None, bytes classes not None, int64_t longest_segment, int64_t longest_path, bint devices):
-    """Return the indices of the paths that have to be looked at, and how many begin a segment with an advised octet.
+def suspicious(
+    ByteColumn paths not None, bytes classes not None, int64_t longest_segment, int64_t longest_path, bint devices
+):
+    """Return the indices of suspicious paths, and how many paths have a segment with a discouraged first byte.
 
-    To be looked at are paths that are too long or have a segment that is empty, ``.``, ``..``, too long, holds a
-    refused octet, ends in one that must not be the last, or, where it matters, begins as the name of a device does.
+    A path is suspicious if it is too long or has a segment that is empty, ``.``, ``..`` or too long, contains a
+    rejected byte, ends with a byte that must not be the last one, or, if ``devices``, starts like the name of a device.
 
-    :param classes: bits for each of the 256 octets: 1 refused, 2 not the last of a segment, 4 advised against as the
-        first of a segment
-    :param longest_segment: octets
-    :param longest_path: octets
-    :param devices: whether CON, PRN, AUX, NUL, COM and LPT matter, in either case
+    :param classes: bits for each of the 256 bytes: 1 rejected, 2 not at the end of a segment, 4 discouraged at the
+        start of a segment
+    :param longest_segment: in bytes
+    :param longest_path: in bytes
+    :param devices: check for CON, PRN, AUX, NUL, COM and LPT, in either case
     """
     if len(classes) != 256:
-        raise ValueError("not 256 classes")
+        raise ValueError("expected 256 classes")
     cdef const uint8_t *table = <const uint8_t *><char *>classes
     cdef const pm_column *column = &paths.column
     cdef int64_t count, index, advised = 0
@@ -414,10 +419,10 @@ cdef extern from "paths/lengths.h":
 
 
 cdef class PathLengths:
-    """Counts over paths, in the order in which they are added."""
+    """Counts of paths, in the order of their addition."""
 
     cdef pm_lengths lengths
-    # Without the GIL several threads would be in one object at once.
+    # Several threads may use the object at the same time without the GIL.
     cdef cython.pymutex lock
 
     def __dealloc__(self):
@@ -425,14 +430,14 @@ cdef class PathLengths:
 
     def __init__(self):
         if self.lengths.counts != NULL:
-            raise ValueError("made already")
+            raise ValueError("already initialized")
         if pm_lengths_init(&self.lengths) < 0:
             raise MemoryError
 
     def add(self, ByteColumn paths not None, skip):
-        """Take in paths.
+        """Add paths.
 
-        :param skip: the ascending indices of items that are no paths
+        :param skip: the ascending indices of items that are not paths
         """
         cdef const int64_t[::1] skipped = array("q", [*skip, -1])
         cdef int status
@@ -443,9 +448,9 @@ cdef class PathLengths:
             raise MemoryError
 
     def histogram(self, int measure):
-        """Return ascending pairs: a length, and how often it occurs."""
+        """Return ascending pairs: a length and its frequency."""
         if not 0 <= measure < PM_MEASURES:
-            raise ValueError(f"no measure {measure}")
+            raise ValueError(f"unknown measure {measure}")
         cdef const int64_t *counts = self.lengths.counts + measure * PM_LENGTH_ROWS
         cdef const int64_t *longer
         cdef int64_t length, index
@@ -462,8 +467,8 @@ cdef class PathLengths:
     def neighbours(self):
         """Return three sums.
 
-        :returns: how many paths there are; the leading segments that each has in common with the one before it; the
-            different parents of each thousand
+        :returns: the number of paths; the leading segments that each path shares with the previous one; the distinct
+            parents of each thousand paths
         """
         with self.lock:
             return self.lengths.paths, self.lengths.shared, self.lengths.parents
@@ -507,16 +512,16 @@ cdef dict _STATUS = {int(status): status for status in LineStatus}
 
 
 cdef class ManifestIndex:
-    """Where the lines of a manifest are, by the fingerprints of their paths.
+    """The offsets of the lines of a manifest, by the fingerprints of their paths.
 
-    :param digits: of a checksum; 0 where no line is plain
-    :param prefix: of every path
-    :param limit: the length that a line may have
-    :param salt: nobody can choose paths of one fingerprint who does not know it
+    :param digits: the hex digits of a checksum; 0 if no line is plain
+    :param prefix: the prefix of all paths
+    :param limit: the maximum length of a line
+    :param salt: a secret that prevents chosen collisions of fingerprints
     """
 
     cdef pm_index index
-    # Without the GIL several threads would be in one object at once.
+    # Several threads may use the object at the same time without the GIL.
     cdef cython.pymutex lock
 
     def __cinit__(self):
@@ -528,7 +533,7 @@ cdef class ManifestIndex:
 
     def __init__(self, int64_t digits, bytes prefix not None, int64_t limit, bytes salt not None):
         if self.index.prefix != NULL or len(salt) > PM_SALT_MAXIMUM:
-            raise ValueError("made already, or the salt is too long")
+            raise ValueError("already initialized, or the salt is too long")
         self.index.digits = digits
         self.index.limit = limit
         self.index.prefix_length = len(prefix)
@@ -544,11 +549,11 @@ cdef class ManifestIndex:
             return self.index.count
 
     def scan(self, bytes block not None, int64_t position, int64_t base, bint final):
-        """Take in plain lines, from ``position`` on, until there is one that is not.
+        """Add plain lines from ``position`` until a line is not plain.
 
-        :param base: where the block begins in the manifest
+        :param base: the offset of the block in the manifest
         :param final: whether the manifest ends with the block
-        :returns: where it stopped, how many lines it took in, and a :class:`LineStatus`
+        :returns: the position after the last added line, the number of added lines, and a :class:`LineStatus`
         """
         cdef const uint8_t *data = <const uint8_t *><char *>block
         cdef int64_t size = len(block), lines = 0
@@ -563,7 +568,7 @@ cdef class ManifestIndex:
         return position, lines, _STATUS[status]
 
     def add(self, bytes path not None, uint64_t offset, bint odd):
-        """Take in one line, whether its path is there or not."""
+        """Add one line, even if its path is already known."""
         if odd:
             offset |= PM_LINE_ODD
         cdef int status
@@ -573,7 +578,7 @@ cdef class ManifestIndex:
             raise _failure(status)
 
     def find(self, bytes path not None):
-        """Return the places of the lines that have the fingerprint of ``path``, in their order."""
+        """Return the numbers of the lines with the fingerprint of ``path``, in order."""
         cdef int64_t fingerprint
         cdef list found = []
         if pm_index_fingerprint(&self.index, <const uint8_t *><char *>path, len(path), &fingerprint) < 0:
@@ -590,7 +595,7 @@ cdef class ManifestIndex:
         return found
 
     def line(self, int64_t place):
-        """Return where the line begins in the manifest, all bits turned over (so below 0) where it is not plain."""
+        """Return the offset of the line in the manifest; its complement (negative) if the line is not plain."""
         cdef uint64_t offset
         with self.lock:
             offset = self.index.offsets[self.checked(place)]
@@ -608,12 +613,12 @@ cdef class ManifestIndex:
             return self.index.offsets[self.checked(place)] & PM_LINE_MARKED != 0
 
     def next_unmarked(self, int64_t place):
-        """Return the first line from ``place`` on that is not marked; -1 where there is none."""
+        """Return the first line from ``place`` that is not marked, or -1."""
         with self.lock:
             return pm_index_next(&self.index, max(place, 0), PM_LINE_MARKED, 0)
 
     def next_folding(self, int64_t place):
-        """Return the first line from ``place`` on that does not fold to itself; -1 where there is none."""
+        """Return the first line from ``place`` whose path does not fold to itself, or -1."""
         with self.lock:
             return pm_index_next(&self.index, max(place, 0), PM_LINE_FOLDING, PM_LINE_FOLDING)
 
@@ -624,7 +629,7 @@ cdef class ManifestIndex:
 
 
 cdef object _failure(int status):
-    return MemoryError() if status == PM_INDEX_NO_MEMORY else OverflowError("more lines than can be numbered")
+    return MemoryError() if status == PM_INDEX_NO_MEMORY else OverflowError("too many lines")
 
 
 # --- Pairtree directories -----------------------------------------------------------------------------------
@@ -635,14 +640,14 @@ cdef extern from "paths/pairtree_scan.h":
 
 
 def scan_pairtree(bytes root not None, ByteColumn paths not None, bint follow, int64_t budget):
-    """Look through directories of a Pairtree and those below them, in the order of octets.
+    """Read directories of a Pairtree and the directories below them, in the order of their bytes.
 
     :param root: the directory that the paths are relative to
-    :param paths: the directories, in their order, of ASCII names behind the last slash
-    :param follow: whether a symbolic link to a directory is one where it has three characters or more
-    :param budget: how many directories to read at most
-    :return: in order, the paths of objects and of directories deferred; for each the name of the directory that ends
-        it, empty for those deferred; and, to be looked through after them, the paths that were not read
+    :param paths: the directories, in order; the name after the last slash must be ASCII
+    :param follow: accept symbolic links to directories as objects
+    :param budget: the maximum number of directories to read
+    :return: in order, the paths of objects and of deferred directories; for each path the name of the object's
+        directory, empty for deferred ones; and the paths that were not read
     """
     cdef ByteColumn places = ByteColumn.__new__(ByteColumn)
     cdef ByteColumn names = ByteColumn.__new__(ByteColumn)

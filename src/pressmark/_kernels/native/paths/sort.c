@@ -8,10 +8,10 @@
 #define PM_PREFETCH(place) ((void)(place))
 #endif
 
-/* So many entries are sorted by insertion; of so many and more, nine are looked at for a pivot. */
+/* Insertion sort up to the first number of entries; from the second on, the pivot is chosen from nine entries. */
 enum { PM_FEW_ENTRIES = 12, PM_MANY_ENTRIES = 400 };
 
-/* How far ahead records are fetched that lie anywhere in memory. */
+/* How many records to prefetch, since they are anywhere in memory. */
 enum { PM_AHEAD = 8 };
 
 void pm_sorter_free(pm_sorter *sorter)
@@ -21,20 +21,20 @@ void pm_sorter_free(pm_sorter *sorter)
     memset(sorter, 0, sizeof *sorter);
 }
 
-/* The eight octets of a record from `depth` on, NULs where it has ended. */
+/* Eight bytes of a record from `depth`, with NULs after its end. */
 static uint64_t pm_cache(const uint8_t *place, int64_t depth)
 {
     int64_t left = (int64_t)pm_record_length(place) - depth;
-    const uint8_t *octets = place + PM_LENGTH_SIZE + depth;
+    const uint8_t *bytes = place + PM_LENGTH_SIZE + depth;
     if (left >= 8)
-        return pm_big_endian(octets);
+        return pm_big_endian(bytes);
     uint8_t few[8] = {0};
     if (left > 0)
-        memcpy(few, octets, (size_t)left);
+        memcpy(few, bytes, (size_t)left);
     return pm_big_endian(few);
 }
 
-/* Whether one record comes before another; both are equal up to `depth`. */
+/* Whether one record sorts before another; both are equal up to `depth`. */
 static int pm_entry_before(const uint8_t *records, const pm_entry *one, const pm_entry *other, int64_t depth)
 {
     if (one->cache != other->cache)
@@ -66,9 +66,8 @@ static uint64_t pm_pivot(const pm_entry *entries, int64_t count)
                      pm_median(last[-2 * step].cache, last[-step].cache, last->cache));
 }
 
-/* Sorts entries whose records are equal up to `depth`, which their caches begin at: quicksort by eight octets at a time
- * (caching multikey quicksort). Whoever chooses the paths can make it slow, but not wrong: the stack holds at most one
- * call for each halving. */
+/* Sorts entries whose records are equal up to `depth`, where their caches start: caching multikey quicksort, eight bytes at a
+ * time. Chosen paths can make it slow but not wrong: the stack has at most one call for each halving. */
 static void pm_sort_entries(const uint8_t *records, pm_entry *entries, int64_t count, int64_t depth)
 {
     while (count > PM_FEW_ENTRIES) {
@@ -86,7 +85,7 @@ static void pm_sort_entries(const uint8_t *records, pm_entry *entries, int64_t c
                 next++;
             }
         }
-        /* Three parts: the longest is the next round's, the others are calls. */
+        /* Three parts: the loop continues with the longest one and calls itself for the others. */
         int64_t below = low, equal = high - low, above = count - high;
         pm_entry *same = entries + low, *over = entries + high;
         int ended = depth + 8 >= (int64_t)pm_record_length(records + same->place);
@@ -94,7 +93,7 @@ static void pm_sort_entries(const uint8_t *records, pm_entry *entries, int64_t c
             for (int64_t index = 0; index < equal; index++)
                 same[index].cache = pm_cache(records + same[index].place, depth + 8);
         else
-            equal = 0; /* one record, or one several times */
+            equal = 0; /* a single record, or copies of one */
         if (below >= equal && below >= above) {
             pm_sort_entries(records, same, equal, depth + 8);
             pm_sort_entries(records, over, above, depth);
@@ -127,7 +126,7 @@ void pm_sorter_sort(pm_sorter *sorter)
     pm_sort_entries(sorter->records.data, sorter->entries, sorter->count, 0);
 }
 
-/* Adds the record of one path; `key` is NULL for a path that is ASCII. */
+/* Adds the record of one path; `key` is NULL if the path is ASCII. */
 static int pm_sorter_add(pm_sorter *sorter, const uint8_t *path, int64_t length, const uint8_t *key,
                          int64_t key_length, uint64_t number)
 {
@@ -179,7 +178,7 @@ int pm_sorter_add_column(pm_sorter *sorter, const pm_column *paths, const pm_col
     return 0;
 }
 
-int64_t pm_sorter_measure(const pm_sorter *sorter, int64_t size, int64_t *octets)
+int64_t pm_sorter_measure(const pm_sorter *sorter, int64_t size, int64_t *length)
 {
     const uint8_t *records = sorter->records.data;
     int64_t index = sorter->taken, total = 0;
@@ -188,7 +187,7 @@ int64_t pm_sorter_measure(const pm_sorter *sorter, int64_t size, int64_t *octets
             PM_PREFETCH(records + sorter->entries[index + PM_AHEAD].place);
         total += PM_LENGTH_SIZE + pm_record_length(records + sorter->entries[index].place);
     }
-    *octets = total;
+    *length = total;
     return index - sorter->taken;
 }
 

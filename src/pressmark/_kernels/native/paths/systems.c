@@ -2,7 +2,7 @@
 
 enum { PM_REFUSED = 1, PM_NOT_LAST = 2, PM_ADVISED_FIRST = 4 };
 
-/* Whether a segment begins as the name of a device: CON, PRN, AUX, NUL, COM or LPT. */
+/* Whether a segment starts like the name of a device: CON, PRN, AUX, NUL, COM or LPT. */
 static inline int pm_begins_as_device(const uint8_t *segment, int64_t length)
 {
     if (length < 3)
@@ -18,7 +18,7 @@ static inline int pm_begins_as_device(const uint8_t *segment, int64_t length)
     return 0;
 }
 
-/* Whether a path has to be looked at; `*advised` is counted up where a segment begins as it had better not. */
+/* Whether a path is suspicious. Increments *advised if a segment starts with a discouraged byte. */
 static int pm_is_suspicious(const uint8_t *path, int64_t length, const uint8_t *classes, int64_t longest_segment,
                               int64_t longest_path, int devices, int64_t *advised)
 {

@@ -2,7 +2,7 @@
 
 #include "../shared/heap.h"
 
-/* Counts one directory that holds so much. */
+/* Counts one directory by its content. */
 static int pm_holding_add(pm_holding *holding, int64_t much)
 {
     if (much <= PM_TREE_ENTRIES) {
@@ -59,20 +59,20 @@ void pm_tree_free(pm_tree *tree)
     memset(tree, 0, sizeof *tree);
 }
 
-/* The order of octets, as bytes objects have it. */
-static inline int pm_octets_before(const uint8_t *one, int64_t one_size, const uint8_t *other, int64_t other_size)
+/* The order of bytes objects. */
+static inline int pm_bytes_before(const uint8_t *one, int64_t one_size, const uint8_t *other, int64_t other_size)
 {
     int order = memcmp(one, other, (size_t)(one_size < other_size ? one_size : other_size));
     return order != 0 ? order < 0 : one_size < other_size;
 }
 
-/* Whether one is the better to throw away: it has fewer entries, or as many and the greater path. */
+/* Whether one is to be discarded first: it has fewer entries, or as many and a greater path. */
 static inline int pm_large_below(void *unused, const pm_large *one, const pm_large *other)
 {
     (void)unused;
     if (one->entries != other->entries)
         return one->entries < other->entries;
-    return pm_octets_before(other->path.data, other->path.size, one->path.data, one->path.size);
+    return pm_bytes_before(other->path.data, other->path.size, one->path.data, one->path.size);
 }
 
 PM_DEFINE_HEAP(pm_large_heap, pm_large, void *, pm_large_below)
@@ -82,7 +82,7 @@ static int pm_tree_name(pm_tree *tree, int64_t entries, const uint8_t *path, int
     pm_large *heap = tree->largest;
     int is_full = tree->largest_count == PM_TREE_LARGEST;
     if (is_full && (entries < heap[0].entries ||
-                    (entries == heap[0].entries && !pm_octets_before(path, size, heap[0].path.data, heap[0].path.size))))
+                    (entries == heap[0].entries && !pm_bytes_before(path, size, heap[0].path.data, heap[0].path.size))))
         return 0;
     pm_large large = {entries, {0}};
     if (is_full)
@@ -101,14 +101,14 @@ static int pm_tree_name(pm_tree *tree, int64_t entries, const uint8_t *path, int
 /* Writes the path of one spelling of a directory into tree->named. */
 static int pm_tree_write_path(pm_tree *tree, int64_t depth, int64_t which)
 {
-    /* From the end to the beginning, into the end of the buffer: how long it is, is known first. */
+    /* Compute the length first, then write backwards from the end of the buffer. */
     int64_t size = 0, at = depth, spelling = which;
     for (; tree->depths[at].current >= 0; at--) {
         const pm_spelled *one = &tree->depths[at].spelled[spelling];
         size += one->length + (at > 1);
         spelling = one->parent;
     }
-    /* Those that have one spelling only are on the way to the last path. */
+    /* Directories with a single spelling are part of the last path. */
     int64_t shared = at > 0 ? tree->depths[at].end : 0;
     tree->named.size = 0;
     if (pm_reserve(&tree->named, shared + size + 1) < 0)
@@ -129,7 +129,7 @@ static int pm_tree_write_path(pm_tree *tree, int64_t depth, int64_t which)
     return 0;
 }
 
-/* The size of a directory's path; where it has one spelling only, `which` does not matter. */
+/* The size of a directory's path. `which` is ignored if the directory has a single spelling. */
 static inline int64_t pm_tree_size(const pm_tree *tree, int64_t depth, int64_t which)
 {
     const pm_depth *level = &tree->depths[depth];
@@ -178,7 +178,7 @@ static int pm_tree_leave(pm_tree *tree, int64_t depth)
     return 0;
 }
 
-/* --- directories that differ in their spelling only ------------------------------------------------------------------ */
+/* --- directories with several spellings -------------------------------------------------------------------------- */
 
 static inline uint64_t pm_segment_hash(int64_t parent, const uint8_t *segment, int64_t length)
 {
@@ -210,7 +210,7 @@ static inline void pm_depth_place(pm_depth *level, int64_t which)
     level->slots[slot] = which;
 }
 
-/* Keeps a spelling that is not there yet and returns its number, or PM_NO_MEMORY. */
+/* Adds a new spelling and returns its number, or PM_NO_MEMORY. */
 static int64_t pm_depth_keep(pm_tree *tree, int64_t depth, int64_t parent, const uint8_t *segment, int64_t length)
 {
     pm_depth *level = &tree->depths[depth];
@@ -254,7 +254,7 @@ static int pm_tree_count_level(pm_tree *tree, int64_t depth)
     return 0;
 }
 
-/* Where the segment that begins at `start` ends; never before it begins. */
+/* The end of the segment at `start`, which is at least `start`. */
 static inline int64_t pm_segment_end(const uint8_t *path, int64_t length, int64_t start)
 {
     if (start >= length)
@@ -263,8 +263,8 @@ static inline int64_t pm_segment_end(const uint8_t *path, int64_t length, int64_
     return slash == NULL ? length : slash - path;
 }
 
-/* Turns from the spellings of the last path to those of this one, at depths up to the top; they differ at depth `first`,
- * whose segment begins at `start`. */
+/* Switches from the spellings of the last path to those of this one. They differ from depth `first` on, whose segment starts
+ * at `start`. */
 static int pm_tree_turn(pm_tree *tree, const uint8_t *path, int64_t length, int64_t first, int64_t start)
 {
     int64_t old_parent = tree->depths[first - 1].current < 0 ? 0 : tree->depths[first - 1].current, parent = old_parent;
@@ -297,7 +297,7 @@ static int pm_tree_turn(pm_tree *tree, const uint8_t *path, int64_t length, int6
         parent = which;
         start = end + 1;
     }
-    /* Only now: the old ends said where the old segments are. */
+    /* Not earlier, since the old ends delimit the old segments. */
     start = first > 1 ? tree->depths[first - 1].end + 1 : 0;
     for (int64_t depth = first; depth <= tree->top; depth++) {
         tree->depths[depth].end = pm_segment_end(path, length, start);
@@ -339,7 +339,7 @@ int pm_tree_add(pm_tree *tree, const uint8_t *key, int64_t key_length, const uin
         if (pm_tree_turn(tree, path, length, first, first > 1 ? tree->depths[first - 1].end + 1 : 0) < 0)
             return PM_NO_MEMORY;
     }
-    /* All directories from here on are new. */
+    /* All further directories are new. */
     int64_t start = depth > 0 ? tree->depths[depth].end + 1 : 0;
     int64_t key_start = depth > 0 ? tree->depths[depth].key_end + 1 : 0;
     while (start <= length && length > 0) {
@@ -370,7 +370,7 @@ int pm_tree_add(pm_tree *tree, const uint8_t *key, int64_t key_length, const uin
     uint32_t mask = tree->mask;
     for (int sample = 0; mask >> sample != 0; sample++)
         tree->sampled_leaves[sample]++;
-    /* What holds a directory of a sample is in that sample, too. */
+    /* The parent of a directory in a sample is in that sample as well. */
     for (int64_t at = tree->top; at > 0 && (mask & ~tree->depths[at].seen) != 0; at--) {
         uint32_t fresh = mask & ~tree->depths[at].seen;
         tree->depths[at].seen |= mask;

@@ -46,7 +46,7 @@ enum {
     PM_STATUS_AGAIN = 2,
 };
 
-/* Pairtree section 3: the substitution of an octet, 0 where it becomes ^hh. */
+/* Pairtree section 3: the substitute of a byte, 0 if it becomes ^hh. */
 static const uint8_t pm_pairtree_common[256] = {
       0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,
       0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,
@@ -66,15 +66,15 @@ static const uint8_t pm_pairtree_common[256] = {
       0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0
 };
 
-/* Pairtree section 3: an octet becomes ^hh where the entries of its high and its low half share a bit. */
+/* Pairtree section 3: a byte becomes ^hh if the entries of its high and its low half share a bit. */
 static const uint8_t pm_pairtree_rare_rows[16] = {1, 1, 2, 4, 0, 8, 0, 16, 1, 1, 1, 1, 1, 1, 1, 1};
 static const uint8_t pm_pairtree_rare_columns[16] = {3, 1, 3, 1, 1, 1, 1, 1, 1, 1, 3, 3, 31, 5, 13, 21};
 
-/* The three substitutions: from, and from xor to. */
+/* The three substitutions: the byte, and the byte xor its substitute. */
 static const uint8_t pm_common_from[3] = {47, 58, 46};
 static const uint8_t pm_common_change[3] = {18, 17, 2};
 
-/* Pairtree section 3: 1 for what may stand in a cleaned path. */
+/* Pairtree section 3: 1 for the bytes of a cleaned path. */
 static const uint8_t pm_pairtree_cleaned[256] = {
       0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,
       0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,
@@ -94,7 +94,7 @@ static const uint8_t pm_pairtree_cleaned[256] = {
       0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0
 };
 
-/* Pairtree section 3 and Vitro backwards: the second step undone. */
+/* Pairtree section 3 and Vitro: the inverse of the second step. */
 static const uint8_t pm_common_back[256] = {
       0,   1,   2,   3,   4,   5,   6,   7,   8,   9,  10,  11,  12,  13,  14,  15,
      16,  17,  18,  19,  20,  21,  22,  23,  24,  25,  26,  27,  28,  29,  30,  31,
@@ -114,7 +114,7 @@ static const uint8_t pm_common_back[256] = {
     240, 241, 242, 243, 244, 245, 246, 247, 248, 249, 250, 251, 252, 253, 254, 255
 };
 
-/* Vitro, identifiers: the substitution of a Latin-1 character, 0 where it becomes ^hh. */
+/* Vitro, identifiers: the substitute of a Latin-1 character, 0 if it becomes ^hh. */
 static const uint8_t pm_vitro_common[256] = {
       0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,
       0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,
@@ -134,7 +134,7 @@ static const uint8_t pm_vitro_common[256] = {
       0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0
 };
 
-/* Vitro, file names: the same, except that periods stay. */
+/* Vitro, file names: the same, but periods stay. */
 static const uint8_t pm_filename_common[256] = {
       0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,
       0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,
@@ -154,7 +154,7 @@ static const uint8_t pm_filename_common[256] = {
       0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0
 };
 
-/* Vitro, file names backwards. */
+/* Vitro, file names: the inverse. */
 static const uint8_t pm_filename_back[256] = {
       0,   1,   2,   3,   4,   5,   6,   7,   8,   9,  10,  11,  12,  13,  14,  15,
      16,  17,  18,  19,  20,  21,  22,  23,  24,  25,  26,  27,  28,  29,  30,  31,
@@ -174,7 +174,7 @@ static const uint8_t pm_filename_back[256] = {
     240, 241, 242, 243, 244, 245, 246, 247, 248, 249, 250, 251, 252, 253, 254, 255
 };
 
-/* OCFL 0003 and 0012: 1 for what stands in an encapsulation directory's name as it is. */
+/* OCFL 0003 and 0012: 1 for a byte that is not encoded in the name of an encapsulation directory. */
 static const uint8_t pm_encapsulation_safe[256] = {
       0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,
       0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,
@@ -214,8 +214,8 @@ static const uint8_t pm_lower[256] = {
     240, 241, 242, 243, 244, 245, 246, 247, 248, 249, 250, 251, 252, 253, 254, 255
 };
 
-/* Each octet itself, where a table is asked for and nothing is to change. */
-static const uint8_t pm_every_octet[256] = {
+/* The identity. */
+static const uint8_t pm_every_byte[256] = {
       0,   1,   2,   3,   4,   5,   6,   7,   8,   9,  10,  11,  12,  13,  14,  15,
      16,  17,  18,  19,  20,  21,  22,  23,  24,  25,  26,  27,  28,  29,  30,  31,
      32,  33,  34,  35,  36,  37,  38,  39,  40,  41,  42,  43,  44,  45,  46,  47,
@@ -234,7 +234,7 @@ static const uint8_t pm_every_octet[256] = {
     240, 241, 242, 243, 244, 245, 246, 247, 248, 249, 250, 251, 252, 253, 254, 255
 };
 
-/* The value of a hex digit, 16 for everything else. */
+/* The value of a hex digit, 16 for other bytes. */
 static const uint8_t pm_hex_value[256] = {
      16,  16,  16,  16,  16,  16,  16,  16,  16,  16,  16,  16,  16,  16,  16,  16,
      16,  16,  16,  16,  16,  16,  16,  16,  16,  16,  16,  16,  16,  16,  16,  16,
@@ -254,7 +254,7 @@ static const uint8_t pm_hex_value[256] = {
      16,  16,  16,  16,  16,  16,  16,  16,  16,  16,  16,  16,  16,  16,  16,  16
 };
 
-/* OCFL 0011: ASCII white space, dangerous ASCII, and what may be stripped from the left. */
+/* OCFL 0011: ASCII white space and dangerous ASCII. */
 static const uint8_t pm_clean_white[256] = {
       0,   0,   0,   0,   0,   0,   0,   0,   0,   1,   1,   1,   1,   1,   0,   0,
       0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,
@@ -298,7 +298,7 @@ static inline int pm_clean_wide_white(uint32_t c) {
     return c == 0x0085 || c == 0x00A0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200F) || (c >= 0x2028 && c <= 0x2029) || c == 0x202F || c == 0x205F || c == 0x3000;
 }
 
-/* OCFL 0011, rules gocfl: stripped from the right besides white space. */
+/* OCFL 0011, rules gocfl: also stripped from the right. */
 static inline int pm_clean_wide_gocfl_right(uint32_t c) {
     return (c >= 0x2010 && c <= 0x20A0);
 }
@@ -307,7 +307,7 @@ static inline int pm_clean_wide_gocfl_right(uint32_t c) {
 static const char *const pm_windows_reserved[] = {"CON", "PRN", "AUX", "NUL", "COM1", "COM2", "COM3", "COM4", "COM5", "COM6", "COM7", "COM8", "COM9", "LPT1", "LPT2", "LPT3", "LPT4", "LPT5", "LPT6", "LPT7", "LPT8", "LPT9"};
 #define PM_WINDOWS_RESERVED 22
 
-/* 1 for what such a name begins with, in either case. */
+/* 1 for the first byte of such a name, in either case. */
 static const uint8_t pm_reserved_initial[256] = {
       0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,
       0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,
@@ -327,7 +327,7 @@ static const uint8_t pm_reserved_initial[256] = {
       0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0
 };
 
-/* OCFL 0011: 1 for an octet that a segment keeps wherever it stands, 0 for one to look at more closely. */
+/* OCFL 0011: 1 for a byte that a segment keeps at any position. */
 static const uint8_t pm_clean_plain[256] = {
       0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,
       0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,

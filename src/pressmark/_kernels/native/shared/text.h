@@ -13,7 +13,7 @@ static const char pm_upper_hex_digits[] = "0123456789ABCDEF";
 /* Whether all of text[0 .. length) is ASCII. */
 static inline int pm_is_ascii(const uint8_t *text, int64_t length)
 {
-    /* Whole words through memcpy, which costs nothing and asks no alignment. */
+    /* memcpy reads whole words without alignment, at no cost. */
     uint64_t seen = 0;
     int64_t position = 0;
     for (; position + 8 <= length; position += 8) {
@@ -26,8 +26,8 @@ static inline int pm_is_ascii(const uint8_t *text, int64_t length)
     return (seen & UINT64_C(0x8080808080808080)) == 0;
 }
 
-/* The length of the UTF-8 sequence that begins at text[0], its code point in *character; 0 where there is none (RFC 3629:
- * no overlong form, no surrogate, nothing above U+10FFFF). */
+/* Returns the length of the UTF-8 sequence at text[0] and sets *character to its code point. Returns 0 if it is invalid (RFC
+ * 3629: no overlong form, no surrogate, nothing above U+10FFFF). */
 static inline int pm_decode_utf8(const uint8_t *text, int64_t length, uint32_t *character)
 {
     uint8_t lead = text[0];
@@ -74,7 +74,7 @@ static inline int pm_check_utf8(const uint8_t *text, int64_t length, int64_t *po
     return *position < 0 ? 0 : PM_ERROR_NOT_UTF8;
 }
 
-/* Writes a code point as UTF-8, surrogates included. */
+/* Writes a code point, including surrogates, as UTF-8. */
 static inline uint8_t *pm_put_utf8(uint8_t *out, uint32_t character)
 {
     if (character < 0x80) {
@@ -99,22 +99,22 @@ static inline uint8_t *pm_put_utf8(uint8_t *out, uint32_t character)
 static inline uint8_t *pm_put_hex(uint8_t *out, const uint8_t *bytes, int64_t first, int64_t count)
 {
     for (int64_t digit = first; digit < first + count; digit++) {
-        uint8_t octet = bytes[digit >> 1];
-        *out++ = (uint8_t)pm_hex_digits[digit & 1 ? octet & 15 : octet >> 4];
+        uint8_t byte = bytes[digit >> 1];
+        *out++ = (uint8_t)pm_hex_digits[digit & 1 ? byte & 15 : byte >> 4];
     }
     return out;
 }
 
-/* Writes `mark` and the octet in lower-case hex. */
-static inline uint8_t *pm_put_escape(uint8_t *out, uint8_t mark, uint8_t octet)
+/* Writes `mark` and the byte in lower-case hex. */
+static inline uint8_t *pm_put_escape(uint8_t *out, uint8_t mark, uint8_t byte)
 {
     *out++ = mark;
-    *out++ = (uint8_t)pm_hex_digits[octet >> 4];
-    *out++ = (uint8_t)pm_hex_digits[octet & 15];
+    *out++ = (uint8_t)pm_hex_digits[byte >> 4];
+    *out++ = (uint8_t)pm_hex_digits[byte & 15];
     return out;
 }
 
-/* The octet of two hex digits at text[0 .. length), of either case; -1 where they are not there. */
+/* Returns the byte of two hex digits of either case at text[0 .. length), or -1. */
 static inline int pm_hex_pair(const uint8_t *text, int64_t length)
 {
     if (length < 2 || pm_hex_value[text[0]] > 15 || pm_hex_value[text[1]] > 15)
@@ -122,8 +122,8 @@ static inline int pm_hex_pair(const uint8_t *text, int64_t length)
     return pm_hex_value[text[0]] << 4 | pm_hex_value[text[1]];
 }
 
-/* 0 for a path that may be returned; otherwise a error, its position counted from path[0]: an empty or absolute path, a
- * segment that is empty, "." or "..", a NUL. */
+/* Returns 0 for a valid path. Otherwise returns an error code and sets *position, counted from path[0]. Errors are an empty or
+ * absolute path, and a segment that is empty, "." or "..", or contains a NUL. */
 static inline int pm_check_path(const uint8_t *path, int64_t length, int64_t *position)
 {
     *position = -1;

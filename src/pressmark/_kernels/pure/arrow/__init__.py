@@ -1,6 +1,6 @@
-"""Columns of strings through the Arrow C data interface, in and out: the readable twin, by pyarrow or nanoarrow.
+"""Columns of strings through the Arrow C data interface, in and out, with pyarrow or nanoarrow.
 
-One of the two does what needs C; both are asked for the items as octets, and given them so.
+Items are exchanged with the package as bytes.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ __all__ = [
     "map_part",
 ]
 
-# (name, then what goes with it): see pressmark.arrow.
+# A name and values; see pressmark.arrow.
 Problem = tuple[Any, ...]
 
 _NO_LIBRARY = ("no_library",)
 
 
 def _library() -> ModuleType | None:
-    """Return what reads and makes Arrow structures here, None where there is neither package."""
+    """Return the module for pyarrow or nanoarrow, :data:`None` if neither is installed."""
     for package in ("pyarrow", "nanoarrow"):
         try:
             return importlib.import_module(f"pressmark._kernels.pure.arrow.with_{package}")
@@ -65,7 +65,7 @@ def _read_schema(capsule: Any) -> tuple[Any, Description | None, Problem | None]
 
 
 class Source:
-    """The items of a foreign array that was checked; parts of it can be read in several threads at once."""
+    """The items of a checked foreign array. Several threads can read parts of it at the same time."""
 
     def __init__(self, items: list[bytes | None]) -> None:
         self.items = items
@@ -92,16 +92,16 @@ class Array:
         self._kind: Any = None
 
     def describe(self) -> tuple[Any, Problem | None]:
-        """Return what :func:`describe_schema` does."""
+        """Return the same as :func:`describe_schema`."""
         self._kind, description, problem = _read_schema(self._schema)
         return description, problem
 
     def take(self, selection: Sequence[int]) -> tuple[Source | None, Problem | None]:
         """Move the array out of its capsule and return ``(Source, None)``, or ``(None, problem)``.
 
-        ``selection`` says what the schema promised: the struct's number of children or -1, the child's number, the
-        octets of an entry (4 and 8 for offsets, 16 for views), and those of a dictionary index (negative if signed, 0
-        for none).
+        :param selection: from the schema: the number of children of the struct, or -1; the number of the child; the
+            size of an entry in bytes (4 and 8 for offsets, 16 for views); the size of a dictionary index (negative if
+            signed, 0 without a dictionary)
         """
         if not is_capsule(self._array, "arrow_array"):
             return None, ("capsule", "arrow_array")
@@ -137,7 +137,7 @@ class Stream:
             return None, ("stream", str(error))
 
     def describe(self) -> tuple[Any, Problem | None]:
-        """Return what :func:`describe_schema` does."""
+        """Return the same as :func:`describe_schema`."""
         return self._description, None
 
     def next(self, selection: Sequence[int]) -> tuple[Source | None, Problem | None]:
@@ -157,7 +157,7 @@ class Stream:
 
 
 class Chunk:
-    """A run of items and nulls that no longer changes."""
+    """An immutable run of items and nulls."""
 
     def __init__(self, items: list[bytes | None]) -> None:
         self.items = items
@@ -170,8 +170,8 @@ class Chunk:
         return self.items.count(None)
 
     @property
-    def octets(self) -> int:
-        """How many bytes the items have together."""
+    def size(self) -> int:
+        """The number of bytes of all items."""
         return sum(len(item) for item in self.items if item is not None)
 
     def is_utf8(self) -> bool:
@@ -185,25 +185,25 @@ class Chunk:
         return True
 
     def item(self, index: int) -> bytes | None:
-        """Return the item at ``index``, which is within, as ``bytes``, or None."""
+        """Return the item at ``index``, which must exist, as ``bytes``, or None."""
         return self.items[index]
 
     def to_list(self) -> list[str | None]:
-        """Return the items as ``str``, octets that are not UTF-8 as surrogates of ``os.fsdecode``, nulls as None."""
+        """Return items as ``str`` and nulls as None; bytes that are not UTF-8 become surrogates of ``os.fsdecode``."""
         return [None if item is None else item.decode("utf-8", "surrogateescape") for item in self.items]
 
-    def byte_column(self, start: int, items: int, octets: int) -> tuple[ByteColumn, list[int]]:
-        """Return a copy of the items from ``start``, which is within, on, and the indices in it of nulls.
+    def byte_column(self, start: int, items: int, size: int) -> tuple[ByteColumn, list[int]]:
+        """Return a copy of the items from ``start``, which must exist, and the indices of nulls in the copy.
 
-        :param items: how many at most
-        :param octets: how many bytes of them at most; a single item may have more
+        :param items: the maximum number of items
+        :param size: the maximum number of bytes; a single item may have more
         """
         taken: list[bytes] = []
         nulls: list[int] = []
-        size = 0
+        total = 0
         for item in self.items[start : start + items]:
-            size += len(item or b"")
-            if taken and size > octets:
+            total += len(item or b"")
+            if taken and total > size:
                 break
             if item is None:
                 nulls.append(len(taken))
@@ -216,10 +216,10 @@ def map_part(
 ) -> tuple[Chunk, Chunk | None, tuple[int, int, int, bytes] | None]:
     """Map the items from ``start`` to ``stop`` of ``source``.
 
-    :param nullify: let items with a error become null
+    :param nullify: make items with an error null
     :param keep: return the items too
-    :return: the results; the items or None; and None, or the first error of an item that is no null as
-        ``(its index in the part, code, position, the item)``
+    :return: the results; the items or None; and None, or the first error of an item that is not null, as
+        ``(index in the part, code, position, item)``
     """
     items = source.items[start:stop]
     packed = ByteColumn([b"" if item is None else item for item in items])
@@ -239,7 +239,7 @@ def map_part(
 
 
 class Concatenation:
-    """Several chunks made one; :meth:`copy` may be called for all of them at once, in any order."""
+    """The concatenation of chunks. :meth:`copy` may be called for several chunks at the same time, in any order."""
 
     def __init__(self, chunks: Sequence[Chunk]) -> None:
         self.chunks = list(chunks)
@@ -248,7 +248,7 @@ class Concatenation:
         """Copy the items of chunk ``number``."""
 
     def result(self) -> Chunk:
-        """Return the whole, after all of them were copied."""
+        """Return the concatenation, after all chunks were copied."""
         return Chunk([item for chunk in self.chunks for item in chunk.items])
 
 
@@ -264,17 +264,17 @@ def _exporting() -> Any:
 def export_schema(formats: str, names: Sequence[str] | None) -> Any:
     """Return a new ``arrow_schema`` capsule.
 
-    :param formats: the format of each field; where ``names`` is None, the one of the column itself
-    :param names: of the fields of a struct
+    :param formats: the format of each field; if ``names`` is None, the format of the column itself
+    :param names: the names of the fields of a struct
     """
     return _exporting().schema(formats, names)
 
 
 def export_array(formats: str, names: Sequence[str] | None, chunks: Sequence[Chunk]) -> Any:
-    """Return a new ``arrow_array`` capsule that shares ``chunks``, one a field."""
+    """Return a new ``arrow_array`` capsule that shares ``chunks``, one for each field."""
     return _exporting().array(formats, names, [chunk.items for chunk in chunks])
 
 
 def export_stream(formats: str, names: Sequence[str] | None, batches: Sequence[Sequence[Chunk]]) -> Any:
-    """Return a new ``arrow_array_stream`` capsule that shares ``batches``, each a chunk a field."""
+    """Return a new ``arrow_array_stream`` capsule that shares ``batches``, each with one chunk for each field."""
     return _exporting().stream(formats, names, [[chunk.items for chunk in batch] for batch in batches])

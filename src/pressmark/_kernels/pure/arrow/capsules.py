@@ -1,4 +1,4 @@
-"""Capsules of the Arrow C data interface, for libraries that ask an object for them."""
+"""Capsules of the Arrow C data interface, offered to packages by the PyCapsule protocol."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from typing import Any
 
 __all__ = ["Capsules", "Description", "is_capsule"]
 
-# A format, the fields of a struct (name, format, format of a dictionary's values), and the latter of the whole.
+# A format, the fields of a struct (name, format, format of a dictionary's values), and the dictionary's format.
 Description = tuple[str, tuple[tuple[str, str, str | None], ...], str | None]
 
 
 class Capsules:
-    """What was in a foreign object's hands, offered again by the Arrow PyCapsule protocol."""
+    """Capsules of a foreign object, offered again by the Arrow PyCapsule protocol."""
 
     def __init__(self, schema: Any = None, array: Any = None, stream: Any = None) -> None:
         self.schema = schema
@@ -29,6 +29,6 @@ class Capsules:
 
 
 def is_capsule(value: Any, name: str) -> bool:
-    """Return whether ``value`` is a capsule of that name."""
-    # Capsules say their name nowhere else, and have no type of a name before Python 3.13.
+    """Return whether ``value`` is a capsule called ``name``."""
+    # Only its repr contains the name of a capsule, and its type has no public name before Python 3.13.
     return type(value).__name__ == "PyCapsule" and repr(value).startswith(f'<capsule object "{name}" ')

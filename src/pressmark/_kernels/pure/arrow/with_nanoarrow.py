@@ -32,7 +32,7 @@ def _values(kind: Any) -> str | None:
 
 
 def read_schema(capsule: Any) -> tuple[Any, Description]:
-    """Return the schema that is in a capsule ``arrow_schema``, and what it is."""
+    """Return the schema in an ``arrow_schema`` capsule, and its description."""
     kind = na.c_schema(Capsules(schema=capsule))
     return kind, _describe(kind)
 
@@ -43,14 +43,14 @@ def _describe(kind: Any) -> Description:
 
 
 def read_array(kind: Any, capsule: Any) -> Any:
-    """Return the array of a type that is in a capsule ``arrow_array``."""
+    """Return the array of type ``kind`` in an ``arrow_array`` capsule."""
     return na.c_array(Capsules(schema=kind.__arrow_c_schema__(), array=capsule))
 
 
 def items_of(whole: Any, child: int | None) -> list[bytes | None] | tuple[int, int]:
-    """Return the strings of an array; or an item, and its index that the dictionary does not have.
+    """Return the strings of an array; or the number of an item and its index, if that is not in the dictionary.
 
-    :param child: which one, in an array of structs
+    :param child: the number of the field, in an array of structs
     """
     there = _validity(whole, whole.offset, len(whole))
     if child is None:
@@ -71,7 +71,7 @@ def _validity(column: Any, first: int, count: int) -> list[bool]:
 
 
 def _items(column: Any, first: int, there: Sequence[bool]) -> list[bytes | None] | tuple[int, int]:
-    """Return the items from ``first`` on that are ``there``, None for others."""
+    """Return the items from ``first``; None for those that are not ``there``."""
     count = len(there)
     if not count:
         return []
@@ -97,7 +97,7 @@ def _whole(column: Any) -> list[bool]:
 
 
 def _views(view: Any, first: int, there: Sequence[bool]) -> list[bytes | None]:
-    # nanoarrow's own iterator over views crashes (0.9.0).
+    # The iterator over views in nanoarrow 0.9.0 crashes.
     views = bytes(memoryview(view.buffer(1)))
     blocks = [memoryview(view.buffer(number)) for number in range(2, view.n_buffers - 1)]
     items: list[bytes | None] = []
@@ -113,7 +113,7 @@ def _views(view: Any, first: int, there: Sequence[bool]) -> list[bytes | None]:
 
 
 def open_stream(capsule: Any, _exporter: Any) -> tuple[Description, Iterator[Any]]:
-    """Return what a stream's arrays are, and the arrays."""
+    """Return the description of a stream's arrays, and the arrays."""
     source = na.c_array_stream(Capsules(stream=capsule))
     kind = source.get_schema()
 
@@ -128,7 +128,8 @@ def open_stream(capsule: Any, _exporter: Any) -> tuple[Description, Iterator[Any
 
 # --- out ----------------------------------------------------------------------------------------------------
 
-# Columns are given as lists of bytes and None; where ``names`` is None there is one, else they are fields of a struct.
+# Columns are lists of bytes and None. If ``names`` is None there is one column, otherwise they are the fields of a
+# struct.
 
 
 def _kind(formats: str, names: Sequence[str] | None) -> Any:
@@ -139,7 +140,7 @@ def _kind(formats: str, names: Sequence[str] | None) -> Any:
 
 
 def schema(formats: str, names: Sequence[str] | None) -> Any:
-    """Return a capsule ``arrow_schema``."""
+    """Return an ``arrow_schema`` capsule."""
     return _kind(formats, names).__arrow_c_schema__()
 
 
@@ -157,12 +158,12 @@ def _made(formats: str, names: Sequence[str] | None, columns: Sequence[list[byte
 
 
 def array(formats: str, names: Sequence[str] | None, columns: Sequence[list[bytes | None]]) -> Any:
-    """Return a capsule ``arrow_array``."""
+    """Return an ``arrow_array`` capsule."""
     return _made(formats, names, columns).__arrow_c_array__()[1]
 
 
 def stream(formats: str, names: Sequence[str] | None, batches: Sequence[Sequence[list[bytes | None]]]) -> Any:
-    """Return a capsule ``arrow_array_stream``."""
+    """Return an ``arrow_array_stream`` capsule."""
     made = [_made(formats, names, columns) for columns in batches]
     source: Any = importlib.import_module("nanoarrow.c_array_stream").CArrayStream.from_c_arrays(
         made, _kind(formats, names)

@@ -1,4 +1,4 @@
-"""Arrow structures read and made by pyarrow, for the pure implementation."""
+"""Arrow structures read and created with pyarrow."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import Any
 from pressmark._kernels.pure.arrow.capsules import Capsules, Description
 
 pa: Any = importlib.import_module("pyarrow")
-if not hasattr(pa, "string_view"):  # before 17 it reads no schema of one column either
+if not hasattr(pa, "string_view"):  # before 17 it cannot read the schema of a single column
     raise ModuleNotFoundError("pyarrow is older than 17", name="pyarrow")
 
 __all__ = ["FAILURES", "array", "items_of", "open_stream", "read_array", "read_schema", "schema", "stream"]
 
-# What pyarrow raises of structures that do not hold together.
+# The exceptions of pyarrow for invalid structures.
 FAILURES = (pa.ArrowException, ValueError, TypeError, OSError, IndexError)
 
 _TYPES = {"u": pa.string(), "U": pa.large_string(), "z": pa.binary(), "Z": pa.large_binary()}
-# The same layout without the promise of UTF-8.
+# The same layout, not necessarily UTF-8.
 _BINARY = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary(), pa.string_view(): pa.binary_view()}
 
 _capsule_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
@@ -31,7 +31,7 @@ _capsule_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c
 
 
 def _format(kind: Any) -> str:
-    # pyarrow shows format strings nowhere but in the structure, of which it is the first member.
+    # Only the C structure contains the format string, as its first member.
     capsule = kind.__arrow_c_schema__()
     form: bytes = ctypes.c_char_p.from_address(_capsule_pointer(capsule, b"arrow_schema") or 0).value or b""
     return form.decode("utf-8", "backslashreplace")
@@ -58,7 +58,7 @@ def _describe(kind: Any) -> Description:
 
 
 def read_schema(capsule: Any) -> tuple[Any, Description]:
-    """Return the type that is in a capsule ``arrow_schema``, and what it is."""
+    """Return the type in an ``arrow_schema`` capsule, and its description."""
     kind = _stored(pa.field(Capsules(schema=capsule)).type)
     return kind, _describe(kind)
 
@@ -74,25 +74,25 @@ def _binary(kind: Any) -> Any:
 
 
 def read_array(kind: Any, capsule: Any) -> Any:
-    """Return the array of a type that is in a capsule ``arrow_array``."""
+    """Return the array of type ``kind`` in an ``arrow_array`` capsule."""
     return pa.array(Capsules(schema=_binary(kind).__arrow_c_schema__(), array=capsule))
 
 
 def items_of(column: Any, child: int | None) -> list[bytes | None] | tuple[int, int]:
-    """Return the strings of an array; or an item, and its index that the dictionary does not have.
+    """Return the strings of an array; or the number of an item and its index, if that is not in the dictionary.
 
-    :param child: which one, in an array of structs
+    :param child: the number of the field, in an array of structs
     """
     if child is not None:
         column.validate()
-        # The validity of the structs is part of the child's then.
+        # The child's validity then includes that of the structs.
         column = column.flatten()[child]
     return _items(column)
 
 
 def _items(column: Any) -> list[bytes | None] | tuple[int, int]:
     if not len(column):
-        # Of nothing, buffers need not be there, and pyarrow would miss them.
+        # An empty array need not have buffers, but pyarrow requires them.
         return []
     if not isinstance(column, pa.DictionaryArray):
         column.validate(full=True)
@@ -110,10 +110,10 @@ def _items(column: Any) -> list[bytes | None] | tuple[int, int]:
 
 
 def open_stream(capsule: Any, exporter: Any) -> tuple[Description, Iterator[Any]]:
-    """Return what a stream's arrays are, and the arrays.
+    """Return the description of a stream's arrays, and the arrays.
 
-    pyarrow reads only record batches one by one, and what else is in a stream as a whole. Whether a stream is one of
-    record batches shows too late, so ``exporter`` decides.
+    pyarrow reads record batches one by one, and any other stream as a whole. The type of ``exporter`` decides, since
+    the stream itself shows too late whether it contains record batches.
     """
     source = Capsules(stream=capsule)
     arrays: Iterator[Any]
@@ -130,7 +130,8 @@ def open_stream(capsule: Any, exporter: Any) -> tuple[Description, Iterator[Any]
 
 # --- out ----------------------------------------------------------------------------------------------------
 
-# Columns are given as lists of bytes and None; where ``names`` is None there is one, else they are fields of a struct.
+# Columns are lists of bytes and None. If ``names`` is None there is one column, otherwise they are the fields of a
+# struct.
 
 
 def _fields(formats: str, names: Sequence[str]) -> Any:
@@ -138,7 +139,7 @@ def _fields(formats: str, names: Sequence[str]) -> Any:
 
 
 def schema(formats: str, names: Sequence[str] | None) -> Any:
-    """Return a capsule ``arrow_schema``."""
+    """Return an ``arrow_schema`` capsule."""
     if names is None:
         return pa.field("", _TYPES[formats]).__arrow_c_schema__()
     return _fields(formats, names).__arrow_c_schema__()
@@ -150,12 +151,12 @@ def _made(formats: str, names: Sequence[str] | None, columns: Sequence[list[byte
 
 
 def array(formats: str, names: Sequence[str] | None, columns: Sequence[list[bytes | None]]) -> Any:
-    """Return a capsule ``arrow_array``."""
+    """Return an ``arrow_array`` capsule."""
     return _made(formats, names, columns).__arrow_c_array__()[1]
 
 
 def stream(formats: str, names: Sequence[str] | None, batches: Sequence[Sequence[list[bytes | None]]]) -> Any:
-    """Return a capsule ``arrow_array_stream``."""
+    """Return an ``arrow_array_stream`` capsule."""
     made = (_made(formats, names, columns) for columns in batches)
     if names is None:
         return pa.chunked_array(list(made), _TYPES[formats]).__arrow_c_stream__()

@@ -1,12 +1,12 @@
-/* What the standards fix about each algorithm. */
+/* The constants of each algorithm. */
 #include "kernel.h"
 
-/* RFC 7693 section 3.2: the first word takes in the parameters, here digest size, no key, fanout 1, depth 1. */
+/* RFC 7693 section 3.2: the first word contains the parameters: digest size, no key, fanout 1, depth 1. */
 #define BLAKE2B_INITIAL(size) \
     {PM_ROOT_0 ^ 0x01010000 ^ (size), PM_ROOT_1, PM_ROOT_2, PM_ROOT_3, PM_ROOT_4, PM_ROOT_5, PM_ROOT_6, PM_ROOT_7}
 
 /* initial state; digest, block, state words, word, length field, big-endian */
-const pm_facts pm_facts_of[PM_ALGORITHMS] = {
+const pm_constants pm_constants_of[PM_ALGORITHMS] = {
     /* RFC 1321 section 3.3 */
     [PM_MD5] = {{0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476}, 16, 64, 4, 4, 8, 0},
     /* FIPS 180-4 section 5.3.1 */
@@ -42,7 +42,7 @@ const pm_facts pm_facts_of[PM_ALGORITHMS] = {
     [PM_BLAKE2B_512] = {BLAKE2B_INITIAL(64), 64, 128, 8, 8, 0, 0},
 };
 
-/* In C an enumeration can hold any number. */
+/* In C an enumeration can have any value. */
 static int is_algorithm(pm_algorithm algorithm)
 {
     return (unsigned)algorithm < PM_ALGORITHMS;
@@ -50,10 +50,10 @@ static int is_algorithm(pm_algorithm algorithm)
 
 size_t pm_digest_size(pm_algorithm algorithm)
 {
-    return is_algorithm(algorithm) ? pm_facts_of[algorithm].digest_size : 0;
+    return is_algorithm(algorithm) ? pm_constants_of[algorithm].digest_size : 0;
 }
 
 size_t pm_block_size(pm_algorithm algorithm)
 {
-    return is_algorithm(algorithm) ? pm_facts_of[algorithm].block_size : 0;
+    return is_algorithm(algorithm) ? pm_constants_of[algorithm].block_size : 0;
 }

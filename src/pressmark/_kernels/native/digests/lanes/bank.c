@@ -1,12 +1,12 @@
-/* The streaming digests: one message per lane, buffers of any length. */
+/* Streaming digests: one message in each lane, buffers of any length. */
 #include <string.h>
 
 #include "kernel.h"
 
-/* The state is word-major, so a lane's words stand a whole register apart. */
+/* The state is word-major, so the words of a lane are one register apart. */
 static uint8_t *state_word(pm_bank *bank, unsigned word, unsigned lane)
 {
-    return bank->state + ((size_t)word * bank->kernel->lanes + lane) * bank->facts->word_size;
+    return bank->state + ((size_t)word * bank->kernel->lanes + lane) * bank->constants->word_size;
 }
 
 static uint64_t read_word(const uint8_t *from, size_t size)
@@ -47,8 +47,8 @@ size_t pm_bank_size(void)
 void pm_bank_init(pm_bank *bank, pm_level level, pm_algorithm algorithm)
 {
     bank->kernel = pm_find_kernel(level, algorithm);
-    bank->facts = &pm_facts_of[algorithm];
-    /* Also what no lane uses: the idle ones compute with it, and memory checkers should not mind. */
+    bank->constants = &pm_constants_of[algorithm];
+    /* Unused memory as well: idle lanes compute with it, and memory checkers must not complain. */
     memset(bank->state, 0, sizeof bank->state);
     memset(bank->buffer, 0, sizeof bank->buffer);
     for (unsigned lane = 0; lane < bank->kernel->lanes; lane++)
@@ -57,8 +57,8 @@ void pm_bank_init(pm_bank *bank, pm_level level, pm_algorithm algorithm)
 
 void pm_bank_start(pm_bank *bank, unsigned lane)
 {
-    for (unsigned word = 0; word < bank->facts->state_words; word++)
-        write_word(state_word(bank, word, lane), bank->facts->word_size, bank->facts->initial[word]);
+    for (unsigned word = 0; word < bank->constants->state_words; word++)
+        write_word(state_word(bank, word, lane), bank->constants->word_size, bank->constants->initial[word]);
     bank->compressed[lane] = 0;
     bank->pending[lane] = 0;
 }
@@ -66,7 +66,7 @@ void pm_bank_start(pm_bank *bank, unsigned lane)
 uint32_t pm_bank_step(pm_bank *bank, pm_cursor cursors[], uint32_t live)
 {
     const unsigned lanes = bank->kernel->lanes;
-    const size_t block_size = bank->facts->block_size;
+    const size_t block_size = bank->constants->block_size;
     pm_run run;
     run.live = live;
     run.last = 0;
@@ -74,7 +74,7 @@ uint32_t pm_bank_step(pm_bank *bank, pm_cursor cursors[], uint32_t live)
     for (unsigned lane = 0; lane < lanes; lane++)
         if (live >> lane & 1 && cursors[lane].now.blocks < run.blocks)
             run.blocks = cursors[lane].now.blocks;
-    /* What the idle lanes read does not matter, but it must be readable that far: any live lane's source is. */
+    /* Idle lanes may read anything that is long enough, such as the source of a live lane. */
     const uint8_t *const readable = cursors[lowest_lane(live)].now.source;
     for (unsigned lane = 0; lane < lanes; lane++) {
         const int is_live = live >> lane & 1;
@@ -105,16 +105,16 @@ uint32_t pm_bank_step(pm_bank *bank, pm_cursor cursors[], uint32_t live)
 void pm_bank_update(pm_bank *bank, const uint8_t *const data[], const size_t lengths[])
 {
     const unsigned lanes = bank->kernel->lanes;
-    const size_t block_size = bank->facts->block_size;
-    /* BLAKE2b flags its last block, so a block may be taken in only when a byte behind it is seen. */
-    const size_t held_back = bank->facts->length_size == 0;
+    const size_t block_size = bank->constants->block_size;
+    /* BLAKE2b flags its last block, so a block is compressed only if another byte follows. */
+    const size_t held_back = bank->constants->length_size == 0;
     pm_cursor cursors[PM_MAXIMUM_LANES];
     size_t rest[PM_MAXIMUM_LANES];
     uint32_t live = 0;
 
     for (unsigned lane = 0; lane < lanes; lane++) {
         const size_t pending = bank->pending[lane];
-        /* The sum of pending and length might not fit a size_t; their blocks do. */
+        /* The sum of pending and length may overflow a size_t; the sum of their blocks does not. */
         const size_t room = block_size - pending + held_back;
         rest[lane] = 0;
         if (lengths[lane] < room) {
@@ -150,31 +150,31 @@ void pm_bank_update(pm_bank *bank, const uint8_t *const data[], const size_t len
 
 pm_segment pm_bank_pad(pm_bank *bank, unsigned lane)
 {
-    const pm_facts *facts = bank->facts;
+    const pm_constants *constants = bank->constants;
     uint8_t *const buffer = pm_bank_buffer(bank, lane);
     const size_t pending = bank->pending[lane];
-    const size_t blocks = pm_padded_blocks(facts, pending);
-    const size_t size = blocks * facts->block_size;
+    const size_t blocks = pm_padded_blocks(constants, pending);
+    const size_t size = blocks * constants->block_size;
     memset(buffer + pending, 0, size - pending);
-    if (facts->length_size) {
+    if (constants->length_size) {
         uint64_t bits = (bank->compressed[lane] + pending) * 8;
-        if (facts->big_endian != PM_BIG_ENDIAN_HOST)
+        if (constants->big_endian != PM_BIG_ENDIAN_HOST)
             bits = pm_swap_64(bits);
-        /* The length field of the SHA-512 family has 16 bytes; the upper eight stay zero for all lengths there are. */
+        /* The length field of the SHA-512 family has 16 bytes; the upper eight are always zero. */
         memcpy(buffer + size - sizeof bits, &bits, sizeof bits);
         buffer[pending] = 0x80;
     }
-    return (pm_segment){buffer, blocks, facts->length_size == 0};
+    return (pm_segment){buffer, blocks, constants->length_size == 0};
 }
 
 void pm_bank_extract(const pm_bank *bank, unsigned lane, uint8_t *out)
 {
-    const pm_facts *facts = bank->facts;
-    for (unsigned i = 0; i < facts->digest_size; i++) {
-        const unsigned word = i / facts->word_size;
-        const unsigned byte = i % facts->word_size;
-        const uint64_t value = read_word(state_word((pm_bank *)bank, word, lane), facts->word_size);
-        out[i] = (uint8_t)(value >> 8 * (facts->big_endian ? facts->word_size - 1 - byte : byte));
+    const pm_constants *constants = bank->constants;
+    for (unsigned i = 0; i < constants->digest_size; i++) {
+        const unsigned word = i / constants->word_size;
+        const unsigned byte = i % constants->word_size;
+        const uint64_t value = read_word(state_word((pm_bank *)bank, word, lane), constants->word_size);
+        out[i] = (uint8_t)(value >> 8 * (constants->big_endian ? constants->word_size - 1 - byte : byte));
     }
 }
 

@@ -1,23 +1,23 @@
-/* Digests of a packed column of messages.
+/* Digests of a column of messages.
  *
- * A set of lanes is as slow as its longest message. So the column is taken window by window, and in a window messages with
- * the same number of blocks are put together; only they go through the fast path, whole sets at a time. What is left over,
- * and what is long, is set aside and goes through lanes that are refilled one by one as their messages end.
+ * A set of lanes is as slow as its longest message. The column is therefore processed in windows, and messages of a window with
+ * the same number of blocks are grouped into full sets, which use the fast path. The leftovers, including long messages, use
+ * lanes that are refilled one by one as their messages end.
  */
 #include <string.h>
 
 #include "kernel.h"
 
-/* Messages sorted together: small enough that their bytes, offsets and digests stay in the first-level cache. */
+/* The messages of a window: few enough for the first-level cache. */
 #define WINDOW 512
-/* Messages of more blocks than this are set aside: in a window there would seldom be a full set of them. */
+/* Longer messages are leftovers, since a window seldom contains a full set of them. */
 #define GROUPED_BLOCKS 8
-/* Set aside at most, before they are done: many, since towards the end of each turn lanes run empty. */
+/* The maximum number of leftovers: many, since lanes are idle at the end of each turn. */
 #define LEFTOVERS 2048
 
 typedef struct {
     const pm_kernel *kernel;
-    const pm_facts *facts;
+    const pm_constants *constants;
     const uint8_t *data;
     const uint8_t *end;
     const int64_t *offsets;
@@ -26,20 +26,20 @@ typedef struct {
     size_t leftover_count;
 } packed_column;
 
-/* Prepares lane for message number `message`: whole blocks where they lie, then the padded rest out of the lane's buffer. */
+/* Prepares a lane for a message: whole blocks in place, then the padded rest in the lane's buffer. */
 static pm_cursor begin_message(pm_bank *bank, unsigned lane, const packed_column *column, int64_t message)
 {
     const uint8_t *const source = column->data + column->offsets[message];
     const size_t length = (size_t)(column->offsets[message + 1] - column->offsets[message]);
-    const size_t block_size = bank->facts->block_size;
-    const size_t held_back = bank->facts->length_size == 0 && length > 0;
+    const size_t block_size = bank->constants->block_size;
+    const size_t held_back = bank->constants->length_size == 0 && length > 0;
     const size_t direct = (length - held_back) / block_size;
     const size_t rest = length - direct * block_size;
 
     pm_bank_start(bank, lane);
     if (rest)
         memcpy(pm_bank_buffer(bank, lane), source + direct * block_size, rest);
-    /* The padding names the length of the whole message, though its whole blocks are yet to come. */
+    /* The padding contains the length of the whole message. */
     bank->compressed[lane] = direct * block_size;
     bank->pending[lane] = (uint32_t)rest;
     const pm_segment closing = pm_bank_pad(bank, lane);
@@ -49,7 +49,7 @@ static pm_cursor begin_message(pm_bank *bank, unsigned lane, const packed_column
     return (pm_cursor){{source, direct, 0}, closing};
 }
 
-/* The messages set aside: each lane takes the next one as soon as its own has ended. */
+/* Hashes the leftovers: each lane starts the next one when its own ends. */
 static void digest_leftovers(packed_column *column, pm_level level, pm_algorithm algorithm)
 {
     pm_bank bank;
@@ -72,22 +72,22 @@ static void digest_leftovers(packed_column *column, pm_level level, pm_algorithm
         live &= ~free_lanes;
         for (unsigned lane = 0; free_lanes >> lane; lane++)
             if (free_lanes >> lane & 1)
-                pm_bank_extract(&bank, lane, column->out + (size_t)messages[lane] * column->facts->digest_size);
+                pm_bank_extract(&bank, lane, column->out + (size_t)messages[lane] * column->constants->digest_size);
     } while (live || next < column->leftover_count);
     column->leftover_count = 0;
 }
 
-/* Runs full sets of messages with equal block counts; returns how many members it has done. */
+/* Hashes full sets of messages with equal block counts. Returns the number of hashed messages. */
 static size_t digest_sets(const packed_column *column, int64_t first, const uint16_t *members, size_t count, size_t blocks)
 {
     const size_t lanes = column->kernel->lanes;
     pm_group group;
-    group.facts = column->facts;
+    group.constants = column->constants;
     group.data = column->data;
     group.end = column->end;
     group.offsets = column->offsets + first;
     group.blocks = blocks;
-    group.out = column->out + (size_t)first * column->facts->digest_size;
+    group.out = column->out + (size_t)first * column->constants->digest_size;
     size_t done = 0;
     for (; count - done >= lanes; done += lanes) {
         group.members = members + done;
@@ -106,8 +106,8 @@ static void digest_window(packed_column *column, int64_t first, size_t count)
     int64_t longest = 0;
     for (size_t i = 0; i < count; i++)
         longest = offsets[i + 1] - offsets[i] > longest ? offsets[i + 1] - offsets[i] : longest;
-    if (pm_padded_blocks(column->facts, (uint64_t)longest) == 1) {
-        /* Identifiers: one block each, nothing to sort. */
+    if (pm_padded_blocks(column->constants, (uint64_t)longest) == 1) {
+        /* Identifiers have one block each and need no sorting. */
         for (size_t i = 0; i < count; i++)
             members[i] = (uint16_t)i;
         for (size_t i = digest_sets(column, first, members, count, 1); i < count; i++)
@@ -115,9 +115,9 @@ static void digest_window(packed_column *column, int64_t first, size_t count)
         return;
     }
 
-    /* A counting sort by number of blocks, stable, so that memory is still walked forwards. */
+    /* A stable counting sort by number of blocks, so that memory is read forwards. */
     for (size_t i = 0; i < count; i++) {
-        const size_t blocks = pm_padded_blocks(column->facts, (uint64_t)(offsets[i + 1] - offsets[i]));
+        const size_t blocks = pm_padded_blocks(column->constants, (uint64_t)(offsets[i + 1] - offsets[i]));
         classes[i] = (uint8_t)(blocks > GROUPED_BLOCKS ? GROUPED_BLOCKS + 1 : blocks);
         starts[classes[i] + 1]++;
     }
@@ -142,8 +142,8 @@ void pm_digest_column(pm_level level, pm_algorithm algorithm, const uint8_t *dat
 {
     packed_column column;
     column.kernel = pm_find_kernel(level, algorithm);
-    column.facts = &pm_facts_of[algorithm];
-    /* Even adding 0 to NULL is undefined. */
+    column.constants = &pm_constants_of[algorithm];
+    /* Adding 0 to NULL is undefined. */
     column.data = data ? data : (const uint8_t *)"";
     column.end = column.data + offsets[count];
     column.offsets = offsets;

@@ -47,7 +47,7 @@ PM_NEVER_INLINE void compress_blake2b(void *memory, const pm_run *run)
         v[9] = splat64(PM_ROOT_1);
         v[10] = splat64(PM_ROOT_2);
         v[11] = splat64(PM_ROOT_3);
-        /* The high word of the counter stays zero: no message has 2^64 bytes. */
+        /* The high word of the counter is always zero: no message has 2^64 bytes. */
         v[12] = counter ^ PM_ROOT_4;
         v[13] = splat64(PM_ROOT_5);
         v[14] = last ^ PM_ROOT_6;
@@ -65,7 +65,7 @@ PM_NEVER_INLINE void compress_blake2b(void *memory, const pm_run *run)
         BLAKE2B_ROUND(10, 2, 8, 4, 7, 6, 1, 5, 15, 11, 9, 14, 3, 12, 13, 0);
         BLAKE2B_ROUND(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
         BLAKE2B_ROUND(14, 10, 4, 8, 9, 15, 13, 6, 1, 12, 0, 2, 11, 7, 5, 3);
-        /* An idle lane takes in nothing: xor with zero keeps its state. */
+        /* Xor with zero keeps the state of idle lanes. */
         state[0] ^= (v[0] ^ v[8]) & live;
         state[1] ^= (v[1] ^ v[9]) & live;
         state[2] ^= (v[2] ^ v[10]) & live;

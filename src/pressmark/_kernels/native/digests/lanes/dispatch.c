@@ -1,4 +1,4 @@
-/* Which levels this build contains, and which of them this processor runs. */
+/* The levels of this build and of this processor. */
 #include "kernel.h"
 
 #if PM_HAVE_X86_LEVELS
@@ -21,8 +21,8 @@ const pm_kernel *pm_find_kernel(pm_level level, pm_algorithm algorithm)
 pm_level pm_best_level(void)
 {
 #if PM_HAVE_X86_LEVELS
-    /* Both compilers' run times ask the operating system too (XGETBV) whether it saves the wide registers. The features are
-     * those that the level files select. */
+    /* The run times of both compilers also check (XGETBV) whether the operating system saves the wide registers. The features
+     * are those that the level files select. */
     __builtin_cpu_init();
     if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("bmi2"))
         return PM_PORTABLE;

@@ -1,11 +1,11 @@
-/* What the level files, the column and the bank share; private to this folder. */
+/* Shared by the level files, the batch and the bank; private to this folder. */
 #ifndef PRESSMARK_LANES_KERNEL_H
 #define PRESSMARK_LANES_KERNEL_H
 
 #include "lanes.h"
 
-/* Whether this build has the wide levels. Set from outside only to test what other machines get. Not with Microsoft's run
- * time, which lacks __builtin_cpu_supports. */
+/* Whether this build has the wide levels. Defined from outside only to test builds for other machines. Microsoft's run time
+ * lacks __builtin_cpu_supports. */
 #if !defined(PM_HAVE_X86_LEVELS)
 #if (defined(__x86_64__) || defined(__i386__)) && (defined(__GNUC__) || defined(__clang__)) && !defined(_MSC_VER)
 #define PM_HAVE_X86_LEVELS 1
@@ -31,7 +31,7 @@
 #define PM_STATE_WORDS 8
 
 /* FIPS 180-4 section 5.3.5 and RFC 7693 section 2.6: the first 64 bits of the fractional parts of the square roots of the
- * first eight primes. SHA-512 begins with them, and BLAKE2b uses them in every block. */
+ * first eight primes. SHA-512 starts with them, and BLAKE2b uses them in each block. */
 #define PM_ROOT_0 UINT64_C(0x6a09e667f3bcc908)
 #define PM_ROOT_1 UINT64_C(0xbb67ae8584caa73b)
 #define PM_ROOT_2 UINT64_C(0x3c6ef372fe94f82b)
@@ -41,20 +41,20 @@
 #define PM_ROOT_6 UINT64_C(0x1f83d9abfb41bd6b)
 #define PM_ROOT_7 UINT64_C(0x5be0cd19137e2179)
 
-/* What the standards fix about an algorithm, the same at every level. */
-typedef struct pm_facts {
-    uint64_t initial[PM_STATE_WORDS]; /* the initial state; words of 32 bits stand in the low half */
+/* The constants of an algorithm, the same at all levels. */
+typedef struct pm_constants {
+    uint64_t initial[PM_STATE_WORDS]; /* the initial state; words of 32 bits are in the low half */
     uint8_t digest_size;
     uint8_t block_size;
     uint8_t state_words;
     uint8_t word_size;
-    uint8_t length_size; /* bytes of the length field that closes the padding; 0: BLAKE2b, which pads with zeros alone */
+    uint8_t length_size; /* bytes of the length field at the end of the padding; 0 for BLAKE2b, which pads with zeros */
     uint8_t big_endian;
-} pm_facts;
+} pm_constants;
 
-/* One stretch of work: each lane takes in `blocks` whole blocks from its source. */
+/* A run: each lane compresses `blocks` whole blocks from its source. */
 typedef struct pm_run {
-    const uint8_t *source[PM_MAXIMUM_LANES]; /* readable for all lanes, also the idle ones */
+    const uint8_t *source[PM_MAXIMUM_LANES]; /* readable for all lanes, including idle ones */
     size_t blocks;
     uint32_t live; /* the other lanes keep their state */
     /* BLAKE2b only (RFC 7693 section 3.2): the counter for the first block, and the lanes whose only block is their last. */
@@ -62,13 +62,13 @@ typedef struct pm_run {
     uint64_t counter[PM_MAXIMUM_LANES];
 } pm_run;
 
-/* One full set of lanes out of a column, all messages with the same number of blocks after padding. */
+/* A full set of lanes: messages with the same number of blocks after padding. */
 typedef struct pm_group {
-    const pm_facts *facts;
+    const pm_constants *constants;
     const uint8_t *data;
-    const uint8_t *end; /* of the column: nothing from here on may be read */
+    const uint8_t *end; /* the end of the column; nothing after it may be read */
     const int64_t *offsets;
-    const uint16_t *members; /* which message each lane takes */
+    const uint16_t *members; /* the message of each lane */
     size_t blocks;
     uint8_t *out;
 } pm_group;
@@ -86,11 +86,11 @@ extern const pm_kernel pm_kernels_avx2[PM_ALGORITHMS];
 extern const pm_kernel pm_kernels_avx512[PM_ALGORITHMS];
 #endif
 
-extern const pm_facts pm_facts_of[PM_ALGORITHMS];
+extern const pm_constants pm_constants_of[PM_ALGORITHMS];
 
 const pm_kernel *pm_find_kernel(pm_level level, pm_algorithm algorithm);
 
-/* Compilers know this as one instruction. */
+/* Compilers recognise this as one instruction. */
 static inline uint64_t pm_swap_64(uint64_t x)
 {
     x = (x >> 32) | (x << 32);
@@ -98,42 +98,42 @@ static inline uint64_t pm_swap_64(uint64_t x)
     return ((x >> 8) & 0x00ff00ff00ff00ff) | ((x & 0x00ff00ff00ff00ff) << 8);
 }
 
-/* How many blocks the padded message has: at least one, as an empty message still has its padding. */
-static inline size_t pm_padded_blocks(const pm_facts *facts, uint64_t length)
+/* The number of blocks of the padded message: at least one, for the padding. */
+static inline size_t pm_padded_blocks(const pm_constants *constants, uint64_t length)
 {
-    if (facts->length_size == 0)
-        return length == 0 ? 1 : (size_t)((length - 1) / facts->block_size) + 1;
-    return (size_t)((length + facts->length_size) / facts->block_size) + 1;
+    if (constants->length_size == 0)
+        return length == 0 ? 1 : (size_t)((length - 1) / constants->block_size) + 1;
+    return (size_t)((length + constants->length_size) / constants->block_size) + 1;
 }
 
-/* --- the parts of the bank that the column's refilling lanes also stand on (bank.c) --- */
+/* --- parts of the bank (bank.c) that batches use for their leftovers --- */
 
-/* Whole blocks in a row; `last` marks the one block of a BLAKE2b message that must be flagged. */
+/* Consecutive whole blocks; `last` marks the last block of a BLAKE2b message. */
 typedef struct pm_segment {
     const uint8_t *source;
     size_t blocks;
     int last;
 } pm_segment;
 
-/* What a lane has still to take in: `now`, and then `next`, either of which may be empty. */
+/* The remaining input of a lane: `now`, then `next`; either may be empty. */
 typedef struct pm_cursor {
     pm_segment now;
     pm_segment next;
 } pm_cursor;
 
-/* Runs all lanes in `live` (each with a non-empty `now`) as far as the one that needs a new segment first. Returns the lanes
- * that have nothing left. */
+/* Runs all lanes in `live`, each with a non-empty `now`, until the first one needs a new segment. Returns the lanes without
+ * remaining input. */
 uint32_t pm_bank_step(pm_bank *bank, pm_cursor cursors[], uint32_t live);
 
-/* Pads what is pending in the lane's buffer; the segment returned completes the message. */
+/* Pads the pending data in the lane's buffer and returns the last segment of the message. */
 pm_segment pm_bank_pad(pm_bank *bank, unsigned lane);
 
-/* Writes the digest that the lane's state holds. */
+/* Writes the digest of the lane's state. */
 void pm_bank_extract(const pm_bank *bank, unsigned lane, uint8_t *out);
 
 static inline uint8_t *pm_bank_buffer(pm_bank *bank, unsigned lane)
 {
-    return bank->buffer + (size_t)lane * 2 * bank->facts->block_size;
+    return bank->buffer + (size_t)lane * 2 * bank->constants->block_size;
 }
 
 #endif

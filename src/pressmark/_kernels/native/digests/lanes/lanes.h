@@ -1,11 +1,11 @@
-/* Message digests several at a time: one message per lane of a vector register.
+/* Message digests, several at a time: one message in each lane of a vector register.
  *
- * Two doors on the same compression functions:
- *   pm_digest_column  digests of many short messages in one packed column;
- *   pm_bank           a streaming digest per lane, fed buffers of any length.
+ * Two interfaces to the same compression functions:
+ *   pm_digest_column  digests of many short messages in one column;
+ *   pm_bank           a streaming digest in each lane, updated with buffers of any length.
  *
- * Nothing here allocates, locks, raises or knows Python. All functions are safe to call from several threads at once, as long
- * as two threads do not share a bank. Arguments are trusted: the callers above validate them.
+ * Nothing here allocates, locks, raises or uses Python. Several threads may call all functions at the same time, but must not
+ * share a bank. Arguments are trusted: the callers validate them.
  */
 #ifndef PRESSMARK_LANES_H
 #define PRESSMARK_LANES_H
@@ -33,42 +33,41 @@ typedef enum {
     PM_ALGORITHMS
 } pm_algorithm;
 
-/* In rising order: a machine that runs one level runs all those before it. */
+/* In ascending order: a machine that supports a level supports all levels before it. */
 typedef enum { PM_PORTABLE = 0, PM_AVX2, PM_AVX512, PM_LEVELS } pm_level;
 
 #define PM_MAXIMUM_LANES 16
 #define PM_MAXIMUM_DIGEST_SIZE 64
 
-/* Both are 0 for a number that names no algorithm. */
+/* Both return 0 for an unknown algorithm. */
 size_t pm_digest_size(pm_algorithm algorithm);
 size_t pm_block_size(pm_algorithm algorithm);
 
-/* The highest level that this build contains and this processor and operating system can run. A higher level than this one
- * must not be asked for: its code would stop at an illegal instruction. Lower ones may, which is how they are tested. */
+/* Returns the highest level that this build, processor and operating system support. Higher levels must not be used, since
+ * their instructions are illegal. Lower levels may be used, for example in tests. */
 pm_level pm_best_level(void);
 
-/* Whether this processor permutes single bytes in registers of 64 bytes. This came later than the rest of AVX-512, so the
- * level alone does not promise it. */
+/* Whether this processor permutes single bytes in registers of 64 bytes (VBMI), which not all AVX-512 processors support. */
 int pm_permutes_bytes(pm_level level);
 
 /* Whether this processor has SHA-1 and SHA-256 as instructions. */
 int pm_sha_extensions(void);
 
-/* "portable", "avx2", "avx512"; NULL for a number that names no level. */
+/* "portable", "avx2" or "avx512"; NULL for an unknown level. */
 const char *pm_level_name(pm_level level);
 
-/* Messages that run side by side: 1 to PM_MAXIMUM_LANES; 0 when this build does not contain the level. */
+/* The number of lanes: 1 to PM_MAXIMUM_LANES, or 0 if this build does not contain the level. */
 unsigned pm_lanes(pm_level level, pm_algorithm algorithm);
 
-/* Digests of `count` messages in a packed column: message i is data[offsets[i] .. offsets[i + 1]). There are count + 1
- * offsets, never falling; the first need not be 0, so that a part of a column can be given. Writes count * pm_digest_size
- * bytes at `out`, message order. Reads nothing outside data[offsets[0] .. offsets[count]); `data` may be NULL when that is
- * empty. `out` must not overlap the column. */
+/* Computes the digests of `count` messages in a column: message i is data[offsets[i] .. offsets[i + 1]). The count + 1 offsets
+ * are ascending; the first need not be 0, so part of a column can be passed. Writes count * pm_digest_size bytes to `out`, in
+ * the order of the messages. Reads nothing outside data[offsets[0] .. offsets[count]); `data` may be NULL if that is empty.
+ * `out` must not overlap the column. */
 void pm_digest_column(pm_level level, pm_algorithm algorithm, const uint8_t *data, const int64_t *offsets, int64_t count,
                       uint8_t *out);
 
-/* The streaming digests of up to PM_MAXIMUM_LANES messages. Owned by the caller, aligned to 64 bytes, never to be looked into;
- * the size does not depend on level or algorithm. Plain memory: nothing to release, may be copied with memcpy. */
+/* The streaming digests of up to PM_MAXIMUM_LANES messages. The caller owns the bank, aligned to 64 bytes; its members are
+ * private. Its size does not depend on level or algorithm. It is plain memory: nothing to release, and memcpy copies it. */
 #if defined(_MSC_VER)
 #define PM_ALIGNED_64 __declspec(align(64))
 #else
@@ -76,36 +75,35 @@ void pm_digest_column(pm_level level, pm_algorithm algorithm, const uint8_t *dat
 #endif
 
 #define PM_BANK_STATE_SIZE 512   /* 8 words of state, a register of 64 bytes each */
-#define PM_BANK_BUFFER_SIZE 2048 /* two blocks a lane: 16 * 2 * 64, or 8 * 2 * 128 */
+#define PM_BANK_BUFFER_SIZE 2048 /* two blocks for each lane: 16 * 2 * 64, or 8 * 2 * 128 */
 
 typedef struct {
     PM_ALIGNED_64 uint8_t state[PM_BANK_STATE_SIZE];
     uint8_t buffer[PM_BANK_BUFFER_SIZE];
-    uint64_t compressed[PM_MAXIMUM_LANES]; /* bytes of the message that the state has taken in */
-    uint32_t pending[PM_MAXIMUM_LANES];    /* bytes of the message that wait in the buffer */
+    uint64_t compressed[PM_MAXIMUM_LANES]; /* compressed bytes of the message */
+    uint32_t pending[PM_MAXIMUM_LANES];    /* bytes of the message in the buffer */
     const struct pm_kernel *kernel;
-    const struct pm_facts *facts;
+    const struct pm_constants *constants;
 } pm_bank;
 
-/* sizeof(pm_bank), for callers that do not read this header. */
+/* Returns sizeof(pm_bank), for callers that do not include this header. */
 size_t pm_bank_size(void);
 
-/* Chooses level and algorithm, and starts all lanes. */
+/* Sets level and algorithm, and starts all lanes. */
 void pm_bank_init(pm_bank *bank, pm_level level, pm_algorithm algorithm);
 
-/* Begins a new message in one lane; what the lane held is forgotten. */
+/* Starts a new message in one lane and discards the previous one. */
 void pm_bank_start(pm_bank *bank, unsigned lane);
 
-/* Appends data[lane][0 .. lengths[lane]) to each lane's message; both arrays have pm_lanes entries. With length 0 the lane
- * rests and its pointer is not looked at. The buffers are free again on return. Fastest when all lengths are equal and
- * multiples of the block: a lane that has no more whole blocks idles until the longest is through. */
+/* Appends data[lane][0 .. lengths[lane]) to the message of each lane; both arrays have pm_lanes entries. The pointer of a lane
+ * with length 0 is ignored. The buffers may be reused on return. This is fastest if all lengths are equal and multiples of the
+ * block size: a lane without whole blocks is idle until the longest one ends. */
 void pm_bank_update(pm_bank *bank, const uint8_t *const data[], const size_t lengths[]);
 
-/* Writes the digest of one lane's message, pm_digest_size bytes. The lane then stands as after pm_bank_start; the other lanes
- * are not disturbed. */
+/* Writes the digest of one lane's message, pm_digest_size bytes, and restarts the lane. Other lanes are not affected. */
 void pm_bank_finish(pm_bank *bank, unsigned lane, uint8_t *out);
 
-/* The same for every lane whose bit (1 << lane) is set, at the price of one. out[lane] is looked at for those lanes only. */
+/* The same for each lane whose bit (1 << lane) is set, at the cost of one. out[lane] is used for these lanes only. */
 void pm_bank_finish_many(pm_bank *bank, uint32_t lanes, uint8_t *const out[]);
 
 #ifdef __cplusplus

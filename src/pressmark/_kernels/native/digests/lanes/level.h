@@ -1,4 +1,4 @@
-/* One level, whole: a level file sets PM_LANES_32, PM_LANES_64 and PM_KERNELS, selects its instructions, and includes this. */
+/* One level. A level file defines PM_LANES_32, PM_LANES_64 and PM_KERNELS, selects its instructions, and includes this file. */
 #include "vectors.h"
 
 #define PM_WORD_BITS 32
@@ -12,7 +12,7 @@
 #include "sha256.h"
 #include "sha512.h"
 
-/* name, compression, word bits, state bits (2^n words hold the state), digest size, big-endian, BLAKE2b */
+/* name, compression, word bits, state bits (the state has 2^n words), digest size, big-endian, BLAKE2b */
 #define DIGEST_GROUP(name, family, bits, state_bits, size, big_endian, blake2b) \
     static void group_##name(const pm_group *group) \
     { \

@@ -1,9 +1,9 @@
-/* Registers of 64 bytes. setuptools has no flags for one file, so the file selects its instructions itself. */
+/* Registers of 64 bytes. setuptools has no flags for single files, so this file selects its instructions. */
 #include "kernel.h"
 
 #if PM_HAVE_X86_LEVELS
 
-/* System headers first, so that they are read as everywhere else. */
+/* System headers first, so that the target does not apply to them. */
 #include <string.h>
 
 #if defined(__clang__)
@@ -26,5 +26,5 @@
 
 #endif
 
-/* ISO C wants at least one declaration, also where there is no such level. */
+/* ISO C requires at least one declaration, even without this level. */
 typedef int pm_level_avx512_is_not_empty;

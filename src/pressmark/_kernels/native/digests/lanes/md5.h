@@ -5,7 +5,7 @@
 #define MD5_H(x, y, z) ((x) ^ (y) ^ (z))
 #define MD5_I(x, y, z) ((y) ^ ((x) | ~(z)))
 
-/* The sum is bracketed so that only the function's value waits for the step before: MD5 is one long chain. */
+/* The brackets make only the value of the function depend on the previous step: MD5 is one long chain. */
 #define MD5_STEP(function, a, b, c, d, word, shift, sine) \
     do { \
         a = function(b, c, d) + (a + (words[word] + UINT32_C(sine))); \
@@ -86,7 +86,7 @@ PM_NEVER_INLINE void compress_md5(void *memory, const pm_run *run)
         MD5_STEP(MD5_I, d, a, b, c, 11, 10, 0xbd3af235);
         MD5_STEP(MD5_I, c, d, a, b,  2, 15, 0x2ad7d2bb);
         MD5_STEP(MD5_I, b, c, d, a,  9, 21, 0xeb86d391);
-        /* An idle lane takes in nothing: adding zero keeps its state. */
+        /* Adding zero keeps the state of idle lanes. */
         state[0] += a & live;
         state[1] += b & live;
         state[2] += c & live;

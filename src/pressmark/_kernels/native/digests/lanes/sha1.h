@@ -4,7 +4,7 @@
 #define SHA1_PARITY(x, y, z) ((x) ^ (y) ^ (z))
 #define SHA1_MAJORITY(x, y, z) (((x) & (y)) ^ ((x) & (z)) ^ ((y) & (z)))
 
-/* The names of the state turn from step to step, so that no value has to be moved. */
+/* The names of the state rotate from step to step, so that no value is moved. */
 #define SHA1_STEP(function, a, b, c, d, e, i, constant) \
     do { \
         e += (words[i] + UINT32_C(constant)) + function(b, c, d) + ROTATE_LEFT_32(a, 5); \
@@ -108,7 +108,7 @@ PM_NEVER_INLINE void compress_sha1(void *memory, const pm_run *run)
         SHA1_SCHEDULED_STEP(SHA1_PARITY, d, e, a, b, c, 13, 0xca62c1d6);
         SHA1_SCHEDULED_STEP(SHA1_PARITY, c, d, e, a, b, 14, 0xca62c1d6);
         SHA1_SCHEDULED_STEP(SHA1_PARITY, b, c, d, e, a, 15, 0xca62c1d6);
-        /* An idle lane takes in nothing: adding zero keeps its state. */
+        /* Adding zero keeps the state of idle lanes. */
         state[0] += a & live;
         state[1] += b & live;
         state[2] += c & live;

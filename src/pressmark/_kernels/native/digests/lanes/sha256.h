@@ -19,7 +19,7 @@ static const uint32_t sha256_constants[64] = {
 #define SHA256_SIGMA_0(x) (ROTATE_RIGHT_32(x, 7) ^ ROTATE_RIGHT_32(x, 18) ^ ((x) >> 3))
 #define SHA256_SIGMA_1(x) (ROTATE_RIGHT_32(x, 17) ^ ROTATE_RIGHT_32(x, 19) ^ ((x) >> 10))
 
-/* The names of the state turn from round to round, so that no value has to be moved. */
+/* The names of the state rotate from round to round, so that no value is moved. */
 #define SHA256_ROUND(a, b, c, d, e, f, g, h, i) \
     do { \
         h += SHA256_SUM_1(e) + SHA256_CHOOSE(e, f, g) + (words[i] + sha256_constants[round + (i)]); \
@@ -79,7 +79,7 @@ PM_NEVER_INLINE void compress_sha256(void *memory, const pm_run *run)
             SHA256_SCHEDULED_ROUND(c, d, e, f, g, h, a, b, 14);
             SHA256_SCHEDULED_ROUND(b, c, d, e, f, g, h, a, 15);
         }
-        /* An idle lane takes in nothing: adding zero keeps its state. */
+        /* Adding zero keeps the state of idle lanes. */
         state[0] += a & live;
         state[1] += b & live;
         state[2] += c & live;

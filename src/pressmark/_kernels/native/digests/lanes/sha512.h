@@ -31,7 +31,7 @@ static const uint64_t sha512_constants[80] = {
 #define SHA512_SIGMA_0(x) (ROTATE_RIGHT_64(x, 1) ^ ROTATE_BYTES_64(x, 1) ^ ((x) >> 7))
 #define SHA512_SIGMA_1(x) (ROTATE_RIGHT_64(x, 19) ^ ROTATE_RIGHT_64(x, 61) ^ ((x) >> 6))
 
-/* The names of the state turn from round to round, so that no value has to be moved. */
+/* The names of the state rotate from round to round, so that no value is moved. */
 #define SHA512_ROUND(a, b, c, d, e, f, g, h, i) \
     do { \
         h += SHA512_SUM_1(e) + SHA512_CHOOSE(e, f, g) + (words[i] + sha512_constants[round + (i)]); \
@@ -91,7 +91,7 @@ PM_NEVER_INLINE void compress_sha512(void *memory, const pm_run *run)
             SHA512_SCHEDULED_ROUND(c, d, e, f, g, h, a, b, 14);
             SHA512_SCHEDULED_ROUND(b, c, d, e, f, g, h, a, 15);
         }
-        /* An idle lane takes in nothing: adding zero keeps its state. */
+        /* Adding zero keeps the state of idle lanes. */
         state[0] += a & live;
         state[1] += b & live;
         state[2] += c & live;

@@ -1,4 +1,4 @@
-/* Loading, padding and storing for words of PM_WORD_BITS; level.h includes this once for 32 and once for 64. */
+/* Loading, padding and storing words of PM_WORD_BITS; level.h includes this file for 32 and for 64. */
 
 #define NAMED(name) JOIN(name, PM_WORD_BITS)
 #define WORD JOIN(JOIN(uint, PM_WORD_BITS), _t)
@@ -57,7 +57,7 @@ PM_ALWAYS_INLINE VECTOR NAMED(swap_bytes)(VECTOR x)
 #elif VECTOR_BYTES == 32
     return (VECTOR)SHUFFLE_ONE(BYTES, (BYTES)x, NAMED(SWAPPED_)(0), NAMED(SWAPPED_)(16));
 #else
-    /* SSE2 has no byte shuffle. For a plain word, compilers know these shifts as one instruction. */
+    /* SSE2 has no byte shuffle. For a plain word, compilers recognise these shifts as one instruction. */
 #if PM_WORD_BITS == 64
     x = (x >> 32) | (x << 32);
     x = ((x >> 16) & 0x0000ffff0000ffff) | ((x & 0x0000ffff0000ffff) << 16);
@@ -69,10 +69,10 @@ PM_ALWAYS_INLINE VECTOR NAMED(swap_bytes)(VECTOR x)
 #endif
 }
 
-/* Interleaves the first half of the rows with the second half. Write the place of a word as a binary number: bits of the row,
- * bits of the part of 16 bytes in the row, bits of the cell in the part. Interleaving cells makes the highest bit of the row
- * the lowest of the cell, and the highest of the cell the lowest of the row; interleaving parts does the same with the part.
- * So rows and columns change places bit by bit. */
+/* Interleaves the first half of the rows with the second half. The position of a word is a binary number: bits of the row, bits
+ * of the part of 16 bytes in the row, bits of the cell in the part. Interleaving cells makes the highest bit of the row the
+ * lowest of the cell, and the highest of the cell the lowest of the row; interleaving parts does the same with the part. This
+ * transposes rows and columns bit by bit. */
 #if LANES > 1
 DEFINE_INTERLEAVE(NAMED(interleave_cells), VECTOR, SHAPED(CELLS_LOW_), SHAPED(CELLS_HIGH_))
 #endif
@@ -80,11 +80,11 @@ DEFINE_INTERLEAVE(NAMED(interleave_cells), VECTOR, SHAPED(CELLS_LOW_), SHAPED(CE
 DEFINE_INTERLEAVE(NAMED(interleave_parts), VECTOR, SHAPED(PARTS_LOW_), SHAPED(PARTS_HIGH_))
 #endif
 
-/* Word i of each lane's block into words[i]. */
+/* Loads word i of each lane's block into words[i]. */
 PM_ALWAYS_INLINE void NAMED(load_block)(VECTOR words[16], const uint8_t *const source[], size_t offset, int swapped)
 {
-    /* Row after row the blocks of all lanes, 16 / LANES rows a lane. After all bits of cell and part have become bits of the
-     * row, those of the part stand below those of the cell, in rows as in columns: hence the turned numbers. */
+    /* The rows are the blocks of all lanes, 16 / LANES rows for each lane. After the transposition the bits of the part are
+     * below those of the cell, in rows and columns, which TURNED corrects. */
     VECTOR rows[16];
     UNROLL
     for (int row = 0; row < 16; row++)
@@ -109,7 +109,7 @@ PM_ALWAYS_INLINE void NAMED(load_block)(VECTOR words[16], const uint8_t *const s
     }
 }
 
-/* One digest after the other from a state: only the cells change places, then each part of 16 bytes goes where it belongs. */
+/* Stores the digests of a state: transposes the cells, then stores each part of 16 bytes. */
 PM_ALWAYS_INLINE void NAMED(store_digests)(const VECTOR state[], int state_bits, int swapped, size_t digest_size,
                                            const uint16_t *members, uint8_t *out)
 {
@@ -138,14 +138,14 @@ PM_ALWAYS_INLINE void NAMED(store_digests)(const VECTOR state[], int state_bits,
     }
 }
 
-/* One block of a padded message: `kept` bytes from `source`, what the marker table says, and the length field if it is the
- * last. A whole block is read and what belongs to the next message masked away, so that nothing branches on the length. */
+/* Writes one block of a padded message: `kept` bytes from `source`, the marker, and the length field in the last block. Reads a
+ * whole block and masks the bytes of the next message, so that nothing branches on the length. */
 PM_ALWAYS_INLINE void NAMED(pad_block)(uint8_t *block, const uint8_t *source, size_t kept, const uint8_t *marker,
                                        const uint8_t *end, uint64_t length_field)
 {
     uint8_t copy[BLOCK_BYTES];
     if (end - source < BLOCK_BYTES) {
-        /* Near the end of the column a whole block must not be read. */
+        /* Near the end of the column a whole block cannot be read. */
         memset(copy, 0, BLOCK_BYTES);
         memcpy(copy, source, kept);
         source = copy;
@@ -158,7 +158,7 @@ PM_ALWAYS_INLINE void NAMED(pad_block)(uint8_t *block, const uint8_t *source, si
         memcpy(&padding, marker + at, PAD_BYTES);
         content = (content & mask) | padding;
         if (at == BLOCK_BYTES - PAD_BYTES) {
-            /* Not stored as a number: loading it back as part of a vector would stall. */
+            /* Not stored as a number, since loading it as part of a vector would stall. */
             memcpy(&place, last_place + 64 - PAD_BYTES, PAD_BYTES);
             content |= place & length_field;
         }
@@ -166,7 +166,7 @@ PM_ALWAYS_INLINE void NAMED(pad_block)(uint8_t *block, const uint8_t *source, si
     }
 }
 
-/* Block number `behind` of each lane's message into `blocks`; `closing` is the last one. */
+/* Writes block number `behind` of each lane's message to `blocks`; `closing` marks the last block. */
 PM_ALWAYS_INLINE void NAMED(pad_lanes)(const pm_group *group, uint8_t *blocks, pm_run *run, size_t behind, int closing,
                                        int swapped, int blake2b)
 {
@@ -181,7 +181,7 @@ PM_ALWAYS_INLINE void NAMED(pad_lanes)(const pm_group *group, uint8_t *blocks, p
         const uint8_t *marker = blake2b ? zeros : marker_bytes + 128 - kept;
         uint64_t field = 0;
         if (behind > 0 || !closing) {
-            /* The message may end in the block before, or fill this one: no bytes here, or no marker. */
+            /* The message may end in the previous block (no bytes here) or fill this one (no marker here). */
             const int64_t remaining = length - (int64_t)behind * BLOCK_BYTES;
             kept = remaining <= 0 ? 0 : remaining < BLOCK_BYTES ? (size_t)remaining : BLOCK_BYTES;
             source = remaining <= 0 ? end : source + behind * BLOCK_BYTES;
@@ -198,7 +198,7 @@ PM_ALWAYS_INLINE void NAMED(pad_lanes)(const pm_group *group, uint8_t *blocks, p
     run->last = closing ? run->live : 0;
 }
 
-/* Digests of one full set of lanes. Everything but the group is a constant where this is inlined. */
+/* Computes the digests of one full set of lanes. All other parameters are constants after inlining. */
 PM_ALWAYS_INLINE void NAMED(digest_group)(const pm_group *group, void (*compress)(void *, const pm_run *), int state_bits,
                                           size_t digest_size, int big_endian, int blake2b)
 {
@@ -207,7 +207,7 @@ PM_ALWAYS_INLINE void NAMED(digest_group)(const pm_group *group, void (*compress
     VECTOR state[PM_STATE_WORDS];
     pm_run run;
     for (int i = 0; i < 1 << state_bits; i++)
-        state[i] = NAMED(splat)((WORD)group->facts->initial[i]);
+        state[i] = NAMED(splat)((WORD)group->constants->initial[i]);
     run.live = (1u << LANES) - 1;
 
     if (group->blocks == 1) {
@@ -216,7 +216,7 @@ PM_ALWAYS_INLINE void NAMED(digest_group)(const pm_group *group, void (*compress
     } else {
         const size_t direct = group->blocks - 2;
         if (direct > 0) {
-            /* All blocks but the last two are whole in every lane, and are read where they lie. */
+            /* All blocks except the last two are whole in each lane and are read in place. */
             for (int lane = 0; lane < LANES; lane++) {
                 run.source[lane] = group->data + group->offsets[group->members[lane]];
                 run.counter[lane] = BLOCK_BYTES;
