@@ -117,8 +117,8 @@ def test_many_spellings_of_one_directory(implementation: Implementation) -> None
     paths = [f"{name}/{last}/z".encode() for last in "xyX" for name in names]
     tree = tree_of(paths)
     assert tree.levels == (1024, 3072, 3072)
-    assert tree.fans == ((1, 3072), (3, 1024), (1024, 1))
-    assert tree.firsts == ((3, 1024),)
+    assert tree.fan_out == ((1, 3072), (3, 1024), (1024, 1))
+    assert tree.top_level == ((3, 1024),)
     assert tree.largest[:2] == (("", 1024), ("ABCDEFGHIJ", 3))
 
 
@@ -126,8 +126,8 @@ def test_crowds(twins: tuple[Implementation, Implementation]) -> None:
     """Directories of more entries than are counted in a table, which only one of the twins has."""
     with use(twins[0]):
         tree = tree_of([b"a/%d" % number for number in range(70_000)] + [b"b/%d" % number for number in range(3)])
-    assert tree.fans == ((2, 1), (3, 1), (70_000, 1))
-    assert tree.firsts == ((3, 1), (70_000, 1))
+    assert tree.fan_out == ((2, 1), (3, 1), (70_000, 1))
+    assert tree.top_level == ((3, 1), (70_000, 1))
     assert tree.largest == (("a", 70_000), ("b", 3), ("", 2))
 
 
@@ -143,7 +143,7 @@ def test_deep_paths(implementation: Implementation) -> None:
     tree = tree_of([deep, deep[:-1] + b"X", deep[:-2], b"X" + deep[1:]])
     assert len(tree.levels) == 100_000
     assert tree.directories == 200_001
-    assert tree.fans == ((1, 199_997), (2, 2))
+    assert tree.fan_out == ((1, 199_997), (2, 2))
     assert tree.largest[:3] == (("", 2), ("X", 1), ("X/x", 1))
 
 

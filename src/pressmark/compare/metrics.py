@@ -109,12 +109,12 @@ def fan_out(tree: Tree, limit: int | None) -> FanOut:
 
     :param limit: more than so many are over the limit
     """
-    spread = distribution(tree.fans)
+    spread = distribution(tree.fan_out)
     rows = []
     low = 1
     while low <= spread.max:
         high = 2 * low - 1
-        rows.append((low, high, sum(times for entries, times in tree.fans if low <= entries <= high)))
+        rows.append((low, high, sum(times for entries, times in tree.fan_out if low <= entries <= high)))
         low *= 2
     return FanOut(
         directories=spread.count,
@@ -132,10 +132,10 @@ def fan_out(tree: Tree, limit: int | None) -> FanOut:
 
 def first_segments(tree: Tree) -> FirstSegments:
     """Return how paths are spread over the directories directly below the root."""
-    spread = distribution(tree.firsts)
-    paths = sum(held * times for held, times in tree.firsts)
+    spread = distribution(tree.top_level)
+    paths = sum(held * times for held, times in tree.top_level)
     half = so_far = 0
-    for held, times in reversed(tree.firsts):
+    for held, times in reversed(tree.top_level):
         # So many of these are enough, or all of them are not.
         wanted = min(times, -(-max(paths - 2 * so_far, 0) // (2 * held)))
         half += wanted
