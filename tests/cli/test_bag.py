@@ -99,7 +99,7 @@ def test_without_a_subcommand_there_is_help(run: Run) -> None:
         (["bag", "create", "nowhere"], "nowhere: No such file or directory"),
         (["bag", "create", "nowhere", "-o", "new"], "nowhere: No such file or directory"),
         (["bag", "create", "files/b"], "files/b: not a directory"),
-        (["bag", "create", "files", "-a", "md6"], "algorithm 'md6': unknown; known are .*"),
+        (["bag", "create", "files", "-a", "md6"], "algorithm 'md6': unknown; choose from .*"),
         (
             ["bag", "create", "files", "files/b"],
             "several SOURCE require -o DESTINATION, the directory of the new bag",
@@ -578,7 +578,7 @@ def test_validate_with_a_ledger(run: Run, bag: Path, tmp_path: Path) -> None:
     assert run("bag", "validate", "bag").returncode == 1
     (tmp_path / "noledger").write_text("nonsense")
     done = run("bag", "validate", "bag", "--ledger", "noledger")
-    assert (done.stdout, done.stderr, done.returncode) == (b"", b"pressmark: noledger: it is not a ledger\n", 2)
+    assert (done.stdout, done.stderr, done.returncode) == (b"", b"pressmark: noledger: not a ledger\n", 2)
 
 
 def test_threads_and_order(run: Run, bag: Path) -> None:
@@ -599,9 +599,9 @@ def test_validate_interrupted(call: Call, bag: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("pressmark.bagit.validation.validate.hash_files", interrupted)
     result = call("bag", "validate", "bag")
     assert result.exit_code == 128 + signal.SIGINT
-    assert result.stderr == "pressmark: interrupted; it begins anew next time (with --ledger FILE it would go on)\n"
+    assert result.stderr == "pressmark: interrupted; use --ledger FILE to make a run resumable\n"
     result = call("bag", "validate", "bag", "--ledger", "l")
-    assert result.stderr == "pressmark: interrupted; the same call goes on from l\n"
+    assert result.stderr == "pressmark: interrupted; run the same command to continue from l\n"
 
 
 @posix

@@ -65,7 +65,7 @@ def test_several_algorithms(run: Run, files: Path) -> None:
     done = run("hash", "files/b", "-a", "sha256", "-a", "md5", "--format", "coreutils")
     assert (done.stdout, done.returncode) == (b"", 2)
     assert done.stderr.decode().strip() == (
-        "pressmark: --format coreutils: it holds one algorithm; use bsd or json for several"
+        "pressmark: --format coreutils supports one algorithm; use bsd or json for several"
     )
 
 
@@ -83,11 +83,11 @@ def test_json(run: Run, files: Path) -> None:
     ("call", "line"),
     [
         (["hash"], "missing argument 'PATH...' (see 'pressmark hash --help')"),
-        (["hash", "x", "-a", "md6"], "algorithm 'md6': unknown; known are md5, .*"),
-        (["hash", "x", "--ledger", "files/a"], "files/a: it is not a ledger"),
+        (["hash", "x", "-a", "md6"], "algorithm 'md6': unknown; choose from md5, .*"),
+        (["hash", "x", "--ledger", "files/a"], "files/a: not a ledger"),
         (["hash", "x", "-o", "nowhere/x"], "nowhere/x: No such file or directory"),
         (["verify", "nowhere"], "nowhere: No such file or directory"),
-        (["verify", "files/b"], "files/b:1: expected a digest in hex, two blanks and a name"),
+        (["verify", "files/b"], "files/b:1: expected digest, two spaces and name"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
@@ -248,7 +248,7 @@ def test_verify_checks_the_manifest_first(run: Run, files: Path) -> None:
     (files / "a").write_bytes(b"changed")
     done = run("verify", "-", stdin=manifest + b"nonsense\n")
     assert (done.stdout, done.returncode) == (b"", 2)
-    assert done.stderr.startswith(b"pressmark: <stdin>:4: expected a digest in hex")
+    assert done.stderr.startswith(b"pressmark: <stdin>:4: expected digest, two spaces and name")
 
 
 def test_verify_of_nothing(run: Run, files: Path, tmp_path: Path) -> None:
@@ -258,7 +258,7 @@ def test_verify_of_nothing(run: Run, files: Path, tmp_path: Path) -> None:
         (tmp_path / "SUMS").write_bytes(manifest)
         done = run("verify", "SUMS")
         assert (done.stdout, done.returncode) == (b"", 1)
-        assert done.stderr == b"pressmark: SUMS: it names no file; nothing was verified\n"
+        assert done.stderr == b"pressmark: SUMS: manifest is empty; nothing was verified\n"
         assert run("verify", "SUMS", "--root", "files").returncode == 1
         assert run("verify", "SUMS", "--root", "empty").returncode == 0
 
@@ -331,6 +331,6 @@ def test_ctrl_c_says_how_to_go_on(call: Call, monkeypatch: pytest.MonkeyPatch, f
     for words in (("hash", "files"), ("verify", "files/SUMS")):
         result = call(*words)
         assert result.exit_code == 128 + signal.SIGINT
-        assert result.stderr == "pressmark: interrupted; it begins anew next time (with --ledger FILE it would go on)\n"
+        assert result.stderr == "pressmark: interrupted; use --ledger FILE to make a run resumable\n"
         result = call(*words, "--ledger", f"{words[0]}.ledger")
-        assert result.stderr == f"pressmark: interrupted; the same call goes on from {words[0]}.ledger\n"
+        assert result.stderr == f"pressmark: interrupted; run the same command to continue from {words[0]}.ledger\n"

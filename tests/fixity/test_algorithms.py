@@ -67,7 +67,7 @@ def test_aliases(given: str, name: str) -> None:
 @pytest.mark.parametrize("name", ["", "sha", "sha5", "crc32", "\u017fha256", "md5\n"])
 def test_unknown_algorithms(name: str) -> None:
     """An unknown name is an error that lists the known ones."""
-    with pytest.raises(AlgorithmError, match=r"unknown; known are md5, sha1, .*xxh128"):
+    with pytest.raises(AlgorithmError, match=r"unknown; choose from md5, sha1, .*xxh128"):
         algorithm_name(name)
 
 
@@ -75,5 +75,5 @@ def test_several_names() -> None:
     """Each algorithm is there once, in the order given; none is an error."""
     assert algorithm_names(["SHA-512", "md5", "sha512"]) == ("sha512", "md5")
     assert algorithm_names("md5") == ("md5",)
-    with pytest.raises(AlgorithmError, match="at least one"):
+    with pytest.raises(AlgorithmError, match="no algorithm given"):
         algorithm_names([])

@@ -20,22 +20,22 @@ SMALL, LONG = 5000, 3 * READ_SIZE + 17
 
 # Name of a file -> its size, and what is said of it; None for a digest of what it held.
 FILES: dict[str, tuple[int, str | None]] = {
-    "append-long": (LONG, f"it had {LONG} bytes and then {LONG + 4}"),
-    "append-small": (SMALL, f"it had {SMALL} bytes and then {SMALL + 4}"),
-    "append-empty": (0, "it had 0 bytes and then 4"),
+    "append-long": (LONG, f"size changed from {LONG} to {LONG + 4} bytes while read"),
+    "append-small": (SMALL, f"size changed from {SMALL} to {SMALL + 4} bytes while read"),
+    "append-empty": (0, "size changed from 0 to 4 bytes while read"),
     "chmod-long": (LONG, None),
     "chmod-small": (SMALL, None),
-    "delete-long": (LONG, "it was deleted while it was read"),
+    "delete-long": (LONG, "deleted while read"),
     "eio-long": (LONG, os.strerror(5)),
     "eio-small": (SMALL, os.strerror(5)),
     "late-long": (LONG, os.strerror(5)),
     "plain-long": (LONG, None),
     "plain-small": (SMALL, None),
-    "replace-long": (LONG, "it was replaced while it was read"),
-    "rewrite-long": (LONG, "it was written to while it was read"),
-    "rewrite-small": (SMALL, "it was written to while it was read"),
-    "truncate-long": (LONG, f"it had {LONG} bytes and then 10"),
-    "truncate-small": (SMALL, f"it had {SMALL} bytes and then 10"),
+    "replace-long": (LONG, "replaced while read"),
+    "rewrite-long": (LONG, "modified while read"),
+    "rewrite-small": (SMALL, "modified while read"),
+    "truncate-long": (LONG, f"size changed from {LONG} to 10 bytes while read"),
+    "truncate-small": (SMALL, f"size changed from {SMALL} to 10 bytes while read"),
 }
 
 

@@ -108,9 +108,9 @@ def test_damaged_records_are_read_again(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        (b"a file of mine\n", "it is not a ledger"),
-        (b"without line feed", "it is not a ledger"),
-        (b'12345678 {"pressmark_ledger": 1}\n', "it is not a ledger"),
+        (b"a file of mine\n", "not a ledger"),
+        (b"without line feed", "not a ledger"),
+        (b'12345678 {"pressmark_ledger": 1}\n', "not a ledger"),
     ],
 )
 def test_other_files_are_refused(tmp_path: Path, content: bytes, reason: str) -> None:
@@ -143,7 +143,7 @@ def test_other_runs_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 def test_two_writers(tmp_path: Path) -> None:
     """While one has it, no other may; afterwards one may."""
-    with opened(tmp_path / "l"), pytest.raises(LedgerError, match="another run has it open"):
+    with opened(tmp_path / "l"), pytest.raises(LedgerError, match="in use by another run"):
         opened(tmp_path / "l")
     opened(tmp_path / "l").close()
 
@@ -256,9 +256,9 @@ def test_interruption(implementation: Implementation, faults: str, tmp_path: Pat
     process.send_signal(signal.SIGINT)
     _, stderr = process.communicate(timeout=30)
     how = (
-        "the same call goes on from my.ledger"
+        "run the same command to continue from my.ledger"
         if with_ledger
-        else "it begins anew next time (with --ledger FILE it would go on)"
+        else "use --ledger FILE to make a run resumable"
     )
     assert (process.returncode, stderr.decode()) == (130, f"pressmark: interrupted; {how}\n")
     assert sorted(path.name for path in tmp_path.iterdir() if path.name != "reads") == (

@@ -110,16 +110,16 @@ def test_lines_of_others(line: str, path: bytes, algorithm: str) -> None:
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        ("", "expected a digest in hex, two blanks and a name"),
-        ("nonsense", "expected a digest in hex, two blanks and a name"),
-        (f"{MD5}", "expected a digest in hex, two blanks and a name"),
-        (f"{MD5}  ", "expected a digest in hex, two blanks and a name"),
-        (f"{MD5} a", "expected a digest in hex, two blanks and a name"),
-        (f"{MD5[1:]}  a", "the digest has 31 hex digits, those before have 32"),
-        (f"{SHA1}  a", "the digest has 40 hex digits, those before have 32"),
-        (f"\\{MD5}  a\\xb", "'\\x' is no escape"),
-        (f"\\{MD5}  a\\", "'\\' is no escape"),
-        (f"MD5 (a) = {MD5}", "expected a digest in hex, two blanks and a name"),
+        ("", "expected digest, two spaces and name"),
+        ("nonsense", "expected digest, two spaces and name"),
+        (f"{MD5}", "expected digest, two spaces and name"),
+        (f"{MD5}  ", "expected digest, two spaces and name"),
+        (f"{MD5} a", "expected digest, two spaces and name"),
+        (f"{MD5[1:]}  a", "digest has 31 hex digits, earlier ones have 32"),
+        (f"{SHA1}  a", "digest has 40 hex digits, earlier ones have 32"),
+        (f"\\{MD5}  a\\xb", "invalid escape '\\x'"),
+        (f"\\{MD5}  a\\", "invalid escape '\\'"),
+        (f"MD5 (a) = {MD5}", "expected digest, two spaces and name"),
     ],
 )
 def test_bad_lines(line: str, reason: str) -> None:
@@ -132,25 +132,25 @@ def test_bad_lines(line: str, reason: str) -> None:
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        ("abcd  a", "no algorithm has a digest of 4 hex digits"),
-        (f"MD6 (a) = {MD5}", "algorithm 'MD6': unknown; known are md5"),
-        (f"MD5 (a) = {SHA1}", "a digest of md5 has 32 hex digits"),
-        ("{", "not JSON"),
-        ("{}", 'expected an object with a "path"'),
-        ('{"path": "a"}', 'expected "digests", an object of at least one'),
-        ('{"path": "a", "digests": {"md5": "x"}}', "a digest of md5 has 32 hex digits"),
-        (f'{{"path": "", "digests": {{"md5": "{MD5}"}}}}', '"path" is a name that no file has'),
-        (f'{{"path": "\\ud800", "digests": {{"md5": "{MD5}"}}}}', '"path" holds a surrogate that stands for no byte'),
-        (f'{{"path": "a", "size": 1.5, "digests": {{"md5": "{MD5}"}}}}', '"size" is no whole number'),
+        ("abcd  a", "no algorithm with 4 hex digits"),
+        (f"MD6 (a) = {MD5}", "algorithm 'MD6': unknown; choose from md5"),
+        (f"MD5 (a) = {SHA1}", "expected 32 hex digits for md5"),
+        ("{", "invalid JSON"),
+        ("{}", 'expected an object with "path"'),
+        ('{"path": "a"}', '"digests" is not an object, or empty'),
+        ('{"path": "a", "digests": {"md5": "x"}}', "expected 32 hex digits for md5"),
+        (f'{{"path": "", "digests": {{"md5": "{MD5}"}}}}', '"path" is not a valid file name'),
+        (f'{{"path": "\\ud800", "digests": {{"md5": "{MD5}"}}}}', '"path" has an unpaired surrogate'),
+        (f'{{"path": "a", "size": 1.5, "digests": {{"md5": "{MD5}"}}}}', '"size" is not an integer'),
         (
             f'{{"path": "a", "digests": {{"md5": "{MD5}", "MD5": "{MD5}"}}}}',
-            "the digest 'MD5' is no text, or there twice",
+            "digest 'MD5' is not a string, or a duplicate",
         ),
         (
             f'{{"path": "a", "digests": {{"md5": "{MD5}", "md5": "{MD5}"}}}}',
-            "the key 'md5' is there twice",
+            "duplicate key 'md5'",
         ),
-        (f'{{"path": "a", "path": "b", "digests": {{"md5": "{MD5}"}}}}', "the key 'path' is there twice"),
+        (f'{{"path": "a", "path": "b", "digests": {{"md5": "{MD5}"}}}}', "duplicate key 'path'"),
     ],
 )
 def test_bad_first_lines(line: str, reason: str) -> None:
@@ -167,9 +167,9 @@ def test_algorithm_of_coreutils_lines() -> None:
     assert read(line)[0].digests == {"sha256": digest}
     assert read(line, ["b3"])[0].digests == {"blake3": digest}
     assert read(line, ["md5", "blake3"])[0].digests == {"blake3": digest}
-    with pytest.raises(ManifestError, match="a digest of 64 hex digits is not of sha512"):
+    with pytest.raises(ManifestError, match="digest of 64 hex digits is not sha512"):
         read(line, ["sha512"])
-    with pytest.raises(ManifestError, match="is not of sha256 or blake3"):
+    with pytest.raises(ManifestError, match="is not sha256 or blake3"):
         read(line, ["sha256", "blake3"])
     with pytest.raises(AlgorithmError):
         read(line, ["nope"])
@@ -190,7 +190,7 @@ def test_chosen_digests() -> None:
 
 def test_a_line_without_end() -> None:
     """A line is bounded, or a file without line feeds would be read into memory."""
-    with pytest.raises(ManifestError, match="M:1: the line has more than 1048576 bytes"):
+    with pytest.raises(ManifestError, match="M:1: line longer than 1048576 bytes"):
         read(b"a" * (1 << 21))
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pressmark.fixity import ManifestEntry, Verdict, hash_files, verify, walk
-from pressmark.fixity.verification import _Known
+from pressmark.fixity.verification import _PathSet
 from support.implementations import Implementation
 
 from .trees import make
@@ -58,8 +58,8 @@ def test_every_state(implementation: Implementation, tmp_path: Path) -> None:
     ]
     assert verdicts[0].algorithm == "md5"
     assert verdicts[0].expected == known[0].digests["md5"]
-    assert verdicts[0].message == f"its md5 is {verdicts[0].found}, expected {verdicts[0].expected}"
-    assert verdicts[1].message.startswith("it has 6 bytes, expected 2; its md5 is ")
+    assert verdicts[0].message == f"md5 is {verdicts[0].found}, expected {verdicts[0].expected}"
+    assert verdicts[1].message.startswith("size is 6 bytes, expected 2; md5 is ")
     assert [verdict.ok for verdict in verdicts] == [False] * 4 + [True, False]
 
 
@@ -102,12 +102,12 @@ def test_no_entries(tmp_path: Path) -> None:
     """An empty manifest is right about an empty directory."""
     assert list(verify([], tmp_path)) == []
     (tmp_path / "x").write_bytes(b"")
-    assert list(verify([], tmp_path)) == [Verdict(b"x", "new", kind="new", message="the manifest does not have it")]
+    assert list(verify([], tmp_path)) == [Verdict(b"x", "new", kind="new", message="not in the manifest")]
 
 
 def test_many_names_are_told_apart() -> None:
     """What is kept of a name tells it from all others, however often the table grew."""
-    known = _Known()
+    known = _PathSet()
     names = [b"%d" % number for number in range(5000)]
     assert not any(name in known for name in names)
     for name in names[::2] * 2:

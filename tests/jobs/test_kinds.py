@@ -306,7 +306,7 @@ def test_hashing_by_links_and_what_cannot_be(tmp_path: Path) -> None:
     work, summary = finished(tmp_path / "work", job, job.plan(tmp_path / "work"))
     assert summary.by_status == {"link": 1, "ok": 31}
     assert [one["path"] for one in failures(work)] == ["nowhere"]
-    with pytest.raises(JobError, match="there is no such directory"):
+    with pytest.raises(JobError, match="directory not found"):
         WorkFolder.create(tmp_path / "other", job, fixity.HashFiles("/none/of/that").plan(tmp_path / "other"))
     with pytest.raises(JobError, match="which the run reads; choose another one"):
         job.plan(tmp_path / "tree" / "work")

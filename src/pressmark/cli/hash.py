@@ -33,15 +33,15 @@ if TYPE_CHECKING:
 __all__ = ["hash_command"]
 
 EPILOG = """\
-Errors: every file without digest has one line on standard error that names it and says why; the others are hashed all
-the same. A file that is written to, replaced or deleted while it is read has no digest. Named pipes, sockets and
-devices are not opened. A directory that a link made its own descendant is listed and not entered again.
+Errors: each file that fails is reported on stderr, and the others are hashed. A file that is changed, replaced or
+deleted while it is read fails. Named pipes, sockets and devices are not opened. A directory that contains itself
+through a symbolic link is reported, and not entered again.
 
-Names are written byte for byte, in the manner of the format: coreutils and BSD escape line feeds and backslashes as
-sha512sum and b3sum do, JSON has octets that are not UTF-8 as the surrogates \\udc80 to \\udcff.
+Names: coreutils and BSD lines escape line feeds and backslashes like sha512sum and b3sum; in JSON, bytes that are not
+UTF-8 are the surrogates \\udc80 to \\udcff.
 
-Exit status: 0 all well (a pipe whose reader left is, too), 1 a file failed or writing did, 2 usage error
-(nothing was done), 130 interrupted.
+Exit status: 0 success (also if the reader of a pipe has closed it), 1 a file failed or the output could not be written,
+2 usage error, 130 interrupted.
 
 \b
 Examples:
@@ -53,32 +53,31 @@ Examples:
 
 
 @click.command("hash", epilog=EPILOG, short_help="Digests of files and trees.")
-# What cannot be read is a file that failed, below PATH and as PATH itself, and no reason to read none.
+# A PATH that cannot be read is a failed file, not a usage error.
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(readable=False, path_type=bytes))
 @run_options
 @click.option(
     "--format",
     "format_name",
     type=click.Choice(FORMATS),
-    help='Write lines as sha512sum does (coreutils; one algorithm only), as "sha512sum --tag" does (bsd), or JSON'
-    " objects with size and time of modification. Default: coreutils for one algorithm, bsd for several.",
+    help='Output format: lines like sha512sum (coreutils, one algorithm only), lines like "sha512sum --tag" (bsd), or'
+    " JSON objects with size and time of modification. Default: coreutils for one algorithm, bsd for several.",
 )
 @click.option(
     "--links",
     type=click.Choice(["follow", "skip", "refuse"]),
     default="follow",
     show_default=True,
-    help="Follow symbolic links, leave out those found below PATH, or list each as an error.",
+    help="Follow symbolic links, skip those below PATH, or report each as an error.",
 )
-@click.option("--special-files", is_flag=True, help="Read named pipes and devices, too, to their end.")
+@click.option("--special-files", is_flag=True, help="Read named pipes and devices to their end.")
 @click.option(
     "--output",
     "-o",
     metavar="OUTPUT",
     type=click.Path(readable=False, allow_dash=True),
-    help="Write to the file OUTPUT instead. It gets its name only when complete: when the run is interrupted nothing"
-    " has changed; with files that failed it is complete. Below PATH, OUTPUT and LEDGER themselves are left out;"
-    " an OUTPUT that is there and is named as PATH is refused.",
+    help="Write to the file OUTPUT instead of stdout. It is replaced when the run is complete, also if files failed; an"
+    " interrupted run leaves it unchanged. OUTPUT and LEDGER are skipped below PATH.",
 )
 @job_options
 def hash_command(
@@ -94,25 +93,23 @@ def hash_command(
     output: str | None,
     workers: Workers | None,
 ) -> int:
-    """Write the digests of every file named by PATH or below it to standard output.
+    """Print the digests of all files in PATH.
 
-    Without -a, the digest is SHA-512. However many algorithms are asked for, each file is read once. Directories are
-    gone through by the octets of the names in them, so that the output is the same every time; it does not depend on
-    the number of threads.
+    The default algorithm is SHA-512. Each file is read once, for any number of algorithms. The output is sorted by the
+    bytes of the names, and does not depend on the number of threads.
 
-    A long run can be made resumable: with --ledger, what was finished before an interruption, of whatever kind, is not
-    read again by the same call.
+    With --ledger a run is resumable: the same command does not read finished files again.
     """
     names = parse_algorithms(algorithms) or ("sha512",)
     chosen = format_name or ("coreutils" if len(names) == 1 else "bsd")
     if chosen == "coreutils" and len(names) > 1:
-        raise CallError("--format coreutils: it holds one algorithm; use bsd or json for several")
+        raise CallError("--format coreutils supports one algorithm; use bsd or json for several")
     _refuse_same(output, paths)
     if workers is not None:
         workers.refuse(
             (
                 ledger is not None,
-                "--ledger: with workers, --work and --resume continue a run; leave it out or",
+                "--ledger: with workers, use --work and --resume, or",
             ),
             (threads, "--threads: each worker has one thread;"),
             (read == "sequential", "--read sequential: workers read several files at the same time;"),
@@ -179,10 +176,10 @@ def _write_shared(
     lines: BufferedLines,
     reporter: FileProgress,
 ) -> None:
-    """Write what one process would write, hashed by workers."""
+    """Write the same output as one process, hashed by workers."""
     from pressmark.fixity.job import HashFiles
 
-    # Relative names need the working directory, on all machines.
+    # Relative paths require the working directory on all machines.
     root = os.path.abspath(os.sep) if all(map(os.path.isabs, paths)) else os.getcwd()
     job = HashFiles(root, **options)
     done = Progress(0, 0, 0)
@@ -205,10 +202,10 @@ def _write_shared(
 
 
 def _refuse_same(output: str | None, paths: tuple[bytes, ...]) -> None:
-    """Refuse to put digests in the place of a file that is to be hashed, which would be lost."""
+    """Check that the output does not replace a file to be hashed."""
     if output is None or not os.path.isfile(output):
         return
     for path in paths:
-        with contextlib.suppress(OSError, ValueError):  # reading it says why
+        with contextlib.suppress(OSError, ValueError):  # reading it reports the error
             if os.path.samefile(path, output):
                 raise CallError(f"{output}: input and output are the same file")

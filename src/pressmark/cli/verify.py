@@ -24,15 +24,15 @@ from pressmark.fixity import FORMATS, ManifestEntry, Verdict, read_manifest, ver
 
 __all__ = ["verify_command"]
 
-SPOOL = 1 << 24  # 16 MiB of a manifest from a pipe are held in memory, the rest in a temporary file
+SPOOL = 1 << 24  # a longer manifest from a pipe goes to a temporary file
 STATES = ("changed", "missing", "unreadable", "new")
 
 EPILOG = """\
-MANIFEST is checked whole before any file is read; a line that is none is named, and nothing is done. Its format is that
-of its first line: coreutils, BSD tags, or the JSON of "pressmark hash --format json".
+MANIFEST is parsed before any file is read; a malformed line ends the command. Its format is detected by the first line:
+coreutils, BSD tags, or the JSON of "pressmark hash --format json".
 
-Exit status: 0 every file is as MANIFEST says (and with --root there is no other), 1 one is not or reading failed, 2 the
-call or MANIFEST was wrong and nothing was done, 130 interrupted.
+Exit status: 0 all files match MANIFEST (and with --root, no other files exist), 1 a file does not match or cannot be
+read, 2 usage error or malformed MANIFEST, 130 interrupted.
 
 \b
 Examples:
@@ -48,24 +48,24 @@ Examples:
     "--root",
     metavar="DIR",
     type=click.Path(path_type=bytes),
-    help="Names in MANIFEST are below DIR, and files there that MANIFEST does not have are listed as new. Default: they"
-    " are below the current directory, and nothing is new.",
+    help="Names in MANIFEST are relative to DIR, and files in DIR but not in MANIFEST are reported as new. Default: the"
+    " current directory, without a search for new files.",
 )
 @run_options
 @click.option(
     "--format",
     "format_name",
     type=click.Choice(FORMATS),
-    help="MANIFEST's format, where its first line would mislead.",
+    help="Format of MANIFEST (default: detected by its first line).",
 )
 @click.option(
     "--links",
     type=click.Choice(["follow", "refuse"]),
     default="follow",
     show_default=True,
-    help="Follow symbolic links, or list each as unreadable.",
+    help="Follow symbolic links, or report each as unreadable.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object a problem, and last a summary.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON object for each problem, and a summary at the end.")
 def verify_command(
     manifest: str,
     root: bytes | None,
@@ -78,15 +78,14 @@ def verify_command(
     links: str,
     as_json: bool,
 ) -> int:
-    """Read every file that MANIFEST names and list those that are not as it says.
+    """Verify all files in MANIFEST, and print those that do not match.
 
-    Each of them is a line on standard output: "changed", "missing", "unreadable" or "new", and its name. What is not
-    printable in a name is escaped; --json gives it exactly. Without problems nothing is printed.
+    A problem is a line on stdout: "changed", "missing", "unreadable" or "new", and the name of the file. Unprintable
+    characters are escaped; --json prints names exactly. Without problems, nothing is printed.
 
-    The algorithm of a coreutils manifest is that of -a, or else follows from the length of the digests: 64 hex digits
-    are sha256, so that "-a blake3" is needed for what b3sum wrote. Of other manifests, -a chooses which digests are
-    checked. Where MANIFEST is "-", standard input is read. A manifest that names no file fails; an empty folder is
-    verified with --root.
+    The algorithm of a coreutils manifest is given by -a, or detected by the length of the digests: 64 hex digits are
+    sha256, so manifests of b3sum need "-a blake3". For other formats, -a selects the digests to verify. "-" reads
+    MANIFEST from stdin. An empty MANIFEST is an error, except with --root.
     """
     wanted = parse_algorithms(algorithms) or None
     counts: Counter[str] = Counter()
@@ -99,13 +98,13 @@ def verify_command(
 
         used = _checked(entries())
         if not used and root is None:
-            # A manifest that was cut off at its very beginning must not pass for one that was verified.
-            raise Failure(f"{source.name}: it names no file; nothing was verified")
+            # A truncated manifest must not be reported as verified.
+            raise Failure(f"{source.name}: manifest is empty; nothing was verified")
         file.seek(0)
         roots = [os.fsencode(manifest), root or b""]
-        # A ledger is for one set of algorithms, which a manifest need not have in every line.
+        # A ledger is for one set of algorithms.
         if ledger is not None and len(used) != 1:
-            raise CallError(f"--ledger: {source.name} does not have the same algorithms for every file")
+            raise CallError(f"--ledger: {source.name} has different algorithms for different files; leave out --ledger")
         journal = open_ledger(ledger, used[0] if used else (), roots)
         leave_out = {(status.st_dev, status.st_ino) for status in (source.status,) if status}
         if journal is not None:
@@ -113,7 +112,7 @@ def verify_command(
             status = journal.status()
             leave_out.add((status.st_dev, status.st_ino))
         sink = stack.enter_context(open_sink(None, None))
-        again = _Again(manifest, wanted, format_name, root)
+        again = _ManifestPaths(manifest, wanted, format_name, root)
         reporter = stack.enter_context(FileProgress(progress_mode(progress, sink), again.paths))
         try:
             for verdict in verify(
@@ -152,7 +151,7 @@ def _failed(counts: Counter[str]) -> bool:
 
 
 def _rewindable(source: Source, stack: contextlib.ExitStack) -> BinaryIO:
-    """Return the manifest as a file that can be read twice."""
+    """Return the manifest as a seekable file."""
     if source.size is not None and source.name != "<stdin>":
         return source.file
     spool = stack.enter_context(tempfile.SpooledTemporaryFile(SPOOL))  # noqa: SIM115 - the stack closes it
@@ -162,7 +161,7 @@ def _rewindable(source: Source, stack: contextlib.ExitStack) -> BinaryIO:
 
 
 def _checked(entries: Iterator[ManifestEntry]) -> list[tuple[str, ...]]:
-    """Read the whole manifest and return each set of algorithms that an entry has."""
+    """Parse the whole manifest, and return the different sets of algorithms of its entries."""
     found: dict[tuple[str, ...], None] = {}
     try:
         for entry in entries:
@@ -172,8 +171,8 @@ def _checked(entries: Iterator[ManifestEntry]) -> list[tuple[str, ...]]:
     return list(found)
 
 
-class _Again:
-    """The manifest's files once more, for their sizes."""
+class _ManifestPaths:
+    """The paths in the manifest, read again for the estimate of progress."""
 
     def __init__(
         self, manifest: str, wanted: tuple[str, ...] | None, format_name: str | None, root: bytes | None
@@ -184,9 +183,9 @@ class _Again:
         self._root = root or b""
 
     def paths(self) -> Iterator[bytes]:
-        """Give their paths; standard input cannot be read again."""
+        """Yield the paths; stdin cannot be read again."""
         if self._manifest == "-":
-            raise OSError("nothing to read again")
+            raise OSError("stdin cannot be read again")
         with open(self._manifest, "rb") as file:
             for entry in read_manifest(file, self._manifest, self._wanted, self._format):
                 yield os.path.join(self._root, entry.path)

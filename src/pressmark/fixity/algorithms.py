@@ -1,7 +1,7 @@
-"""The digest algorithms: their names, their sizes, and who computes one message alone.
+"""The digest algorithms: their names, sizes and implementations for a single message.
 
-The names are those of OCFL and BagIt. Everything comes from hashlib except BLAKE3 and the xxHash family, which the
-packages ``blake3`` and ``xxhash`` compute faster than anything that could be written here.
+The names are those of OCFL and BagIt. All algorithms are from hashlib, except BLAKE3 and the xxHash family, which are
+from the packages ``blake3`` and ``xxhash``.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ __all__ = ["ALGORITHMS", "Algorithm", "Hasher", "algorithm_name", "algorithm_nam
 
 
 class Hasher(Protocol):
-    """A digest that is being computed, as hashlib gives it."""
+    """The computation of a digest, as in hashlib."""
 
     def update(self, data: Any, /) -> object:
-        """Take in the bytes of ``data``."""
+        """Add the bytes of ``data``."""
 
     def hexdigest(self) -> str:
-        """Return the digest of what was taken in, in lower-case hex."""
+        """Return the digest in lower-case hex."""
 
 
 @dataclass(frozen=True)
 class Algorithm:
-    """One digest algorithm.
+    """A digest algorithm.
 
-    :ivar name: its official name
-    :ivar size: the digest's length in bytes
-    :ivar tag: its name in lines of the BSD format
-    :ivar make: begins a digest; the argument is how many threads one update may use (only BLAKE3 heeds it)
+    :ivar name: official name
+    :ivar size: length of a digest in bytes
+    :ivar tag: name in lines of the BSD format
+    :ivar make: returns a new :class:`Hasher`; the argument is the number of threads per update (BLAKE3 only)
     """
 
     name: str
@@ -44,8 +44,8 @@ class Algorithm:
 
 
 def _hashlib(name: str, _threads: int) -> Hasher:
-    # Fixity is no security: a FIPS build must still compute the md5 of an old manifest. The functions with names are
-    # ten times as quick to begin as hashlib.new, which counts where files are small.
+    # Not for security: a FIPS build must compute the md5 of an old manifest. The named functions start ten times faster
+    # than hashlib.new, which matters for small files.
     begin: Callable[..., Hasher] | None = getattr(hashlib, name, None)
     return hashlib.new(name, usedforsecurity=False) if begin is None else begin(usedforsecurity=False)
 
@@ -55,7 +55,7 @@ def _blake2b(size: int, _threads: int) -> Hasher:
 
 
 def _blake3(threads: int) -> Hasher:
-    # Imported when first used: most runs never need it.
+    # Imported on first use: most runs do not need it.
     import blake3
 
     made: Hasher = blake3.blake3(max_threads=threads)
@@ -101,7 +101,7 @@ _IGNORED = str.maketrans("", "", "-_/. ")
 
 
 def _key(name: str) -> str:
-    # ASCII only: what else lower-cases to a letter of a name is not for str.lower to say.
+    # ASCII only: str.lower maps other characters to ASCII letters.
     return name.lower().translate(_IGNORED) if name.isascii() else name
 
 
@@ -123,30 +123,30 @@ _BY_KEY: dict[str, str] = {_key(name): name for name in ALGORITHMS} | {
 
 
 def algorithm_name(name: str) -> str:
-    """Return the official name of the algorithm that is called ``name`` somewhere: ``SHA-256`` is ``sha256``.
+    """Return the official name of an algorithm: ``sha256`` for ``SHA-256``.
 
-    Case does not matter, nor do hyphens, underscores, slashes, full stops and blanks.
+    Case, hyphens, underscores, slashes, full stops and spaces are ignored.
 
-    :raises AlgorithmError: no algorithm is called so
+    :raises AlgorithmError: the algorithm is unknown
     """
     try:
         return _BY_KEY[_key(name)]
     except KeyError:
-        raise AlgorithmError(name, f"unknown; known are {', '.join(ALGORITHMS)}") from None
+        raise AlgorithmError(name, f"unknown; choose from {', '.join(ALGORITHMS)}") from None
 
 
 def algorithm_names(names: Iterable[str] | str) -> tuple[str, ...]:
-    """Return the official names of ``names``, each once, in the order given; a single :class:`str` is one name.
+    """Return the official names of ``names``, without repetition, in order; a :class:`str` is one name.
 
-    :raises AlgorithmError: one is unknown, this installation cannot compute it, or there is none
+    :raises AlgorithmError: an algorithm is unknown or not available, or ``names`` is empty
     """
     given = [names] if isinstance(names, str) else list(names)
     found = tuple(dict.fromkeys(map(algorithm_name, given)))
     if not found:
-        raise AlgorithmError("", "at least one algorithm is needed")
+        raise AlgorithmError("", "no algorithm given")
     for name in found:
         try:
             ALGORITHMS[name].make(1)
         except (ValueError, ImportError) as error:
-            raise AlgorithmError(name, f"not available here: {error}") from None
+            raise AlgorithmError(name, f"not available in this installation: {error}") from None
     return found

@@ -1,7 +1,7 @@
-"""Files to another place, and their digests: by copying (one read for both), by cloning, or by hard links.
+"""Copying, cloning or hard-linking files, with digests. A copy and its digests take one read.
 
-A copy keeps its original's permission bits and times. What goes wrong with an original is an outcome, as in
-:mod:`pressmark.fixity`; what goes wrong with the copy, such as a full disk, ends the run.
+A copy keeps the permission bits and times of the source. Errors of a source are outcomes, as in
+:mod:`pressmark.fixity`; errors of a target, such as a full disk, end the run.
 """
 
 from __future__ import annotations
@@ -29,26 +29,26 @@ from pressmark.generator_pool import GeneratorPool
 __all__ = ["MODES", "CopyTask", "Copying", "copy_file", "copy_files", "keep_status"]
 
 MODES = ("copy", "reflink", "hardlink", "auto")
-# Files that are under way or wait for those before them: enough for every thread, and few kilobytes.
+# Files in flight or waiting for those before them.
 LOOK_AHEAD = 256
-# A file of this size is worth a thread for each digest and one for writing, on blocks of a size worth handing over.
+# From this size, each digest and the writing have a thread.
 LARGE, LARGE_BLOCK = 1 << 25, 1 << 21  # 32 MiB, 2 MiB
 PROGRESS_EVERY = 0.1  # seconds
-QUICK = ("sha512",)  # the digests that a kernel computes while it copies a small file
-KEPT_BITS = 0o777  # of a mode: whose program it is to run as is not for a copy to say
+QUICK = ("sha512",)  # the digests that the kernel for small files computes
+KEPT_BITS = 0o777  # of the mode: not setuid, setgid and sticky
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
-# What the ioctl says where a file system cannot clone, or not from that one, or not a file like this.
+# Errors of the ioctl if these files cannot be cloned.
 _NO_CLONE = {errno.EOPNOTSUPP, errno.ENOTSUP, errno.EXDEV, errno.EINVAL, errno.ENOTTY, errno.ENOSYS, errno.EPERM}
 FICLONE = 0x40049409  # linux/fs.h
 _BY_DESCRIPTOR = {os.chmod, os.utime} <= os.supports_fd
 
 
 class CopyTask(NamedTuple):
-    """One file to be copied.
+    """A file to be copied.
 
-    :ivar source: a regular file, or a symbolic link to one where links are followed
-    :ivar target: where its copy goes; nothing is there, its directory is
+    :ivar source: a regular file, or a symbolic link to one if links are followed
+    :ivar target: path of the copy; it does not exist, but its directory does
     """
 
     source: bytes
@@ -56,7 +56,7 @@ class CopyTask(NamedTuple):
 
 
 class Copying(NamedTuple):
-    """An event: how files are copied from here on.
+    """An event: the copy mode of the run.
 
     :ivar mode: ``copy``, ``reflink`` or ``hardlink``
     """
@@ -68,11 +68,11 @@ Event = Finished | Progress | Copying
 
 
 class _Cancelled(Exception):
-    """The run that asked for this copy is over."""
+    """The run has ended."""
 
 
 def copy_files(
-    jobs: Iterable[CopyTask],
+    tasks: Iterable[CopyTask],
     algorithms: Sequence[str],
     *,
     mode: str = "copy",
@@ -81,44 +81,44 @@ def copy_files(
     links: str = "refuse",
     on_event: Callable[[Event], object] | None = None,
 ) -> Generator[Outcome, None, None]:
-    """Copy many files, each read once, and give their outcomes lazily, in the order of ``jobs``; paths are sources.
+    """Copy files, each read once, and yield their outcomes lazily, in order; their paths are those of the sources.
 
-    :param algorithms: of the digests
-    :param mode: ``copy``; ``reflink``: share the blocks until one of the two is written to, where the file system can;
-        ``hardlink``: one file under two names; ``auto``: reflink where that goes, else copy
-    :param threads: how many copy at a time; :data:`None` or 0 for as many as there are cores
-    :param read: ``parallel``, or ``sequential``: one file after another
-    :param links: ``refuse`` symbolic links, or ``follow`` them and copy what they lead to
+    :param algorithms: algorithms of the digests
+    :param mode: ``copy``; ``reflink``: clone files, which share blocks until they are changed; ``hardlink``: link
+        files; ``auto``: reflink if the file system supports it, otherwise copy
+    :param threads: number of threads; :data:`None` or 0 for one per core
+    :param read: ``parallel``, or ``sequential``: one file at a time
+    :param links: ``refuse`` symbolic links, or ``follow`` them and copy their targets
     :raises AlgorithmError: an algorithm is unknown
-    :raises BagError: files cannot be cloned or linked here
+    :raises BagError: files cannot be cloned or linked
     :raises OSError: a copy cannot be written
     """
     names = algorithm_names(algorithms)
     options = OpenOptions(links == "follow")
     workers = 1 if read == "sequential" else threads or os.cpu_count() or 1
-    tell = on_event or (lambda _event: None)
-    jobs = iter(jobs)
+    report = on_event or (lambda _event: None)
+    tasks = iter(tasks)
     if mode in ("reflink", "auto"):
-        first = next(jobs, None)
+        first = next(tasks, None)
         if first is None:
             return
-        jobs = chain([first], jobs)
+        tasks = chain([first], tasks)
         if mode == "auto":
             mode = "reflink" if _can_clone(first, options) else "copy"
-    tell(Copying(mode))
+    report(Copying(mode))
     if mode == "copy":
-        yield from _copy(jobs, names, options, workers, tell)
+        yield from _copy(tasks, names, options, workers, report)
         return
-    # What is hashed is the copy, so that its digest is right whatever becomes of the original.
+    # Hash the copy, so that its digests are correct even if the source changes.
     share = _clone if mode == "reflink" else _link
     sources: deque[bytes] = deque()
 
     def shared() -> Iterator[bytes | Outcome]:
-        for job in jobs:
-            sources.append(job.source)
-            yield share(job, options)
+        for task in tasks:
+            sources.append(task.source)
+            yield share(task, options)
 
-    outcomes = hash_files(shared(), names, workers, tell, links="refuse", read=read)
+    outcomes = hash_files(shared(), names, workers, report, links="refuse", read=read)
     try:
         for outcome in outcomes:
             yield outcome._replace(path=sources.popleft())
@@ -129,26 +129,26 @@ def copy_files(
 # --- clones and links -------------------------------------------------------------------------------------------------
 
 
-def _link(job: CopyTask, options: OpenOptions) -> bytes | Outcome:
-    """Give a file a second name, and return that."""
+def _link(task: CopyTask, options: OpenOptions) -> bytes | Outcome:
+    """Create a hard link, and return its path."""
     try:
-        source = os.path.realpath(job.source) if options.follow else job.source
+        source = os.path.realpath(task.source) if options.follow else task.source
         if (kind := options.refuses(os.lstat(source).st_mode)) is not None:
-            return failed_outcome(job.source, kind)
-        os.link(source, job.target, follow_symlinks=False)
+            return failed_outcome(task.source, kind)
+        os.link(source, task.target, follow_symlinks=False)
     except OSError as error:
         if error.errno in (errno.EXDEV, errno.EPERM, errno.EMLINK, errno.EOPNOTSUPP):
-            raise BagError(job.source, f"no hard link can be made of it: {error.strerror}; use copy") from None
-        if error.errno in (errno.ENOENT, errno.EACCES, errno.ELOOP) and not os.path.lexists(job.target):
-            return error_outcome(job.source, error.errno or 0, options)
+            raise BagError(task.source, f"cannot be hard-linked ({error.strerror}); use copy") from None
+        if error.errno in (errno.ENOENT, errno.EACCES, errno.ELOOP) and not os.path.lexists(task.target):
+            return error_outcome(task.source, error.errno or 0, options)
         raise
-    return job.target
+    return task.target
 
 
-def _can_clone(job: CopyTask, options: OpenOptions) -> bool:
-    """Return whether the target's file system can clone files, by trying it with the first."""
+def _can_clone(task: CopyTask, options: OpenOptions) -> bool:
+    """Return whether files can be cloned, by trying it with the first."""
     try:
-        cloned = _clone(job, options)
+        cloned = _clone(task, options)
     except BagError:
         return False
     if isinstance(cloned, bytes):
@@ -156,30 +156,30 @@ def _can_clone(job: CopyTask, options: OpenOptions) -> bool:
     return True
 
 
-def _clone(job: CopyTask, options: OpenOptions) -> bytes | Outcome:
-    """Let a new file share all blocks of another, and return its path."""
+def _clone(task: CopyTask, options: OpenOptions) -> bytes | Outcome:
+    """Clone a file, and return the path of the clone."""
     try:
-        source = os.open(job.source, options.flags)
+        source = os.open(task.source, options.flags)
     except OSError as error:
-        return error_outcome(job.source, error.errno or 0, options)
+        return error_outcome(task.source, error.errno or 0, options)
     try:
         status = os.fstat(source)
         if (kind := options.refuses(status.st_mode)) is not None:
-            return failed_outcome(job.source, kind, status=status)
-        target = os.open(job.target, _NEW, 0o600)
+            return failed_outcome(task.source, kind, status=status)
+        target = os.open(task.target, _NEW, 0o600)
         try:
             _ficlone(source, target)
         except OSError as error:
-            os.unlink(job.target)
+            os.unlink(task.target)
             if error.errno in _NO_CLONE:
-                raise BagError(job.source, f"it cannot be cloned: {error.strerror}; use copy or auto") from None
+                raise BagError(task.source, f"cannot be cloned ({error.strerror}); use copy or auto") from None
             raise
         finally:
             os.close(target)
-        keep_status(job.target, status)
+        keep_status(task.target, status)
     finally:
         os.close(source)
-    return job.target
+    return task.target
 
 
 def _ficlone(source: int, target: int) -> None:
@@ -191,8 +191,8 @@ def _ficlone(source: int, target: int) -> None:
 
 
 def keep_status(target: bytes | int, status: os.stat_result) -> None:
-    """Give a file or directory, or what a descriptor is open for, the permission bits and times of ``status``."""
-    # A file system may have none of its own. By contextlib, this would be much of what a small file costs.
+    """Set the permission bits and times of a file or directory, by path or descriptor, to those of ``status``."""
+    # Not supported by all file systems. Without contextlib, which is slow for small files.
     try:  # noqa: SIM105
         os.chmod(target, stat.S_IMODE(status.st_mode) & KEPT_BITS)
     except (PermissionError, NotImplementedError):
@@ -206,8 +206,8 @@ def keep_status(target: bytes | int, status: os.stat_result) -> None:
 # --- copies -----------------------------------------------------------------------------------------------------------
 
 
-class _Tally:
-    """What all threads have done so far, and whether they are to stop."""
+class _ByteCount:
+    """The bytes copied by all threads, and whether they must stop."""
 
     def __init__(self) -> None:
         self.bytes = 0
@@ -222,9 +222,13 @@ class _Tally:
 
 
 def _copy(
-    jobs: Iterator[CopyTask], names: Sequence[str], options: OpenOptions, workers: int, tell: Callable[[Event], object]
+    tasks: Iterator[CopyTask],
+    names: Sequence[str],
+    options: OpenOptions,
+    workers: int,
+    report: Callable[[Event], object],
 ) -> Generator[Outcome, None, None]:
-    tally = _Tally()
+    count = _ByteCount()
     files = failed = 0
     next_progress = monotonic() + PROGRESS_EVERY
     window: list[Future[Outcome]] = []
@@ -233,126 +237,126 @@ def _copy(
             more = True
             while more or window:
                 while more and len(window) < LOOK_AHEAD:
-                    job = next(jobs, None)
-                    if job is None:
+                    task = next(tasks, None)
+                    if task is None:
                         more = False
                     else:
-                        window.append(pool.submit(copy_file, job, names, options, tally.count))
+                        window.append(pool.submit(copy_file, task, names, options, count.count))
                 if window and wait(window[:1], PROGRESS_EVERY).done:
                     outcome = window.pop(0).result()
                     files += 1
                     failed += not outcome.ok
-                    tell(Finished(outcome))
+                    report(Finished(outcome))
                     yield outcome
                 if monotonic() >= next_progress:
                     next_progress = monotonic() + PROGRESS_EVERY
-                    tell(Progress(files, tally.bytes, failed))
-            tell(Progress(files, tally.bytes, failed))
+                    report(Progress(files, count.bytes, failed))
+            report(Progress(files, count.bytes, failed))
         finally:
-            tally.cancelled = True
+            count.cancelled = True
 
 
 def copy_file(
-    job: CopyTask, names: Sequence[str], options: OpenOptions, on_bytes: Callable[[int], object] = lambda _size: None
+    task: CopyTask, names: Sequence[str], options: OpenOptions, on_bytes: Callable[[int], object] = lambda _size: None
 ) -> Outcome:
-    """Copy one file, and return its outcome with the digests of what was written.
+    """Copy a file, and return its outcome with the digests of the bytes written.
 
-    :param names: official names of algorithms
-    :param on_bytes: called with the size of each block; what it raises ends the copy
+    :param names: official names of the algorithms
+    :param on_bytes: called with the size of each block; it may raise to end the copy
     :raises OSError: the copy cannot be written
     """
-    if tuple(names) == QUICK and (quick := _copy_quickly(job, options, on_bytes)) is not None:
+    if tuple(names) == QUICK and (quick := _copy_quickly(task, options, on_bytes)) is not None:
         return quick
     try:
-        source = os.open(job.source, options.flags)
+        source = os.open(task.source, options.flags)
     except OSError as error:
-        return error_outcome(job.source, error.errno or 0, options)
+        return error_outcome(task.source, error.errno or 0, options)
     try:
         before = os.fstat(source)
         if (kind := options.refuses(before.st_mode)) is not None:
-            return failed_outcome(job.source, kind, status=before)
+            return failed_outcome(task.source, kind, status=before)
         if 0 < before.st_size < READ_SIZE:
-            return _copy_small(source, before, job, names, options, on_bytes)
+            return _copy_small(source, before, task, names, options, on_bytes)
         hashers = {name: ALGORITHMS[name].make(1) for name in names}
         updates = [hasher.update for hasher in hashers.values()]
         try:
-            with open(job.target, "xb", buffering=0, opener=_opener) as target:
+            with open(task.target, "xb", buffering=0, opener=_opener) as target:
                 blocks = _blocks(source, LARGE_BLOCK if before.st_size >= LARGE else READ_SIZE)
                 feed = _feed_by_threads if before.st_size >= LARGE else _feed
                 total = feed(blocks, [_writer(target.fileno()), *updates], before.st_size, on_bytes)
             after = os.fstat(source)
-            keep_status(job.target, before)
+            keep_status(task.target, before)
         except _ReadError as error:
-            return error_outcome(job.source, error.number, options)
+            return error_outcome(task.source, error.number, options)
         reason = changes(before.st_size, before.st_mtime_ns, after.st_size, after.st_mtime_ns, total, 0)
         if reason is None and total != before.st_size:
-            # Files that the kernel makes up say 0 and hold something: there is no telling what a copy of one is.
-            reason = f"it has {before.st_size} bytes, but {total} were read"
+            # Files in /proc have content but size 0: they cannot be copied reliably.
+            reason = f"{total} bytes read from a file of size {before.st_size}"
         if reason is not None:
-            return Outcome(job.source, None, before.st_size, before.st_mtime_ns, before.st_ino, CHANGED, reason)
+            return Outcome(task.source, None, before.st_size, before.st_mtime_ns, before.st_ino, CHANGED, reason)
     finally:
         os.close(source)
     digests = {name: hashers[name].hexdigest() for name in names}
-    return Outcome(job.source, digests, total, before.st_mtime_ns, before.st_ino)
+    return Outcome(task.source, digests, total, before.st_mtime_ns, before.st_ino)
 
 
-def _copy_quickly(job: CopyTask, options: OpenOptions, on_bytes: Callable[[int], object]) -> Outcome | None:
-    """Copy a file in one call of a kernel; :data:`None` where that is not for it."""
-    found = _kernels.active.copy_small(job.source, job.target, options.flags)
+def _copy_quickly(task: CopyTask, options: OpenOptions, on_bytes: Callable[[int], object]) -> Outcome | None:
+    """Copy a small file with the kernel; return :data:`None` if the kernel cannot."""
+    found = _kernels.active.copy_small(task.source, task.target, options.flags)
     if found is None:
         return None
     word, *facts = found
     if word == "source":
-        return error_outcome(job.source, facts[0], options)
+        return error_outcome(task.source, facts[0], options)
     if word == "target":
-        raise OSError(facts[0], os.strerror(facts[0]), job.target)
+        raise OSError(facts[0], os.strerror(facts[0]), task.target)
     if word == "changed":
         size, mtime_ns, inode, size_after, mtime_ns_after, total = facts
         reason = changes(size, mtime_ns, size_after, mtime_ns_after, total, 0)
-        return Outcome(job.source, None, size, mtime_ns, inode, CHANGED, str(reason))
+        return Outcome(task.source, None, size, mtime_ns, inode, CHANGED, str(reason))
     digest, size, mtime_ns, inode = facts
     on_bytes(size)
-    return Outcome(job.source, {QUICK[0]: digest}, size, mtime_ns, inode)
+    return Outcome(task.source, {QUICK[0]: digest}, size, mtime_ns, inode)
 
 
 def _copy_small(
     source: int,
     before: os.stat_result,
-    job: CopyTask,
+    task: CopyTask,
     names: Sequence[str],
     options: OpenOptions,
     on_bytes: Callable[[int], object],
 ) -> Outcome:
-    """Copy a file that one read takes in: of many small ones, what surrounds the copying is what costs."""
+    """Copy a small file with one read."""
     size, mtime_ns = before.st_size, before.st_mtime_ns
     try:
-        # One byte more than there should be: a file that has grown shows itself without a second read.
+        # One byte more than expected, to detect growth without a second read.
         data = os.read(source, size + 1)
         while len(data) < size and (more := os.read(source, size + 1 - len(data))):
             data += more
         after = os.fstat(source)
     except OSError as error:
-        return error_outcome(job.source, error.errno or 0, options)
+        return error_outcome(task.source, error.errno or 0, options)
     reason = changes(size, mtime_ns, after.st_size, after.st_mtime_ns, len(data), 0)
     if reason is not None:
-        return Outcome(job.source, None, size, mtime_ns, before.st_ino, CHANGED, reason)
+        return Outcome(task.source, None, size, mtime_ns, before.st_ino, CHANGED, reason)
     digests = {}
     for name in names:
         hasher = ALGORITHMS[name].make(1)
         hasher.update(data)
         digests[name] = hasher.hexdigest()
-    target = os.open(job.target, _NEW, 0o600)
+    target = os.open(task.target, _NEW, 0o600)
     try:
         _writer(target)(memoryview(data))
-        keep_status(target if _BY_DESCRIPTOR else job.target, before)
+        keep_status(target if _BY_DESCRIPTOR else task.target, before)
     finally:
         os.close(target)
     on_bytes(size)
-    return Outcome(job.source, digests, size, mtime_ns, before.st_ino)
+    return Outcome(task.source, digests, size, mtime_ns, before.st_ino)
 
 
 class _ReadError(Exception):
-    """The original failed, not the copy."""
+    """The source cannot be read."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -386,12 +390,12 @@ Update = Callable[[memoryview], object]
 
 
 def _feed(blocks: Iterable[bytes], updates: Sequence[Update], expected: int, on_bytes: Callable[[int], object]) -> int:
-    """Give each block to all of ``updates``, and return how many bytes there were."""
+    """Pass each block to all functions in ``updates``, and return the number of bytes."""
     total = 0
     for block in blocks:
         total += len(block)
         if total > expected:
-            break  # a file that is written to without end must not be copied without end
+            break  # do not copy a growing file forever
         view = memoryview(block)
         for update in updates:
             update(view)
@@ -402,7 +406,7 @@ def _feed(blocks: Iterable[bytes], updates: Sequence[Update], expected: int, on_
 def _feed_by_threads(
     blocks: Iterable[bytes], updates: Sequence[Update], expected: int, on_bytes: Callable[[int], object]
 ) -> int:
-    """Do as :func:`_feed`, writing and all digests at the same time, while the next block is being read."""
+    """Do the same as :func:`_feed`, with a thread for each function, while the next block is read."""
     total = 0
     running: list[Future[object]] = []
     with ThreadPoolExecutor(len(updates)) as pool:

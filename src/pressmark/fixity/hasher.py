@@ -1,10 +1,10 @@
-"""One file, read once, several digests: safely, and with a failure as an outcome.
+"""Digests of a file: several algorithms from one read, failures as outcomes.
 
-What is read is decided before anything is opened, because opening is not harmless: a named pipe blocks, a tape rewinds,
-a watchdog restarts the machine. What was opened is looked at again, because it may have been exchanged in between.
+The type of a file is checked before it is opened, because opening a special file has effects: a named pipe blocks, a
+tape rewinds, a watchdog restarts the machine. It is checked again when the file is open, in case it was replaced.
 
-A digest is given only for a file that stood still: size and time of modification are the same before and after, as many
-bytes were read as it has, and, where reading took longer than a moment, its path still leads to it.
+A digest is returned only for a file that did not change: same size and time of modification before and after, all bytes
+read, and for all but small files the same file under its path.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from pressmark.threads import resolve_threads
 
 __all__ = ["CHANGED", "READ_SIZE", "OpenOptions", "changes", "error_outcome", "examine", "hash_file", "hash_path"]
 
-READ_SIZE = 1 << 18  # 256 KiB: two of them and the digests' state fit a core's second-level cache
-# A file of this size is worth threads of its own, each on blocks large enough to forget what starting costs.
+READ_SIZE = 1 << 18  # 256 KiB: two blocks and the state of the digests fit in the L2 cache
+# From this size, several threads work on one file.
 LARGE = 1 << 25  # 32 MiB
 LARGE_READ_SIZE = 1 << 22  # 4 MiB
 
@@ -40,21 +40,20 @@ THERE, GONE, REPLACED = range(3)
 
 
 class OpenOptions:
-    """How files are to be read.
+    """The options for opening files.
 
-    :param follow: symbolic links are followed; where not, a link is a failure of kind ``link``
+    :param follow: follow symbolic links; otherwise a link is a failure of kind ``link``
+    :param special_files: read named pipes and devices to their end
+    :param beneath: directory that all paths are relative to and must stay in; no links are followed then
 
-    :ivar special_files: named pipes and devices are read too, however long that takes
-    :ivar beneath: the directory that paths are relative to and do not lead out of; no link is followed then
-    :ivar follow: symbolic links are followed
-    :ivar flags: for :func:`os.open`
-    :raises ValueError: ``beneath`` is not what a directory is named by on this platform
+    :ivar flags: flags for :func:`os.open`
+    :raises ValueError: ``beneath`` is not a descriptor, or on Windows not a path
     """
 
     def __init__(self, follow: bool = True, special_files: bool = False, beneath: Directory | None = None) -> None:
         if beneath is not None and isinstance(beneath, int) != HAS_DESCRIPTORS:
             expected = "the descriptor of a directory" if HAS_DESCRIPTORS else "the path of a directory"
-            raise ValueError(f"beneath={beneath!r}: expected {expected}, as open_directory gives it")
+            raise ValueError(f"beneath={beneath!r}: expected {expected}, from open_directory")
         self.special_files = special_files
         self.beneath = beneath
         self.follow = follow and beneath is None
@@ -62,23 +61,23 @@ class OpenOptions:
         if not self.follow:
             self.flags |= getattr(os, "O_NOFOLLOW", 0)
         if not special_files:
-            # Should a named pipe take the file's place after it was examined, opening it must not block.
+            # If the file is replaced by a named pipe meanwhile, opening it must not block.
             self.flags |= getattr(os, "O_NONBLOCK", 0)
 
     def opener(self) -> Opener:
-        """Return what leads from paths to files; for one thread at a time, and to be closed."""
+        """Return a new opener, to be used by one thread and closed."""
         if self.beneath is None:
             return OpenAnywhere(self.follow)
         return OpenBeneath(self.beneath) if isinstance(self.beneath, int) else OpenBeneathByName(self.beneath)
 
     def refuses(self, mode: int) -> str | None:
-        """Return the kind of what a ``st_mode`` says cannot be read in this options; :data:`None` where it can."""
+        """Return the kind of a file that must not be read with these options, by its ``st_mode``, or :data:`None`."""
         kind = kind_of_mode(mode)
         return None if self.special_files and kind in ("fifo", "device") else kind
 
 
 class _Cancelled(Exception):
-    """The run that asked for this file is over."""
+    """The run has ended."""
 
 
 def hash_file(
@@ -90,19 +89,19 @@ def hash_file(
     special_files: bool = False,
     beneath: Directory | None = None,
 ) -> dict[str, str]:
-    """Return the digests of one file, computed from a single read.
+    """Return the digests of a file, computed from one read.
 
     >>> import os
     >>> hash_file(os.devnull, ["md5"], special_files=True)
     {'md5': 'd41d8cd98f00b204e9800998ecf8427e'}
 
     :param path: a regular file, or a symbolic link to one
-    :param algorithms: names as :func:`~pressmark.fixity.algorithms.algorithm_name` knows them
-    :param threads: how many threads may work on a large file; :data:`None` for as many as there are cores
-    :param links: ``"follow"`` them or ``"refuse"`` them
-    :param special_files: read named pipes and devices as well
+    :param algorithms: names accepted by :func:`~pressmark.fixity.algorithms.algorithm_name`
+    :param threads: number of threads for a large file; :data:`None` for one per core
+    :param links: ``"follow"`` or ``"refuse"`` symbolic links
+    :param special_files: read named pipes and devices to their end
     :param beneath: a directory that ``path`` is relative to: see :func:`~pressmark.fixity.pool.hash_files`
-    :return: official name of each algorithm to lower-case hex, in the order asked for
+    :return: lower-case hex by official name of the algorithm, in the requested order
     :raises AlgorithmError: an algorithm is unknown or not available
     :raises FileError: the file cannot be read, or changed while it was read
     """
@@ -123,7 +122,7 @@ def hash_file(
 
 
 def examine(path: str | bytes, options: OpenOptions, opener: Opener) -> os.stat_result | Outcome:
-    """Return the status of the file at ``path``, or the outcome where it is not to be read."""
+    """Return the status of the file at ``path``, or its outcome if it cannot be read."""
     try:
         status = opener.stat(path)
     except OSError as error:
@@ -135,22 +134,22 @@ def examine(path: str | bytes, options: OpenOptions, opener: Opener) -> os.stat_
 
 
 def _bad_name(path: str | bytes, error: ValueError) -> Outcome:
-    """Return the outcome for a path with a NUL, a ``str`` that stands for no bytes, or what its way does not take."""
-    # Python's words for a NUL differ from version to version.
+    """Return the outcome of an invalid path."""
+    # The message of Python depends on its version.
     holds_nul = (b"\0" if isinstance(path, bytes) else "\0") in path  # type: ignore[operator]
     return Outcome(path, None, None, None, None, "bad-name", NUL if holds_nul else str(error))
 
 
 def error_outcome(path: str | bytes, number: int, options: OpenOptions) -> Outcome:
-    """Return the outcome of a file that the operating system refused to open or read with the ``errno`` ``number``."""
-    # Beneath a directory no link is ever in the way of nothing, and the path means nothing anywhere else.
+    """Return the outcome of a file that could not be opened or read, by ``errno``."""
+    # Beneath a directory, links are not followed, and the path is not relative to the working directory.
     kind = kind_of_error(number, path if options.beneath is None else None)
     if kind != "link-loop" or options.follow:
         return failed_outcome(path, kind, number)
-    # What O_NOFOLLOW says of any link.
+    # O_NOFOLLOW reports a link as a loop.
     if options.beneath is None:
         return failed_outcome(path, "link")
-    return Outcome(path, None, None, None, None, "link", "a symbolic link is on the way to it")
+    return Outcome(path, None, None, None, None, "link", "symbolic link in path")
 
 
 def hash_path(
@@ -162,13 +161,13 @@ def hash_path(
     on_bytes: Callable[[int], object] | None = None,
     cancelled: Callable[[], bool] | None = None,
 ) -> Outcome:
-    """Read the file at ``path``, which :func:`examine` let pass, and return what became of it.
+    """Hash the file at ``path``, which :func:`examine` accepted, and return its outcome.
 
-    :param names: official names of algorithms
-    :param opener: that of ``options``, which only this thread uses now
-    :param threads: how many threads may work on this file, the calling one included
-    :param on_bytes: called with the number of bytes of each read, in the calling thread
-    :param cancelled: asked now and then whether the answer is still wanted
+    :param names: official names of the algorithms
+    :param opener: an opener of ``options``, used by this thread only
+    :param threads: number of threads, including this one
+    :param on_bytes: called with the size of each block, in this thread
+    :param cancelled: called for each block; returns whether to stop
     """
     try:
         descriptor = opener.open(path, options.flags)
@@ -184,14 +183,14 @@ def hash_path(
         regular = kind_of_mode(before.st_mode) is None
         expected = before.st_size if regular else 0
         threads_here = threads if expected >= LARGE else 1
-        # The slowest first: where threads compute them at the same time, it must not be the last to begin.
+        # The slowest first, as threads compute them at the same time.
         hashers = {name: ALGORITHMS[name].make(threads_here) for name in sorted(names, key=SERIAL_RATES.__getitem__)}
         total = 0
         for data in _blocks(descriptor, expected, threads_here, list(hashers.values())):
             total += data
             if on_bytes is not None:
                 on_bytes(data)
-            # A file that is written to without end must not be read without end.
+            # Do not read a growing file forever.
             if total > expected > 0 or (regular and expected == 0 and os.fstat(descriptor).st_size > 0):
                 break
             if cancelled is not None and cancelled():
@@ -199,7 +198,7 @@ def hash_path(
         after = os.fstat(descriptor)
         reason = None
         if regular:
-            # Where reading took longer than a moment, somebody may have put another file in its place.
+            # Large files may have been replaced meanwhile.
             there = _there(path, options, after) if total >= READ_SIZE else THERE
             reason = changes(before.st_size, before.st_mtime_ns, after.st_size, after.st_mtime_ns, total, there)
         if reason is not None:
@@ -207,7 +206,7 @@ def hash_path(
     except OSError as error:
         return error_outcome(path, error.errno or 0, options)
     except _Cancelled:
-        return Outcome(path, None, None, None, None, "cancelled", "the run was ended")
+        return Outcome(path, None, None, None, None, "cancelled", "run ended")
     finally:
         with contextlib.suppress(OSError):
             os.close(descriptor)
@@ -216,26 +215,26 @@ def hash_path(
 
 
 def changes(size: int, mtime_ns: int, size_after: int, mtime_ns_after: int, total: int, there: int) -> str | None:
-    """Return how a regular file changed while it was read, :data:`None` where it did not.
+    """Return how a regular file changed while it was read, or :data:`None`.
 
-    :param size: its bytes when it was opened
-    :param mtime_ns: its time of modification then
-    :param total: bytes that were read
-    :param there: what its path leads to now: :data:`THERE`, :data:`GONE` or :data:`REPLACED`
+    :param size: size when it was opened
+    :param mtime_ns: time of modification when it was opened
+    :param total: bytes read
+    :param there: the file under the path now: :data:`THERE`, :data:`GONE` or :data:`REPLACED`
     """
     if size_after != size:
-        return f"it had {size} bytes and then {size_after}"
+        return f"size changed from {size} to {size_after} bytes while read"
     if mtime_ns_after != mtime_ns:
-        return "it was written to while it was read"
-    # Files that the kernel makes up, as in /proc, say 0 and hold something.
+        return "modified while read"
+    # Files in /proc have content but size 0.
     if total != size_after and size_after > 0:
-        return f"it has {size_after} bytes, but {total} were read"
-    return (None, "it was deleted while it was read", "it was replaced while it was read")[there]
+        return f"{total} of {size_after} bytes read"
+    return (None, "deleted while read", "replaced while read")[there]
 
 
 def _there(path: str | bytes, options: OpenOptions, status: os.stat_result) -> int:
     try:
-        with options.opener() as opener:  # a new one: the directory may have been exchanged, too
+        with options.opener() as opener:  # a new one: the directory may have been replaced, too
             now = opener.stat(path)
     except OSError:
         return GONE
@@ -243,9 +242,9 @@ def _there(path: str | bytes, options: OpenOptions, status: os.stat_result) -> i
 
 
 def _blocks(descriptor: int, expected: int, threads: int, hashers: Sequence[Hasher]) -> Iterator[int]:
-    """Feed the file to all hashers, and give the number of bytes after each block."""
+    """Feed the file to all hashers, and yield the size of each block."""
     if 0 < expected < READ_SIZE:
-        # One byte more than there should be: a file that has grown shows itself without a second read.
+        # One byte more than expected, to detect growth without a second read.
         data = os.read(descriptor, expected + 1)
         for hasher in hashers:
             hasher.update(data)
@@ -267,7 +266,7 @@ def _blocks(descriptor: int, expected: int, threads: int, hashers: Sequence[Hash
 
 
 def _read_ahead(descriptor: int, threads: int, hashers: Sequence[Hasher]) -> Iterator[int]:
-    """Feed a large file to ``hashers`` at the same time, while the next block is being read."""
+    """Feed a file to all hashers in threads while the next block is read."""
     buffers = [memoryview(bytearray(LARGE_READ_SIZE)) for _ in range(2)]
     with FileIO(descriptor, closefd=False) as file, ThreadPoolExecutor(min(threads, len(hashers))) as pool:
         size = _fill(file, buffers[0])
@@ -286,7 +285,7 @@ def _read_ahead(descriptor: int, threads: int, hashers: Sequence[Hasher]) -> Ite
 
 
 def _fill(file: FileIO, buffer: memoryview) -> int:
-    """Read until ``buffer`` is full or the file ends, and return the number of bytes."""
+    """Fill ``buffer`` from the file, and return the number of bytes read."""
     done = 0
     while done < len(buffer) and (size := _readinto(file, buffer[done:])):
         done += size
@@ -295,6 +294,6 @@ def _fill(file: FileIO, buffer: memoryview) -> int:
 
 def _readinto(file: FileIO, buffer: memoryview) -> int:
     size = file.readinto(buffer)
-    if size is None:  # non-blocking, and nothing there: files made up by the kernel do that
+    if size is None:  # non-blocking files in /proc
         raise BlockingIOError(11, os.strerror(11))
     return size

@@ -1,4 +1,4 @@
-"""Hashing a tree of files, in chunks."""
+"""The job that hashes the files of a tree."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ LISTING = "files.jsonl"
 
 @dataclass(frozen=True)
 class HashFiles:
-    """Digests of all files below a directory: for each chunk a manifest, whose lines have names relative to it.
+    """Hashes all files below a directory. The output of a chunk is a manifest with names relative to the directory.
 
-    Files that have no digest are in ``<chunk>.errors.jsonl``; the statuses are ``ok`` and the kinds of
+    Files without digest are listed in ``<chunk>.errors.jsonl``. The statuses are ``ok`` and the kinds of
     :mod:`pressmark.fs.file_errors`.
 
-    :ivar root: the directory, absolute
-    :ivar algorithms: their official names
-    :ivar format: of the manifests: one of :data:`pressmark.fixity.FORMATS`
+    :ivar root: absolute path of the directory
+    :ivar algorithms: official names of the algorithms
+    :ivar format: format of the manifests: one of :data:`pressmark.fixity.FORMATS`
     :ivar links: ``follow`` symbolic links, ``skip`` them, or ``refuse`` them with an error each
-    :ivar special_files: read named pipes and devices, too
+    :ivar special_files: read named pipes and devices to their end
     """
 
     root: str
@@ -50,21 +50,21 @@ class HashFiles:
         if self.format not in FORMATS:
             raise ValueError(f"format={self.format!r}: expected {', '.join(FORMATS)}")
         if self.format == "coreutils" and len(self.algorithms) != 1:
-            raise ValueError("format='coreutils' holds one digest a file: take bsd or json")
+            raise ValueError("format='coreutils' has one digest per file; use bsd or json")
         if self.links not in ("follow", "skip", "refuse"):
             raise ValueError(f"links={self.links!r}: expected follow, skip or refuse")
 
     def parameters(self) -> dict[str, Any]:
-        """Return what decides its output, as in JSON."""
+        """Return the parameters of the job, as JSON values."""
         parameters = {**asdict(self), "algorithms": list(self.algorithms)}
-        # A later parameter counts where it is given: runs that were begun without it can be resumed.
+        # Omitted by default, so that runs started before the parameter existed can be resumed.
         if not self.special_files:
             del parameters["special_files"]
         return parameters
 
     @property
     def key(self) -> str:
-        """What it does."""
+        """The key of the job."""
         return job_key("hash-files", self.parameters())
 
     def roots(self) -> tuple[str, ...]:
@@ -79,18 +79,18 @@ class HashFiles:
         paths: Sequence[str | bytes] | None = None,
         leave_out: Collection[tuple[int, int]] = (),
     ) -> Iterator[Chunk]:
-        """Walk the tree, and give chunks that end where a directory does.
+        """Walk the tree, and yield chunks that end where the directory changes.
 
         :param folder: the work folder, where the listing is written
-        :param files: how many make a chunk
-        :param nbytes: how many bytes make a chunk
-        :param paths: files and directories, absolute or relative to the root, in whose place names begin with them;
+        :param files: files per chunk
+        :param nbytes: bytes per chunk
+        :param paths: files and directories to hash, absolute or relative to the root; names start with them.
             :data:`None` for the root itself
-        :param leave_out: device and inode of files that are not hashed
-        :raises JobError: the directory is not there, or the work folder is in it
+        :param leave_out: device and inode of files to skip
+        :raises JobError: the directory does not exist, or contains the work folder
         """
         if not os.path.isdir(self.root):
-            raise JobError(self.root, "there is no such directory")
+            raise JobError(self.root, "directory not found")
         for path in [self.root] if paths is None else map(os.fsdecode, paths):
             require_outside(folder, os.path.normpath(os.path.join(self.root, path)))
         return write_listing(folder, LISTING, "paths", self._listed(paths, leave_out), files, nbytes)
@@ -113,14 +113,14 @@ class HashFiles:
         try:
             size = os.stat(path).st_size
         except OSError:
-            size = 0  # reading it says why
+            size = 0  # reading it reports the error
         return ListingLine([name], size, directory)
 
     def run(self, chunk: Chunk, work: WorkFolder) -> Receipt:
         """Hash the files of a chunk."""
         name = f"{chunk.id}.jsonl" if self.format == "json" else f"{chunk.id}.sums"
         with ReceiptBuilder(chunk, work) as receipt, work.writing(name) as output:
-            # One thread: the cores have a chunk each.
+            # One thread: each core has a worker.
             links = "refuse" if self.links == "refuse" else "follow"
             listed = list(read_listing(work, chunk))
             outcomes = hash_files(

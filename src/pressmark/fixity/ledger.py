@@ -1,12 +1,11 @@
-"""A journal of finished files, so that an interrupted run goes on where it stopped.
+"""A ledger of finished files, with which an interrupted run can be resumed.
 
-A ledger is a text file to which records are appended and in which nothing is ever changed. Each line is a CRC-32 in
-eight hex digits, a blank, and JSON: first the header (what the run is), then for each file
-``[path, size, mtime_ns, inode, [digest, …]]`` with the digests in the header's order of algorithms. Octets of a path
-that are not UTF-8 are the surrogates of :func:`os.fsdecode`, escaped.
+A ledger is an append-only text file. Each line is a CRC-32 in eight hex digits, a space, and JSON: first a header that
+describes the run, then for each file ``[path, size, mtime_ns, inode, [digest, …]]`` with the digests in the order of
+the algorithms in the header. Bytes of a path that are not UTF-8 are the surrogates of :func:`os.fsdecode`, escaped.
 
-A file counts as done only while its size, time of modification and inode are those of its record. A record that was
-torn by the end of its writer, or fails its CRC, is as good as none: its file is read again.
+A file counts as finished while its size, time of modification and inode match its record. Records that are incomplete
+or have a wrong CRC are ignored: their files are read again.
 """
 
 from __future__ import annotations
@@ -28,23 +27,23 @@ from pressmark.fs.owners import open_shared
 __all__ = ["Ledger"]
 
 VERSION = 1
-CHECKED = 9  # octets before the JSON: the CRC and a blank
-# Losing the machine, not only the process, may cost the work of this long.
+CHECKED = 9  # bytes before the JSON: the CRC and a space
+# After a power failure, at most the work of this time is repeated.
 SYNC_EVERY = 30.0  # seconds
 _COUNT_SIZE = 1 << 20  # 1 MiB
 
 
 class Ledger:
-    """An open ledger; a context manager. One process at a time may have it open.
+    """An open ledger, locked for one process; a context manager.
 
-    :param path: the file; it is made where it does not exist
-    :param algorithms: the run's algorithms, under any of their names
-    :param roots: what the run is over, as it was named; a ledger for anything else is refused
+    :param path: the file, created if it does not exist
+    :param algorithms: the algorithms of the run, by any of their names
+    :param roots: the files and directories of the run; must be the same each time
 
-    :ivar algorithms: their official names
-    :ivar records: how many whole records it held when it was opened
-    :ivar damaged: how many of its lines were not whole records
-    :raises LedgerError: it cannot be opened, another process has it, it is no ledger, or it is for another run
+    :ivar algorithms: official names of the algorithms
+    :ivar records: number of valid records when it was opened
+    :ivar damaged: number of other lines
+    :raises LedgerError: it cannot be opened, is in use, is not a ledger, or belongs to another run
     """
 
     def __init__(
@@ -53,15 +52,15 @@ class Ledger:
         self.algorithms = algorithm_names(algorithms)
         self.name = os.fsdecode(path)
         self.records = self.damaged = 0
-        # After a record's last comma: [" and "] around the hex of fixed length, "," between.
+        # Length of a record after the last comma: hex of fixed length in [" and "]], joined by ",".
         self._tail = 3 + sum(2 * ALGORITHMS[name].size + 3 for name in self.algorithms)
         self._table = array("Q", [0])
         self._next_sync = monotonic() + SYNC_EVERY
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
         try:
-            # Never a terminal or a pipe, even where somebody names one.
+            # Not a terminal or a pipe.
             if os.path.exists(path) and not os.path.isfile(path):
-                raise LedgerError(self.name, "it is not a regular file")
+                raise LedgerError(self.name, "not a regular file")
             self._descriptor = open_shared(os.fspath(path), flags)
         except (OSError, ValueError) as error:
             raise LedgerError(self.name, _reason(error)) from None
@@ -84,7 +83,7 @@ class Ledger:
         self.close()
 
     def close(self) -> None:
-        """Let others have the ledger. What was appended is on the disk afterwards."""
+        """Flush the ledger to disk and close it."""
         if self._descriptor < 0:
             return
         descriptor, self._descriptor = self._descriptor, -1
@@ -93,14 +92,14 @@ class Ledger:
         except OSError as error:
             raise LedgerError(self.name, _reason(error)) from None
         finally:
-            os.close(descriptor)  # which also gives up the lock
+            os.close(descriptor)  # releases the lock
 
     def status(self) -> os.stat_result:
-        """Return the status of the ledger's own file, which a walk must leave out."""
+        """Return the status of the ledger file, which walks leave out."""
         return os.fstat(self._descriptor)
 
     def find(self, path: str | bytes, status: os.stat_result) -> dict[str, str] | None:
-        """Return the digests of a file that was finished and has not changed since, else :data:`None`."""
+        """Return the digests of a finished file that has not changed since, or :data:`None`."""
         if not self.records:
             return None
         key = _key(path, status.st_size, status.st_mtime_ns, status.st_ino)
@@ -108,21 +107,21 @@ class Ledger:
         slot = hash(key) & mask
         while offset := self._table[slot]:
             line = self._read(offset, CHECKED + len(key) + self._tail)
-            # The CRC again: since it was opened, the disk may have lost it.
+            # Check the CRC again: the disk may have failed since.
             if line.startswith(key, CHECKED) and _is_whole(line):
                 return dict(zip(self.algorithms, json.loads(line[CHECKED:])[4], strict=True))
             slot = (slot + 1) & mask
         return None
 
     def append(self, outcomes: Iterable[Outcome]) -> None:
-        """Write a record for each of ``outcomes``, all of which have digests.
+        """Append a record for each outcome; all have digests.
 
-        :raises LedgerError: the disk is full, or fails
+        :raises LedgerError: the file cannot be written
         """
         lines = []
         for outcome in outcomes:
             if outcome.digests is None or outcome.size is None or outcome.mtime_ns is None or outcome.inode is None:
-                raise ValueError("an outcome without digests has no record")
+                raise ValueError("outcome without digests")
             digests = '","'.join(outcome.digests[name] for name in self.algorithms).encode()
             lines.append(
                 _line(_key(outcome.path, outcome.size, outcome.mtime_ns, outcome.inode) + b'["%b"]]' % digests)
@@ -141,39 +140,39 @@ class Ledger:
         try:
             lock_descriptor(self._descriptor)
         except BlockingIOError:
-            raise LedgerError(self.name, "another run has it open") from None
+            raise LedgerError(self.name, "in use by another run") from None
 
     def _begin(self, header: bytes) -> None:
-        """Check the header, or write it into an empty file, and take up the records."""
+        """Check the header and index the records; write the header if the file is empty."""
         os.lseek(self._descriptor, 0, os.SEEK_SET)
         with open(self._descriptor, "rb", closefd=False) as file:
             first = file.readline(1 << 20)
             if not first.endswith(b"\n"):
                 if not header.startswith(first):
-                    raise LedgerError(self.name, "it is not a ledger")
-                # New, or its writer was stopped within the first line.
+                    raise LedgerError(self.name, "not a ledger")
+                # New, or interrupted in the first line.
                 os.ftruncate(self._descriptor, 0)
                 self._write(header)
                 return
             if not _is_whole(first) or b'"pressmark_ledger"' not in first:
-                raise LedgerError(self.name, "it is not a ledger")
+                raise LedgerError(self.name, "not a ledger")
             self._compare(json.loads(first[CHECKED:]), json.loads(header[CHECKED:]))
             begin = len(first)
             lines, end = _lines(file)
             if end < os.fstat(self._descriptor).st_size:
-                os.ftruncate(self._descriptor, end)  # a record whose writer was stopped
+                os.ftruncate(self._descriptor, end)  # an incomplete record
             file.seek(begin)
-            # At most two thirds full, and its size a power of two.
+            # A power of two, at most two thirds full.
             self._table = array("Q", bytes(8)) * (1 << (3 * lines // 2 + 1).bit_length())
             self._index(file, begin)
 
     def _compare(self, found: dict[str, object], wanted: dict[str, object]) -> None:
         if found.get("pressmark_ledger") != VERSION:
-            raise LedgerError(self.name, "it was written by another version of Pressmark")
+            raise LedgerError(self.name, "written by another version of Pressmark")
         for key, what in (("algorithms", "algorithms"), ("roots", "paths"), ("directory", "directory")):
             if found.get(key) != wanted[key]:
                 old, new = json.dumps(found.get(key)), json.dumps(wanted[key])
-                raise LedgerError(self.name, f"it is for other {what}: {old}, not {new}; choose another file")
+                raise LedgerError(self.name, f"ledger is for other {what}: {old}, not {new}; choose another file")
 
     def _index(self, file: Iterable[bytes], offset: int) -> None:
         table, mask, tail = self._table, len(self._table) - 1, self._tail
@@ -204,7 +203,7 @@ def _header(algorithms: Sequence[str], roots: Sequence[str | bytes]) -> bytes:
     header = {
         "pressmark_ledger": VERSION,
         "algorithms": list(algorithms),
-        # Relative paths mean something else in another directory.
+        # Relative paths depend on the working directory.
         "directory": None if all(map(os.path.isabs, given)) else os.getcwd(),
         "roots": given,
     }
@@ -212,7 +211,7 @@ def _header(algorithms: Sequence[str], roots: Sequence[str | bytes]) -> bytes:
 
 
 def _key(path: str | bytes, size: int, mtime_ns: int, inode: int) -> bytes:
-    """Return what a file's record begins with: all by which it is recognised, and no digest."""
+    """Return the start of the record of a file, which identifies it."""
     return f"[{json.dumps(os.fsdecode(path))},{size},{mtime_ns},{inode},".encode()
 
 
@@ -226,7 +225,7 @@ def _is_whole(line: bytes) -> bool:
 
 
 def _lines(file: object) -> tuple[int, int]:
-    """Return how many lines are left in ``file``, and where the last of them ends."""
+    """Return the number of complete lines left in ``file``, and the offset where the last one ends."""
     count, end = 0, file.tell()  # type: ignore[attr-defined]
     offset = end
     while block := file.read(_COUNT_SIZE):  # type: ignore[attr-defined]

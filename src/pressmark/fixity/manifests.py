@@ -1,16 +1,16 @@
-"""Manifests of digests, in the three formats people have: written, and read back strictly.
+"""Manifests of digests in three formats, written and parsed strictly.
 
 ``coreutils``
-    What ``sha512sum`` and ``b3sum`` write: the digest, two blanks (or a blank and ``*``), the name. A name that holds a
-    line feed or a backslash is escaped, and a backslash at the line's beginning says so. One algorithm a manifest.
+    The format of ``sha512sum`` and ``b3sum``: digest, two spaces (or a space and ``*``), name. A line with a line feed
+    or backslash in the name starts with a backslash, and these are escaped. One algorithm per manifest.
 ``bsd``
-    What ``sha512sum --tag`` and BSD's tools write: ``SHA512 (name) = digest``, with the same escaping. Any algorithms;
-    the lines of one file follow each other.
+    The format of ``sha512sum --tag`` and the BSD tools: ``SHA512 (name) = digest``, with the same escapes. Several
+    algorithms; the lines of one file are consecutive.
 ``json``
-    One object a line: ``{"path": …, "size": …, "mtime_ns": …, "digests": {"sha512": …}}``. Octets of a name that are
+    One object per line: ``{"path": …, "size": …, "mtime_ns": …, "digests": {"sha512": …}}``. Bytes of a name that are
     not UTF-8 are the surrogates of :func:`os.fsdecode`, escaped.
 
-Names are bytes, and everything that a file can be called comes back as it was.
+Names are bytes; every file name can be written and read back.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ __all__ = ["FORMATS", "ManifestEntry", "manifest_line", "read_manifest", "write_
 
 FORMATS = ("coreutils", "bsd", "json")
 
-# A path may have 4,096 bytes, four times that when escaped, and 21 digests have less than 3,000.
+# Ample: an escaped path of 4,096 bytes and 21 digests.
 MAX_LINE = 1 << 20  # 1 MiB
 
-# Which algorithm a coreutils line has when nobody says it: the most usual one of the digest's length.
+# Default algorithm of a coreutils manifest, by number of hex digits.
 BY_LENGTH = {
     8: "xxh32",
     16: "xxh64",
@@ -46,13 +46,13 @@ BY_LENGTH = {
 
 
 class ManifestEntry(NamedTuple):
-    """One file of a manifest.
+    """A file in a manifest.
 
     :ivar path: its name, as bytes
-    :ivar digests: name of the algorithm to lower-case hex
-    :ivar size: in bytes, where the manifest says it
-    :ivar mtime_ns: nanoseconds since 1970, where the manifest says it
-    :ivar line: where it begins in the manifest, counted from 1
+    :ivar digests: lower-case hex by name of the algorithm
+    :ivar size: its size in bytes, if the manifest has it
+    :ivar mtime_ns: its time of modification in nanoseconds since 1970, if the manifest has it
+    :ivar line: number of its first line in the manifest, from 1
     """
 
     path: bytes
@@ -66,13 +66,13 @@ class ManifestEntry(NamedTuple):
 
 
 def manifest_line(outcome: Outcome, format: str) -> bytes:
-    """Return the line (in the BSD format the lines) of a file that has digests, line feeds included.
+    """Return the line of a file, with line feed; in the BSD format one line for each digest.
 
-    :raises ValueError: the format is unknown, or ``coreutils`` and there is not exactly one digest
+    :raises ValueError: the format is unknown, the file has no digests, or several in the ``coreutils`` format
     """
     digests = outcome.digests
     if digests is None:
-        raise ValueError("an outcome without digests has no line")
+        raise ValueError("outcome without digests")
     if format == "json":
         record = {
             "path": os.fsdecode(outcome.path),
@@ -84,7 +84,7 @@ def manifest_line(outcome: Outcome, format: str) -> bytes:
     name = os.fsencode(outcome.path)
     if format == "coreutils":
         if len(digests) != 1:
-            raise ValueError("the coreutils format holds one digest a file")
+            raise ValueError("the coreutils format has one digest per file")
         ((algorithm, digest),) = digests.items()
         mark, escaped = _escaped(name, algorithm)
         return b"%b%b  %b\n" % (mark, digest.encode(), escaped)
@@ -100,9 +100,9 @@ def manifest_line(outcome: Outcome, format: str) -> bytes:
 def write_manifest(
     path: str | bytes | os.PathLike[str], outcomes: Iterable[Outcome], format: str = "coreutils"
 ) -> list[Outcome]:
-    """Write the manifest ``path``, which appears only when it is complete, and return the outcomes that failed.
+    """Write a manifest atomically, and return the outcomes that failed.
 
-    :raises OSError: it cannot be written; what was there before is still there
+    :raises OSError: it cannot be written; an existing file is unchanged
     """
     from pressmark.fs.atomic import Replacement
     from pressmark.fs.owners import resolved
@@ -118,10 +118,10 @@ def write_manifest(
 
 
 def _escaped(name: bytes, algorithm: str) -> tuple[bytes, bytes]:
-    """Return the mark at the line's beginning, and the name as it stands in the line."""
+    """Return the prefix of the line, and the escaped name."""
     escaped = name.replace(b"\\", b"\\\\").replace(b"\n", b"\\n")
     if algorithm != "blake3":
-        # coreutils 9 escapes carriage returns as well; b3sum does not know that.
+        # coreutils 9 escapes carriage returns as well; b3sum does not.
         escaped = escaped.replace(b"\r", b"\\r")
     return (b"", name) if escaped == name else (b"\\", escaped)
 
@@ -138,17 +138,17 @@ _HEX = re.compile(r"[0-9A-Fa-f]+")
 def read_manifest(
     file: BinaryIO, source: str, algorithms: Sequence[str] | str | None = None, format: str | None = None
 ) -> Iterator[ManifestEntry]:
-    """Read a manifest from its binary stream, entry by entry; its first line tells its format.
+    """Parse a manifest from a binary stream, and yield its entries.
 
-    Strict: what is not a line of the format is an error, as are blank lines. Lines that begin with ``#`` are comments,
-    as they are for coreutils. Digests are accepted in either case and given in lower case.
+    Every line must be valid; empty lines are not allowed. Lines that start with ``#`` are comments, as in coreutils.
+    Digests may be in upper or lower case, and are yielded in lower case.
 
-    :param source: the manifest's name in messages
-    :param algorithms: of a coreutils manifest: its algorithm; without it, the digests' length decides. Of the others:
-        the algorithms to keep
-    :param format: instead of what the first line tells
-    :raises ManifestError: with the number of the line at fault
-    :raises AlgorithmError: ``algorithms`` holds an unknown one
+    :param source: name of the manifest in messages
+    :param algorithms: for a coreutils manifest its algorithm (default: by length of the digests); for other formats the
+        algorithms to yield
+    :param format: format of the manifest (default: by its first line)
+    :raises ManifestError: a line is malformed
+    :raises AlgorithmError: an algorithm in ``algorithms`` is unknown
     """
     if format is not None and format not in FORMATS:
         raise ValueError(f"format={format!r}: expected {', '.join(FORMATS)}")
@@ -159,7 +159,7 @@ def read_manifest(
 def _entries(
     file: BinaryIO, source: str, wanted: tuple[str, ...] | None, format: str | None
 ) -> Iterator[ManifestEntry]:
-    held: ManifestEntry | None = None  # whose next lines may hold more digests of the same file
+    held: ManifestEntry | None = None  # the next lines may be of the same file
     length = 0
     for number, line in _numbered(file, source):
         if line.startswith(b"#"):
@@ -200,7 +200,7 @@ def _numbered(file: BinaryIO, source: str) -> Iterator[tuple[int, bytes]]:
     while line := file.readline(MAX_LINE + 1):
         number += 1
         if len(line) > MAX_LINE:
-            raise ManifestError(source, number, f"the line has more than {MAX_LINE} bytes")
+            raise ManifestError(source, number, f"line longer than {MAX_LINE} bytes")
         yield number, line.removesuffix(b"\n")
 
 
@@ -213,10 +213,10 @@ def _format_of(line: bytes) -> str:
 def _coreutils_entry(line: bytes, number: int, wanted: tuple[str, ...] | None, length: int) -> ManifestEntry:
     found = _COREUTILS.fullmatch(line.removeprefix(b"\\"))
     if found is None:
-        raise ValueError("expected a digest in hex, two blanks and a name")
+        raise ValueError("expected digest, two spaces and name")
     digest = found[1].decode().lower()
     if length and len(digest) != length:
-        raise ValueError(f"the digest has {len(digest)} hex digits, those before have {length}")
+        raise ValueError(f"digest has {len(digest)} hex digits, earlier ones have {length}")
     algorithm = _algorithm_of_length(len(digest), wanted)
     return ManifestEntry(_unescaped(found[2]) if line.startswith(b"\\") else found[2], {algorithm: digest}, line=number)
 
@@ -224,11 +224,11 @@ def _coreutils_entry(line: bytes, number: int, wanted: tuple[str, ...] | None, l
 def _algorithm_of_length(length: int, wanted: tuple[str, ...] | None) -> str:
     if wanted is None:
         if length not in BY_LENGTH:
-            raise ValueError(f"no algorithm has a digest of {length} hex digits")
+            raise ValueError(f"no algorithm with {length} hex digits")
         return BY_LENGTH[length]
     fitting = [name for name in wanted if 2 * ALGORITHMS[name].size == length]
     if len(fitting) != 1:
-        raise ValueError(f"a digest of {length} hex digits is not of {' or '.join(wanted)}")
+        raise ValueError(f"digest of {length} hex digits is not {' or '.join(wanted)}")
     return fitting[0]
 
 
@@ -255,45 +255,45 @@ def _json_entry(line: bytes, number: int, wanted: tuple[str, ...] | None) -> Man
     try:
         record: Any = json.loads(line, object_pairs_hook=collect)
     except (ValueError, RecursionError):
-        raise ValueError("not JSON") from None
+        raise ValueError("invalid JSON") from None
     if repeated:
-        # JSON leaves open which of the two holds; a digest must not depend on who reads it.
-        raise ValueError(f"the key {quoted(repeated[0])} is there twice")
+        # Parsers of JSON differ on which one is used.
+        raise ValueError(f"duplicate key {quoted(repeated[0])}")
     if not isinstance(record, dict) or not isinstance(record.get("path"), str):
-        raise ValueError('expected an object with a "path"')
+        raise ValueError('expected an object with "path"')
     digests = record.get("digests")
     if not isinstance(digests, dict) or not digests:
-        raise ValueError('expected "digests", an object of at least one')
+        raise ValueError('"digests" is not an object, or empty')
     found: dict[str, str] = {}
     for given, digest in digests.items():
         name = algorithm_name(given)
         if not isinstance(digest, str) or name in found:
-            raise ValueError(f"the digest {quoted(given)} is no text, or there twice")
+            raise ValueError(f"digest {quoted(given)} is not a string, or a duplicate")
         found[name] = _digest(name, digest)
     for key in ("size", "mtime_ns"):
         value = record.get(key)
         if value is not None and type(value) is not int:
-            raise ValueError(f'"{key}" is no whole number')
+            raise ValueError(f'"{key}" is not an integer')
     if not record["path"] or "\0" in record["path"]:
-        raise ValueError('"path" is a name that no file has')
+        raise ValueError('"path" is not a valid file name')
     try:
         path = os.fsencode(record["path"])
     except UnicodeEncodeError:
-        raise ValueError('"path" holds a surrogate that stands for no byte') from None
+        raise ValueError('"path" has an unpaired surrogate') from None
     return ManifestEntry(path, found, record.get("size"), record.get("mtime_ns"), number)
 
 
 def _digest(algorithm: str, text: str) -> str:
     expected = 2 * ALGORITHMS[algorithm].size
     if len(text) != expected or not _HEX.fullmatch(text):
-        raise ValueError(f"a digest of {algorithm} has {expected} hex digits")
+        raise ValueError(f"expected {expected} hex digits for {algorithm}")
     return text.lower()
 
 
 def _unescaped(name: bytes) -> bytes:
     def one(found: re.Match[bytes]) -> bytes:
         if found[1] not in _UNESCAPED:
-            raise ValueError(f"{quoted(found[0])} is no escape")
+            raise ValueError(f"invalid escape {quoted(found[0])}")
         return _UNESCAPED[found[1]]
 
     return _ESCAPE.sub(one, name)

@@ -1,4 +1,4 @@
-"""What became of one file."""
+"""The outcome of hashing a file."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ __all__ = ["Outcome", "failed_outcome"]
 
 
 class Outcome(NamedTuple):
-    """What became of one file: its digests, or why there are none.
+    """The digests of a file, or why it has none.
 
-    :ivar path: the path as it was given
-    :ivar digests: name of the algorithm to lower-case hex, in the order asked for; :data:`None` for a failure
-    :ivar size: bytes that were read; for a failure those that the file should have had, or :data:`None`
-    :ivar mtime_ns: time of the last modification, nanoseconds since 1970; :data:`None` where it is not known
-    :ivar inode: the file's number in its file system; :data:`None` where it is not known
-    :ivar kind: a word from the table of :mod:`pressmark.fs.file_errors`; :data:`None` where all went well
-    :ivar message: one line that says why, without the path
+    :ivar path: the path, unchanged
+    :ivar digests: lower-case hex by name of the algorithm, in the requested order; :data:`None` for a failure
+    :ivar size: bytes read; for a failure the size of the file, if known
+    :ivar mtime_ns: time of last modification, in nanoseconds since 1970, if known
+    :ivar inode: inode number, if known
+    :ivar kind: a word of the table in :mod:`pressmark.fs.file_errors`; :data:`None` for a success
+    :ivar message: one line that says why the file has no digests, without the path
     """
 
     path: str | bytes
@@ -32,12 +32,12 @@ class Outcome(NamedTuple):
 
     @property
     def ok(self) -> bool:
-        """Whether there are digests."""
+        """Whether the file has digests."""
         return self.kind is None
 
 
 def failed_outcome(path: str | bytes, kind: str, number: int = 0, status: os.stat_result | None = None) -> Outcome:
-    """Return the outcome of a file that has no digests."""
+    """Return the outcome of a file without digests."""
     if status is None:
         return Outcome(path, None, None, None, None, kind, message_of(kind, number))
     return Outcome(path, None, status.st_size, status.st_mtime_ns, status.st_ino, kind, message_of(kind, number))

@@ -1,8 +1,7 @@
-"""Many files at once: threads that read and compute, results in the order of the input, memory that does not grow.
+"""Digests of many files: on several threads, in the order of the input, in constant memory.
 
-The thread that iterates looks ahead by a bounded number of files, examines them, and queues them with the largest
-first, so that the last moments of a run are not spent waiting for one large file. Workers take them from the queue;
-results wait until everything before them is given.
+The iterating thread examines a bounded number of files ahead and queues them, the largest first, so that a run does not
+end waiting for one large file. Workers take files from the queue; outcomes wait until all before them are yielded.
 """
 
 from __future__ import annotations
@@ -29,29 +28,28 @@ if TYPE_CHECKING:
 
 __all__ = ["Finished", "Progress", "hash_files"]
 
-# How far the run looks ahead. Enough small files to keep every lane of many threads busy; results that wait take about
-# a kilobyte each.
+# Enough small files to fill the lanes of many threads; a waiting outcome takes about a kilobyte.
 LOOK_AHEAD = 4096  # files
-BATCH = 512  # files that are examined and queued together
+BATCH = 512  # files examined and queued together
 PROGRESS_EVERY = 0.1  # seconds
 Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 
 
 class Finished(NamedTuple):
-    """An event: a file is done, given at once and not in the order of the input.
+    """An event: a file is done. Sent at once, not in the order of the input.
 
-    :ivar outcome: what became of it
+    :ivar outcome: its outcome
     """
 
     outcome: Outcome
 
 
 class Progress(NamedTuple):
-    """An event: so much is done, given a few times a second.
+    """An event: the progress of a run. Sent a few times a second.
 
-    :ivar files: files that are done, failures and those from the ledger included
-    :ivar bytes: bytes that were read, those of unfinished files included
-    :ivar failed: files that are done and failed
+    :ivar files: files done, including failures and files found in the ledger
+    :ivar bytes: bytes read, including those of unfinished files
+    :ivar failed: files that failed
     """
 
     files: int
@@ -74,25 +72,24 @@ def hash_files(
     ledger: Ledger | None = None,
     beneath: Directory | None = None,
 ) -> Iterator[Outcome]:
-    """Hash many files, each read once, and give their outcomes lazily, in the order of ``paths``.
+    """Hash files, each read once, and yield their outcomes lazily, in the order of ``paths``.
 
-    A file that fails is an outcome without digests and never stops the others. Memory is constant: the iterable is read
-    a few thousand paths ahead, and files in pieces.
+    A file that fails is an outcome without digests and does not stop the others. Memory is constant: a few thousand
+    paths are read ahead, and files in blocks.
 
-    :param paths: files; an :class:`Outcome` among them, such as :func:`~pressmark.fixity.tree.walk` gives for what
-        cannot be hashed, is passed on in its place
-    :param algorithms: names as :func:`~pressmark.fixity.algorithms.algorithm_name` knows them
-    :param threads: how many threads read and compute; :data:`None` or 0 for as many as there are cores
-    :param on_event: called with :class:`Finished` and :class:`Progress` in the thread that iterates
-    :param links: ``"follow"`` them or ``"refuse"`` them
-    :param special_files: read named pipes and devices as well, however long that takes
-    :param read: ``"parallel"``, or ``"sequential"``: in input order and one file at a time, for disks with heads
-    :param ledger: an open ledger: what it holds is not read again, what is read is written to it
-    :param beneath: a directory, as :func:`~pressmark.fs.beneath.open_directory` gives it: paths are relative to it,
-        and nothing outside of it is ever opened, whoever exchanges what meanwhile (on Windows: unless somebody is
-        faster than a look and an open). No symbolic link is followed then, whatever ``links`` says: a file that is one
-        or is behind one is a failure of kind ``link``. Absolute paths, such with a step ``..`` and such without a name
-        at their end are failures of kind ``bad-name``
+    :param paths: the files; an :class:`Outcome` among them, for example from :func:`~pressmark.fixity.tree.walk`, is
+        yielded in its position
+    :param algorithms: names accepted by :func:`~pressmark.fixity.algorithms.algorithm_name`
+    :param threads: number of threads; :data:`None` or 0 for one per core
+    :param on_event: called with :class:`Finished` and :class:`Progress` events in the iterating thread
+    :param links: ``"follow"`` or ``"refuse"`` symbolic links
+    :param special_files: read named pipes and devices to their end
+    :param read: ``"parallel"``, or ``"sequential"``: one file at a time, in input order, for spinning disks
+    :param ledger: an open ledger: unchanged files in it are not read again, and digests are added to it
+    :param beneath: a directory from :func:`~pressmark.fs.beneath.open_directory` that paths are relative to. No file
+        outside of it is opened, even if directories are replaced meanwhile (not guaranteed on Windows), and no symbolic
+        link is followed: a link, or a path through one, is a failure of kind ``link``. Absolute paths, paths with
+        ``..`` and paths that do not end with a file name are failures of kind ``bad-name``
     :raises AlgorithmError: an algorithm is unknown or not available
     :raises ValueError: another argument is wrong
     """
@@ -103,14 +100,14 @@ def hash_files(
         raise ValueError(f"read={read!r}: expected parallel or sequential")
     cores = resolve_threads(threads)
     if ledger is not None and ledger.algorithms != names:
-        raise ValueError("the ledger is for other algorithms")
+        raise ValueError("ledger is for other algorithms")
     options = OpenOptions(links == "follow", special_files, beneath)
     run = _Run(names, cores, options, read == "sequential", on_event, ledger)
     return run.outcomes(iter(paths))
 
 
 class _Slot:
-    """A file on its way: its path, what was found when it was examined, and at last its outcome."""
+    """A file in the queue: its path, its size and in the end its outcome."""
 
     __slots__ = ("outcome", "path", "size")
 
@@ -137,7 +134,7 @@ class _Run:
         self._on_event = on_event
         self._ledger = ledger
         self._plan = Plan(names, threads)
-        self._slots: dict[int, _Slot] = {}  # by ticket, while a worker has them
+        self._slots: dict[int, _Slot] = {}  # by ticket, until a worker is done
         self._tickets = 0
         self._queued_bytes = 0
         self._serial_bytes = 0
@@ -145,7 +142,7 @@ class _Run:
         self._files = self._failed = 0
         self._next_progress = monotonic() + PROGRESS_EVERY
         serials = [(name, ALGORITHMS[name].make) for name in self._plan.serials]
-        # Paths go to lanes only as the kernels can follow them.
+        # The kernels cannot open special files, or files beneath a directory named by path.
         self._lanes_too = not options.special_files and not isinstance(options.beneath, str | bytes)
         beneath = options.beneath if isinstance(options.beneath, int) else None
         self._engine = _kernels.active.Engine(
@@ -154,13 +151,13 @@ class _Run:
         self._opener = options.opener()
 
     def outcomes(self, paths: Iterator[Path | Outcome]) -> Iterator[Outcome]:
-        """Run, and give the outcomes in order. However this ends, no thread is left behind."""
+        """Yield the outcomes in order. No thread is left running at the end."""
         workers: list[threading.Thread] = []
         window: deque[_Slot] = deque()
         more = True
         try:
             while True:
-                # Before half of what the workers have is gone, so that they never wait for the next batch.
+                # Refill the queue while it is half full, so that workers never wait.
                 while more and len(self._slots) < LOOK_AHEAD // 2 and len(window) <= LOOK_AHEAD - BATCH:
                     batch = list(islice(paths, BATCH))
                     more = len(batch) == BATCH
@@ -173,12 +170,12 @@ class _Run:
                     self._collect()
                 elif not more:
                     break
-            self._tell_progress()
+            self._report_progress()
         finally:
             self._engine.close()
             self._opener.close()
             for worker in workers:
-                # A named pipe that was asked for may keep its reader for ever; everything else looks up in a moment.
+                # Only the reader of a named pipe may block forever.
                 worker.join(1.0 if self._options.special_files else None)
 
     def _start(self) -> threading.Thread:
@@ -189,7 +186,7 @@ class _Run:
     # --- the thread that iterates ---------------------------------------------------------------------------------
 
     def _submit(self, batch: Sequence[Path | Outcome]) -> list[_Slot]:
-        """Examine the files of ``batch`` and queue those that are to be read."""
+        """Examine the files of ``batch``, and queue those to be read."""
         slots = []
         queued: list[_Slot] = []
         for given in batch:
@@ -210,7 +207,6 @@ class _Run:
                     known = Outcome(slot.path, digests, status.st_size, status.st_mtime_ns, status.st_ino)
                     self._settle(slot, known)
                     continue
-            # What is no regular file has a size that means nothing, and lanes do not wait for it.
             slot.size = status.st_size
             queued.append(slot)
         self._queue(queued)
@@ -226,7 +222,7 @@ class _Run:
         self._engine.submit([self._ticket(slot, slot.size, index >= serial) for index, slot in enumerate(order)])
 
     def _ticket(self, slot: _Slot, priority: int, in_lanes: bool) -> tuple[int, int, bytes | None]:
-        """Return what the engine is told of a file."""
+        """Return the queue entry of a file for the engine."""
         ticket = self._tickets
         self._tickets += 1
         self._slots[ticket] = slot
@@ -234,7 +230,7 @@ class _Run:
         return ticket, priority, os.fsencode(slot.path) if in_lanes and self._lanes_too else None
 
     def _collect(self) -> None:
-        """Wait for results, for a moment at most, and give them to their slots."""
+        """Wait a moment for outcomes, and store them in their slots."""
         found: list[tuple[_Slot, Outcome]] = []
         for result in self._engine.collect(PROGRESS_EVERY):
             if result[0] < 0:
@@ -242,13 +238,13 @@ class _Run:
             slot = self._slots.pop(result[0])
             self._queued_bytes -= slot.size
             found.append((slot, result[1] if len(result) == 2 else self._outcome_of_lanes(slot, *result[1:])))
-        # Before anybody is told: who is told may end the run, and what is finished must not be done again.
+        # Before the callbacks, which may end the run: finished files must not be read again.
         if self._ledger is not None and any(outcome.ok for _slot, outcome in found):
             self._ledger.append(outcome for _slot, outcome in found if outcome.ok)
         for slot, outcome in found:
             self._settle(slot, outcome)
         if monotonic() >= self._next_progress:
-            self._tell_progress()
+            self._report_progress()
 
     def _outcome_of_lanes(
         self,
@@ -259,7 +255,7 @@ class _Run:
         inode: int,
         failed: tuple[int, int, int, int, int, int] | None,
     ) -> Outcome:
-        """Return the outcome of a file that the lanes had."""
+        """Return the outcome of a file hashed in lanes."""
         if failed is None:
             return Outcome(slot.path, digests, size, mtime_ns, inode)
         error, mode, size_after, mtime_ns_after, total, there = failed
@@ -278,7 +274,7 @@ class _Run:
         if self._on_event is not None:
             self._on_event(Finished(outcome))
 
-    def _tell_progress(self) -> None:
+    def _report_progress(self) -> None:
         if self._on_event is not None:
             self._next_progress = monotonic() + PROGRESS_EVERY
             self._on_event(Progress(self._files, self._serial_bytes + self._engine.read_bytes(), self._failed))
@@ -286,19 +282,19 @@ class _Run:
     # --- the workers ----------------------------------------------------------------------------------------------
 
     def _work(self) -> None:
-        """Take files until the engine is closed; those in lanes are done inside of it, without the GIL."""
+        """Hash files until the engine is closed; the engine hashes files in lanes itself, without the GIL."""
         engine = self._engine
         try:
             with self._options.opener() as opener:
                 while (ticket := engine.work()) is not None:
                     engine.finish(ticket, self._hash(self._slots[ticket], opener))
         except BaseException as error:
-            # Memory is short, or a bug of ours: it must end the run, not look like a file that failed.
+            # Out of memory, or a bug: it ends the run instead of failing a file.
             engine.finish(-1, error)
 
     def _hash(self, slot: _Slot, opener: Opener) -> Outcome:
         engine = self._engine
-        # Threads that have no file of their own help with this one.
+        # Idle threads help with this file.
         threads = self._threads if self._sequential else max(1, self._threads // max(1, len(self._slots)))
         engine.lock_reading()
         try:

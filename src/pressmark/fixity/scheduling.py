@@ -1,7 +1,7 @@
-"""Which files go to the lanes of vector registers, and which to hashlib: a table and a sum, no guessing.
+"""Decides which files are hashed in lanes of vector registers, and which by hashlib.
 
-A lane is slower than hashlib, all lanes of a register together are faster. So lanes pay when enough files run side by
-side, and a file that is alone, or much larger than all others, does better in hashlib.
+One lane is slower than hashlib; all lanes of a register together are faster. So lanes pay for many files, while a
+single file, or one much larger than the others, is better hashed by hashlib.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from pressmark import _kernels
 
 __all__ = ["SMALL", "Plan"]
 
-# Gigabytes a second on one core, all lanes full, 256 KiB a lane: `python -m benchmarks lanes` on a Zen 4 server.
-# Only the ratios matter here, and they move little between processors.
+# Gigabytes per second on one core of a Zen 4 server, all lanes full, 256 KiB per lane. Only the ratios matter, and
+# they differ little between processors.
 _SHA2_LONG = {"portable": 0.72, "avx2": 1.53, "avx512": 2.77}
 _SHA2_SHORT = {"portable": 0.91, "avx2": 1.86, "avx512": 3.37}
 _BLAKE2B = {"portable": 1.18, "avx2": 2.80, "avx512": 4.12}
@@ -33,7 +33,7 @@ LANE_RATES: dict[str, dict[str, float]] = {
     "blake2b-384": _BLAKE2B,
     "blake2b-512": _BLAKE2B,
 }
-# The same for hashlib's OpenSSL and the packages, one file on one core.
+# Gigabytes per second of hashlib (OpenSSL) and the packages, one file on one core.
 SERIAL_RATES = {
     "md5": 0.77,
     "sha1": 1.94,
@@ -57,23 +57,23 @@ SERIAL_RATES = {
     "xxh3-64": 30.0,
     "xxh128": 30.0,
 }
-# Where the processor has no SHA extensions, OpenSSL is this fast instead.
+# Rates of OpenSSL on processors without SHA extensions.
 WITHOUT_EXTENSIONS = {"sha1": 0.95, "sha224": 0.50, "sha256": 0.50}
-# Where nothing is for lanes, files up to this size are still read there, many at once: opening and reading a small file
-# from Python takes longer than its digest. Larger ones are better computed while they are in the cache.
+# Without lanes, files up to this size are still read by the engine, in batches: opening and reading a small file from
+# Python takes longer than hashing it.
 SMALL = 1 << 16  # bytes
-# Lanes must promise this much more than hashlib: they also have their ends, where not all of them are full.
+# Required advantage of lanes, as they are not always full.
 MARGIN = 1.15
 
 
 class Plan:
-    """What is decided once for a run: the algorithms in lanes, and from there each batch of files.
+    """The division of work between lanes and hashlib.
 
     :param names: official names of the algorithms
-    :param threads: workers that read and compute
+    :param threads: number of workers
 
-    :ivar lanes: the algorithms that lanes compute, in the order of ``names``; empty where lanes would not pay
-    :ivar serials: the others
+    :ivar lanes: the algorithms computed in lanes, in the order of ``names``
+    :ivar serials: the other algorithms
     """
 
     def __init__(self, names: Sequence[str], threads: int) -> None:
@@ -89,7 +89,7 @@ class Plan:
             if kernels.lane_count(name) > 1 and LANE_RATES[name].get(level, 0.0) > MARGIN * serial[name]
         )
         self.serials = tuple(name for name in names if name not in self.lanes)
-        # Seconds a gigabyte: times of algorithms add up, rates do not.
+        # Seconds per gigabyte, which add up over algorithms.
         self._serial = sum(1 / serial[name] for name in names)
         if self.lanes:
             beside = sum(1 / serial[name] for name in self.serials)
@@ -97,12 +97,12 @@ class Plan:
             self._lane = beside + sum(kernels.lane_count(name) / LANE_RATES[name][level] for name in self.lanes)
 
     def serial_files(self, sizes: Sequence[int], waiting: int) -> int:
-        """Return how many files, counted from the largest, hashlib should take so that all are done soonest.
+        """Return how many files, from the largest, hashlib should hash so that the batch ends soonest.
 
-        Without lanes, those that are not small.
+        Without lanes, return the number of files that are not small.
 
-        :param sizes: bytes of each file, falling
-        :param waiting: bytes that are queued already
+        :param sizes: sizes of the files, in descending order
+        :param waiting: bytes in the queue
         """
         if not self.lanes:
             return bisect_left(sizes, -SMALL, key=neg)
@@ -110,7 +110,7 @@ class Plan:
             return 0
         total = sum(sizes) + waiting
         if sizes[0] * self._lane <= total * self._full / self.threads:
-            return 0  # nearly always: even the largest file is done before all together are
+            return 0  # the usual case: the largest file is done before the others
         best, best_time = 0, float("inf")
         for count, taken in enumerate(accumulate(sizes, initial=0)):
             longest = sizes[count] * self._lane if count < len(sizes) else 0.0
@@ -121,5 +121,5 @@ class Plan:
             if time < best_time:
                 best, best_time = count, time
             if longest <= together:
-                break  # from here on, taking more only makes it slower
+                break  # more would only be slower
         return best

@@ -1,4 +1,4 @@
-"""The files of a tree, and an outcome for each that cannot be read."""
+"""The files of a tree, with an outcome for each that cannot be read."""
 
 from __future__ import annotations
 
@@ -21,21 +21,20 @@ def walk(
     special_files: bool = False,
     beneath: Directory | None = None,
 ) -> Iterator[str | bytes | Outcome]:
-    """Give the path of every file under ``root``, or ``root`` itself where it is no directory.
+    """Yield the path of every file under ``root``, or ``root`` itself if it is not a directory.
 
-    Directories are gone through by the octets of their names, files and directories alike, each directory whole before
-    the next name. What cannot be read is given as an :class:`Outcome` in its place: directories that do not open, named
-    pipes, sockets and devices, links that lead to a directory above them.
+    The walk is depth-first, in the order of the bytes of the names, files and directories together. For entries that
+    cannot be read, an :class:`Outcome` is yielded: inaccessible directories, named pipes, sockets, devices, and links
+    to a parent directory.
 
-    :param root: where to begin; paths are given below it, as :class:`str` or :class:`bytes` as it is
+    :param root: the top directory; the type of the paths, :class:`str` or :class:`bytes`, is that of ``root``
     :param links: ``"follow"`` symbolic links to files and directories, ``"skip"`` them, or ``"refuse"`` them with an
-        outcome each; ``root`` itself is followed unless they are refused
-    :param leave_out: device and inode of files below ``root`` that are not given: a run's own output and ledger
-    :param special_files: named pipes and devices are given as paths, to be read
-    :param beneath: a directory, as :func:`~pressmark.fs.beneath.open_directory` gives it: ``root`` is relative to
-        it, ``"."`` for itself, and so are the paths that are given; no link is followed, and ``"follow"`` is
-        ``"refuse"``
-    :raises ValueError: an argument is wrong
+        outcome for each; ``root`` itself is followed unless links are refused
+    :param leave_out: device and inode of files to skip, such as the output and the ledger of the run
+    :param special_files: yield the paths of named pipes and devices, to be read
+    :param beneath: a directory from :func:`~pressmark.fs.beneath.open_directory` that ``root`` and the yielded paths
+        are relative to; ``root`` may be ``"."``. No link is followed: ``"follow"`` means ``"refuse"``
+    :raises ValueError: an argument is invalid
     """
     if links not in ("follow", "skip", "refuse"):
         raise ValueError(f"links={links!r}: expected follow, skip or refuse")

@@ -1,4 +1,4 @@
-"""Files against what a manifest says of them."""
+"""Verification of files against a manifest."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ _MISSING = ("missing", "dangling-link")
 
 
 class Verdict(NamedTuple):
-    """What was found out about one file.
+    """The result of verifying a file.
 
-    :ivar path: its name in the manifest, as bytes; of a new file, its name below the root
+    :ivar path: its name in the manifest, as bytes; for a new file, its path relative to the root
     :ivar state: ``ok``, ``changed``, ``missing``, ``unreadable`` or ``new``
-    :ivar algorithm: of a changed file, the first algorithm whose digest differs
+    :ivar algorithm: for a changed file, the first algorithm whose digest differs
     :ivar expected: the digest in the manifest
-    :ivar found: the digest of what is there
-    :ivar kind: of a missing or unreadable file, the kind of its outcome; otherwise the state
+    :ivar found: the digest of the file
+    :ivar kind: the kind of the outcome for a missing or unreadable file; otherwise the state
     :ivar message: one line that says what is wrong, without the path
-    :ivar size: bytes that were read
+    :ivar size: bytes read
     """
 
     path: bytes
@@ -47,7 +47,7 @@ class Verdict(NamedTuple):
 
     @property
     def ok(self) -> bool:
-        """Whether the file is as the manifest says."""
+        """Whether the file matches the manifest."""
         return self.state == "ok"
 
 
@@ -62,19 +62,19 @@ def verify(
     ledger: Ledger | None = None,
     leave_out: Collection[tuple[int, int]] = (),
 ) -> Iterator[Verdict]:
-    """Read every file of ``entries`` and give a verdict on each, in their order; then one on every new file.
+    """Verify the files of a manifest, and yield a verdict on each, in order; then one on each new file.
 
-    :param entries: what is expected, as :func:`~pressmark.fixity.manifests.read_manifest` gives it
-    :param root: the directory that relative names are below, and in which new files are looked for; without it, names
-        are below the current directory and nothing is looked for
-    :param leave_out: device and inode of files that are not new: the manifest itself, a ledger
+    :param entries: from :func:`~pressmark.fixity.manifests.read_manifest`
+    :param root: directory that names are relative to and that is searched for new files; by default names are relative
+        to the current directory, and new files are not searched
+    :param leave_out: device and inode of files that are not new, such as the manifest and the ledger
     :raises AlgorithmError: an algorithm is not available
-    :raises ManifestError: from ``entries``; verdicts until there have been given
+    :raises ManifestError: raised by ``entries``, after the verdicts on the entries before
 
     The other parameters are those of :func:`~pressmark.fixity.pool.hash_files`.
     """
     base = None if root is None else os.fsencode(root)
-    known = _Known()
+    known = _PathSet()
     for names, group in groupby(entries, key=lambda entry: tuple(entry.digests)):
         waiting: deque[ManifestEntry] = deque()
         paths = _paths(group, base, waiting, known)
@@ -84,20 +84,20 @@ def verify(
         yield from _new(base, links, known, leave_out)
 
 
-class _Known:
-    """The paths of a manifest, eight octets each and not the paths themselves: there may be a hundred million.
+class _PathSet:
+    """A set of paths, stored as keyed digests of eight bytes: there may be a hundred million.
 
-    What is kept of a path is a digest with a key of this run. That a file which the manifest does not have is taken for
-    one that it has is as likely as one to the number of its files in 2^64, and nobody can bring it about.
+    With n paths, another path is taken for one of them with a probability of n / 2^64. The random key prevents
+    deliberate collisions.
     """
 
     def __init__(self) -> None:
         self._key = os.urandom(16)
-        self._table = array("Q", bytes(8)) * 1024  # its size a power of two, two thirds full at most; 0 is free
+        self._table = array("Q", bytes(8)) * 1024  # a power of two, at most two thirds full; 0 is free
         self._count = 0
 
     def add(self, path: bytes) -> None:
-        """Take note of ``path``."""
+        """Add ``path``."""
         if 3 * self._count >= 2 * len(self._table):
             old, self._table = self._table, array("Q", bytes(8)) * (2 * len(self._table))
             for mark in old:
@@ -116,7 +116,7 @@ class _Known:
         return int.from_bytes(blake2b(path, digest_size=8, key=self._key).digest(), "little") or 1
 
     def _slot(self, mark: int) -> int:
-        """Return where ``mark`` is, or the free place where it belongs."""
+        """Return the slot of ``mark``, or the free slot for it."""
         table = self._table
         mask = len(table) - 1
         slot = mark & mask
@@ -126,7 +126,7 @@ class _Known:
 
 
 def _paths(
-    group: Iterable[ManifestEntry], base: bytes | None, waiting: deque[ManifestEntry], known: _Known
+    group: Iterable[ManifestEntry], base: bytes | None, waiting: deque[ManifestEntry], known: _PathSet
 ) -> Iterator[bytes]:
     for entry in group:
         waiting.append(entry)
@@ -143,21 +143,20 @@ def _verdict(entry: ManifestEntry, outcome: Outcome) -> Verdict:
     for name, expected in entry.digests.items():
         found = outcome.digests[name]
         if found != expected:
-            message = f"its {name} is {found}, expected {expected}"
+            message = f"{name} is {found}, expected {expected}"
             if entry.size is not None and entry.size != outcome.size:
-                message = f"it has {outcome.size} bytes, expected {entry.size}; {message}"
+                message = f"size is {outcome.size} bytes, expected {entry.size}; {message}"
             return Verdict(entry.path, "changed", name, expected, found, "changed", message, outcome.size)
     return Verdict(entry.path, "ok", size=outcome.size)
 
 
-def _new(base: bytes, links: str, known: _Known, leave_out: Collection[tuple[int, int]]) -> Iterator[Verdict]:
+def _new(base: bytes, links: str, known: _PathSet, leave_out: Collection[tuple[int, int]]) -> Iterator[Verdict]:
     for item in walk(base, links=links, leave_out=leave_out):
         path = os.fsencode(item.path if isinstance(item, Outcome) else item)
         if os.path.normpath(path) in known:
             continue
         name = os.path.relpath(path, base)
         if isinstance(item, Outcome):
-            # It might be what the manifest calls missing; whoever reads the report decides.
             yield Verdict(name, "unreadable", kind=str(item.kind), message=item.message)
         else:
-            yield Verdict(name, "new", kind="new", message="the manifest does not have it")
+            yield Verdict(name, "new", kind="new", message="not in the manifest")

@@ -1,4 +1,4 @@
-"""Columns of paths cut into pieces that the kernels take, from sequences and from Arrow alike."""
+"""Columns of paths, from sequences or Arrow, divided into batches for the kernels."""
 
 from __future__ import annotations
 
@@ -10,31 +10,31 @@ from pressmark._kernels.tables import ErrorCode
 from pressmark.arrow import PackedColumn, StringColumn
 from pressmark.errors import PathError
 
-__all__ = ["Texts", "pieces"]
+__all__ = ["Texts", "batches"]
 
-#: Paths or labels, however they come.
+#: Columns of paths or labels.
 Texts = Sequence[str | bytes] | StringColumn | PackedColumn
 
-# A piece is packed, and looked at, as one.
+# Limits of a batch.
 ITEMS = 1 << 16
-OCTETS = 8 << 20
+BYTES = 8 << 20
 
 
-def pieces(kernels: ModuleType, texts: Texts) -> Iterator[tuple[Any, list[int]]]:
-    """Yield packed parts of ``texts``, and the indices of nulls in each, which are empty.
+def batches(kernels: ModuleType, texts: Texts) -> Iterator[tuple[Any, list[int]]]:
+    """Yield packed batches of ``texts``, each with the indices of its nulls, which are empty there.
 
-    :raises PathError: an item has a lone surrogate that stands for no octet
+    :raises PathError: an item has an unpaired surrogate
     :raises TypeError: an item is neither str nor bytes
     """
     if isinstance(texts, (StringColumn, PackedColumn)):
-        yield from texts.packed(kernels, ITEMS, OCTETS)
+        yield from texts.packed(kernels, ITEMS, BYTES)
         return
     items = texts if isinstance(texts, (list, tuple)) else list(texts)
     for start in range(0, len(items), ITEMS):
-        piece, faults = kernels.ByteColumn.from_texts(items, start, start + ITEMS)
+        batch, faults = kernels.ByteColumn.from_texts(items, start, start + ITEMS)
         for index, code, position in faults:
             item = items[start + index]
             if code == ErrorCode.SURROGATE:
-                raise PathError(item, start + index, f"the lone surrogate at {position} stands for no octet")
+                raise PathError(item, start + index, f"unpaired surrogate at index {position}")
             raise TypeError(f"item {start + index}: expected str or bytes, not {type(item).__name__}")
-        yield piece, []
+        yield batch, []

@@ -1,9 +1,9 @@
-"""Collisions between many paths, found by sorting them on disk: paths that are one, or lie one inside another.
+"""Collisions between many paths, found by external sorting: equal paths, and paths inside other paths.
 
-Every path becomes a record that sorts by its folded key. Records are sorted as far as memory holds them; each such run
-is written to a file without a name, which is gone with the process, however that ends. Then the runs are merged, once:
-paths that are equal under folding follow each other, and what is inside a path follows it. The kernels do all that, and
-let through only what collisions; here it is told apart.
+Each path becomes a record that sorts by its folded form. Records are sorted in memory; sorted runs are written to an
+unnamed temporary file, which disappears with the process. Then the runs are merged: paths with the same folded form are
+consecutive, and paths inside another path follow it. The kernels do this and return only collisions, which are
+classified here.
 """
 
 from __future__ import annotations
@@ -21,21 +21,26 @@ from typing import IO, Any, NamedTuple
 
 from pressmark import _kernels
 from pressmark.errors import SpillError
-from pressmark.paths.batches import Texts, pieces
+from pressmark.paths.batches import Texts, batches
 from pressmark.paths.directories import Tree
 from pressmark.paths.folding import casefolded, decomposed, folded
 
 __all__ = ["Collision", "Member", "PathIndex", "Totals"]
 
-# A run is read back in blocks; a thousand of them take as much memory as sorting did.
+# Runs are read in blocks; a thousand blocks take as much memory as sorting.
 BLOCKS = 1024
 SMALLEST_BLOCK, LARGEST_BLOCK = 1 << 12, 1 << 20
-# Spellings that are told apart at a time.
+# Spellings classified at a time.
 BATCH = 4096
 
 
 class Member(NamedTuple):
-    """One path that takes part in a collision."""
+    """A path in a collision.
+
+    :ivar number: its number in the index
+    :ivar path: the path
+    :ivar label: its label, or empty
+    """
 
     number: int
     path: str
@@ -43,13 +48,13 @@ class Member(NamedTuple):
 
 
 class Collision(NamedTuple):
-    """Paths that cannot all be where they say.
+    """Paths that cannot exist side by side.
 
-    :ivar kind: ``equal``: the same octets. ``case``: they differ by case alone. ``normalization``: they differ by NFC
-        and NFD, maybe by case too. ``inside``: the first is an ancestor of the others, all of them as folded
-    :ivar count: how many paths take part
-    :ivar members: the first of them, by spelling and number; where several paths are the outer one, one of them only
-    :ivar exact: whether there is a collision without folding too; of ``case`` and ``normalization`` never
+    :ivar kind: ``equal``: the same bytes. ``case``: they differ by case only. ``normalization``: they differ by NFC and
+        NFD, and possibly by case. ``inside``: the first is a parent directory of the others, after folding
+    :ivar count: number of paths
+    :ivar members: the first paths, by spelling and number; if several are the outer path, only one of them
+    :ivar exact: whether they collide without folding, too; never for ``case`` and ``normalization``
     """
 
     kind: str
@@ -59,15 +64,15 @@ class Collision(NamedTuple):
 
 
 class Totals(NamedTuple):
-    """How many paths share with at least one other.
+    """The numbers of paths that collide with at least one other path.
 
-    :ivar paths: all of them
-    :ivar equal: they are the same octets
-    :ivar case: they are the same once case is folded: what a file system that ignores case takes for one
-    :ivar normalization: they have the same NFC
-    :ivar folded: they are the same once both are folded
-    :ivar inside: as folded, one is inside the other
-    :ivar inside_exact: as they are, one is inside the other
+    :ivar paths: number of all paths
+    :ivar equal: equal bytes
+    :ivar case: equal on a file system that ignores case
+    :ivar normalization: equal after normalisation to NFC
+    :ivar folded: equal after folding of case and normalisation
+    :ivar inside: one inside the other after folding
+    :ivar inside_exact: one inside the other without folding
     """
 
     paths: int
@@ -79,19 +84,19 @@ class Totals(NamedTuple):
     inside_exact: int
 
 
-# From the kernels: the key, the path, how many there are, the numbers of the first.
+# From the kernels: folded form, path, count, numbers of the first.
 Spelling = tuple[bytes, bytes, int, tuple[int, ...]]
 
 
 class PathIndex:
-    """Paths with their labels, numbered in the order in which they are added, of which the collisions can be had once.
+    """An index that finds the collisions between paths, numbered in the order in which they are added.
 
-    Memory is bounded, whatever the number of paths: but for the different spellings of a single key, which are held.
-    A context manager; its files are gone when it is closed, and also when the process is killed.
+    Memory is bounded for any number of paths, except for the spellings of one folded form. A context manager; its
+    temporary files are removed when it is closed, or the process ends.
 
-    :param folder: where to put what memory does not hold; the system's folder for temporary files if None
-    :param memory: octets that sorting may take
-    :param tree: whether to count the directories of the paths, too
+    :param folder: folder for temporary files; by default that of the system
+    :param memory: bytes for sorting
+    :param tree: count the directories of the paths, too
 
     >>> with PathIndex() as index:
     ...     index.add(["a/b", "A/B", "c", "c/d"])
@@ -101,7 +106,7 @@ class PathIndex:
 
     def __init__(self, folder: Path | None = None, *, memory: int = 256 << 20, tree: bool = False) -> None:
         if memory < 1:
-            raise ValueError(f"memory={memory}: expected a number of octets from 1 on")
+            raise ValueError(f"memory={memory}: expected 1 or more bytes")
         self._folder = folder
         self._memory = memory
         self._block = min(max(memory // BLOCKS, SMALLEST_BLOCK), LARGEST_BLOCK)
@@ -110,7 +115,7 @@ class PathIndex:
         self._resources = contextlib.ExitStack()
         self._spill: IO[bytes] | None = None
         self._spilled = 0
-        # For each run the place of its first block, and the lengths of all.
+        # For each run, the offset of its first block and the lengths of all blocks.
         self._runs: list[tuple[int, array[int]]] = []
         self._labels = _Labels(self)
         self._count = self._paths = 0
@@ -132,7 +137,7 @@ class PathIndex:
         return self._count
 
     def close(self) -> None:
-        """Give back memory and files; there is nothing more to be had but the totals."""
+        """Release memory and temporary files. The totals remain available."""
         self._state = "closed"
         self._sorter = None
         self._runs = []
@@ -143,27 +148,26 @@ class PathIndex:
         paths: Texts,
         labels: Texts | None = None,
     ) -> None:
-        """Take in paths, numbered on from those before, with what they are to be called by.
+        """Add paths. A null counts in the numbering, but is not a path.
 
-        A null among the paths has a number, and is no path.
+        After an error of the first three kinds, the index cannot be used any more.
 
-        :param labels: as many as there are paths; empty ones if None
-        :raises PathError: a path or label has a lone surrogate that stands for no octet; as after the next two, the
-            index is of no use then
-        :raises TypeError: one is neither str nor bytes
-        :raises SpillError: they cannot be written
-        :raises ValueError: there are more or fewer labels than paths
+        :param labels: a label for each path; empty by default
+        :raises PathError: a path or label has an unpaired surrogate
+        :raises TypeError: a path or label is neither str nor bytes
+        :raises SpillError: a temporary file cannot be written
+        :raises ValueError: the number of labels is not the number of paths
         """
         if self._state != "open":
-            raise ValueError(f"no paths can be added: the index is {self._state}")
+            raise ValueError(f"cannot add paths: index is {self._state}")
         if labels is not None and len(labels) != len(paths):
             raise ValueError(f"{len(labels)} labels for {len(paths)} paths")
-        # Nobody is to be told that what is lost does not collision.
-        self._state = "incomplete, because paths could not be added"
+        # After an error, the index would miss collisions.
+        self._state = "incomplete after an error"
         if labels is not None:
-            self._labels.add(self._count, pieces(self._kernels, labels))
-        for piece, nulls in pieces(self._kernels, paths):
-            self._take(piece, nulls)
+            self._labels.add(self._count, batches(self._kernels, labels))
+        for batch, nulls in batches(self._kernels, paths):
+            self._take(batch, nulls)
         self._state = "open"
 
     def collisions(self, *, first: int = 20, most: int | None = None) -> Iterator[Collision]:
@@ -174,83 +178,83 @@ class PathIndex:
 
         :param first: how many members of each collision to name
         :param most: how many collisions of each kind to yield, or :data:`None` for all; the others are only counted
-        :raises SpillError: what was written cannot be read
-        :raises ValueError: they were asked for before
+        :raises SpillError: a temporary file cannot be read
+        :raises ValueError: the collisions have been listed before
         """
         if first < 1:
             raise ValueError(f"first={first}: expected 1 or more")
         if self._state != "open":
-            raise ValueError(f"collisions can be asked for once: the index is {self._state}")
+            raise ValueError(f"collisions can be listed only once: index is {self._state}")
         self._state = "being listed"
         return self._listed(first, most)
 
     def totals(self) -> Totals:
-        """Return how many paths collision: without a listing, or when :meth:`collisions` has come to its end.
+        """Return the totals. If :meth:`collisions` has been called, it must have ended.
 
-        :raises SpillError: what was written cannot be read
-        :raises ValueError: the collisions are being listed still, or the index is closed
+        :raises SpillError: a temporary file cannot be read
+        :raises ValueError: the collisions are still being listed, or the index is closed
         """
         if self._state == "open":
             for _ in self.collisions(first=1, most=0):
                 pass
         if self._totals is None:
-            raise ValueError(f"totals are known when all collisions are listed: the index is {self._state}")
+            raise ValueError(f"totals are known only after all collisions are listed: index is {self._state}")
         return self._totals
 
     def groups(self) -> dict[str, int]:
-        """Return how many collisions there are of each kind, once :meth:`totals` is known."""
+        """Return the number of collisions of each kind, as soon as :meth:`totals` is known."""
         self.totals()
         return {kind: self._groups[kind] for kind in ("equal", "case", "normalization", "inside")}
 
     def tree(self) -> Tree:
-        """Return the directories of the paths, once :meth:`totals` is known.
+        """Return the directories of the paths, as soon as :meth:`totals` is known.
 
-        :raises ValueError: the index was not made to count them
+        :raises ValueError: the index was created without ``tree=True``
         """
         if self._counting is None:
-            raise ValueError("directories were not counted: the index was made without tree=True")
+            raise ValueError("directories were not counted: the index was created without tree=True")
         self.totals()
         if self._tree is None:
             self._tree = Tree.of(self._counting)
         return self._tree
 
     def label(self, number: int) -> str:
-        """Return what a path is called by, empty if by nothing, until the index is closed.
+        """Return the label of a path, or empty. The index must not be closed.
 
-        :raises SpillError: what was written cannot be read
+        :raises SpillError: a temporary file cannot be read
         """
         return self._labels[number]
 
     @property
     def spilled(self) -> int:
-        """How many octets were written to temporary files."""
-        return self._spilled + self._labels.octets
+        """Bytes written to temporary files."""
+        return self._spilled + self._labels.size
 
     # --- in -------------------------------------------------------------------------------------------------
 
-    def _take(self, piece: Any, nulls: list[int]) -> None:
+    def _take(self, batch: Any, nulls: list[int]) -> None:
         kernels = self._kernels
-        others = [folded(piece[index]) for index in kernels.beyond_ascii(piece)]
-        self._sorter.add(piece, kernels.ByteColumn.from_texts(others)[0], self._count, nulls)
-        self._count += len(piece)
-        self._paths += len(piece) - len(nulls)
+        others = [folded(batch[index]) for index in kernels.beyond_ascii(batch)]
+        self._sorter.add(batch, kernels.ByteColumn.from_texts(others)[0], self._count, nulls)
+        self._count += len(batch)
+        self._paths += len(batch) - len(nulls)
         if self._sorter.size() >= self._memory:
             self._write_run()
 
     def _temporary(self) -> IO[bytes]:
-        """Return a file without a name, to be closed with the index."""
+        """Return an unnamed temporary file, closed with the index."""
         try:
-            # Without a buffer: a disk that is full is to be heard of by who writes, not by who closes.
+            # Unbuffered, so that a full disk is reported by the write, not by the close.
             file: Any = tempfile.TemporaryFile(dir=self._folder, buffering=0)  # noqa: SIM115
         except OSError as error:
-            raise self._failure("made", error) from error
+            raise self._failure("created", error) from error
         return self._resources.enter_context(file)
 
     def _failure(self, what: str, error: OSError) -> SpillError:
         folder = tempfile.gettempdir() if self._folder is None else str(self._folder)
         reason = error.strerror or str(error)
         return SpillError(
-            folder, f"a temporary file cannot be {what} ({reason}); name another folder, or allow more memory"
+            folder, f"temporary file cannot be {what} ({reason}); choose another folder, or allow more memory"
         )
 
     def _write(self, file: IO[bytes], data: bytes) -> None:
@@ -268,14 +272,14 @@ class PathIndex:
             while size > 0:
                 pieces.append(file.read(size))
                 if not pieces[-1]:
-                    raise OSError("it is shorter than it was")
+                    raise OSError("file was truncated")
                 size -= len(pieces[-1])
         except OSError as error:
             raise self._failure("read", error) from error
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def _write_run(self) -> None:
-        """Sort what memory holds and write it."""
+        """Sort the records in memory and write them as a run."""
         if self._spill is None:
             self._spill = self._temporary()
         self._sorter.sort()
@@ -290,7 +294,7 @@ class PathIndex:
     # --- out ------------------------------------------------------------------------------------------------
 
     def _blocks(self) -> list[Iterator[bytes]]:
-        """Return the blocks of each run: those written, and the one in memory."""
+        """Return iterators over the blocks of each run: those written, and the one in memory."""
 
         def written(begin: int, lengths: array[int]) -> Iterator[bytes]:
             assert self._spill is not None
@@ -306,12 +310,12 @@ class PathIndex:
         return [*(written(*run) for run in self._runs), held()]
 
     def _spellings(self, first: int) -> Iterator[list[Spelling]]:
-        """Yield what the kernels let through, some at a time."""
+        """Yield the colliding spellings from the kernels, in batches."""
         runs = self._blocks()
         merge = self._kernels.PathMerge(len(runs), first, self._counting)
         while True:
             if self._state != "being listed":
-                raise ValueError(f"the collisions cannot be listed further: the index is {self._state}")
+                raise ValueError(f"cannot list more collisions: index is {self._state}")
             run, spellings = merge.step(BATCH)
             yield spellings
             if run == -1:
@@ -322,102 +326,102 @@ class PathIndex:
                 merge.feed(run, next(runs[run], b""))
 
     def _listed(self, first: int, most: int | None) -> Iterator[Collision]:
-        reading = _Reading(first, most, self._paths, self._labels, self._groups)
+        classifier = _Classifier(first, most, self._paths, self._labels, self._groups)
         for spellings in self._spellings(first):
             for spelling in spellings:
-                reading.take(*spelling)
-            yield from reading.found()
-        reading.end()
-        yield from reading.found()
-        self._totals = reading.totals()
+                classifier.add(*spelling)
+            yield from classifier.found()
+        classifier.end()
+        yield from classifier.found()
+        self._totals = classifier.totals()
         self._state = "listed"
 
 
 class _Labels:
-    """What paths are called by: pieces of packed labels, one behind the other, each behind its offsets."""
+    """The labels of paths, in a temporary file: packed batches of labels, each after its offsets."""
 
     def __init__(self, index: PathIndex) -> None:
         self._index = index
         self._file: IO[bytes] | None = None
         self._end = 0
-        # Of each piece: the number of its first path, how many labels it has, and where it begins.
+        # For each batch: number of its first path, number of labels, and offset in the file.
         self._firsts = array("Q")
         self._counts = array("Q")
         self._places = array("Q")
 
-    def add(self, number: int, pieces: Iterator[tuple[Any, list[int]]]) -> None:
+    def add(self, number: int, batches: Iterator[tuple[Any, list[int]]]) -> None:
         index = self._index
         if self._file is None:
             self._file = index._temporary()
-        for piece, _ in pieces:
-            data, offsets = piece.buffers()
+        for batch, _ in batches:
+            data, offsets = batch.buffers()
             index._write(self._file, offsets.tobytes())
             index._write(self._file, data)
             self._firsts.append(number)
-            self._counts.append(len(piece))
+            self._counts.append(len(batch))
             self._places.append(self._end)
-            number += len(piece)
+            number += len(batch)
             self._end += len(offsets) * offsets.itemsize + len(data)
 
     @property
-    def octets(self) -> int:
-        """How many were written."""
+    def size(self) -> int:
+        """Bytes written."""
         return self._end
 
     def __getitem__(self, number: int) -> str:
-        piece = bisect_right(self._firsts, number) - 1
-        if self._file is None or piece < 0 or number >= self._firsts[piece] + self._counts[piece]:
+        batch = bisect_right(self._firsts, number) - 1
+        if self._file is None or batch < 0 or number >= self._firsts[batch] + self._counts[batch]:
             return ""
         offsets = array("q")
-        place = self._places[piece]
-        offsets.frombytes(self._index._read(self._file, place + 8 * (number - self._firsts[piece]), 16))
+        place = self._places[batch]
+        offsets.frombytes(self._index._read(self._file, place + 8 * (number - self._firsts[batch]), 16))
         start, stop = offsets
         if start == stop:
             return ""
-        data = self._index._read(self._file, place + 8 * (self._counts[piece] + 1) + start, stop - start)
+        data = self._index._read(self._file, place + 8 * (self._counts[batch] + 1) + start, stop - start)
         return data.decode("utf-8", "surrogateescape")
 
 
 class _Spelled:
-    """One way in which the paths of a group are spelled."""
+    """A spelling of the paths of a group."""
 
     __slots__ = ("count", "inside", "numbers")
 
     def __init__(self, count: int, numbers: tuple[int, ...]) -> None:
         self.count = count
         self.numbers = numbers
-        # Whether it was counted as inside another, or as having another inside it, without folding.
+        # Whether it was counted in inside_exact.
         self.inside = False
 
 
 class _Group:
-    """The paths of one key, and what is inside them."""
+    """The paths with one folded form, and the paths inside them."""
 
     __slots__ = ("count", "ended", "exact", "inner", "key", "members", "nested", "segments", "spelled")
 
     def __init__(self, key: bytes, nested: bool) -> None:
         self.key = key
-        self.nested = nested  # it is inside another
+        self.nested = nested  # inside another group
         self.spelled: dict[bytes, _Spelled] = {}
         self.count = 0
-        self.ended = False  # its own collisions are noted
-        self.inner = 0  # how many are inside it
+        self.ended = False  # its own collisions are recorded
+        self.inner = 0  # number of paths inside it
         self.exact = False
-        # Where there are some: how many segments the paths of the key have, and the first that are inside.
+        # If there are any: number of segments of the paths of the group, and the first paths inside.
         self.segments = 0
         self.members: list[tuple[int, bytes]] = []
 
 
-class _Reading:
-    """What follows from spellings in the order of their keys."""
+class _Classifier:
+    """Classifies the collisions, from spellings in the order of their folded forms."""
 
     def __init__(self, first: int, most: int | None, paths: int, labels: _Labels, kinds: Counter[str]) -> None:
         self._first = first
         self._most = most
         self._paths = paths
         self._labels = labels
-        self._kinds = kinds  # how many collisions there are of each
-        # The last group and those that it is inside of, outermost first.
+        self._kinds = kinds  # number of collisions of each kind
+        # The groups that contain the current path, outermost first.
         self._groups: list[_Group] = []
         self._found: list[Collision] = []
         self._equal = self._case = self._normalization = self._folded = self._inside = self._inside_exact = 0
@@ -429,12 +433,12 @@ class _Reading:
         )
 
     def found(self) -> list[Collision]:
-        """Return the collisions since the last time."""
+        """Return the collisions found since the last call."""
         found, self._found = self._found, []
         return found
 
-    def take(self, key: bytes, path: bytes, count: int, numbers: tuple[int, ...]) -> None:
-        """Take in the next spelling, and note the collisions that it ends."""
+    def add(self, key: bytes, path: bytes, count: int, numbers: tuple[int, ...]) -> None:
+        """Add the next spelling, and record the collisions completed by it."""
         groups = self._groups
         group = groups[-1] if groups else None
         if group is None or group.key != key:
@@ -450,18 +454,18 @@ class _Reading:
             self._take_inner(path, spelled)
 
     def end(self) -> None:
-        """Note what is left at the end."""
+        """Record the last collisions."""
         if self._groups:
             self._end_group(self._groups[-1])
         while self._groups:
             self._end_inside(self._groups.pop())
 
     def _take_inner(self, path: bytes, spelled: _Spelled) -> None:
-        """Count a path that is inside others."""
+        """Count a path inside others."""
         self._inside += spelled.count
         for outer in self._groups[:-1]:
             if not outer.inner:
-                # Folding leaves the slashes alone: all paths of a key have as many segments.
+                # Folding does not change slashes: all paths of a group have the same number of segments.
                 outer.segments = next(iter(outer.spelled)).count(b"/") + 1 if outer.key else 0
                 if not outer.nested:
                     self._inside += outer.count
@@ -479,7 +483,7 @@ class _Reading:
                     self._inside_exact += one.count
 
     def _end_group(self, group: _Group) -> None:
-        """Count a group, and note the collisions in it; not again where others that were inside it came since."""
+        """Count the paths of a group, and record its own collisions, once."""
         if group.ended or group.count == 1:
             return
         group.ended = True
@@ -508,7 +512,7 @@ class _Reading:
             self._note(kind, group.count, list(islice(named, self._first)), False)
 
     def _end_inside(self, outer: _Group) -> None:
-        """Note the collision of a group with what is inside it."""
+        """Record the collision of a group with the paths inside it."""
         if outer.inner and self._wanted("inside"):
             path, one = next(iter(outer.spelled.items()))
             members = [(one.numbers[0], path), *outer.members]
@@ -525,12 +529,12 @@ class _Reading:
 
 
 def _is_inside(key: bytes, outer: bytes) -> bool:
-    """Whether a key, as it is written in records, is inside another; the empty path holds all others."""
+    """Return whether a folded form, as in the records, is inside another; all are inside the empty path."""
     return not outer or key.startswith(outer + b"\1")
 
 
 def _head(path: bytes, segments: int) -> bytes:
-    """Return the first segments of a path that has more of them."""
+    """Return the first segments of a longer path."""
     end = -1
     for _ in range(segments):
         end = path.index(b"/", end + 1)
@@ -538,7 +542,7 @@ def _head(path: bytes, segments: int) -> bytes:
 
 
 def _shared(spelled: dict[bytes, _Spelled], key: Any) -> tuple[int, int]:
-    """Return how many keys the spellings have, and how many paths share theirs with another."""
+    """Return the number of different keys, and of paths that share theirs with another."""
     counts: Counter[bytes] = Counter()
     for path, one in spelled.items():
         counts[key(path)] += one.count

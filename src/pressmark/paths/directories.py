@@ -1,4 +1,4 @@
-"""The directories that paths need, counted as the paths pass in order."""
+"""The directories of a set of paths."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ __all__ = ["Tree"]
 
 
 class Tree(NamedTuple):
-    """Directories below the root that must be made for all paths, where every path is one, too.
+    """The directories below the root that a set of paths needs; each path is a directory, too.
 
-    :ivar levels: how many there are at each depth, from 1 on
-    :ivar leaves: how many of them are paths themselves; different ones are counted
-    :ivar fan_out: ascending pairs: a number of child directories, and how many directories (including the root) have
-        that many
-    :ivar top_level: ascending pairs: a number of distinct paths, and how many directories directly below the root
-        contain that many; the path of the directory itself counts as one
-    :ivar largest: the directories that hold the most, the largest first, then by path: pairs of path and number; the
-        path of the root is empty, and one of more than 4096 octets is left out
-    :ivar samples: nested samples of the paths, all of them first, each about half of the one before, down to none: how
-        many paths with repetitions, directories, different paths
+    :ivar levels: number of directories at each depth, from 1
+    :ivar leaves: number of different paths
+    :ivar fan_out: ascending pairs: number of subdirectories (from 1), and number of directories with as many, including
+        the root
+    :ivar top_level: ascending pairs: number of different paths, and number of top-level directories with as many, each
+        path of a top-level directory included
+    :ivar largest: the directories with most entries, largest first, then by path: pairs of path and number; the path of
+        the root is empty, and paths of more than 4096 bytes are omitted
+    :ivar samples: nested samples, starting with all paths, each about half of the one before: number of paths, of
+        directories, and of different paths
     """
 
     levels: tuple[int, ...]
@@ -31,12 +31,12 @@ class Tree(NamedTuple):
 
     @property
     def directories(self) -> int:
-        """All of them."""
+        """The number of all directories."""
         return sum(self.levels)
 
     @classmethod
     def of(cls, counted: Any) -> Tree:
-        """Return what a kernel has counted."""
+        """Return the counts of a kernel."""
         return cls(
             tuple(counted.levels()),
             counted.leaves(),

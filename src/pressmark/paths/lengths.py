@@ -1,26 +1,26 @@
-"""How long paths are, how deep, and how near to those beside them."""
+"""Lengths and depths of paths, and the distance between neighbours."""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
 from pressmark import _kernels
-from pressmark.paths.batches import Texts, pieces
+from pressmark.paths.batches import Texts, batches
 
 __all__ = ["Neighbours", "PathLengths"]
 
 Histogram = tuple[tuple[int, int], ...]
 
-# The measures of the kernels, by number.
-_PATH_OCTETS, _PATH_UNITS, _SEGMENT_OCTETS, _SEGMENT_UNITS, _DEPTH, _LAST_OCTETS = range(6)
+# Numbers of the histograms of the kernels.
+_PATH_BYTES, _PATH_UNITS, _SEGMENT_BYTES, _SEGMENT_UNITS, _DEPTH, _LAST_BYTES = range(6)
 
 
 class Neighbours(NamedTuple):
-    """How near paths are to the one before them.
+    """The locality of consecutive paths.
 
-    :ivar paths: how many there are
-    :ivar shared: leading segments that each has in common with the one before it, all together
-    :ivar parents: different directories that hold the paths of each thousand in a row, all thousands together
+    :ivar paths: number of paths
+    :ivar shared: sum of the leading segments that each path shares with the one before
+    :ivar parents: sum of the different parent directories in each thousand of consecutive paths
     """
 
     paths: int
@@ -29,10 +29,10 @@ class Neighbours(NamedTuple):
 
 
 class PathLengths:
-    """Counts over paths, in the order in which they are added; memory does not grow with them.
+    """Statistics of paths, in constant memory.
 
-    Histograms are ascending pairs of a length and how often it occurs. Units are those of UTF-16, of which an octet
-    that is not UTF-8 counts as one.
+    A histogram is a tuple of pairs, length and count, in ascending order. Units are those of UTF-16; a byte that is not
+    UTF-8 counts as one.
     """
 
     def __init__(self) -> None:
@@ -40,44 +40,44 @@ class PathLengths:
         self._counted: Any = self._kernels.PathLengths()
 
     def add(self, paths: Texts) -> None:
-        """Take in paths; nulls are none.
+        """Add paths; nulls are ignored.
 
-        :raises PathError: a path has a lone surrogate that stands for no octet
+        :raises PathError: a path has an unpaired surrogate
         :raises TypeError: one is neither str nor bytes
         """
-        for piece, nulls in pieces(self._kernels, paths):
-            self._counted.add(piece, nulls)
+        for batch, nulls in batches(self._kernels, paths):
+            self._counted.add(batch, nulls)
 
     @property
     def path_bytes(self) -> Histogram:
-        """Octets of paths."""
-        return tuple(self._counted.histogram(_PATH_OCTETS))
+        """Histogram of the bytes of paths."""
+        return tuple(self._counted.histogram(_PATH_BYTES))
 
     @property
     def path_units(self) -> Histogram:
-        """UTF-16 units of paths."""
+        """Histogram of the UTF-16 units of paths."""
         return tuple(self._counted.histogram(_PATH_UNITS))
 
     @property
     def segment_bytes(self) -> Histogram:
-        """Octets of segments, each as often as it is in a path."""
-        return tuple(self._counted.histogram(_SEGMENT_OCTETS))
+        """Histogram of the bytes of segments, once for each path."""
+        return tuple(self._counted.histogram(_SEGMENT_BYTES))
 
     @property
     def segment_units(self) -> Histogram:
-        """UTF-16 units of segments."""
+        """Histogram of the UTF-16 units of segments."""
         return tuple(self._counted.histogram(_SEGMENT_UNITS))
 
     @property
     def last_bytes(self) -> Histogram:
-        """Octets of the last segments of paths."""
-        return tuple(self._counted.histogram(_LAST_OCTETS))
+        """Histogram of the bytes of last segments."""
+        return tuple(self._counted.histogram(_LAST_BYTES))
 
     @property
     def depth(self) -> Histogram:
-        """Segments of paths."""
+        """Histogram of the segments of paths."""
         return tuple(self._counted.histogram(_DEPTH))
 
     def neighbours(self) -> Neighbours:
-        """Return how near paths are to those before them."""
+        """Return the locality of consecutive paths."""
         return Neighbours(*self._counted.neighbours())

@@ -1,18 +1,19 @@
-"""What systems refuse as the path of a file or an object: names and lengths, one profile for each kind of system.
+"""The rules of systems for paths of files and objects: names and lengths, one profile for each kind of system.
 
 ========= ===========================================================================================================
-unix      255 octets a segment, 4096 the path with its NUL; no NUL
-windows   255 UTF-16 units a segment, 260 the path with its NUL; no control character, none of ``<>:"\\|?*``; no segment
-          that ends in a dot or a space; no CON, PRN, AUX, NUL, COM1 … COM9, LPT1 … LPT9, whatever follows behind a dot
-azure     254 characters (UTF-16 units) a segment, 1024 the path; no control character, no ``\\``; no segment that ends
-          in a dot
-s3        1024 octets the path
-all       what any of them refuses
+unix      segments of at most 255 bytes, paths of at most 4096 bytes including the NUL; no NUL
+windows   segments of at most 255 UTF-16 units, paths of at most 260 including the NUL; no control characters and none
+          of ``<>:"\\|?*``; no segment that ends with a dot or space; no segment CON, PRN, AUX, NUL, COM1 … COM9 or
+          LPT1 … LPT9, with or without an extension
+azure     segments of at most 254 characters (UTF-16 units), paths of at most 1024; no control characters, no ``\\``; no
+          segment that ends with a dot
+s3        paths of at most 1024 bytes
+all       the rules of all profiles together
 ========= ===========================================================================================================
 
-All of them refuse a path that is empty and segments that are empty, ``.`` or ``..``; all but unix what is not UTF-8.
+No profile allows an empty path, or a segment that is empty, ``.`` or ``..``. Only unix allows bytes that are not UTF-8.
 
-Documents: path_resolution(7) and NAME_MAX, PATH_MAX of limits.h; "Naming Files, Paths, and Namespaces" of Windows;
+Sources: path_resolution(7) and NAME_MAX, PATH_MAX of limits.h; "Naming Files, Paths, and Namespaces" of Windows;
 "Naming and Referencing Containers, Blobs, and Metadata" of Azure; "Naming Amazon S3 objects".
 """
 
@@ -27,33 +28,33 @@ from typing import NamedTuple
 from pressmark import _kernels
 from pressmark._kernels.tables import WINDOWS_RESERVED
 from pressmark.errors import PathError, quoted
-from pressmark.paths.batches import Texts, pieces
+from pressmark.paths.batches import Texts, batches
 
 __all__ = ["PROFILES", "NameViolation", "NameViolations", "Profile", "advice", "name_violation", "name_violations"]
 
 _CONTROLS = frozenset(map(chr, range(0x20)))
-# Superscript digits are digits to Windows, here and only here.
+# In names of devices, Windows treats superscript digits as digits.
 _DEVICES = frozenset(
     {*WINDOWS_RESERVED, *(f"{port}{digit}" for port in ("COM", "LPT") for digit in "\u00b9\u00b2\u00b3")}
 )
-# The classes of octets that the kernel knows.
+# The byte classes of the kernel.
 _REFUSED, _NOT_LAST, _ADVISED_FIRST = 1, 2, 4
 _UNLIMITED = 1 << 62
 
 
 @dataclass(frozen=True)
 class Profile:
-    """What one kind of system refuses; a limit that is None is none.
+    """The rules of one kind of system. A limit of :data:`None` means no limit.
 
-    :ivar name: as in :data:`PROFILES`
-    :ivar segment_bytes: how long a segment may be
-    :ivar path_bytes: how long a path may be with all in front of it
-    :ivar segment_units: how long a segment may be in units of UTF-16
-    :ivar path_units: how long a path may be with all in front of it, in units of UTF-16
-    :ivar with_nul: whether the path's limit counts the NUL behind it
-    :ivar characters: what no segment may hold
-    :ivar endings: what no segment may end in
-    :ivar devices: whether the names of devices are taken
+    :ivar name: key in :data:`PROFILES`
+    :ivar segment_bytes: maximum length of a segment in bytes
+    :ivar path_bytes: maximum length of a path in bytes, including the root
+    :ivar segment_units: maximum length of a segment in UTF-16 units
+    :ivar path_units: maximum length of a path in UTF-16 units, including the root
+    :ivar with_nul: whether the limit of the path includes the NUL
+    :ivar characters: characters not allowed in a segment
+    :ivar endings: characters not allowed at the end of a segment
+    :ivar devices: whether the names of devices are reserved
     :ivar text: whether a path must be UTF-8
     """
 
@@ -69,7 +70,7 @@ class Profile:
     text: bool = True
 
 
-#: The profiles by their names; ``all`` stands for each of the others.
+#: The profiles by name; ``all`` stands for all others.
 PROFILES: Mapping[str, Profile] = MappingProxyType(
     {
         profile.name: profile
@@ -99,10 +100,10 @@ PROFILES: Mapping[str, Profile] = MappingProxyType(
 
 
 class NameViolation(NamedTuple):
-    """One path that is refused.
+    """A path that breaks a rule.
 
-    :ivar number: its place in the column
-    :ivar path: as text, octets that are not UTF-8 as the surrogates of :func:`os.fsdecode`
+    :ivar number: its index in the column
+    :ivar path: the path; bytes that are not UTF-8 are the surrogates of :func:`os.fsdecode`
     :ivar reason: one line that says why
     """
 
@@ -112,11 +113,11 @@ class NameViolation(NamedTuple):
 
 
 class NameViolations(NamedTuple):
-    """What a profile refuses of a column.
+    """The paths of a column that break a rule of a profile.
 
-    :ivar count: how many paths
+    :ivar count: their number
     :ivar first: the first of them
-    :ivar advised: how many paths are allowed or not, but have a segment that begins with ``-``: see :func:`advice`
+    :ivar advised: number of all paths with a segment that starts with ``-``: see :func:`advice`
     """
 
     count: int  # type: ignore[assignment]  # not the method of tuples
@@ -125,35 +126,35 @@ class NameViolations(NamedTuple):
 
 
 def name_violation(path: str | bytes, profile: str, *, root_length: int = 0) -> str | None:
-    """Return why systems of a profile refuse ``path``, on one line that names the segment; None where they do not.
+    """Return which rule of a profile ``path`` breaks, on one line that names the segment; :data:`None` if none.
 
-    :param root_length: octets of the directory that the path will be in, without a slash at its end; 0 for none
-    :raises ValueError: there is no such profile, or the length is negative
-    :raises PathError: the path has a lone surrogate that stands for no octet
+    :param root_length: bytes of the root directory of the path, without a trailing slash; 0 for none
+    :raises ValueError: the profile is unknown, or the length is negative
+    :raises PathError: the path has an unpaired surrogate
 
     >>> name_violation("ark/aux.txt", "windows")
-    "segment 'aux.txt': the name of a device"
+    "segment 'aux.txt': reserved device name"
     """
     profiles = _profiles(profile, root_length)
     return _violation(_encoded(path), profiles, root_length)
 
 
 def advice(path: str | bytes) -> str | None:
-    """Return why a path had better be another though systems take it, on one line; None where there is nothing to say.
+    """Return why an allowed path is not advisable, on one line, or :data:`None`.
 
-    A segment that begins with ``-`` looks like an option to many commands.
+    A segment that starts with ``-`` is taken for an option by many commands.
     """
     for segment in _encoded(path).split(b"/"):
         if segment.startswith(b"-"):
-            return f"segment {quoted(segment)}: begins with '-', as options of commands do"
+            return f"segment {quoted(segment)}: starts with '-', like an option"
     return None
 
 
 def name_violations(paths: Texts, profile: str, *, root_length: int = 0, first: int = 20) -> NameViolations:
-    """Return how many of ``paths`` systems of a profile refuse, and the first of them. Nulls are passed over.
+    """Return the paths that break a rule of a profile. Nulls are ignored.
 
     :param root_length: as for :func:`name_violation`
-    :param first: how many to name
+    :param first: how many paths to name
     :raises ValueError: as for :func:`name_violation`
     :raises PathError: as for :func:`name_violation`
     """
@@ -162,24 +163,24 @@ def name_violations(paths: Texts, profile: str, *, root_length: int = 0, first: 
     look, certain = _look(profile, root_length)
     count = advised = number = 0
     named: list[NameViolation] = []
-    for piece, nulls in pieces(kernels, paths):
-        found, dashes = kernels.suspicious(piece, *look)
+    for batch, nulls in batches(kernels, paths):
+        found, dashes = kernels.suspicious(batch, *look)
         advised += dashes
         skipped = set(nulls)
-        refused = set(kernels.suspicious(piece, *certain)[0]) if found else ()
+        refused = set(kernels.suspicious(batch, *certain)[0]) if found else ()
         for index in found:
             if index in skipped:
                 continue
             if index in refused and len(named) >= first:
                 count += 1
                 continue
-            path = piece[index]
+            path = batch[index]
             reason = _violation(path, profiles, root_length)
             if reason is not None:
                 count += 1
                 if len(named) < first:
                     named.append(NameViolation(number + index, path.decode("utf-8", "surrogateescape"), reason))
-        number += len(piece)
+        number += len(batch)
     return NameViolations(count, tuple(named), advised)
 
 
@@ -197,12 +198,12 @@ def _encoded(path: str | bytes) -> bytes:
     try:
         return path.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError as error:
-        raise PathError(path, None, f"the lone surrogate at {error.start} stands for no octet") from None
+        raise PathError(path, None, f"unpaired surrogate at index {error.start}") from None
 
 
 def _violation(path: bytes, profiles: Sequence[Profile], root_length: int) -> str | None:
     if not path:
-        return "the path is empty"
+        return "path is empty"
     for profile in profiles:
         reason = _violation_of(path, profile, root_length)
         if reason is not None:
@@ -217,59 +218,59 @@ def _violation_of(path: bytes, profile: Profile, root_length: int) -> str | None
             return f"segment {quoted(segment)}: {reason}"
     before = root_length + 1 if root_length else 0
     for limit, length, unit in (
-        (profile.path_bytes, len(path), "octets"),
+        (profile.path_bytes, len(path), "bytes"),
         (profile.path_units, _units(path), "UTF-16 units"),
     ):
         if limit is not None and before + length + profile.with_nul > limit:
-            rest = f" with the {root_length} of its root" if root_length else ""
-            nul = ", of which the NUL behind the path is one" if profile.with_nul else ""
-            return f"path {quoted(path)}: {length} {unit}{rest}; the limit is {limit}{nul}"
+            rest = f" with the {root_length} of the root" if root_length else ""
+            nul = " including a NUL" if profile.with_nul else ""
+            return f"path {quoted(path)}: {length} {unit}{rest}, the limit is {limit}{nul}"
     return None
 
 
 def _segment_violation(segment: bytes, profile: Profile) -> str | None:
-    """Return what is wrong with one segment."""
+    """Return which rule a segment breaks, or :data:`None`."""
     if segment in (b"", b".", b".."):
-        return "it is no name" if segment else "it is empty"
+        return "not a name" if segment else "empty"
     if profile.segment_bytes is not None and len(segment) > profile.segment_bytes:
-        return f"{len(segment)} octets; the limit is {profile.segment_bytes}"
+        return f"{len(segment)} bytes, the limit is {profile.segment_bytes}"
     text = segment.decode("utf-8", "surrogateescape")
     if profile.text and any("\udc80" <= character <= "\udcff" for character in text):
-        return "it is not UTF-8"
+        return "not UTF-8"
     if profile.segment_units is not None and _units(segment) > profile.segment_units:
-        return f"{_units(segment)} UTF-16 units; the limit is {profile.segment_units}"
+        return f"{_units(segment)} UTF-16 units, the limit is {profile.segment_units}"
     for character in text:
         if character in profile.characters:
-            return f"it holds {quoted(character)}"
+            return f"contains {quoted(character)}"
     if text[-1] in profile.endings:
-        return f"it ends in {quoted(text[-1])}"
+        return f"ends with {quoted(text[-1])}"
     if profile.devices and text.partition(".")[0].rstrip(" ").upper() in _DEVICES:
-        return "the name of a device"
+        return "reserved device name"
     return None
 
 
-def _units(octets: bytes) -> int:
-    """Return how many units of UTF-16 a path has; an octet that is not UTF-8 counts as one."""
-    return len(octets.decode("utf-8", "surrogateescape").encode("utf-16-le", "surrogatepass")) // 2
+def _units(path: bytes) -> int:
+    """Return the number of UTF-16 units of a path; a byte that is not UTF-8 counts as one."""
+    return len(path.decode("utf-8", "surrogateescape").encode("utf-16-le", "surrogatepass")) // 2
 
 
 # --- columns ----------------------------------------------------------------------------------------------------
 
 
-# What the kernel is told to look for: classes of octets, the longest segment and path, whether devices matter.
+# The arguments of the kernel: byte classes, longest segment and path, whether to look for devices.
 _Look = tuple[bytes, int, int, bool]
 
 
 @cache
 def _look(name: str, root_length: int) -> tuple[_Look, _Look]:
-    """Return a look that finds all that is refused and more, and one that finds only what is refused.
+    """Return arguments that find all paths that break a rule and more, and arguments that find only such paths.
 
-    Most of it is refused for an ASCII character, which is certain without a look at the text.
+    Most paths break a rule by an ASCII character, which the kernel decides alone.
     """
     profiles = _profiles(name, root_length)
     filters = [_filter(one, root_length) for one in profiles]
     classes = bytes(
-        _ADVISED_FIRST * (octet == 0x2D) | _union(classes[octet] for classes, _, _ in filters) for octet in range(256)
+        _ADVISED_FIRST * (byte == 0x2D) | _union(classes[byte] for classes, _, _ in filters) for byte in range(256)
     )
     longest_segment = min(segment for _, segment, _ in filters)
     longest_path = min(path for _, _, path in filters)
@@ -281,9 +282,9 @@ def _look(name: str, root_length: int) -> tuple[_Look, _Look]:
 
 
 def _filter(profile: Profile, root_length: int) -> tuple[bytes, int, int]:
-    """Return what the kernel can tell without reading text: the classes of octets, and lengths that are safe.
+    """Return the byte classes of a profile, and the lengths of segments and paths that are always allowed.
 
-    A path has at least as many octets as units: one that is short enough in octets is so in units.
+    A path has at least as many bytes as units, so a path that is short enough in bytes is short enough in units.
     """
     classes = bytearray(256)
     for character in profile.characters:
@@ -291,9 +292,9 @@ def _filter(profile: Profile, root_length: int) -> tuple[bytes, int, int]:
     for character in profile.endings:
         classes[ord(character)] |= _NOT_LAST
     if profile.text:
-        # Whether they are UTF-8, and which device has a superscript digit, is for the look at the text.
-        for octet in range(0x80, 0x100):
-            classes[octet] |= _REFUSED
+        # To be decoded: invalid UTF-8, or a device with a superscript digit.
+        for byte in range(0x80, 0x100):
+            classes[byte] |= _REFUSED
     segment = min(limit for limit in (profile.segment_bytes, profile.segment_units, _UNLIMITED) if limit is not None)
     path = min(limit for limit in (profile.path_bytes, profile.path_units, _UNLIMITED) if limit is not None)
     before = root_length + 1 if root_length else 0

@@ -1,4 +1,4 @@
-"""Lines on their way to standard output: some of them at a time, and to a terminal at once."""
+"""Buffered lines on stdout, unbuffered on a terminal."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ WRITE_SIZE = 1 << 16  # 64 KiB
 
 
 class BufferedLines:
-    """Holds lines until there are enough of them.
+    """A buffer of lines.
 
-    :param go_on: a reader who leaves does not end what is done; lines are dropped from then on
+    :param go_on: ignore a broken pipe, and discard all further lines
     """
 
     def __init__(self, sink: Sink, *, go_on: bool = False) -> None:
@@ -23,9 +23,9 @@ class BufferedLines:
         self._size = 0
 
     def add(self, line: bytes) -> None:
-        """Write a line, with its end, soon.
+        """Write a line, which includes the line feed, soon.
 
-        :raises BrokenPipeError: nobody reads any more, and that ends what is done
+        :raises BrokenPipeError: the reader has closed the pipe, and ``go_on`` is false
         """
         self._held.append(line)
         self._size += len(line)
@@ -33,7 +33,7 @@ class BufferedLines:
             self.flush()
 
     def flush(self) -> None:
-        """Write what waits; errors as for :meth:`add`."""
+        """Write the buffered lines; raises the errors of :meth:`add`."""
         data, self._held, self._size = b"".join(self._held), [], 0
         if data and self._sink is not None:
             try:

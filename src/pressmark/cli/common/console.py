@@ -1,4 +1,4 @@
-"""What the command says on stderr: single lines that begin with its name, and failures that end it."""
+"""Messages on stderr, and the exceptions that end a command."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ PROGRAM = "pressmark"
 
 
 class Failure(click.ClickException):
-    """The end of a command because an item failed, or reading or writing did: one line for stderr."""
+    """The end of a command with one line on stderr, because an item failed or a file cannot be read or written."""
 
     exit_code = 1
 
 
 class CallError(Failure):
-    """The call itself was wrong."""
+    """A usage error."""
 
     exit_code = 2
 
 
 class Interrupted(Failure):
-    """Ctrl-C was pressed."""
+    """The end of a command by Ctrl-C."""
 
-    exit_code = 130  # as shells count it: 128 and the number of SIGINT
+    exit_code = 130  # as in shells: 128 + SIGINT
 
 
 def cause(error: OSError) -> str:
-    """Return why the operating system refused, without number and file name."""
+    """Return the message of an error, without number and file name."""
     return error.strerror or str(error)
 
 
 def one_line(text: str) -> str:
-    """Return ``text`` with everything escaped that is not printable, such as line feeds in file names."""
+    """Return ``text`` with unprintable characters escaped, such as line feeds in file names."""
     if text.isprintable():
         return text
     return "".join(
@@ -46,13 +46,13 @@ def one_line(text: str) -> str:
 
 
 def say(text: str) -> None:
-    """Write ``text`` to stderr as one line behind the program's name."""
+    """Write ``text`` to stderr as one line, after the name of the program."""
     say_lines([text])
 
 
 def say_lines(texts: list[str]) -> None:
-    """Write each of ``texts`` as :func:`say` does, all at once."""
-    # Without stderr, or with a reader that left, there is nobody to tell; the data must not suffer from that.
+    """Write several lines to stderr: see :func:`say`."""
+    # A missing or closed stderr must not affect the data.
     with contextlib.suppress(OSError, ValueError):
         if sys.stderr is not None:
             sys.stderr.write("".join(f"{PROGRAM}: {one_line(text)}\n" for text in texts))

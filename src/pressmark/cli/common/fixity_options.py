@@ -1,4 +1,4 @@
-"""What the commands that read many files have in common."""
+"""Common options of the commands that read many files."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ALGORITHM = click.option(
     "algorithms",
     metavar="NAME[,NAME]...",
     multiple=True,
-    help="Use these algorithms, all of them from one read; repeatable. Names as in OCFL or BagIt: md5, sha1, sha224,"
+    help="Algorithms, computed from one read; repeatable. Names as in OCFL or BagIt: md5, sha1, sha224,"
     " sha256, sha384, sha512, sha512/256, sha3-224 to sha3-512, blake2b-160, -256, -384, -512, blake2s, blake3, xxh32,"
     " xxh64, xxh3-64, xxh128.",
 )
@@ -39,29 +39,28 @@ LEDGER = click.option(
     "--ledger",
     metavar="LEDGER",
     type=click.Path(readable=False, dir_okay=False),
-    help="Keep a journal of finished files in the file LEDGER. The same call with the same LEDGER does not read those"
-    " again that have kept size, time of modification and inode.",
+    help="Record finished files in the file LEDGER. The same command with the same LEDGER skips files whose size, time"
+    " of modification and inode have not changed.",
 )
 THREADS = click.option(
     "--threads",
     metavar="N",
     type=click.IntRange(min=0),
     default=0,
-    help="Use N threads at most; 0, the default, for as many as there are cores. The output is the same.",
+    help="Number of threads (default 0: one per core). The output is the same.",
 )
 READ = click.option(
     "--read",
     type=click.Choice(["parallel", "sequential"]),
     default="parallel",
     show_default=True,
-    help="Read several files at the same time, or one after another, which disks with moving heads prefer. The output"
-    " is the same.",
+    help="Read several files at a time, or one at a time, which is faster on spinning disks. The output is the same.",
 )
 PROGRESS = click.option(
     "--progress/--no-progress",
     default=None,
-    help="Show or hide progress on stderr: a display on a terminal, elsewhere a line every 10 seconds. Default:"
-    " show, unless the terminal shows the data.",
+    help="Show or hide progress on stderr: a display on a terminal, otherwise a line every 10 seconds (default: show,"
+    " unless data are printed to the terminal).",
 )
 
 
@@ -73,25 +72,25 @@ def run_options(function: Function) -> Function:
 
 
 def parse_algorithms(given: Sequence[str]) -> tuple[str, ...]:
-    """Return the official names of what ``-a`` was given; none where it was not."""
+    """Return the official names of the algorithms given with ``-a``; empty if none."""
     names = [name for part in given for name in part.split(",")]
     return fixity.algorithm_names(names) if names else ()
 
 
 def open_ledger(path: str | None, algorithms: Sequence[str], roots: Sequence[str | bytes]) -> fixity.Ledger | None:
-    """Open the ledger ``path``, where one is wanted."""
+    """Open the ledger at ``path``, if given."""
     return None if path is None else fixity.Ledger(path, algorithms, roots)
 
 
 def interruption_message(ledger: fixity.Ledger | None) -> str:
-    """Return the last words of an interrupted run."""
+    """Return the message of an interrupted run."""
     if ledger is None:
-        return "interrupted; it begins anew next time (with --ledger FILE it would go on)"
-    return f"interrupted; the same call goes on from {ledger.name}"
+        return "interrupted; use --ledger FILE to make a run resumable"
+    return f"interrupted; run the same command to continue from {ledger.name}"
 
 
 def output_files(output: str | None) -> Iterator[tuple[int, int]]:
-    """Give device and inode of what a run writes, and an interrupted one left, where ``output`` is or will be."""
+    """Yield device and inode of the output file, and of temporary files of interrupted runs beside it."""
     if output is None or output == "-":
         return
     target = os.path.realpath(output)
@@ -103,4 +102,4 @@ def output_files(output: str | None) -> Iterator[tuple[int, int]]:
                     status = entry.stat()
                     yield status.st_dev, status.st_ino
     except OSError:
-        return  # opening it says why
+        return  # opening it reports the error

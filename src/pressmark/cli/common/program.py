@@ -1,4 +1,4 @@
-"""The group of all commands: loads them when called, and gives every ending its line and exit status."""
+"""The command group: loads commands on demand, and converts errors to messages and exit statuses."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["Commands", "Program", "discard_stdout"]
 class Commands(click.Group):
     """A group whose commands are named by module and imported on demand.
 
-    :param commands_at: for each command ``"module:attribute"``, in the order of the help
+    :param commands_at: ``"module:attribute"`` of each command, in the order of the help
     """
 
     def __init__(self, *args: Any, commands_at: Mapping[str, str], **attributes: Any) -> None:
@@ -45,17 +45,17 @@ class Commands(click.Group):
         """Run the command that was called."""
         result = super().invoke(ctx)
         if ctx.invoked_subcommand is None:
-            # A call without a command does nothing, and a script must see that.
+            # Without a command, the exit status must show that nothing was done.
             click.echo(ctx.get_help(), err=True)
             ctx.exit(2)
         return result
 
 
 class Program(Commands):
-    """All commands: gives every ending its line and exit status."""
+    """The top-level group: converts errors to messages and exit statuses."""
 
     def make_context(self, *args: Any, **extra: Any) -> click.Context:
-        """Parse the call; ``--help`` and ``--version`` print here already."""
+        """Parse the arguments; prints ``--help`` and ``--version``."""
         with _endings():
             return super().make_context(*args, **extra)
 
@@ -68,14 +68,14 @@ class Program(Commands):
         """Run the command line and exit with its status; without ``standalone_mode`` return the status."""
         with signals_as_ctrl_c() as ending:
             try:
-                # The name is fixed, so that "python -m pressmark" talks like "pressmark".
+                # The same name for "python -m pressmark".
                 extra.update(prog_name=PROGRAM, standalone_mode=False)
                 status = super().main(*args, **extra)
             except click.ClickException as error:
                 say(_message(error))
                 status = error.exit_code
             except (click.Abort, KeyboardInterrupt):
-                # Ctrl-C reached click itself, in the moments before and after a command.
+                # Ctrl-C before or after a command.
                 say("interrupted")
                 status = Interrupted.exit_code
         if status == Interrupted.exit_code and ending.status is not None:
@@ -86,7 +86,7 @@ class Program(Commands):
 
 
 def discard_stdout() -> None:
-    """Point stdout at nothing, so that what it still holds cannot fail again when the interpreter ends."""
+    """Redirect stdout to the null device, so that flushing it at exit cannot fail again."""
     with contextlib.suppress(AttributeError, OSError, ValueError):
         nothing = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nothing, sys.stdout.fileno())
@@ -95,21 +95,21 @@ def discard_stdout() -> None:
 
 @contextlib.contextmanager
 def _endings() -> Iterator[None]:
-    """Turn what may end a command into what :meth:`Program.main` reports."""
+    """Convert errors to exceptions that :meth:`Program.main` reports."""
     try:
         yield
     except BrokenPipeError:
         discard_stdout()
         raise click.exceptions.Exit(0) from None
     except OSError as error:
-        # Streams of items name themselves; what names nothing is the printing of tables and help.
+        # Errors without a file name are of tables and help on stdout.
         discard_stdout()
         name = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else "<stdout>"
         raise Failure(f"{name}: {cause(error)}") from None
     except KeyboardInterrupt:
         raise Interrupted("interrupted") from None
     except LayoutConfigError as error:
-        # The layout's name is given as an argument, not under a key called "layout".
+        # The name of the layout is an argument, not a key.
         raise CallError(error.reason if error.key == "layout" else str(error)) from None
     except PressmarkError as error:
         raise CallError(str(error)) from None
@@ -119,7 +119,7 @@ def _message(error: click.ClickException) -> str:
     message = error.format_message()
     if not isinstance(error, click.UsageError):
         return message
-    # Click words its own errors as sentences, some of them over several lines.
+    # The messages of click are sentences, some with several lines.
     sentence = " ".join(message.split()).rstrip(".")
     path = error.ctx.command_path if error.ctx else PROGRAM
     return f"{sentence[:1].lower()}{sentence[1:]} (see '{path} --help')"

@@ -1,4 +1,4 @@
-"""Signals that ask for the end of a command: they end it as Ctrl-C does, with everything cleaned up."""
+"""Signals that end a command like Ctrl-C, with cleanup."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from types import FrameType
 
 __all__ = ["Ending", "on_ctrl_c", "signals_as_ctrl_c"]
 
-# What "kill", "timeout" and a system that goes down send, and what a terminal sends when it is closed.
+# Sent by "kill", "timeout", a system shutdown, and a terminal that is closed.
 _NAMES = ("SIGTERM", "SIGHUP")
 
 
 class Ending:
-    """Which signal has asked for the end.
+    """Records the signal that ended the command.
 
-    :ivar status: the exit status for it, as shells count: 128 and its number; :data:`None` until there is one
+    :ivar status: its exit status, as in shells: 128 + number of the signal; :data:`None` before
     """
 
     status: int | None = None
 
-    def take(self, number: int, _frame: FrameType | None) -> None:
+    def handle(self, number: int, _frame: FrameType | None) -> None:
         """Handle the signal ``number``."""
-        # "timeout" sends its signal twice, to the process and to its group: the second must not stop the cleaning up.
+        # "timeout" sends its signal twice, to the process and to its group: the second must not stop the cleanup.
         if self.status is None:
             self.status = 128 + number
             raise KeyboardInterrupt
@@ -31,15 +31,15 @@ class Ending:
 
 @contextlib.contextmanager
 def signals_as_ctrl_c() -> Iterator[Ending]:
-    """Turn those signals into a :class:`KeyboardInterrupt` until the block ends."""
+    """Convert these signals to :class:`KeyboardInterrupt` until the block ends."""
     ending = Ending()
     before = {}
-    # In another thread than the main one there are no handlers; a signal that is ignored ("nohup") stays so.
+    # ValueError: only the main thread can set handlers. A signal that is ignored ("nohup") stays ignored.
     with contextlib.suppress(ValueError):
         for name in _NAMES:
             number = getattr(signal, name, None)
             if number is not None and signal.getsignal(number) is signal.SIG_DFL:
-                before[number] = signal.signal(number, ending.take)
+                before[number] = signal.signal(number, ending.handle)
     try:
         yield ending
     finally:
@@ -48,16 +48,16 @@ def signals_as_ctrl_c() -> Iterator[Ending]:
 
 
 @contextlib.contextmanager
-def on_ctrl_c(tell: Callable[[], object]) -> Iterator[None]:
-    """Call ``tell`` when Ctrl-C is pressed, before it is what it always is, until the block ends."""
+def on_ctrl_c(callback: Callable[[], object]) -> Iterator[None]:
+    """Call ``callback`` on Ctrl-C, before the :class:`KeyboardInterrupt`, until the block ends."""
 
     def handler(_number: int, _frame: FrameType | None) -> None:
-        tell()
+        callback()
         raise KeyboardInterrupt
 
     before = None
     with contextlib.suppress(ValueError):
-        # Where Ctrl-C is ignored, as in the background of a shell's script, or is somebody else's, it stays so.
+        # Only the default handler is replaced: Ctrl-C may be ignored, as in background jobs of scripts.
         if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
             before = signal.signal(signal.SIGINT, handler)
     try:

@@ -47,14 +47,14 @@ _RUN = (
 
 
 def worker_options(function: Function) -> Function:
-    """Add the options that say who does the work; :func:`check_workers` checks what they give."""
+    """Add the options for workers; :func:`check_workers` checks their values."""
     for option in reversed(_WORKERS):
         function = option(function)
     return function
 
 
 def job_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of a run that may be shared; the command gets them as ``workers``, or :data:`None` there."""
+    """Add the options of a run by workers; the command gets :class:`Workers` or :data:`None` as ``workers``."""
 
     @functools.wraps(function)
     def command(
@@ -84,6 +84,6 @@ def job_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def check_workers(workers: int | None, dask: str | None, scheduler_file: str | None) -> None:
-    """Refuse more than one answer to who does the work."""
+    """Check that at most one kind of workers is given."""
     if sum(given is not None for given in (workers, dask, scheduler_file)) > 1:
         raise CallError("use only one of --workers, --dask and --dask-scheduler-file")

@@ -24,7 +24,7 @@ OnReceipt = Callable[[Receipt], object]
 
 @contextlib.contextmanager
 def dask_cluster(address: str | None, scheduler_file: str | None) -> Iterator[Any]:
-    """Give a client of a Dask cluster; :data:`None` where a call names none."""
+    """Yield a client of the Dask cluster, or :data:`None` if no cluster is given."""
     if address is None and scheduler_file is None:
         yield None
         return
@@ -33,20 +33,20 @@ def dask_cluster(address: str | None, scheduler_file: str | None) -> Iterator[An
 
 
 def report_stopping() -> None:
-    """Answer the first Ctrl-C of a run whose parts at work are waited for."""
+    """Report the first Ctrl-C, after which running parts are completed."""
     say("stopping when the running parts are done; press Ctrl-C again to stop now")
 
 
 class Workers:
-    """Who does the work of a call, and where its results are kept meanwhile; a context manager.
+    """The workers of a command, and the work folder of its run; a context manager.
 
-    A work folder of :meth:`run` is removed when the context ends without an exception: then OUTPUT is in place.
+    The work folder is removed when the context ends without an exception, as the output is complete then.
 
-    :param count: of processes; :data:`None` for a Dask cluster
-    :param address: of a Dask scheduler
-    :param scheduler_file: that a Dask scheduler wrote
-    :param work: the work folder; :data:`None` where the call names none
-    :param resume: continue the run in it
+    :param count: number of processes; :data:`None` for a Dask cluster
+    :param address: address of a Dask scheduler
+    :param scheduler_file: file written by a Dask scheduler
+    :param work: ``--work``
+    :param resume: ``--resume``
     """
 
     def __init__(
@@ -69,35 +69,35 @@ class Workers:
                 self.remove()
 
     def remove(self) -> None:
-        """Remove the work folder: nobody needs its results any more."""
+        """Remove the work folder."""
         work, self._work = self._work, None
         if work is not None:
             work.remove()
 
     @property
     def cluster(self) -> bool:
-        """Whether a Dask cluster does the work."""
+        """Whether the workers are those of a Dask cluster."""
         return self._address is not None or self._scheduler_file is not None
 
     def refuse(self, *pairs: tuple[object, str]) -> None:
-        """Refuse what cannot be shared.
+        """Check that options which workers do not support are not given.
 
-        :param pairs: whether it is given; what is wrong, and what to do, up to leaving out these options
-        :raises CallError: something is given
+        :param pairs: whether the option is given, and the message up to "leave out --workers"
+        :raises CallError: one of them is given
         """
         for given, what in pairs:
             if given:
                 raise CallError(f"{what} leave out {'--dask' if self.cluster else '--workers'}")
 
     def run(self, job: Job, plan: Plan, inputs: Sequence[str], output: str | None, on_receipt: OnReceipt) -> WorkFolder:
-        """Have a job done, and return its work folder.
+        """Run a job, and return its work folder.
 
-        :param plan: gives the chunks, from the path of the work folder
-        :param inputs: what the run is about, as the call names it: another call does not resume it
-        :param output: where results go, as the call names it
-        :raises CallError: the run cannot begin
-        :raises Failure: parts of it could not be done
-        :raises Interrupted: it was interrupted, and says how to continue
+        :param plan: returns the chunks, given the path of the work folder
+        :param inputs: the input arguments of the command; a run is resumed only with the same
+        :param output: ``--output``
+        :raises CallError: the run cannot start
+        :raises Failure: parts of it failed
+        :raises Interrupted: the run was interrupted
         """
         folder = self._folder(output)
         again = "run the same command with --resume to continue"
@@ -136,7 +136,7 @@ class Workers:
         return None
 
     def _work_folder(self, folder: str, job: Job, plan: Plan, inputs: Sequence[str]) -> WorkFolder:
-        # As it comes back out of JSON.
+        # As parsed from JSON.
         parameters = json.loads(json.dumps({**job.parameters(), "inputs": list(inputs)}))  # type: ignore[attr-defined]
         begun = os.path.exists(os.path.join(folder, "run.json"))
         if not self._resume:
@@ -157,6 +157,6 @@ class Workers:
     def _summary(self, job: Job, work: WorkFolder, client: Any, on_receipt: OnReceipt) -> Summary:
         if client is not None:
             return jobs.run_dask(job, work, client, on_receipt=on_receipt)
-        # A single part is one worker's anyway, and a thread begins at once.
+        # For a single part, a thread starts faster than a process.
         threads = len(list(islice(work.chunks(), 2))) < 2
         return jobs.run_local(job, work, self._count, threads, on_receipt=on_receipt)
