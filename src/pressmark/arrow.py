@@ -411,16 +411,16 @@ def _natural_format(chunks: Sequence[Any]) -> str:
     return "U" if all(chunk.is_utf8() for chunk in chunks) else "Z"
 
 
-def _granted(natural: str, wanted: str | None, largest: int) -> str:
-    """Return the format for a consumer that requested ``wanted``, for arrays of at most ``largest`` bytes."""
-    if wanted in ("u", "z") and largest > NARROW_OCTETS:
+def _granted(natural: str, requested: str | None, largest: int) -> str:
+    """Return the format for a consumer that requested ``requested``, for arrays of at most ``largest`` bytes."""
+    if requested in ("u", "z") and largest > NARROW_OCTETS:
         return natural
-    if wanted in ("z", "Z") or (wanted == "u" and natural == "U"):
-        return wanted
+    if requested in ("z", "Z") or (requested == "u" and natural == "U"):
+        return requested
     return natural
 
 
-def _wanted(kernels: ModuleType, requested_schema: Any) -> _Description | None:
+def _requested(kernels: ModuleType, requested_schema: Any) -> _Description | None:
     """Return the requested schema, None if it is invalid: a request need not be granted."""
     if requested_schema is None:
         return None
@@ -528,9 +528,9 @@ class StringColumn:
         return chunks[0]
 
     def _format(self, chunks: Sequence[Any], requested_schema: Any) -> str:
-        wanted = _wanted(self._kernels, requested_schema)
+        requested = _requested(self._kernels, requested_schema)
         largest = max((chunk.octets for chunk in chunks), default=0)
-        return _granted(_natural_format(chunks), None if wanted is None else wanted[0], largest)
+        return _granted(_natural_format(chunks), None if requested is None else requested[0], largest)
 
     def __arrow_c_schema__(self) -> object:
         """Return an ``arrow_schema`` capsule: "ArrowSchema Export"."""
@@ -552,7 +552,7 @@ class StringColumn:
 class PackedColumn:
     """A block of strings and nulls in one buffer, in the form of the kernels.
 
-    :ivar kernels: the implementation of the block
+    :ivar kernels: whose block it is
     :ivar piece: the items; nulls are empty
     :ivar nulls: the ascending indices of nulls
     """
@@ -568,7 +568,7 @@ class PackedColumn:
         return len(self.piece)
 
     def __getitem__(self, index: int) -> bytes:
-        """Return an item as bytes; ``index`` is in range."""
+        """Return the octets of one item, which is within."""
         item: bytes = self.piece[index]
         return item
 
@@ -643,8 +643,8 @@ class StringTable:
         return zip(self.identifier, self.path, strict=True)
 
     def _formats(self, columns: Sequence[Sequence[Any]], requested_schema: Any) -> str:
-        wanted = _wanted(self._kernels, requested_schema)
-        formats = [None] * len(columns) if wanted is None else [form for _, form, _ in wanted[1]]
+        requested = _requested(self._kernels, requested_schema)
+        formats = [None] * len(columns) if requested is None else [form for _, form, _ in requested[1]]
         if len(formats) != len(columns):
             formats = [None] * len(columns)
         return "".join(

@@ -94,7 +94,7 @@ class Dialect(NamedTuple):
         value = self.value(field)
         return field if value is None else value
 
-    def wanted(self, row: bytes, index: int, width: int) -> bytes | str:
+    def field(self, row: bytes, index: int, width: int) -> bytes | str:
         """Return the value of a field of a row, or as ``str`` the reason why there is none.
 
         :param index: of the field
@@ -167,10 +167,10 @@ def refuse_doubtful(
     names = [dialect.meant(field).decode("utf-8", "surrogateescape") for field in fields]
     number = column if column is not None else 1 if len(fields) == 1 else 0
     if isinstance(number, int):
-        wanted = fields[number - 1 : number] if number else []
-        suspicious = wanted or fields
+        chosen = fields[number - 1 : number] if number else []
+        suspicious = chosen or fields
     else:
-        wanted, suspicious = [], [] if number in names else fields
+        chosen, suspicious = [], [] if number in names else fields
     for separator in () if certain else _SEPARATORS:
         for field in suspicious:
             if separator == dialect.separator or separator not in field or (dialect.quotes and field[:1] == b'"'):
@@ -179,7 +179,7 @@ def refuse_doubtful(
             how = f"{'' if dialect.quotes else '--format csv '}--delimiter {found}"
             what = f"first row has the field {quoted(field)}"
             raise RowsError(f"{what}; use {how}, or --delimiter {used} if this is one field")
-    if wanted and isinstance(number, int) and header is None:
+    if chosen and isinstance(number, int) and header is None:
         what = f"first row has {quoted(names[number - 1])} in column {number}"
         raise RowsError(f"{what}; use --header if that is a column name, --no-header if it is data")
 

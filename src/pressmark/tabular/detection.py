@@ -134,13 +134,13 @@ class ListStream:
         # Full blocks if the source has them: threads share only full blocks. Bytes that were read ahead from a pipe are
         # returned at once.
         while self._strip and len(held) < size and not self._ended and not (first and held):
-            wanted = size - len(held)
-            data = self._read(wanted)
+            count = size - len(held)
+            data = self._read(count)
             if data is None:
                 raise BlockingIOError("the source is non-blocking; use a blocking stream")
             self._ended = not data
             held += self._stripped(data)
-            if held and len(data) < wanted:
+            if held and len(data) < count:
                 break
         self._held = held[size:]
         return held[:size]

@@ -205,8 +205,8 @@ def _chosen(where: str, names: list[str], column: str | None) -> str:
     for one in COLUMNS if column is None else (column,):
         if one in names:
             return one
-    wanted = repr(column) if column is not None else f"{', '.join(COLUMNS[:-1])} or {COLUMNS[-1]}"
-    raise ListError(f"{where}: column {wanted} not found; columns: {', '.join(map(repr, names[:20]))}")
+    missing = repr(column) if column is not None else f"{', '.join(COLUMNS[:-1])} or {COLUMNS[-1]}"
+    raise ListError(f"{where}: column {missing} not found; columns: {', '.join(map(repr, names[:20]))}")
 
 
 def _table(path: str, listed: ListStream, dialect: Dialect, column: str | None) -> Iterator[str]:

@@ -180,6 +180,6 @@ def fields(file: BinaryIO, format: str, shape: Shape, start: int, stop: int) -> 
     dialect = shape.dialect
     try:
         for row in _rows(source, dialect):
-            yield dialect.wanted(row.removesuffix(b"\r"), shape.number, shape.width)
+            yield dialect.field(row.removesuffix(b"\r"), shape.number, shape.width)
     except UnclosedError as error:
         yield str(error)

@@ -26,8 +26,8 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 CRLF_OPTION = click.option(
     "--crlf",
     type=click.Choice(CRLF),
-    help="For lists with carriage returns before line feeds or a byte-order mark: strip both, or keep them as parts of"
-    " identifiers. Default: refuse such a list.",
+    help="Where lines end with a carriage return and a line feed, or the first one begins with a byte-order mark:"
+    " strip both, or keep them as parts of identifiers. Default: refuse such a list.",
 )
 
 

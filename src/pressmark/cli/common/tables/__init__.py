@@ -79,7 +79,7 @@ def pass_table(
     source: Source,
     data: Any,
     sink: Any,
-    progress: Progress,
+    told: Progress,
 ) -> LineCounts:
     """Read the table ``source``, and write it with the results of a column as a new last column.
 
@@ -94,7 +94,7 @@ def pass_table(
         for block in reader.blocks():
             block.map(mapper)
             writer.check(block)
-            counts = _pass_block(block, writer, on_error, mapper, source, progress, counts)
+            counts = _pass_block(block, writer, on_error, mapper, source, told, counts)
         writer.finish()
     except BaseException:
         writer.abandon()
@@ -114,7 +114,7 @@ def table_column(kind: Kind, spec: ColumnSpec, source: Source, data: Any) -> Abs
 
 
 def _pass_block(
-    block: Block, writer: Writer, on_error: str, mapper: Mapper, source: Source, progress: Progress, counts: LineCounts
+    block: Block, writer: Writer, on_error: str, mapper: Mapper, source: Source, told: Progress, counts: LineCounts
 ) -> LineCounts:
     failed = sorted(block.faults)
     stop = None
@@ -129,12 +129,12 @@ def _pass_block(
             failed = [index for index in failed if index < stop]
     writer.write(block, kept)
     for index in failed:
-        progress.on_failure(mapper.error(block.item(index), block.number(index), block.faults[index]))
+        told.on_failure(mapper.error(block.item(index), block.number(index), block.faults[index]))
     if stop is not None:
         error = mapper.error(block.item(stop), block.number(stop), block.faults[stop])
-        raise Failure(progress.failure_text(error))
+        raise Failure(told.failure_text(error))
     counts = LineCounts(counts.items + len(block), counts.failed + len(failed), source.bytes_read, counts.bytes_written)
-    progress.on_progress(counts)
+    told.on_progress(counts)
     return counts
 
 

@@ -61,7 +61,7 @@ class TextBlock:
             return [row.split(separator, index + 1)[index] for row in rows]
         items = []
         for number, row in enumerate(rows):
-            value = self._dialect.wanted(row, index, width)
+            value = self._dialect.field(row, index, width)
             if isinstance(value, str):
                 self.faults[number] = value
                 value = b""
