@@ -182,7 +182,7 @@ def test_array_is_preferred_to_stream() -> None:
         Pairtree().map_arrow(Failing())
 
 
-# --- against the list door ------------------------------------------------------------------------------------
+# --- against lists --------------------------------------------------------------------------------------------
 
 
 @st.composite
@@ -210,7 +210,7 @@ def chunks(draw: st.DrawFn) -> tuple[list[list[bytes | None]], Any]:
 
 @given(st.data())
 def test_same_as_the_list_door(implementations: list[Implementation], data: st.DataObject) -> None:
-    """Every item of a column has the path that the list door gives it, and every error its index and text."""
+    """Every item of a column has the same path as in a list, and every error its index and text."""
     layout = sample(data.draw(st.sampled_from(sorted(CONFIGURATIONS))))
     parts, _ = drawn = data.draw(chunks())
     items = [item for part in parts for item in part]
@@ -393,7 +393,7 @@ ONE = Data("i", 1, (None, b"0000"))
     ],
 )  # fmt: skip
 def test_no_text(implementation: Implementation, data: Data, message: str) -> None:
-    """What holds no text is refused by its format, in words."""
+    """A column that is not text is refused, with its type in words."""
     if implementation == PURE and (data.format == "?" or (data.dictionary is not None and data.format == "f")):
         return  # pyarrow knows no such types, and refuses them in its own words
     # pyarrow reads a stream whole, and most of these arrays hold no more than their schema needs.
@@ -513,7 +513,7 @@ def _native(implementation: Implementation) -> None:
 @native_only
 @pytest.mark.parametrize(("data", "message"), MALFORMED + OF_STRUCTS)
 def test_malformed_arrays(data: Data, message: str) -> None:
-    """A structure that does not hold together is refused in one line, alone, in a stream, and in a struct."""
+    """A malformed structure is refused in one line, alone, in a stream, and in a struct."""
     with pytest.raises(ColumnError) as caught:
         Pairtree().map_arrow(Array(data))
     assert str(caught.value) == f"malformed Arrow column: {message}"
@@ -565,7 +565,7 @@ def test_malformed_schemas(data: Data, message: str) -> None:
     ],
 )
 def test_malformed_structures_are_errors(data: Data) -> None:
-    """Whoever words it: what does not hold together is one line that says so."""
+    """Every implementation refuses a malformed structure in one line."""
     with pytest.raises(ColumnError) as caught:
         Pairtree().map_arrow(Array(data))
     assert str(caught.value).startswith("malformed Arrow column: ")

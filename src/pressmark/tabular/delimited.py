@@ -108,8 +108,8 @@ class Dialect(NamedTuple):
         value = self.value(self.split(row)[index])
         return "text after the closing quote of the field" if value is None else value
 
-    def holds(self, value: bytes) -> bool:
-        """Return whether a field can have ``value``."""
+    def allows(self, value: bytes) -> bool:
+        """Return whether ``value`` is allowed in a field."""
         return self.quotes or not (b"\t" in value or b"\n" in value or b"\r" in value)
 
     def written(self, values: list[bytes]) -> list[bytes]:

@@ -90,10 +90,10 @@ class TextBlock:
 
     def refuse_results(self) -> None:
         """Fail the rows whose result is not allowed in a field of this format."""
-        if self._dialect.quotes or self._dialect.holds(b"\0".join(self.results)):
+        if self._dialect.quotes or self._dialect.allows(b"\0".join(self.results)):
             return
         for index, result in enumerate(self.results):
-            if not self._dialect.holds(result):
+            if not self._dialect.allows(result):
                 self.results[index] = b""
                 self.faults[index] = NO_FIELD.format("result")
 
@@ -262,18 +262,18 @@ class TextWriter:
         """Write the header row."""
         if self._header is not None:
             for name in self._header:
-                if not self._dialect.holds(name):
+                if not self._dialect.allows(name):
                     raise CallError(f"{self._sink.name}: column name {quoted(name)} is not allowed in a field")
             self._write_rows([self._header])
 
     def check(self, block: Any) -> None:
         """Fail rows with a value that is not allowed in a field."""
         self._rows = block.values()
-        if self._dialect.quotes or self._dialect.holds(b"\0".join(map(b"\0".join, self._rows))):
+        if self._dialect.quotes or self._dialect.allows(b"\0".join(map(b"\0".join, self._rows))):
             return
         for index, row in enumerate(self._rows):
             for number, field in enumerate(row, 1):
-                if not self._dialect.holds(field):
+                if not self._dialect.allows(field):
                     what = "result" if number == len(row) else f"field {number}"
                     block.faults.setdefault(index, NO_FIELD.format(what))
                     if number == len(row):
