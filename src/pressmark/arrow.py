@@ -1,8 +1,8 @@
 """Arrow columns in and out through the PyCapsule protocol.
 
-Columns come from anything with ``__arrow_c_array__`` or ``__arrow_c_stream__`` (pyarrow, polars, pandas, DuckDB,
-nanoarrow, arro3 …) and leave as :class:`StringColumn` or :class:`StringTable`, which all of those read. The native
-implementation imports nobody's package; the pure one needs pyarrow or nanoarrow, imported for the first column.
+Columns come from any object with ``__arrow_c_array__`` or ``__arrow_c_stream__`` (pyarrow, polars, pandas, DuckDB,
+nanoarrow, arro3 …) and leave as :class:`StringColumn` or :class:`StringTable`, which all of these read. The native
+implementation imports no other package; the pure one needs pyarrow or nanoarrow and imports it for the first column.
 
 Documents: https://arrow.apache.org/docs/format/CDataInterface.html, CStreamInterface.html and
 CDataInterface/PyCapsuleInterface.html.
@@ -32,18 +32,18 @@ __all__ = [
     "packed_columns",
 ]
 
-# Items that are worth a thread's while: some milliseconds of work.
+# The least number of items for a thread: some milliseconds of work.
 PART_ITEMS = 1 << 16
-# Parts for each thread of a long chunk, so that a thread that got the quick ones finds more to do.
+# Parts of a long chunk for each thread, so that the load is balanced.
 PARTS_PER_THREAD = 4
 # Parts in flight for each thread: one being mapped, one waiting.
 WINDOW = 2
-# Bytes from which a concatenation is copied by several threads.
+# The least size of a concatenation in bytes for several threads.
 MANY_OCTETS = 1 << 24
 NARROW_OCTETS = (1 << 31) - 1
 
 
-# --- the protocols, as the Arrow document words them ------------------------------------------------------------
+# --- the protocols, by their names in the Arrow document --------------------------------------------------------
 
 
 @runtime_checkable
@@ -62,16 +62,16 @@ class ArrowArrayExportable(Protocol):
 
 @runtime_checkable
 class ArrowStreamExportable(Protocol):
-    """An object that gives a stream of Arrow arrays: "ArrowStream Export"."""
+    """An object that is a stream of Arrow arrays: "ArrowStream Export"."""
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
 
-# --- what a column may be ---------------------------------------------------------------------------------------
+# --- types of columns -------------------------------------------------------------------------------------------
 
-# Format string -> octets of an entry of its second buffer: offsets of 32 or 64 bits, views.
+# Format string -> bytes per entry of its second buffer: offsets of 32 or 64 bits, views.
 _STRINGS = {"u": 4, "U": 8, "vu": 16, "z": 4, "Z": 8, "vz": 16}
-# Format string of a dictionary's indices -> their octets, negative where signed.
+# Format string of the indices of a dictionary -> bytes per index, negative if signed.
 _INDICES = {"c": -1, "C": 1, "s": -2, "S": 2, "i": -4, "I": 4, "l": -8, "L": 8}
 
 _WORDS = {
@@ -111,7 +111,7 @@ _WORDS = {
     "+m": "map",
     "+r": "run-end encoded",
 }
-_BEGINNINGS = {
+_PREFIXES = {
     "d:": "decimal",
     "w:": "fixed-size binary",
     "ts": "timestamp",
@@ -123,19 +123,19 @@ _BEGINNINGS = {
 
 
 def _words(form: str, dictionary: str | None = None) -> str:
-    """Return what a format string means, and itself."""
+    """Return the meaning of a format string, and the string."""
     if dictionary is not None:
         return f"dictionary of {_words(dictionary)}"
     if form in _WORDS:
         return f"{_WORDS[form]}, format {form!r}"
-    for beginning, words in _BEGINNINGS.items():
-        if form.startswith(beginning):
+    for prefix, words in _PREFIXES.items():
+        if form.startswith(prefix):
             return f"{words}, format {form!r}"
     return f"unknown, format {form!r}"
 
 
 class _Selection(NamedTuple):
-    """Where in an array the strings are: see ``Array.take`` of the kernels."""
+    """The place of the strings in an array: see ``Array.take`` of the kernels."""
 
     children: int
     child: int
@@ -143,7 +143,7 @@ class _Selection(NamedTuple):
     index_octets: int
 
 
-# What describe_schema of the kernels returns.
+# The result of describe_schema of the kernels.
 _Description = tuple[str, tuple[tuple[str, str, str | None], ...], str | None]
 
 
@@ -151,75 +151,78 @@ def _select(description: _Description, field: str | None) -> _Selection:
     form, fields, dictionary = description
     if form != "+s" or dictionary is not None:
         if field is not None:
-            raise ColumnError(f"field={field!r}: not a struct with fields, but one column ({_words(form, dictionary)})")
+            raise ColumnError(f"field={field!r}: the column is not a struct ({_words(form, dictionary)})")
         return _Selection(-1, 0, *_strings("the column", form, dictionary))
     names = [name for name, _, _ in fields]
     listed = ", ".join(map(repr, names)) or "none"
     if field is None:
         if len(names) != 1:
-            raise ColumnError(f"a struct of {len(names)} fields: say which one (field=…) of {listed}")
+            raise ColumnError(f"a struct of {len(names)} fields; choose one with field=…: {listed}")
         number = 0
     else:
         found = names.count(field)
         if found == 0:
-            raise ColumnError(f"no field {field!r}: there are {listed}")
+            raise ColumnError(f"field {field!r} not found; fields: {listed}")
         if found > 1:
-            raise ColumnError(f"{found} fields are called {field!r}: there are {listed}")
+            raise ColumnError(f"field {field!r} is not unique; fields: {listed}")
         number = names.index(field)
     name, form, dictionary = fields[number]
     return _Selection(len(fields), number, *_strings(f"the field {name!r}", form, dictionary))
 
 
 def _strings(what: str, form: str, dictionary: str | None) -> tuple[int, int]:
-    """Return the octets of an entry and of an index, or refuse what is no text."""
+    """Return the bytes per entry and per index.
+
+    :raises ColumnError: the type is not text
+    """
     values = form if dictionary is None else dictionary
     if values in _STRINGS and (dictionary is None or form in _INDICES):
         return _STRINGS[values], 0 if dictionary is None else _INDICES[form]
     advice = "; convert it to text first" if values not in _STRINGS else ""
-    raise ColumnError(f"{what} holds no text: {_words(form, dictionary)}{advice}")
+    raise ColumnError(f"{what} is not text: {_words(form, dictionary)}{advice}")
 
 
-# --- what can be wrong with one ---------------------------------------------------------------------------------
+# --- errors -----------------------------------------------------------------------------------------------------
 
 _OF_SCHEMA = {
-    "schema_released": "its schema was released already",
-    "schema_broken": "its schema is broken: a format or a child is missing",
-    "stream_released": "its stream was released already: a stream can be read once",
+    "schema_released": "schema was released already",
+    "schema_broken": "broken schema; a format or a child is missing",
+    "stream_released": "stream was released already; a stream can be read once",
 }
 _OF_ARRAY = {
-    "released": "it was released already",
+    "released": "released already",
     "length": "impossible length {} or offset {}",
     "null_count": "null_count {} of {} items",
-    "buffers": "{} buffers where {} are needed",
-    "no_buffers": "its list of buffers is NULL",
-    "no_validity": "null_count is {}, but there is no validity bitmap",
-    "children": "{} children where its schema has {}",
+    "buffers": "{} buffers; {} are required",
+    "no_buffers": "list of buffers is NULL",
+    "no_validity": "null_count is {}, without a validity bitmap",
+    "children": "{} children; the schema has {}",
     "child": "child {} is missing or was released",
-    "short_child": "{} items where the struct needs {}",
-    "dictionary": "its dictionary is missing or was released",
+    "short_child": "{} items; the struct needs {}",
+    "dictionary": "dictionary is missing or was released",
     "no_buffer": "buffer {} is NULL",
-    "offsets": "the offsets of item {} fall or are out of range",
-    "view": "the view of item {} points outside the buffers",
-    "index": "item {} has the index {}, which is not in the dictionary",
+    "offsets": "offsets of item {} decrease or are out of range",
+    "view": "view of item {} points outside the buffers",
+    "index": "item {} has index {}, which is not in the dictionary",
 }
 _PARTS = {"column": "", "struct": "the struct: ", "dictionary": "the dictionary: "}
 
 
 def _malformed(problem: Sequence[Any], chunk: int | None = None) -> ColumnError:
-    """Return the error for what a kernel reported."""
+    """Return the error for a problem that a kernel reported."""
     code, *details = problem
     if code == "capsule":
-        return ColumnError(f"expected a capsule {details[0]!r}, as the Arrow PyCapsule protocol says")
+        return ColumnError(f"expected a capsule {details[0]!r} of the Arrow PyCapsule protocol")
     if code == "no_library":
         return ColumnError(
-            "Arrow columns need pyarrow (17 or newer) or nanoarrow where Pressmark was built without a C compiler; "
+            "without native extensions, Arrow columns need pyarrow (17 or newer) or nanoarrow; "
             "pip install 'pressmark[arrow]' or pip install nanoarrow"
         )
     place = "" if chunk is None else f"chunk {chunk}: "
     if code in ("stream", "malformed"):
-        # A producer's message may have many lines; the first thing it says is what matters, but keep it all.
-        said = " ".join(details[0].split()) or "it gives no message"
-        what = "the stream failed: " if code == "stream" else f"malformed Arrow column: {place}"
+        # The message of a producer may have many lines.
+        said = " ".join(details[0].split()) or "no message"
+        what = "stream failed: " if code == "stream" else f"malformed Arrow column: {place}"
         return ColumnError(what + said)
     if code in _OF_SCHEMA:
         return ColumnError(f"malformed Arrow column: {_OF_SCHEMA[code]}")
@@ -231,7 +234,7 @@ def _malformed(problem: Sequence[Any], chunk: int | None = None) -> ColumnError:
 
 
 def _sources(kernels: ModuleType, column: Any, field: str | None) -> Iterator[Any]:
-    """Yield the chunks of ``column``, each checked."""
+    """Yield the checked chunks of ``column``."""
     if field is not None and not isinstance(field, str):
         raise TypeError(f"field: expected the name of a field, not {type(field).__name__}")
     array_method = getattr(column, "__arrow_c_array__", None)
@@ -246,7 +249,7 @@ def _sources(kernels: ModuleType, column: Any, field: str | None) -> Iterator[An
         try:
             pair = array_method()
         except Exception:
-            # Chunked arrays of nanoarrow and others have both, and refuse the first.
+            # Chunked arrays of nanoarrow and others have both methods, and the first one raises.
             if stream_method is None:
                 raise
         else:
@@ -275,7 +278,7 @@ def _checked(outcome: tuple[Any, Sequence[Any] | None], chunk: int | None = None
 
 
 class _Piece(NamedTuple):
-    """Some items of a source, of which the first is the column's item number ``first``."""
+    """Consecutive items of a source; ``first`` is the index of the first one in the column."""
 
     source: Any
     start: int
@@ -284,7 +287,7 @@ class _Piece(NamedTuple):
 
 
 def _parts(sources: Iterable[Any], threads: int) -> Iterator[list[_Piece]]:
-    """Yield work for one thread at a time: a part of a long chunk, or several short chunks."""
+    """Yield work for one thread: a part of a long chunk, or several short chunks."""
     gathered: list[_Piece] = []
     items = first = 0
     for source in sources:
@@ -312,10 +315,10 @@ def map_column(
     threads: int,
     keep: bool = False,
 ) -> tuple[list[Any], list[Any]]:
-    """Pass every item of ``column`` through ``kernel``: see ``Layout.map_arrow``.
+    """Return the results of ``kernel`` for every item of ``column``: see ``Layout.map_arrow``.
 
-    :param error_of: words a fault, from the item, its index in the column, the fault's code and position
-    :param keep: return the items too
+    :param error_of: returns an exception, from an item, its index in the column, the error code and the position
+    :param keep: return the items, too
     :return: the chunks of the results, and of the items
     """
     if on_error not in ("raise", "none"):
@@ -365,7 +368,7 @@ def map_column(
 
 
 def _in_order(parts: Iterator[list[_Piece]], drain: Callable[[], None]) -> Iterator[list[_Piece]]:
-    """Yield ``parts``; where reading them fails, let the errors of items before that come first."""
+    """Yield ``parts``; if reading fails, the errors of earlier items come first."""
     while True:
         try:
             part = next(parts, None)
@@ -387,7 +390,7 @@ def _drain(pending: deque[Any], accept: Callable[[list[_Piece], list[Any]], None
 
 
 def _concatenated(kernels: ModuleType, chunks: Sequence[Any], threads: int) -> Any:
-    """Return one chunk of all ``chunks``."""
+    """Return ``chunks`` as one chunk."""
     if len(chunks) == 1:
         return chunks[0]
     whole = kernels.Concatenation(chunks)
@@ -404,21 +407,21 @@ def _concatenated(kernels: ModuleType, chunks: Sequence[Any], threads: int) -> A
 
 
 def _natural_format(chunks: Sequence[Any]) -> str:
-    """Return ``U`` where all items are UTF-8, otherwise ``Z``."""
+    """Return ``U`` if all items are UTF-8, otherwise ``Z``."""
     return "U" if all(chunk.is_utf8() for chunk in chunks) else "Z"
 
 
-def _granted(natural: str, wanted: str | None, largest: int) -> str:
-    """Return the format that a consumer gets who asked for ``wanted``, for arrays of ``largest`` octets at most."""
-    if wanted in ("u", "z") and largest > NARROW_OCTETS:
+def _granted(natural: str, requested: str | None, largest: int) -> str:
+    """Return the format for a consumer that requested ``requested``, for arrays of at most ``largest`` bytes."""
+    if requested in ("u", "z") and largest > NARROW_OCTETS:
         return natural
-    if wanted in ("z", "Z") or (wanted == "u" and natural == "U"):
-        return wanted
+    if requested in ("z", "Z") or (requested == "u" and natural == "U"):
+        return requested
     return natural
 
 
-def _wanted(kernels: ModuleType, requested_schema: Any) -> _Description | None:
-    """Return what a consumer asks for, None if that cannot be read: a request is only a wish."""
+def _requested(kernels: ModuleType, requested_schema: Any) -> _Description | None:
+    """Return the requested schema, None if it is invalid: a request need not be granted."""
     if requested_schema is None:
         return None
     description, problem = kernels.describe_schema(requested_schema)
@@ -428,20 +431,20 @@ def _wanted(kernels: ModuleType, requested_schema: Any) -> _Description | None:
 class StringColumn:
     """A column of strings and nulls, in one or more chunks, that every Arrow consumer can read.
 
-    ``Layout.map_arrow`` and ``unmap_arrow`` return it. It is exported as ``large_utf8``; a column with an item that is
-    not UTF-8 (identifiers may be any octets) cannot be, and is exported as ``large_binary``. Consumers may ask for
-    ``utf8``, ``binary`` or ``large_binary``, and get it where the items allow it. Python sees ``str``, octets that are
-    not UTF-8 as the surrogates of :func:`os.fsdecode`, and None for null.
+    ``Layout.map_arrow`` and ``unmap_arrow`` return it. It is exported as ``large_utf8``, or as ``large_binary`` if an
+    item is not UTF-8 (identifiers may be any bytes). Consumers can request ``utf8``, ``binary`` or ``large_binary``,
+    which is granted if the items allow it. In Python an item is a ``str``, with the surrogates of :func:`os.fsdecode`
+    for bytes that are not UTF-8, or None for null.
 
-    Every export is new and shares the column's memory, which lives until the last of them is released.
+    Exports share the memory of the column, which is freed when the last of them is released.
     """
 
     __slots__ = ("_chunks", "_count", "_kernels", "_null_count", "_threads")
 
     def __init__(self, kernels: ModuleType, chunks: Iterable[Any], threads: int = 1) -> None:
-        """Take chunks of ``kernels``; columns are made by layouts.
+        """Create a column of chunks of ``kernels``; layouts do that.
 
-        :param threads: how many may copy when the chunks are concatenated
+        :param threads: at most, to concatenate the chunks
         """
         self._kernels = kernels
         self._chunks = tuple(chunks)
@@ -457,18 +460,18 @@ class StringColumn:
 
     @property
     def null_count(self) -> int:
-        """How many items are null."""
+        """The number of nulls."""
         return self._null_count
 
     @property
     def chunk_count(self) -> int:
-        """How many chunks a stream of the column has; ``__arrow_c_array__`` makes one of them."""
+        """The number of chunks in a stream of the column; ``__arrow_c_array__`` concatenates them."""
         return len(self._chunks)
 
     def __getitem__(self, index: int) -> str | None:
         """Return one item.
 
-        :raises IndexError: there is none at ``index``
+        :raises IndexError: ``index`` is out of range
         """
         if not hasattr(index, "__index__"):
             raise TypeError(f"expected an index, not {type(index).__name__}; slice to_list() instead")
@@ -486,16 +489,16 @@ class StringColumn:
 
     def __iter__(self) -> Iterator[str | None]:
         for chunk in self._chunks:
-            # Not the whole chunk at once: it may be the whole column.
+            # One by one: a chunk may be the whole column.
             for index in range(len(chunk)):
                 item = chunk.item(index)
                 yield None if item is None else item.decode("utf-8", "surrogateescape")
 
     def packed(self, kernels: ModuleType, items: int, octets: int) -> Iterator[tuple[Any, list[int]]]:
-        """Yield the items in pieces that ``kernels`` take, with the indices in each of its nulls, which are empty.
+        """Yield batches for ``kernels``, each with the indices of its nulls, which are empty items.
 
-        :param items: how many a piece has at most
-        :param octets: how many bytes a piece has at most; a single item may have more
+        :param items: the largest number of items in a batch
+        :param octets: the largest size of a batch in bytes; a single item may be larger
         """
         for chunk in self._chunks:
             start = 0
@@ -509,7 +512,7 @@ class StringColumn:
         return [item for chunk in self._chunks for item in chunk.to_list()]
 
     def __eq__(self, other: object) -> bool:
-        """Whether ``other`` is a column of the same items, however each is cut into chunks."""
+        """Return whether ``other`` is a column of the same items, in any chunks."""
         if not isinstance(other, StringColumn):
             return NotImplemented
         return len(self) == len(other) and all(one == two for one, two in zip(self, other, strict=True))
@@ -517,7 +520,7 @@ class StringColumn:
     __hash__ = None  # type: ignore[assignment]
 
     def _one(self) -> Any:
-        """Concatenate, once; the single chunk replaces the others, whose memory is given back."""
+        """Return the column as one chunk, which replaces the others."""
         chunks = self._chunks
         if len(chunks) != 1:
             chunks = (_concatenated(self._kernels, chunks, self._threads),)
@@ -525,9 +528,9 @@ class StringColumn:
         return chunks[0]
 
     def _format(self, chunks: Sequence[Any], requested_schema: Any) -> str:
-        wanted = _wanted(self._kernels, requested_schema)
+        requested = _requested(self._kernels, requested_schema)
         largest = max((chunk.size for chunk in chunks), default=0)
-        return _granted(_natural_format(chunks), None if wanted is None else wanted[0], largest)
+        return _granted(_natural_format(chunks), None if requested is None else requested[0], largest)
 
     def __arrow_c_schema__(self) -> object:
         """Return an ``arrow_schema`` capsule: "ArrowSchema Export"."""
@@ -540,14 +543,14 @@ class StringColumn:
         return self._kernels.export_schema(form, None), self._kernels.export_array(form, None, (chunk,))
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """Return an ``arrow_array_stream`` capsule, an array a chunk: "ArrowStream Export"."""
+        """Return an ``arrow_array_stream`` capsule with an array per chunk: "ArrowStream Export"."""
         chunks = self._chunks
         form = self._format(chunks, requested_schema)
         return self._kernels.export_stream(form, None, [(chunk,) for chunk in chunks])
 
 
 class PackedColumn:
-    """A block of strings and nulls in one buffer, as the kernels take it: for many that are passed on and forgotten.
+    """A block of strings and nulls in one buffer, in the form of the kernels.
 
     :ivar kernels: whose block it is
     :ivar batch: the items; nulls are empty
@@ -570,7 +573,7 @@ class PackedColumn:
         return item
 
     def packed(self, kernels: ModuleType, items: int, octets: int) -> Iterator[tuple[Any, list[int]]]:
-        """Yield it as a whole, whatever its size: see :meth:`StringColumn.packed`."""
+        """Yield the whole block, whatever its size: see :meth:`StringColumn.packed`."""
         if len(self):
             piece = self.batch if kernels is self.kernels else kernels.ByteColumn.from_buffers(*self.batch.buffers())
             yield piece, self.nulls
@@ -579,14 +582,14 @@ class PackedColumn:
 def packed_columns(
     kernels: ModuleType, column: Any, field: str | None, items: int, octets: int
 ) -> Iterator[PackedColumn]:
-    """Yield the items of an Arrow column in blocks; a stream is read as they are asked for.
+    """Yield the items of an Arrow column in blocks; a stream is read lazily.
 
-    :param items: how many a block has at most
-    :param octets: how many bytes a block has at most; a single item may have more
-    :raises ColumnError: the column is malformed, holds no text, or has not the field
-    :raises TypeError: ``column`` offers neither protocol
+    :param items: the largest number of items in a block
+    :param octets: the largest size of a block in bytes; a single item may be larger
+    :raises ColumnError: the column is malformed, is not text, or lacks the field
+    :raises TypeError: ``column`` has neither method
     """
-    # What its results are does not matter: the items are kept.
+    # The results of this kernel do not matter: only the items are used.
     kernel = kernels.DirectMap()
     for source in _sources(kernels, column, field):
         for start in range(0, len(source), items):
@@ -596,7 +599,7 @@ def packed_columns(
 
 
 class StringTable:
-    """The columns ``identifier`` and ``path``, for consumers that want a struct.
+    """The columns ``identifier`` and ``path``, for consumers of a struct.
 
     ``Layout.map_table`` and ``unmap_table`` return it; ``pyarrow.table``, ``polars.DataFrame``,
     ``pandas.DataFrame.from_arrow`` and DuckDB (``from table``) read it. Each column is exported as
@@ -609,7 +612,7 @@ class StringTable:
     names = ("identifier", "path")
 
     def __init__(self, kernels: ModuleType, identifiers: Iterable[Any], paths: Iterable[Any], threads: int = 1) -> None:
-        """Take as many chunks, of the same lengths, for either column; tables are made by layouts."""
+        """Create a table of two columns, with chunks of the same lengths; layouts do that."""
         self._kernels = kernels
         self._identifiers = tuple(identifiers)
         self._paths = tuple(paths)
@@ -633,15 +636,15 @@ class StringTable:
 
     @property
     def chunk_count(self) -> int:
-        """How many chunks a stream of the table has."""
+        """The number of chunks in a stream of the table."""
         return len(self._paths)
 
     def __iter__(self) -> Iterator[tuple[str | None, str | None]]:
         return zip(self.identifier, self.path, strict=True)
 
     def _formats(self, columns: Sequence[Sequence[Any]], requested_schema: Any) -> str:
-        wanted = _wanted(self._kernels, requested_schema)
-        formats = [None] * len(columns) if wanted is None else [form for _, form, _ in wanted[1]]
+        requested = _requested(self._kernels, requested_schema)
+        formats = [None] * len(columns) if requested is None else [form for _, form, _ in requested[1]]
         if len(formats) != len(columns):
             formats = [None] * len(columns)
         return "".join(

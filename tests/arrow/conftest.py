@@ -1,4 +1,4 @@
-"""What every test of a door for columns must leave behind: nothing."""
+"""No test of Arrow columns leaves an export behind."""
 
 from __future__ import annotations
 

@@ -182,7 +182,7 @@ def test_array_is_preferred_to_stream() -> None:
         Pairtree().map_arrow(Failing())
 
 
-# --- against the list door ------------------------------------------------------------------------------------
+# --- against lists --------------------------------------------------------------------------------------------
 
 
 @st.composite
@@ -210,7 +210,7 @@ def chunks(draw: st.DrawFn) -> tuple[list[list[bytes | None]], Any]:
 
 @given(st.data())
 def test_same_as_the_list_door(implementations: list[Implementation], data: st.DataObject) -> None:
-    """Every item of a column has the path that the list door gives it, and every error its index and text."""
+    """Every item of a column has the same path as in a list, and every error its index and text."""
     layout = sample(data.draw(st.sampled_from(sorted(CONFIGURATIONS))))
     parts, _ = drawn = data.draw(chunks())
     items = [item for part in parts for item in part]
@@ -356,7 +356,7 @@ def test_wrong_capsules() -> None:
     ):
         with pytest.raises(ColumnError) as caught:
             Pairtree().map_arrow(column)
-        assert str(caught.value) == f"expected a capsule 'arrow_{name}', as the Arrow PyCapsule protocol says"
+        assert str(caught.value) == f"expected a capsule 'arrow_{name}' of the Arrow PyCapsule protocol"
     with pytest.raises(ColumnError, match="'arrow_array_stream'"):
         Pairtree().map_arrow(WrongStream())
 
@@ -369,31 +369,31 @@ ONE = Data("i", 1, (None, b"0000"))
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (ONE, "the column holds no text: int32, format 'i'; convert it to text first"),
-        (changed(ONE, format="n"), "the column holds no text: null, format 'n'; convert it to text first"),
+        (ONE, "the column is not text: int32, format 'i'; convert it to text first"),
+        (changed(ONE, format="n"), "the column is not text: null, format 'n'; convert it to text first"),
         (changed(ONE, format="w:16"),
-         "the column holds no text: fixed-size binary, format 'w:16'; convert it to text first"),
+         "the column is not text: fixed-size binary, format 'w:16'; convert it to text first"),
         (changed(ONE, format="tsu:Europe/Rome"),
-         "the column holds no text: timestamp, format 'tsu:Europe/Rome'; convert it to text first"),
+         "the column is not text: timestamp, format 'tsu:Europe/Rome'; convert it to text first"),
         (changed(ONE, format="+l", children=(strings([b"a"]),)),
-         "the column holds no text: list, format '+l'; convert it to text first"),
+         "the column is not text: list, format '+l'; convert it to text first"),
         (changed(ONE, format="+r", children=(ONE, strings([b"a"]))),
-         "the column holds no text: run-end encoded, format '+r'; convert it to text first"),
-        (changed(ONE, format="?"), "the column holds no text: unknown, format '?'; convert it to text first"),
+         "the column is not text: run-end encoded, format '+r'; convert it to text first"),
+        (changed(ONE, format="?"), "the column is not text: unknown, format '?'; convert it to text first"),
         (dictionary([0], ONE),
-         "the column holds no text: dictionary of int32, format 'i'; convert it to text first"),
+         "the column is not text: dictionary of int32, format 'i'; convert it to text first"),
         (dictionary([0], strings([b"a"])).__class__(
             "f", 1, (None, b"0000"), dictionary=strings([b"a"])),
-         "the column holds no text: dictionary of utf8, format 'u'"),
-        (table(length=0), "a struct of 0 fields: say which one (field=…) of none"),
+         "the column is not text: dictionary of utf8, format 'u'"),
+        (table(length=0), "a struct of 0 fields; choose one with field=…: none"),
         (table(strings([b"a"], name="a"), strings([b"b"], name="b"), length=1),
-         "a struct of 2 fields: say which one (field=…) of 'a', 'b'"),
+         "a struct of 2 fields; choose one with field=…: 'a', 'b'"),
         (table(table(strings([b"a"]), length=1), length=1),
-         "the field '' holds no text: struct, format '+s'; convert it to text first"),
+         "the field '' is not text: struct, format '+s'; convert it to text first"),
     ],
 )  # fmt: skip
 def test_no_text(implementation: Implementation, data: Data, message: str) -> None:
-    """What holds no text is refused by its format, in words."""
+    """A column that is not text is refused, with its type in words."""
     if implementation == PURE and (data.format == "?" or (data.dictionary is not None and data.format == "f")):
         return  # pyarrow knows no such types, and refuses them in its own words
     # pyarrow reads a stream whole, and most of these arrays hold no more than their schema needs.
@@ -411,9 +411,9 @@ def test_fields() -> None:
         strings([b"a"], name="a"), strings([b"b"], name="b"), changed(ONE, name="b"), changed(ONE, name="c"), length=1
     )
     for field, message in (
-        ("id", "no field 'id': there are 'a', 'b', 'b', 'c'"),
-        ("b", "2 fields are called 'b': there are 'a', 'b', 'b', 'c'"),
-        ("c", "the field 'c' holds no text: int32, format 'i'; convert it to text first"),
+        ("id", "field 'id' not found; fields: 'a', 'b', 'b', 'c'"),
+        ("b", "field 'b' is not unique; fields: 'a', 'b', 'b', 'c'"),
+        ("c", "the field 'c' is not text: int32, format 'i'; convert it to text first"),
     ):
         column = Array(data)
         with pytest.raises(ColumnError) as caught:
@@ -425,7 +425,7 @@ def test_fields() -> None:
     with pytest.raises(ColumnError) as caught:
         Pairtree().map_arrow(column, field="id")
     column.keep()
-    assert str(caught.value) == "field='id': not a struct with fields, but one column (utf8, format 'u')"
+    assert str(caught.value) == "field='id': the column is not a struct (utf8, format 'u')"
 
 
 # --- malformed ------------------------------------------------------------------------------------------------
@@ -450,53 +450,53 @@ MALFORMED = [
     (changed(GOOD, offset=(1 << 63) - 1), f"impossible length 2 or offset {(1 << 63) - 1}"),
     (changed(GOOD, null_count=-2), "null_count -2 of 2 items"),
     (changed(GOOD, null_count=3), "null_count 3 of 2 items"),
-    (changed(GOOD, null_count=1), "null_count is 1, but there is no validity bitmap"),
-    (changed(GOOD, n_buffers=2), "2 buffers where 3 are needed"),
-    (changed(GOOD, n_buffers=-1), "-1 buffers where 3 are needed"),
-    (changed(GOOD, buffers=None, n_buffers=3), "its list of buffers is NULL"),
+    (changed(GOOD, null_count=1), "null_count is 1, without a validity bitmap"),
+    (changed(GOOD, n_buffers=2), "2 buffers; 3 are required"),
+    (changed(GOOD, n_buffers=-1), "-1 buffers; 3 are required"),
+    (changed(GOOD, buffers=None, n_buffers=3), "list of buffers is NULL"),
     (changed(GOOD, buffers=(None, None, b"ab")), "buffer 1 is NULL"),
     (changed(GOOD, buffers=(None, GOOD.buffers[1], None)), "buffer 2 is NULL"),  # type: ignore[index]
-    (changed(GOOD, released=True), "it was released already"),
-    (offsets(0, 2, 1), "the offsets of item 1 fall or are out of range"),
-    (offsets(-1, 1, 2), "the offsets of item 0 fall or are out of range"),
-    (offsets(0, 1, -(1 << 31)), "the offsets of item 1 fall or are out of range"),
-    (offsets(0, 2, 1, 3, form="U"), "the offsets of item 1 fall or are out of range"),
-    (offsets(-5, 1, form="U"), "the offsets of item 0 fall or are out of range"),
-    (offsets(0, 1, (1 << 63) - 1, form="U"), "the offsets of item 1 fall or are out of range"),
-    (offsets(0, 1 << 62, form="U"), "the offsets of item 0 fall or are out of range"),
-    (view(-1, 0, 0, 0), "the view of item 0 points outside the buffers"),
-    (view(20, 0, 1, 0), "the view of item 0 points outside the buffers"),
-    (view(20, 0, -1, 0), "the view of item 0 points outside the buffers"),
-    (view(20, 0, 0, 1), "the view of item 0 points outside the buffers"),
-    (view(20, 0, 0, -1), "the view of item 0 points outside the buffers"),
-    (view((1 << 31) - 1, 0, 0, (1 << 31) - 1), "the view of item 0 points outside the buffers"),
-    (view(20, 0, 0, 0, sizes=(19,)), "the view of item 0 points outside the buffers"),
-    (view(20, 0, 0, 0, sizes=(-1,)), "the view of item 0 points outside the buffers"),
-    (view(20, 0, 0, 0, blocks=(None,)), "the view of item 0 points outside the buffers"),
-    (view(20, 0, 0, 0, blocks=(), sizes=()), "the view of item 0 points outside the buffers"),
+    (changed(GOOD, released=True), "released already"),
+    (offsets(0, 2, 1), "offsets of item 1 decrease or are out of range"),
+    (offsets(-1, 1, 2), "offsets of item 0 decrease or are out of range"),
+    (offsets(0, 1, -(1 << 31)), "offsets of item 1 decrease or are out of range"),
+    (offsets(0, 2, 1, 3, form="U"), "offsets of item 1 decrease or are out of range"),
+    (offsets(-5, 1, form="U"), "offsets of item 0 decrease or are out of range"),
+    (offsets(0, 1, (1 << 63) - 1, form="U"), "offsets of item 1 decrease or are out of range"),
+    (offsets(0, 1 << 62, form="U"), "offsets of item 0 decrease or are out of range"),
+    (view(-1, 0, 0, 0), "view of item 0 points outside the buffers"),
+    (view(20, 0, 1, 0), "view of item 0 points outside the buffers"),
+    (view(20, 0, -1, 0), "view of item 0 points outside the buffers"),
+    (view(20, 0, 0, 1), "view of item 0 points outside the buffers"),
+    (view(20, 0, 0, -1), "view of item 0 points outside the buffers"),
+    (view((1 << 31) - 1, 0, 0, (1 << 31) - 1), "view of item 0 points outside the buffers"),
+    (view(20, 0, 0, 0, sizes=(19,)), "view of item 0 points outside the buffers"),
+    (view(20, 0, 0, 0, sizes=(-1,)), "view of item 0 points outside the buffers"),
+    (view(20, 0, 0, 0, blocks=(None,)), "view of item 0 points outside the buffers"),
+    (view(20, 0, 0, 0, blocks=(), sizes=()), "view of item 0 points outside the buffers"),
     (view(20, 0, 0, 0, sizes=None), "buffer 3 is NULL"),
-    (changed(view(1, 0, 0, 0), n_buffers=2), "2 buffers where 3 are needed"),
-    (changed(CODED, n_buffers=3), "3 buffers where 2 are needed"),
+    (changed(view(1, 0, 0, 0), n_buffers=2), "2 buffers; 3 are required"),
+    (changed(CODED, n_buffers=3), "3 buffers; 2 are required"),
     (changed(CODED, buffers=(None, None)), "buffer 1 is NULL"),
-    (changed(CODED, dictionary=changed(GOOD, released=True)), "its dictionary is missing or was released"),
-    (changed(CODED, dictionary=offsets(0, 2, 1)), "the dictionary: the offsets of item 1 fall or are out of range"),
-    (changed(CODED, dictionary=view(20, 0, 1, 0)), "the dictionary: the view of item 0 points outside the buffers"),
+    (changed(CODED, dictionary=changed(GOOD, released=True)), "dictionary is missing or was released"),
+    (changed(CODED, dictionary=offsets(0, 2, 1)), "the dictionary: offsets of item 1 decrease or are out of range"),
+    (changed(CODED, dictionary=view(20, 0, 1, 0)), "the dictionary: view of item 0 points outside the buffers"),
     (changed(CODED, dictionary=changed(GOOD, length=-1)), "the dictionary: impossible length -1 or offset 0"),
-    (dictionary([0, 2], strings([b"a", b"b"])), "item 1 has the index 2, which is not in the dictionary"),
-    (dictionary([0, -1], strings([b"a", b"b"]), "c"), "item 1 has the index -1, which is not in the dictionary"),
-    (dictionary([0, (1 << 64) - 1], strings([b"a"]), "L"), "item 1 has the index -1, which is not in the dictionary"),
-    (dictionary([0], strings([])), "item 0 has the index 0, which is not in the dictionary"),
+    (dictionary([0, 2], strings([b"a", b"b"])), "item 1 has index 2, which is not in the dictionary"),
+    (dictionary([0, -1], strings([b"a", b"b"]), "c"), "item 1 has index -1, which is not in the dictionary"),
+    (dictionary([0, (1 << 64) - 1], strings([b"a"]), "L"), "item 1 has index -1, which is not in the dictionary"),
+    (dictionary([0], strings([])), "item 0 has index 0, which is not in the dictionary"),
 ]
 OF_STRUCTS = [
-    (changed(table(GOOD, length=2), n_buffers=0), "the struct: 0 buffers where 1 are needed"),
+    (changed(table(GOOD, length=2), n_buffers=0), "the struct: 0 buffers; 1 are required"),
     (changed(table(GOOD, length=2), length=-2), "the struct: impossible length -2 or offset 0"),
-    (changed(table(GOOD, length=2), null_count=1), "the struct: null_count is 1, but there is no validity bitmap"),
-    (changed(table(GOOD, length=2), n_children=0), "the struct: 0 children where its schema has 1"),
-    (changed(table(GOOD, length=2), n_children=2), "the struct: 2 children where its schema has 1"),
-    (changed(table(GOOD, length=2), null_children=True), "the struct: 0 children where its schema has 1"),
+    (changed(table(GOOD, length=2), null_count=1), "the struct: null_count is 1, without a validity bitmap"),
+    (changed(table(GOOD, length=2), n_children=0), "the struct: 0 children; the schema has 1"),
+    (changed(table(GOOD, length=2), n_children=2), "the struct: 2 children; the schema has 1"),
+    (changed(table(GOOD, length=2), null_children=True), "the struct: 0 children; the schema has 1"),
     (table(changed(GOOD, released=True), length=2), "the struct: child 0 is missing or was released"),
-    (table(GOOD, length=3), "2 items where the struct needs 3"),
-    (table(GOOD, length=1, ahead=2), "2 items where the struct needs 3"),
+    (table(GOOD, length=3), "2 items; the struct needs 3"),
+    (table(GOOD, length=1, ahead=2), "2 items; the struct needs 3"),
 ]
 
 
@@ -513,7 +513,7 @@ def _native(implementation: Implementation) -> None:
 @native_only
 @pytest.mark.parametrize(("data", "message"), MALFORMED + OF_STRUCTS)
 def test_malformed_arrays(data: Data, message: str) -> None:
-    """A structure that does not hold together is refused in one line, alone, in a stream, and in a struct."""
+    """A malformed structure is refused in one line, alone, in a stream, and in a struct."""
     with pytest.raises(ColumnError) as caught:
         Pairtree().map_arrow(Array(data))
     assert str(caught.value) == f"malformed Arrow column: {message}"
@@ -533,13 +533,13 @@ def test_malformed_arrays(data: Data, message: str) -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (changed(GOOD, schema_released=True), "its schema was released already"),
-        (changed(GOOD, format=None), "its schema is broken: a format or a child is missing"),
-        (changed(GOOD, n_schema_children=-1), "its schema is broken: a format or a child is missing"),
-        (changed(GOOD, n_schema_children=2), "its schema is broken: a format or a child is missing"),
-        (table(changed(GOOD, format=None), length=2), "its schema is broken: a format or a child is missing"),
-        (table(changed(GOOD, schema_released=True), length=2), "its schema is broken: a format or a child is missing"),
-        (changed(CODED, dictionary=changed(GOOD, format=None)), "its schema is broken: a format or a child is missing"),
+        (changed(GOOD, schema_released=True), "schema was released already"),
+        (changed(GOOD, format=None), "broken schema; a format or a child is missing"),
+        (changed(GOOD, n_schema_children=-1), "broken schema; a format or a child is missing"),
+        (changed(GOOD, n_schema_children=2), "broken schema; a format or a child is missing"),
+        (table(changed(GOOD, format=None), length=2), "broken schema; a format or a child is missing"),
+        (table(changed(GOOD, schema_released=True), length=2), "broken schema; a format or a child is missing"),
+        (changed(CODED, dictionary=changed(GOOD, format=None)), "broken schema; a format or a child is missing"),
     ],
 )
 def test_malformed_schemas(data: Data, message: str) -> None:
@@ -565,7 +565,7 @@ def test_malformed_schemas(data: Data, message: str) -> None:
     ],
 )
 def test_malformed_structures_are_errors(data: Data) -> None:
-    """Whoever words it: what does not hold together is one line that says so."""
+    """Every implementation refuses a malformed structure in one line."""
     with pytest.raises(ColumnError) as caught:
         Pairtree().map_arrow(Array(data))
     assert str(caught.value).startswith("malformed Arrow column: ")
@@ -577,7 +577,7 @@ def test_indices_beyond_the_dictionary() -> None:
     for index in (2, -1):
         with pytest.raises(ColumnError) as caught:
             Pairtree().map_arrow(Array(dictionary([0, index], strings([b"a", b"b"]), "c")))
-        message = f"malformed Arrow column: item 1 has the index {index}, which is not in the dictionary"
+        message = f"malformed Arrow column: item 1 has index {index}, which is not in the dictionary"
         assert str(caught.value) == message
 
 
@@ -587,16 +587,16 @@ def test_released_streams() -> None:
     stream = Stream(GOOD, released=True)
     with pytest.raises(ColumnError) as caught:
         Pairtree().map_arrow(stream)
-    assert str(caught.value) == ("malformed Arrow column: its stream was released already: a stream can be read once")
+    assert str(caught.value) == ("malformed Arrow column: stream was released already; a stream can be read once")
 
 
 @pytest.mark.parametrize(
     ("failure", "message"),
     [
-        ((5, b"the query\nfailed:\n  no memory"), "the stream failed: the query failed: no memory"),
-        ((22, b""), "the stream failed: it gives no message"),
-        ((22, None), "the stream failed: it gives no message"),
-        ((1, b"\xff\xfe"), "the stream failed: \\xff\\xfe"),
+        ((5, b"the query\nfailed:\n  no memory"), "stream failed: the query failed: no memory"),
+        ((22, b""), "stream failed: no message"),
+        ((22, None), "stream failed: no message"),
+        ((1, b"\xff\xfe"), "stream failed: \\xff\\xfe"),
     ],
 )
 def test_failing_streams(failure: tuple[int, bytes | None], message: str) -> None:

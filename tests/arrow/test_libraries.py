@@ -99,17 +99,17 @@ def test_one_refusal(library: ModuleType) -> None:
     pa = pytest.importorskip("pyarrow")
     wide = pa.table({"id": IDS, "year": range(len(IDS))})
     for column, field, message in (
-        (pa.array([1]), None, "the column holds no text: int64, format 'l'; convert it to text first"),
-        (pa.array([None]), None, "the column holds no text: null, format 'n'; convert it to text first"),
+        (pa.array([1]), None, "the column is not text: int64, format 'l'; convert it to text first"),
+        (pa.array([None]), None, "the column is not text: null, format 'n'; convert it to text first"),
         (pa.array([1], pa.timestamp("us", "Europe/Rome")), None,
-         "the column holds no text: timestamp, format 'tsu:Europe/Rome'; convert it to text first"),
-        (pa.array([["a"]]), None, "the column holds no text: list, format '+l'; convert it to text first"),
+         "the column is not text: timestamp, format 'tsu:Europe/Rome'; convert it to text first"),
+        (pa.array([["a"]]), None, "the column is not text: list, format '+l'; convert it to text first"),
         (pa.array([1]).dictionary_encode(), None,
-         "the column holds no text: dictionary of int64, format 'l'; convert it to text first"),
-        (wide, None, "a struct of 2 fields: say which one (field=…) of 'id', 'year'"),
-        (wide, "year", "the field 'year' holds no text: int64, format 'l'; convert it to text first"),
-        (wide, "no", "no field 'no': there are 'id', 'year'"),
-        (pa.array(["a"]), "id", "field='id': not a struct with fields, but one column (utf8, format 'u')"),
+         "the column is not text: dictionary of int64, format 'l'; convert it to text first"),
+        (wide, None, "a struct of 2 fields; choose one with field=…: 'id', 'year'"),
+        (wide, "year", "the field 'year' is not text: int64, format 'l'; convert it to text first"),
+        (wide, "no", "field 'no' not found; fields: 'id', 'year'"),
+        (pa.array(["a"]), "id", "field='id': the column is not a struct (utf8, format 'u')"),
     ):  # fmt: skip
         with pytest.raises(ColumnError) as caught:
             Pairtree().map_arrow(column, field=field)
@@ -149,7 +149,7 @@ def test_a_stream_that_fails(library: ModuleType) -> None:
 
     with pytest.raises(ColumnError) as caught:
         Pairtree().map_arrow(pa.RecordBatchReader.from_batches(schema, batches()))
-    assert str(caught.value).startswith("the stream failed: ")
+    assert str(caught.value).startswith("stream failed: ")
     assert "the disk is gone" in str(caught.value)
 
 
@@ -221,7 +221,7 @@ def test_neither() -> None:
     """Without a native build and without either package, lists are mapped and columns refused in one line."""
     done = run_python(NEITHER, implementation="pure")
     message = (
-        "Arrow columns need pyarrow (17 or newer) or nanoarrow where Pressmark was built without a C compiler; "
+        "without native extensions, Arrow columns need pyarrow (17 or newer) or nanoarrow; "
         "pip install 'pressmark[arrow]' or pip install nanoarrow"
     )
     assert (done.returncode, done.stdout.splitlines(), done.stderr) == (0, [message] * 6, "")

@@ -1,4 +1,4 @@
-"""Several doors, one answer: one item, a batch of any kind and size, and lines."""
+"""One item, a list of any kind and size, and lines: all have the same result."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def octets(item: str | bytes) -> bytes:
 
 
 def check_doors(one: Any, many: Any, lines: Any, item: str | bytes) -> None:
-    """Compare the doors over one item: one value, or one reason of one type of error."""
+    """Compare all calls for one item: the same value, or the same error type and reason."""
     alone = outcome(lambda: one(item))
     batch = outcome(lambda: many([item]))
     if alone[0] == "ok":
@@ -204,7 +204,7 @@ def test_a_failing_iterable_is_seen(implementation: Implementation) -> None:
 
 @pytest.mark.parametrize("word", ["pairtree", "0002", "0011-encoded"])
 def test_surrogates_stand_for_bytes(implementation: Implementation, word: str) -> None:
-    """In ``str`` the surrogates of ``os.fsdecode`` are the bytes they stand for; every other one is an error."""
+    """In ``str`` the surrogates of ``os.fsdecode`` mean their bytes; every other one is an error."""
     layout: Layout = sample(word)
     for text in ("a\udcff", "\udcc3\udca9", "\udc80"):
         assert (

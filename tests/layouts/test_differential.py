@@ -32,7 +32,7 @@ class Octets(bytes):
     """A ``bytes`` that is not exactly one."""
 
 
-# Strategies are built once: to build and check one anew for every example would take longer than the example.
+# Strategies are built once: building one for every example would take longer than the example.
 @cache
 def items_of(name: str | None = None) -> st.SearchStrategy[Any]:
     """Return identifiers, or paths of a layout, of every type that one may be given."""
@@ -207,7 +207,7 @@ def test_file_names_are_alike(identifier: Any, item: Any) -> None:
 
 @pytest.mark.parametrize("name", sorted(set(LAYOUT_NAMES) - set(REVERSIBLE_LAYOUT_NAMES)))
 def test_no_inverse_is_alike(name: str, twins: tuple[Implementation, Implementation]) -> None:
-    """A layout without inverse says so under both implementations, at whichever door."""
+    """A layout without inverse raises the same error under both implementations, in every call."""
     layout = layout_of(name, {"delimiter": ":"} if name.startswith("0006") else {})
     for call in (
         partial(layout.unmap_path, "a"),

@@ -21,7 +21,7 @@ from support.samples import layout_of
 
 # Few in a batch: a failing example stays short, and the drawing of a configuration is shared by some identifiers.
 BATCH = st.lists(identifiers(), min_size=1, max_size=4)
-# Built once: to build and check a strategy anew for every example would take longer than the example.
+# Built once: building one for every example would take longer than the example.
 CASES = {name: st.tuples(configs(name), BATCH) for name in LAYOUT_NAMES}
 PATHS = {name: paths(name) for name in REVERSIBLE_LAYOUT_NAMES}
 
@@ -98,12 +98,12 @@ def test_every_kind_of_refusal_has_a_word() -> None:
     """The words for the kernels' codes are those that the naive transcription documents, and no code lacks one."""
     documented = set(re.findall(r"^([a-z0-9-]+) {2,}", inspect.getdoc(naive.Refused) or "", re.MULTILINE))
     assert set(KINDS.values()) == documented
-    # These never come from a mapping: they are the doors' own, and concern what a specification does not know.
-    doors = {
+    # These codes come from the shared code, for input that the specifications do not cover.
+    shared = {
         ErrorCode.NOT_TEXT,
         ErrorCode.SURROGATE,
         ErrorCode.TOO_LONG,
         ErrorCode.HOLDS_DELIMITER,
         ErrorCode.HOLDS_SEPARATOR,
     }
-    assert set(ErrorCode) - set(KINDS) == doors
+    assert set(ErrorCode) - set(KINDS) == shared

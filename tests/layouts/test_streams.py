@@ -1,4 +1,4 @@
-"""The line door: delimited streams, cut anywhere, mapped in constant memory by any number of threads."""
+"""Delimited streams, cut anywhere, mapped in constant memory by any number of threads."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_nothing_but_the_delimiter_ends_an_item(implementation: Implementation) 
 @pytest.mark.parametrize("delimiter", [bytes([octet]) for octet in b"\0\n\t ,/:a\x7f\x80\xff"], ids=repr)
 @pytest.mark.parametrize("on_error", ON_ERROR)
 def test_any_byte_may_be_the_delimiter(implementation: Implementation, delimiter: bytes, on_error: str) -> None:
-    """Any byte may delimit; a result that holds it fails, for it would come out as two."""
+    """Any byte may be the delimiter; a result that contains it fails, because readers would split it."""
     blob = delimiter.join([b"x", b"x.y", b"x/z", b"", b"\xc3\xa9", b"w:v", b"x y", b"n\nm", b"xyz"])
     for layout in (Pairtree(), FlatDirect(), FlatOmitPrefix(":"), DirectClean()):
         for ending in (b"", delimiter):
@@ -137,7 +137,7 @@ def test_any_byte_may_be_the_delimiter(implementation: Implementation, delimiter
 
 
 def test_a_result_that_holds_the_delimiter_fails(implementation: Implementation) -> None:
-    """An identifier that holds a line feed fails by lines, with a reason that helps, and comes out under NUL."""
+    """An identifier that contains a line feed fails in lines, with advice in the reason, and is mapped with NUL."""
     passed = check(Pairtree(), b"ab\nx^/0a\ncd", back=True, on_error="skip")
     assert passed.written == b"ab\ncd"
     assert "contains the line delimiter; use NUL as the delimiter (-0)" in passed.failures[0][1]
@@ -147,7 +147,7 @@ def test_a_result_that_holds_the_delimiter_fails(implementation: Implementation)
 
 @pytest.mark.parametrize("on_error", ON_ERROR)
 def test_two_columns_stay_two(implementation: Implementation, on_error: str) -> None:
-    """With ``both``, a TAB in either column fails by lines; by NUL the identifier may hold one, the path may not."""
+    """With ``both``, a TAB in either column fails in lines; with NUL only a TAB in the path does."""
     for delimiter in (b"\n", b"\0"):
         blob = delimiter.join([b"a", b"\tb", b"b\t", b"b\tc", b"..", b"", b"d"])
         for layout in (Pairtree(), FlatDirect(), FlatOmitPrefix("b"), DirectClean(replacement_string="\t")):

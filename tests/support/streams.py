@@ -1,4 +1,4 @@
-"""Binary streams as the line door may meet them, and one call of it with everything that it did."""
+"""Binary streams of every kind, and one call of ``map_lines`` with everything that it did."""
 
 from __future__ import annotations
 

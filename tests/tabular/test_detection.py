@@ -1,4 +1,4 @@
-"""What first bytes and names tell, and the stream that is read behind them."""
+"""Detection of formats by names and first bytes, and the stream of the bytes after them."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_tables_have_no_mark() -> None:
 
 
 def test_files_of_identifiers(tmp_path: Path, implementation: Implementation) -> None:
-    """A file by its path is examined; a stream is read as it is."""
+    """A path is checked; a stream is read unchanged."""
     path = tmp_path / "ids"
     path.write_bytes(b"a\r\nb\r\n")
     with pytest.raises(FormatError, match=r"ids: carriage return at the end of lines; use --crlf strip"):

@@ -1,4 +1,4 @@
-"""Mapping files of identifiers to paths, or back, in chunks."""
+"""The job that maps files of identifiers to paths, or back, in chunks."""
 
 from __future__ import annotations
 
@@ -29,25 +29,23 @@ _OUTPUTS = {"lines": "tsv", "parquet": "parquet"}
 
 @dataclass(frozen=True)
 class MapIds:
-    """The paths of a column of identifiers, or the identifiers of a column of paths.
+    """A job that maps a column of identifiers to paths, or a column of paths to identifiers.
 
     Each chunk has an output with both: ``lines`` are identifier, TAB, path; ``parquet`` has the columns ``identifier``
-    and ``path``, null where there is no path. What cannot be mapped is in ``<chunk>.errors.jsonl``, with its row in the
-    chunk, counted from 1, and is not in the lines. Statuses: ``ok``, ``failed``, ``null``.
+    and ``path``, null for a failed identifier. Failed items are in ``<chunk>.errors.jsonl``, with the number of their
+    row in the chunk, from 1, and are not in the lines. Statuses: ``ok``, ``failed``, ``null``.
 
-    :ivar layout: that maps
+    :ivar layout: the layout
     :ivar unmap: map paths to identifiers
-    :ivar column: name, or number counted from 1; :data:`None` where there is only one
-    :ivar format: ``parquet``, ``csv``, ``tsv``, ``jsonl`` or ``lines``; :data:`None` for what the names of the files
-        end with
-    :ivar header: whether CSV and TSV begin with the names of the columns; :data:`None` where a column that is a name
-        tells
+    :ivar column: name, or number from 1; :data:`None` for the only column
+    :ivar format: ``parquet``, ``csv``, ``tsv``, ``jsonl`` or ``lines``; :data:`None` for the suffixes of the files
+    :ivar header: whether CSV and TSV have a header row; :data:`None` if ``column`` is a name
     :ivar output: ``lines`` or ``parquet``
-    :ivar delimiter: that separates the fields of CSV; :data:`None` for a comma
-    :ivar crlf: of lines: ``strip`` carriage returns before line feeds and a byte-order mark, or ``keep`` them as parts
+    :ivar delimiter: the separator of CSV; :data:`None` for a comma
+    :ivar crlf: for lines: ``strip`` carriage returns before line feeds and a byte-order mark, or ``keep`` them as parts
         of identifiers; :data:`None` refuses files that have any
-    :ivar both: write identifier and path; without, lines hold the result only
-    :ivar on_error: of lines: ``skip`` those that fail, or write an ``empty`` result for them
+    :ivar both: write identifier and path; otherwise lines have the result only
+    :ivar on_error: for lines: ``skip`` failed items, or write an ``empty`` result
     """
 
     layout: Layout
@@ -68,16 +66,16 @@ class MapIds:
             raise ValueError(f"output={self.output!r}: expected {' or '.join(_OUTPUTS)}")
 
     def parameters(self) -> dict[str, Any]:
-        """Return what decides its output, as in JSON."""
+        """Return everything that decides the output, as in JSON."""
         names = ("unmap", "column", "format", "header", "output", "delimiter", "crlf")
-        # Later parameters count where they are not as before: runs that were begun without them can be resumed.
+        # These came later and count only if changed, so that earlier runs can be resumed.
         later = {"both": True, "on_error": "skip"}
         changed = {name: getattr(self, name) for name, usual in later.items() if getattr(self, name) != usual}
         return {"layout": self.layout.config(), **{name: getattr(self, name) for name in names}, **changed}
 
     @property
     def key(self) -> str:
-        """What it does."""
+        """The key of the job in its work folder."""
         return job_key("map-ids", self.parameters())
 
     # --- the plan -------------------------------------------------------------------------------------------------
@@ -88,11 +86,11 @@ class MapIds:
         rows: int = ROWS,
         nbytes: int = TEXT_BYTES,
     ) -> Iterator[Chunk]:
-        """Give chunks of one file or several: row groups of Parquet, byte ranges of text that end where a row does.
+        """Yield chunks of files: row groups of Parquet, byte ranges of text that end at the end of a row.
 
-        :param rows: of Parquet, how many make a chunk; a row group is never divided
-        :param nbytes: of text, how many bytes make a chunk
-        :raises JobError: a file cannot be read, is compressed or no list, or has not the column
+        :param rows: the rows of a chunk of Parquet; a row group is never divided
+        :param nbytes: the bytes of a chunk of text
+        :raises JobError: a file cannot be read, is compressed, is not a list, or lacks the column
         """
         if rows < 1 or nbytes < 1:
             raise ValueError(f"chunks of {rows} rows or {nbytes} bytes: expected 1 or more")
@@ -102,7 +100,7 @@ class MapIds:
             try:
                 state = _state(path)
                 for start, stop, size in self._parts(path, rows, nbytes):
-                    # The id says which state of the file it is for: a file that changes is not mapped by halves.
+                    # The id has the state of the file: a file that changes during the run is not mapped.
                     yield Chunk(f"{number:06d}-{state}", "rows", path, start, stop, size)
                     number += 1
             except (OSError, ValueError) as error:
@@ -126,7 +124,7 @@ class MapIds:
             return
         with _pyarrow("parquet").ParquetFile(path) as parquet:
             schema = parquet.schema_arrow
-            # Is it text at all?
+            # Raises an error if the column is not text.
             self.layout.map_arrow(_pyarrow().array([], schema.types[self._index(schema.names)]))
             groups = [parquet.metadata.row_group(number) for number in range(parquet.num_row_groups)]
             start = held = size = 0
@@ -140,7 +138,7 @@ class MapIds:
                 yield start, len(groups), size
 
     def _index(self, names: list[str]) -> int:
-        """Return which column of Parquet is wanted."""
+        """Return the index of the column in Parquet."""
         if isinstance(self.column, str):
             if names.count(self.column) != 1:
                 raise ValueError(f"column {self.column!r} not found, or not unique; columns: {', '.join(names)}")
@@ -183,7 +181,7 @@ class MapIds:
                 yield batch.column(batch.schema.get_field_index(name))
 
     def reason(self, item: bytes | str) -> str:
-        """Return why ``item`` cannot be mapped."""
+        """Return the reason why ``item`` cannot be mapped."""
         try:
             (self.layout.unmap_path if self.unmap else self.layout.map_id)(item)
         except (IdentifierError, PathError) as error:
@@ -222,20 +220,20 @@ class _Lines:
             item = error.identifier if isinstance(error, IdentifierError) else error.path
             self._receipt.fail("failed", row=row + (error.index or 0) + 1, item=_shown(item), reason=error.reason)
 
-        # One thread: the cores have a chunk each.
+        # One thread: each core has its own chunk.
         how = {"threads": 1, "on_error": self._on_error, "both": self._both}
         counts = self._map(source, self._output, on_failure=fail, **how)
         self._row += counts.items
         self._receipt.count("ok", counts.items - failed)
 
     def take(self, items: Iterable[bytes | str | None]) -> None:
-        """Map fields; those that are text say why there is none, and :data:`None` is null."""
+        """Map fields; ``str`` is the reason why a row has none, and :data:`None` is null."""
         lines = io.BytesIO()
         for item in items:
             if isinstance(item, bytes) and b"\n" not in item:
                 lines.write(item + b"\n")
                 continue
-            # In order: what came before has its row numbers.
+            # The lines before this row come first, for the row numbers.
             self._pass(lines)
             lines = io.BytesIO()
             self._row += 1
@@ -254,11 +252,11 @@ class _Lines:
             self.take_stream(lines)
 
     def take_column(self, column: Any) -> None:
-        """Map a column of Arrow."""
+        """Map an Arrow column."""
         self.take(None if item is None else _octets(item) for item in column.to_pylist())
 
     def finish(self) -> None:
-        """All is written."""
+        """Do nothing: all lines are written."""
 
 
 class _Table:
@@ -275,13 +273,13 @@ class _Table:
         self._writer = _pyarrow("parquet").ParquetWriter(output, self._schema, compression="zstd")
 
     def take(self, items: list[bytes | str | None]) -> None:
-        """Map fields, of which those that are text say why there is none, and :data:`None` is null."""
+        """Map fields; ``str`` is the reason why a row has none, and :data:`None` is null."""
         wrong = {number: item for number, item in enumerate(items) if isinstance(item, str)}
         column = self._pa.array([None if isinstance(item, str) else item for item in items], self._pa.large_binary())
         self.take_column(column, wrong)
 
     def take_column(self, column: Any, wrong: dict[int, str] | None = None) -> None:
-        """Map a column of Arrow, where nulls of the rows ``wrong`` are fields that could not be read."""
+        """Map an Arrow column; nulls of the rows ``wrong`` are fields that could not be read."""
         table = self._pa.table(self._map(column, on_error="none", threads=1))
         given, made = (1, 0) if self._job.unmap else (0, 1)
         columns = [self._text(table.column(number)) for number in range(2)]
@@ -314,7 +312,7 @@ class _Table:
             return "result is not UTF-8, which Parquet requires"
 
     def _text(self, column: Any) -> Any:
-        """Return a column as text, null where it is not UTF-8."""
+        """Return a column as text; items that are not UTF-8 become null."""
         if column.type != self._pa.large_binary():
             return column.cast(self._pa.large_string())
         items = [item if item is None or _is_utf8(item) else None for item in column.to_pylist()]
@@ -326,7 +324,7 @@ class _Table:
 
 
 def _state(path: str) -> str:
-    """Return a few digits that are others when the file is another one, or was changed."""
+    """Return digits that change with the path, size or modification time of the file."""
     status = os.stat(path)
     text = f"{path}\0{status.st_size}\0{status.st_mtime_ns}"
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:12]

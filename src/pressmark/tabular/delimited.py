@@ -1,9 +1,8 @@
-r"""The syntax of CSV and TSV: where rows and fields end, and what fields mean. All that reads such files goes by it.
+r"""The syntax of CSV and TSV: ends of rows and fields, and values of fields.
 
-TSV: a row ends at a line feed, a field at a TAB, and every other byte, quotes among them, is data. CSV is that of
-RFC 4180: a field that begins with a quote goes on to the quote that ends it, with line feeds, commas and doubled quotes
-within; a quote inside any other field is data. In both, a carriage return before the line feed belongs to the end of
-the row.
+TSV: a line feed ends a row, a TAB ends a field, and every other byte, including quotes, is data. CSV follows RFC 4180:
+a field that starts with a quote extends to the closing quote, with line feeds, commas and doubled quotes inside; a
+quote inside any other field is data. In both, a carriage return before the line feed belongs to the end of the row.
 """
 
 from __future__ import annotations
@@ -30,12 +29,12 @@ __all__ = [
 ]
 
 BLOCK_BYTES = 1 << 20  # 1 MiB
-# A row must fit into memory; without a limit, a quote that nothing closes would take the rest of any file for one row.
+# A row must fit in memory; without a limit, an unclosed quote would read the rest of a file as one row.
 ROW_BYTES = 1 << 25  # 32 MiB
 
 
 class _Patterns(NamedTuple):
-    """What quotes enclose, which they do where a field begins; and the rest of a row from its first quote on."""
+    """Patterns of a quoted field, and of the rest of a row from its first quote."""
 
     enclosed: re.Pattern[bytes]
     rest_of_row: re.Pattern[bytes]
@@ -44,30 +43,30 @@ class _Patterns(NamedTuple):
 @functools.cache
 def _patterns(separator: bytes) -> _Patterns:
     other = re.escape(separator)
-    # The quote comes before the look behind it because a search for a fixed byte is ten times faster; the look-ahead
-    # keeps a doubled quote together where the text goes on behind what is in memory.
+    # The quote comes before the look-behind because the search for a fixed byte is ten times faster. The look-ahead
+    # keeps a doubled quote together at the end of a block.
     quoted = rb'"(?<![^%b\n]")[^"]*+(?:""[^"]*+)*"(?!")' % other
-    # Quotes behind the one that ends a field, or in a field that does not begin with one, are data.
+    # Quotes after the closing quote, or in a field that does not start with one, are data.
     rest = rb'(?:(?:%b[^%b\n]*+|"(?<=[^%b\n]"))[^"\n]*+)*\n' % (quoted, other, other)
     return _Patterns(re.compile(quoted), re.compile(rest))
 
 
 class RowsError(ValueError):
-    """A row cannot be read, nor anything behind it; the text says why."""
+    """A row that cannot be read; nor can the rows after it."""
 
 
 class UnclosedError(RowsError):
-    """The last row has a quote that nothing closes: it is all that is left of the file."""
+    """A quote without a closing quote, which makes the rest of the file one row."""
 
 
 class Dialect(NamedTuple):
-    """How fields are kept apart, and whether quotes mean anything."""
+    """The separator of fields, and whether fields can be quoted."""
 
     separator: bytes
     quotes: bool
 
     def split(self, row: bytes) -> list[bytes]:
-        """Return the fields of ``row`` as they are written."""
+        """Return the fields of ``row`` as written."""
         fields = self.split_roughly(row)
         if self.quotes and b'"' in row:
             enclosed = iter(_patterns(self.separator).enclosed.findall(row))
@@ -75,14 +74,14 @@ class Dialect(NamedTuple):
         return fields
 
     def split_roughly(self, row: bytes) -> list[bytes]:
-        """Return the fields of ``row`` with one quote in the place of all that quotes enclose."""
+        """Return the fields of ``row``, each quoted part replaced by one quote."""
         if self.quotes and b'"' in row:
-            # All separators that are left then are some.
+            # The remaining separators separate fields.
             row = _patterns(self.separator).enclosed.sub(b'"', row)
         return row.split(self.separator)
 
     def value(self, field: bytes) -> bytes | None:
-        """Return what a field means; :data:`None` where something follows the quote that ends it."""
+        """Return the value of a field; :data:`None` if text follows the closing quote."""
         if not self.quotes or not field.startswith(b'"'):
             return field
         inner = field[1:-1]
@@ -91,15 +90,15 @@ class Dialect(NamedTuple):
         return inner.replace(b'""', b'"')
 
     def meant(self, field: bytes) -> bytes:
-        """Return what a field means, or itself where it is malformed."""
+        """Return the value of a field, or a malformed field unchanged."""
         value = self.value(field)
         return field if value is None else value
 
-    def wanted(self, row: bytes, index: int, width: int) -> bytes | str:
-        """Return what one field of a row means, or, as text, why there is none.
+    def field(self, row: bytes, index: int, width: int) -> bytes | str:
+        """Return the value of a field of a row, or as ``str`` the reason why there is none.
 
         :param index: of the field
-        :param width: how many fields the row must have
+        :param width: the required number of fields
         """
         fields = self.split_roughly(row)
         if len(fields) != width:
@@ -109,12 +108,12 @@ class Dialect(NamedTuple):
         value = self.value(self.split(row)[index])
         return "text after the closing quote of the field" if value is None else value
 
-    def holds(self, value: bytes) -> bool:
-        """Return whether a field can hold ``value``."""
+    def allows(self, value: bytes) -> bool:
+        """Return whether ``value`` is allowed in a field."""
         return self.quotes or not (b"\t" in value or b"\n" in value or b"\r" in value)
 
     def written(self, values: list[bytes]) -> list[bytes]:
-        """Return ``values``, which fields can hold, as they are written."""
+        """Return ``values`` as they are written in fields."""
         if not self.quotes:
             return values
         together = b"\0".join(values)
@@ -132,7 +131,7 @@ class Dialect(NamedTuple):
 CSV = Dialect(b",", True)
 TSV = Dialect(b"\t", False)
 _DIALECTS = {"csv": CSV, "tsv": TSV}
-# What separates fields in the files of others: semicolons where a comma is the decimal mark.
+# Common separators; semicolons where the decimal mark is a comma.
 _SEPARATORS = (b",", b";", b"\t", b"|")
 
 
@@ -141,7 +140,7 @@ def dialect_of(format: str, delimiter: str | None = None) -> Dialect:
 
     :param format: ``csv`` or ``tsv``
     :param delimiter: that separates the fields of CSV, an ASCII character, ``\t`` for TAB; :data:`None` for a comma
-    :raises ValueError: there is no such delimiter
+    :raises ValueError: the delimiter is not supported
     """
     dialect = _DIALECTS[format]
     if delimiter is None:
@@ -157,21 +156,21 @@ def dialect_of(format: str, delimiter: str | None = None) -> Dialect:
 def refuse_doubtful(
     fields: list[bytes], dialect: Dialect, column: str | int | None, header: bool | None, certain: bool
 ) -> None:
-    """Refuse a first row where the call does not say for certain what it is.
+    """Refuse a first row that is ambiguous.
 
-    :param fields: as they are written
-    :param column: the name in the header, or the number counted from 1; :data:`None` for the only one
-    :param header: whether the row names the columns; :data:`None` where nobody says
-    :param certain: the separator was asked for
-    :raises RowsError: fields seem to have another separator; or a number does not tell whether the row is a header
+    :param fields: as written
+    :param column: the name in the header, or the number from 1; :data:`None` for the only column
+    :param header: whether the row has the column names; :data:`None` if unspecified
+    :param certain: whether the separator was specified
+    :raises RowsError: the separator seems to be another one; or the row may or may not be a header
     """
     names = [dialect.meant(field).decode("utf-8", "surrogateescape") for field in fields]
     number = column if column is not None else 1 if len(fields) == 1 else 0
     if isinstance(number, int):
-        wanted = fields[number - 1 : number] if number else []
-        suspicious = wanted or fields
+        chosen = fields[number - 1 : number] if number else []
+        suspicious = chosen or fields
     else:
-        wanted, suspicious = [], [] if number in names else fields
+        chosen, suspicious = [], [] if number in names else fields
     for separator in () if certain else _SEPARATORS:
         for field in suspicious:
             if separator == dialect.separator or separator not in field or (dialect.quotes and field[:1] == b'"'):
@@ -180,16 +179,16 @@ def refuse_doubtful(
             how = f"{'' if dialect.quotes else '--format csv '}--delimiter {found}"
             what = f"first row has the field {quoted(field)}"
             raise RowsError(f"{what}; use {how}, or --delimiter {used} if this is one field")
-    if wanted and isinstance(number, int) and header is None:
+    if chosen and isinstance(number, int) and header is None:
         what = f"first row has {quoted(names[number - 1])} in column {number}"
         raise RowsError(f"{what}; use --header if that is a column name, --no-header if it is data")
 
 
 class Rows(NamedTuple):
-    """Some rows that follow each other.
+    """Consecutive rows.
 
-    :ivar rows: without their line feeds
-    :ivar quoted: whether quotes are in them
+    :ivar rows: without line feeds
+    :ivar quoted: whether they contain quotes
     :ivar open_end: whether the last one has no line feed
     """
 
@@ -199,16 +198,16 @@ class Rows(NamedTuple):
 
 
 def rows(read: Callable[[int], bytes], dialect: Dialect, data: bytes) -> Iterator[Rows]:
-    """Give the rows of a file, those of a block together.
+    """Yield the rows of a file, block by block.
 
-    :param read: gives so many of the next bytes at most, and ``b""`` at the end
-    :param data: the first bytes, without a byte order mark; ``b""`` where there are none
+    :param read: returns at most the given number of bytes, and ``b""`` at the end
+    :param data: the first bytes, without a byte-order mark
     :raises UnclosedError: a quote is never closed
     :raises RowsError: a row is longer than :data:`ROW_BYTES`
     """
     held = b""
     while data or held:
-        # A last row without line feed is cut like every other.
+        # The last row may have no line feed.
         text = held + (data or b"\n")
         quoted = dialect.quotes and b'"' in text
         found, held = _quoted_rows(text, dialect) if quoted else _plain_rows(text)
@@ -218,7 +217,7 @@ def rows(read: Callable[[int], bytes], dialect: Dialect, data: bytes) -> Iterato
             raise UnclosedError("quote is never closed")
         if len(held) > ROW_BYTES:
             raise RowsError(f"row is longer than {ROW_BYTES >> 20} MiB")
-        # As much again as is held: a long row is not looked at anew for each block that it grows by.
+        # Double the text, so that a long row is not scanned again for each block.
         data = data and read(max(BLOCK_BYTES, len(held)))
 
 

@@ -1,8 +1,8 @@
-"""Which format a list has, by its name and its first bytes; foreign files are refused with what to do.
+"""The format of a list by its name and first bytes; other files are refused.
 
-A list is lines, CSV, TSV, JSON lines or Parquet; all but Parquet may be gzipped. A list of lines that was made on
-Windows has a carriage return before each line feed, and perhaps a byte-order mark. Neither is meant to be part of an
-identifier, but may be: the caller decides with ``crlf``.
+A list is lines, CSV, TSV, JSON lines or Parquet; all but Parquet may be gzipped. A list of lines made on Windows has a
+carriage return before each line feed, and possibly a byte-order mark. Both are probably not part of identifiers: the
+caller decides with ``crlf``.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Crlf = Literal["strip", "keep"]
 CRLF = ("strip", "keep")
 _BOM = b"\xef\xbb\xbf"
 
-# How much of a list is examined, and how much of it is waited for where it arrives slowly and has no line end.
+# The number of bytes to check, and the number to wait for on a slow source without a line end.
 _HEAD_BYTES = 1 << 16
 _LEAST_BYTES = 512
 
@@ -69,30 +69,30 @@ _FOREIGN_BYTES = (
     (rb"\x1f\x9d|\x04\x22\x4d\x18", _COMPRESSED),
     (rb"7z\xbc\xaf\x27\x1c|Rar!\x1a\x07", _ARCHIVE),
     (rb"SQLite format 3\x00", _DATABASE),
-    # An identifier may begin with the same letters.
+    # An identifier may start with the same letters.
     (rb"PAR1(?=[^\n\r\x20-\x7e])", "Parquet; use --format parquet and --column, with a file, not a pipe"),
     (rb"ARROW1\x00\x00|Obj\x01|\x89HDF\r\n", _TABLE),
     (rb"<\?xml[ \t]|<!DOCTYPE html", _MARKUP),
 )
 _FOREIGN = tuple((re.compile(pattern), what) for pattern, what in _FOREIGN_BYTES)
-# A JSON document that goes on behind its first line, or is an array.
+# A JSON document of several lines, or an array.
 _JSON_BEGIN = re.compile(rb"\s*(?:[\[{]\s*$|\[\s*[\"{])")
 
 
 class FormatError(ValueError):
-    """A file is not the list that it was taken for; the text says what it is, and what to do, without its name."""
+    """A file that is not a list; the message does not name the file."""
 
 
 def is_gzip(path: str | os.PathLike[str]) -> bool:
-    """Return whether a file is gzipped, by its name."""
+    """Return whether the name of a file ends in ``.gz``."""
     return os.fspath(path).lower().endswith(".gz")
 
 
 def format_of(path: str | os.PathLike[str]) -> str | None:
     """Return the format of a list by its name: ``lines``, ``csv``, ``tsv``, ``jsonl`` or ``parquet``.
 
-    :return: :data:`None` where the name does not tell
-    :raises FormatError: the name is that of a foreign file
+    :return: :data:`None` for any other name
+    :raises FormatError: the name is that of another kind of file
     """
     name = os.path.basename(os.fspath(path)).lower().removesuffix(".gz")
     ending = os.path.splitext(name)[1]
@@ -102,18 +102,18 @@ def format_of(path: str | os.PathLike[str]) -> str | None:
 
 
 class ListStream:
-    """The bytes of a list whose first bytes were examined.
+    """The bytes of a list whose first bytes were checked.
 
     :param source: a binary stream
-    :param head: what was read of it already
-    :param strip: leave out the carriage return before each line feed, and at the end
-    :ivar name: of the source, where it has one
-    :ivar head: the first bytes: some lines, or whatever there is
-    :ivar bom: the byte-order mark that was left out, or ``b""``
+    :param head: bytes that were read already
+    :param strip: remove the carriage return before each line feed, and at the end
+    :ivar name: that of the source, or empty
+    :ivar head: the first bytes
+    :ivar bom: the byte-order mark that was removed, or ``b""``
     """
 
     def __init__(self, source: Any, head: bytes = b"", *, strip: bool = False, bom: bytes = b"") -> None:
-        # What a pipe holds, instead of waiting for more.
+        # read1 returns the bytes in a pipe instead of waiting for more.
         self._read = getattr(source, "read1", source.read)
         self.name: str = getattr(source, "name", "")
         self.head = head
@@ -121,26 +121,26 @@ class ListStream:
         self._strip = strip
         self._first = True
         self._ended = False
-        self._return = False  # a carriage return ended what was read: what follows decides
+        self._return = False  # the last byte read was a carriage return
         self._held = self._stripped(head) if strip else head
 
     def read(self, size: int) -> bytes:
-        """Return the next bytes, at most ``size``; ``b""`` at the end only."""
+        """Return the next bytes, at most ``size``; ``b""`` only at the end."""
         held, first = self._held, self._first
         self._first = False
         if not self._strip and not held:
             data: bytes = self._read(size)
             return data
-        # As many as are asked for where the source gives them: full blocks are what threads share. What was read ahead
-        # of a pipe comes at once.
+        # Full blocks if the source has them: threads share only full blocks. Bytes that were read ahead from a pipe are
+        # returned at once.
         while self._strip and len(held) < size and not self._ended and not (first and held):
-            wanted = size - len(held)
-            data = self._read(wanted)
+            count = size - len(held)
+            data = self._read(count)
             if data is None:
-                raise BlockingIOError("the source would block: give a stream that waits for its data")
+                raise BlockingIOError("the source is non-blocking; use a blocking stream")
             self._ended = not data
             held += self._stripped(data)
-            if held and len(data) < wanted:
+            if held and len(data) < count:
                 break
         self._held = held[size:]
         return held[:size]
@@ -162,15 +162,15 @@ def open_list(
     crlf: Crlf | None = None,
     json_lines: bool = True,
 ) -> ListStream:
-    r"""Return the stream of a list, after its first bytes were examined.
+    r"""Return the stream of a list, after checking its first bytes.
 
-    :param source: a binary stream, unpacked
-    :param format: ``lines``, ``csv``, ``tsv`` or ``jsonl``; a byte-order mark is left out of all but lines
-    :param delimiter: that ends a line: ``b"\n"`` or ``b"\0"``; :data:`None` for NUL where there is one
-    :param crlf: of lines: ``strip`` carriage returns before line feeds and a byte-order mark, or ``keep`` all bytes
+    :param source: a binary stream, decompressed
+    :param format: ``lines``, ``csv``, ``tsv`` or ``jsonl``; a byte-order mark is removed from all but lines
+    :param delimiter: the end of a line: ``b"\n"`` or ``b"\0"``; :data:`None` for NUL if the first bytes contain one
+    :param crlf: for lines: ``strip`` carriage returns before line feeds and a byte-order mark, or ``keep`` all bytes
         between line feeds as parts of identifiers
     :param json_lines: refuse lines that are JSON
-    :raises FormatError: it is a foreign file; or lines have carriage returns or a byte-order mark, and no ``crlf``
+    :raises FormatError: the file is not a list; or lines have carriage returns or a byte-order mark, without ``crlf``
     """
     if crlf is not None and crlf not in CRLF:
         raise ValueError(f"crlf={crlf!r}: expected {' or '.join(CRLF)}")
@@ -193,7 +193,7 @@ def open_list(
 
 
 def _first_bytes(read: Any, delimiter: bytes) -> bytes:
-    """Return the first bytes: whole lines where they arrive slowly, without waiting for more."""
+    """Return the first bytes; from a slow source, whole lines without waiting for more."""
     head = b""
     while len(head) < _LEAST_BYTES and delimiter not in head and (more := read(_HEAD_BYTES)):
         head += more
@@ -206,13 +206,13 @@ def _refuse_foreign(head: bytes, items_are_any_bytes: bool) -> None:
     for pattern, what in _FOREIGN:
         if pattern.match(head):
             raise FormatError(f"content is {what}")
-    # Names on disks may begin with these bytes; text in UTF-16 has a NUL in every line end.
+    # Names on disks may start with these bytes; text in UTF-16 has a NUL in every line end.
     if not items_are_any_bytes and head[:2] in (b"\xff\xfe", b"\xfe\xff") and b"\0" in head:
         raise FormatError("content is UTF-16; convert it to UTF-8 (iconv -f UTF-16 -t UTF-8)")
 
 
 def _refuse_lines(head: bytes, delimiter: bytes, crlf: str | None) -> None:
-    """Refuse what no line can have, and without ``crlf`` what may or may not be meant."""
+    """Refuse bytes that are probably not part of identifiers, unless ``crlf`` decides."""
     if crlf == "keep":
         return
     ends = delimiter == b"\n"

@@ -1,16 +1,16 @@
-"""Lists of identifiers, read as they come: lines, CSV, JSON lines, Parquet, or anything that can be iterated.
+"""Lists of identifiers, read lazily: lines, CSV, TSV, JSON lines, Parquet, or any iterable.
 
 ================== ===================================================================================================
-name ends in       it has
+suffix             content
 ================== ===================================================================================================
-``.csv``, ``.tsv`` a header, and identifiers in the column that is named, else ``source_id``, ``id`` or ``identifier``
-``.jsonl``         also ``.ndjson``: a JSON string a line, or an object with such a key: the rows of a report are one
+``.csv``, ``.tsv`` a header row; identifiers in the chosen column, by default ``source_id``, ``id`` or ``identifier``
+``.jsonl``         also ``.ndjson``: a JSON string per line, or an object with such a key, as in the rows of a report
 ``.parquet``       as CSV; needs pyarrow
-anything else      an identifier a line, or ended by NUL where there is one
+other              an identifier per line, or NUL-delimited identifiers
 ``.gz`` after it   the same, compressed
 ================== ===================================================================================================
 
-Other files are refused by name and first bytes, as :mod:`pressmark.tabular.detection` has it.
+Other files are refused by their names and first bytes, see :mod:`pressmark.tabular.detection`.
 """
 
 from __future__ import annotations
@@ -42,24 +42,24 @@ __all__ = [
 ]
 
 Identifiers = str | os.PathLike[str] | Iterable[str | bytes]
-#: Columns and keys that hold a source's identifiers, the first that is there.
+#: Columns and keys of identifiers; the first that exists is used.
 COLUMNS = ("source_id", "id", "identifier")
 _BLOCK = 1 << 20  # bytes
-# Longer ones are no identifiers: what is read is no list.
+# A longer identifier means that the file is not a list.
 _LONGEST = 1 << 20
 
 
 class ListError(ValueError):
-    """A list of identifiers that cannot be read; the text says where and why."""
+    """A list of identifiers that cannot be read."""
 
 
 def read_identifiers(given: Identifiers, column: str | None = None, crlf: Crlf | None = None) -> Iterator[str]:
-    """Give the identifiers of a list, in their order; empty lines are passed over.
+    """Yield the identifiers of a list, in order; skip empty lines.
 
-    :param given: a file, or identifiers
-    :param column: of a table
-    :param crlf: of lines: ``strip`` carriage returns before line feeds and a byte-order mark, or ``keep`` both
-    :raises ListError: it is malformed, or cannot be read
+    :param given: the path of a file, or identifiers
+    :param column: the column of a table
+    :param crlf: for lines: ``strip`` carriage returns before line feeds and a byte-order mark, or ``keep`` both
+    :raises ListError: the list is malformed, or cannot be read
     """
     if not isinstance(given, (str, os.PathLike)):
         for item in given:
@@ -81,10 +81,10 @@ def read_identifiers(given: Identifiers, column: str | None = None, crlf: Crlf |
 
 
 def check_list(given: object, crlf: Crlf | None = None) -> None:
-    """Refuse a list whose file is not there, or is none, before anything is made for it.
+    """Check that the file of a list exists and is a list, before a run starts.
 
     :param given: as for :func:`read_identifiers`, or :data:`None`
-    :raises ListError: it is not there, or none
+    :raises ListError: the file does not exist, or is not a list
     """
     if isinstance(given, (str, os.PathLike)):
         path = os.fspath(given)
@@ -94,7 +94,7 @@ def check_list(given: object, crlf: Crlf | None = None) -> None:
 
 
 def check_map(given: object) -> None:
-    """Refuse a map as :func:`check_list` does a list."""
+    """Check a map, which is CSV or TSV, as :func:`check_list` checks a list."""
     if isinstance(given, (str, os.PathLike)):
         path = os.fspath(given)
         if _format(path) in ("jsonl", "parquet"):
@@ -105,7 +105,7 @@ def check_map(given: object) -> None:
 
 
 def _is_readable(path: str) -> bool:
-    """Return whether a file can be opened more than once, as a pipe cannot."""
+    """Return whether a file can be opened more than once; a pipe cannot."""
     try:
         return stat.S_ISREG(os.stat(path).st_mode)
     except OSError as error:
@@ -120,9 +120,9 @@ def _format(path: str) -> str:
 
 
 def examined(path: str, file: BinaryIO, format: str, crlf: Crlf | None = None) -> ListStream:
-    """Return the stream of a list, after its first bytes were examined.
+    """Return the stream of a list, after checking its first bytes.
 
-    :raises ListError: it is something else
+    :raises ListError: the file is not a list
     """
     try:
         return open_list(file, format, delimiter=None, crlf=crlf, json_lines=False)
@@ -132,9 +132,9 @@ def examined(path: str, file: BinaryIO, format: str, crlf: Crlf | None = None) -
 
 @contextmanager
 def reading(path: str) -> Iterator[BinaryIO]:
-    """Open a file for reading, and uncompress it where its name ends in ``.gz``.
+    """Open a file for reading; decompress it if its name ends in ``.gz``.
 
-    :raises ListError: it cannot be read
+    :raises ListError: the file cannot be read
     """
     try:
         with gzip.open(path, "rb") if is_gzip(path) else open(path, "rb") as file:
@@ -150,7 +150,7 @@ def _refusal(path: str, error: OSError) -> ListError:
 
 
 def table_rows(path: str, listed: ListStream, dialect: Dialect) -> Iterator[tuple[int, list[str]]]:
-    """Give each row of CSV or TSV that is not empty, and the line in which it begins.
+    """Yield each row of CSV or TSV that is not empty, and the number of the line in which it starts.
 
     :raises ListError: a row is malformed
     """
@@ -166,7 +166,7 @@ def table_rows(path: str, listed: ListStream, dialect: Dialect) -> Iterator[tupl
                         raise ListError(f"{path}:{line}: text after the closing quote of a field")
                     yield line, [_decode(field) for field in fields if field is not None]
                 elif written:
-                    # As many rows have no quotes, their octets are decoded together.
+                    # Most rows have no quotes and are decoded at once.
                     yield line, _decode(written).split(separator)
                 line += 1 + row.count(b"\n")
     except RowsError as error:
@@ -182,7 +182,7 @@ def _lines(path: str, listed: ListStream) -> Iterator[str]:
     end = None
     number = 0
     while block := listed.read(_BLOCK):
-        # Identifiers hold no NUL: where there is one, they may hold line ends.
+        # Identifiers contain no NUL, so a NUL is a delimiter; then they may contain line feeds.
         if end is None:
             end = b"\0" if b"\0" in block else b"\n"
         *whole, left = (left + block).split(end)
@@ -201,12 +201,12 @@ def _lines(path: str, listed: ListStream) -> Iterator[str]:
 
 
 def _chosen(where: str, names: list[str], column: str | None) -> str:
-    """Return the column that holds the identifiers."""
+    """Return the column of the identifiers."""
     for one in COLUMNS if column is None else (column,):
         if one in names:
             return one
-    wanted = repr(column) if column is not None else f"{', '.join(COLUMNS[:-1])} or {COLUMNS[-1]}"
-    raise ListError(f"{where}: column {wanted} not found; columns: {', '.join(map(repr, names[:20]))}")
+    missing = repr(column) if column is not None else f"{', '.join(COLUMNS[:-1])} or {COLUMNS[-1]}"
+    raise ListError(f"{where}: column {missing} not found; columns: {', '.join(map(repr, names[:20]))}")
 
 
 def _table(path: str, listed: ListStream, dialect: Dialect, column: str | None) -> Iterator[str]:
@@ -257,7 +257,7 @@ def _parquet(path: str, column: str | None) -> Iterator[str]:
                 items = batch.column(0)
                 if pyarrow.types.is_dictionary(items.type):
                     items = items.dictionary_decode()
-                # Nothing makes sure that text in Parquet is UTF-8.
+                # Text in Parquet may be invalid UTF-8.
                 if pyarrow.types.is_string(items.type) or pyarrow.types.is_large_string(items.type):
                     items = items.cast(pyarrow.large_binary())
                 for item in items.to_pylist():

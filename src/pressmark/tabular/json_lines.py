@@ -1,4 +1,4 @@
-"""JSON lines: one object a line, of which one key holds the item."""
+"""JSON lines: one object per line, of which one key has the item."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["item_of", "parsed"]
 def parsed(line: bytes) -> Any:
     """Return the value of a line.
 
-    :raises ValueError: it is not JSON in UTF-8
+    :raises ValueError: the line is not JSON in UTF-8
     """
     try:
         return json.loads(line.decode())
@@ -25,7 +25,7 @@ def item_of(record: Any, key: str) -> bytes | None:
     """Return the item of a line, :data:`None` for null.
 
     :param record: the value of the line
-    :raises ValueError: there is none
+    :raises ValueError: the line has no such key, or its value is not a string
     """
     if not isinstance(record, dict):
         raise ValueError("not a JSON object")
@@ -37,7 +37,7 @@ def item_of(record: Any, key: str) -> bytes | None:
     if not isinstance(item, str):
         raise ValueError(f"the value of {key!r} is not a string")
     try:
-        # As in all JSON of ours, a surrogate of os.fsdecode stands for its byte.
+        # As in all JSON of Pressmark, a surrogate of os.fsdecode means its byte.
         return item.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError as error:
         raise ValueError(f"unpaired surrogate at index {error.start}") from None

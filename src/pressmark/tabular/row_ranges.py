@@ -1,7 +1,7 @@
-"""Rows of text files, by byte ranges that end where a row does.
+"""Byte ranges of text files that end at the end of a row, and the fields of their rows.
 
-In lines and JSON lines a row ends at a line feed; :mod:`pressmark.tabular.delimited` has the syntax of CSV and TSV.
-Other files are refused, as in :mod:`pressmark.tabular.detection`.
+In lines and JSON lines a line feed ends a row; :mod:`pressmark.tabular.delimited` has the syntax of CSV and TSV.
+Other files are refused, see :mod:`pressmark.tabular.detection`.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ class Stretch:
 
 
 class Shape(NamedTuple):
-    """What the first row of a file says.
+    """The structure of a file, from its first row.
 
-    :ivar start: where the rows of data begin
-    :ivar width: how many fields each has
-    :ivar number: of the wanted field, counted from 0
-    :ivar dialect: of CSV and TSV
-    :ivar key: of JSON lines
-    :ivar strip: the carriage return before the end of a line is no part of it
+    :ivar start: the offset of the first row of data
+    :ivar width: the number of fields of each row
+    :ivar number: the index of the chosen field
+    :ivar dialect: for CSV and TSV
+    :ivar key: for JSON lines
+    :ivar strip: remove the carriage return before the end of a line
     """
 
     start: int
@@ -63,13 +63,13 @@ def shape_of(
     delimiter: str | None = None,
     crlf: Crlf | None = None,
 ) -> Shape:
-    """Return the shape of a file.
+    """Return the structure of a file.
 
-    :param column: the name in the header, or the number counted from 1; :data:`None` where there is only one
-    :param header: whether CSV and TSV begin with names; :data:`None` where a column that is a name tells
-    :param delimiter: that separates the fields of CSV; :data:`None` for a comma
-    :param crlf: of lines: ``strip`` carriage returns before line feeds and a byte-order mark, or ``keep`` both
-    :raises ValueError: it has no such column, or is no such file
+    :param column: the name in the header, or the number from 1; :data:`None` for the only column
+    :param header: whether CSV and TSV have a header row; :data:`None` if ``column`` is a name
+    :param delimiter: the separator of CSV; :data:`None` for a comma
+    :param crlf: for lines: ``strip`` carriage returns before line feeds and a byte-order mark, or ``keep`` both
+    :raises ValueError: the column does not exist, or the file is not a list of this format
     """
     file.seek(0)
     listed = open_list(file, format, crlf=crlf)
@@ -107,7 +107,7 @@ def shape_of(
 def row_ranges(
     file: BinaryIO, format: str, start: int, nbytes: int, dialect: Dialect = CSV
 ) -> Iterator[tuple[int, int]]:
-    """Give start and stop of parts of a file, each with whole rows and at least so many bytes, but the last."""
+    """Yield start and stop of parts of a file with whole rows; all but the last have at least ``nbytes``."""
     size = os.fstat(file.fileno()).st_size
     while start < size:
         stop = min(size, start + nbytes)
@@ -118,7 +118,7 @@ def row_ranges(
 
 
 def _line_end(file: BinaryIO, at: int, size: int) -> int:
-    """Return where the line that holds the byte before ``at`` ends."""
+    """Return the offset of the end of the line with the byte before ``at``."""
     at -= 1
     file.seek(at)
     while block := file.read(BLOCK):
@@ -130,7 +130,7 @@ def _line_end(file: BinaryIO, at: int, size: int) -> int:
 
 
 def _row_end(file: BinaryIO, start: int, at: int, size: int, dialect: Dialect) -> int:
-    """Return where the first row of CSV ends that goes up to ``at`` or beyond; one begins at ``start``."""
+    """Return the offset of the first end of a CSV row at ``at`` or after; a row starts at ``start``."""
     while start < at:
         file.seek(start)
         block = file.read(min(BLOCK, at - start))
@@ -138,7 +138,7 @@ def _row_end(file: BinaryIO, start: int, at: int, size: int, dialect: Dialect) -
         if end and b'"' not in block:
             start += end
             continue
-        # Quotes mean something only to who has read everything before them.
+        # The meaning of a quote depends on all text before it.
         try:
             for row in _rows(Stretch(file, start, size), dialect):
                 start += len(row) + 1
@@ -150,7 +150,7 @@ def _row_end(file: BinaryIO, start: int, at: int, size: int, dialect: Dialect) -
 
 
 def _rows(source: Stretch | ListStream, dialect: Dialect) -> Iterator[bytes]:
-    """Give each row without its line feed."""
+    """Yield each row without its line feed."""
     for block in delimited.rows(source.read, dialect, source.read(delimited.BLOCK_BYTES)):
         yield from block.rows
 
@@ -158,13 +158,13 @@ def _rows(source: Stretch | ListStream, dialect: Dialect) -> Iterator[bytes]:
 def lines_of(file: BinaryIO, start: int, stop: int, strip: bool) -> ListStream:
     """Return the lines of a part of a file as a stream.
 
-    :param strip: without the carriage return before each line feed
+    :param strip: remove the carriage return before each line feed
     """
     return ListStream(Stretch(file, start, stop), strip=strip)
 
 
 def fields(file: BinaryIO, format: str, shape: Shape, start: int, stop: int) -> Iterator[bytes | str | None]:
-    """Give the wanted field of each row as bytes; as text, why there is none; :data:`None` for null."""
+    """Yield the chosen field of each row: ``bytes``, or ``str`` with the reason why there is none, or None for null."""
     if format == "lines":
         yield from _rows(lines_of(file, start, stop, shape.strip), TSV)
         return
@@ -180,6 +180,6 @@ def fields(file: BinaryIO, format: str, shape: Shape, start: int, stop: int) -> 
     dialect = shape.dialect
     try:
         for row in _rows(source, dialect):
-            yield dialect.wanted(row.removesuffix(b"\r"), shape.number, shape.width)
+            yield dialect.field(row.removesuffix(b"\r"), shape.number, shape.width)
     except UnclosedError as error:
         yield str(error)

@@ -1,4 +1,4 @@
-"""What FILE and OUTPUT are: lines, CSV, TSV, JSON lines or Parquet, gzipped or not; and the options of columns."""
+"""The formats of FILE and OUTPUT: lines, CSV, TSV, JSON lines or Parquet; and the options of columns."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class Kind(Enum):
-    """The kinds of files that items can be in, by the words of ``--format``."""
+    """The formats of ``--format``."""
 
     LINES = "lines"
     CSV = "csv"
@@ -38,7 +38,7 @@ class Kind(Enum):
 
 
 class Files(NamedTuple):
-    """What is read and what is written."""
+    """The formats of input and output."""
 
     source: Kind
     gunzip: bool
@@ -52,38 +52,37 @@ def column_options(function: Function) -> Function:
         "--as",
         "as_name",
         metavar="NAME",
-        help='Name the new column NAME instead of "path" (unmap: "identifier").',
+        help='Name of the new column. Default: "path" (unmap: "identifier").',
     )
     return source_options(as_option(function))
 
 
 def source_options(function: Function) -> Function:
-    """Add the options that say what FILE is, and where in it the items are."""
+    """Add the options for the format of FILE and the column of its items."""
     for decorator in (
         CRLF_OPTION,
         click.option(
             "--delimiter",
             metavar="CHARACTER",
-            help="What separates the fields of CSV, such as ';', or '\\t' for TAB. Default: a comma.",
+            help="Separator of the fields of CSV, for example ';', or '\\t' for TAB. Default: a comma.",
         ),
         click.option(
             "--header/--no-header",
             default=None,
-            help="The first row of CSV and TSV names the columns, or is data. It names them where --column is a name;"
-            " where it is a number, one of the two must be given.",
+            help="The first row of CSV and TSV has the column names, or is data. Required if --column is a number.",
         ),
         click.option(
             "--format",
             "format_name",
             type=click.Choice([kind.value for kind in Kind]),
-            help="What FILE is. Default: what its name ends in (.txt, .csv, .tsv, .tab, .jsonl, .ndjson, .parquet, .pq;"
-            " .gz may follow), lines for all other names.",
+            help="Format of FILE. Default: by its suffix (.txt, .csv, .tsv, .tab, .jsonl, .ndjson, .parquet, .pq; .gz"
+            " may follow), lines for other names.",
         ),
         click.option(
             "--column",
             metavar="NAME|NUMBER",
-            help="FILE is a table: take its column of that name, or of that number, counted from 1 (digits are always"
-            " a number); of JSON lines the key of that name.",
+            help="Read FILE as a table, and use this column: a name, or a number from 1 (digits are always a number);"
+            " for JSON lines, the name of a key.",
         ),
     ):
         function = decorator(function)
@@ -101,7 +100,10 @@ def chosen_files(
     null: bool,
     both: bool,
 ) -> Files:
-    """Return what FILE and OUTPUT are, or refuse what does not go together."""
+    """Return the formats of FILE and OUTPUT.
+
+    :raises CallError: the options contradict each other
+    """
     gzip = output is not None and is_gzip(output)
     target = _target(output)
     if column is not None:
@@ -136,7 +138,7 @@ def chosen_source(
     delimiter: str | None,
     crlf: str | None,
 ) -> tuple[Kind, bool]:
-    """Return what FILE is, and whether it is gzipped; lines where no column is asked for."""
+    """Return the format of FILE, and whether it is gzipped; lines if no column is chosen."""
     name = _name_of(file)
     gunzip = file is not None and is_gzip(file)
     kind = Kind(format_name) if format_name else _by_name(file)
@@ -175,9 +177,9 @@ def _name_of(file: str | None) -> str:
 
 
 def _target(output: str | None) -> Kind | None:
-    """Return what OUTPUT is to be by its name.
+    """Return the format of OUTPUT by its name.
 
-    :raises CallError: it is nothing that is written
+    :raises CallError: the format is not supported
     """
     try:
         return _by_name(output)
@@ -186,9 +188,9 @@ def _target(output: str | None) -> Kind | None:
 
 
 def _by_name(path: str | None) -> Kind | None:
-    """Return what a file is by its name.
+    """Return the format of a file by its name.
 
-    :raises CallError: it is nothing that is read or written
+    :raises CallError: the format is not supported
     """
     try:
         found = None if path is None else format_of(path)

@@ -1,4 +1,4 @@
-"""Where items come from and go to: files or the standard streams, which name themselves where they fail."""
+"""Input and output of items: files or the standard streams; failures name the file."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ __all__ = ["Sink", "Source", "checked_list", "open_lines", "open_sink", "open_so
 class Source:
     """A binary input.
 
-    :ivar file: the file itself, for readers that move about in it
+    :ivar file: the file itself, for readers that seek
     :ivar name: its name in messages
-    :ivar size: how many bytes it will give, :data:`None` where nobody knows
-    :ivar bytes_read: how many it has given
+    :ivar size: the number of bytes to read, :data:`None` if unknown
+    :ivar bytes_read: the number of bytes read so far
     """
 
     def __init__(self, file: BinaryIO, name: str) -> None:
@@ -34,11 +34,11 @@ class Source:
         self.size: int | None = None
         self.bytes_read = 0
         if self.status and stat.S_ISREG(self.status.st_mode):
-            # A shell may hand over a file that was read in part.
+            # A shell may pass a file that was read in part.
             self.size = max(0, self.status.st_size - file.tell())
 
     def read(self, size: int = -1) -> bytes:
-        """Return what is there, at most ``size`` bytes; ``b""`` at the end only."""
+        """Return the available bytes, at most ``size``; ``b""`` only at the end."""
         try:
             data: bytes = self._read(size)
         except OSError as error:
@@ -50,10 +50,10 @@ class Source:
 
 
 class Sink:
-    """A binary output; a pipe whose reader left is a ``BrokenPipeError``, everything else a :class:`Failure`.
+    """A binary output; a pipe whose reader left raises ``BrokenPipeError``, any other error :class:`Failure`.
 
     :ivar name: its name in messages
-    :ivar terminal: somebody watches the data itself
+    :ivar terminal: whether the data goes to a terminal
     """
 
     def __init__(self, file: BinaryIO, name: str) -> None:
@@ -67,7 +67,7 @@ class Sink:
             return self._file.write(data)
 
     def flush(self) -> None:
-        """Hand over what was written."""
+        """Flush the file."""
         with self._named():
             self._file.flush()
 
@@ -83,13 +83,13 @@ class Sink:
 
 @contextlib.contextmanager
 def open_source(path: str | None) -> Iterator[Source]:
-    """Open the file ``path``, or standard input where it is absent or ``-``."""
+    """Open the file ``path``, or standard input for None or ``-``."""
     if path is None or path == "-":
         if sys.stdin is None:
             raise CallError("<stdin>: closed")
         file = sys.stdin.buffer
         with contextlib.suppress(AttributeError, OSError, ValueError):
-            # Where another program left a pipe non-blocking, "nothing yet" would read as its end.
+            # On a pipe that another program left non-blocking, "nothing yet" would look like the end.
             os.set_blocking(file.fileno(), True)
         yield Source(file, "<stdin>")
         return
@@ -105,9 +105,9 @@ def open_source(path: str | None) -> Iterator[Source]:
 
 @contextlib.contextmanager
 def open_sink(path: str | None, source: Source | None) -> Iterator[Sink]:
-    """Open the file ``path``, or standard output where it is absent or ``-``, for what is made of ``source``.
+    """Open the file ``path``, or standard output for None or ``-``, for the results of ``source``.
 
-    A regular file appears under its name only when the block has ended without an exception.
+    A regular file is replaced only when the block ends without an exception.
     """
     if path is None or path == "-":
         if sys.stdout is None:
@@ -116,17 +116,17 @@ def open_sink(path: str | None, source: Source | None) -> Iterator[Sink]:
         _refuse_same(_status(file), source, "<stdout>")
         yield Sink(file, "<stdout>")
         return
-    if not path:  # which stands for the working directory below
+    if not path:  # it would mean the working directory below
         raise CallError("output file name is empty; use - for standard output")
     try:
         status = os.stat(path)
     except (FileNotFoundError, NotADirectoryError):
-        status = None  # opening tells whether it can be made
+        status = None  # opening it decides
     except (OSError, ValueError) as error:
         raise CallError(f"{path}: {cause(error) if isinstance(error, OSError) else error}") from None
     _refuse_same(status, source, path)
     if status is not None and not stat.S_ISREG(status.st_mode):
-        # A device or a named pipe must be written to, not replaced by a file; a directory fails as it should.
+        # A device or a named pipe is written to, not replaced by a file; a directory fails.
         with _written(path) as file:
             yield Sink(file, path)
     else:
@@ -143,18 +143,18 @@ def _written(path: str) -> Iterator[BinaryIO]:
     try:
         yield file
     finally:
-        # Everything was flushed, or its failure is under way already.
+        # Everything was flushed, or an error is being raised already.
         with contextlib.suppress(OSError):
             file.close()
 
 
 @contextlib.contextmanager
 def _replaced(path: str, status: os.stat_result | None) -> Iterator[BinaryIO]:
-    """Open a temporary file that takes the place of ``path``, whose ``status`` is given, when all went well."""
+    """Open a temporary file that replaces ``path``, which has ``status``, unless the block raises."""
     from pressmark.fs.atomic import Replacement
     from pressmark.fs.owners import resolved
 
-    # The file behind a symbolic link is replaced, not the link.
+    # The target of a symbolic link is replaced, not the link.
     try:
         target = resolved(path)
     except OSError as error:
@@ -177,7 +177,7 @@ def _replaced(path: str, status: os.stat_result | None) -> Iterator[BinaryIO]:
 
 
 def _refuse_same(status: os.stat_result | None, source: Source | None, name: str) -> None:
-    """Refuse to write into the file that is read, which would never end or lose it."""
+    """Refuse to write to the file that is read: the run would lose the file, or never end."""
     if status and source and source.status and stat.S_ISREG(status.st_mode) and os.path.samestat(status, source.status):
         raise CallError(f"{name}: input and output are the same file")
 
@@ -185,7 +185,7 @@ def _refuse_same(status: os.stat_result | None, source: Source | None, name: str
 def _status(file: BinaryIO) -> os.stat_result | None:
     try:
         return os.fstat(file.fileno())
-    except (OSError, ValueError):  # no real file, as under click's test runner
+    except (OSError, ValueError):  # not a real file, as in click's test runner
         return None
 
 

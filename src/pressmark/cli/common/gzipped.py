@@ -10,12 +10,12 @@ from pressmark.cli.common.console import Failure
 __all__ = ["GunzippedSource", "GzippedSink"]
 
 READ_BYTES = 1 << 18  # 256 KiB
-GZIP = 16 + zlib.MAX_WBITS  # zlib's way to ask for the format of gzip
-LEVEL = 6  # what gzip takes by itself
+GZIP = 16 + zlib.MAX_WBITS  # selects the format of gzip
+LEVEL = 6  # the default of gzip
 
 
 class GunzippedSource:
-    """What the gzip file behind ``source`` holds: all its members, one after the other."""
+    """The decompressed bytes of all members of a gzip file."""
 
     def __init__(self, source: Any) -> None:
         self._source = source
@@ -26,7 +26,7 @@ class GunzippedSource:
         self.name: str = source.name
 
     def read(self, size: int) -> bytes:
-        """Return ``size`` bytes, fewer at the end only."""
+        """Return ``size`` bytes; fewer only at the end."""
         parts: list[bytes] = []
         missing = size
         while missing and (part := self._next(missing)):
@@ -40,13 +40,13 @@ class GunzippedSource:
         while True:
             if not self._compressed:
                 self._compressed = self._source.read(READ_BYTES)
-                # Even without more input, what the decompressor has yet to give must be asked for.
+                # Without more input, the decompressor may still have output.
                 if not self._compressed and not self._inside:
                     if not self._any:
                         raise Failure(f"{self.name}: not a gzip file: empty")
                     return b""
             if not self._inside:
-                # Tapes and some tools fill the last block up with zeros, as gzip itself knows.
+                # Tapes and some tools pad the last block with zeros; gzip ignores them, too.
                 if self._any:
                     self._compressed = self._compressed.lstrip(b"\0")
                     if not self._compressed:
@@ -72,7 +72,7 @@ class GunzippedSource:
 
 
 class GzippedSink:
-    """A sink that compresses what it hands to another; :meth:`finish` ends it."""
+    """A sink that writes compressed data to another sink; :meth:`finish` ends the data."""
 
     def __init__(self, sink: Any) -> None:
         self._sink = sink
@@ -87,10 +87,10 @@ class GzippedSink:
         return len(data)
 
     def flush(self) -> None:
-        """Hand over what is compressed; what the compressor holds stays there, which is what makes it small."""
+        """Flush the compressed data; the compressor keeps its buffer, for better compression."""
         self._sink.flush()
 
     def finish(self) -> None:
-        """Write what is left, and the end mark."""
+        """Write the rest of the data and the end mark."""
         self._sink.write(self._compressor.flush())
         self._sink.flush()

@@ -1,4 +1,4 @@
-"""Tables for people, by rich: as wide as the terminal, or as wide as they are where nobody watches."""
+"""Tables for people, printed by rich: as wide as the terminal, or in full if the output is not a terminal."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from pressmark.cli.common.console import one_line
 
 __all__ = ["Table", "print_tables"]
 
-# Wide enough for every table, so that none is cut in a file.
+# Wide enough for every table, so that none is truncated in a file.
 _WIDTH_OF_FILES = 240
 
 
 class Table:
     """One table.
 
-    :param title: the line above it
-    :param columns: their heads; all but the first ``texts`` are aligned to the right, as numbers are
+    :param title: the line above the table
+    :param columns: the column heads; all but the first ``texts`` columns are right-aligned, as numbers are
 
-    :ivar notes: lines below it
+    :ivar notes: lines below the table
     """
 
     def __init__(self, title: str, columns: list[str], texts: int = 1) -> None:
@@ -31,22 +31,22 @@ class Table:
         self.notes: list[str] = []
 
     def add(self, *cells: str) -> None:
-        """Add a row; what is not printable is escaped."""
+        """Add a row; unprintable characters are escaped."""
         self.rows.append([one_line(cell) for cell in cells])
 
-    def turned(self) -> Table:
-        """Return it with rows for columns: what is wide becomes long."""
+    def transposed(self) -> Table:
+        """Return the table with rows and columns exchanged."""
         names = [row[0] for row in self.rows]
-        turned = Table(self.title, ["", *names])
-        turned.notes = self.notes
+        transposed = Table(self.title, ["", *names])
+        transposed.notes = self.notes
         for number, column in enumerate(self.columns[1:], 1):
-            turned.add(column, *(row[number] for row in self.rows))
-        return turned
+            transposed.add(column, *(row[number] for row in self.rows))
+        return transposed
 
 
 def print_tables(*tables: Table) -> None:
-    """Print ``tables`` to standard output: turned around, or row by row, where the terminal is too narrow for them."""
-    # Here and not above: rich takes longer to import than all the rest of a short run.
+    """Print ``tables`` to standard output: transposed, or row by row, if the terminal is too narrow for them."""
+    # rich takes longer to import than all the rest of a short run.
     from rich.console import Console
     from rich.text import Text
 
@@ -54,8 +54,8 @@ def print_tables(*tables: Table) -> None:
     width = shutil.get_terminal_size().columns if terminal else _WIDTH_OF_FILES
     console: Any = Console(file=sys.stdout, width=width, highlight=False, soft_wrap=False)
     for table in tables:
-        # Texts do not stand well in columns of their own.
-        ways = (table,) if table.texts == len(table.columns) else (table, table.turned())
+        # Texts are hard to read in transposed tables.
+        ways = (table,) if table.texts == len(table.columns) else (table, table.transposed())
         shown = next((made for one in ways if (made := _fitting(one, console)) is not None), None)
         if shown is None:
             shown = Text(f"{table.title}\n{_row_by_row(table)}")
@@ -65,7 +65,7 @@ def print_tables(*tables: Table) -> None:
 
 
 def _fitting(table: Table, console: Any) -> Any:
-    """Return what prints a table, or None where it does not fit in the console."""
+    """Return a table of rich, or None if the table does not fit in the console."""
     from rich import box
     from rich.table import Table as RichTable
     from rich.text import Text
@@ -75,7 +75,7 @@ def _fitting(table: Table, console: Any) -> Any:
         made.add_column(Text(column), justify="left" if number < table.texts else "right", vertical="bottom")
     for row in table.rows:
         made.add_row(*map(Text, row))
-    # A table that is the width of a file does not get narrower for the sake of one long text: that is folded.
+    # In a file, a long text is folded, not the table.
     unlimited = console.options.update(max_width=1 << 16)
     fits = console.measure(made, options=unlimited).maximum <= console.width
     return made if fits or not console.is_terminal else None

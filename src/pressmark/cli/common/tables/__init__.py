@@ -1,7 +1,7 @@
 """Tables through a layout: one column of each block of rows is mapped, and the rows are written with the result.
 
-``text`` reads and writes CSV and TSV, ``parquet`` Parquet; both give and take blocks, so that each of the three can
-become any other. ``json_lines`` become JSON lines only. Rows of text that stay what they are keep their bytes.
+``text`` reads and writes CSV and TSV, ``parquet`` Parquet; each of the three can be converted to the others. JSON lines
+are written as JSON lines only. Rows that keep their format keep their bytes.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ __all__ = ["pass_table", "table_column"]
 
 
 class Block(Protocol):
-    """Some rows, one column of which gets mapped.
+    """Consecutive rows, one column of which is mapped.
 
-    :ivar faults: why rows fail, by their index in the block
-    :ivar unwritable: those of them that the output cannot hold even with an empty result
+    :ivar faults: reasons of failed rows, by index in the block
+    :ivar unwritable: indices of failed rows that cannot be written even with an empty result
     """
 
     faults: dict[int, str]
@@ -36,44 +36,44 @@ class Block(Protocol):
     def __len__(self) -> int: ...
 
     def map(self, mapper: Mapper) -> None:
-        """Make the results, and note what has none in ``faults``."""
+        """Map the items, and add failed rows to ``faults``."""
 
     def number(self, index: int) -> int:
-        """Return the number of a row in messages, counted from 1."""
+        """Return the number of a row for messages, from 1."""
 
     def item(self, index: int) -> bytes | str:
-        """Return what to show of a row that fails."""
+        """Return the item of a failed row for messages."""
 
 
 class Reader(Protocol):
-    """A table to be read."""
+    """A table that is read."""
 
     def blocks(self) -> Iterator[Any]:
-        """Yield its rows."""
+        """Yield the rows."""
 
 
 class Writer(Protocol):
-    """A table to be written."""
+    """A table that is written."""
 
     def begin(self) -> None:
-        """Write what comes before the rows."""
+        """Write the header."""
 
     def check(self, block: Any) -> None:
-        """Note in ``block.faults`` what this kind of table cannot hold."""
+        """Add rows that this format cannot represent to ``block.faults``."""
 
     def write(self, block: Any, kept: list[int] | None) -> None:
         """Write the rows ``kept``, or all, with their results."""
 
     def finish(self) -> None:
-        """Write what comes behind the rows."""
+        """Write the end of the table."""
 
     def abandon(self) -> None:
-        """End without making what was written look complete."""
+        """End without marking the output as complete."""
 
 
 def pass_table(
     files: Files,
-    wanted: ColumnSpec,
+    spec: ColumnSpec,
     mapper: Mapper,
     on_error: str,
     source: Source,
@@ -81,13 +81,13 @@ def pass_table(
     sink: Any,
     reporter: LineProgress,
 ) -> LineCounts:
-    """Read the table ``source``, and write it with the result of its wanted column as the new last one.
+    """Read the table ``source``, and write it with the results of a column as a new last column.
 
     :param on_error: ``"raise"``, ``"skip"`` or ``"empty"``
-    :param data: where the bytes of ``source`` come from: itself, or what unpacks it
-    :param sink: where the bytes go to
+    :param data: the bytes of ``source``, decompressed
+    :param sink: the output
     """
-    reader, writer = _opened(files, wanted, source, data, sink)
+    reader, writer = _opened(files, spec, source, data, sink)
     counts = LineCounts()
     try:
         writer.begin()
@@ -102,15 +102,15 @@ def pass_table(
     return counts
 
 
-def table_column(kind: Kind, wanted: ColumnSpec, source: Source, data: Any) -> AbstractContextManager[Any]:
-    """Open the wanted column of the table ``source``: an Arrow stream, or an iterator of octets.
+def table_column(kind: Kind, spec: ColumnSpec, source: Source, data: Any) -> AbstractContextManager[Any]:
+    """Open a column of the table ``source``: an Arrow stream, or an iterator of ``bytes``.
 
-    :param data: where the bytes of ``source`` come from: itself, or what unpacks it
+    :param data: the bytes of ``source``, decompressed
     """
     if kind is Kind.PARQUET:
-        column: AbstractContextManager[Any] = _parquet("reading").ParquetReader(source, wanted).column()
+        column: AbstractContextManager[Any] = _parquet("reading").ParquetReader(source, spec).column()
         return column
-    return nullcontext(_text_reader(kind, wanted, data).items())
+    return nullcontext(_text_reader(kind, spec, data).items())
 
 
 def _pass_block(
@@ -128,7 +128,7 @@ def _pass_block(
     if failed and on_error == "skip":
         kept = [index for index in range(len(block)) if index not in block.faults]
     elif failed:
-        # A row that cannot be written at all ends the run even where its result may be empty.
+        # A row that cannot be written ends the run, even if results may be empty.
         stop = failed[0] if on_error == "raise" else min(block.unwritable, default=None)
         if stop is not None:
             kept = list(range(stop))
@@ -144,38 +144,38 @@ def _pass_block(
     return counts
 
 
-def _opened(files: Files, wanted: ColumnSpec, source: Source, data: Any, sink: Any) -> tuple[Reader, Writer]:
-    # Each only where it is needed: pyarrow may be absent, and takes its time.
+def _opened(files: Files, spec: ColumnSpec, source: Source, data: Any, sink: Any) -> tuple[Reader, Writer]:
+    # pyarrow may be absent, and takes long to import.
     if Kind.PARQUET in (files.source, files.sink):
         parquet = _parquet("reading" if files.source is Kind.PARQUET else "writing")
     reader: Any
     if files.source is Kind.PARQUET:
-        reader = parquet.ParquetReader(source, wanted)
+        reader = parquet.ParquetReader(source, spec)
     else:
-        reader = _text_reader(files.source, wanted, data)
+        reader = _text_reader(files.source, spec, data)
     if files.sink is Kind.PARQUET:
-        return reader, parquet.ParquetWriter(sink, reader, wanted)
+        return reader, parquet.ParquetWriter(sink, reader, spec)
     if files.sink is Kind.JSONL:
         from pressmark.cli.common.tables import jsonl as json_lines
 
-        return reader, json_lines.JsonWriter(sink, wanted)
+        return reader, json_lines.JsonWriter(sink, spec)
     from pressmark.cli.common.tables import text
 
     if files.sink is files.source:
-        return reader, text.SameTextWriter(sink, reader, wanted)
-    return reader, text.TextWriter(sink, reader.header(), dialect_of(files.sink.value), wanted)
+        return reader, text.SameTextWriter(sink, reader, spec)
+    return reader, text.TextWriter(sink, reader.header(), dialect_of(files.sink.value), spec)
 
 
-def _text_reader(kind: Kind, wanted: ColumnSpec, data: Any) -> Any:
-    """Return the reader of CSV, TSV or JSON lines, after its first bytes were examined."""
+def _text_reader(kind: Kind, spec: ColumnSpec, data: Any) -> Any:
+    """Return the reader of CSV, TSV or JSON lines, after checking its first bytes."""
     listed = checked_list(data, kind.value, False, None)
     if kind is Kind.JSONL:
         from pressmark.cli.common.tables import jsonl as json_lines
 
-        return json_lines.JsonReader(listed, wanted)
+        return json_lines.JsonReader(listed, spec)
     from pressmark.cli.common.tables import text
 
-    return text.TextReader(listed, dialect_of(kind.value, wanted.delimiter), wanted)
+    return text.TextReader(listed, dialect_of(kind.value, spec.delimiter), spec)
 
 
 def _parquet(verb: str) -> Any:
@@ -186,4 +186,4 @@ def _parquet(verb: str) -> Any:
             raise
         raise CallError(f"{verb} Parquet needs pyarrow: pip install 'pressmark[arrow]'") from None
     except ImportError as error:
-        raise CallError(f"{verb} Parquet needs pyarrow, which does not load: {error}") from None
+        raise CallError(f"{verb} Parquet needs pyarrow, which failed to load: {error}") from None

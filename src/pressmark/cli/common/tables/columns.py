@@ -12,12 +12,12 @@ __all__ = ["ColumnSpec", "chosen_column", "index_of"]
 
 
 class ColumnSpec(NamedTuple):
-    """The column of a call: where it is in the input, and what the one made of it is called.
+    """The column to map, and the name of the column of the results.
 
-    :ivar column: its name, or its number counted from 1
-    :ivar header: the first row of CSV and TSV names the columns; :data:`None` where the call does not say
-    :ivar result: empty where none is made
-    :ivar delimiter: that separates the fields of CSV; :data:`None` where the call does not say
+    :ivar column: its name, or its number from 1
+    :ivar header: whether the first row of CSV and TSV has the column names; :data:`None` if unspecified
+    :ivar result: the name of the new column; empty if there is none
+    :ivar delimiter: the separator of CSV; :data:`None` for a comma
     """
 
     column: str | int

@@ -1,4 +1,4 @@
-"""JSON lines, read and written with the bytes of everything that is only carried along."""
+"""JSON lines: all but the new key keeps its bytes."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ BLOCK_ROWS = 1 << 16
 
 
 class JsonBlock:
-    """Some lines of JSON: see ``Block``.
+    """Lines of JSON: see ``Block``.
 
-    :ivar items: what the wanted key has, empty where there is nothing
-    :ivar nulls: the lines in which that is null
+    :ivar items: the values of the key, empty for null and for malformed lines
+    :ivar nulls: indices of lines in which the value is null
     """
 
-    def __init__(self, wanted: ColumnSpec, rows: list[bytes], numbers: list[int], open_end: bool) -> None:
+    def __init__(self, spec: ColumnSpec, rows: list[bytes], numbers: list[int], open_end: bool) -> None:
         self.faults: dict[int, str] = {}
         self.unwritable: set[int] = set()
         self.nulls: set[int] = set()
@@ -37,21 +37,21 @@ class JsonBlock:
         self._results: list[bytes] = []
         for index, row in enumerate(rows):
             try:
-                self.items.append(self._item(index, row, wanted))
+                self.items.append(self._item(index, row, spec))
             except ValueError as error:
                 self.faults[index] = str(error)
                 self.items.append(b"")
         self._malformed = set(self.faults)
 
-    def _item(self, index: int, row: bytes, wanted: ColumnSpec) -> bytes:
-        assert isinstance(wanted.column, str)
-        self.unwritable.add(index)  # until it is known to have room for a result
+    def _item(self, index: int, row: bytes, spec: ColumnSpec) -> bytes:
+        assert isinstance(spec.column, str)
+        self.unwritable.add(index)  # until it proves to be an object without the new key
         record = parsed(row)
-        if wanted.result and isinstance(record, dict) and wanted.result in record:
-            raise ValueError(f"key {wanted.result!r} already exists; use --as NAME")
+        if spec.result and isinstance(record, dict) and spec.result in record:
+            raise ValueError(f"key {spec.result!r} already exists; use --as NAME")
         if isinstance(record, dict):
             self.unwritable.remove(index)
-        item = item_of(record, wanted.column)
+        item = item_of(record, spec.column)
         if item is None:
             self.nulls.add(index)
         return item or b""
@@ -60,7 +60,7 @@ class JsonBlock:
         return len(self._rows)
 
     def map(self, mapper: Mapper) -> None:
-        """Map the wanted values; null stays null."""
+        """Map the values; null stays null."""
         self._results, faults = mapper.texts(self.items)
         missing = self.nulls | self._malformed
         self.faults.update((index, reason) for index, reason in faults.items() if index not in missing)
@@ -70,7 +70,7 @@ class JsonBlock:
         return self._numbers[index]
 
     def item(self, index: int) -> bytes:
-        """Return the wanted value, or of a malformed line the line."""
+        """Return the value, or a malformed line."""
         return self._rows[index] if index in self._malformed else self.items[index]
 
     def written(self, kept: list[int] | None, name: bytes) -> bytes:
@@ -78,7 +78,7 @@ class JsonBlock:
         lines = []
         for index in range(len(self._rows)) if kept is None else kept:
             row = self._rows[index].rstrip()
-            before = row[:-1].rstrip()  # of the brace that ends it
+            before = row[:-1].rstrip()  # without the closing brace
             comma = b"" if before.endswith(b"{") else b", "
             if index in self.faults or index in self.nulls:
                 result = b"null"
@@ -93,10 +93,10 @@ class JsonBlock:
 class JsonReader:
     """A file of JSON lines."""
 
-    def __init__(self, source: Any, wanted: ColumnSpec) -> None:
+    def __init__(self, source: Any, spec: ColumnSpec) -> None:
         self.name: str = source.name
         self._source = source
-        self._wanted = wanted
+        self._spec = spec
 
     def blocks(self) -> Iterator[JsonBlock]:
         """Yield the lines that are not empty."""
@@ -110,12 +110,15 @@ class JsonReader:
                     rows = [some[at - number - 1] for at in numbers]
                     number += len(some)
                     open_end = found.open_end and start + len(some) == len(found.rows) and bool(some[-1].strip())
-                    yield JsonBlock(self._wanted, rows, numbers, open_end)
+                    yield JsonBlock(self._spec, rows, numbers, open_end)
         except RowsError as error:
             raise Failure(f"{self.name}:{number + 1}: {error}") from None
 
     def items(self) -> Iterator[bytes]:
-        """Yield the wanted value of every line, but null; a malformed line ends it with a failure."""
+        """Yield the values that are not null.
+
+        :raises Failure: a line is malformed
+        """
         for block in self.blocks():
             for index, reason in sorted(block.faults.items())[:1]:
                 raise Failure(f"{self.name}:{block.number(index)}: {quoted(block.item(index))}: {reason}")
@@ -125,24 +128,24 @@ class JsonReader:
 class JsonWriter:
     """Writes lines of JSON as they were read, each with its result as the last key."""
 
-    def __init__(self, sink: Any, wanted: ColumnSpec) -> None:
+    def __init__(self, sink: Any, spec: ColumnSpec) -> None:
         self._sink = sink
-        self._name = json.dumps(wanted.result).encode()
+        self._name = json.dumps(spec.result).encode()
 
     def begin(self) -> None:
-        """Nothing comes before the lines."""
+        """Do nothing: JSON lines have no header."""
 
     def check(self, block: JsonBlock) -> None:
-        """JSON holds every result."""
+        """Accept every result."""
 
     def write(self, block: JsonBlock, kept: list[int] | None) -> None:
-        """Write and hand over, so that what arrives slowly also leaves at once."""
+        """Write and flush, so that slow input leaves at once."""
         self._sink.write(block.written(kept, self._name))
         self._sink.flush()
 
     def finish(self) -> None:
-        """Hand over what there is."""
+        """Flush the output."""
         self._sink.flush()
 
     def abandon(self) -> None:
-        """Leave what was written: lines have no end that could be missing."""
+        """Do nothing: lines have no end mark."""

@@ -1,4 +1,4 @@
-"""The way from the items of a block to their results, and to the reasons of those that have none."""
+"""Results of the items of a block, and reasons for those without result."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ class Mapper:
         self.result = "identifier" if unmap else "path"
 
     def error(self, item: bytes | str, number: int, reason: str) -> IdentifierError | PathError:
-        """Return the error of an item in the row ``number``, counted from 1."""
+        """Return the error of an item in the row ``number``, from 1."""
         error: IdentifierError | PathError = self._error(item, number - 1, reason)
         return error
 
     def texts(self, items: list[bytes]) -> tuple[list[bytes], dict[int, str]]:
-        """Return the result of every item, empty where there is none, and why there is none by index."""
-        # As lines, because those go through a layout without becoming objects of Python one by one.
+        """Return the result of every item, empty for failed items, and their reasons by index."""
+        # As lines, which a layout maps without creating a Python object for each.
         for delimiter in (b"\n", b"\0"):
             lines = delimiter.join([*items, b""])
             if lines.count(delimiter) == len(items):
@@ -42,7 +42,7 @@ class Mapper:
             io.BytesIO(lines),
             written,
             delimiter,
-            # A block is small enough for one thread to be done before others are started.
+            # One thread is done with a block before others would start.
             1,
             on_error="empty",
             on_failure=lambda error: failed.append(error.index),
@@ -50,7 +50,7 @@ class Mapper:
         results = written.getvalue().split(delimiter)
         results.pop()
         if failed:
-            # Once more, because a result that only holds the delimiter is none that fails here.
+            # Map them again one by one: a result that contains the delimiter is valid here.
             again, faults = self._one_by_one(items, failed)
             for index, result in zip(failed, again, strict=True):
                 results[index] = result
@@ -58,11 +58,11 @@ class Mapper:
         return results, {}
 
     def array(self, array: Any) -> Any:
-        """Return the ``StringColumn`` of an Arrow array: null where it has null, or an item without a result."""
+        """Return the ``StringColumn`` of an Arrow array; null for null and for items without result."""
         return self._arrow(array, on_error="none", threads=self._threads)
 
     def reason(self, item: bytes | str) -> str:
-        """Return why ``item`` has no result."""
+        """Return the reason why ``item`` has no result."""
         try:
             self._one(item)
         except (IdentifierError, PathError) as error:

@@ -1,4 +1,4 @@
-"""Parquet, through pyarrow: row group by row group, with schema, metadata and compression of what is carried along."""
+"""Parquet by pyarrow, row group by row group; schema, metadata and compression of other columns stay the same."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from pressmark.cli.common.tables.columns import ColumnSpec, index_of
 from pressmark.cli.common.tables.mapper import Mapper
 from pressmark.errors import ColumnError, quoted
 
-# By name, because it need not be there where types are checked. Whoever imports this module says so if it is not here.
+# By name: pyarrow need not be installed for type checks. The importer of this module reports its absence.
 pa: Any = importlib.import_module("pyarrow")
 pc: Any = importlib.import_module("pyarrow.compute")
 pq: Any = importlib.import_module("pyarrow.parquet")
 
 __all__ = ["ArrowBlock", "ParquetReader", "ParquetWriter"]
 
-# A column chunk of a row group may have hundreds of megabytes: it is read as it is needed.
+# A column chunk of a row group may have hundreds of megabytes.
 READ_BYTES = 1 << 20  # 1 MiB
 BATCH_ROWS = 1 << 16
 BATCH_BYTES = 1 << 23  # 8 MiB
 SAMPLE_ROWS = 256
-# Row groups are as in the source unless those are longer: what is written at once is held in memory.
+# Larger row groups of the source are divided: a row group is held in memory until it is written.
 GROUP_ROWS = 1 << 20
 GROUP_BYTES = 1 << 25  # 32 MiB
-# What Parquet calls a codec, where pyarrow does not call it so; what nobody writes any more becomes the default.
+# The names of codecs in pyarrow, where they differ from those in Parquet; an obsolete codec becomes the default.
 CODECS = {"UNCOMPRESSED": "none", "LZ4_RAW": "lz4", "LZO": "zstd"}
 DEFAULT_CODEC = "zstd"
 
@@ -53,13 +53,13 @@ class ArrowBlock:
         return int(self._batch.num_rows)
 
     def map(self, mapper: Mapper) -> None:
-        """Map the wanted column."""
+        """Map the column."""
         results = pa.array(mapper.array(self._column))
         if results.null_count != self._column.null_count:
             failed = pc.and_(pc.is_null(results), pc.is_valid(self._column))
             for index in pc.indices_nonzero(failed).to_pylist():
                 item = self.item(index)
-                # A dictionary may hold null, which is no failure either.
+                # A dictionary may contain null, which is not a failure.
                 if item is not None:
                     self.faults[index] = mapper.reason(item)
         if results.type == pa.large_binary():
@@ -76,7 +76,7 @@ class ArrowBlock:
         return self._first_row + index
 
     def item(self, index: int) -> bytes | None:
-        """Return the octets of the item of a row: nothing has seen to it that text in Parquet is UTF-8."""
+        """Return the item of a row as bytes: text in Parquet may be invalid UTF-8."""
         scalar = self._column[index]
         if isinstance(scalar, pa.DictionaryScalar):
             scalar = scalar.value
@@ -89,7 +89,7 @@ class ArrowBlock:
         return batch if kept is None else batch.take(pa.array(kept, pa.int64()))
 
     def values(self) -> list[list[bytes]]:
-        """Return every row with its result as text."""
+        """Return the values of every row and its result as text."""
         with _named(self._name):
             columns = [_texts(column) for column in [*self._batch.columns, self._results]]
         return [list(row) for row in zip(*columns, strict=True)]
@@ -98,7 +98,7 @@ class ArrowBlock:
 class ParquetReader:
     """A Parquet file whose schema has been read."""
 
-    def __init__(self, source: Source, wanted: ColumnSpec) -> None:
+    def __init__(self, source: Source, spec: ColumnSpec) -> None:
         self.name = source.name
         self._row_bytes = 0.0
         if not source.file.seekable():
@@ -106,13 +106,16 @@ class ParquetReader:
         with _named(self.name):
             self.file = pq.ParquetFile(_Input(source), buffer_size=READ_BYTES, pre_buffer=False)
             self.schema = self.file.schema_arrow
-        self.index = index_of(wanted, self.schema.names, self.name)
+        self.index = index_of(spec, self.schema.names, self.name)
         kind = self.schema.types[self.index]
         if not _is_text(kind):
             raise CallError(f"{self.name}: column {quoted(self.schema.names[self.index])} is {kind}, not text")
 
     def header(self) -> list[bytes]:
-        """Return the names of the columns; refuse those that text cannot hold."""
+        """Return the column names.
+
+        :raises CallError: a column cannot be written as text
+        """
         for field in self.schema:
             try:
                 _texts(pa.array([], field.type))
@@ -138,11 +141,11 @@ class ParquetReader:
 
     @contextlib.contextmanager
     def column(self) -> Iterator[Any]:
-        """Give the wanted column alone, as an Arrow stream."""
-        # Through the stream comes only its text, with the traceback in it.
+        """Yield the column as an Arrow stream."""
+        # The stream passes only the text of an error on, with a traceback.
         failures: list[Failure] = []
         field = self.schema.field(self.index)
-        # By its name come all columns of that name.
+        # pyarrow reads all columns of this name.
         before = self.schema.names[: self.index].count(field.name)
 
         def batches() -> Iterator[Any]:
@@ -168,10 +171,10 @@ class ParquetReader:
             raise
 
     def _batch_rows(self, group: int) -> int:
-        """Return how many rows of a row group to read at once: few where they are long."""
+        """Return the number of rows of a row group to read at once; few if they are long."""
         described = self.file.metadata.row_group(group)
         if self._row_bytes == 0:
-            # The file says how long rows are in it, where a dictionary may hold the long part of many of them once.
+            # The stored size is too small if a dictionary has the long values of many rows once.
             for batch in self.file.iter_batches(SAMPLE_ROWS, row_groups=[group]):
                 self._row_bytes = batch.nbytes / max(1, batch.num_rows)
                 break
@@ -180,9 +183,9 @@ class ParquetReader:
 
 
 class ParquetWriter:
-    """Writes rows of any kind of table as Parquet."""
+    """Writes rows of any format as Parquet."""
 
-    def __init__(self, sink: Any, reader: Any, wanted: ColumnSpec) -> None:
+    def __init__(self, sink: Any, reader: Any, spec: ColumnSpec) -> None:
         self._output = _Output(sink)
         self._group: int | None = None
         self._held: list[Any] = []
@@ -191,18 +194,18 @@ class ParquetWriter:
         self._writer: Any = None
         self._rows: list[list[bytes]] | None = None
         if isinstance(reader, ParquetReader):
-            schema, self._options = reader.schema, _options_of(reader, wanted.result)
+            schema, self._options = reader.schema, _options_of(reader, spec.result)
         else:
-            # Without a header row, columns are called by the numbers that --column counts.
+            # Without a header row, columns are named by the numbers of --column.
             names = reader.names or [f"column_{number}" for number in range(1, reader.width + 1)]
             for name in names:
                 if not _is_utf8(name.encode("utf-8", "surrogateescape")):
                     raise CallError(f"{reader.name}: column name {quoted(name)} is not UTF-8")
-            if wanted.result in names:
-                raise CallError(f"{reader.name}: column {quoted(wanted.result)} already exists; use --as NAME")
+            if spec.result in names:
+                raise CallError(f"{reader.name}: column {quoted(spec.result)} already exists; use --as NAME")
             schema = pa.schema([(name, pa.string()) for name in names])
             self._options = {"compression": DEFAULT_CODEC, "use_dictionary": names}
-        self._schema = schema.append(pa.field(wanted.result, pa.string()))
+        self._schema = schema.append(pa.field(spec.result, pa.string()))
 
     def begin(self) -> None:
         """Write the magic bytes."""
@@ -210,7 +213,7 @@ class ParquetWriter:
             self._writer = pq.ParquetWriter(self._output, self._schema, **self._options)
 
     def check(self, block: Any) -> None:
-        """Fail rows of text that a table of text columns cannot hold."""
+        """Fail rows with a value that is not UTF-8."""
         self._rows = None
         if isinstance(block, ArrowBlock):
             return
@@ -226,12 +229,12 @@ class ParquetWriter:
                 if not _is_utf8(field):
                     what = "result" if number == len(row) else f"field {number}"
                     block.faults.setdefault(index, f"{what} is not UTF-8, which Parquet requires")
-                    # Of a row that fails, the result is null.
+                    # The result of a failed row is null.
                     if number < len(row):
                         block.unwritable.add(index)
 
     def write(self, block: Any, kept: list[int] | None) -> None:
-        """Take rows, and write them when a row group of the source is complete, or enough is held."""
+        """Add rows; write them at the end of a row group of the source, or if enough are held."""
         if block.group != self._group:
             self._flush()
             self._group = block.group
@@ -243,14 +246,14 @@ class ParquetWriter:
             self._flush()
 
     def finish(self) -> None:
-        """Write what is held, and the footer."""
+        """Write the rows that are held, and the footer."""
         self._flush()
         with _named(self._output.name):
             self._writer.close()
         self._output.flush()
 
     def abandon(self) -> None:
-        """Let pyarrow close its writer, which adds a footer, but not into the output."""
+        """Close the writer of pyarrow, and discard the footer that it adds."""
         self._output.abandoned = True
         if self._writer is not None:
             with contextlib.suppress(Exception):
@@ -267,20 +270,20 @@ class ParquetWriter:
 
     def _flush(self) -> None:
         if self._held_rows:
-            # Each batch may bring a dictionary of its own; a column chunk can have but one.
+            # Each batch may have its own dictionary; a column chunk has only one.
             table = pa.Table.from_batches(self._held, self._schema).unify_dictionaries()
             with _named(self._output.name):
                 self._writer.write_table(table, row_group_size=self._held_rows)
             del table
             self._held = []
-            # Pools keep what they may need again, which adds up to a hundred megabytes over many row groups.
+            # Otherwise the pool grows to a hundred megabytes over many row groups.
             pa.default_memory_pool().release_unused()
         self._held = []
         self._held_rows = self._held_bytes = 0
 
 
 class _Input:
-    """A source as pyarrow reads files; it counts what is read."""
+    """A source as a file of pyarrow, which counts the bytes read."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
@@ -294,11 +297,11 @@ class _Input:
         return data
 
     def close(self) -> None:
-        """Leave that to whoever opened it."""
+        """Do nothing: the file is closed where it was opened."""
 
 
 class _Output:
-    """A sink as pyarrow writes files; nothing more gets through once it is abandoned."""
+    """A sink as a file of pyarrow; it discards all data once it is abandoned."""
 
     def __init__(self, sink: Any) -> None:
         self._sink = sink
@@ -317,12 +320,12 @@ class _Output:
             self._sink.flush()
 
     def close(self) -> None:
-        """Leave that to whoever opened it."""
+        """Do nothing: the file is closed where it was opened."""
 
 
 @contextlib.contextmanager
 def _named(name: str) -> Iterator[None]:
-    """Turn what pyarrow raises into one line about the file ``name``."""
+    """Turn an error of pyarrow into a :class:`Failure` about the file ``name``."""
     try:
         yield
     except BrokenPipeError:
@@ -342,9 +345,9 @@ def _options_of(reader: ParquetReader, result: str) -> dict[str, Any]:
     name = reader.schema.names[reader.index]
     codecs[result] = codec = codecs.get(name, DEFAULT_CODEC)
     dictionaries = [one.path_in_schema for one in columns if "DICTIONARY" in " ".join(one.encodings)]
-    # The results are not among them: no two of them are the same, as a rule.
+    # Results get no dictionary: they rarely repeat.
     return {
-        # A column inside another may be called otherwise when written, so that one codec for all is the safer way.
+        # A nested column may have another name when written, so one codec for all is safer.
         "compression": codec if len(set(codecs.values())) == 1 else codecs,
         "use_dictionary": dictionaries,
         "use_deprecated_int96_timestamps": any(one.physical_type == "INT96" for one in columns),
@@ -355,12 +358,12 @@ def _is_text(kind: Any) -> bool:
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
     names = ("string", "large_string", "string_view", "binary", "large_binary", "binary_view")
-    # Views are younger than the oldest pyarrow that will do.
+    # The oldest supported pyarrow has no views.
     return any(test(kind) for name in names if (test := getattr(pa.types, f"is_{name}", None)))
 
 
 def _texts(array: Any) -> list[bytes]:
-    """Return every item as text, null as none."""
+    """Return every item as text; null becomes empty."""
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
     if not _is_text(array.type):

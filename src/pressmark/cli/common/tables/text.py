@@ -1,4 +1,4 @@
-"""CSV and TSV, read and written with the bytes of everything that is only carried along."""
+"""CSV and TSV: all but the new field keeps its bytes."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from pressmark.tabular.delimited import Dialect, RowsError, refuse_doubtful
 
 __all__ = ["SameTextWriter", "TextBlock", "TextReader", "TextWriter"]
 
-# A block of empty rows would hold a million, each of which may fail and wait to be reported.
+# A block of empty rows would have a million, each of which may fail and wait to be reported.
 BLOCK_ROWS = 1 << 16
 NO_FIELD = "{} contains a TAB or a line break, which TSV does not allow"
 
 
 class TextBlock:
-    """Some rows of CSV or TSV: see ``Block``.
+    """Rows of CSV or TSV: see ``Block``.
 
-    :ivar items: the wanted fields, as what they mean
-    :ivar group: the same for all, because text has no groups of rows
+    :ivar items: the values of the chosen field
+    :ivar group: the same for all: text has no row groups
     """
 
     group = 0
@@ -40,7 +40,7 @@ class TextBlock:
         self._first_line = first_line
         self._lines: list[int] | None = None
         self._open_end = open_end
-        # Where no row ends with a carriage return, as is usual, nothing is kept of their ends.
+        # Usually no row ends with a carriage return, and the ends need not be kept.
         self._ends: list[bytes] | None = None
         if any(map(methodcaller("endswith", b"\r"), rows)):
             self._ends = [b"\r\n" if row.endswith(b"\r") else b"\n" for row in rows]
@@ -61,7 +61,7 @@ class TextBlock:
             return [row.split(separator, index + 1)[index] for row in rows]
         items = []
         for number, row in enumerate(rows):
-            value = self._dialect.wanted(row, index, width)
+            value = self._dialect.field(row, index, width)
             if isinstance(value, str):
                 self.faults[number] = value
                 value = b""
@@ -69,14 +69,14 @@ class TextBlock:
         return items
 
     def map(self, mapper: Mapper) -> None:
-        """Map the wanted fields."""
+        """Map the fields."""
         self.results, faults = mapper.texts(self.items)
         self.faults = {**faults, **self.faults}
         for index in self.faults:
             self.results[index] = b""
 
     def number(self, index: int) -> int:
-        """Return the line in which a row begins."""
+        """Return the number of the line in which a row starts."""
         if not self._quoted:
             return self._first_line + index
         if self._lines is None:
@@ -85,20 +85,20 @@ class TextBlock:
         return self._lines[index]
 
     def item(self, index: int) -> bytes:
-        """Return the wanted field, or of a malformed row the row."""
+        """Return the field, or a malformed row."""
         return self._rows[index] if index in self._malformed else self.items[index]
 
     def refuse_results(self) -> None:
-        """Fail the rows whose result cannot stand in a field of their own kind of file."""
-        if self._dialect.quotes or self._dialect.holds(b"\0".join(self.results)):
+        """Fail the rows whose result is not allowed in a field of this format."""
+        if self._dialect.quotes or self._dialect.allows(b"\0".join(self.results)):
             return
         for index, result in enumerate(self.results):
-            if not self._dialect.holds(result):
+            if not self._dialect.allows(result):
                 self.results[index] = b""
                 self.faults[index] = NO_FIELD.format("result")
 
     def written(self, kept: list[int] | None) -> bytes:
-        """Return the rows ``kept``, or all, as they were and with the result behind."""
+        """Return the rows ``kept``, or all, each with its result as the last field."""
         join = self._dialect.separator.join
         rows, results, ends = self._rows, self._dialect.written(self.results), self._ends
         last_kept = kept is None or (bool(kept) and kept[-1] == len(rows) - 1)
@@ -115,7 +115,7 @@ class TextBlock:
         return text[:-1] if self._open_end and last_kept else text
 
     def values(self) -> list[list[bytes]]:
-        """Return every row with its result, as what the fields mean; those of malformed rows as they are written."""
+        """Return the values of every row and its result; malformed fields unchanged."""
         meant, split = self._dialect.meant, self._dialect.split
         rows = []
         for row, result in zip(self._rows, self.results, strict=True):
@@ -130,12 +130,12 @@ class TextReader:
     """A CSV or TSV file, whose first row has been read.
 
     :param source: its stream, without the byte-order mark, which is in ``source.bom``
-    :ivar width: how many fields every row must have
-    :ivar index: which one is wanted
-    :ivar head: the header row as it is written, with what comes before and behind it
+    :ivar width: the number of fields of every row
+    :ivar index: the index of the chosen field
+    :ivar head: the header row as written, and its end
     """
 
-    def __init__(self, source: Any, dialect: Dialect, wanted: ColumnSpec) -> None:
+    def __init__(self, source: Any, dialect: Dialect, spec: ColumnSpec) -> None:
         self.dialect = dialect
         self.name: str = source.name
         self._source = source
@@ -145,7 +145,7 @@ class TextReader:
         self.head: tuple[bytes, bytes] | None = None
         first = next(self._chunks, None)
         if first is None:
-            if wanted.header:
+            if spec.header:
                 raise CallError(f"{self.name}: empty file; no header row")
             self.names: list[str] | None = None
             self.width, self.index = 0, 0
@@ -157,29 +157,29 @@ class TextReader:
         self.width = len(fields)
         self.names = None
         try:
-            refuse_doubtful(fields, dialect, wanted.column, wanted.header, certain=wanted.delimiter is not None)
+            refuse_doubtful(fields, dialect, spec.column, spec.header, certain=spec.delimiter is not None)
         except RowsError as error:
             raise CallError(f"{self.name}: {error}") from None
-        if wanted.header:
+        if spec.header:
             self.names = [dialect.meant(field).decode("utf-8", "surrogateescape") for field in fields]
-            self.index = index_of(wanted, self.names, self.name)
+            self.index = index_of(spec, self.names, self.name)
             end = b"" if open_end and len(rows) == 1 else b"\n"
             self.head = row, (b"\r" if rows[0].endswith(b"\r") else b"") + end
             self._line += 1 + rows[0].count(b"\n")
             rows = rows[1:]
         else:
-            assert isinstance(wanted.column, int)
-            self.index = wanted.column - 1
+            assert isinstance(spec.column, int)
+            self.index = spec.column - 1
             if self.index >= self.width:
-                raise CallError(f"{self.name}: column {wanted.column} not found; the first row has {self.width}")
+                raise CallError(f"{self.name}: column {spec.column} not found; the first row has {self.width}")
         self._first = (rows, quoted, open_end) if rows else None
 
     def header(self) -> list[bytes] | None:
-        """Return the names of the columns, where there are any."""
+        """Return the column names, :data:`None` if there is no header row."""
         return None if self.names is None else [name.encode("utf-8", "surrogateescape") for name in self.names]
 
     def blocks(self) -> Iterator[TextBlock]:
-        """Yield the rows behind the header."""
+        """Yield the rows after the header."""
         if self._first is not None:
             first, self._first = self._first, None
             yield self._block(*first)
@@ -187,7 +187,10 @@ class TextReader:
             yield self._block(*chunk)
 
     def items(self) -> Iterator[bytes]:
-        """Yield the wanted field of every row; a row that is malformed ends it with a failure."""
+        """Yield the field of every row.
+
+        :raises Failure: a row is malformed
+        """
         for block in self.blocks():
             for index, reason in sorted(block.faults.items())[:1]:
                 raise Failure(f"{self.name}:{block.number(index)}: {quoted(block.item(index))}: {reason}")
@@ -201,7 +204,7 @@ class TextReader:
         return block
 
     def _read_chunks(self) -> Iterator[tuple[list[bytes], bool, bool]]:
-        """Yield rows without their line feeds, whether quotes are in them, and whether the last had no line feed."""
+        """Yield rows without line feeds, whether they contain quotes, and whether the last had no line feed."""
         try:
             read = self._source.read1
             for rows, quoted, open_end in delimited.rows(read, self.dialect, read(delimited.BLOCK_BYTES)):
@@ -213,12 +216,12 @@ class TextReader:
 
 
 class SameTextWriter:
-    """Writes rows of text as they were read, each with its result behind."""
+    """Writes rows in the format in which they were read, each with its result as the last field."""
 
-    def __init__(self, sink: Any, reader: TextReader, wanted: ColumnSpec) -> None:
+    def __init__(self, sink: Any, reader: TextReader, spec: ColumnSpec) -> None:
         self._sink = sink
         self._reader = reader
-        self._wanted = wanted
+        self._spec = spec
 
     def begin(self) -> None:
         """Write the header row."""
@@ -226,51 +229,51 @@ class SameTextWriter:
         self._sink.write(reader.bom)
         if reader.head is not None:
             row, end = reader.head
-            name = reader.dialect.written([self._wanted.result.encode("utf-8", "surrogateescape")])
+            name = reader.dialect.written([self._spec.result.encode("utf-8", "surrogateescape")])
             self._sink.write(reader.dialect.separator.join([row, *name]) + end)
 
     def check(self, block: TextBlock) -> None:
-        """Fail results that no field can hold."""
+        """Fail results that are not allowed in a field."""
         block.refuse_results()
 
     def write(self, block: TextBlock, kept: list[int] | None) -> None:
-        """Write and hand over, so that what arrives slowly also leaves at once."""
+        """Write and flush, so that slow input leaves at once."""
         self._sink.write(block.written(kept))
         self._sink.flush()
 
     def finish(self) -> None:
-        """Hand over the header of a table without rows."""
+        """Flush the header of a table without rows."""
         self._sink.flush()
 
     def abandon(self) -> None:
-        """Leave what was written: lines have no end that could be missing."""
+        """Do nothing: lines have no end mark."""
 
 
 class TextWriter:
-    """Writes rows of any kind of table as text."""
+    """Writes rows of any format as CSV or TSV."""
 
-    def __init__(self, sink: Any, header: list[bytes] | None, dialect: Dialect, wanted: ColumnSpec) -> None:
+    def __init__(self, sink: Any, header: list[bytes] | None, dialect: Dialect, spec: ColumnSpec) -> None:
         self._sink = sink
         self._dialect = dialect
-        self._header = header and [*header, wanted.result.encode("utf-8", "surrogateescape")]
+        self._header = header and [*header, spec.result.encode("utf-8", "surrogateescape")]
         self._rows: list[list[bytes]] = []
 
     def begin(self) -> None:
         """Write the header row."""
         if self._header is not None:
             for name in self._header:
-                if not self._dialect.holds(name):
+                if not self._dialect.allows(name):
                     raise CallError(f"{self._sink.name}: column name {quoted(name)} is not allowed in a field")
             self._write_rows([self._header])
 
     def check(self, block: Any) -> None:
-        """Fail rows with a field that cannot be written."""
+        """Fail rows with a value that is not allowed in a field."""
         self._rows = block.values()
-        if self._dialect.quotes or self._dialect.holds(b"\0".join(map(b"\0".join, self._rows))):
+        if self._dialect.quotes or self._dialect.allows(b"\0".join(map(b"\0".join, self._rows))):
             return
         for index, row in enumerate(self._rows):
             for number, field in enumerate(row, 1):
-                if not self._dialect.holds(field):
+                if not self._dialect.allows(field):
                     what = "result" if number == len(row) else f"field {number}"
                     block.faults.setdefault(index, NO_FIELD.format(what))
                     if number == len(row):
@@ -279,21 +282,21 @@ class TextWriter:
                         block.unwritable.add(index)
 
     def write(self, _block: Any, kept: list[int] | None) -> None:
-        """Write and hand over."""
+        """Write and flush."""
         self._write_rows(self._rows if kept is None else [self._rows[index] for index in kept])
         self._sink.flush()
 
     def finish(self) -> None:
-        """Hand over the header of a table without rows."""
+        """Flush the header of a table without rows."""
         self._sink.flush()
 
     def abandon(self) -> None:
-        """Leave what was written: lines have no end that could be missing."""
+        """Do nothing: lines have no end mark."""
 
     def _write_rows(self, rows: list[list[bytes]]) -> None:
         join, written = self._dialect.separator.join, self._dialect.written
         if len(set(map(len, rows))) == 1:
-            # Column by column, because one look tells that no field of a column needs quotes.
+            # Column by column: one check shows that no field of a column needs quotes.
             lines = map(join, zip(*map(written, map(list, zip(*rows, strict=True))), strict=True))
         else:
             lines = map(join, map(written, rows))
