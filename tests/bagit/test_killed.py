@@ -35,7 +35,7 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs signals")
 BEGIN = """
 import datetime, os, sys, time
 from pressmark.bagit.bag import create
-from pressmark.bagit.changes.events import Stage
+from pressmark.bagit.changes import Stage
 from pressmark.bagit.bag import update
 from pressmark.errors import BagError
 path = sys.argv[1]

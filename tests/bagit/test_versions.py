@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pressmark.bagit import KINDS, Bag, update, validate
-from pressmark.bagit.versions import RULES, VERSIONS, VersionRule, judge_violation
+from pressmark.bagit.problems import RULES, VERSIONS, VersionRule, judge_violation
 from pressmark.errors import BagInvalidError
 from pressmark.reports import Problem
 from support.implementations import Implementation

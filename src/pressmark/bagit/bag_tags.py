@@ -16,8 +16,7 @@ from pressmark.bagit.bag_info import BagInfo, check_elements
 from pressmark.bagit.bagit_txt import Declaration, read_declaration
 from pressmark.bagit.manifest_format import REGISTERED, bag_name, is_normalized, official_name, split_manifest_name
 from pressmark.bagit.paths import FETCH_TXT, PAYLOAD
-from pressmark.bagit.problems import problem
-from pressmark.bagit.versions import applies, judge_violation
+from pressmark.bagit.problems import applies, judge_violation, problem
 from pressmark.errors import BagError
 from pressmark.reports import Problem
 

@@ -22,8 +22,8 @@ import pytest
 from fixity.conftest import environment
 from pressmark.bagit.bag import create
 from pressmark.bagit.bag_directory import STAGING
+from pressmark.bagit.changes import Event, Notice, Stage
 from pressmark.bagit.changes.bag_transaction import BagTransaction
-from pressmark.bagit.changes.events import Event, Notice, Stage
 from pressmark.bagit.creation.tag_writer import bag_size
 from pressmark.bagit.validation.validate import validate
 from pressmark.errors import AlgorithmError, BagError

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from pressmark.bagit.bag import Bag
-from pressmark.bagit.changes.events import Stage
+from pressmark.bagit.changes import Stage
 from pressmark.bagit.fetch import download as downloads
 from pressmark.bagit.fetch import download_directory
 from pressmark.bagit.fetch.complete import complete

@@ -317,7 +317,7 @@ class _Verifier:
         node = self._bag.file(match.path if match.real is None else match.real)
         digests = {} if node is None else self._members.digests(node)
         if node is None or any(name in known and name not in digests for name in match.digests):
-            # Nothing may pass for right because nobody looked.
+            # A missing digest must not count as a match.
             message = "it was not read; report this as a defect"
             return Outcome(match.path, None, None, None, None, "io-error", message)
         return Outcome(match.path, digests, node.size, None, None)

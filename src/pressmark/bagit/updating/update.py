@@ -20,9 +20,8 @@ from pressmark.bagit.bag_directory import BagDirectory, open_tag_file
 from pressmark.bagit.bag_info import BagInfo
 from pressmark.bagit.bag_tags import BagTags, ManifestFile, open_listing, read_tag_files
 from pressmark.bagit.bagit_txt import Declaration, declaration_bytes
+from pressmark.bagit.changes import Event, Notice, Stage, refusing
 from pressmark.bagit.changes.bag_transaction import BagTransaction, is_decided
-from pressmark.bagit.changes.events import Event, Notice, Stage
-from pressmark.bagit.changes.refusals import refusing
 from pressmark.bagit.creation.options import Elements, checked_elements
 from pressmark.bagit.creation.preflight import real_path, why_unlistable
 from pressmark.bagit.creation.tag_writer import ManifestWriter, bag_size, write_tag_manifests
@@ -261,9 +260,9 @@ class _Update:
         self._note(found, not accepted)
 
     def _settle(self) -> None:
-        """Raise if a problem prevents the update.
+        """Raise an error about the problems that prevent the update, if there are any.
 
-        :raises BagInvalidError: there is one
+        :raises BagInvalidError: the bag does not match its manifests
         """
         if not self._refused:
             return

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
-from pressmark.bagit.changes.events import Notice, Stage
+from pressmark.bagit.changes import Notice, Stage
 from pressmark.cli.bag.options import problem_text
 from pressmark.cli.common.file_progress import Tally
 from pressmark.errors import BagError
