@@ -164,7 +164,8 @@ def update(
     :raises BagError: the bag cannot be changed; nothing was changed
     :raises ValueError: another argument is invalid
     """
-    from pressmark.bagit.updating.update import UpdateOptions, update_bag
+    from pressmark.bagit.updating.options import UpdateOptions
+    from pressmark.bagit.updating.update import update_bag
 
     path = bag.path if isinstance(bag, BagTags) else os.fsencode(bag)
     options = UpdateOptions.from_arguments(algorithms, add, drop, info, payload, accept, rewrite, date)
