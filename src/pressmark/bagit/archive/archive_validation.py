@@ -21,8 +21,7 @@ from pressmark.bagit.archive.table import ArchivedBag, MemberTable, Node
 from pressmark.bagit.bag_tags import is_described
 from pressmark.bagit.manifest_format import official_name, split_manifest_name
 from pressmark.bagit.paths import PAYLOAD
-from pressmark.bagit.problems import problem
-from pressmark.bagit.report import KEEP, BagReport
+from pressmark.bagit.problems import KEEP, BagReport, problem
 from pressmark.bagit.validation.payload import FileMatcher, Match
 from pressmark.bagit.validation.tag_files import ReportProblems, TagFiles
 from pressmark.bagit.validation.validate import LEVELS, check_files, compare_digests

@@ -31,8 +31,7 @@ from pressmark.bagit.fetch.download_directory import DownloadDirectory
 from pressmark.bagit.fetch.fetch_txt import FetchEntry, read_fetch
 from pressmark.bagit.fetch.partial import BLOCK
 from pressmark.bagit.paths import FETCH_TXT
-from pressmark.bagit.problems import applies, problem
-from pressmark.bagit.report import BagReport
+from pressmark.bagit.problems import BagReport, applies, problem
 from pressmark.errors import BagError
 from pressmark.fixity.algorithms import ALGORITHMS
 from pressmark.fixity.outcomes import Outcome

@@ -27,8 +27,7 @@ from pressmark.bagit.fetch.fetch_txt import FetchEntry, fetch_line, read_fetch
 from pressmark.bagit.manifest_format import bag_name, manifest_name
 from pressmark.bagit.manifest_index import Listing
 from pressmark.bagit.paths import BELOW_PAYLOAD, FETCH_TXT
-from pressmark.bagit.problems import problem
-from pressmark.bagit.report import BagReport
+from pressmark.bagit.problems import BagReport, problem
 from pressmark.bagit.updating.options import UpdateOptions
 from pressmark.bagit.walk import BagEntry, walk
 from pressmark.errors import BagError, BagInvalidError
