@@ -28,10 +28,10 @@ class Sketch:
     """A bag that is to be written; what is not changed makes a valid bag without a warning.
 
     :ivar payload: path to content; every file is in every payload manifest
-    :ivar info: the octets of bag-info.txt; :data:`None` for none
-    :ivar fetch: the octets of fetch.txt; :data:`None` for none
+    :ivar info: the bytes of bag-info.txt; :data:`None` for none
+    :ivar fetch: the bytes of fetch.txt; :data:`None` for none
     :ivar tag_files: other tag files; they are in every tag manifest
-    :ivar manifests: octets of payload manifests by file name, in place of what would be written
+    :ivar manifests: bytes of payload manifests by file name, in place of what would be written
     :ivar tag_manifests: the same of tag manifests
     :ivar absent: paths that are in manifests and not written
     :ivar unlisted: paths that are written and in no manifest

@@ -182,7 +182,7 @@ class Fuzzer:
         assert all(answer == answers[0] for answer in answers)
 
     def info(self, random: Random) -> None:
-        """Bytes that nobody changes stay, and elements that are written come back."""
+        """Unchanged bytes are kept, and written elements are read back."""
         grammar, encoding, version = self.grammar(random), random.choice(CHARSETS), random.choice(VERSIONS)
         data = mutated(random, grammar.encoded(grammar.info(), encoding))
         info, problems = BagInfo.parse(data, encoding, version)

@@ -100,7 +100,7 @@ def test_a_pair_may_be_cut(cut: int) -> None:
     ],
 )
 def test_byte_order_marks(encoding: str, data: bytes, kinds: list[str], lines: list[str] | None) -> None:
-    """A mark is there where the encoding needs one, and nowhere else; it is no part of the first line."""
+    """A byte-order mark is required by some encodings, not allowed by others, and not part of the first line."""
     reader = LineReader(io.BytesIO(data), charset(encoding), NAME)
     found = read(data, encoding)
     assert found[1] == kinds
@@ -132,7 +132,7 @@ def test_character_sets(name: str) -> None:
     ids=ascii,
 )
 def test_what_is_no_character_set(name: str) -> None:
-    """Python's other codecs are none, nor is what nobody knows."""
+    """Python's other codecs and unknown names are not character sets."""
     assert find_charset(name) is None
 
 
@@ -147,7 +147,7 @@ def test_a_line_end_may_hide() -> None:
 
 
 class Endless(io.RawIOBase):
-    """A file of so many bytes that nobody holds: one line, then others."""
+    """A file too large for memory: one long line, then others."""
 
     def __init__(self, length: int, rest: bytes, octet: bytes = b"x") -> None:
         self.left = length

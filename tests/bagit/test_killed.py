@@ -1,4 +1,4 @@
-"""Killed at any moment, nothing is lost, nothing half made is taken for a bag, and the same call finishes."""
+"""Killed at any moment: no file is lost, no partial bag counts as a bag, and the same call finishes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ pytestmark = [pytest.mark.kill, pytest.mark.skipif(os.name != "posix", reason="n
 BEGIN = """
 import datetime, os, sys, time
 from pressmark.bagit.bag import create
-from pressmark.bagit.changes.events import Stage
+from pressmark.bagit.changes import Stage
 from pressmark.bagit.bag import update
 from pressmark.errors import BagError
 path = sys.argv[1]
@@ -195,7 +195,7 @@ def is_taken_for_a_bag(folder: Path) -> bool:
 def test_killed_runs(
     implementation: Implementation, tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Kill a run, look at what is there, and run it again, killed or not, until it comes to its end; many times."""
+    """Kill a run, check the files, and run it again, killed or not, until it ends; many times."""
     case = CASES[name]
     pristine = tmp_path / "pristine"
     case.make(pristine)

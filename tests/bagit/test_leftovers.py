@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from pressmark.bagit import create, update, validate
+from pressmark.bagit.changes import Event, Stage
 from pressmark.bagit.changes.bag_transaction import is_decided, recover
-from pressmark.bagit.changes.events import Event, Stage
 from pressmark.bagit.fetch.complete import complete
 from pressmark.errors import BagError
 

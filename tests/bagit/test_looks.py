@@ -1,4 +1,4 @@
-"""A file server that fails, for a moment or for good: no name is taken for one that is not there."""
+"""A file server that fails temporarily or permanently: no existing file counts as missing."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_every_look_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case:
 
 
 def blind(patch: pytest.MonkeyPatch, ending: str) -> None:
-    """Let nobody look at names that end so."""
+    """Make access to names with this ending fail."""
     real = os.lstat
 
     def lstat(path: Any, **options: Any) -> os.stat_result:

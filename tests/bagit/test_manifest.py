@@ -233,7 +233,7 @@ def test_what_is_not_normalized(name: str) -> None:
 
 
 def test_names_of_unknown_algorithms() -> None:
-    """An unknown name is no error: a bag that has it is complete, and not valid."""
+    """An unknown algorithm is not an error of the line: its bag can be complete, but not valid."""
     assert official_name("crc64") is None
     assert official_name("") is None
     assert digest_digits("crc64") == 0

@@ -339,7 +339,7 @@ def test_without_pread(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 class Lines(io.RawIOBase):
-    """A manifest of so many lines that nobody holds, of which every byte can be read again."""
+    """A manifest too large for memory, of which every byte can be read again."""
 
     def __init__(self, count: int, line: bytes) -> None:
         self.length = count * len(line)

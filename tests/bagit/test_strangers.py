@@ -12,8 +12,8 @@ import pytest
 
 from pressmark.bagit.bag import create
 from pressmark.bagit.bag_directory import STAGING
+from pressmark.bagit.changes import Event, Stage
 from pressmark.bagit.changes.bag_transaction import BagTransaction
-from pressmark.bagit.changes.events import Event, Stage
 from pressmark.errors import BagError
 from support.users import OTHER, as_user, needs_users, shared_folder
 

@@ -1,4 +1,4 @@
-"""What the versions of BagIt rule differently: each row of the table, with a bag that breaks it, in every version."""
+"""The rules that differ between versions of BagIt: each one with a bag that violates it, in every version."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pressmark.bagit import KINDS, Bag, update, validate
-from pressmark.bagit.versions import RULES, VERSIONS, VersionRule, judge_violation
+from pressmark.bagit.problems import RULES, VERSIONS, VersionRule, judge_violation
 from pressmark.errors import BagInvalidError
 from pressmark.reports import Problem
 from support.implementations import Implementation
@@ -139,7 +139,7 @@ def test_breach(implementation: Implementation, tmp_path: Path, name: str, numbe
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_bag_info(tmp_path: Path, version: Version) -> None:
-    """Up to 0.95 it is package-info.txt that says what a bag is, where that is there."""
+    """Up to 0.95, metadata is in package-info.txt if that file exists."""
     sketch = Sketch(
         version=written(version), info=b"A: new\n", tag_files={b"package-info.txt": b"Packing-Date: 2009-10-14\n"}
     )
@@ -170,7 +170,7 @@ def test_wrong_in_any_version(tmp_path: Path, version: Version, sketch: dict[str
 
 
 def test_a_tag_manifest_that_another_lists(tmp_path: Path) -> None:
-    """Its checksum is verified: in a validation, and before an update writes it anew."""
+    """Its checksum is verified by a validation, and before an update rewrites it."""
     for good in (True, False):
         bag = Sketch(version="0.97", **tag_manifests("0.97")).write(tmp_path / f"{good}")
         if good:
@@ -187,7 +187,7 @@ def test_a_tag_manifest_that_another_lists(tmp_path: Path) -> None:
 
 
 def test_a_manifest_that_is_named_with_the_other_form(tmp_path: Path) -> None:
-    """Which manifest spells a name otherwise is said, where another has it as it is on the disk."""
+    """If only some manifests spell a name differently, the message names them."""
     sketch: dict[str, Any] = {"payload": {"data/\u00e9".encode(): ALPHA}, "info": None}
     other = two_algorithms(sha512=HEX + "  data/e\u0301\n".encode())
     (found,) = validate(Sketch(**sketch, **other).write(tmp_path / "bag")).problems

@@ -58,7 +58,7 @@ def test_the_watch_sees(tmp_path: Path) -> None:
 
 
 def test_order(tmp_path: Path) -> None:
-    """Names come sorted by their octets, directories before what is in them, with the size of files."""
+    """Names are sorted by their bytes, directories precede their content, and files have sizes."""
     make(tmp_path, "b", "a/z", "a/é", "a!", "a.b", "c/d/e", "ü")
     (tmp_path / "empty").mkdir()
     assert found(tmp_path) == ["a/", "a/z", "a/é", "a!", "a.b", "b", "c/", "c/d/", "c/d/e", "empty/", "ü"]
@@ -78,7 +78,7 @@ def test_names_are_octets(tmp_path: Path) -> None:
 
 
 def test_many_names_in_a_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A directory that is too large to be sorted as a whole is given in sorted runs, and clashes are still found."""
+    """A directory too large to be sorted at once is returned in sorted runs, and collisions are still found."""
     monkeypatch.setattr(payload, "TOGETHER", 10)
     make(tmp_path, *(f"d/{number:03}" for number in range(95)), "d/a", "d/A", "d/x/y", "d/X")
     paths = found(tmp_path)
@@ -287,7 +287,7 @@ def test_deep(tmp_path: Path) -> None:
 @posix
 @pytest.mark.skipif(os.name == "posix" and os.geteuid() == 0, reason="root may read everything")
 def test_unreadable_directory(tmp_path: Path) -> None:
-    """A directory that does not open is an error, and the walk goes on."""
+    """A directory that cannot be opened is an error; the walk continues."""
     make(tmp_path, "data/d/x", "data/e")
     (tmp_path / "data" / "d").chmod(0)
     try:
@@ -297,7 +297,7 @@ def test_unreadable_directory(tmp_path: Path) -> None:
 
 
 def test_directory_that_goes_away(tmp_path: Path) -> None:
-    """A directory that somebody removes or exchanges for a link meanwhile is an error, and the walk goes on."""
+    """A directory that is removed or replaced by a link during the walk is an error; the walk continues."""
     make(tmp_path, "bag/data/d/x", "bag/data/e/x", "bag/data/f", "outside/secret")
     paths = []
     with BagDirectory(tmp_path / "bag") as base:

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from pressmark.bagit.bag_info import BagInfo
     from pressmark.bagit.fetch.complete import complete
     from pressmark.bagit.job import ValidateBags
+    from pressmark.bagit.problems import BagReport
     from pressmark.bagit.profile.profile import Profile
-    from pressmark.bagit.report import BagReport
     from pressmark.bagit.validation.validate import validate
 
 __all__ = [
@@ -40,7 +40,7 @@ __all__ = [
 _MODULES = {
     "Bag": "bag",
     "BagInfo": "bag_info",
-    "BagReport": "report",
+    "BagReport": "problems",
     "Profile": "profile.profile",
     "ValidateBags": "job",
     "complete": "fetch.complete",

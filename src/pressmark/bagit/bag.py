@@ -94,7 +94,7 @@ def create(
     :param read: ``parallel``, or ``sequential`` to read one file at a time, for hard disks
     :param ledger: an open ledger for the same algorithms, whose files are not read again; only in place
     :param date: Bagging-Date (default: today)
-    :param on_event: called with the events of :mod:`pressmark.bagit.changes.events`
+    :param on_event: called with the events of :mod:`pressmark.bagit.changes`
     :raises AlgorithmError: an algorithm is unknown or not available
     :raises BagError: the bag cannot be created; nothing was changed
     :raises ValueError: another argument is invalid
@@ -158,13 +158,14 @@ def update(
     :param threads: number of threads; :data:`None` or 0 for one per core
     :param read: ``parallel``, or ``sequential`` for hard disks
     :param ledger: an open ledger for :func:`algorithms_to_read`, whose payload files are not read again
-    :param on_event: called with the events of :mod:`pressmark.bagit.changes.events`
+    :param on_event: called with the events of :mod:`pressmark.bagit.changes`
     :raises AlgorithmError: an algorithm is unknown or not available
     :raises BagInvalidError: the bag does not match its manifests; the report lists the differences; nothing was changed
     :raises BagError: the bag cannot be changed; nothing was changed
     :raises ValueError: another argument is invalid
     """
-    from pressmark.bagit.updating.update import UpdateOptions, update_bag
+    from pressmark.bagit.updating.options import UpdateOptions
+    from pressmark.bagit.updating.update import update_bag
 
     path = bag.path if isinstance(bag, BagTags) else os.fsencode(bag)
     options = UpdateOptions.from_arguments(algorithms, add, drop, info, payload, accept, rewrite, date)

@@ -19,8 +19,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from pressmark.bagit.encodings import UTF8, Line, LineReader, find_charset, undecodable
-from pressmark.bagit.problems import problem
-from pressmark.bagit.versions import applies, judge_violation
+from pressmark.bagit.problems import applies, judge_violation, problem
 from pressmark.errors import quoted
 from pressmark.reports import Problem
 

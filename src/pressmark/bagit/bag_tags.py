@@ -9,15 +9,13 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, Self
 
-from pressmark.bagit import bag_info as infos
-from pressmark.bagit import bagit_txt as declarations
+from pressmark.bagit import bag_info, bagit_txt
 from pressmark.bagit.bag_directory import BagDirectory, BagFiles, open_tag_file
 from pressmark.bagit.bag_info import BagInfo, check_elements
 from pressmark.bagit.bagit_txt import Declaration, read_declaration
 from pressmark.bagit.manifest_format import REGISTERED, bag_name, is_normalized, official_name, split_manifest_name
 from pressmark.bagit.paths import FETCH_TXT, PAYLOAD
-from pressmark.bagit.problems import problem
-from pressmark.bagit.versions import applies, judge_violation
+from pressmark.bagit.problems import applies, judge_violation, problem
 from pressmark.errors import BagError
 from pressmark.reports import Problem
 
@@ -36,7 +34,7 @@ __all__ = [
 # The name of bag-info.txt up to version 0.95.
 PACKAGE_INFO = b"package-info.txt"
 
-_DESCRIBED = (declarations.NAME, infos.NAME, PACKAGE_INFO, FETCH_TXT)
+_DESCRIBED = (bagit_txt.NAME, bag_info.NAME, PACKAGE_INFO, FETCH_TXT)
 
 
 class ManifestFile(NamedTuple):
@@ -71,7 +69,7 @@ class BagTags:
         info: BagInfo,
         manifests: tuple[ManifestFile, ...],
         tag_manifests: tuple[ManifestFile, ...],
-        info_name: bytes = infos.NAME,
+        info_name: bytes = bag_info.NAME,
     ) -> None:
         self.path = path
         self.version, self.encoding = declaration
@@ -152,18 +150,18 @@ def read_tag_files(base: BagFiles, problems: list[Problem]) -> tuple[BagTags, fr
     """
     names = _names(base, problems)
     declaration = Declaration()
-    data = _content(base, declarations.NAME, declarations.DECLARATION_LIMIT, names, problems)
+    data = _content(base, bagit_txt.NAME, bagit_txt.DECLARATION_LIMIT, names, problems)
     if data is not None:
         declaration, found = read_declaration(data)
         problems += found
-    elif declarations.NAME not in names:
-        problems.append(problem("declaration-missing", declarations.NAME))
+    elif bagit_txt.NAME not in names:
+        problems.append(problem("declaration-missing", bagit_txt.NAME))
     of_old = PACKAGE_INFO in names and not applies("bag-info", declaration.version)
-    info_name = PACKAGE_INFO if of_old else infos.NAME
+    info_name = PACKAGE_INFO if of_old else bag_info.NAME
     info = BagInfo(encoding=declaration.encoding)
-    data = _content(base, info_name, infos.INFO_LIMIT, names, problems)
-    if data is not None and len(data) > infos.INFO_LIMIT:
-        message = f"larger than {infos.INFO_LIMIT} bytes; not read"
+    data = _content(base, info_name, bag_info.INFO_LIMIT, names, problems)
+    if data is not None and len(data) > bag_info.INFO_LIMIT:
+        message = f"larger than {bag_info.INFO_LIMIT} bytes; not read"
         problems.append(problem("info-too-long", info_name, message))
     elif data is not None:
         info, found = BagInfo.parse(data, declaration.encoding, declaration.version, name=info_name)

@@ -11,8 +11,7 @@ import re
 from typing import NamedTuple
 
 from pressmark.bagit.encodings import UTF8, Line, LineReader, find_charset
-from pressmark.bagit.problems import problem
-from pressmark.bagit.versions import VERSIONS
+from pressmark.bagit.problems import VERSIONS, problem
 from pressmark.errors import quoted
 from pressmark.reports import Problem
 

@@ -15,8 +15,7 @@ from typing import BinaryIO, NamedTuple
 from pressmark.bagit.encodings import UTF8, Charset, Line, LineReader, find_charset, line_location, undecodable
 from pressmark.bagit.manifest_format import official_name
 from pressmark.bagit.paths import BELOW_PAYLOAD, PAYLOAD, canonical, decode_path, has_raw_percent, why_unsafe
-from pressmark.bagit.problems import problem
-from pressmark.bagit.versions import applies, judge_violation
+from pressmark.bagit.problems import applies, judge_violation, problem
 from pressmark.errors import quoted
 from pressmark.fixity.algorithms import ALGORITHMS
 from pressmark.reports import SEVERITIES, Problem

@@ -34,8 +34,7 @@ from pressmark._kernels.tables import LineStatus
 from pressmark.bagit.encodings import LINE_LIMIT, UTF8, Line, LineReader, find_charset, line_location
 from pressmark.bagit.manifest import PATH_LIMIT, ManifestEntry, ManifestForm, unescaped
 from pressmark.bagit.paths import BELOW_PAYLOAD, collision_key, decode_path, encode_path, normal_key, possible_paths
-from pressmark.bagit.problems import problem
-from pressmark.bagit.versions import judge_violation
+from pressmark.bagit.problems import judge_violation, problem
 from pressmark.errors import BagError
 from pressmark.reports import Problem
 

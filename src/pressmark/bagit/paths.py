@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from pressmark.bagit.versions import RULES, VERSIONS, applies
+from pressmark.bagit.problems import RULES, VERSIONS, applies
 
 __all__ = [
     "BELOW_PAYLOAD",

@@ -1,13 +1,25 @@
-"""All kinds of problems of bags: a stable word, a default severity, and the section of the specification.
+"""Problems of bags: their kinds, the rules of each version of BagIt, and the report that holds problems.
 
-The specification is the BagIt File Packaging Format 1.0 (draft-kunze-bagit-17).
+A kind has a stable word, a default severity, and the section of the specification.
+
+The specification is the BagIt File Packaging Format 1.0 (draft-kunze-bagit-17). A bag is checked by the rules of its
+own version. The rules that older versions do not have are listed below; all others are the same in all versions, or
+left open by older ones.
+
+>>> applies("tag-manifest-complete", (1, 0)), applies("tag-manifest-complete", (0, 97))
+(True, False)
 """
 
 from __future__ import annotations
 
-from pressmark.reports import ERROR, WARNING, Kind, Kinds
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
-__all__ = ["KINDS", "problem"]
+from pressmark.reports import ERROR, WARNING, Kind, Kinds, Problem, Report
+
+__all__ = ["KEEP", "KINDS", "RULES", "VERSIONS", "BagReport", "VersionRule", "applies", "judge_violation", "problem"]
 
 KINDS = Kinds(
     {
@@ -147,3 +159,187 @@ KINDS = Kinds(
 
 #: Creates a problem of one of these kinds; paths are relative to the base directory of the bag.
 problem = KINDS.problem
+
+
+# --- versions ---------------------------------------------------------------------------------------------------------
+
+#: All published versions, in order.
+VERSIONS = ((0, 93), (0, 94), (0, 95), (0, 96), (0, 97), (1, 0))
+
+
+class VersionRule(NamedTuple):
+    """A rule that some versions do not have.
+
+    :ivar since: the first version with the rule
+    :ivar words: the rule
+    :ivar before: what older versions say
+    :ivar kinds: kinds of problems of a bag that violates the rule
+    :ivar severity: of these problems in older versions; :data:`None` if older versions have no such problem
+    """
+
+    since: tuple[int, int]
+    words: str
+    before: str
+    kinds: tuple[str, ...]
+    severity: str | None = None
+
+
+RULES = {
+    "bag-info": VersionRule(
+        (0, 96),
+        "Bag metadata is in bag-info.txt.",
+        "Bag metadata is in package-info.txt; a bag without that file may have bag-info.txt.",
+        (),
+    ),
+    "percent-encoded": VersionRule(
+        (1, 0),
+        "In paths of manifests and of fetch.txt, CR, LF and % are percent-encoded.",
+        "Only CR and LF are percent-encoded; a percent sign is literal.",
+        ("percent-raw",),
+    ),
+    "listed-everywhere": VersionRule(
+        (1, 0),
+        "Every payload file, and every file that fetch.txt lists, is listed in every payload manifest.",
+        "Every such file is listed in at least one payload manifest.",
+        ("file-not-everywhere", "fetch-unlisted"),
+    ),
+    "listed-once": VersionRule(
+        (1, 0),
+        "A manifest lists a file once.",
+        "A file may be listed again with the same checksum; with another checksum it is an error.",
+        ("path-duplicate",),
+        WARNING,
+    ),
+    "tag-manifest-complete": VersionRule(
+        (1, 0),
+        "Every tag manifest lists every payload manifest.",
+        "A tag manifest lists any tag files.",
+        ("tag-manifest-omission",),
+    ),
+    "tag-manifests-unlisted": VersionRule(
+        (1, 0),
+        "No tag manifest lists a tag manifest.",
+        "A tag manifest may list another one; its checksum is verified.",
+        ("tag-manifest-itself",),
+    ),
+    "tag-manifests-alike": VersionRule(
+        (1, 0),
+        "Tag manifests list the same files, with the algorithms of the payload manifests.",
+        "Tag manifests are independent of each other and of payload manifests.",
+        ("tag-manifests-differ", "tag-manifest-algorithms"),
+    ),
+    "algorithms-registered": VersionRule(
+        (1, 0),
+        "Algorithms are in the IANA registry of named information hash algorithms.",
+        "No registry is defined.",
+        ("algorithm-unregistered",),
+    ),
+    "labels-tight": VersionRule(
+        (1, 0),
+        "In bag-info.txt a label is followed by a colon and one space.",
+        "Any number of spaces is allowed before and after the colon.",
+        ("info-whitespace",),
+    ),
+    "oxum-once": VersionRule(
+        (1, 0),
+        "Payload-Oxum occurs once.",
+        "Every element may be repeated; each Payload-Oxum is checked.",
+        ("oxum-repeated",),
+        WARNING,
+    ),
+    "elements-once": VersionRule(
+        (1, 0),
+        "Bagging-Date, Bag-Size, Bag-Group-Identifier and Bag-Count occur once; Bag-Count not alone.",
+        "Every element may be repeated, and none requires another.",
+        ("element-repeated", "element-alone"),
+    ),
+}
+
+
+def applies(rule: str, version: tuple[int, int]) -> bool:
+    """Return whether a rule of :data:`RULES` applies to bags of a version."""
+    return version >= RULES[rule].since
+
+
+def judge_violation(rule: str, version: tuple[int, int], found: Problem) -> list[Problem]:
+    """Return the problem of a violated rule with its severity in the bag's version; empty if that version allows it."""
+    if applies(rule, version):
+        return [found]
+    severity = RULES[rule].severity
+    return [found._replace(severity=severity)] if severity is not None else []
+
+
+# --- the report -------------------------------------------------------------------------------------------------------
+
+# At about half a kilobyte each.
+KEEP = 100_000
+
+_MISSING = frozenset(("file-missing", "file-not-fetched"))
+_CHANGED = frozenset(("checksum-mismatch", "file-changing"))
+_UNTRACKED = frozenset(("file-unlisted",))
+
+
+@dataclass
+class BagReport(Report):
+    """The problems that a validation found. Beyond :attr:`keep` problems, only their number of each kind is kept.
+
+    :ivar level: thoroughness: ``oxum``, ``complete`` or ``full``; only a full validation can call a bag valid
+    :ivar keep: maximum number of problems to keep
+    :ivar tally: number of problems by kind and severity
+    """
+
+    level: str = "full"
+    keep: int = KEEP
+    tally: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    @property
+    def ok(self) -> bool:
+        """Whether there are no errors."""
+        return self._errors() == 0
+
+    @property
+    def missing(self) -> list[bytes]:
+        """Files that a manifest lists and that do not exist."""
+        return list(self._paths(_MISSING))
+
+    @property
+    def changed(self) -> list[bytes]:
+        """Files with a wrong checksum."""
+        return list(self._paths(_CHANGED))
+
+    @property
+    def untracked(self) -> list[bytes]:
+        """Payload files that no manifest lists."""
+        return list(self._paths(_UNTRACKED))
+
+    def add(self, problems: Iterable[Problem]) -> None:
+        """Count problems, and keep them up to the limit."""
+        for found in problems:
+            self.tally[found.kind, found.severity] += 1
+            if len(self.problems) < self.keep:
+                self.problems.append(found)
+
+    def summary(self) -> dict[str, Any]:
+        """Return the summary of a report as JSON values; ``omitted`` is the number of problems that were not kept."""
+        errors, total = self._errors(), self.tally.total()
+        kinds: Counter[str] = Counter()
+        for (kind, _), number in self.tally.items():
+            kinds[kind] += number
+        return {
+            "ok": self.ok,
+            "errors": errors,
+            "warnings": total - errors,
+            "missing": sum(kinds[kind] for kind in _MISSING),
+            "changed": sum(kinds[kind] for kind in _CHANGED),
+            "untracked": sum(kinds[kind] for kind in _UNTRACKED),
+            "kinds": dict(sorted((+kinds).items())),
+            "omitted": total - len(self.problems),
+            **self.counts,
+        }
+
+    def _errors(self) -> int:
+        return sum(number for (_, severity), number in self.tally.items() if severity == ERROR)
+
+    def _paths(self, kinds: frozenset[str]) -> Iterator[bytes]:
+        # A file can have several wrong checksums.
+        return iter(dict.fromkeys(found.path for found in self.problems if found.kind in kinds))

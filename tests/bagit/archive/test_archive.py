@@ -365,7 +365,7 @@ def test_flipped_bits(tmp_path: Path, bag: Path, ending: str) -> None:
 
 @pytest.mark.parametrize("ending", ["tar.gz", "tar.bz2", "tar.xz"])
 def test_the_trailer_counts(tmp_path: Path, bag: Path, ending: str) -> None:
-    """Its checksum, each of its bits, and whether it is there."""
+    """Its checksum, each of its bits, and its absence."""
     archive = pack(bag, tmp_path / f"x.{ending}")
     whole = archive.read_bytes()
     touched(archive, whole[:-8] + bytes(255 - byte for byte in whole[-8:]))

@@ -1,4 +1,4 @@
-"""All or nothing: cut at every step, a change was never made, or is made by whoever comes next."""
+"""All or nothing: interrupted at any step, a change is not made, or the next run finishes it."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ Change = tuple[Callable[[bytes], None], dict[bytes, bytes]]
 
 
 def test_a_change(tmp_path: Path, change: Change) -> None:
-    """It is made, and leaves nothing behind."""
+    """The change is made, and no other files remain."""
     base = folder(tmp_path / "b")
     make, after = change
     make(base)
@@ -90,7 +90,7 @@ def test_a_change(tmp_path: Path, change: Change) -> None:
 
 
 def test_names_that_cannot_be_looked_at(tmp_path: Path, change: Change, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whichever look fails, nothing is taken for moved that was not: the change is refused, or made whole."""
+    """Whichever access fails, no file counts as moved that was not: the change is refused, or made completely."""
     make, after = change
     real, looks, failing = os.lstat, 0, 0
 
@@ -159,7 +159,7 @@ def steps(monkeypatch: pytest.MonkeyPatch, stop: int, error: BaseException) -> I
 
 @pytest.mark.usefixtures("_unlocked")
 def test_killed_at_every_step(tmp_path: Path, change: Change, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whichever call is the last of the process, the next finds all as it was or finishes, and loses nothing."""
+    """Whichever call is the last of the process: the next run finds no change or finishes it; no file is lost."""
     make, after = change
     finished = 0
     for stop in range(200):
@@ -201,7 +201,7 @@ def _unlocked(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("_unlocked")
 @pytest.mark.parametrize("first", range(14, 30, 3))
 def test_killed_while_recovering(tmp_path: Path, change: Change, monkeypatch: pytest.MonkeyPatch, first: int) -> None:
-    """However often the process that finishes a change is stopped, the next goes on."""
+    """However often the process that finishes a change is killed, the next one continues."""
     make, after = change
     base = folder(tmp_path / "b")
     for stop in (first, *range(100)):
@@ -223,7 +223,7 @@ def test_killed_while_recovering(tmp_path: Path, change: Change, monkeypatch: py
 
 @pytest.mark.parametrize("number", range(1, 14))
 def test_a_move_that_fails(tmp_path: Path, change: Change, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
-    """What the operating system refuses once is undone at once; the words say what and that nothing was changed."""
+    """A failed move is reversed at once; the message names the failure, and states that nothing was changed."""
     make, after = change
     base = folder(tmp_path / "b")
     count = 0
@@ -247,7 +247,7 @@ def test_a_move_that_fails(tmp_path: Path, change: Change, monkeypatch: pytest.M
 
 
 def test_undoing_that_fails(tmp_path: Path, change: Change, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the file system fails for good, and not even undoing goes, the next run finishes or undoes."""
+    """If the file system fails permanently, so that undoing fails too, the next run finishes or undoes the change."""
     make, after = change
     for stop in range(60):
         base = folder(tmp_path / str(stop))
@@ -261,7 +261,7 @@ def test_undoing_that_fails(tmp_path: Path, change: Change, monkeypatch: pytest.
 
 
 def test_what_comes_in_between(tmp_path: Path) -> None:
-    """What the caller says between moving out and moving in undoes the change."""
+    """An exception between moving out and moving in undoes the change."""
     base = folder(tmp_path / "b")
 
     def no() -> None:
@@ -274,7 +274,7 @@ def test_what_comes_in_between(tmp_path: Path) -> None:
 
 
 def test_in_the_way(tmp_path: Path) -> None:
-    """A name that somebody made meanwhile is not overwritten, neither in the run nor by whoever finishes it."""
+    """A file that appears during the change is not overwritten, neither by this run nor by the next."""
     base = folder(tmp_path / "b")
 
     def intrude() -> None:
@@ -307,7 +307,7 @@ def test_in_the_way(tmp_path: Path) -> None:
 
 
 def test_two_runs(tmp_path: Path) -> None:
-    """While one is at work another is refused, in this process and from another."""
+    """A second run is refused, in this process and in another."""
     base = folder(tmp_path / "b")
     code = (
         "import sys\n"
@@ -327,7 +327,7 @@ def test_two_runs(tmp_path: Path) -> None:
 
 
 def test_other_things_of_that_name(tmp_path: Path) -> None:
-    """A file, or a link, that is called like the hidden directory is left alone."""
+    """A file or link with the name of the hidden directory is not changed."""
     base = folder(tmp_path / "b")
     (tmp_path / "elsewhere").mkdir()
     for make in (lambda path: path.write_bytes(b"mine"), lambda path: path.symlink_to(tmp_path / "elsewhere")):
@@ -353,7 +353,7 @@ def test_other_things_of_that_name(tmp_path: Path) -> None:
     ],
 )
 def test_strange_journals(tmp_path: Path, journal: bytes, reason: str) -> None:
-    """A journal that cannot be read is refused, and nothing is touched."""
+    """An unreadable journal is refused, and no file is changed."""
     base = folder(tmp_path / "b")
     staging = tmp_path / "b" / os.fsdecode(STAGING)
     staging.mkdir()
@@ -366,7 +366,7 @@ def test_strange_journals(tmp_path: Path, journal: bytes, reason: str) -> None:
 
 
 def test_journals_lead_nowhere_else(tmp_path: Path) -> None:
-    """A journal that somebody made up to move files out of the bag is refused."""
+    """A forged journal cannot move files out of the bag."""
     base = folder(tmp_path / "b")
     (tmp_path / "secret").write_bytes(b"s")
     staging = tmp_path / "b" / os.fsdecode(STAGING)
@@ -398,7 +398,7 @@ def test_journals_lead_nowhere_else(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write everywhere")
 def test_not_writable(tmp_path: Path) -> None:
-    """A directory that must not be written to is named."""
+    """A directory without write permission is named in the error."""
     base = folder(tmp_path / "b")
     os.chmod(base, 0o500)
     with pytest.raises(BagError, match="Permission denied"):

@@ -22,8 +22,8 @@ import pytest
 from fixity.conftest import environment
 from pressmark.bagit.bag import create
 from pressmark.bagit.bag_directory import STAGING
+from pressmark.bagit.changes import Event, Notice, Stage
 from pressmark.bagit.changes.bag_transaction import BagTransaction
-from pressmark.bagit.changes.events import Event, Notice, Stage
 from pressmark.bagit.creation.tag_writer import bag_size
 from pressmark.bagit.validation.validate import validate
 from pressmark.errors import AlgorithmError, BagError
@@ -148,7 +148,7 @@ def test_deep_directories(way: Callable[..., Path], tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_every_algorithm(tmp_path: Path, algorithm: str) -> None:
-    """Each is there under its name in BagIt, in place and elsewhere the same."""
+    """Each manifest has the algorithm's name in BagIt, in place and elsewhere."""
     source = make(tmp_path / "s")
     bags = [create(source, place, algorithm, date=DAY) for place in (tmp_path / "t", None)]
     trees = [tree(Path(os.fsdecode(bag.path))) for bag in bags]
@@ -555,7 +555,7 @@ def test_sources_of_one_name(tmp_path: Path) -> None:
 
 
 def test_a_destination_without_a_name(tmp_path: Path) -> None:
-    """It is not taken for the working directory, which is there already."""
+    """An empty destination is not the working directory."""
     with pytest.raises(BagError, match=r"^'': destination is empty"):
         create(make(tmp_path / "s"), "")
 

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from pressmark.bagit.bag import Bag
-from pressmark.bagit.changes.events import Stage
+from pressmark.bagit.changes import Stage
 from pressmark.bagit.fetch import download as downloads
 from pressmark.bagit.fetch import download_directory
 from pressmark.bagit.fetch.complete import complete
@@ -81,7 +81,7 @@ def assert_clean(bag: Path) -> None:
 
 
 def test_what_is_missing_is_fetched(server: Server, tmp_path: Path) -> None:
-    """Every file is there afterwards, fetch.txt is as it was, nothing is left over, and nothing is asked for again."""
+    """All files exist afterwards, fetch.txt is unchanged, nothing is left over, and a second call downloads nothing."""
     bag = holey(tmp_path / "bag", server)
     before = tree(bag)
     report = finish(bag)
@@ -287,7 +287,7 @@ def test_what_comes_in_the_way_meanwhile(server: Server, tmp_path: Path, when: s
 
 
 def test_every_payload_manifest_must_list_it(server: Server, tmp_path: Path) -> None:
-    """From 1.0 on a file must be in all payload manifests, before that in one; in none, it is not asked for."""
+    """Since 1.0 all payload manifests must list a file, before that one; others are not downloaded."""
     bodies = {b"data/both": b"both", b"data/one": b"one", b"data/none": b"none"}
     md5 = b"".join(b"%b  %b\n" % (digest(bodies[path], "md5").encode(), path) for path in (b"data/both",))
     sha = b"".join(
@@ -373,7 +373,7 @@ def test_secure_by_default(server: Server, tmp_path: Path) -> None:
 
 
 def test_what_is_there_is_left_alone(server: Server, tmp_path: Path) -> None:
-    """A file that is there is not asked for; another length than fetch.txt's is a warning."""
+    """A present file is not downloaded; a length that differs from fetch.txt is a warning."""
     bag = holey(tmp_path / "bag", server)
     (bag / "data/0").mkdir()
     (bag / "data/0/file").write_bytes(b"mine")

@@ -82,7 +82,7 @@ def left(folder: Path) -> dict[str, int]:
 @pytest.mark.parametrize("body", [b"", b"a", BODY, LARGE], ids=len)
 @pytest.mark.parametrize("known", [True, False])
 def test_a_file_comes_whole(server: Server, tmp_path: Path, body: bytes, known: bool) -> None:
-    """A file is there afterwards, with its digests, whether or not its length was known."""
+    """The file is downloaded, with its digests, whether or not its length is known."""
     url = server.answer("/file", whole(body))
     found = fetch(tmp_path, url, body, length=len(body) if known else None)
     assert found == Download(None, "", len(body), digests(body))
@@ -286,7 +286,7 @@ def test_the_connection_goes_to_the_address_that_was_looked_at(
 
 
 def test_the_next_address_is_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: Server) -> None:
-    """Where a name has several addresses and nobody answers at the first, the others are tried."""
+    """If the first of several addresses does not respond, the others are tried."""
     server.answer("/file", whole(BODY))
     resolving(monkeypatch, bag=[["127.0.0.2", "127.0.0.1"]])
     assert fetch(tmp_path, server.url(host="bag.example"), retries=0).kind is None
@@ -301,7 +301,7 @@ def test_nobody_answers(tmp_path: Path, server: Server) -> None:
 
 
 def test_an_unknown_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A name that nobody knows is a failure, at once."""
+    """An unknown host fails immediately."""
 
     def resolve(*_arguments: Any) -> list[str]:
         raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
@@ -363,7 +363,7 @@ def test_redirections_end(tmp_path: Path, server: Server) -> None:
 
 
 def test_credentials_stay_with_their_origin(tmp_path: Path, server: Server) -> None:
-    """User and password of a URL are sent to its origin only, and shown to nobody."""
+    """User and password of a URL are sent to its origin only, and never shown."""
     with serving("127.0.0.2") as other:
         server.answer("/a", redirect("/b"))
         server.answer("/b", redirect(other.url("/c")))
@@ -406,7 +406,7 @@ def test_no_more_is_taken_than_was_announced(tmp_path: Path, server: Server, ann
 
 
 def test_what_has_no_length_may_have_a_maximum(tmp_path: Path, server: Server) -> None:
-    """The maximum is for files of which nobody said how long they are, and only for them."""
+    """The maximum applies only to files of unknown length."""
     url = server.answer("/file", drip(1 << 16, 0))
     assert fetch(tmp_path, url, length=None, maximum=1 << 18).kind == "too-long"
     url = server.answer("/file", whole(BODY))
@@ -431,7 +431,7 @@ def test_another_file_is_a_mismatch(tmp_path: Path, server: Server) -> None:
 
 
 def test_nothing_is_decompressed(tmp_path: Path, server: Server) -> None:
-    """Bytes are taken as they are: a compressed answer that nobody asked for is another file; a .gz file is right."""
+    """Content is never decompressed: an unrequested compressed response is another file; a .gz file is correct."""
     packed = gzip.compress(BODY, mtime=0)
     url = server.answer("/file", whole(packed, Content_Encoding="gzip"))
     found = fetch(tmp_path, url, length=None)
@@ -630,7 +630,7 @@ def test_dripping_is_a_failure(tmp_path: Path, server: Server) -> None:
     ids=["continue", "header", "chunk", "trailer"],
 )
 def test_what_never_ends_is_a_failure(tmp_path: Path, server: Server, begin: bytes, piece: bytes) -> None:
-    """An answer that goes on for ever beside its body is ended, though something comes all the time."""
+    """An endless response outside its body is cancelled, although data keeps arriving."""
 
     def answer(handler: Handler) -> None:
         handler.wfile.write(begin)
@@ -780,7 +780,7 @@ def test_a_full_disk_is_said(tmp_path: Path, server: Server, monkeypatch: pytest
 
 
 def test_files_where_they_are_allowed(tmp_path: Path) -> None:
-    """A file: URL is copied where that is allowed, as far as it is a regular file, and no longer than it may be."""
+    """A file: URL is copied if allowed, if it is a regular file, and up to the limit."""
     source = tmp_path / "a b%"
     source.write_bytes(BODY)
     url = source.as_uri()

@@ -63,7 +63,7 @@ def kinds(problems: list[Problem]) -> list[tuple[str, bytes]]:
 
 
 def test_a_profile_is_read(tmp_path: Path) -> None:
-    """Everything that a profile says is there, and what it leaves out has its default."""
+    """All values of a profile are read, and omitted ones have defaults."""
     content = SMALL | {
         "Bag-Info": {
             "Contact-Name": {"required": True, "repeatable": False, "values": ["Ada"], "description": "Who"},

@@ -1,4 +1,4 @@
-"""Changing bags: what they say is verified first, and what is not changed stays as it is."""
+"""Updating bags: they are verified first, and unchanged parts are kept."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ import pytest
 from pressmark.bagit import bag_directory as base_module
 from pressmark.bagit.bag import Bag, create, update
 from pressmark.bagit.bag_directory import BagDirectory
+from pressmark.bagit.changes import Event, Notice, Stage
 from pressmark.bagit.changes.bag_transaction import BagTransaction
-from pressmark.bagit.changes.events import Event, Notice, Stage
 from pressmark.bagit.updating.update import algorithms_to_read
 from pressmark.bagit.validation.validate import validate
 from pressmark.errors import AlgorithmError, BagError, BagInvalidError
@@ -30,7 +30,7 @@ DAY = datetime.date(2026, 11, 21)
 
 
 def sketched(folder: Path, **parts: Any) -> Path:
-    """Write a bag that is valid as it is, apart from what ``parts`` say."""
+    """Write a bag that is valid except for ``parts``."""
     return Sketch(**parts).write(folder)
 
 
@@ -54,7 +54,7 @@ def kinds(error: BagError) -> list[tuple[str, bytes]]:
 
 
 def test_a_manifest_that_cannot_be_read(tmp_path: Path) -> None:
-    """Nobody knows what it lists: no file is told of as added, and nobody is told to accept that."""
+    """Its content is unknown: no file is reported as added, and no advice to accept is given."""
     bag = sketched(tmp_path / "b")
     (bag / "manifest-sha512.txt").unlink()
     (bag / "manifest-sha512.txt").mkdir()
@@ -90,7 +90,7 @@ def test_metadata_of_an_older_bag(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("name", "listed"), [("a%25b", "a%25b"), ("é", unicodedata.normalize("NFD", "é"))])
 def test_tag_files_under_another_spelling(tmp_path: Path, name: str, listed: str) -> None:
-    """A tag file that validation finds under another spelling is found here as well, verified, and listed as it is."""
+    """A tag file listed under another spelling is found, verified, and listed under its own name."""
     bag = sketched(tmp_path / "b", tag_files={os.fsencode(name): b"x"})
     manifest = bag / "tagmanifest-sha512.txt"
     written = f"  {name.replace('%', '%25')}\n".encode()
@@ -149,7 +149,7 @@ def test_dropping_an_algorithm(tmp_path: Path) -> None:
 
 
 def test_algorithms_that_are_not_known(tmp_path: Path) -> None:
-    """A manifest that nobody here can verify is not renewed; it can be dropped."""
+    """A manifest that cannot be verified is not rewritten; it can be dropped."""
     bag = sketched(tmp_path / "b")
     (bag / "manifest-k12.txt").write_bytes(b"00  data/a.txt\n00  data/b/c.txt\n")
     rewrite_tag_manifest(bag)
@@ -162,7 +162,7 @@ def test_algorithms_that_are_not_known(tmp_path: Path) -> None:
 
 
 def test_which_algorithms_are_read(tmp_path: Path) -> None:
-    """Old ones first, then new ones; whoever has a ledger needs to know."""
+    """Old algorithms first, then new ones; a ledger needs both."""
     bag = Bag.open(sketched(tmp_path / "b", algorithms=["sha512", "md5"]))
     assert algorithms_to_read(bag) == ("md5", "sha512")
     assert algorithms_to_read(bag, drop="md5") == ("md5", "sha512")
@@ -223,7 +223,7 @@ def test_payload_that_was_changed(implementation: Implementation, tmp_path: Path
 
 
 def test_payload_that_cannot_be_taken_over(tmp_path: Path) -> None:
-    """New files have to be such as a bag can hold."""
+    """New files must be allowed in a bag."""
     bag = sketched(tmp_path / "b")
     path = os.path.join(os.fsencode(bag), b"data/\xff")
     with open(path, "wb"):
@@ -338,7 +338,7 @@ def test_manifests_that_are_fine_are_left_alone(tmp_path: Path) -> None:
 
 
 def test_names_in_another_normalization(tmp_path: Path) -> None:
-    """A file whose name came back in another form is verified, and stays listed as it is."""
+    """A file whose name has another normalization is verified, and its manifest entry is kept."""
     name = "data/" + unicodedata.normalize("NFC", "é")
     bag = sketched(tmp_path / "b", payload={name.encode(): b"1", b"data/x": b"2"}, info=None)
     os.rename(bag / name, bag / unicodedata.normalize("NFD", name))
@@ -463,7 +463,7 @@ def test_files_that_are_not_fetched_yet(tmp_path: Path) -> None:
 
 
 def test_elements(tmp_path: Path) -> None:
-    """Elements are set in their place, removed, and repeated; bytes that nobody changes stay."""
+    """Elements are set in place, removed, and repeated; unchanged bytes are kept."""
     info = b"B:\tkept \r\nContact-Name: old\r\nA: 1\r\nA: 2\r\nLong: one\r\n  two\r\nPayload-Oxum: 20.2\r\n"
     bag = sketched(tmp_path / "b", info=info)
     update(bag, info={"contact-name": "new", "A": None, "C": ["x", "y"]}, payload=False)
@@ -566,7 +566,7 @@ def test_two_runs(tmp_path: Path) -> None:
 
 
 def test_an_interrupted_update(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In between it is no bag; the same call finishes, another finishes that and then does its own."""
+    """An interrupted update leaves no bag; the same call finishes it, another call finishes it first."""
 
     class Killed(BaseException):
         pass

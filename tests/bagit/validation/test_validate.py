@@ -1,4 +1,4 @@
-"""Validation of bags that somebody wants to hurt us with, of bags on bad disks, and how a long validation goes on."""
+"""Validation of malicious bags and of bags on bad disks, and resuming a long validation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 from fixity.conftest import environment
 from pressmark.bagit import Bag, validate
-from pressmark.bagit.report import BagReport
+from pressmark.bagit.problems import BagReport
 from pressmark.bagit.validation.validate import LEVELS
 from pressmark.errors import BagError, LedgerError
 from pressmark.fixity import Finished, Ledger, Progress
@@ -100,7 +100,7 @@ def test_valid(implementation: Implementation, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("read", ["parallel", "sequential"])
 def test_everything_in_one_run(implementation: Implementation, tmp_path: Path, read: str) -> None:
-    """No stage hides another: all that is wrong with a bag is in one report, and said as it is found."""
+    """No stage hides another: one report contains all problems of a bag, and each is reported when it is found."""
     bag = Sketch(
         declaration=b"",
         info=b"Payload-Oxum: 1.1\nnonsense\n",
@@ -204,7 +204,7 @@ def test_lenient(tmp_path: Path) -> None:
 
 
 def test_unknown_algorithm(tmp_path: Path) -> None:
-    """A manifest that nobody can verify makes a bag invalid, and complete with a warning; its paths count."""
+    """A manifest with an unknown algorithm makes a bag invalid, or complete with a warning; its paths count."""
     other = b"".join(b"00  %b\n" % path for path in (*PAYLOAD, b"data/missing"))
     bag = Sketch(manifests={"manifest-tiger.txt": other}, tag_algorithms=[]).write(tmp_path / "bag")
     for level, severity in (("full", "error"), ("complete", "warning")):
@@ -449,7 +449,7 @@ TAG_FILES = ("bagit.txt", "manifest-sha512.txt", "tagmanifest-sha512.txt", "bag-
 
 @pytest.mark.parametrize("name", TAG_FILES)
 def test_a_directory_in_the_place_of_a_tag_file(tmp_path: Path, name: str) -> None:
-    """What nobody can read says nothing: a bag whose manifest is a directory has no checksums, and is not valid."""
+    """A bag whose manifest is a directory has no checksums, and is not valid."""
     bag = good(tmp_path)
     (bag / name).unlink(missing_ok=True)
     (bag / name).mkdir()

@@ -21,8 +21,7 @@ from pressmark.bagit.archive.table import ArchivedBag, MemberTable, Node
 from pressmark.bagit.bag_tags import is_described
 from pressmark.bagit.manifest_format import official_name, split_manifest_name
 from pressmark.bagit.paths import PAYLOAD
-from pressmark.bagit.problems import problem
-from pressmark.bagit.report import KEEP, BagReport
+from pressmark.bagit.problems import KEEP, BagReport, problem
 from pressmark.bagit.validation.payload import FileMatcher, Match
 from pressmark.bagit.validation.tag_files import ReportProblems, TagFiles
 from pressmark.bagit.validation.validate import LEVELS, check_files, compare_digests
@@ -317,7 +316,7 @@ class _Verifier:
         node = self._bag.file(match.path if match.real is None else match.real)
         digests = {} if node is None else self._members.digests(node)
         if node is None or any(name in known and name not in digests for name in match.digests):
-            # Nothing may pass for right because nobody looked.
+            # A missing digest must not count as a match.
             message = "it was not read; report this as a defect"
             return Outcome(match.path, None, None, None, None, "io-error", message)
         return Outcome(match.path, digests, node.size, None, None)

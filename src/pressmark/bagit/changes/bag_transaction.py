@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from pressmark.bagit.bag_directory import STAGING
-from pressmark.bagit.changes.refusals import enter_staging, refusing
+from pressmark.bagit.changes import enter_staging, refusing
 from pressmark.errors import BagError
 from pressmark.fs import transaction
 from pressmark.fs.durable import exists

@@ -1,1 +1,1 @@
-"""Create bags: of a directory where it is, or of files copied to another place."""
+"""Create bags: of a directory in place, or of copied files."""

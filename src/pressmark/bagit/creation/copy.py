@@ -23,8 +23,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from pressmark.bagit.bag_directory import STAGING, BagDirectory
-from pressmark.bagit.changes.events import Stage
-from pressmark.bagit.changes.refusals import enter_staging, refusing
+from pressmark.bagit.changes import Stage, enter_staging, refusing
 from pressmark.bagit.creation.options import CreateOptions
 from pressmark.bagit.creation.preflight import (
     ChangeDetector,

@@ -12,9 +12,8 @@ from collections import deque
 from collections.abc import Iterator
 
 from pressmark.bagit.bag_directory import STAGING, BagDirectory
+from pressmark.bagit.changes import RUN_AGAIN, Stage, refusing
 from pressmark.bagit.changes.bag_transaction import BagTransaction, is_decided, recover
-from pressmark.bagit.changes.events import Stage
-from pressmark.bagit.changes.refusals import RUN_AGAIN, refusing
 from pressmark.bagit.creation.options import CreateOptions
 from pressmark.bagit.creation.preflight import (
     CHANGED_MEANWHILE,

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from pressmark.bagit.bag_directory import STAGING
 from pressmark.bagit.bag_info import BagInfo
-from pressmark.bagit.changes.refusals import refusing
+from pressmark.bagit.changes import refusing
 from pressmark.bagit.paths import FETCH_TXT, PAYLOAD, canonical, normal_key, why_unsafe
 from pressmark.errors import BagError
 from pressmark.fixity.algorithms import algorithm_names

@@ -7,8 +7,7 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator
 
 from pressmark.bagit.bag_directory import STAGING, BagDirectory
-from pressmark.bagit.changes.events import Event, Notice
-from pressmark.bagit.changes.refusals import RUN_AGAIN, refusing
+from pressmark.bagit.changes import RUN_AGAIN, Event, Notice, refusing
 from pressmark.bagit.creation.tag_writer import ManifestWriter
 from pressmark.bagit.paths import PAYLOAD, normal_key, why_unsafe
 from pressmark.bagit.problems import problem
@@ -66,9 +65,9 @@ class Preflight:
         self._on_event(Notice(found._replace(severity="warning")))
 
     def raise_if_refused(self, source: bytes) -> None:
-        """Raise if there are problems that prevent the bag.
+        """Raise an error about the problems that prevent the bag, if there are any.
 
-        :raises BagError: there are
+        :raises BagError: the bag cannot be created
         """
         if self.refused:
             more = f"; and {self.refused - NAMED} more" if self.refused > NAMED else ""

@@ -24,17 +24,14 @@ from typing import BinaryIO, NamedTuple
 
 from pressmark.bagit.bag_directory import STAGING, BagDirectory, open_tag_file
 from pressmark.bagit.bag_tags import BagTags
+from pressmark.bagit.changes import Event, Stage, refusing
 from pressmark.bagit.changes.bag_transaction import BagTransaction
-from pressmark.bagit.changes.events import Event, Stage
-from pressmark.bagit.changes.refusals import refusing
 from pressmark.bagit.fetch.download import NO_SPACE, Download, Downloader, DownloadPolicy
 from pressmark.bagit.fetch.download_directory import DownloadDirectory
 from pressmark.bagit.fetch.fetch_txt import FetchEntry, read_fetch
 from pressmark.bagit.fetch.partial import BLOCK
 from pressmark.bagit.paths import FETCH_TXT
-from pressmark.bagit.problems import problem
-from pressmark.bagit.report import BagReport
-from pressmark.bagit.versions import applies
+from pressmark.bagit.problems import BagReport, applies, problem
 from pressmark.errors import BagError
 from pressmark.fixity.algorithms import ALGORITHMS
 from pressmark.fixity.outcomes import Outcome
@@ -86,7 +83,7 @@ def complete(
     :param timeout: seconds without data after which a connection counts as broken
     :param certificates: a file with the certificates to trust instead of the system's
     :param verify: also verify the checksums of the files that are present
-    :param on_event: called with :class:`~pressmark.bagit.changes.events.Stage`, :class:`~pressmark.fixity.Finished` and
+    :param on_event: called with :class:`~pressmark.bagit.changes.Stage`, :class:`~pressmark.fixity.Finished` and
         :class:`~pressmark.fixity.Progress`, in the calling thread
     :param on_problem: called with each problem, in the order of fetch.txt
     :return: with the ``counts`` ``files`` and ``bytes`` (downloaded), ``present`` and ``failed``

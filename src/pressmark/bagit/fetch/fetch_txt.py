@@ -24,8 +24,7 @@ from pressmark.bagit.paths import (
     has_raw_percent,
     why_unsafe,
 )
-from pressmark.bagit.problems import problem
-from pressmark.bagit.versions import applies
+from pressmark.bagit.problems import applies, problem
 from pressmark.errors import BagError, quoted
 from pressmark.reports import SEVERITIES, Problem
 

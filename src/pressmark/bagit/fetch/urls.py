@@ -12,7 +12,7 @@ from pressmark.errors import quoted
 
 __all__ = ["URL_LENGTH", "ParsedUrl", "encoded", "parse_url", "redacted_url", "split_url"]
 
-URL_LENGTH = 1 << 16  # no server takes a longer one
+URL_LENGTH = 1 << 16  # longer than any server accepts
 
 
 class ParsedUrl(NamedTuple):

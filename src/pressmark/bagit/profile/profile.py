@@ -25,8 +25,7 @@ from dataclasses import dataclass
 from fnmatch import translate
 from typing import Any, NoReturn
 
-from pressmark.bagit import bag_info as info
-from pressmark.bagit import bagit_txt as declaration
+from pressmark.bagit import bag_info, bagit_txt
 from pressmark.bagit.bag_directory import BagDirectory
 from pressmark.bagit.bag_tags import BagTags, ManifestFile
 from pressmark.bagit.fetch.fetch_txt import is_absolute_uri
@@ -220,7 +219,7 @@ class Profile:
         version = "{}.{}".format(*bag.version)
         if version not in self.accept_bagit_version:
             accepted = ", ".join(self.accept_bagit_version)
-            yield problem("profile-version", declaration.NAME, expected=accepted, found=version)
+            yield problem("profile-version", bagit_txt.NAME, expected=accepted, found=version)
 
     def _check_serialization(self, serialization: str | None) -> Iterator[Problem]:
         if serialization is None:
@@ -246,7 +245,7 @@ class Profile:
         if self.identifier not in named:
             message = "names other profiles only" if named else "no profile named"
             found = ", ".join(named) or None
-            yield problem("profile-identifier", info.NAME, message, expected=self.identifier, found=found)
+            yield problem("profile-identifier", bag_info.NAME, message, expected=self.identifier, found=found)
 
     def _check_fetch(self, base: BagDirectory) -> Iterator[Problem]:
         exists = base.resolve(FETCH_TXT).kind == "file"
@@ -281,16 +280,16 @@ def _check_element(bag: BagTags, element: Element) -> Iterator[Problem]:
     values = bag.info.all(element.label)
     label = quoted(element.label)
     if not values and element.required:
-        yield problem("profile-element-missing", info.NAME, f"{label} not found", expected=element.label)
+        yield problem("profile-element-missing", bag_info.NAME, f"{label} not found", expected=element.label)
     elif not values and element.recommended:
-        yield problem("profile-element-recommended", info.NAME, f"{label} not found", expected=element.label)
+        yield problem("profile-element-recommended", bag_info.NAME, f"{label} not found", expected=element.label)
     if len(values) > 1 and not element.repeatable:
-        yield problem("profile-element-repeated", info.NAME, f"{label} occurs {len(values)} times")
+        yield problem("profile-element-repeated", bag_info.NAME, f"{label} occurs {len(values)} times")
     for value in values:
         if element.values and value not in element.values:
             expected = ", ".join(element.values)
             message = f"value of {label} not allowed by the profile"
-            yield problem("profile-element-value", info.NAME, message, expected=expected, found=value)
+            yield problem("profile-element-value", bag_info.NAME, message, expected=expected, found=value)
 
 
 def _check_manifests(

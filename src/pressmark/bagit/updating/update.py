@@ -7,45 +7,38 @@ directory and moved into place as a whole or not at all.
 from __future__ import annotations
 
 import contextlib
-import datetime
 import filecmp
 import os
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from pressmark.bagit import bag_info as infos
-from pressmark.bagit import bagit_txt as declaration
+from pressmark.bagit import bag_info, bagit_txt
 from pressmark.bagit.bag_directory import BagDirectory, open_tag_file
 from pressmark.bagit.bag_info import BagInfo
 from pressmark.bagit.bag_tags import BagTags, ManifestFile, open_listing, read_tag_files
 from pressmark.bagit.bagit_txt import Declaration, declaration_bytes
+from pressmark.bagit.changes import Event, Notice, Stage, refusing
 from pressmark.bagit.changes.bag_transaction import BagTransaction, is_decided
-from pressmark.bagit.changes.events import Event, Notice, Stage
-from pressmark.bagit.changes.refusals import refusing
-from pressmark.bagit.creation.options import Elements, checked_elements
 from pressmark.bagit.creation.preflight import real_path, why_unlistable
 from pressmark.bagit.creation.tag_writer import ManifestWriter, bag_size, write_tag_manifests
 from pressmark.bagit.encodings import UTF8, find_charset
 from pressmark.bagit.fetch.fetch_txt import FetchEntry, fetch_line, read_fetch
-from pressmark.bagit.manifest_format import bag_name, manifest_name, official_name
+from pressmark.bagit.manifest_format import bag_name, manifest_name
 from pressmark.bagit.manifest_index import Listing
 from pressmark.bagit.paths import BELOW_PAYLOAD, FETCH_TXT
-from pressmark.bagit.problems import problem
-from pressmark.bagit.report import BagReport
+from pressmark.bagit.problems import BagReport, problem
+from pressmark.bagit.updating.options import UpdateOptions
 from pressmark.bagit.walk import BagEntry, walk
 from pressmark.errors import BagError, BagInvalidError
-from pressmark.fixity.algorithms import algorithm_names
 from pressmark.fixity.ledger import Ledger
 from pressmark.fixity.outcomes import Outcome
 from pressmark.fixity.pool import hash_files
 from pressmark.fs.durable import exists
 from pressmark.reports import Problem
 
-__all__ = ["ACCEPTED", "UpdateOptions", "algorithms_to_read", "update_bag"]
+__all__ = ["algorithms_to_read", "update_bag"]
 
-# Changes that the caller can accept.
-ACCEPTED = ("added", "removed", "changed", "tag-files")
 VERSION = (1, 0)
 # Problems of a manifest's format only, which rewriting fixes.
 REWRITTEN = frozenset(("bom", "line-blank", "line-unterminated", "md5sum-mark", "percent-raw", "path-not-canonical"))
@@ -87,92 +80,6 @@ def algorithms_to_read(
     """Return the algorithms that an update with these arguments computes: old ones to verify, new ones to write."""
     options = UpdateOptions.from_arguments(algorithms, add, drop, None, True, (), False, None)
     return tuple(dict.fromkeys((*bag.algorithms, *options.target(bag))))
-
-
-class UpdateOptions(NamedTuple):
-    """The options of :func:`pressmark.bagit.update`."""
-
-    algorithms: tuple[str, ...] | None
-    add: tuple[str, ...]
-    drop: tuple[str, ...]
-    info: list[tuple[str, list[str]]]
-    payload: bool
-    accept: tuple[str, ...]
-    rewrite: bool
-    date: datetime.date | None
-
-    @classmethod
-    def from_arguments(
-        cls,
-        algorithms: Iterable[str] | str | None,
-        add: Iterable[str] | str,
-        drop: Iterable[str] | str,
-        info: Elements | Mapping[str, str | Iterable[str] | None] | None,
-        payload: bool,
-        accept: Collection[str],
-        rewrite: bool,
-        date: datetime.date | None,
-    ) -> UpdateOptions:
-        """Validate the arguments of :func:`pressmark.bagit.update`."""
-        accepted = (accept,) if isinstance(accept, str) else tuple(accept)
-        for word in accepted:
-            if word not in ACCEPTED:
-                raise ValueError(f"accept={word!r}: expected {', '.join(ACCEPTED)}")
-        dropped = [drop] if isinstance(drop, str) else list(drop)
-        new = algorithm_names(add) if add else ()
-        wanted = None if algorithms is None else algorithm_names(algorithms)
-        if not payload and (new or accepted or rewrite):
-            raise ValueError("payload=False: not supported with these options, which read the payload")
-        return cls(
-            wanted,
-            new,
-            # Unknown algorithms can be dropped.
-            tuple(official_name(name) or bag_name(name) for name in dropped),
-            _changes(info),
-            payload,
-            tuple(sorted(accepted)),
-            rewrite,
-            date,
-        )
-
-    def request(self) -> dict[str, object]:
-        """Return a JSON-serializable record of the options, by which a later run recognizes the same request."""
-        return {
-            "command": "update",
-            "algorithms": None if self.algorithms is None else list(self.algorithms),
-            "add": list(self.add),
-            "drop": list(self.drop),
-            "info": [[label, values] for label, values in self.info],
-            "payload": self.payload,
-            "accept": list(self.accept),
-            "rewrite": self.rewrite,
-            "date": None if self.date is None else self.date.isoformat(),
-        }
-
-    def target(self, bag: BagTags) -> tuple[str, ...]:
-        """Return the algorithms that the bag will have."""
-        begin = bag.algorithms if self.algorithms is None else self.algorithms
-        names = tuple(name for name in dict.fromkeys((*begin, *self.add)) if name not in self.drop)
-        if not names:
-            raise BagError(bag.path, "no payload manifest would remain; keep or add an algorithm")
-        if not self.payload and set(names) - set(bag.algorithms):
-            raise ValueError("payload=False: adding an algorithm reads the payload")
-        return names
-
-
-def _changes(info: Elements | Mapping[str, str | Iterable[str] | None] | None) -> list[tuple[str, list[str]]]:
-    """Return the new values of each label."""
-    if info is None:
-        return []
-    changes: dict[str, list[str]] = {}
-    for label, value in info.items() if isinstance(info, Mapping) else info:
-        values = changes.setdefault(label, [])
-        if value is not None:
-            values += [value] if isinstance(value, str) else value
-    checked_elements([(label, value) for label, values in changes.items() for value in values])
-    if any(label.lower() == "payload-oxum" for label in changes):
-        raise ValueError("Payload-Oxum is computed; omit it")
-    return list(changes.items())
 
 
 class _Job(NamedTuple):
@@ -261,9 +168,9 @@ class _Update:
         self._note(found, not accepted)
 
     def _settle(self) -> None:
-        """Raise if a problem prevents the update.
+        """Raise an error about the problems that prevent the update, if there are any.
 
-        :raises BagInvalidError: there is one
+        :raises BagInvalidError: the bag does not match its manifests
         """
         if not self._refused:
             return
@@ -489,7 +396,7 @@ class _Update:
                 self._stage_fetch()
         self._stage_info()
         version = VERSION if self._options.payload else self._bag.version
-        self._write(declaration.NAME, declaration_bytes(Declaration(version, self._bag.encoding)))
+        self._write(bagit_txt.NAME, declaration_bytes(Declaration(version, self._bag.encoding)))
         staged = set(os.listdir(self._new))
         kept = {found.path: self._path(found.path) for found in tag_files if found.path not in old | staged}
         kept |= {name: self._path(name) for name in old - staged if self._stays(name, staged)}
@@ -502,7 +409,7 @@ class _Update:
             return
         self._refuse_links(changed | gone)
         # Even if unchanged: while it is moved out, the directory does not count as a bag.
-        changed.add(declaration.NAME)
+        changed.add(bagit_txt.NAME)
         for name in staged - changed:
             os.unlink(os.path.join(self._new, name))
         away = gone | {name for name in changed if exists(self._path(name))}
@@ -571,7 +478,7 @@ class _Update:
                 info.set("Bag-Size", bag_size(self._nbytes))
         after = info.to_bytes()
         if after != before:
-            self._write(infos.NAME, after)
+            self._write(bag_info.NAME, after)
 
     def _write(self, name: bytes, data: bytes) -> None:
         with open(os.path.join(self._new, name), "xb") as file:

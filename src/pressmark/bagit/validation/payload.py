@@ -11,9 +11,8 @@ from pressmark.bagit.bag_tags import ManifestFile
 from pressmark.bagit.manifest import PATH_LIMIT
 from pressmark.bagit.manifest_index import Listing
 from pressmark.bagit.paths import BELOW_PAYLOAD, PAYLOAD
-from pressmark.bagit.problems import problem
+from pressmark.bagit.problems import judge_violation, problem
 from pressmark.bagit.validation.tag_files import ReportProblems, TagFiles, lacking
-from pressmark.bagit.versions import judge_violation
 from pressmark.bagit.walk import BagEntry, walk
 from pressmark.errors import quoted
 from pressmark.fixity.pool import PROGRESS_EVERY, Event, Progress

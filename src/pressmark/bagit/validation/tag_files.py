@@ -12,8 +12,7 @@ from pressmark.bagit.bag_info import read_oxum
 from pressmark.bagit.bag_tags import ManifestFile, open_listing, read_tag_files
 from pressmark.bagit.manifest_index import Listing
 from pressmark.bagit.paths import FETCH_TXT, PAYLOAD
-from pressmark.bagit.problems import problem
-from pressmark.bagit.versions import applies, judge_violation
+from pressmark.bagit.problems import applies, judge_violation, problem
 from pressmark.reports import ERROR, WARNING, Problem
 
 if TYPE_CHECKING:

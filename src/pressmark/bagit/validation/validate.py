@@ -17,8 +17,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Protocol
 
 from pressmark.bagit.bag_directory import BagDirectory, BagFiles
-from pressmark.bagit.problems import problem
-from pressmark.bagit.report import KEEP, BagReport
+from pressmark.bagit.problems import KEEP, BagReport, problem
 from pressmark.bagit.validation.payload import FileMatcher, Match
 from pressmark.bagit.validation.tag_files import ReportProblems, TagFiles
 from pressmark.bagit.walk import LINKS

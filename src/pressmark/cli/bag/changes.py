@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from pressmark.bagit.changes.events import Notice, Stage
+from pressmark.bagit.changes import Notice, Stage
 from pressmark.cli.bag.options import problem_text
 from pressmark.cli.common.file_progress import FileProgress
 from pressmark.errors import BagError
-from pressmark.fixity import Ledger, Progress
 from pressmark.fixity.copying import Copying
+from pressmark.fixity.pool import Progress
 from pressmark.reports import ERROR, Problem
+
+if TYPE_CHECKING:
+    from pressmark.fixity.ledger import Ledger
 
 __all__ = ["Listener", "interruption_message"]
 

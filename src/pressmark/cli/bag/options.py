@@ -5,16 +5,30 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeVar
 
 import click
 
+from pressmark.bagit.bag_info import BagInfo
 from pressmark.cli.common.console import CallError, Failure, cause, one_line
-from pressmark.errors import BagError, BagInvalidError
+from pressmark.cli.common.files import open_source
+from pressmark.errors import BagError, BagInvalidError, quoted
 from pressmark.fs.names import is_inside
 from pressmark.reports import Problem
 
-__all__ = ["BAG", "JSON", "bag_errors", "problem_text", "refuse_inside", "refuse_missing"]
+__all__ = [
+    "BAG",
+    "JSON",
+    "bag_errors",
+    "info_options",
+    "parse_elements",
+    "problem_text",
+    "refuse_inside",
+    "refuse_missing",
+]
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 BAG = click.argument("bag", metavar="BAG", type=click.Path(path_type=bytes))
 JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object per problem, then a summary.")
@@ -53,3 +67,58 @@ def bag_errors() -> Iterator[None]:
     except BagError as error:
         # Errors of the operating system are failures, others usage errors.
         raise (Failure if isinstance(error.__cause__, OSError) else CallError)(str(error)) from None
+
+
+# --- elements of bag-info.txt -----------------------------------------------------------------------------------------
+
+
+def info_options(meaning: str) -> Callable[[Function], Function]:
+    """Add ``--info``, described by ``meaning``, and ``--info-file``; :func:`parse_elements` reads their values."""
+
+    def added(function: Function) -> Function:
+        for decorator in (
+            click.option(
+                "--info-file",
+                metavar="FILE",
+                type=click.Path(readable=False, allow_dash=True),
+                help='Read elements from FILE, in the format of bag-info.txt ("-": standard input); --info adds to'
+                " them. Payload-Oxum is ignored, because it is computed.",
+            ),
+            click.option("--info", "settings", metavar="LABEL=VALUE", multiple=True, help=f"{meaning} LABEL."),
+        ):
+            function = decorator(function)
+        return function
+
+    return added
+
+
+def parse_elements(settings: Sequence[str], file: str | None) -> list[tuple[str, str]]:
+    """Return the elements in ``file``, followed by those in ``settings``, each ``label=value``."""
+    elements = [] if file is None else _read(file)
+    for setting in settings:
+        label, equals, value = setting.partition("=")
+        if not (label and equals):
+            raise CallError(f"--info {quoted(setting)}: expected LABEL=VALUE")
+        try:
+            BagInfo([(label, value)])
+        except ValueError as error:
+            raise CallError(f"--info {quoted(setting)}: {error}") from None
+        if _is_counted(label):
+            raise CallError(f"--info {quoted(setting)}: Payload-Oxum is computed; omit it")
+        elements.append((label, value))
+    return elements
+
+
+def _read(file: str) -> list[tuple[str, str]]:
+    with open_source(file) as source:
+        data = b"".join(iter(source.read, b""))
+    info, problems = BagInfo.parse(data, name=os.fsencode(source.name))
+    for problem in problems:
+        if problem.severity == "error":
+            raise CallError(f"{source.name}: {problem.message}")
+    # The file can be the bag-info.txt of another bag, with its Payload-Oxum.
+    return [(label, value) for label, value in info.elements if value and not _is_counted(label)]
+
+
+def _is_counted(label: str) -> bool:
+    return label.lower() == "payload-oxum"

@@ -6,7 +6,7 @@ import json
 import os
 from typing import Any
 
-from pressmark.bagit.report import BagReport
+from pressmark.bagit.problems import BagReport
 from pressmark.cli.bag.options import problem_text
 from pressmark.cli.common.buffered_lines import BufferedLines
 from pressmark.cli.common.files import Sink

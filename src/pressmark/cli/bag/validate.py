@@ -13,7 +13,7 @@ import click
 
 from pressmark.bagit import validate
 from pressmark.bagit.bag_tags import BagTags
-from pressmark.bagit.report import BagReport
+from pressmark.bagit.problems import BagReport
 from pressmark.cli.bag.options import JSON, refuse_inside, refuse_missing
 from pressmark.cli.bag.problems import Problems
 from pressmark.cli.common.console import CallError, Failure, Interrupted, say

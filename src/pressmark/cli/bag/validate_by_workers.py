@@ -9,12 +9,12 @@ from itertools import islice
 from typing import Any
 
 from pressmark.bagit.job import ValidateBags
-from pressmark.bagit.report import BagReport
+from pressmark.bagit.problems import BagReport
 from pressmark.cli.bag.problems import Problems
 from pressmark.cli.common.file_progress import FileProgress
 from pressmark.cli.common.workers import Workers
 from pressmark.errors import BagError
-from pressmark.fixity import Progress
+from pressmark.fixity.pool import Progress
 from pressmark.jobs import Receipt
 from pressmark.reports import Problem
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from pressmark.bagit.bag import create as create_bag
 from pressmark.bagit.bag_directory import STAGING, BagDirectory
 from pressmark.bagit.bag_tags import read_tag_files
-from pressmark.bagit.changes.events import Notice
+from pressmark.bagit.changes import Notice
 from pressmark.bagit.creation.preflight import why_unlistable
 from pressmark.errors import BagError, IdentifierError, ObjectError, StoreError
 from pressmark.fixity import Outcome

@@ -1,0 +1,104 @@
+"""The options of updating a bag, validated."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Collection, Iterable, Mapping
+from typing import NamedTuple
+
+from pressmark.bagit.bag_tags import BagTags
+from pressmark.bagit.creation.options import Elements, checked_elements
+from pressmark.bagit.manifest_format import bag_name, official_name
+from pressmark.errors import BagError
+from pressmark.fixity.algorithms import algorithm_names
+
+__all__ = ["ACCEPTED", "UpdateOptions"]
+
+# Changes that the caller can accept.
+ACCEPTED = ("added", "removed", "changed", "tag-files")
+
+
+class UpdateOptions(NamedTuple):
+    """The options of :func:`pressmark.bagit.update`."""
+
+    algorithms: tuple[str, ...] | None
+    add: tuple[str, ...]
+    drop: tuple[str, ...]
+    info: list[tuple[str, list[str]]]
+    payload: bool
+    accept: tuple[str, ...]
+    rewrite: bool
+    date: datetime.date | None
+
+    @classmethod
+    def from_arguments(
+        cls,
+        algorithms: Iterable[str] | str | None,
+        add: Iterable[str] | str,
+        drop: Iterable[str] | str,
+        info: Elements | Mapping[str, str | Iterable[str] | None] | None,
+        payload: bool,
+        accept: Collection[str],
+        rewrite: bool,
+        date: datetime.date | None,
+    ) -> UpdateOptions:
+        """Validate the arguments of :func:`pressmark.bagit.update`."""
+        accepted = (accept,) if isinstance(accept, str) else tuple(accept)
+        for word in accepted:
+            if word not in ACCEPTED:
+                raise ValueError(f"accept={word!r}: expected {', '.join(ACCEPTED)}")
+        dropped = [drop] if isinstance(drop, str) else list(drop)
+        new = algorithm_names(add) if add else ()
+        wanted = None if algorithms is None else algorithm_names(algorithms)
+        if not payload and (new or accepted or rewrite):
+            raise ValueError("payload=False: not supported with these options, which read the payload")
+        return cls(
+            wanted,
+            new,
+            # Unknown algorithms can be dropped.
+            tuple(official_name(name) or bag_name(name) for name in dropped),
+            _changes(info),
+            payload,
+            tuple(sorted(accepted)),
+            rewrite,
+            date,
+        )
+
+    def request(self) -> dict[str, object]:
+        """Return a JSON-serializable record of the options, by which a later run recognizes the same request."""
+        return {
+            "command": "update",
+            "algorithms": None if self.algorithms is None else list(self.algorithms),
+            "add": list(self.add),
+            "drop": list(self.drop),
+            "info": [[label, values] for label, values in self.info],
+            "payload": self.payload,
+            "accept": list(self.accept),
+            "rewrite": self.rewrite,
+            "date": None if self.date is None else self.date.isoformat(),
+        }
+
+    def target(self, bag: BagTags) -> tuple[str, ...]:
+        """Return the algorithms that the bag will have."""
+        begin = bag.algorithms if self.algorithms is None else self.algorithms
+        names = tuple(name for name in dict.fromkeys((*begin, *self.add)) if name not in self.drop)
+        if not names:
+            raise BagError(bag.path, "no payload manifest would remain; keep or add an algorithm")
+        if not self.payload and set(names) - set(bag.algorithms):
+            raise ValueError("payload=False: adding an algorithm reads the payload")
+        return names
+
+
+def _changes(info: Elements | Mapping[str, str | Iterable[str] | None] | None) -> list[tuple[str, list[str]]]:
+    """Return the new values of each label."""
+    if info is None:
+        return []
+    changes: dict[str, list[str]] = {}
+    for label, value in info.items() if isinstance(info, Mapping) else info:
+        values = changes.setdefault(label, [])
+        if value is not None:
+            values += [value] if isinstance(value, str) else value
+    checked_elements([(label, value) for label, values in changes.items() for value in values])
+    if any(label.lower() == "payload-oxum" for label in changes):
+        raise ValueError("Payload-Oxum is computed; omit it")
+    return list(changes.items())
