@@ -13,7 +13,7 @@ from pressmark.cli.common.console import CallError, Failure, say
 from pressmark.cli.common.file_progress import counted, shown_bytes
 from pressmark.cli.common.progress import duration
 from pressmark.cli.common.signals import told_of_ctrl_c
-from pressmark.cli.common.workers import check_workers, dask_cluster, ending_soon
+from pressmark.cli.common.workers import check_workers
 from pressmark.cli.migrate.options import check_destination_options, options_of_call
 from pressmark.cli.migrate.output import OutputLines
 from pressmark.cli.migrate.reporter import ProgressReporter
@@ -259,10 +259,15 @@ class MigrateCall:
     @contextmanager
     def _workers(self, plan: migrate.Plan) -> Iterator[dict[str, Any]]:
         """Yield the workers, as options of the library."""
-        with dask_cluster(self._call["dask"], self._call["dask_scheduler_file"]) as client:
+        address, scheduler_file = self._call["dask"], self._call["dask_scheduler_file"]
+        if address is None and scheduler_file is None:
             # A single chunk needs one worker, and a thread starts faster than a process.
-            here = {"workers": self._call["workers"], "threads": plan.chunks <= 1}
-            yield here if client is None else {"client": client}
+            yield {"workers": self._call["workers"], "threads": plan.chunks <= 1}
+            return
+        from pressmark.cli.common.workers import dask_cluster
+
+        with dask_cluster(address, scheduler_file) as client:
+            yield {"client": client}
 
     def _end(self, run: migrate.Run, lines: OutputLines, reporter: ProgressReporter) -> int:
         """Report the result, and return the exit status."""
@@ -321,6 +326,8 @@ class MigrateCall:
 
 
 def _report_end(reporter: ProgressReporter) -> None:
+    from pressmark.cli.common.workers import ending_soon
+
     reporter.hide()
     ending_soon()
 
