@@ -39,7 +39,7 @@ KINDS: dict[str, Kind] = {
     "space": Kind(ERROR, "", "not enough space on the destination file system"),
     "inodes": Kind(ERROR, "", "not enough inodes on the destination file system"),
     "unreadable": Kind(WARNING, "", "the object, or a part of it, cannot be read"),
-    "left-out": Kind(WARNING, "", "the destination format cannot hold a part of the object"),
+    "left-out": Kind(WARNING, "", "the destination cannot hold a part of the object"),
     "missing": Kind(WARNING, "", "the identifier in the list is not in the source"),
     "list-repeated": Kind(WARNING, "", "the list contains an identifier more than once; the object is migrated once"),
     "stray": Kind(WARNING, "", "a file or directory in the source belongs to no object; it is not migrated"),
