@@ -306,7 +306,7 @@ def test_empty_directories_are_not_dropped_in_silence(call: Call, books: Path) -
     [line] = result.stdout.splitlines()
     assert line.startswith("ok 'ark:/13030/xt12': not migrated")
     assert "1 empty directory (empty)" in line
-    assert "1 object not migrated whole" in result.stderr
+    assert "1 object not migrated completely" in result.stderr
     [*_rows, last] = lines(call("migrate", "books", "json", *OCFL, "--json").stdout)
     assert (last["summary"]["ok"], last["summary"]["noted"]) == (True, 1)
     result = call("migrate", "books", "moved", *OCFL, "--move")

@@ -303,9 +303,10 @@ class MigrateCall:
         by = f" by {', '.join(run.by_mode)}" if run.by_mode and not read else ""
         pieces.append(f"{counted(run.files, 'file')}, {shown_bytes(run.bytes)}{by}")
         if run.noted:
-            pieces.append(f"{counted(run.noted, 'object')} not migrated whole")
+            pieces.append(f"{counted(run.noted, 'object')} not migrated completely")
         if busy >= 1:
-            pieces.append(f"{duration(busy)}, {run.objects / busy:,.0f} objects/s, {shown_bytes(run.bytes / busy)}/s")
+            pieces.append(duration(busy))
+            pieces[-1] += f", {run.objects / busy:,.0f} objects/s, {shown_bytes(run.bytes / busy)}/s"
         yield f"{self._destination}: {'; '.join(pieces)}"
         for failed in run.failed:
             yield f"chunk {failed.chunk} failed: {failed.reason}"
