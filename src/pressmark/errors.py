@@ -362,8 +362,8 @@ class MigrationError(PressmarkError):
         self.refused = refused
 
     def __str__(self) -> str:
-        places = f"{quoted(self.source, PATH_CHARACTERS)} to {quoted(self.destination, PATH_CHARACTERS)}"
-        return f"{places}: {self.reason}"
+        source = f"{quoted(self.source, PATH_CHARACTERS)} to " if self.source else ""
+        return f"{source}{quoted(self.destination, PATH_CHARACTERS)}: {self.reason}"
 
 
 class SpillError(_PlaceError):

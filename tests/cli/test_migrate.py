@@ -213,7 +213,7 @@ def test_refusals_name_all_sides() -> None:
         (["books", "root", "--catch-up", "--verify-again"], "use only one of --catch-up and --verify-again"),
         (["books", "root", "--catch-up", "--ids", "x"], "--ids: not allowed with --catch-up"),
         (["books", "root", "--verify-again", "--map", "x"], "--map: not allowed with --verify-again"),
-        (["books", "root", *OCFL, "--report", "a.doc"], "a report is a .html, .csv, .jsonl or .parquet"),
+        (["books", "root", *OCFL, "--report", "a.doc"], "unknown report format"),
         (["books", "root", *OCFL, "--report", "no/a.csv"], "parent directory not found"),
         (
             ["books", "root", *OCFL, "--report", "books/a.csv"],
@@ -306,7 +306,7 @@ def test_empty_directories_are_not_dropped_in_silence(call: Call, books: Path) -
     [line] = result.stdout.splitlines()
     assert line.startswith("ok 'ark:/13030/xt12': not migrated")
     assert "1 empty directory (empty)" in line
-    assert "1 object not migrated whole" in result.stderr
+    assert "1 object not migrated completely" in result.stderr
     [*_rows, last] = lines(call("migrate", "books", "json", *OCFL, "--json").stdout)
     assert (last["summary"]["ok"], last["summary"]["noted"]) == (True, 1)
     result = call("migrate", "books", "moved", *OCFL, "--move")
@@ -563,7 +563,7 @@ def test_a_report_that_needs_more(call: Call, books: Path, monkeypatch: pytest.M
     result = call("migrate", "books", "root", *OCFL, "--report", "report.html")
     assert result.exit_code == 2
     assert result.stderr == (
-        "pressmark: 'report.html': it needs jinja2: pip install 'pressmark[report]',"
+        "pressmark: 'report.html': needs jinja2: pip install 'pressmark[report]',"
         " or name a file that ends in .csv or .jsonl\n"
     )
     assert not (books.parent / "root").exists()

@@ -31,4 +31,4 @@ def library(source: Path, folder: Path) -> str:
 def changes(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The library by which changes of the disk fail."""
     source = Path(__file__).parents[1] / "stores" / "disk_faults.c"
-    return library(source, tmp_path_factory.mktemp("conflicts_of"))
+    return library(source, tmp_path_factory.mktemp("faults"))

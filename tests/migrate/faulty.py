@@ -1,4 +1,4 @@
-"""A migration of one chunk in a process of its own, with a library of conflicts_of preloaded.
+"""A migration of one chunk in a process of its own, with a preloaded library of faults.
 
     python faulty.py OPTIONS [CHANGE ERRNO]
 

@@ -113,7 +113,7 @@ def entries(chosen: Options, only: Iterable[str] | None = None) -> list[PlanEntr
     """Return a plan: every object under its own identifier."""
     source = chosen.open_source()
     records = [one for one in source.objects() if one.id is not None and (only is None or one.id in only)]
-    places = Targets(chosen).places([str(one.id) for one in records])
+    places = Targets(chosen).paths([str(one.id) for one in records])
     sizes = [measure(source, one, chosen)[0] for one in records]
     return [
         PlanEntry(

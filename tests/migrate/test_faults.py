@@ -39,7 +39,7 @@ Faulty = Callable[..., dict[str, Row]]
 @pytest.fixture(scope="session")
 def reads(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The library by which files cannot be opened or read."""
-    return library(Path(__file__).with_name("conflicts_of.c"), tmp_path_factory.mktemp("conflicts_of"))
+    return library(Path(__file__).with_name("faults.c"), tmp_path_factory.mktemp("faults"))
 
 
 def faulty(source: Store, to: str, folder: Path, preload: str, *arguments: str, **more: object) -> dict[str, Row]:

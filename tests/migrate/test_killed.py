@@ -56,7 +56,7 @@ def started(file: Path, implementation: Implementation | None = None) -> subproc
     return process
 
 
-def conflicts_of(store: Store) -> set[str]:
+def problems_of(store: Store) -> set[str]:
     return {one.kind for one in store.check(digests=True).problems if one.severity == "error"}
 
 
@@ -96,8 +96,8 @@ def test_killed_at_any_moment(tmp_path: Path, direction: str, implementations: l
 
 def look(given: dict[str, Files], source: Store, destination: Store, moved: bool) -> None:
     """Look at both stores before anybody has cleaned up."""
-    assert conflicts_of(destination) <= LEFT
-    assert conflicts_of(source) <= LEFT
+    assert problems_of(destination) <= LEFT
+    assert problems_of(source) <= LEFT
     there, here = held(destination), held(source)
     assert there.items() <= given.items()
     if moved:
@@ -117,7 +117,7 @@ def finish(
     assert held(destination) == given
     for store in (source, destination):
         store.repair()
-        assert conflicts_of(store) <= set()
+        assert problems_of(store) <= set()
     if not more:
         assert rows.keys() == given.keys()
         assert tree(Path(source.root)) == before == tree(Path(pristine.root))
@@ -142,5 +142,5 @@ def test_two_at_once(tmp_path: Path, direction: str) -> None:
         assert process.returncode == 0
     destination = settings.open_destination()
     assert held(destination) == given
-    assert conflicts_of(destination) == set()
-    assert conflicts_of(stores.open(source.root)) == set()
+    assert problems_of(destination) == set()
+    assert problems_of(stores.open(source.root)) == set()

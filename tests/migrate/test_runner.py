@@ -110,7 +110,7 @@ def test_dask(pairtree: Path, tmp_path: Path) -> None:
 def test_a_plan_is_run_from_its_folder(pairtree: Path, tmp_path: Path) -> None:
     plan = to_ocfl(pairtree, tmp_path / "root")
     check(migrate.run(plan.work, threads=True), pairtree, tmp_path / "root")
-    with pytest.raises(MigrationError, match="no plan in it"):
+    with pytest.raises(MigrationError, match="no plan found"):
         migrate.run(tmp_path, threads=True)
 
 
@@ -777,7 +777,7 @@ def test_a_map_that_is_damaged_is_not_taken_for_a_shorter_one(
     recorded.unlink()
     if damaged is not None:
         recorded.write_text(damaged)
-    with pytest.raises(MigrationError, match=r"map\.jsonl is not as the plan has written it; bring it back") as caught:
+    with pytest.raises(MigrationError, match=r"map\.jsonl is missing or was changed; restore it") as caught:
         migrate.catch_up(plan)
     assert str(pairtree) in str(caught.value)
     assert migrate.catch_up(plan, new_ids=new).unchanged == len(IDS)

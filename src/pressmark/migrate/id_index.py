@@ -1,4 +1,4 @@
-"""Identifiers by the million, looked up on the disk: what was mapped, listed, or done by an earlier run."""
+"""An index of identifiers on disk, for maps, lists and the objects of earlier runs."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from pressmark.migrate.workdir import SCRATCH
 
 __all__ = ["IdentifierIndex"]
 
-# Identifiers that are asked for in one statement.
+# Identifiers in one statement.
 _AT_ONCE = 500
 _CACHE = -65536  # KiB, negative as SQLite wants them
 
 
 class IdentifierIndex:
-    """Identifiers and a value for each, in a file that is gone when it is closed; a context manager.
+    """Identifiers with a value each, in a temporary file; a context manager that removes the file.
 
-    Identifiers may have any octets. Memory does not grow with them, but for a bit each.
+    Identifiers may contain any bytes. The index needs one bit of memory for each.
 
-    :param folder: on a disk with room for all of them
-    :raises OSError: the file cannot be made
+    :param folder: the directory of the file
+    :raises OSError: the file cannot be created
     """
 
     def __init__(self, folder: str) -> None:
         descriptor, self._path = tempfile.mkstemp(SCRATCH[1], SCRATCH[0], folder)
         os.close(descriptor)
-        # The file is one process's alone: no lock, which network file systems get wrong, and nothing to recover.
+        # One process uses the file: no locks, which some network file systems lack, and no recovery.
         self._base = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False)
         for setting in ("journal_mode=OFF", "synchronous=OFF", "locking_mode=EXCLUSIVE", f"cache_size={_CACHE}"):
             self._base.execute(f"PRAGMA {setting}").fetchall()
@@ -53,20 +53,20 @@ class IdentifierIndex:
         os.unlink(self._path)
 
     def fill(self, items: Iterable[tuple[str, str]]) -> None:
-        """Take identifiers and values, all of them, in their order; to be called once."""
+        """Add all identifiers and values, in their order; to be called once."""
         rows = ((encode_fs(identifier), encode_fs(value)) for identifier, value in items)
         while block := list(islice(rows, 10_000)):
             self._base.executemany("INSERT INTO items (identifier, value) VALUES (?, ?)", block)
             self._count += len(block)
-        # Sorted at once: a tree that grows as identifiers come would be written to all over.
+        # Sorted at once: inserting into an index would write all over the file.
         self._base.execute("CREATE INDEX by_identifier ON items (identifier)")
         self._base.execute("COMMIT")
         self._used = bytearray(self._count // 8 + 1)
 
     def repeated(self) -> Iterator[tuple[str, int, int, bool]]:
-        """Give each identifier that is there again: it, the numbers of both, and whether their values are equal.
+        """Yield repeated identifiers with the numbers of both occurrences, and whether their values are equal.
 
-        Numbers are counted from 0 in the order in which they came.
+        Numbers count from 0, in the order of :meth:`fill`.
         """
         before: tuple[bytes, int, bytes] | None = None
         for identifier, number, value in self._base.execute(
@@ -78,7 +78,7 @@ class IdentifierIndex:
                 before = identifier, number, value
 
     def find(self, identifiers: Sequence[str]) -> list[str | None]:
-        """Return the value of each, :data:`None` where there is none; the first of those that are there again."""
+        """Return the value of each identifier, :data:`None` for unknown ones; of repeated ones, the first value."""
         found: dict[bytes, tuple[int, bytes]] = {}
         asked = [encode_fs(identifier) for identifier in identifiers]
         for start in range(0, len(asked), _AT_ONCE):
@@ -94,15 +94,15 @@ class IdentifierIndex:
         self._used[number >> 3] |= 1 << (number & 7)
 
     def items(self) -> Iterator[tuple[str, str]]:
-        """Give identifiers and values in the order in which they came, those that are there again once."""
+        """Yield identifiers and values in the order of :meth:`fill`, repeated identifiers once."""
         yield from self._but(bytearray(self._count // 8 + 1))
 
     def unused(self) -> Iterator[tuple[str, str]]:
-        """Give those of :meth:`items` that nobody has asked for."""
+        """Yield the :meth:`items` that :meth:`find` has not returned."""
         yield from self._but(bytearray(self._used))
 
     def _but(self, left_out: bytearray) -> Iterator[tuple[str, str]]:
-        """Give all whose bit is not set, those that are there again once."""
+        """Yield the items whose bit is not set, repeated identifiers once."""
         for _identifier, _first, number, _same in self.repeated():
             left_out[number >> 3] |= 1 << (number & 7)
         for number, identifier, value in self._base.execute("SELECT number, identifier, value FROM items"):

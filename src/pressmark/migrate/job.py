@@ -1,4 +1,4 @@
-"""The jobs of a migration, each over a chunk of lines: moving objects, reading them again, removing their sources."""
+"""The jobs of a migration: transferring objects, reading them again, removing their sources."""
 
 from __future__ import annotations
 
@@ -20,10 +20,7 @@ __all__ = ["Migrate", "Remove", "Verify"]
 
 @dataclass(frozen=True)
 class _Job:
-    """What the jobs share.
-
-    :ivar options: of the migration
-    """
+    """A job with the options of a migration."""
 
     options: Options
 
@@ -31,17 +28,17 @@ class _Job:
 
     @property
     def key(self) -> str:
-        """What it does."""
+        """The key of the job."""
         return job_key(self.kind, self.options.record())
 
     def roots(self) -> Iterable[str]:
-        """Return the directories that every worker must see."""
+        """Return the directories that every worker needs."""
         return (self.options.source, self.options.destination)
 
 
 @dataclass(frozen=True)
 class Migrate(_Job):
-    """Objects of a plan into the destination: a row each in ``<chunk>.jsonl``.
+    """Transfers objects of a plan; writes a row for each to ``<chunk>.jsonl``.
 
     The lines of a chunk are those of :class:`~pressmark.migrate.planning.entry.PlanEntry`, from ``start`` to ``stop``
     in bytes.
@@ -52,7 +49,7 @@ class Migrate(_Job):
     def run(self, chunk: Chunk, work: WorkFolder) -> Receipt:
         """Migrate the objects of a chunk.
 
-        :raises StoreError: source or destination cannot be used
+        :raises StoreError: the source or the destination cannot be used
         """
         from pressmark.migrate.transfer.object_transfer import transfer_chunk
 
@@ -63,7 +60,7 @@ class Migrate(_Job):
 
 @dataclass(frozen=True)
 class Verify(_Job):
-    """Objects of a migration's rows, read again in the destination: a row each, the same but for what was found.
+    """Reads the objects of rows again in the destination; writes the rows with the results.
 
     The lines of a chunk are those of :class:`~pressmark.migrate.rows.Row`, from ``start`` to ``stop`` in bytes.
     """
@@ -71,7 +68,7 @@ class Verify(_Job):
     kind = "migrate-verify"
 
     def roots(self) -> Iterable[str]:
-        """Return the directory that every worker must see: the source may be gone."""
+        """Return the destination: the source may be gone."""
         return (self.options.destination,)
 
     def run(self, chunk: Chunk, work: WorkFolder) -> Receipt:
@@ -89,7 +86,7 @@ class Verify(_Job):
 
 @dataclass(frozen=True)
 class Remove(_Job):
-    """Sources of objects that arrived and were verified: all rows again, with an error where one had to be kept.
+    """Removes the sources of verified objects; writes all rows, with an error where a source was kept.
 
     The lines of a chunk are those of :class:`~pressmark.migrate.rows.Row`, from ``start`` to ``stop`` in bytes.
     """
@@ -99,7 +96,7 @@ class Remove(_Job):
     def run(self, chunk: Chunk, work: WorkFolder) -> Receipt:
         """Remove the sources of a chunk's objects.
 
-        :raises StoreError: source or destination cannot be used
+        :raises StoreError: the source or the destination cannot be used
         """
         from pressmark.migrate.remove import remove_sources
 
@@ -115,7 +112,7 @@ def _undone(rows: list[Row]) -> int:
 
 
 def _of_rows(job: _Job, chunk: Chunk, work: WorkFolder, started: float, rows: list[Row], errors: int) -> Receipt:
-    """Write rows, and return the receipt."""
+    """Write the rows of a chunk, and return its receipt."""
     name = f"{chunk.id}.jsonl"
     sha256 = work.write_output(name, (row.line() for row in rows))
     return Receipt(

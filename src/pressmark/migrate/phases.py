@@ -1,4 +1,4 @@
-"""The events of a migration as it is planned and runs."""
+"""The events of a migration."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from typing import NamedTuple
 
 __all__ = ["PHASES", "MigrationProgress", "OnEvent"]
 
-#: What a migration does, one after the other; of a plan only ``plan``, and ``remove`` and ``prune`` only with ``move``.
+#: The phases of a migration: ``plan`` while planning, ``remove`` and ``prune`` only with ``move``.
 PHASES = ("plan", "run", "remove", "prune", "merge", "verify")
 
 
 class MigrationProgress(NamedTuple):
-    """An event: so much is done, given every now and then and when a phase is over.
+    """The progress of a phase, reported regularly and at its end.
 
     :ivar phase: one of :data:`PHASES`
-    :ivar objects: that are done
-    :ivar bytes: of them
-    :ivar of_objects: how many there are, where that is known
-    :ivar of_bytes: how many they have, where that is known
-    :ivar by_status: how many objects have which status
+    :ivar objects: number of processed objects
+    :ivar bytes: of processed objects
+    :ivar of_objects: number of all objects, if known
+    :ivar of_bytes: of all objects, if known
+    :ivar by_status: number of objects with each status
     """
 
     phase: str

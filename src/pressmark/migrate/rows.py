@@ -1,4 +1,4 @@
-"""What became of each object: one row, with a status from a short list."""
+"""The rows of a report: the status of each object."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pressmark.migrate.planning.entry import PlanEntry
 
 __all__ = ["GOOD", "SOURCE_KEPT", "STATUSES", "Row", "RowCounts"]
 
-#: What can become of an object, and what that means.
+#: The statuses of objects, and their meanings.
 STATUSES = {
     "ok": "in the destination, and verified as requested",
     "exists_same": "already in the destination, with the same content",
@@ -24,16 +24,16 @@ STATUSES = {
     "copy_failed": "reading or writing failed",
     "unverified": "in the destination, but not verified",
 }
-#: The statuses of objects that need nothing more.
+#: The statuses of objects that are done.
 GOOD = frozenset({"ok", "exists_same"})
-#: The error code of an object that arrived, and whose source could not be removed.
+#: The error code of an object whose source could not be removed.
 SOURCE_KEPT = "source_kept"
 
 
 _encode = json.JSONEncoder(separators=(",", ":")).encode
 
 
-# Within a JSON string a quotation mark has a backslash before it: these are keys, wherever they are found.
+# Quotation marks in JSON strings are escaped: these matches are keys.
 _FACTS = re.compile(
     rb'"status":"(\w+)","mode":(?:null|"(\w+)"),"files":(\d+),"bytes":(\d+),'
     rb'.*,"verify":"(\w+)","error_code":(?:null|"([^"]*)"),"error":(null|")'
@@ -41,9 +41,9 @@ _FACTS = re.compile(
 
 
 class RowCounts(NamedTuple):
-    """What the sums over rows are made of; see :class:`Row`.
+    """The values of a :class:`Row` that totals need.
 
-    :ivar noted: it is done, and something of it was left out
+    :ivar noted: the object is done, without parts that the destination cannot hold
     """
 
     status: str
@@ -56,26 +56,26 @@ class RowCounts(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One object of a migration's report.
+    """One object of a report.
 
-    :ivar id: its identifier in the destination
-    :ivar source_id: its identifier in the source
-    :ivar source: its place, relative to the source's root
-    :ivar target: its place, relative to the destination's root
+    :ivar id: identifier in the destination
+    :ivar source_id: identifier in the source
+    :ivar source: path relative to the source
+    :ivar target: path relative to the destination
     :ivar status: one of :data:`STATUSES`
-    :ivar mode: how its files came: ``rename``, ``reflink``, ``copy`` or ``hardlink``; :data:`None` where none did
-    :ivar files: how many it has
-    :ivar bytes: how many they have together
+    :ivar mode: the copy mode: ``rename``, ``reflink``, ``copy`` or ``hardlink``; :data:`None` if no file was copied
+    :ivar files: number of files
+    :ivar bytes: of all files
     :ivar algorithm: of the digest
-    :ivar digest: of the whole object; :data:`None` where no byte of it was read
-    :ivar verify: what was done: ``none``, ``copy``, ``reread``, or ``moved``: no byte of it went anywhere
-    :ivar error_code: a stable word for what went wrong
-    :ivar error: one line for people; without a code, what of the object was left out though all is well
-    :ivar started: date and time of RFC 3339, in UTC
-    :ivar seconds: it took
-    :ivar host: the machine that did it
-    :ivar changed: when the newest of the source's files was changed last before they were read, content or status, in
-        nanoseconds since 1970; 0 where sources stay
+    :ivar digest: of the whole object; :data:`None` if it was not read
+    :ivar verify: how it was verified: ``none``, ``copy``, ``reread``, or ``moved`` for an object that was renamed
+    :ivar error_code: a stable word for the error
+    :ivar error: one line; without a code, the parts of a good object that were left out
+    :ivar started: date and time as in RFC 3339, in UTC
+    :ivar seconds: duration
+    :ivar host: the name of the machine
+    :ivar changed: with ``move``, latest change of a source file's content or status before it was read, in nanoseconds
+        since 1970; 0 otherwise
     """
 
     id: str
@@ -97,7 +97,7 @@ class Row(NamedTuple):
     changed: int = 0
 
     def record(self) -> dict[str, Any]:
-        """Return it as it stands in JSON."""
+        """Return the JSON object of the row."""
         return self._asdict()
 
     def entry(self) -> PlanEntry:
@@ -105,18 +105,18 @@ class Row(NamedTuple):
         return PlanEntry(self.id, self.source_id, self.source, self.target, None, self.files, self.bytes, self.changed)
 
     def line(self) -> builtins.bytes:
-        """Return the row as a line of JSON; lone surrogates, which stand for octets, are escaped."""
+        """Return the row as a line of JSON; surrogates for bytes that are not UTF-8 are escaped."""
         return _encode(self._asdict()).encode() + b"\n"
 
     @staticmethod
     def counts(line: builtins.bytes) -> RowCounts:
-        """Return what counts of a line that :meth:`line` gave, without reading the rest of it.
+        """Return the values of a line that totals need, without parsing the rest.
 
-        :raises ValueError: it is no such line
+        :raises ValueError: the line is malformed
         """
         found = _FACTS.search(line)
         if found is None:
-            raise ValueError("it is no line of a report")
+            raise ValueError("not a row of a report")
         status, mode, files, size, verify, code, error = found.groups()
         return RowCounts(
             status.decode(),
@@ -132,7 +132,7 @@ class Row(NamedTuple):
     def parse(cls, line: builtins.bytes) -> Row:
         """Return the row of a line.
 
-        :raises ValueError: it is no line of a report
+        :raises ValueError: the line is malformed
         """
         try:
             return cls(**json.loads(line))

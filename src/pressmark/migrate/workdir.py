@@ -191,7 +191,7 @@ def prepare(options: Options, folder: str, resources: ExitStack) -> None:
 
     try:
         enter_shared(folder)
-        look()  # before a lock is written beside somebody else's files
+        look()  # before the lock is written into a folder of somebody else
         resources.enter_context(locked(Path(folder, LOCK)))
         # The first files of a plan go last: without them the rest is not recognised as a plan.
         for name in sorted(look(), key=_FIRST.__contains__):

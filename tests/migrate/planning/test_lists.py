@@ -143,7 +143,7 @@ def test_objects_get_other_identifiers(source: Path, tmp_path: Path, name: str, 
 @pytest.mark.parametrize(
     ("content", "match"),
     [
-        (b"a\tb\nc\td\na\te\n", r"map\.tsv: the identifier 'a' has two new ones, in lines 1 and 3"),
+        (b"a\tb\nc\td\na\te\n", r"map\.tsv: two new identifiers for 'a', in lines 1 and 3"),
         (b"a\tb\nc\n", r"map\.tsv:2: expected an old and a new identifier"),
         (b"a\tb\tc\n", r"map\.tsv:1: expected"),
         (b"a\t\n", r"map\.tsv:1: expected"),

@@ -14,7 +14,6 @@ from pressmark.cli.common.file_progress import format_bytes, format_count
 from pressmark.cli.common.progress import format_duration
 from pressmark.cli.common.signals import on_ctrl_c
 from pressmark.cli.common.worker_options import check_workers
-from pressmark.cli.common.workers import dask_cluster, report_stopping
 from pressmark.cli.migrate.options import check_destination_options, options_of_call
 from pressmark.cli.migrate.output import OutputLines
 from pressmark.cli.migrate.reporter import ProgressReporter
@@ -259,10 +258,15 @@ class MigrateCall:
     @contextmanager
     def _workers(self, plan: migrate.Plan) -> Iterator[dict[str, Any]]:
         """Yield the workers, as options of the library."""
-        with dask_cluster(self._call["dask"], self._call["dask_scheduler_file"]) as client:
+        address, scheduler_file = self._call["dask"], self._call["dask_scheduler_file"]
+        if address is None and scheduler_file is None:
             # A single chunk needs one worker, and a thread starts faster than a process.
-            here = {"workers": self._call["workers"], "threads": plan.chunks <= 1}
-            yield here if client is None else {"client": client}
+            yield {"workers": self._call["workers"], "threads": plan.chunks <= 1}
+            return
+        from pressmark.cli.common.workers import dask_cluster
+
+        with dask_cluster(address, scheduler_file) as client:
+            yield {"client": client}
 
     def _end(self, run: migrate.Run, lines: OutputLines, reporter: ProgressReporter) -> int:
         """Report the result, and return the exit status."""
@@ -298,11 +302,10 @@ class MigrateCall:
         by = f" by {', '.join(run.by_mode)}" if run.by_mode and not read else ""
         pieces.append(f"{format_count(run.files, 'file')}, {format_bytes(run.bytes)}{by}")
         if run.noted:
-            pieces.append(f"{format_count(run.noted, 'object')} not migrated whole")
+            pieces.append(f"{format_count(run.noted, 'object')} not migrated completely")
         if busy >= 1:
-            pieces.append(
-                f"{format_duration(busy)}, {run.objects / busy:,.0f} objects/s, {format_bytes(run.bytes / busy)}/s"
-            )
+            pieces.append(format_duration(busy))
+            pieces[-1] += f", {run.objects / busy:,.0f} objects/s, {format_bytes(run.bytes / busy)}/s"
         yield f"{self._destination}: {'; '.join(pieces)}"
         for failed in run.failed:
             yield f"chunk {failed.chunk} failed: {failed.reason}"
@@ -323,6 +326,8 @@ class MigrateCall:
 
 
 def _report_end(reporter: ProgressReporter) -> None:
+    from pressmark.cli.common.workers import report_stopping
+
     reporter.hide()
     report_stopping()
 

@@ -13,8 +13,8 @@ from pressmark import migrate, stores
 from pressmark.cli.common.console import CallError
 from pressmark.cli.common.crlf_option import CRLF_OPTION
 from pressmark.cli.common.fixity_options import PROGRESS, parse_algorithms
+from pressmark.cli.common.options import named_layout
 from pressmark.cli.common.worker_options import worker_options
-from pressmark.cli.store.options import layout_of
 from pressmark.paths import PROFILES
 
 __all__ = ["check_destination_options", "given_options", "migrate_options", "options_of_call"]
@@ -211,22 +211,20 @@ _REPORT = (
 def given_options(context: click.Context, call: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options of the library that the command line names."""
 
-    def said(name: str) -> bool:
+    def is_given(name: str) -> bool:
         return context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
 
-    given = {name: call[name] for name in _SAME if said(name)}
-    if said("algorithms"):
+    given = {name: call[name] for name in _SAME if is_given(name)}
+    if is_given("algorithms"):
         given["algorithms"] = parse_algorithms(call["algorithms"])
     for name in ("layout", "source_layout"):
-        layout = layout_of(call[name])
-        if layout is not None:
-            given[name] = layout.config()
-    content_paths = layout_of(call["content_paths"])
-    values = {
-        **{name: call[name] for name in ("prefix", "identifiers") if call[name] is not None},
-        **({"namespaces": list(call["namespaces"])} if call["namespaces"] else {}),
-        **({"content_paths": content_paths.config()} if content_paths is not None else {}),
-    }
+        if call[name] is not None:
+            given[name] = named_layout(call[name]).config()
+    values = {name: call[name] for name in ("prefix", "identifiers") if call[name] is not None}
+    if call["namespaces"]:
+        values["namespaces"] = list(call["namespaces"])
+    if call["content_paths"] is not None:
+        values["content_paths"] = named_layout(call["content_paths"]).config()
     if values:
         given["destination_options"] = values
     return given

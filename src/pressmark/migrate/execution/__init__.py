@@ -1,1 +1,1 @@
-"""Carrying out a plan: the chunks, the merging of their rows, the removal of sources, and verification."""
+"""Carrying out a plan: processing chunks, merging rows, removing sources, and verification."""

@@ -1,4 +1,4 @@
-"""Work folders whose chunks are cut from a file of rows: those of the removal of sources, and of verifications."""
+"""Work folders for jobs over a file of rows: the removal of sources, and verifications."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ __all__ = ["make_folder", "open_folder"]
 
 
 def open_folder(path: str) -> jobs.WorkFolder | None:
-    """Open the work folder of something that is done with rows, if it was made."""
+    """Open the work folder of a job over rows; :data:`None` if it does not exist."""
     return jobs.WorkFolder.open(path) if os.path.exists(os.path.join(path, "run.json")) else None
 
 
 def make_folder(path: str, job: Any, rows: str) -> jobs.WorkFolder:
-    """Make the work folder of something that is done with rows."""
+    """Create the work folder of a job over rows."""
     return jobs.WorkFolder.create(path, job, _row_chunks(rows), {"rows": sha256_of(rows)})
 
 
 def _row_chunks(path: str) -> Iterator[jobs.Chunk]:
-    """Cut a file of rows into chunks, for a work folder beside it."""
+    """Yield the chunks of a file of rows, for a work folder beside the file."""
     builder = jobs.ChunkBuilder("rows", os.path.join("..", os.path.basename(path)))
     with open(path, "rb") as lines:
         for line in lines:

@@ -23,22 +23,22 @@ __all__ = ["MergedRows", "Run", "merge_rows", "output_lines", "remaining_path", 
 
 @dataclass(frozen=True)
 class Run:
-    """How a migration, or its verification, ended.
+    """The result of a migration or a verification.
 
     :ivar work: the work folder
-    :ivar plan: what was to be done
-    :ivar objects: that have a row
-    :ivar files: of those that are done
-    :ivar bytes: likewise
-    :ivar by_status: how many objects have which status
-    :ivar by_mode: how the files of how many objects came: ``rename``, ``reflink``, ``copy``, ``hardlink``
-    :ivar kept: with ``move``, objects that are done, but whose source could not be removed
-    :ivar noted: objects that are done, but of which something was left out: the row's ``error`` names it
-    :ivar remaining: objects of the plan that have no row yet
-    :ivar failed: chunks that were given up
-    :ivar stopped: why it ended before all was done: ``stop``, ``max_errors``; :data:`None` where it did not
-    :ivar pruned: directories of the source that were empty in the end, and removed
-    :ivar seconds: it took, from the start of this call
+    :ivar plan: of the migration
+    :ivar objects: number of objects with a row
+    :ivar files: of the objects that are done
+    :ivar bytes: of the objects that are done
+    :ivar by_status: number of objects with each status
+    :ivar by_mode: number of objects with each copy mode: ``rename``, ``reflink``, ``copy``, ``hardlink``
+    :ivar kept: with ``move``, number of objects that are done, but whose source could not be removed
+    :ivar noted: number of objects that are done without parts that the destination cannot hold
+    :ivar remaining: number of planned objects without a row
+    :ivar failed: chunks that failed
+    :ivar stopped: why the run stopped early: ``stop``, ``max_errors``; :data:`None` if it did not
+    :ivar pruned: number of empty directories that were removed from the source
+    :ivar seconds: duration of this call
     :ivar rows_path: the file with the rows
     """
 
@@ -60,7 +60,7 @@ class Run:
 
     @property
     def complete(self) -> bool:
-        """Whether every chunk was done."""
+        """Whether every chunk is done."""
         return not self.remaining and not self.failed and self.stopped is None
 
     @property
@@ -70,34 +70,34 @@ class Run:
 
     @property
     def exit_code(self) -> int:
-        """0 where all is well, 1 where something is not; a run that is refused raises an error instead, which is 2."""
+        """The exit status of the command: 0 if :attr:`ok`, else 1."""
         return 0 if self.ok else 1
 
     def rows(self) -> Iterator[Row]:
-        """Give every row, in the order of the plan."""
+        """Yield every row, in the order of the plan."""
         with open(self.rows_path, "rb") as lines:
             for line in lines:
                 yield Row.parse(line)
 
     def record(self) -> dict[str, Any]:
-        """Return it as it stands in JSON, without the plan."""
+        """Return the JSON object of the result, without the plan."""
         record = {key: value for key, value in asdict(self).items() if key not in ("plan", "rows_path")}
         return {"ok": self.ok, "complete": self.complete, **record, "failed": [one._asdict() for one in self.failed]}
 
 
 class MergedRows:
-    """What a file of rows says, all together."""
+    """The totals of a file of rows."""
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.sha256 = ""  # of the file, once it is written
+        self.sha256 = ""  # of the finished file
         self.objects = self.files = self.bytes = self.kept = self.noted = self.planned = 0
         self.removable = False
         self.by_status: Counter[str] = Counter()
         self.by_mode: Counter[str] = Counter()
 
     def add(self, line: bytes) -> None:
-        # Not as a Row: one process does this for all of them, while the others have nothing to do.
+        # Not parsed as a Row: one process does this for all rows.
         row = Row.counts(line)
         self.objects += 1
         self.by_status[row.status] += 1
@@ -108,12 +108,12 @@ class MergedRows:
             self.bytes += row.bytes
             self.kept += row.error_code == SOURCE_KEPT
             self.noted += row.noted
-            # What was renamed has no source any more.
+            # Renamed objects have no source any more.
             self.removable = self.removable or row.verify != "moved"
 
     @property
     def all_done(self) -> bool:
-        """Whether nothing remains to be done with any of them."""
+        """Whether all objects are done."""
         return not self.kept and not self.by_status.keys() - GOOD
 
     def run(self, plan: Plan, summary: jobs.Summary, pruned: int, seconds: float, folder: str = "") -> Run:
@@ -137,9 +137,9 @@ class MergedRows:
 
 
 def output_lines(work: jobs.WorkFolder) -> Iterator[bytes]:
-    """Give the rows of the chunks that are done, in the order of the plan.
+    """Yield the rows of the chunks that are done, in the order of the plan.
 
-    :raises JobError: they are not those that the receipts are for, or cannot be read
+    :raises JobError: a file differs from its receipt, or cannot be read
     """
     for receipt in work.receipts():
         if receipt.output is None:
@@ -149,7 +149,7 @@ def output_lines(work: jobs.WorkFolder) -> Iterator[bytes]:
             rows = path.read_bytes()  # of one chunk
         except OSError as error:
             raise JobError(str(path), f"cannot be read ({error.strerror}); the run needs it") from error
-        # Before any of them is given: they may be no rows at all.
+        # Checked before any line is yielded: a damaged file may have no rows at all.
         if hashlib.sha256(rows).hexdigest() != receipt.sha256:
             raise JobError(str(path), "changed since it was written; remove it and resume the run to repeat its chunk")
         yield from rows.splitlines(keepends=True)
@@ -180,9 +180,9 @@ def merge_rows(plan: Plan, work: jobs.WorkFolder, name: str) -> MergedRows:
 
 
 def write_remaining(plan: Plan, work: jobs.WorkFolder, rows: str | None) -> None:
-    """Write the source's identifiers of what is not done; ended by NUL where one of them has a line end.
+    """Write the source identifiers of objects that are not done, NUL-terminated if one contains a line end.
 
-    :param rows: the file of those that are not; :data:`None` where all of them are done
+    :param rows: the file with the rows; :data:`None` if all objects with a row are done
     """
 
     def remaining() -> Iterator[bytes]:

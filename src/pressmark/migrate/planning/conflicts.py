@@ -1,4 +1,4 @@
-"""What a plan refuses, and what it warns of: each with a stable kind and the objects concerned."""
+"""Conflicts and warnings of a plan, each with a stable kind and its objects."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ from pressmark.errors import quoted
 from pressmark.fs.atomic import new_file
 from pressmark.fs.names import encode_fs, is_case_insensitive
 from pressmark.migrate.options import Options, nearest_existing
+from pressmark.migrate.workdir import REFUSED, WARNINGS
 from pressmark.paths import PathIndex, folded, name_violations
 from pressmark.reports import ERROR, WARNING, Kind
 
 __all__ = ["KINDS", "Collisions", "ConflictMember", "NameRules", "ObjectConflict", "PlanConflicts", "ignores_case"]
 
-#: Errors refuse a plan, warnings do not. Collisions by case or normalisation are errors where the destination's system
-#: takes such names for equal, and warnings elsewhere.
+#: Errors refuse a plan, warnings do not. Collisions by case or normalisation are errors if the target system ignores
+#: case or normalisation, and warnings otherwise.
 KINDS: dict[str, Kind] = {
     "equal": Kind(ERROR, "", "path collision: several objects map to the same path"),
     "inside": Kind(ERROR, "", "path collision: the path of one object is inside the path of another"),
@@ -38,29 +39,29 @@ KINDS: dict[str, Kind] = {
     "space": Kind(ERROR, "", "not enough space on the destination file system"),
     "inodes": Kind(ERROR, "", "not enough inodes on the destination file system"),
     "unreadable": Kind(WARNING, "", "the object, or a part of it, cannot be read"),
-    "left-out": Kind(WARNING, "", "the destination format cannot hold a part of the object"),
+    "left-out": Kind(WARNING, "", "the destination cannot hold a part of the object"),
     "missing": Kind(WARNING, "", "the identifier in the list is not in the source"),
     "list-repeated": Kind(WARNING, "", "the list contains an identifier more than once; the object is migrated once"),
     "stray": Kind(WARNING, "", "a file or directory in the source belongs to no object; it is not migrated"),
     "layout-0011": Kind(WARNING, "", "extension 0011 is registered for paths inside objects, not for storage roots"),
     "gone": Kind(WARNING, "", "an object of an earlier run is no longer in the source"),
 }
-# Target systems that take names for equal which differ in case or normalisation.
-_FOLDING = frozenset({"windows", "all"})
+# Target systems that ignore case and normalisation of names.
+_IGNORING_CASE = frozenset({"windows", "all"})
 #: Kind, path and reason.
 ObjectConflict = tuple[str, str, str]
-# So many members of a collision are listed.
+# Objects of a collision in its list, and conflicts in the message of the plan.
 _LISTED = 1000
-_TOLD = 3
+_IN_MESSAGE = 3
 _encode = json.JSONEncoder(separators=(",", ":")).encode
 
 
 class ConflictMember(NamedTuple):
-    """An object that takes part.
+    """An object of a conflict.
 
-    :ivar source_id: its identifier in the source; :data:`None` where it has none
-    :ivar source: its place there
-    :ivar target: its place in the destination, or the path of its file there
+    :ivar source_id: the identifier in the source; :data:`None` if it cannot be read
+    :ivar source: the path in the source
+    :ivar target: the path in the destination of the object, or of one of its files
     """
 
     source_id: str | None
@@ -73,19 +74,19 @@ class PlanConflicts:
 
     :param folder: the work folder
 
-    :ivar errors: how many there are of each kind
-    :ivar warnings: likewise
+    :ivar errors: number of errors of each kind
+    :ivar warnings: number of warnings of each kind
     :ivar path: of ``refused.jsonl``
     """
 
     def __init__(self, folder: str) -> None:
         self.errors: Counter[str] = Counter()
         self.warnings: Counter[str] = Counter()
-        self.path = os.path.join(folder, "refused.jsonl")
+        self.path = os.path.join(folder, REFUSED)
         self._first: list[str] = []
         self._files: dict[str, BinaryIO] = {}
-        for severity, name in ((ERROR, self.path), (WARNING, os.path.join(folder, "warnings.jsonl"))):
-            self._files[severity] = open(name, "wb", opener=new_file)  # noqa: SIM115  # closed in the end
+        for severity, name in ((ERROR, self.path), (WARNING, os.path.join(folder, WARNINGS))):
+            self._files[severity] = open(name, "wb", opener=new_file)  # noqa: SIM115  # closed by __exit__
 
     def __enter__(self) -> PlanConflicts:
         return self
@@ -105,10 +106,12 @@ class PlanConflicts:
         count: int | None = None,
         severity: str | None = None,
     ) -> None:
-        """Note one.
+        """Write a conflict or a warning.
 
-        :param members: the objects concerned
-        :param count: how many they are, where not all are given
+        :param members: its objects
+        :param message: the meaning of the kind by default
+        :param count: the number of objects, if ``members`` are not all of them
+        :param severity: that of the kind by default
         """
         known = KINDS[kind]
         severity = severity or known.severity
@@ -122,14 +125,14 @@ class PlanConflicts:
         }
         self._files[severity].write(_encode(record).encode() + b"\n")
         (self.errors if severity == ERROR else self.warnings)[kind] += 1
-        if severity == ERROR and len(self._first) < _TOLD:
+        if severity == ERROR and len(self._first) < _IN_MESSAGE:
             self._first.append(_line(kind, members, number, message or known.meaning))
 
     def reason(self) -> str:
-        """Return in one line what is refused."""
+        """Return the reason for refusing the plan, in one line."""
         kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(self.errors.items()))
         more = "; …" if sum(self.errors.values()) > len(self._first) else ""
-        return f"refused ({kinds}): {'; '.join(self._first)}{more}; all of it is listed in {self.path}"
+        return f"refused ({kinds}): {'; '.join(self._first)}{more}; see {self.path}"
 
 
 def _line(kind: str, members: Sequence[ConflictMember], count: int, message: str) -> str:
@@ -142,7 +145,7 @@ def _line(kind: str, members: Sequence[ConflictMember], count: int, message: str
 
 
 class NameRules:
-    """What the target system takes as names: of objects' places and of the files in them.
+    """The rules of the target system for the names of objects and of their files.
 
     :param options: of the migration
     """
@@ -150,11 +153,10 @@ class NameRules:
     def __init__(self, options: Options) -> None:
         self._profile = options.profile
         self._root_length = len(os.fsencode(options.destination))
-        #: Whether names that differ only in case or normalisation are one name there.
         self.ignores_case = ignores_case(options)
 
     def conflicts_of(self, objects: Sequence[Sequence[str]]) -> list[ObjectConflict | None]:
-        """Return the first fault of the paths of each object, :data:`None` where there is none."""
+        """Return the first conflict among the paths of each object; :data:`None` for objects without conflict."""
         found_conflicts: list[ObjectConflict | None] = [None] * len(objects)
         if self.ignores_case:
             found_conflicts = [self._folded(paths) for paths in objects]
@@ -168,29 +170,30 @@ class NameRules:
 
     @staticmethod
     def _folded(paths: Sequence[str]) -> ObjectConflict | None:
-        """Return two paths of one object, of files or of directories above them, that are one to the target system."""
+        """Return the first path of an object that differs from another one only in case or normalisation."""
         seen: dict[bytes, str] = {}
-        told_apart: set[str] = set()
+        distinct: set[str] = set()
         for path in paths:
-            while path and path not in told_apart:
+            while path and path not in distinct:
                 other = seen.setdefault(folded(encode_fs(path)), path)
                 if other != path:
                     kind = "normalization" if other.casefold() != path.casefold() else "case"
-                    return kind, path, f"{quoted(other)} is the same name there"
-                told_apart.add(path)
+                    return kind, path, f"{quoted(other)} is the same name on the target system; rename one of them"
+                distinct.add(path)
                 path = path.rpartition("/")[0]
         return None
 
 
 def ignores_case(options: Options) -> bool:
-    """Return whether names are equal, to the target system, that differ in case or normalisation."""
-    return options.profile in _FOLDING or is_case_insensitive(os.fsencode(nearest_existing(options.destination)))
+    """Return whether the target system ignores case or normalisation of names."""
+    return options.profile in _IGNORING_CASE or is_case_insensitive(os.fsencode(nearest_existing(options.destination)))
 
 
 class Collisions:
-    """The places of all objects, compared on the disk; a context manager.
+    """The paths of all objects, compared on disk; a context manager.
 
     :param folder: the work folder
+    :param memory: bytes for sorting paths
     """
 
     def __init__(self, folder: str, memory: int) -> None:
@@ -206,15 +209,15 @@ class Collisions:
         self._index.__exit__(kind, value, traceback)
 
     def add(self, members: Sequence[ConflictMember]) -> None:
-        """Take in more objects."""
+        """Add objects."""
         self._index.add(
             [one.target or "" for one in members], [_encode([one.source_id, one.source]) for one in members]
         )
 
     def add_conflicts(self, found: PlanConflicts, folding: bool) -> None:
-        """Note every collision.
+        """Write every collision.
 
-        :param folding: whether the target system takes names for equal that differ in case or normalisation
+        :param folding: whether the target system ignores case or normalisation
         """
         for collision in self._index.collisions(first=_LISTED):
             members = []

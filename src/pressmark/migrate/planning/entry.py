@@ -1,4 +1,4 @@
-"""The lines of a plan: one object each, where it is and where it goes."""
+"""The lines of a plan: the path of each object in source and destination."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ _decode = json.JSONDecoder().decode
 
 
 class PlanEntry(NamedTuple):
-    """One object that is to be migrated.
+    """One object to migrate.
 
-    :ivar id: its identifier in the destination
-    :ivar source_id: its identifier in the source
-    :ivar source: its place, relative to the source's root
-    :ivar target: its place, relative to the destination's root
-    :ivar encapsulation: of a Pairtree's object, as :class:`~pressmark.stores.StoreObject` has it
-    :ivar files: how many it has
-    :ivar bytes: how many they have together
-    :ivar changed: when the newest of them was changed last, in nanoseconds since 1970
+    :ivar id: identifier in the destination
+    :ivar source_id: identifier in the source
+    :ivar source: path relative to the source
+    :ivar target: path relative to the destination
+    :ivar encapsulation: of an object of a Pairtree, as in :class:`~pressmark.stores.StoreObject`
+    :ivar files: number of files
+    :ivar bytes: of all files
+    :ivar changed: latest change of a file's content or status, in nanoseconds since 1970
     """
 
     id: str
@@ -37,14 +37,14 @@ class PlanEntry(NamedTuple):
     changed: int
 
     def line(self) -> builtins.bytes:
-        """Return the entry as a line of JSON; lone surrogates, which stand for octets, are escaped."""
+        """Return the entry as a line of JSON; surrogates for bytes that are not UTF-8 are escaped."""
         return _encode(self._asdict()).encode() + b"\n"
 
     @classmethod
     def parse(cls, line: builtins.bytes) -> PlanEntry:
         """Return the entry of a line.
 
-        :raises ValueError: it is no line of a plan
+        :raises ValueError: the line is malformed
         """
         try:
             return cls(**_decode(line.decode()))
@@ -52,5 +52,5 @@ class PlanEntry(NamedTuple):
             raise ValueError(str(error)) from None
 
     def record(self) -> StoreObject:
-        """Return the source's object, as its walk had it."""
+        """Return the record of the object in the source."""
         return StoreObject(self.source_id, self.source, True, self.encapsulation, ())

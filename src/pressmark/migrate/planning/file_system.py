@@ -16,7 +16,7 @@ _BLOCK = 4096  # bytes of the test file
 
 
 def mode_of(options: Options, folder: str) -> str:
-    """Return the copy mode of the plan: what is known before the first file is copied."""
+    """Return the copy mode of the plan: the expected one, before the first file is copied."""
     if options.renames():
         return "rename"
     if options.copy_mode in ("auto", "reflink") and options.same_file_system():

@@ -1,7 +1,7 @@
-"""Which identifier an object gets, where that is not the one that it has: ``--map FILE``.
+"""Maps of new identifiers: ``--map FILE``.
 
-A file has two columns, old and new, separated by tabs or as CSV; a first line ``old,new``, ``source_id,id`` or
-``source,target`` is a header. Objects that are not in it keep their identifier.
+The file has two columns, the old and the new identifier, separated by tabs or as CSV; a first line ``old,new``,
+``source_id,id`` or ``source,target`` is a header. Objects that are not in the map keep their identifiers.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ _HEADERS = (["old", "new"], ["source_id", "id"], ["source", "target"])
 
 
 def read_map(given: IdentifierMap, index: IdentifierIndex) -> None:
-    """Put what a map says into an index.
+    """Read a map into an index.
 
-    :raises ListError: it is malformed, gives an identifier two others, or cannot be read
+    :raises ListError: the map is malformed, has two new identifiers for an object, or cannot be read
     """
     where = "the map"
     if isinstance(given, (str, os.PathLike)):
@@ -33,9 +33,9 @@ def read_map(given: IdentifierMap, index: IdentifierIndex) -> None:
         index.fill(_checked(given.items() if isinstance(given, Mapping) else given))
     for identifier, first, second, same in index.repeated():
         if not same:
-            lines = _lines_of(where, first, second) if where != "the map" else f"its pairs {first + 1} and {second + 1}"
-            what = f"the identifier {quoted(identifier)} has two new ones, in {lines}"
-            raise ListError(f"{where}: {what}; leave one")
+            lines = _lines_of(where, first, second) if where != "the map" else f"pairs {first + 1} and {second + 1}"
+            what = f"two new identifiers for {quoted(identifier)}, in {lines}"
+            raise ListError(f"{where}: {what}; remove one")
 
 
 def _checked(pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
@@ -46,7 +46,7 @@ def _checked(pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
 
 
 def _pairs(path: str) -> Iterator[tuple[int, tuple[str, str]]]:
-    """Give the pairs of a file, and their lines."""
+    """Yield line numbers and pairs of a file."""
     with reading(path) as file:
         listed = examined(path, file, "csv")
         first = listed.head.partition(b"\n")[0]

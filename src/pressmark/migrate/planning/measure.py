@@ -32,7 +32,7 @@ class Measure(NamedTuple):
     :ivar blocks: bytes on a disk with blocks of 4 KiB
     :ivar directories: number of directories with files
     :ivar unreadable: why the object cannot be read; :data:`None` if it can
-    :ivar left_out: the parts that the destination has no place for; :data:`None` if it can hold everything
+    :ivar left_out: the parts that the destination cannot hold; :data:`None` if there are none
     """
 
     files: int

@@ -25,24 +25,24 @@ __all__ = ["Plan", "refuse_others", "utc_now", "write_record"]
 
 @dataclass(frozen=True)
 class Plan:
-    """What is to be done.
+    """A plan, and the size of its migration.
 
     :ivar work: the work folder
-    :ivar options: what was asked for
-    :ivar objects: that are to be migrated
-    :ivar files: of them
-    :ivar bytes: of them
-    :ivar chunks: that they are cut into
-    :ivar mode: how files will come, as far as can be said now: ``rename``, ``reflink``, ``copy`` or ``hardlink``
-    :ivar invalid: objects of the source that are not as its specification says, and are left out
-    :ivar missing: identifiers of a list that are not in the source
-    :ivar unchanged: objects that the first run has done, and that were not changed since
-    :ivar warnings: how many there are of each kind; ``warnings.jsonl`` has them
+    :ivar options: of the migration
+    :ivar objects: number of objects to migrate
+    :ivar files: number of their files
+    :ivar bytes: of their files
+    :ivar chunks: number of chunks
+    :ivar mode: the expected copy mode: ``rename``, ``reflink``, ``copy`` or ``hardlink``
+    :ivar invalid: number of invalid source objects, which are left out
+    :ivar missing: number of identifiers in the list that are not in the source
+    :ivar unchanged: of a catch-up, number of objects that did not change since the earlier runs
+    :ivar warnings: number of warnings of each kind, which ``warnings.jsonl`` lists
     :ivar sha256: of the entries
-    :ivar known_sha256: of the rows of what is not done, known by now
-    :ivar map_sha256: of the map; empty where there was none
-    :ivar seconds: it took
-    :ivar before: the work folder of the run that this one catches up with, relative to its own
+    :ivar known_sha256: of the rows of objects that are left out
+    :ivar map_sha256: of the map; empty without a map
+    :ivar seconds: duration of planning
+    :ivar before: of a catch-up, the work folder of the earlier run, relative to this one
     """
 
     work: str
@@ -63,15 +63,15 @@ class Plan:
     before: str | None = None
 
     def entries(self) -> Iterator[PlanEntry]:
-        """Give every object, in the order in which they are migrated."""
+        """Yield the entry of every object, in the order of migration."""
         with open(os.path.join(self.work, ENTRIES), "rb") as lines:
             for line in lines:
                 yield PlanEntry.parse(line)
 
     def new_ids(self) -> Iterator[tuple[str, str]] | None:
-        """Give what the map says that it was made with, old and new identifiers; :data:`None` where it had no map.
+        """Yield the old and new identifiers of the map; return :data:`None` if the plan had no map.
 
-        :raises MigrationError: that was written down, and is not as it was
+        :raises MigrationError: the file of the map is missing, or was changed
         """
         if not self.map_sha256:
             return None
@@ -80,18 +80,18 @@ class Plan:
             found = sha256_of(path)
         except JobError:
             found = None
-        # With a part of it, objects would get their old identifiers back.
+        # With a damaged map, changed objects would get their old identifiers again.
         if found != self.map_sha256:
-            what = f"{path} is not as the plan has written it; bring it back, or give a map of all objects"
+            what = f"{path} is missing or was changed; restore it, or name a map of all objects"
             raise MigrationError(self.options.source, self.options.destination, what)
         return _pairs(path)
 
     def record(self) -> dict[str, Any]:
-        """Return it as it stands in JSON."""
+        """Return the JSON object of the plan."""
         return {**asdict(self), "options": self.options.record()}
 
     def summary(self) -> dict[str, Any]:
-        """Return how much it is, without what was asked for."""
+        """Return the JSON object of the plan without its options and digests."""
         left_out = ("options", "sha256", "known_sha256", "map_sha256")
         return {key: value for key, value in self.record().items() if key not in left_out}
 
@@ -104,7 +104,7 @@ class Plan:
     def open(cls, work: str | os.PathLike[str]) -> Plan:
         """Return the plan in a work folder.
 
-        :raises MigrationError: there is none
+        :raises MigrationError: the folder has no plan, or the plan cannot be read
         """
         folder = os.path.abspath(os.fspath(work))
         try:
@@ -114,12 +114,14 @@ class Plan:
             return cls(**{**record, "work": folder, "options": Options.from_record(record["options"])})
         except FileNotFoundError:
             refused = os.path.join(folder, REFUSED)
-            what = f"it was refused; {refused} says why" if os.path.exists(refused) else "there is no plan in it"
-            raise MigrationError("", folder, f"{what}: plan the migration first") from None
+            what = f"the plan was refused, see {refused}" if os.path.exists(refused) else "no plan found"
+            raise MigrationError("", folder, f"{what}; plan the migration first") from None
         except UntrustedError as error:
             raise MigrationError("", folder, error.reason) from None
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise MigrationError("", folder, f"its {PLAN} cannot be read ({error}); plan the migration again") from None
+            raise MigrationError(
+                "", folder, f"{PLAN} cannot be read ({error}); plan the migration in another work folder"
+            ) from None
 
 
 def _pairs(path: str) -> Iterator[tuple[str, str]]:
@@ -144,10 +146,10 @@ def refuse_others(plan: Plan, options: Options) -> None:
 
 
 def utc_now() -> str:
-    """Return date and time of RFC 3339, in UTC."""
+    """Return the current date and time as in RFC 3339, in UTC."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def write_record(path: str, record: Mapping[str, Any]) -> None:
-    """Write a JSON object as a file that is there as a whole or not at all."""
+    """Write a JSON object to a file, atomically."""
     replace_file(path, json.dumps(record, indent=2).encode("ascii") + b"\n", part=path + ".new")

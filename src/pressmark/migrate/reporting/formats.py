@@ -1,4 +1,4 @@
-"""Rows as JSON lines, CSV or Parquet, by what a file's name ends in; streamed, and in place as a whole."""
+"""Rows as JSON lines, CSV or Parquet, by the suffix of the file name; streamed, and written atomically."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from pressmark.migrate.rows import Row
 
 __all__ = ["FORMATS", "Format", "format_of", "replaced", "write_rows"]
 
-# Rows in a row group of Parquet, all of them in memory.
+# Rows in a row group of Parquet, which is held in memory.
 _ROWS = 20_000
 # Rows that are written together as text.
 _LINES = 100
 
 
 class _Needs(NamedTuple):
-    """What a format needs that may not be installed."""
+    """An optional package that a format needs."""
 
     package: str
     extra: str
@@ -37,7 +37,7 @@ class _Needs(NamedTuple):
 
 
 class Format(Enum):
-    """What a report can be."""
+    """The formats of reports."""
 
     HTML = "html"
     JSONL = "jsonl"
@@ -45,14 +45,14 @@ class Format(Enum):
     PARQUET = "parquet"
 
     def check(self, path: str) -> None:
-        """Make sure that what it needs is there.
+        """Check that the package of the format is installed.
 
         :raises ReportError: it is not
         """
         needs = _NEEDS.get(self)
         if needs is not None and importlib.util.find_spec(needs.package) is None:
             raise ReportError(
-                path, f"it needs {needs.package}: pip install 'pressmark[{needs.extra}]', or {needs.instead}"
+                path, f"needs {needs.package}: pip install 'pressmark[{needs.extra}]', or {needs.instead}"
             )
 
 
@@ -60,7 +60,7 @@ _NEEDS = {
     Format.HTML: _Needs("jinja2", "report", "name a file that ends in .csv or .jsonl"),
     Format.PARQUET: _Needs("pyarrow", "arrow", "name a file that ends in .csv or .jsonl"),
 }
-#: Formats by what names end in.
+#: Formats by suffix.
 FORMATS = {
     ".html": Format.HTML,
     ".htm": Format.HTML,
@@ -73,24 +73,22 @@ _GZIPPED = (Format.JSONL, Format.CSV)
 
 
 def format_of(path: str) -> Format:
-    """Return what a file is to be, by its name.
+    """Return the format of a file, by its name.
 
-    :raises ReportError: the name does not tell
+    :raises ReportError: the suffix is unknown
     """
     name = path.lower()
     found = FORMATS.get(os.path.splitext(name.removesuffix(".gz"))[1])
     if found is None or (name.endswith(".gz") and found not in _GZIPPED):
-        raise ReportError(
-            path, "a report is a .html, .csv, .jsonl or .parquet, the second and third also .gz: name it so"
-        )
+        raise ReportError(path, "unknown report format; use .html, .csv, .jsonl, .csv.gz, .jsonl.gz or .parquet")
     return found
 
 
 def write_rows(path: str, format: Format, rows: Iterable[tuple[bytes, Row]]) -> None:
-    """Write rows as a file.
+    """Write rows to a file.
 
     :param rows: each with its line of JSON
-    :raises ReportError: it cannot be written
+    :raises ReportError: the file cannot be written
     """
     if format is Format.PARQUET:
         with replaced(path) as file:
@@ -98,7 +96,7 @@ def write_rows(path: str, format: Format, rows: Iterable[tuple[bytes, Row]]) -> 
         return
     with replaced(path) as file:
         if path.lower().endswith(".gz"):
-            # Without the time, the same rows are the same file.
+            # Without a time, equal rows give equal files.
             with gzip.GzipFile("", "wb", 6, file, mtime=0) as packed:
                 _write_text(packed, format, rows)
         else:
@@ -107,15 +105,15 @@ def write_rows(path: str, format: Format, rows: Iterable[tuple[bytes, Row]]) -> 
 
 @contextmanager
 def replaced(path: str) -> Iterator[BinaryIO]:
-    """Open a file that takes the place of ``path`` when the block ends without an exception.
+    """Open a file that replaces ``path`` when the block ends without an exception.
 
-    :raises ReportError: the system refuses
+    :raises ReportError: the file cannot be written
     """
     try:
         with Replacement(resolved(path), durable=False) as file:
             yield file
     except OSError as error:
-        raise ReportError(path, f"it cannot be written ({error.strerror or error}); name another file") from error
+        raise ReportError(path, f"cannot be written ({error.strerror or error}); name another file") from error
 
 
 # --- text -------------------------------------------------------------------------------------------------------------
@@ -131,10 +129,10 @@ def _write_text(file: Any, format: Format, rows: Iterable[tuple[bytes, Row]]) ->
 
 
 def _csv(rows: Iterator[Row]) -> Iterator[bytes]:
-    """Give a CSV file in parts; octets that are not UTF-8 are themselves, as in a list of identifiers."""
+    """Yield a CSV file in parts; bytes that are not UTF-8 are written unchanged, as in lists of identifiers."""
     held = io.StringIO(newline="")
     table = csv.writer(held, lineterminator="\n")
-    # Readers take a carriage return for a line end, and the module does not quote one where lines end otherwise.
+    # Readers treat a carriage return as a line end, and the csv module quotes only its own line terminator.
     quoted = csv.writer(held, lineterminator="\n", quoting=csv.QUOTE_ALL)
     table.writerow(Row._fields)
     while True:
@@ -143,7 +141,7 @@ def _csv(rows: Iterator[Row]) -> Iterator[bytes]:
         text = held.getvalue()
         if not text:
             return
-        yield _octets(text)
+        yield _encode(text)
         held.seek(0)
         held.truncate()
 
@@ -152,8 +150,8 @@ def _has_return(row: Row) -> bool:
     return any("\r" in text for text in (row.id, row.source_id, row.source, row.target, row.error or ""))
 
 
-def _octets(text: str) -> bytes:
-    """Return a text as octets; surrogates that stand for none are made visible."""
+def _encode(text: str) -> bytes:
+    """Return a text as bytes; surrogates that represent no byte are escaped."""
     parts = []
     while True:
         try:
@@ -169,7 +167,7 @@ def _octets(text: str) -> bytes:
 
 
 def _write_parquet(file: BinaryIO, rows: Iterable[tuple[bytes, Row]]) -> None:
-    """Write rows as Parquet; octets that are not UTF-8, which its texts cannot hold, as ``\\udc80`` to ``\\udcff``."""
+    """Write rows as Parquet; bytes that are not UTF-8 are written as ``\\udc80`` to ``\\udcff``."""
     pyarrow = importlib.import_module("pyarrow")
     parquet = importlib.import_module("pyarrow.parquet")
     types = {"files": pyarrow.int64(), "bytes": pyarrow.int64(), "changed": pyarrow.int64()}

@@ -1,4 +1,4 @@
-"""Where the rows of a run are, and how the run stands."""
+"""The state of a run, and where its rows are."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ __all__ = ["Outcome", "outcome_of"]
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a run stands.
+    """The state of a run.
 
-    :ivar plan: what was to be done
+    :ivar plan: of the run
     :ivar state: ``planned``, ``begun`` or ``finished``
-    :ivar rows_path: the file with all rows; :data:`None` where those of each chunk are still by themselves
-    :ivar verification: the rows are those of a verification
-    :ivar unread: of a verification, how many objects are still to be read: with those of earlier runs
+    :ivar rows_path: the file with all rows; :data:`None` until the rows of the chunks are merged
+    :ivar verification: whether the rows are those of a verification
+    :ivar unread: of a verification, the number of objects that it has not read yet
     """
 
     plan: Plan
@@ -34,10 +34,10 @@ class Outcome:
     unread: int | None = None
 
     def lines(self) -> Iterator[bytes]:
-        """Give the rows, a line of JSON each: those of the plan in its order, then those that it left out.
+        """Yield the rows as lines of JSON: in the order of the plan, then the objects that it left out.
 
-        :raises JobError: what was written is not there any more
-        :raises ReportError: likewise
+        :raises JobError: the rows of a chunk are missing or damaged
+        :raises ReportError: a file with rows cannot be read
         """
         if self.rows_path is not None:
             yield from _lines(self.rows_path)
@@ -51,14 +51,14 @@ class Outcome:
         return remaining_path(self.plan.work)
 
     def warnings(self) -> Iterator[dict[str, object]]:
-        """Give what the plan warns of."""
+        """Yield the warnings of the plan."""
         path = os.path.join(self.plan.work, WARNINGS)
         if os.path.exists(path):
             yield from map(json.loads, _lines(path))
 
 
 def outcome_of(what: Run | Plan | str | os.PathLike[str]) -> Outcome:
-    """Return how a run stands.
+    """Return the state of a run.
 
     :raises MigrationError: there is no plan
     """
@@ -71,7 +71,7 @@ def outcome_of(what: Run | Plan | str | os.PathLike[str]) -> Outcome:
     plan = Plan.of(what)
     found = state(plan.work)
     rows = os.path.join(plan.work, ROWS)
-    # Rows that an interrupted run has put together are old as soon as it goes on.
+    # The merged rows of an unfinished run may be outdated.
     return Outcome(plan, found, rows if found == "finished" else None)
 
 
@@ -80,4 +80,4 @@ def _lines(path: str) -> Iterator[bytes]:
         with open(path, "rb") as file:
             yield from file
     except OSError as error:
-        raise ReportError(path, f"it cannot be read ({error.strerror}); resume the run, which writes it") from error
+        raise ReportError(path, f"cannot be read ({error.strerror}); resume the run to write it again") from error

@@ -1,7 +1,4 @@
-"""One page for people: what became of a migration, and what to do about the rest.
-
-What all pages have in common is in :mod:`pressmark.html`.
-"""
+"""The report as an HTML page: the result of a migration, and what to do next. :mod:`pressmark.html` renders it."""
 
 from __future__ import annotations
 
@@ -25,29 +22,29 @@ __all__ = ["Verdict", "page_text", "verdict_of"]
 
 _TEMPLATE = "page.html"
 
-# How an object's files came, and how they were verified, in words.
+# Copy modes and verification in words.
 _MODES = {
-    "rename": "moved, without touching a byte",
-    "reflink": "cloned: source and copy share blocks on the disk until one of them changes",
+    "rename": "renamed within the file system",
+    "reflink": "cloned: source and copy share blocks until one of them changes",
     "copy": "copied",
-    "hardlink": "linked: source and destination are the same file under two names",
+    "hardlink": "linked: source and destination are two names of the same file",
 }
 _VERIFIED = {
     "none": "not verified",
-    "copy": "hashed while they were copied, and compared with the digests that were known",
-    "reread": "read in the destination, and compared with what was copied or with what is said of them",
-    "moved": "moved as they were, with names and sizes compared; no byte was read",
+    "copy": "hashed while copied, and compared with recorded digests",
+    "reread": "read again in the destination, and compared with the copied or recorded digests",
+    "moved": "renamed; names and sizes were compared, no file was read",
 }
-# What was asked for, in words; what is not here has its own part of the page.
+# Options in words; the others have a section of their own.
 _OPTIONS = {
-    "copy_mode": "How files are to come",
-    "verify": "How they are to be verified",
+    "copy_mode": "Copy mode",
+    "verify": "Verification",
     "move": "Remove sources after verification",
-    "drop_empty_directories": "Remove sources although their empty directories have no place",
-    "replace": "Replace objects that are there and different",
-    "profile": "Names must suit",
+    "drop_empty_directories": "Remove sources with empty directories",
+    "replace": "Replace existing objects with different content",
+    "profile": "Naming rules",
     "links": "Symbolic links in objects",
-    "improper": "Objects of the source that are not as they should be",
+    "improper": "Invalid source objects",
     "algorithms": "Digest algorithms of bags",
     "source_options": "Options of the source",
     "destination_options": "Options of the destination",
@@ -55,11 +52,11 @@ _OPTIONS = {
 
 
 class Verdict(NamedTuple):
-    """How it went, in plain words.
+    """The result of a run in words.
 
     :ivar kind: ``good``, ``attention`` or ``unfinished``
-    :ivar word: in one word
-    :ivar text: in a sentence or two
+    :ivar word: a headline
+    :ivar text: one or two sentences
     """
 
     kind: str
@@ -68,7 +65,7 @@ class Verdict(NamedTuple):
 
 
 def verdict_of(outcome: Outcome, summary: Summary) -> Verdict:
-    """Say in plain words how a run went."""
+    """Return the result of a run in words."""
     total, done = summary.whole.objects, summary.done.objects
     what = "read again in the destination" if outcome.verification else "migrated"
     if outcome.state != "finished":
@@ -79,9 +76,9 @@ def verdict_of(outcome: Outcome, summary: Summary) -> Verdict:
             text = f"{_objects(left)} of {planned:,} {'has' if left == 1 else 'have'} not been {what} yet."
             if summary.undone:
                 text += f" Of the others, {_objects(summary.undone)} {_need(summary.undone)} attention."
-            return Verdict("unfinished", "Not finished", f"{text} Nothing is lost: the run can be resumed.")
+            return Verdict("unfinished", "Not finished", f"{text} Resume the run to continue.")
     if not total:
-        return Verdict("good", "Nothing to do", "There was no object to migrate.")
+        return Verdict("good", "Nothing to do", "The source has no objects to migrate.")
     if not summary.undone:
         text = "All of them are" if total > 1 else "It is"
         if outcome.verification:
@@ -90,24 +87,26 @@ def verdict_of(outcome: Outcome, summary: Summary) -> Verdict:
             text = f"{_objects(total)} {_was(total)} to be migrated. {text} {_in_destination(summary)}"
         word = "Moved, not read" if _unread(summary) else "All is well"
         if summary.noted.objects:
-            word = "Done, but something was left out"
-            text += f" Something of {_objects(summary.noted.objects)} has no place there: it is named below."
+            word = "Done, with parts left out"
+            text += (
+                f" {_objects(summary.noted.objects)} {_was(summary.noted.objects)} not migrated completely; see below."
+            )
         if not summary.kept.objects:
             return Verdict("good", word, text)
-        text += f" The source of {_objects(summary.kept.objects)} could not be removed: why is said below."
-        return Verdict("attention", "Done, but sources are left", text)
+        text += f" The source of {_objects(summary.kept.objects)} could not be removed; see below."
+        return Verdict("attention", "Done, with sources left", text)
     unverified = summary.by_status.get("unverified")
     text = f"{done:,} of {_objects(total)} {'is' if done == 1 else 'are'} {_in_destination(summary)}"
     if unverified is not None and unverified.objects == summary.undone:
-        text += f" {_objects(summary.undone)} {_was(summary.undone)} not verified: whether all arrived is not known."
+        text += f" {_objects(summary.undone)} {_was(summary.undone)} not verified."
         return Verdict("attention", "Not verified", text)
     count = summary.undone + summary.kept.objects
-    text += f" {_objects(count)} {_need(count)} attention: what to do is said below."
+    text += f" {_objects(count)} {_need(count)} attention; see below."
     return Verdict("attention", "Needs attention", text)
 
 
 def _unread(summary: Summary) -> int:
-    """Return how many objects were moved as they were: whether they are damaged is not known."""
+    """Return the number of objects that were renamed and never read."""
     moved = summary.by_verify.get("moved")
     return 0 if moved is None else moved.objects
 
@@ -116,7 +115,7 @@ def _in_destination(summary: Summary) -> str:
     unread = _unread(summary)
     if not unread:
         return "in the destination, and verified."
-    return f"in the destination; {_objects(unread)} {_was(unread)} moved there without a byte being read."
+    return f"in the destination; {_objects(unread)} {_was(unread)} moved without being read."
 
 
 def _objects(count: int) -> str:
@@ -132,13 +131,13 @@ def _need(count: int) -> str:
 
 
 def page_text(outcome: Outcome, summary: Summary) -> str:
-    """Return the page; jinja2 must be there, see :meth:`Format.check`."""
+    """Return the page; it needs jinja2, see :meth:`Format.check`."""
     template = files("pressmark.migrate.reporting").joinpath(_TEMPLATE).read_text(encoding="utf-8")
     return render_page(template, _context(outcome, summary), {"duration": _duration, "stamp": _stamp})
 
 
 def _context(outcome: Outcome, summary: Summary) -> dict[str, Any]:
-    """Return all that the page says."""
+    """Return the variables of the template."""
     plan = outcome.plan
     options = plan.options
     busy = summary.clock.busy
@@ -151,7 +150,7 @@ def _context(outcome: Outcome, summary: Summary) -> dict[str, Any]:
         "undone": {status: group for status, group in summary.by_status.items() if status not in GOOD},
         "statuses": STATUSES,
         "good": GOOD,
-        "ways": remedies_for(outcome.verification),
+        "remedies": remedies_for(outcome.verification),
         "modes": _MODES,
         "verified": _VERIFIED,
         "first": FIRST,
@@ -166,7 +165,7 @@ def _context(outcome: Outcome, summary: Summary) -> dict[str, Any]:
 
 
 def _warnings(outcome: Outcome) -> list[tuple[str, int, str, list[str]]]:
-    """Return kind, number, meaning and the first few of what the plan warns of."""
+    """Return kind, number, meaning and the first objects of the plan's warnings."""
     counts: Counter[str] = Counter()
     examples: dict[str, list[str]] = {}
     for one in outcome.warnings():
@@ -180,9 +179,9 @@ def _warnings(outcome: Outcome) -> list[tuple[str, int, str, list[str]]]:
 
 
 def _settings(options: Options) -> Iterator[tuple[str, str]]:
-    """Give what was asked for: its name and its value."""
-    yield "Layout of the source", _layout(options.source_layout, "its own")
-    own = "none: bags are called by their identifiers" if options.to == "bags" else "that of its kind"
+    """Yield the names and values of options."""
+    yield "Layout of the source", _layout(options.source_layout, "as declared by the source")
+    own = "none; bags are named by their identifiers" if options.to == "bags" else "the only one of its kind"
     yield "Layout of the destination", _layout(options.layout, own)
     record = options.record()
     for name, words in _OPTIONS.items():
@@ -222,5 +221,5 @@ def _duration(seconds: float) -> str:
 
 
 def _stamp(moment: str | None) -> str:
-    """Return a time of RFC 3339 as people write it."""
+    """Return a time of RFC 3339 without T and offset."""
     return "" if moment is None else datetime.fromisoformat(moment).strftime("%Y-%m-%d %H:%M:%S UTC")

@@ -1,15 +1,15 @@
-"""What to do about each status."""
+"""Remedies for each status."""
 
 from __future__ import annotations
 
 __all__ = ["REMEDIES", "remedies_for"]
 
-#: For each of :data:`pressmark.migrate.rows.STATUSES`, what a person does next.
+#: What to do for each of :data:`pressmark.migrate.rows.STATUSES`.
 REMEDIES = {
     "ok": "nothing",
     "exists_same": "nothing",
     "exists_different": "compare both objects; if the one in the source is right, migrate it again with --replace",
-    "collision": "give the object another identifier (--map), choose another layout, or move the other object away",
+    "collision": "give the object another identifier (--map), choose another layout, or move the other object",
     "refused_name": "rename the file in the source, give the object another identifier (--map), or choose another"
     " layout or --profile",
     "source_missing": "correct the list of identifiers, or restore the object in the source",
@@ -19,18 +19,18 @@ REMEDIES = {
     " again",
     "copy_failed": "fix the cause that the error names (space, permissions, disk, network), then migrate the object"
     " again",
-    "unverified": "verify it (--verify-again) before you rely on it",
+    "unverified": "verify the object with --verify-again",
 }
-# Where objects were read again, it is the destination that is at fault.
+# After a verification the destination is at fault.
 _VERIFIED = {
     "digest_mismatch": "the object in the destination is damaged; check that disk, then migrate the object again with"
     " --ids and --replace while its source exists",
     "copy_failed": "the object is missing from the destination or unreadable; find the cause, then migrate it"
     " again with --ids",
-    "unverified": "the object in the destination is unreadable, or has no recorded digest; compare it with its source",
+    "unverified": "the object in the destination cannot be read, or has no recorded digest; compare it with its source",
 }
 
 
 def remedies_for(verification: bool) -> dict[str, str]:
-    """Return what to do about each status of a run, or of a verification."""
+    """Return the remedies for the statuses of a run or a verification."""
     return {**REMEDIES, **_VERIFIED} if verification else REMEDIES

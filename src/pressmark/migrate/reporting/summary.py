@@ -1,4 +1,4 @@
-"""A run in short: one pass over its rows, of which only the first few are kept."""
+"""The totals of a run: one pass over its rows, keeping the first rows of each status."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from pressmark.migrate.rows import GOOD, SOURCE_KEPT, STATUSES, Row
 
 __all__ = ["FIRST", "Clock", "Group", "Summary", "count_rows", "summarize"]
 
-#: So many rows of each status that is not good are kept.
+#: Rows kept of each status that is not good.
 FIRST = 100
 _SECONDS = 50_000
 
 
 @dataclass
 class Group:
-    """Rows that have something in common.
+    """The totals of some rows.
 
-    :ivar objects: how many rows
-    :ivar files: of them
-    :ivar bytes: of them
-    :ivar codes: how many have which ``error_code``
-    :ivar first: the first :data:`FIRST` of them, where they are to be shown
+    :ivar objects: number of rows
+    :ivar files: number of files
+    :ivar bytes: of all files
+    :ivar codes: number of rows with each ``error_code``
+    :ivar first: the first :data:`FIRST` rows, if they are kept
     """
 
     objects: int = 0
@@ -35,7 +35,10 @@ class Group:
     first: list[Row] = field(default_factory=list)
 
     def add(self, row: Row, keep: bool = False) -> None:
-        """Count a row, and keep it if it is among the first."""
+        """Count a row.
+
+        :param keep: keep it if it is among the first
+        """
         self.objects += 1
         self.files += row.files
         self.bytes += row.bytes
@@ -45,22 +48,22 @@ class Group:
             self.first.append(row)
 
     def record(self) -> dict[str, int]:
-        """Return the numbers as they stand in JSON."""
+        """Return the JSON object of the totals."""
         return {"objects": self.objects, "files": self.files, "bytes": self.bytes}
 
 
 class Clock:
-    """When something was done, and for how long: pauses between a run and its resumption do not count."""
+    """The time of a run, without the pauses before it was resumed."""
 
     def __init__(self) -> None:
         self._first: float | None = None
         self._last: float | None = None
-        # Stretches of time in which something was done; they grow where there are too many.
+        # Periods with work; they are made longer when there are too many.
         self._stretch = 1
         self._busy: set[int] = set()
 
     def add(self, started: str, seconds: float) -> None:
-        """Take note of what was done from a time of RFC 3339 on."""
+        """Add a period with work, from a time of RFC 3339 on."""
         try:
             begin = datetime.fromisoformat(started).timestamp()
         except ValueError:
@@ -79,19 +82,19 @@ class Clock:
 
     @property
     def busy(self) -> float:
-        """Seconds in which something was done; nearly, where there were pauses."""
+        """Seconds with work, approximately."""
         if self._first is None or self._last is None:
             return 0.0
         return min(self._last - self._first, float(len(self._busy) * self._stretch))
 
     @property
     def started(self) -> str | None:
-        """The first time, as RFC 3339 has it."""
+        """The start of the first period, as in RFC 3339."""
         return _time(self._first)
 
     @property
     def ended(self) -> str | None:
-        """The last."""
+        """The end of the last period, as in RFC 3339."""
         return _time(self._last)
 
 
@@ -101,17 +104,17 @@ def _time(seconds: float | None) -> str | None:
 
 @dataclass
 class Summary:
-    """How many objects, files and bytes there are of each sort.
+    """The totals of a report.
 
     :ivar whole: all rows
-    :ivar done: those that are in the destination, and verified
-    :ivar by_status: of each status that there is, in the order of :data:`~pressmark.migrate.rows.STATUSES`
-    :ivar by_mode: of each way in which files came, of those that are done
-    :ivar by_verify: of each way of verifying, of those that are done
-    :ivar by_host: of each machine
-    :ivar kept: done, but the source could not be removed
-    :ivar noted: done, and something is said of them: what could not be kept though all is well
-    :ivar clock: when it was done
+    :ivar done: objects in the destination, verified
+    :ivar by_status: by status, in the order of :data:`~pressmark.migrate.rows.STATUSES`
+    :ivar by_mode: objects that are done, by copy mode
+    :ivar by_verify: objects that are done, by verification
+    :ivar by_host: by machine
+    :ivar kept: objects that are done, but whose source could not be removed
+    :ivar noted: objects that are done without parts that the destination cannot hold
+    :ivar clock: the time of the run
     """
 
     whole: Group = field(default_factory=Group)
@@ -144,7 +147,7 @@ class Summary:
             self.clock.add(row.started, row.seconds)
 
     def arrange(self) -> None:
-        """Put statuses in their order, and everything else in that of its names."""
+        """Sort the statuses by their order, and all other groups by name."""
         order = {status: number for number, status in enumerate(STATUSES)}
         self.by_status = dict(sorted(self.by_status.items(), key=lambda item: order.get(item[0], len(order))))
         for name in ("by_mode", "by_verify", "by_host"):
@@ -152,11 +155,11 @@ class Summary:
 
     @property
     def undone(self) -> int:
-        """Objects that are not in the destination, or not verified."""
+        """The number of objects that are not done."""
         return self.whole.objects - self.done.objects
 
     def record(self) -> dict[str, Any]:
-        """Return it as it stands in JSON, without rows."""
+        """Return the JSON object of the totals, without rows."""
         busy = self.clock.busy
         groups = {name: getattr(self, name) for name in ("by_status", "by_mode", "by_verify", "by_host")}
         return {
@@ -174,10 +177,10 @@ class Summary:
 
 
 def count_rows(summary: Summary, lines: Iterable[bytes]) -> Iterator[tuple[bytes, Row]]:
-    """Give each line with its row, after it was count_rows.
+    """Yield each line with its row, after counting it.
 
-    :param lines: a row each, as JSON
-    :raises ValueError: a line is no row
+    :param lines: rows as JSON
+    :raises ValueError: a line is malformed
     """
     for line in lines:
         row = Row.parse(line)
@@ -187,10 +190,10 @@ def count_rows(summary: Summary, lines: Iterable[bytes]) -> Iterator[tuple[bytes
 
 
 def summarize(lines: Iterable[bytes]) -> Summary:
-    """Return what rows say together.
+    """Return the totals of rows.
 
-    :param lines: a row each, as JSON
-    :raises ValueError: a line is no row
+    :param lines: rows as JSON
+    :raises ValueError: a line is malformed
     """
     summary = Summary()
     for _ in count_rows(summary, lines):

@@ -1,4 +1,4 @@
-"""The content of a source object: its files, and what of it a store of another kind cannot hold."""
+"""The content of a source object: its files, and the parts that a store of another kind cannot hold."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Content(NamedTuple):
     :ivar encapsulation: of an object of a Pairtree, or of an unwrapped bag
     :ivar top: the directory with just these files under these names; :data:`None` if there is no such directory
     :ivar seen: the paths that were listed, with their status: see :func:`check_unchanged`
-    :ivar unversioned: descriptions of everything that a store of another kind has no place for, such as older versions
+    :ivar unversioned: descriptions of the other parts of an OCFL object, such as older versions
     """
 
     files: list[File]
@@ -56,14 +56,14 @@ class Content(NamedTuple):
     unversioned: Sequence[str] = ()
 
     def left_out(self, to: str) -> str | None:
-        """Return in one line what a store of another kind has no place for; :data:`None` if it can hold everything.
+        """Return in one line the parts that a store of another kind cannot hold; :data:`None` if there are none.
 
         :param to: the kind of the destination
         """
         texts = [*self.unversioned]
         if self.empty and to not in _HOLD_EMPTY:
             texts.append(empty_text([name for name, _path in self.empty]))
-        return f"not migrated, a store of kind {to} has no place for it: {'; '.join(texts)}" if texts else None
+        return f"not migrated, not supported by stores of kind {to}: {'; '.join(texts)}" if texts else None
 
     def by_name(self) -> dict[str, bytes]:
         """Return the paths of files and empty directories by name: a source for ``Store.put``."""
@@ -148,7 +148,7 @@ def check_unchanged(content: Content) -> None:
     for path, before in content.seen:
         if not is_same_version(status_of(path), before):
             what = f"{decode_fs(path)} was changed or replaced while the object was read"
-            raise TransferError("source_invalid", CHANGED, f"{what}; migrate it again when nobody changes it")
+            raise TransferError("source_invalid", CHANGED, f"{what}; migrate it again while it does not change")
 
 
 def newest(files: Iterable[File]) -> int:
@@ -160,5 +160,5 @@ def newest(files: Iterable[File]) -> int:
 
 
 def changed_at(statuses: Iterable[os.stat_result]) -> int:
-    """Return the latest change, in nanoseconds since 1970: of content, or of status, whose time nobody can set."""
+    """Return the latest change, in nanoseconds since 1970: of content, or of status, whose time cannot be set."""
     return max((max(one.st_mtime_ns, one.st_ctime_ns) for one in statuses), default=0)

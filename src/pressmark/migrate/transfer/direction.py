@@ -63,7 +63,7 @@ class Direction(ABC):
 
     @abstractmethod
     def begin(self, item: InFlight, replace: bool = False) -> bool:
-        """Store an object, and record in ``item`` what is known by then.
+        """Store an object, and record its digest, size and copy mode in ``item``.
 
         :param replace: in place of the object at its path
         :return: whether it is stored; otherwise :meth:`settle` reports it
@@ -118,7 +118,7 @@ class Direction(ABC):
                 item.changed = newest(content.files)
 
     def record_copied(self, item: InFlight, content: Content) -> None:
-        """Record what the destination has no place for, and the change of status by a hard link."""
+        """Record the parts that the destination cannot hold, and the change of status by a hard link."""
         if item.mode == "hardlink":
             self.record_changed(item, content)
         item.note = content.left_out(self.options.to)

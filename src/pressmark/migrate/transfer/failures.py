@@ -1,4 +1,4 @@
-"""What went wrong with an object: its status, a stable word, a line for people, and whether to try again."""
+"""Errors of objects: their status, a stable code, a message, and whether trying again may help."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from pressmark.stores.object_sources import UnreadableSourceError
 
 __all__ = ["TransferError", "TransferFailure", "failure_of", "status_of_problem"]
 
-#: Errors that pass: a network that was away, a server that had too much to do.
+#: Errors that may pass, such as those of a network or a busy server.
 TRANSIENT = frozenset({errno.EIO, errno.ESTALE, errno.ETIMEDOUT, errno.EAGAIN, errno.EBUSY, errno.EINTR})
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 
-# What an object's error is called here, by its kind.
+# Statuses by the kind of an ObjectError.
 _STATUSES = {
     "mismatch": "digest_mismatch",
     "collision": "collision",
@@ -29,7 +29,7 @@ _STATUSES = {
     "link": "source_invalid",
     "source": "source_invalid",
 }
-# Of files, by the kinds of fixity; what is not here failed to be read.
+# Statuses by the kind of a FileError; copy_failed for any other kind.
 _OF_FILES = {
     "changed-while-read": "source_invalid",
     "missing": "source_invalid",
@@ -45,23 +45,23 @@ _OF_FILES = {
 }
 
 
-# Problems of stores and bags that say nothing of the object: what it is could not be read.
+# Problems of stores and bags that concern reading, not the object.
 _UNREADABLE = frozenset({"unreadable", "file-unreadable", "content-unreadable", "permission", "io-error"})
 
 
 def status_of_problem(kind: str) -> str:
-    """Return the status of an object of the source that has a problem of a kind, or is refused by an error of it."""
+    """Return the status of a source object with a problem or an error of a kind."""
     return "copy_failed" if kind in _UNREADABLE else "source_invalid"
 
 
 class TransferFailure(NamedTuple):
-    """Why an object did not arrive.
+    """The error of an object.
 
-    :ivar status: of its row
+    :ivar status: of the row
     :ivar code: a stable word
     :ivar message: one line
-    :ivar transient: whether it may go well another time
-    :ivar full: whether there is no room for any other object either
+    :ivar transient: whether trying again may help
+    :ivar full: whether the destination is full, so that no other object can be stored
     """
 
     status: str
@@ -72,9 +72,9 @@ class TransferFailure(NamedTuple):
 
 
 class TransferError(PressmarkError):
-    """An object that cannot be migrated.
+    """An object cannot be migrated.
 
-    :ivar failure: why
+    :ivar failure: the error
     """
 
     def __init__(self, status: str, code: str, message: str) -> None:
@@ -83,7 +83,7 @@ class TransferError(PressmarkError):
 
 
 def failure_of(error: Exception) -> TransferFailure:
-    """Return what an exception means for the object that was worked on."""
+    """Return the failure of an object for an exception."""
     if isinstance(error, TransferError):
         return error.failure
     if isinstance(error, IdentifierError):

@@ -1,4 +1,4 @@
-"""One object that is on its way, and the row that it becomes."""
+"""An object during its transfer, and its row."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ __all__ = ["InFlight"]
 
 @dataclass(slots=True)
 class InFlight:
-    """What is known so far of an object; see :class:`~pressmark.migrate.rows.Row`.
+    """The state of an object during its transfer: see :class:`~pressmark.migrate.rows.Row`.
 
-    :ivar note: of what could not be kept, though the object is there
+    :ivar note: the parts that the destination cannot hold
     """
 
     entry: PlanEntry
@@ -36,12 +36,12 @@ class InFlight:
     _seconds: float | None = None
 
     def fail(self, failure: TransferFailure) -> None:
-        """Note why it did not arrive."""
+        """Record a failure."""
         self.status = failure.status
         self.failure = failure
 
     def pause(self) -> None:
-        """Note the time that it took; others come next."""
+        """Record the duration; the object now waits for others."""
         if self._seconds is None:
             self._seconds = monotonic() - self._begun
 
@@ -71,7 +71,7 @@ class InFlight:
 
 
 def _moment(seconds: float) -> str:
-    """Return seconds since 1970 as date and time of RFC 3339, in UTC."""
+    """Return seconds since 1970 as date and time as in RFC 3339, in UTC."""
     thousandths = int(seconds * 1000)
     return f"{_second(thousandths // 1000)}.{thousandths % 1000:03d}Z"
 
