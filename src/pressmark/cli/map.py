@@ -222,7 +222,7 @@ def _command(direction: _Direction, more: str) -> click.Command:
                 data = unpacked(source, files.gunzip)
                 with packed(sink, files.gzip) as target:
                     if workers is not None:
-                        from pressmark.cli.common.line_job import map_with_workers
+                        from pressmark.cli.line_job import map_with_workers
                         from pressmark.layouts import MapIds
 
                         # The first bytes are checked as without workers.

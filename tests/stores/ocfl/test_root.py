@@ -222,7 +222,7 @@ def test_places_that_are_refused(tmp_path: Path) -> None:
     assert "take another layout" in str(refusal(flat, "x" * 256, file))
     assert refusal(flat, "/".join(["x" * 200] * 30), file).kind == "bad-name"
     flat.put("x" * 255, file)
-    with pytest.raises(IdentifierError, match="empty segment"):
+    with pytest.raises(IdentifierError, match="empty path segment"):
         flat.put("a//b", file)
     with pytest.raises(IdentifierError, match="not UTF-8"):
         flat.put(b"\xff", file)

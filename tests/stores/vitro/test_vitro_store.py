@@ -349,7 +349,7 @@ def test_names_that_are_too_long(tmp_path: Path, vitro: VitroStore) -> None:
     """255 bytes as stored are the most; nothing is written before that is known."""
     before = snapshot(tmp_path)
     for name in ("x" * 256, " " * 86):
-        with pytest.raises(ObjectError, match="more than 255") as caught:
+        with pytest.raises(ObjectError, match="the limit is 255") as caught:
             vitro.put("abc", {name: tmp_path / "f.txt"})
         assert caught.value.kind == "bad-name"
     with pytest.raises(ObjectError, match="the most that the system takes"):
