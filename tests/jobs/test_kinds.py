@@ -289,9 +289,7 @@ def test_hashing(tmp_path: Path, format: str, implementation: Implementation) ->
     work, summary = finished(tmp_path / "work", job, job.plan(tmp_path / "work", files=4, nbytes=4000))
     assert len(list(work.chunks())) == 7
     assert (summary.n, summary.errors, summary.by_status) == (32, 1, {"dangling-link": 1, "ok": 31})
-    assert failures(work) == [
-        {"status": "dangling-link", "path": "nowhere", "message": "dangling symbolic link"}
-    ]
+    assert failures(work) == [{"status": "dangling-link", "path": "nowhere", "message": "dangling symbolic link"}]
     root = os.fsencode(tmp_path / "tree")
     expected = b"".join(
         fixity.manifest_line(outcome._replace(path=os.path.relpath(os.fsencode(outcome.path), root)), format)
@@ -313,7 +311,7 @@ def test_hashing_by_links_and_what_cannot_be(tmp_path: Path) -> None:
     with pytest.raises(JobError, match="which the run reads; choose another one"):
         job.plan(tmp_path / "tree" / "work")
     for options in ({"format": "x"}, {"algorithms": ("md5", "sha1")}, {"links": "x"}):
-        with pytest.raises(ValueError, match=r"expected|one digest a file"):
+        with pytest.raises(ValueError, match=r"expected|one digest per file"):
             fixity.HashFiles("/", **options)  # type: ignore[arg-type]
 
 
