@@ -311,7 +311,7 @@ def test_hashing_by_links_and_what_cannot_be(tmp_path: Path) -> None:
     with pytest.raises(JobError, match="which the run reads; choose another one"):
         job.plan(tmp_path / "tree" / "work")
     for options in ({"format": "x"}, {"algorithms": ("md5", "sha1")}, {"links": "x"}):
-        with pytest.raises(ValueError, match=r"expected|one digest a file"):
+        with pytest.raises(ValueError, match=r"expected|one digest per file"):
             fixity.HashFiles("/", **options)  # type: ignore[arg-type]
 
 

@@ -171,7 +171,7 @@ def test_columns(implementation: Implementation, monkeypatch: pytest.MonkeyPatch
     texts = column.to_list()
     given_list = [number for number, path in enumerate(texts) if path is not None]
     monkeypatch.setattr(pieces, "ITEMS", 5)
-    monkeypatch.setattr(pieces, "OCTETS", 12)
+    monkeypatch.setattr(pieces, "BYTES", 12)
     with PathIndex(memory=64) as index:
         index.add(column, column)
         found = list(index.collisions())
@@ -318,7 +318,7 @@ def test_a_folder_that_is_not_there(implementation: Implementation, tmp_path: Pa
     """A folder is needed only when memory is not enough, and then named."""
     with PathIndex(tmp_path / "none", memory=1000) as index:
         index.add(["a"])
-        with pytest.raises(SpillError, match=r"none.*cannot be made"):
+        with pytest.raises(SpillError, match=r"none.*cannot be created"):
             index.add(["some path"] * 100)
 
 

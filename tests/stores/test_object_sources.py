@@ -73,7 +73,7 @@ def test_copying(folder: bytes, tmp_path: Path) -> None:
         copy_source({"..": tmp_path / "in" / "a"}, os.path.join(folder, b"up"))
 
 
-@pytest.mark.parametrize(("name", "why"), [("pipe", "named pipe"), ("nowhere", "leads nowhere"), ("self", "symbolic")])
+@pytest.mark.parametrize(("name", "why"), [("pipe", "named pipe"), ("nowhere", "dangling"), ("self", "symbolic")])
 def test_what_no_store_takes(tmp_path: Path, name: str, why: str) -> None:
     """All stores go through a source alike, and say alike what is wrong with it."""
     write(tmp_path, {"in/below/": None})

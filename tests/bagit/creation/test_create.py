@@ -730,7 +730,7 @@ def test_a_name_that_appears_at_the_last_moment(tmp_path: Path, monkeypatch: pyt
     ("name", "reason"),
     [
         *(("eio-x", "Input/output error"), ("late-x", "Input/output error")),
-        *(("append-x", "bytes and then"), ("truncate-x", "bytes and then"), ("rewrite-x", "written to while")),
+        *(("append-x", "size changed"), ("truncate-x", "size changed"), ("rewrite-x", "modified while")),
     ],
 )
 def test_files_that_fail(

@@ -211,13 +211,13 @@ def test_bad_sources(store: PairtreeStore, tmp_path: Path) -> None:
     """What is not there, links and pipes are refused with their name; links may be followed."""
     write(tmp_path / "in", {"a": b"1"})
     (tmp_path / "in" / "link").symlink_to("a")
-    with pytest.raises(ObjectError, match="link: it is a symbolic link; follow links") as caught:
+    with pytest.raises(ObjectError, match="link: symbolic link not followed; follow links") as caught:
         store.put("x", tmp_path / "in")
     assert caught.value.kind == "source"
     store.put("x", tmp_path / "in", links="follow")
     assert files(store, "x") == {"a": b"1", "link": b"1"}
     (tmp_path / "in" / "loop").symlink_to(".")
-    with pytest.raises(ObjectError, match="directory that holds it"):
+    with pytest.raises(ObjectError, match="symbolic link to a parent directory"):
         store.put("y", tmp_path / "in", links="follow")
     os.unlink(tmp_path / "in" / "loop")
     os.mkfifo(tmp_path / "in" / "pipe")
@@ -372,7 +372,7 @@ def test_names_of_256_bytes(store: PairtreeStore, tmp_path: Path) -> None:
     write(tmp_path, {"f": b"1"})
     assert store.put("x" * 256, tmp_path / "f").encapsulation == "obj"
     assert store.put("\u00e9" * 85, tmp_path / "f").encapsulation == "obj"
-    with pytest.raises(ObjectError, match="and 4095 are the most") as caught:
+    with pytest.raises(ObjectError, match="the limit is 4095") as caught:
         store.put("y" * 4000, tmp_path / "f")
     assert caught.value.kind == "bad-name"
     assert "\n" not in str(caught.value)
