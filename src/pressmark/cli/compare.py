@@ -22,7 +22,7 @@ from pressmark.cli.common.lists import checked
 from pressmark.cli.common.options import layout_option
 from pressmark.cli.common.progress import DISPLAY_AFTER, LOG_EVERY, Display, Manner, manner_of
 from pressmark.cli.common.rich_tables import Table, print_tables
-from pressmark.cli.store.options import opened, store_endings
+from pressmark.cli.store.options import command_errors, open_store
 from pressmark.compare import Comparison, Progress, compare
 from pressmark.compare.report import SYSTEMS, Verdict, check_report, faults, verdict, write_report
 from pressmark.compare.result import KINDS
@@ -258,7 +258,7 @@ def _opened(
         if column or format_name or null or delimiter or crlf:
             options = "--column, --format, --delimiter, --crlf and -0"
             raise CallError(f"{file}: it is a directory, so it is read as a store; {options} are for files")
-        with store_endings():
+        with command_errors():
             yield _of_store(file, skipped)
         return
     kind, gunzip = chosen_source(file, format_name, column, delimiter, crlf)
@@ -280,7 +280,7 @@ def _opened(
 
 
 def _of_store(file: str, skipped: _Skipped) -> Iterator[str]:
-    for found in opened(os.fsencode(file), None, None, None).objects():
+    for found in open_store(os.fsencode(file), None, None, None).objects():
         if found.id is None:
             skipped.count += 1
         else:

@@ -14,7 +14,7 @@ from pressmark.cli.migrate.calls import Call
 from pressmark.cli.migrate.options import given_options, migrate_options
 from pressmark.cli.migrate.output import Lines
 from pressmark.cli.migrate.watch import Watch
-from pressmark.cli.store.options import store_endings
+from pressmark.cli.store.options import command_errors
 from pressmark.errors import JobError
 
 __all__ = ["migrate_command"]
@@ -53,7 +53,7 @@ def migrate_command(context: click.Context, /, **call: Any) -> int:
     of the same kind and layout already. SOURCE stays as it is, unless --move is given.
     """
     asked = Call(call, given_options(context, call))
-    with store_endings(), open_sink(None, None) as sink, Watch(manner_of(call["progress"], sink)) as watch:
+    with command_errors(), open_sink(None, None) as sink, Watch(manner_of(call["progress"], sink)) as watch:
         lines = Lines(sink, call["as_json"], call["everything"])
         try:
             return asked.go(lines, watch)

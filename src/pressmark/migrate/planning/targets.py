@@ -10,8 +10,8 @@ from pressmark.errors import IdentifierError, quoted
 from pressmark.fs.names import encode_fs, is_utf8
 from pressmark.layouts import Pairtree, Vitro, layout_from_config
 from pressmark.migrate.options import Options
-from pressmark.stores.bags.bag_folder_reader import CONFIG, IDENTIFIER, REPLACED, can_be_said
-from pressmark.stores.bags.bag_folder_reader import WORKSHOP as BAGS_WORKSHOP
+from pressmark.stores.bags.bag_folder_reader import CONFIG, IDENTIFIER, REPLACED, is_writable_identifier
+from pressmark.stores.bags.bag_folder_reader import WORK_DIRECTORY as BAGS_WORK_DIRECTORY
 from pressmark.stores.ocfl.declarations import EXTENSIONS
 from pressmark.stores.ocfl.layout_files import LAYOUT
 
@@ -74,13 +74,17 @@ class Targets:
                 identifier.encode()
             except UnicodeEncodeError:
                 return None, "unmapped", "it is not UTF-8, and an OCFL inventory can hold no other"
-        elif not self._verbatim and not can_be_said(identifier) and not self._is_said_by(path, identifier):
+        elif (
+            not self._verbatim
+            and not is_writable_identifier(identifier)
+            and not self._place_gives_identifier(path, identifier)
+        ):
             return None, "unmapped", f"it cannot be written as an {IDENTIFIER}, on one line of text"
         if self._reserved(encode_fs(path)):
             return None, "reserved", f"its place {quoted(path)} is what the store has for itself; take another layout"
         return path, "", ""
 
-    def _is_said_by(self, path: str, identifier: str) -> bool:
+    def _place_gives_identifier(self, path: str, identifier: str) -> bool:
         """Return whether a place says the identifier."""
         layout = self._layout
         return layout is not None and layout.reversible and layout.unmap_path(path) == identifier
@@ -89,7 +93,7 @@ class Targets:
         names = place.split(b"/")
         if self._kind == "ocfl":
             return names[0].lower() in (EXTENSIONS, LAYOUT) or names[0].startswith(b"0=")
-        return any(name in (CONFIG, BAGS_WORKSHOP) or name.endswith(REPLACED) for name in names)
+        return any(name in (CONFIG, BAGS_WORK_DIRECTORY) or name.endswith(REPLACED) for name in names)
 
     def fault_of(self, names: Sequence[str]) -> tuple[str, str, str] | None:
         """Return the first file of an object whose name no store of the kind takes, whatever the system: see ``KINDS``.

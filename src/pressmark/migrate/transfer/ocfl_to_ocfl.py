@@ -59,7 +59,7 @@ class Relayout(Way):
         super().__init__(options, source, destination)
         self._base = os.fsencode(destination.root)
         self._from = os.path.abspath(os.fsencode(source.root))
-        self._bulk_writer = destination.bulk_writer(flush_places=not can_flush_filesystem())
+        self._bulk_writer = destination.bulk_writer(durable_places=not can_flush_filesystem())
         self._items: list[InFlight] = []
         self._places: dict[str, bytes | None] = {}
         self._renames = options.renames()
@@ -70,7 +70,7 @@ class Relayout(Way):
     def __enter__(self) -> Relayout:
         self._stack.enter_context(self._bulk_writer)
         if self._renames:
-            self._shop = self._stack.enter_context(self.source.workshop())
+            self._staging = self._stack.enter_context(self.source.staging())
         return self
 
     def __exit__(self, *error: Any) -> None:
@@ -233,14 +233,14 @@ class Relayout(Way):
     def _try_turn(self) -> bool:
         """Take our turn in the source without waiting: the destination's is ours, and another run may have both."""
         try:
-            self._turn.enter_context(self._shop.lock(wait=False))
+            self._turn.enter_context(self._staging.lock(wait=False))
         except OSError:
             return False
         return True
 
     def prune(self, entries: Iterator[Entry]) -> None:
         """Remove what is empty above objects that are gone from the source."""
-        with self._shop.lock():
+        with self._staging.lock():
             for above in sorted({os.path.dirname(encode_fs(entry.source)) for entry in entries}):
                 # The objects are in their new places: an empty directory that may not be removed undoes nothing.
                 with suppress(OSError):

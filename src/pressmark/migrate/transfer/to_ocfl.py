@@ -31,7 +31,7 @@ class IntoOcfl(Way):
     def __init__(self, options: Options, source: Store, destination: OcflRoot) -> None:
         super().__init__(options, source, destination)
         self._base = os.fsencode(destination.root)
-        self._bulk_writer = destination.bulk_writer(flush_places=not can_flush_filesystem())
+        self._bulk_writer = destination.bulk_writer(durable_places=not can_flush_filesystem())
         self._items: list[InFlight] = []
         self._places: dict[str, bytes | None] = {}
         self._also = () if destination.algorithm == ALGORITHM else (ALGORITHM,)
